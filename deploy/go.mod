@@ -1,0 +1,3 @@
+module muster.dev/muster/deploy
+
+go 1.26.0

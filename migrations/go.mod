@@ -1,0 +1,3 @@
+module muster.dev/muster/migrations
+
+go 1.26.0

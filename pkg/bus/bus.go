@@ -1,0 +1,209 @@
+// Package bus is Muster's use of NATS JetStream: which streams and subjects
+// exist, publishing events, and the two ways of reading them.
+//
+// Work is for things that must be done once: a durable consumer whose messages
+// are settled one by one with Ack, Retry or Reject. Follow is for things that
+// are true: the last value of each subject, then every change, in order and
+// without acknowledgement; after a lost connection everything is read anew, so
+// a reader must take the same value twice.
+//
+// No other package of Muster imports nats.go, but for the request-reply queries
+// of queue-manager and the command line, which use Conn.
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/event"
+)
+
+// ErrTooLarge is wrapped by Publish for an event above the server's limit.
+var ErrTooLarge = errors.New("event is larger than the server takes")
+
+// Bus is a connection to NATS. Its methods may be called concurrently.
+type Bus struct {
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	logger *zap.Logger
+
+	mu          sync.Mutex
+	reconnected map[chan struct{}]struct{} // told of each reconnection
+}
+
+// Options says how to connect.
+type Options struct {
+	URL    string
+	Name   string // of the client, shown by the server
+	Logger *zap.Logger
+	// CredentialsFile is a NATS .creds file; empty for none.
+	CredentialsFile string
+	// ConnectTimeout bounds the first connection; zero means 10 s.
+	ConnectTimeout time.Duration
+}
+
+// maxPublishPending bounds events published but not yet acknowledged; publishing
+// more waits.
+const maxPublishPending = 4096
+
+// Connect connects and keeps reconnecting for ever afterwards.
+func Connect(ctx context.Context, o Options) (*Bus, error) {
+	if o.ConnectTimeout == 0 {
+		o.ConnectTimeout = 10 * time.Second
+	}
+	b := &Bus{logger: o.Logger, reconnected: map[chan struct{}]struct{}{}}
+	options := []nats.Option{
+		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+		nats.ReconnectHandler(func(*nats.Conn) { b.onReconnect() }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				o.Logger.Warn("connection to NATS lost", zap.Error(err))
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			o.Logger.Warn("NATS reports an error", zap.Error(err))
+		}),
+	}
+	if o.CredentialsFile != "" {
+		options = append(options, nats.UserCredentials(o.CredentialsFile))
+	}
+	nc, err := connectWithin(ctx, o.URL, o.ConnectTimeout, options)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS at %q: %w", o.URL, err)
+	}
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(maxPublishPending))
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("open JetStream at %q: %w", o.URL, err)
+	}
+	b.nc, b.js = nc, js
+	return b, nil
+}
+
+// connectWithin tries until the server answers, so that services may be started
+// in any order.
+func connectWithin(ctx context.Context, url string, limit time.Duration, options []nats.Option) (*nats.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		nc, err := nats.Connect(url, options...)
+		if err == nil {
+			return nc, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Close flushes what was published and disconnects.
+func (b *Bus) Close() {
+	select {
+	case <-b.js.PublishAsyncComplete():
+	case <-time.After(2 * time.Second):
+	}
+	b.nc.Close()
+}
+
+// Conn is the connection, for request-reply.
+func (b *Bus) Conn() *nats.Conn { return b.nc }
+
+// Ready returns an error while there is no connection.
+func (b *Bus) Ready() error {
+	if status := b.nc.Status(); status != nats.CONNECTED {
+		return fmt.Errorf("NATS connection is %s", status)
+	}
+	return nil
+}
+
+func (b *Bus) onReconnect() {
+	b.logger.Info("connection to NATS restored", zap.String("url", b.nc.ConnectedUrlRedacted()))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for told := range b.reconnected {
+		select {
+		case told <- struct{}{}:
+		default: // one is already waiting to be read
+		}
+	}
+}
+
+// Reconnected returns a channel that gets a value after each reconnection, and
+// a function that ends it. After a reconnection the server may have lost its
+// data: whoever can rebuild a stream does it then.
+func (b *Bus) Reconnected() (<-chan struct{}, func()) {
+	told := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reconnected[told] = struct{}{}
+	return told, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.reconnected, told)
+	}
+}
+
+// Publish stores the event and waits until the server has it. The event's id is
+// the message id, so a repetition within the dedupe window is dropped by the
+// server.
+func (b *Bus) Publish(ctx context.Context, subject string, e event.Envelope) error {
+	published, err := b.PublishAsync(subject, e)
+	if err != nil {
+		return err
+	}
+	return published.Wait(ctx)
+}
+
+// Published is an event on its way to the server.
+type Published struct {
+	subject, id string
+	future      jetstream.PubAckFuture
+}
+
+// Wait returns nil when the server has stored the event.
+func (p Published) Wait(ctx context.Context) error {
+	select {
+	case <-p.future.Ok():
+		return nil
+	case err := <-p.future.Err():
+		return fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
+	case <-ctx.Done():
+		return fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, ctx.Err())
+	}
+}
+
+// PublishAsync sends the event without waiting for the server. Events are
+// stored in the order of the calls.
+func (b *Bus) PublishAsync(subject string, e event.Envelope) (Published, error) {
+	data, err := e.Encode()
+	if err != nil {
+		return Published{}, err
+	}
+	return b.PublishEncoded(subject, e.ID, data, 0)
+}
+
+// PublishEncoded sends an event that is encoded already. With a ttl the message
+// vanishes from the stream after it; at least a second.
+func (b *Bus) PublishEncoded(subject, id string, encoded []byte, ttl time.Duration) (Published, error) {
+	options := []jetstream.PublishOpt{jetstream.WithMsgID(id)}
+	if ttl > 0 {
+		options = append(options, jetstream.WithMsgTTL(ttl))
+	}
+	future, err := b.js.PublishAsync(subject, encoded, options...)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return Published{}, fmt.Errorf("publish event %q of %d bytes on %s: %w", id, len(encoded), subject, ErrTooLarge)
+	}
+	if err != nil {
+		return Published{}, fmt.Errorf("publish event %q on %s: %w", id, subject, err)
+	}
+	return Published{subject: subject, id: id, future: future}, nil
+}

@@ -1,0 +1,83 @@
+package bus
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"muster.dev/muster/pkg/event"
+)
+
+// Delivery is one message as read. A delivery of Work must be settled with
+// exactly one of Ack, Retry and Reject; on one of Follow they do nothing.
+type Delivery struct {
+	Subject string
+	Headers nats.Header
+	Data    []byte
+	// Stored is when the server stored the message.
+	Stored time.Time
+	// Sequence is the message's place in its stream.
+	Sequence uint64
+	// Attempts counts the deliveries of this message, this one included.
+	Attempts uint64
+
+	msg jetstream.Msg
+}
+
+func newDelivery(msg jetstream.Msg, settle bool) Delivery {
+	d := Delivery{Subject: msg.Subject(), Headers: msg.Headers(), Data: msg.Data()}
+	if metadata, err := msg.Metadata(); err == nil {
+		d.Stored, d.Sequence, d.Attempts = metadata.Timestamp, metadata.Sequence.Stream, metadata.NumDelivered
+	}
+	if settle {
+		d.msg = msg
+	}
+	return d
+}
+
+// Event decodes the message. Errors wrap event.ErrMalformed or
+// event.ErrUnknownType.
+func (d Delivery) Event() (event.Envelope, event.Payload, error) {
+	envelope, err := event.Parse(d.Data)
+	if err != nil {
+		return envelope, nil, fmt.Errorf("message %d on %s: %w", d.Sequence, d.Subject, err)
+	}
+	payload, err := event.Decode(envelope)
+	if err != nil {
+		return envelope, nil, fmt.Errorf("message %d on %s: %w", d.Sequence, d.Subject, err)
+	}
+	return envelope, payload, nil
+}
+
+// Ack says that the message is done with; it will not come again. An error of
+// the connection means that it may come again, which readers must take anyway.
+func (d Delivery) Ack() {
+	if d.msg != nil {
+		_ = d.msg.Ack()
+	}
+}
+
+// Retry asks for the message again after the given time.
+func (d Delivery) Retry(after time.Duration) {
+	if d.msg != nil {
+		_ = d.msg.NakWithDelay(after)
+	}
+}
+
+// Reject gives the message up for good; the reason goes to the server's
+// advisories.
+func (d Delivery) Reject(reason string) {
+	if d.msg != nil {
+		_ = d.msg.TermWithReason(reason)
+	}
+}
+
+// Working keeps the server from delivering the message to somebody else while
+// it is being worked on.
+func (d Delivery) Working() {
+	if d.msg != nil {
+		_ = d.msg.InProgress()
+	}
+}

@@ -1,0 +1,192 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
+)
+
+// Work names a durable consumer of a stream.
+type Work struct {
+	Stream, Durable string
+	// Filter selects subjects; empty for all of the stream.
+	Filter string
+	// AckWait is the time until an unsettled message comes again; zero for 30 s.
+	AckWait time.Duration
+	// MaxPending bounds delivered but unsettled messages; zero for 4096.
+	MaxPending int
+}
+
+// buffered messages wait in a subscription's channel; when it is full the
+// server sends no more.
+const buffered = 256
+
+// resubscribeAfter is the pause before another try to subscribe.
+const resubscribeAfter = 250 * time.Millisecond
+
+// Work delivers the messages of a durable consumer to the returned channel
+// until ctx ends; the channel is then closed. Each delivery must be settled.
+// The consumer is created when missing, also later when the server lost it.
+func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
+	if w.AckWait == 0 {
+		w.AckWait = 30 * time.Second
+	}
+	if w.MaxPending == 0 {
+		w.MaxPending = 4096
+	}
+	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
+		consumer, err := b.js.CreateOrUpdateConsumer(ctx, w.Stream, jetstream.ConsumerConfig{
+			Durable: w.Durable, FilterSubject: w.Filter, AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: w.AckWait, MaxAckPending: w.MaxPending, MaxDeliver: -1,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("create consumer %s of stream %s: %w", w.Durable, w.Stream, err)
+		}
+		return consumer, nil
+	}
+	consumer, err := subscribe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan Delivery, buffered)
+	go func() {
+		defer close(out)
+		b.keepConsuming(ctx, consumer, subscribe, func(msg jetstream.Msg) {
+			select {
+			case out <- newDelivery(msg, true):
+			case <-ctx.Done():
+			}
+		})
+	}()
+	return out, nil
+}
+
+// Following is a subscription to what is true.
+type Following struct {
+	// C delivers the last value of each subject, then changes; closed when the
+	// context ends.
+	C <-chan Delivery
+	// CaughtUp is closed when the values that existed at the start of Follow
+	// have been put into C.
+	CaughtUp <-chan struct{}
+}
+
+// Follow delivers the last value of each subject that matches, in stream order,
+// and every later one. After a reconnection it starts over.
+func (b *Bus) Follow(ctx context.Context, stream string, filters ...string) (*Following, error) {
+	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
+		consumer, err := b.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: filters, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
+		}
+		return consumer, nil
+	}
+	consumer, err := subscribe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
+	}
+	out, caughtUp := make(chan Delivery, buffered), make(chan struct{})
+	missing := info.NumPending
+	if missing == 0 {
+		close(caughtUp)
+	}
+	go func() {
+		defer close(out)
+		b.keepConsuming(ctx, consumer, subscribe, func(msg jetstream.Msg) {
+			select {
+			case out <- newDelivery(msg, false):
+			case <-ctx.Done():
+				return
+			}
+			if missing > 0 {
+				if missing--; missing == 0 {
+					close(caughtUp)
+				}
+			}
+		})
+	}()
+	return &Following{C: out, CaughtUp: caughtUp}, nil
+}
+
+// keepConsuming hands messages over until ctx ends. When the connection was
+// lost or the consumer fails it subscribes again.
+func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer,
+	subscribe func(context.Context) (jetstream.Consumer, error), handle jetstream.MessageHandler,
+) {
+	reconnected, done := b.Reconnected()
+	defer done()
+	for ctx.Err() == nil {
+		if consumer != nil {
+			b.consume(ctx, consumer, handle, reconnected)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		var err error
+		if consumer, err = subscribe(ctx); err != nil {
+			consumer = nil
+			b.logger.Warn("cannot subscribe; trying again", zap.Error(err), zap.Duration("after", resubscribeAfter))
+			b.restoreStreams(ctx, err)
+			wait(ctx, resubscribeAfter)
+		}
+	}
+}
+
+// consume returns when ctx ends, the connection was restored, or the consumer
+// cannot go on.
+func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, handle jetstream.MessageHandler,
+	reconnected <-chan struct{},
+) {
+	failed := make(chan error, 1)
+	consuming, err := consumer.Consume(handle,
+		jetstream.PullMaxMessages(buffered),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, jetstream.ErrConnectionClosed) {
+				return // the library asks again by itself; a lost connection restarts us
+			}
+			select {
+			case failed <- err:
+			default:
+			}
+		}))
+	if err != nil {
+		b.logger.Warn("cannot consume; trying again", zap.Error(err), zap.Duration("after", resubscribeAfter))
+		wait(ctx, resubscribeAfter)
+		return
+	}
+	defer consuming.Stop()
+	select {
+	case <-ctx.Done():
+	case <-reconnected:
+	case err := <-failed:
+		b.logger.Warn("consumer failed; subscribing again", zap.Error(err))
+	case <-consuming.Closed():
+	}
+}
+
+// restoreStreams creates the streams anew when the server lost them.
+func (b *Bus) restoreStreams(ctx context.Context, cause error) {
+	if !errors.Is(cause, jetstream.ErrStreamNotFound) {
+		return
+	}
+	if err := b.EnsureStreams(ctx); err != nil {
+		b.logger.Warn("cannot restore streams", zap.Error(err))
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,137 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"muster.dev/muster/pkg/workload"
+)
+
+// Streams. Each can be wiped: submissions wait in Submit and Workload only until
+// they are in Postgres; all others are rebuilt from Postgres or the cluster.
+const (
+	SubmitStream   = "MUSTER_SUBMIT"   // submissions to intake
+	WorkloadStream = "MUSTER_WORKLOAD" // accepted submissions and cancellations to queue-manager
+	EventsStream   = "MUSTER_EVENTS"   // the life of workloads, to anybody
+	CapacityStream = "MUSTER_CAPACITY" // nodes and gangs as seen, last value each
+	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, last value per workload
+	StatusStream   = "MUSTER_STATUS"   // what dispatchers know, last value per workload
+)
+
+// eventsKept bounds the history that late readers of lifecycle events can see.
+const (
+	eventsKept   = 7 * 24 * time.Hour
+	dedupeWindow = 2 * time.Minute
+)
+
+// queuedBytes and eventsBytes bound the streams that do not bound themselves. A
+// full queue refuses the submitter, who sees it in the acknowledgement; a full
+// history drops its oldest events.
+const (
+	queuedBytes = 512 << 20
+	eventsBytes = 512 << 20
+)
+
+// streams returns the streams as data.
+func streams() []jetstream.StreamConfig {
+	queue := func(name, subject string) jetstream.StreamConfig {
+		return jetstream.StreamConfig{
+			Name: name, Subjects: []string{subject}, Retention: jetstream.WorkQueuePolicy,
+			Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, Duplicates: dedupeWindow,
+			MaxBytes: queuedBytes,
+		}
+	}
+	lastValue := func(name, subject string) jetstream.StreamConfig {
+		return jetstream.StreamConfig{
+			Name: name, Subjects: []string{subject}, MaxMsgsPerSubject: 1,
+			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, AllowMsgTTL: true,
+		}
+	}
+	return []jetstream.StreamConfig{
+		queue(SubmitStream, "muster.submit.*"),
+		queue(WorkloadStream, "muster.workload.*"),
+		{
+			Name: EventsStream, Subjects: []string{"muster.events.*.*"}, MaxAge: eventsKept,
+			Storage: jetstream.FileStorage, Duplicates: dedupeWindow,
+			Discard: jetstream.DiscardOld, MaxBytes: eventsBytes,
+		},
+		lastValue(CapacityStream, "muster.capacity.>"),
+		lastValue(DispatchStream, "muster.dispatch.*.*"),
+		lastValue(StatusStream, "muster.status.*.*"),
+	}
+}
+
+// EnsureStreams creates the streams that are missing and brings the others to
+// the configuration of this version. Any number of services may do it at once.
+func (b *Bus) EnsureStreams(ctx context.Context) error {
+	for _, config := range streams() {
+		if _, err := b.js.CreateOrUpdateStream(ctx, config); err != nil {
+			return fmt.Errorf("create or update stream %s: %w", config.Name, err)
+		}
+	}
+	return nil
+}
+
+// validToken is what a queue or cluster name may be: a DNS label, so that it is
+// one token of a subject and no wildcard.
+var validToken = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// ValidName reports whether name may name a queue or a cluster.
+func ValidName(name string) bool { return validToken.MatchString(name) }
+
+// SubmitSubject takes submissions for a queue.
+func SubmitSubject(queue string) string { return "muster.submit." + queue }
+
+// WorkloadSubject carries accepted submissions and cancellations of a queue.
+func WorkloadSubject(queue string) string { return "muster.workload." + queue }
+
+// EventsSubject carries the life of one workload.
+func EventsSubject(queue string, id workload.ID) string {
+	return "muster.events." + queue + "." + token(string(id))
+}
+
+// NodeSubject holds the last observation of a node.
+func NodeSubject(cluster, node string) string {
+	return "muster.capacity." + cluster + ".node." + token(node)
+}
+
+// GangSubject holds the last observation of a workload's pods.
+func GangSubject(cluster string, id workload.ID) string {
+	return "muster.capacity." + cluster + ".gang." + token(string(id))
+}
+
+// SyncedSubject holds the last full list of what a cluster's watcher sees.
+func SyncedSubject(cluster string) string { return "muster.capacity." + cluster + ".synced" }
+
+// CapacityFilter matches all observations of one cluster, or of all with "*".
+func CapacityFilter(cluster string) string { return "muster.capacity." + cluster + ".>" }
+
+// DispatchSubject holds what shall be true of a workload.
+func DispatchSubject(cluster string, id workload.ID) string {
+	return "muster.dispatch." + cluster + "." + token(string(id))
+}
+
+// DispatchFilter matches all commands of one cluster.
+func DispatchFilter(cluster string) string { return "muster.dispatch." + cluster + ".*" }
+
+// StatusSubject holds what the dispatcher knows of a workload.
+func StatusSubject(cluster string, id workload.ID) string {
+	return "muster.status." + cluster + "." + token(string(id))
+}
+
+// StatusFilter matches the statuses of all clusters.
+func StatusFilter() string { return "muster.status.*.*" }
+
+// token makes one subject token of a Kubernetes name or an id. Neither may
+// contain an underscore, so no two names get the same token.
+func token(name string) string {
+	if name == "" {
+		return "_"
+	}
+	return strings.ReplaceAll(name, ".", "_")
+}

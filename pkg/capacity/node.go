@@ -1,0 +1,31 @@
+// Package capacity describes what nodes offer and which pods they take.
+//
+// It is not for watching nodes (service capacity-watcher) nor for choosing one
+// (package admission). The package is pure: standard library only, no clock, no
+// I/O.
+package capacity
+
+import (
+	"muster.dev/muster/pkg/resource"
+)
+
+// Taint of a node, as in Kubernetes. Effects NoSchedule and NoExecute keep pods
+// without a matching toleration away; PreferNoSchedule does not.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+}
+
+// Node is one node of one cluster as last observed.
+type Node struct {
+	Cluster     string            `json:"cluster"`
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Taints      []Taint           `json:"taints,omitempty"`
+	Ready       bool              `json:"ready"`
+	Cordoned    bool              `json:"cordoned,omitempty"`
+	Allocatable resource.List     `json:"allocatable"`
+	// Unmanaged is what pods that Muster does not manage use, one pod slot each.
+	Unmanaged resource.List `json:"unmanaged,omitempty"`
+}

@@ -1,0 +1,98 @@
+package event
+
+import (
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Version orders what one cluster's watcher says: Session is the start of the
+// watcher in nanoseconds since 1970, Seq counts within the session. Of two
+// observations of the same thing the one with the larger version is the newer.
+type Version struct {
+	Session int64  `json:"session"`
+	Seq     uint64 `json:"seq"`
+}
+
+// Before reports whether v is older than other.
+func (v Version) Before(other Version) bool {
+	if v.Session != other.Session {
+		return v.Session < other.Session
+	}
+	return v.Seq < other.Seq
+}
+
+// NodeObserved is the present state of one node. Last value per node.
+type NodeObserved struct {
+	Version Version       `json:"version"`
+	Node    capacity.Node `json:"node"`
+}
+
+// EventType implements Payload.
+func (*NodeObserved) EventType() string { return "dev.muster.capacity.node.v1" }
+
+// EventSubject implements Payload.
+func (e *NodeObserved) EventSubject() string { return e.Node.Cluster + "/" + e.Node.Name }
+
+// NodeRemoved says that a node is gone. It takes the place of NodeObserved on
+// the node's subject.
+type NodeRemoved struct {
+	Version Version `json:"version"`
+	Cluster string  `json:"cluster"`
+	Node    string  `json:"node"`
+}
+
+// EventType implements Payload.
+func (*NodeRemoved) EventType() string { return "dev.muster.capacity.node-removed.v1" }
+
+// EventSubject implements Payload.
+func (e *NodeRemoved) EventSubject() string { return e.Cluster + "/" + e.Node }
+
+// CapacitySynced lists everything a watcher sees, after it has published all of
+// it: at its start and every few minutes. What an older version told of and
+// this list lacks is gone.
+type CapacitySynced struct {
+	Version Version       `json:"version"`
+	Cluster string        `json:"cluster"`
+	Nodes   []string      `json:"nodes"`
+	Gangs   []workload.ID `json:"gangs"` // workloads of which pods exist
+}
+
+// EventType implements Payload.
+func (*CapacitySynced) EventType() string { return "dev.muster.capacity.synced.v1" }
+
+// EventSubject implements Payload.
+func (e *CapacitySynced) EventSubject() string { return e.Cluster }
+
+// GangObserved is what is seen of the pods of one workload. Last value per
+// workload; no pods means that all are gone.
+type GangObserved struct {
+	Version  Version     `json:"version"`
+	Cluster  string      `json:"cluster"`
+	Workload workload.ID `json:"workload"`
+	Pods     []GangPod   `json:"pods"`
+}
+
+// GangPod is one pod of a gang as seen.
+type GangPod struct {
+	Name     string        `json:"name"`
+	Attempt  int           `json:"attempt"`
+	PodSet   string        `json:"podSet"`
+	Node     string        `json:"node,omitempty"` // empty while not bound
+	Phase    string        `json:"phase"`          // Kubernetes' pod phase
+	Ready    bool          `json:"ready,omitempty"`
+	Deleting bool          `json:"deleting,omitempty"`
+	Requests resource.List `json:"requests"` // effective, one pod slot included
+}
+
+// Holds reports whether the pod takes room on a node: it is bound and its
+// containers have not all ended.
+func (p GangPod) Holds() bool {
+	return p.Node != "" && p.Phase != "Succeeded" && p.Phase != "Failed"
+}
+
+// EventType implements Payload.
+func (*GangObserved) EventType() string { return "dev.muster.capacity.gang.v1" }
+
+// EventSubject implements Payload.
+func (e *GangObserved) EventSubject() string { return string(e.Workload) }

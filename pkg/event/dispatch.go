@@ -1,0 +1,74 @@
+package event
+
+import (
+	"encoding/json"
+
+	"muster.dev/muster/pkg/workload"
+)
+
+// What shall be true of a workload's objects.
+const (
+	Present   = "present"   // the objects of this attempt exist, pods on their placements
+	Absent    = "absent"    // no object and no pod of the workload exists
+	Forgotten = "forgotten" // nothing more to do; the dispatcher may forget it
+)
+
+// GangDesired commands the dispatcher of a cluster: what shall be true of one
+// workload. Last value per workload, so a dispatcher that starts reads all of
+// them and compares with the cluster; executing one twice changes nothing.
+type GangDesired struct {
+	Workload workload.ID `json:"workload"`
+	Cluster  string      `json:"cluster"`
+	Attempt  int         `json:"attempt"`
+	// Epoch is the leader's that decided it; an older one than already seen for
+	// the workload is refused.
+	Epoch     int64  `json:"epoch"`
+	State     string `json:"state"`
+	Queue     string `json:"queue"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// PodSets, Placements and Manifest are set with Present.
+	PodSets    []workload.PodSet    `json:"podSets,omitempty"`
+	Placements []workload.Placement `json:"placements,omitempty"`
+	Manifest   json.RawMessage      `json:"manifest,omitempty"`
+}
+
+// EventType implements Payload.
+func (*GangDesired) EventType() string { return "dev.muster.dispatch.desired.v1" }
+
+// EventSubject implements Payload.
+func (e *GangDesired) EventSubject() string { return string(e.Workload) }
+
+// Outcomes of a Ray job.
+const (
+	OutcomeSucceeded = "succeeded"
+	OutcomeFailed    = "failed"
+)
+
+// GangStatus is what the dispatcher knows of a workload's objects. Last value
+// per workload; repeating it changes nothing.
+type GangStatus struct {
+	Workload workload.ID `json:"workload"`
+	Cluster  string      `json:"cluster"`
+	Attempt  int         `json:"attempt"`
+	Epoch    int64       `json:"epoch"`
+	// Created: the object of this attempt was seen in the API server.
+	Created bool `json:"created,omitempty"`
+	// Refused: the object cannot be created, for good; Message says why.
+	Refused bool `json:"refused,omitempty"`
+	// Outcome of a job that came to its end; empty before.
+	Outcome string `json:"outcome,omitempty"`
+	// Gone: the object does not exist (any more), seen by an uncached read.
+	Gone bool `json:"gone,omitempty"`
+	// Released: no pod of the workload holds or will hold capacity, seen by an
+	// uncached read after Gone or Outcome.
+	Released bool   `json:"released,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// EventType implements Payload.
+func (*GangStatus) EventType() string { return "dev.muster.dispatch.status.v1" }
+
+// EventSubject implements Payload.
+func (e *GangStatus) EventSubject() string { return string(e.Workload) }

@@ -1,0 +1,69 @@
+package event
+
+import (
+	"encoding/json"
+
+	"muster.dev/muster/pkg/workload"
+)
+
+// SubmitType is the type of a submission. Its data is a RayCluster or RayJob
+// manifest: JSON, or YAML as a string (datacontenttype application/yaml).
+const SubmitType = "dev.muster.workload.submit.v1"
+
+// WorkloadSubmitted is published by intake for a submission that it accepted.
+type WorkloadSubmitted struct {
+	Workload workload.Workload `json:"workload"`
+	// Manifest is the submitted object as JSON, named, otherwise untouched.
+	Manifest json.RawMessage `json:"manifest"`
+}
+
+// EventType implements Payload.
+func (*WorkloadSubmitted) EventType() string { return "dev.muster.workload.submitted.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadSubmitted) EventSubject() string { return string(e.Workload.ID) }
+
+// WorkloadRejected says that a submission was refused for good, and why. It is
+// published by intake for what it cannot read and by queue-manager for what it
+// cannot accept.
+type WorkloadRejected struct {
+	// Workload is the id the submission would have had; empty when the message
+	// had no readable id.
+	Workload workload.ID `json:"workload,omitempty"`
+	Queue    string      `json:"queue"`
+	// Submission and Source are the CloudEvents id and source as received.
+	Submission string          `json:"submission,omitempty"`
+	Source     string          `json:"source,omitempty"`
+	Reason     workload.Reason `json:"reason"`
+}
+
+// EventType implements Payload.
+func (*WorkloadRejected) EventType() string { return "dev.muster.workload.rejected.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadRejected) EventSubject() string { return string(e.Workload) }
+
+// WorkloadChanged tells the life of a workload: one event for each phase it
+// enters and each change of its reason. It is published by queue-manager after
+// the commit of what it tells.
+type WorkloadChanged struct {
+	workload.Record
+}
+
+// EventType implements Payload.
+func (*WorkloadChanged) EventType() string { return "dev.muster.workload.changed.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadChanged) EventSubject() string { return string(e.ID) }
+
+// WorkloadCancel asks to end a workload, whatever phase it is in.
+type WorkloadCancel struct {
+	Workload workload.ID `json:"workload"`
+	Why      string      `json:"why,omitempty"`
+}
+
+// EventType implements Payload.
+func (*WorkloadCancel) EventType() string { return "dev.muster.workload.cancel.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadCancel) EventSubject() string { return string(e.Workload) }

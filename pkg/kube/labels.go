@@ -1,0 +1,22 @@
+// Package kube turns Kubernetes objects into Muster's values: pods into
+// requests and constraints, nodes into capacity; and it holds the labels that
+// Muster puts on what it creates.
+//
+// It is pure and talks to no API server; it reads no Ray kinds (package ray).
+package kube
+
+// Labels and annotations on the objects and pods of a gang.
+const (
+	WorkloadLabel = "muster.dev/workload" // the workload's id
+	AttemptLabel  = "muster.dev/attempt"
+	QueueLabel    = "muster.dev/queue"
+	PodSetLabel   = "muster.dev/pod-set" // on pods only
+	EpochKey      = "muster.dev/epoch"   // annotation: of the leader that decided it
+)
+
+// PlacementGate keeps a pod from being scheduled until the dispatcher has
+// pinned it to its reserved node.
+const PlacementGate = "muster.dev/placement"
+
+// HostnameLabel is the node label that pins a pod.
+const HostnameLabel = "kubernetes.io/hostname"

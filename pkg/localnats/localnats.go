@@ -1,0 +1,51 @@
+// Package localnats runs a NATS server with JetStream inside the process, for a
+// laptop's stack and for tests. It is not for production: there NATS runs on its
+// own.
+package localnats
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// startTimeout bounds the wait for the server to take connections.
+const startTimeout = 10 * time.Second
+
+// maxStore bounds all streams together, in bytes. Said here so that the server
+// does not refuse streams on a disk that is nearly full.
+const maxStore = 8 << 30
+
+// Server is a running server.
+type Server struct {
+	server *server.Server
+}
+
+// Start runs a server on the loopback interface that keeps its streams in dir.
+// Port -1 takes a free one.
+func Start(dir string, port int) (*Server, error) {
+	s, err := server.NewServer(&server.Options{
+		ServerName: "muster-local", Host: "127.0.0.1", Port: port,
+		JetStream: true, StoreDir: dir, JetStreamMaxStore: maxStore,
+		NoSigs: true, NoLog: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("configure nats-server in %q: %w", dir, err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(startTimeout) {
+		s.Shutdown()
+		return nil, fmt.Errorf("nats-server on port %d took no connections within %s: is the port taken?", port, startTimeout)
+	}
+	return &Server{server: s}, nil
+}
+
+// URL is where clients connect.
+func (s *Server) URL() string { return s.server.ClientURL() }
+
+// Stop shuts the server down and waits for it.
+func (s *Server) Stop() {
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+}

@@ -1,0 +1,70 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// ErrNoAnswer is wrapped when no queue-manager answers.
+var ErrNoAnswer = errors.New("no queue-manager answers: is it running and connected to the same NATS?")
+
+// Client asks over a NATS connection. It may be used concurrently.
+type Client struct {
+	nc *nats.Conn
+}
+
+// NewClient returns a client on the connection.
+func NewClient(nc *nats.Conn) *Client { return &Client{nc: nc} }
+
+// Workloads returns one page.
+func (c *Client) Workloads(ctx context.Context, request WorkloadsRequest) (WorkloadsAnswer, error) {
+	return ask[WorkloadsAnswer](ctx, c.nc, WorkloadsSubject, request)
+}
+
+// History returns the life of a workload.
+func (c *Client) History(ctx context.Context, request HistoryRequest) (HistoryAnswer, error) {
+	return ask[HistoryAnswer](ctx, c.nc, HistorySubject, request)
+}
+
+// Queues returns all queues.
+func (c *Client) Queues(ctx context.Context) (QueuesAnswer, error) {
+	return ask[QueuesAnswer](ctx, c.nc, QueuesSubject, struct{}{})
+}
+
+// Nodes returns all nodes.
+func (c *Client) Nodes(ctx context.Context) (NodesAnswer, error) {
+	return ask[NodesAnswer](ctx, c.nc, NodesSubject, struct{}{})
+}
+
+// problemHeader marks an answer that is a Problem.
+const problemHeader = "Muster-Problem"
+
+func ask[Answer any](ctx context.Context, nc *nats.Conn, subject string, request any) (Answer, error) {
+	var answer Answer
+	data, err := json.Marshal(request)
+	if err != nil {
+		return answer, fmt.Errorf("encode request for %s: %w", subject, err)
+	}
+	reply, err := nc.RequestWithContext(ctx, subject, data)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return answer, fmt.Errorf("ask %s: %w", subject, ErrNoAnswer)
+	}
+	if err != nil {
+		return answer, fmt.Errorf("ask %s: %w", subject, err)
+	}
+	if reply.Header.Get(problemHeader) != "" {
+		var problem Problem
+		if err := json.Unmarshal(reply.Data, &problem); err != nil {
+			return answer, fmt.Errorf("read problem from %s: %w", subject, err)
+		}
+		return answer, fmt.Errorf("ask %s: %s", subject, problem.Error)
+	}
+	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+		return answer, fmt.Errorf("read answer from %s: %w", subject, err)
+	}
+	return answer, nil
+}

@@ -1,0 +1,95 @@
+// Package query is how people and tools ask queue-manager what it knows, over
+// NATS request-reply: the requests, the answers, and a client.
+//
+// It is not for changing anything: work is submitted and cancelled by events
+// (package event).
+package query
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Subjects of the requests. Any queue-manager may answer.
+const (
+	WorkloadsSubject = "muster.query.workloads"
+	HistorySubject   = "muster.query.history"
+	QueuesSubject    = "muster.query.queues"
+	NodesSubject     = "muster.query.nodes"
+)
+
+// MaxPage is the largest number of rows of one answer.
+const MaxPage = 500
+
+// WorkloadsRequest selects workloads; empty fields select all.
+type WorkloadsRequest struct {
+	ID        workload.ID      `json:"id,omitempty"`
+	Name      string           `json:"name,omitempty"`
+	Namespace string           `json:"namespace,omitempty"`
+	Queue     string           `json:"queue,omitempty"`
+	Phases    []workload.Phase `json:"phases,omitempty"`
+	// Limit is at most MaxPage; zero means MaxPage.
+	Limit int `json:"limit,omitempty"`
+	// After continues behind the Next of an earlier answer.
+	After int64 `json:"after,omitempty"`
+}
+
+// WorkloadsAnswer is a page of workloads in the order of submission.
+type WorkloadsAnswer struct {
+	Workloads []workload.Record `json:"workloads"`
+	// Next is to be given as After for the following page; zero after the last.
+	Next int64 `json:"next,omitempty"`
+}
+
+// HistoryRequest asks for the life of one workload.
+type HistoryRequest struct {
+	ID workload.ID `json:"id"`
+}
+
+// HistoryAnswer lists what happened to a workload, oldest first.
+type HistoryAnswer struct {
+	Entries []HistoryEntry `json:"entries"`
+}
+
+// HistoryEntry is one change of a workload's phase or reason.
+type HistoryEntry struct {
+	At      time.Time        `json:"at"`
+	Phase   workload.Phase   `json:"phase"`
+	Attempt int              `json:"attempt"`
+	Reason  *workload.Reason `json:"reason,omitempty"`
+}
+
+// QueuesAnswer lists all queues by name.
+type QueuesAnswer struct {
+	Queues []Queue `json:"queues"`
+}
+
+// Queue is a queue and what is in it.
+type Queue struct {
+	Name       string        `json:"name"`
+	Namespaces []string      `json:"namespaces"`
+	Strategy   string        `json:"strategy"`
+	Waiting    int           `json:"waiting"`
+	Live       int           `json:"live"`     // admitted, dispatched, running or being torn down
+	Reserved   resource.List `json:"reserved"` // by its live workloads
+}
+
+// NodesAnswer lists all nodes by cluster and name.
+type NodesAnswer struct {
+	Nodes []Node `json:"nodes"`
+}
+
+// Node is a node and what is reserved on it.
+type Node struct {
+	capacity.Node
+	Reserved resource.List `json:"reserved"`
+	Free     resource.List `json:"free"`
+}
+
+// Problem is the answer to a request that failed.
+type Problem struct {
+	Error string `json:"error"`
+}

@@ -1,0 +1,47 @@
+package workload
+
+import "muster.dev/muster/pkg/resource"
+
+// ReasonKind classifies why a workload is where it is.
+type ReasonKind string
+
+// The kinds of reasons.
+const (
+	ReasonFit        ReasonKind = "Fit"        // some pod of the gang has no node
+	ReasonBehindHead ReasonKind = "BehindHead" // the head of a strict queue waits
+	ReasonNoNodes    ReasonKind = "NoNodes"    // no cluster has reported a node yet
+	ReasonNodeLost   ReasonKind = "NodeLost"   // a reserved node went away; the gang starts anew
+	ReasonCancelled  ReasonKind = "Cancelled"  // somebody asked for it
+	ReasonDeleted    ReasonKind = "Deleted"    // its object was deleted, not by Muster
+	ReasonRefused    ReasonKind = "Refused"    // Kubernetes refused its object
+	ReasonJobEnded   ReasonKind = "JobEnded"   // the Ray job came to its end
+	ReasonInvalid    ReasonKind = "Invalid"    // the submission is not acceptable
+	ReasonDuplicate  ReasonKind = "Duplicate"  // the id or the name is taken by another workload
+	ReasonQueue      ReasonKind = "Queue"      // the queue is unknown or may not use the namespace
+)
+
+// Reason says why, as data and as a sentence.
+type Reason struct {
+	Kind    ReasonKind `json:"kind"`
+	Message string     `json:"message"`
+	// Shortage is set for ReasonFit.
+	Shortage *Shortage `json:"shortage,omitempty"`
+}
+
+// Shortage is the binding constraint of a gang that does not fit.
+type Shortage struct {
+	PodSet   string `json:"podSet"`
+	Pods     int    `json:"pods"`     // pods of the set
+	Unplaced int    `json:"unplaced"` // of them without a node
+	// Resource is what most eligible nodes lack; empty when no node is eligible
+	// at all because of selectors, taints or readiness.
+	Resource resource.Name `json:"resource,omitempty"`
+	Asked    int64         `json:"asked"`   // of Resource, per pod
+	Largest  int64         `json:"largest"` // free on the best single eligible node
+	Sum      int64         `json:"sum"`     // free over all eligible nodes
+	Eligible int           `json:"eligible"`
+	Nodes    int           `json:"nodes"` // nodes looked at
+	// Excluded counts the nodes that are not eligible, by cause:
+	// "selector", "affinity", "taint", "cordoned", "not ready".
+	Excluded map[string]int `json:"excluded,omitempty"`
+}

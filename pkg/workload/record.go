@@ -1,0 +1,21 @@
+package workload
+
+// Record is a workload with the state of its life, as queue-manager stores and
+// shows it.
+type Record struct {
+	Workload
+	Phase   Phase `json:"phase"`
+	Attempt int   `json:"attempt"` // 1 for the first; each eviction adds one
+	// Cluster is where the current attempt lives; empty while queued.
+	Cluster    string      `json:"cluster,omitempty"`
+	Placements []Placement `json:"placements,omitempty"`
+	// Holding says that pods of a finished workload still hold capacity.
+	Holding bool `json:"holding,omitempty"`
+	// Reason says why the workload waits, or why it ended; nil when it runs.
+	Reason *Reason `json:"reason,omitempty"`
+	// Position in its queue, from 1; 0 when it does not wait.
+	Position int `json:"position,omitempty"`
+	// CancelRequested: the workload is being or will be torn down for good.
+	CancelRequested bool  `json:"cancelRequested,omitempty"`
+	Times           Times `json:"times"`
+}

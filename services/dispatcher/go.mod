@@ -1,0 +1,7 @@
+module muster.dev/muster/services/dispatcher
+
+go 1.26.0
+
+require muster.dev/muster/pkg v0.0.0
+
+replace muster.dev/muster/pkg => ../../pkg
