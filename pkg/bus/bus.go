@@ -28,6 +28,10 @@ import (
 // ErrTooLarge is wrapped by Publish for an event above the server's limit.
 var ErrTooLarge = errors.New("event is larger than the server takes")
 
+// ErrNoStream is wrapped by Publish and Follow when the server has no stream for
+// the subject: no part of Muster has ever run there, or its data was lost.
+var ErrNoStream = errors.New("this NATS server has no such stream of Muster")
+
 // Bus is a connection to NATS. Its methods may be called concurrently.
 type Bus struct {
 	nc     *nats.Conn
@@ -52,6 +56,9 @@ type Options struct {
 // maxPublishPending bounds events published but not yet acknowledged; publishing
 // more waits.
 const maxPublishPending = 4096
+
+// closeTimeout bounds each step of Close.
+const closeTimeout = 2 * time.Second
 
 // Connect connects and keeps reconnecting for ever afterwards.
 func Connect(ctx context.Context, o Options) (*Bus, error) {
@@ -109,8 +116,9 @@ func connectWithin(ctx context.Context, url string, limit time.Duration, options
 func (b *Bus) Close() {
 	select {
 	case <-b.js.PublishAsyncComplete():
-	case <-time.After(2 * time.Second):
+	case <-time.After(closeTimeout):
 	}
+	_ = b.nc.FlushTimeout(closeTimeout) // acknowledgements; lost ones are repeated
 	b.nc.Close()
 }
 
@@ -175,6 +183,9 @@ func (p Published) Wait(ctx context.Context) error {
 	case <-p.future.Ok():
 		return nil
 	case err := <-p.future.Err():
+		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+			return fmt.Errorf("publish event %q on %s: %w: %w", p.id, p.subject, ErrNoStream, err)
+		}
 		return fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
 	case <-ctx.Done():
 		return fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, ctx.Err())

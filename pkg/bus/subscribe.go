@@ -25,11 +25,15 @@ type Work struct {
 // server sends no more.
 const buffered = 256
 
+// drainTimeout bounds the wait for messages that have arrived at a stop.
+const drainTimeout = time.Second
+
 // resubscribeAfter is the pause before another try to subscribe.
 const resubscribeAfter = 250 * time.Millisecond
 
 // Work delivers the messages of a durable consumer to the returned channel
-// until ctx ends; the channel is then closed. Each delivery must be settled.
+// until ctx ends; the channel is then closed, and what was not taken from it is
+// given back. Each delivery must be settled.
 // The consumer is created when missing, also later when the server lost it.
 func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
 	if w.AckWait == 0 {
@@ -56,13 +60,29 @@ func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
 	go func() {
 		defer close(out)
 		b.keepConsuming(ctx, consumer, subscribe, func(msg jetstream.Msg) {
+			d := newDelivery(msg, true)
 			select {
-			case out <- newDelivery(msg, true):
 			case <-ctx.Done():
+				d.Retry(0)
+			case out <- d:
 			}
 		})
+		giveBack(out)
 	}()
 	return out, nil
+}
+
+// giveBack returns what nobody took any more, so that the next reader has it at
+// once and not only after the AckWait.
+func giveBack(out <-chan Delivery) {
+	for {
+		select {
+		case d := <-out:
+			d.Retry(0)
+		default:
+			return
+		}
+	}
 }
 
 // Following is a subscription to what is true.
@@ -78,10 +98,23 @@ type Following struct {
 // Follow delivers the last value of each subject that matches, in stream order,
 // and every later one. After a reconnection it starts over.
 func (b *Bus) Follow(ctx context.Context, stream string, filters ...string) (*Following, error) {
+	return b.follow(ctx, stream, jetstream.DeliverLastPerSubjectPolicy, filters)
+}
+
+// Replay delivers everything that the stream holds of the subjects that match,
+// and every later message. After a reconnection it starts over.
+func (b *Bus) Replay(ctx context.Context, stream string, filters ...string) (*Following, error) {
+	return b.follow(ctx, stream, jetstream.DeliverAllPolicy, filters)
+}
+
+func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters []string) (*Following, error) {
 	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
 		consumer, err := b.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filters, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+			FilterSubjects: filters, DeliverPolicy: from,
 		})
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil, fmt.Errorf("follow %v of stream %s: %w: %w", filters, stream, ErrNoStream, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
 		}
@@ -167,6 +200,11 @@ func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, handle j
 	defer consuming.Stop()
 	select {
 	case <-ctx.Done():
+		consuming.Drain() // hands over what has arrived; the handler gives it back
+		select {
+		case <-consuming.Closed():
+		case <-time.After(drainTimeout):
+		}
 	case <-reconnected:
 	case err := <-failed:
 		b.logger.Warn("consumer failed; subscribing again", zap.Error(err))

@@ -9,6 +9,7 @@ type ReasonKind string
 const (
 	ReasonFit        ReasonKind = "Fit"        // some pod of the gang has no node
 	ReasonBehindHead ReasonKind = "BehindHead" // the head of a strict queue waits
+	ReasonUnknown    ReasonKind = "Unknown"    // the search for places ended without an answer
 	ReasonNoNodes    ReasonKind = "NoNodes"    // no cluster has reported a node yet
 	ReasonNodeLost   ReasonKind = "NodeLost"   // a reserved node went away; the gang starts anew
 	ReasonCancelled  ReasonKind = "Cancelled"  // somebody asked for it

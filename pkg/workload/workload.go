@@ -105,6 +105,9 @@ type Placement struct {
 	PodSet string `json:"podSet"`
 	Node   string `json:"node"`
 	Pods   int    `json:"pods"`
+	// Hostname is the node's kubernetes.io/hostname label where it differs from
+	// its name; that label is what pins a pod.
+	Hostname string `json:"hostname,omitempty"`
 }
 
 // Times are the moments of a workload's life; zero where not reached. They are

@@ -1,0 +1,43 @@
+package migrations_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"testing"
+
+	"muster.dev/muster/migrations"
+)
+
+// released pins the content of every migration: who applied it once must have
+// the same schema as who applies it today. A change of the schema is a new file.
+var released = map[string]string{
+	"0001_ledger.sql": "d4a5bb8067e29d3c7c93a38a046c14e86e81d4ab7871b685bd02c5700687b85a",
+}
+
+func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {
+	t.Parallel()
+	files, err := fs.Glob(migrations.Files, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(released) {
+		t.Errorf("%d migrations, but %d hashes are pinned here", len(files), len(released))
+	}
+	pattern := regexp.MustCompile(`^\d{4}_[a-z_]+\.sql$`)
+	for i, name := range files {
+		if !pattern.MatchString(name) || name[:4] != fmt.Sprintf("%04d", i+1) {
+			t.Errorf("migration %q: want the number %04d and a name like 0001_subject.sql", name, i+1)
+		}
+		content, err := fs.ReadFile(migrations.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(content)
+		if got := hex.EncodeToString(sum[:]); got != released[name] {
+			t.Errorf("migration %s has hash %s, pinned is %q: released migrations are never edited", name, got, released[name])
+		}
+	}
+}

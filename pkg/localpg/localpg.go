@@ -1,0 +1,130 @@
+// Package localpg runs a throwaway Postgres server from the binaries of the
+// distribution, for a laptop's stack and for tests. It is a real server with
+// real durability, on a loopback port, and nothing of it stays: it dies with the
+// process that started it, and what such a death leaves on disk is removed by
+// the next start.
+//
+// It is not for production: there Postgres runs on its own. It knows nothing of
+// Muster's tables.
+package localpg
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// startTimeout bounds initdb and the wait for the server to take connections.
+const startTimeout = time.Minute
+
+// portAttempts is how often another port is tried when somebody else took the
+// free one between its choice and its use.
+const portAttempts = 5
+
+// superuser is the name of the only role.
+const superuser = "muster"
+
+// Options say how to run the server. The zero value is a durable server below
+// os.TempDir().
+type Options struct {
+	// Dir is where the server's own directory is made. When the process is root
+	// the user that runs Postgres must be able to enter it.
+	Dir string
+	// NoFsync gives up durability for speed: for tests that do not depend on it.
+	NoFsync bool
+	// Settings are added to postgresql.conf as they are, by name.
+	Settings map[string]string
+}
+
+// Server is a running server.
+type Server struct {
+	home     *home
+	process  *process
+	port     int
+	password string
+}
+
+// Start runs a new, empty server and returns when it takes connections. The
+// context bounds the start only; Stop ends the server. The error wraps
+// ErrNotInstalled when this machine has no usable Postgres.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	binaries, err := findBinaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	account, err := serverAccount()
+	if err != nil {
+		return nil, err
+	}
+	base := options.Dir
+	if base == "" {
+		base = os.TempDir()
+	}
+	sweep(base)
+	home, err := newHome(base, account)
+	if err != nil {
+		return nil, err
+	}
+	server := &Server{home: home, password: rand.Text()}
+	if err := server.initialise(ctx, binaries, options); err != nil {
+		home.remove()
+		return nil, err
+	}
+	if err := server.launch(ctx, binaries); err != nil {
+		home.remove()
+		return nil, err
+	}
+	return server, nil
+}
+
+// URL is where clients connect: the database "postgres".
+func (s *Server) URL() string { return s.databaseURL("postgres") }
+
+func (s *Server) databaseURL(database string) string {
+	return (&url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, s.password),
+		Host: fmt.Sprintf("127.0.0.1:%d", s.port), Path: "/" + database, RawQuery: "sslmode=disable",
+	}).String()
+}
+
+// CreateDatabase makes a database and returns its URL. A template, when not
+// empty, is the name of a database to copy, which nobody may be connected to.
+func (s *Server) CreateDatabase(ctx context.Context, name, template string) (string, error) {
+	conn, err := pgx.Connect(ctx, s.URL())
+	if err != nil {
+		return "", fmt.Errorf("connect to create database %q: %w", name, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	statement := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize()
+	if template != "" {
+		statement += " TEMPLATE " + pgx.Identifier{template}.Sanitize()
+	}
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		return "", fmt.Errorf("create database %q from template %q: %w", name, template, err)
+	}
+	return s.databaseURL(name), nil
+}
+
+// Exited is closed when the server process has ended, by Stop or on its own.
+func (s *Server) Exited() <-chan struct{} { return s.process.exited }
+
+// Stop shuts the server down, ending the connections that are open, waits for it
+// and removes its directory. It may be called more than once.
+func (s *Server) Stop() {
+	s.process.stop()
+	s.home.remove()
+}
+
+// LogFile is where the server writes what it has to say.
+func (s *Server) LogFile() string { return filepath.Join(s.home.dir, "postgres.log") }
+
+// dataDir is Postgres' own directory.
+func (s *Server) dataDir() string { return filepath.Join(s.home.dir, "data") }

@@ -1,0 +1,97 @@
+// Package app composes queue-manager from its parts. It is not the process,
+// which is the main package or `muster dev`.
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/queue-manager/internal/engine"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// pingTimeout bounds the readiness check of the database.
+const pingTimeout = 2 * time.Second
+
+// Run runs queue-manager until ctx ends. The database must have been migrated.
+func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
+	ready := runtime.Health.Await("leader or standby")
+	ledger, err := store.Open(ctx, config.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	defer ledger.Close()
+	b, err := bus.Connect(ctx, bus.Options{
+		URL: config.NATSURL, Name: "queue-manager", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
+	})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	runtime.Health.Check("nats", b.Ready)
+	runtime.Health.Check("database", func() error {
+		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+		defer cancel()
+		return ledger.Ping(ctx)
+	})
+	if err := answer(ctx, b, ledger); err != nil {
+		return err
+	}
+	return engine.Run(ctx, engine.Options{
+		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: holder(), Queues: queuesOf(config),
+		NodeGrace: config.NodeGrace, Metrics: engine.NewMetrics(runtime.Metrics), Ready: ready,
+	})
+}
+
+// answer serves the questions of people and tools, leader or not.
+func answer(ctx context.Context, b *bus.Bus, ledger *store.Store) error {
+	nc := b.Conn()
+	if err := query.Handle(ctx, nc, query.WorkloadsSubject, ledger.Workloads); err != nil {
+		return err
+	}
+	if err := query.Handle(ctx, nc, query.HistorySubject, ledger.History); err != nil {
+		return err
+	}
+	if err := query.Handle(ctx, nc, query.QueuesSubject, func(ctx context.Context, _ struct{}) (query.QueuesAnswer, error) {
+		return ledger.Queues(ctx)
+	}); err != nil {
+		return err
+	}
+	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
+		return ledger.Nodes(ctx)
+	})
+}
+
+// Migrate applies the migrations that are missing.
+func Migrate(ctx context.Context, databaseURL string, logger *zap.Logger) error {
+	applied, err := store.Migrate(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	logger.Info("schema is up to date", zap.Strings("applied", applied))
+	return nil
+}
+
+func queuesOf(config *Config) []store.QueueConfig {
+	queues := make([]store.QueueConfig, len(config.Queues))
+	for i, q := range config.Queues {
+		queues[i] = store.QueueConfig{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy}
+	}
+	return queues
+}
+
+// holder names this process.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s, process %d", host, os.Getpid())
+}

@@ -1,0 +1,131 @@
+package app
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/bus"
+)
+
+// Config is queue-manager's settings.
+type Config struct {
+	NATSURL         string
+	NATSCredentials string
+	DatabaseURL     string
+	// DatabaseURLFile holds the URL in a file, for secrets; it is read at start.
+	DatabaseURLFile string
+	// QueuesFile names the queues; see Queues for its format.
+	QueuesFile string
+	// Queues are used when QueuesFile is empty.
+	Queues    []Queue
+	NodeGrace time.Duration
+}
+
+// Queue is a queue as configured, an element of `queues` in the queues file.
+type Queue struct {
+	Name string `json:"name"`
+	// Namespaces that the queue's workloads may use; the first is the default.
+	Namespaces []string `json:"namespaces"`
+	// Strategy is BestEffortFIFO (the default) or StrictFIFO.
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// DefaultQueues are there when nothing is configured: one queue for the
+// namespace "default".
+func DefaultQueues() []Queue {
+	return []Queue{{Name: "default", Namespaces: []string{"default"}, Strategy: admission.BestEffortFIFO}}
+}
+
+// Register implements service.Config.
+func (c *Config) Register(flags *flag.FlagSet) {
+	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
+	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "NATS .creds `file`")
+	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; a password belongs into the environment or a file")
+	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
+	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
+	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
+}
+
+// Validate implements service.Config. It reads the files that the settings name.
+func (c *Config) Validate() error {
+	var faults []error
+	if c.DatabaseURLFile != "" {
+		content, err := os.ReadFile(c.DatabaseURLFile)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("database-url-file: %w", err))
+		}
+		c.DatabaseURL = strings.TrimSpace(string(content))
+	}
+	if c.DatabaseURL == "" {
+		faults = append(faults, errors.New("database-url: is missing; set it, MUSTER_QUEUE_MANAGER_DATABASE_URL or database-url-file"))
+	}
+	if c.NATSURL == "" {
+		faults = append(faults, errors.New("nats-url: is missing"))
+	}
+	if c.NodeGrace < 0 {
+		faults = append(faults, fmt.Errorf("node-grace: %s is negative", c.NodeGrace))
+	}
+	if c.QueuesFile != "" {
+		queues, err := ReadQueues(c.QueuesFile)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("queues: %w", err))
+		}
+		c.Queues = queues
+	}
+	if len(c.Queues) == 0 {
+		c.Queues = DefaultQueues()
+	}
+	faults = append(faults, validateQueues(c.Queues))
+	return errors.Join(faults...)
+}
+
+// ReadQueues reads a queues file: `queues:` with a list of Queue.
+func ReadQueues(path string) ([]Queue, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Queues []Queue `json:"queues"`
+	}
+	if err := yaml.UnmarshalStrict(content, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(file.Queues) == 0 {
+		return nil, fmt.Errorf("%s: names no queue", path)
+	}
+	return file.Queues, nil
+}
+
+// validateQueues checks the queues and fills in their default strategy.
+func validateQueues(queues []Queue) error {
+	var faults []error
+	seen := map[string]bool{}
+	for i := range queues {
+		q := &queues[i]
+		if q.Strategy == "" {
+			q.Strategy = admission.BestEffortFIFO
+		}
+		switch {
+		case !bus.ValidName(q.Name):
+			faults = append(faults, fmt.Errorf("queue %q: want a name of lower-case letters, digits and dashes", q.Name))
+		case seen[q.Name]:
+			faults = append(faults, fmt.Errorf("queue %q: is there twice", q.Name))
+		case len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, ""):
+			faults = append(faults, fmt.Errorf("queue %q: want at least one namespace, none of them empty", q.Name))
+		case q.Strategy != admission.StrictFIFO && q.Strategy != admission.BestEffortFIFO:
+			faults = append(faults, fmt.Errorf("queue %q: strategy %q: want %s or %s",
+				q.Name, q.Strategy, admission.BestEffortFIFO, admission.StrictFIFO))
+		}
+		seen[q.Name] = true
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,246 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/queue-manager/app"
+)
+
+const (
+	cluster  = "test"
+	patience = 20 * time.Second
+)
+
+// world is a queue-manager with real NATS and Postgres, seen from outside: the
+// test plays intake, the capacity-watcher and the dispatcher.
+type world struct {
+	t        *testing.T
+	ctx      context.Context
+	bus      *bus.Bus
+	queries  *query.Client
+	config   app.Config
+	version  uint64
+	messages int
+
+	mu       sync.Mutex
+	seen     []event.Payload // events and commands, in order
+	arrived  chan struct{}
+	stopOnce func()
+}
+
+func newWorld(t *testing.T, queues ...app.Queue) *world {
+	t.Helper()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	b, err := bus.Connect(ctx, bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, ctx: ctx, bus: b, queries: query.NewClient(b.Conn()), arrived: make(chan struct{}, 1)}
+	w.config = app.Config{NATSURL: server.URL(), DatabaseURL: postgres.Database(t), Queues: queues, NodeGrace: time.Hour}
+	if err := w.config.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	w.listen(bus.EventsStream, "muster.events.*.*")
+	w.listen(bus.DispatchStream, bus.DispatchFilter(cluster))
+	w.start()
+	return w
+}
+
+func (w *world) listen(stream, filter string) {
+	following, err := w.bus.Follow(w.ctx, stream, filter)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		for d := range following.C {
+			_, payload, err := d.Event()
+			if err != nil {
+				w.t.Errorf("unreadable message: %v", err)
+				continue
+			}
+			w.mu.Lock()
+			w.seen = append(w.seen, payload)
+			w.mu.Unlock()
+			select {
+			case w.arrived <- struct{}{}:
+			default:
+			}
+		}
+	}()
+}
+
+// start runs a queue-manager; the one before must have been stopped.
+func (w *world) start() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.ctx)
+	ended := make(chan error, 1)
+	runtime := service.NewRuntime(zaptest.NewLogger(w.t, zaptest.Level(zap.WarnLevel)), "queue-manager")
+	config := w.config
+	go func() { ended <- app.Run(ctx, &config, runtime) }()
+	w.stopOnce = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	w.t.Cleanup(w.stopOnce)
+	waiting, done := context.WithTimeout(ctx, patience)
+	defer done()
+	if err := runtime.Health.WaitReady(waiting); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) stop() { w.stopOnce() }
+
+func (w *world) publish(subject string, payload event.Payload) {
+	w.t.Helper()
+	w.messages++
+	envelope, err := event.New(fmt.Sprintf("%s-%d", w.t.Name(), w.messages), "test", time.Now(), payload)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.bus.Publish(w.ctx, subject, envelope); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) nextVersion() event.Version {
+	w.version++
+	return event.Version{Session: 1, Seq: w.version}
+}
+
+// node reports a node with GPUs and plenty of the rest.
+func (w *world) node(name string, gpus int64) {
+	w.t.Helper()
+	w.publish(bus.NodeSubject(cluster, name), &event.NodeObserved{Version: w.nextVersion(), Node: capacity.Node{
+		Cluster: cluster, Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": name},
+		Allocatable: resource.List{"cpu": 64_000, "memory": 256 << 30, "pods": 110, "nvidia.com/gpu": gpus},
+	}})
+}
+
+// gangOf is a workload of one head and so many workers with one GPU each.
+func gangOf(name, queue string, workers int) workload.Workload {
+	set := func(name, role string, count int, gpus int64) workload.PodSet {
+		return workload.PodSet{Name: name, Role: role, Count: count, Template: workload.Template{
+			Requests: resource.List{"cpu": 1000, "memory": 1 << 30, "pods": 1, "nvidia.com/gpu": gpus},
+		}}
+	}
+	return workload.Workload{
+		ID: event.WorkloadID("test", name), Queue: queue, Kind: "RayCluster", Name: name, Digest: "digest of " + name,
+		PodSets: []workload.PodSet{set("headgroup", workload.RoleHead, 1, 0), set("workers", workload.RoleWorker, workers, 1)},
+	}
+}
+
+func (w *world) submit(gang workload.Workload) workload.ID {
+	w.t.Helper()
+	w.publish(bus.WorkloadSubject(gang.Queue), &event.WorkloadSubmitted{
+		Workload: gang, Manifest: json.RawMessage(`{"kind":"RayCluster","metadata":{"name":"` + gang.Name + `"}}`),
+	})
+	return gang.ID
+}
+
+func (w *world) cancel(queue string, id workload.ID) {
+	w.t.Helper()
+	w.publish(bus.WorkloadSubject(queue), &event.WorkloadCancel{Workload: id, Why: "test"})
+}
+
+func (w *world) status(s event.GangStatus) {
+	w.t.Helper()
+	s.Cluster = cluster
+	w.publish(bus.StatusSubject(cluster, s.Workload), &s)
+}
+
+// pods reports all pods of the gang as ready where the command puts them.
+func (w *world) pods(command *event.GangDesired) {
+	w.t.Helper()
+	var pods []event.GangPod
+	for _, p := range command.Placements {
+		for range p.Pods {
+			pods = append(pods, event.GangPod{
+				Name: fmt.Sprintf("%s-%d", p.PodSet, len(pods)), Attempt: command.Attempt, PodSet: p.PodSet, Node: p.Node,
+				Phase: "Running", Ready: true, Requests: resource.List{"cpu": 1000, "pods": 1},
+			})
+		}
+	}
+	w.publish(bus.GangSubject(cluster, command.Workload), &event.GangObserved{
+		Version: w.nextVersion(), Cluster: cluster, Workload: command.Workload, Pods: pods,
+	})
+}
+
+// await returns the first event or command, seen or to come, that matches.
+func await[P event.Payload](w *world, what string, matches func(P) bool) P {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		w.mu.Lock()
+		for _, payload := range w.seen {
+			if p, ok := payload.(P); ok && matches(p) {
+				w.mu.Unlock()
+				return p
+			}
+		}
+		w.mu.Unlock()
+		select {
+		case <-w.arrived:
+		case <-deadline:
+			w.t.Fatalf("%s: not seen within %s; workloads: %s", what, patience, w.dump())
+		}
+	}
+}
+
+func (w *world) phase(id workload.ID, phase workload.Phase) *event.WorkloadChanged {
+	w.t.Helper()
+	return await(w, fmt.Sprintf("workload %s %s", id, phase), func(e *event.WorkloadChanged) bool {
+		return e.ID == id && e.Phase == phase
+	})
+}
+
+func (w *world) waits(id workload.ID, kind workload.ReasonKind) *event.WorkloadChanged {
+	w.t.Helper()
+	return await(w, fmt.Sprintf("workload %s waiting for %s", id, kind), func(e *event.WorkloadChanged) bool {
+		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && e.Reason.Kind == kind
+	})
+}
+
+func (w *world) command(id workload.ID, state string, attempt int) *event.GangDesired {
+	w.t.Helper()
+	return await(w, fmt.Sprintf("command %s for workload %s", state, id), func(e *event.GangDesired) bool {
+		return e.Workload == id && e.State == state && e.Attempt == attempt
+	})
+}
+
+func (w *world) rejected(id workload.ID) *event.WorkloadRejected {
+	w.t.Helper()
+	return await(w, fmt.Sprintf("rejection of %s", id), func(e *event.WorkloadRejected) bool { return e.Workload == id })
+}
+
+func (w *world) dump() string {
+	answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{})
+	encoded, _ := json.MarshalIndent(answer.Workloads, "", " ")
+	return fmt.Sprintf("%s %v", encoded, err)
+}

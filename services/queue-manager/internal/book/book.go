@@ -1,0 +1,205 @@
+// Package book is queue-manager's memory: queues, live workloads, nodes and
+// reservations, and the rules by which an input changes them. It collects what
+// changed, for one transaction to write.
+//
+// It is pure: no context, clock, logger or I/O; the time is an argument. It is
+// not the truth, which is Postgres: when a transaction fails the book is thrown
+// away and read anew. It is not safe for concurrent use.
+//
+// Every input may come twice, late, or out of order. Submissions are told apart
+// by id and digest, observations by their version, statuses by the attempt they
+// speak of; what is old changes nothing.
+package book
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Queue is a queue's settings.
+type Queue struct {
+	Name string
+	// Namespaces that its workloads may use; the first is the default.
+	Namespaces []string
+	Strategy   string
+}
+
+// object names what a workload creates in Kubernetes.
+type object struct {
+	namespace, kind, name string
+}
+
+// entry is a live workload: one that is not final, or still holds capacity.
+type entry struct {
+	workload.Record
+	order int64
+}
+
+func (e *entry) object() object { return object{e.Namespace, e.Kind, e.Name} }
+
+// node is a node as last observed, and what gangs take of it.
+type node struct {
+	capacity.Node
+	version  event.Version
+	present  bool
+	reserved resource.List
+	// strays are pods of gangs beyond what is reserved for them here.
+	strays map[workload.ID]resource.List
+	// notReadySince is zero while the node is ready.
+	notReadySince time.Time
+}
+
+// used is what pods outside any reservation take.
+func (n *node) used() resource.List {
+	used := n.Unmanaged
+	for _, stray := range n.strays {
+		used = used.Plus(stray)
+	}
+	return used
+}
+
+// taken is what gangs have of the node.
+func (n *node) taken() resource.List {
+	taken := n.reserved
+	for _, stray := range n.strays {
+		taken = taken.Plus(stray)
+	}
+	return taken
+}
+
+// gang is what was last seen of a workload's pods.
+type gang struct {
+	version event.Version
+	cluster string
+	pods    []event.GangPod
+	strayOn map[string]bool // names of nodes that have strays of it
+}
+
+// Book is the memory of one leader during its term.
+type Book struct {
+	epoch     int64
+	queues    map[string]Queue
+	live      map[workload.ID]*entry
+	objects   map[object]workload.ID
+	nodes     map[admission.NodeKey]*node
+	gangs     map[workload.ID]*gang
+	admission *admission.State
+	lastOrder int64
+	messages  int // numbers the messages of the term
+
+	changed *changed
+	// lazy are the workloads whose stored reason differs in amounts only.
+	lazy map[workload.ID]*entry
+}
+
+// Stored is what a book starts from, as read from Postgres.
+type Stored struct {
+	Queues    []Queue
+	Workloads []StoredWorkload // live ones
+	Nodes     []StoredNode
+	LastOrder int64
+}
+
+// StoredWorkload is a live workload with its place in the order of submission.
+type StoredWorkload struct {
+	workload.Record
+	Order int64
+}
+
+// StoredNode is a node with the version of its observation.
+type StoredNode struct {
+	capacity.Node
+	Version event.Version
+	Present bool
+}
+
+// New returns the book of a term.
+func New(epoch int64, stored Stored) *Book {
+	b := &Book{
+		epoch: epoch, queues: map[string]Queue{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
+		nodes: map[admission.NodeKey]*node{}, gangs: map[workload.ID]*gang{},
+		admission: admission.NewState(), lastOrder: stored.LastOrder, changed: newChanged(),
+		lazy: map[workload.ID]*entry{},
+	}
+	for _, queue := range stored.Queues {
+		b.queues[queue.Name] = queue
+		b.admission.SetQueue(queue.Name, queue.Strategy)
+	}
+	for _, n := range stored.Nodes {
+		b.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = &node{
+			Node: n.Node, version: n.Version, present: n.Present,
+			reserved: resource.List{}, strays: map[workload.ID]resource.List{},
+		}
+	}
+	for _, w := range stored.Workloads {
+		e := &entry{Record: w.Record, order: w.Order}
+		b.live[e.ID] = e
+		b.objects[e.object()] = e.ID
+		b.charge(e, 1)
+		if e.Phase == workload.Queued {
+			b.enqueue(e)
+		}
+	}
+	for key := range b.nodes {
+		b.offer(key)
+	}
+	b.changed = newChanged() // reading is no change
+	return b
+}
+
+// Epoch is the leader's of this term.
+func (b *Book) Epoch() int64 { return b.epoch }
+
+// Counts returns how many workloads wait and how many are live beyond waiting.
+func (b *Book) Counts() (waiting, started int) {
+	for _, e := range b.live {
+		if e.Phase == workload.Queued {
+			waiting++
+		} else {
+			started++
+		}
+	}
+	return waiting, started
+}
+
+func (b *Book) enqueue(e *entry) {
+	b.admission.Enqueue(admission.Waiting{Workload: &e.Workload, Attempt: e.Attempt, Order: e.order})
+}
+
+// offer shows a node to admission, or takes it away.
+func (b *Book) offer(key admission.NodeKey) {
+	n := b.nodes[key]
+	if n == nil || !n.present {
+		b.admission.RemoveNode(key)
+		return
+	}
+	b.admission.SetNode(n.Node, n.taken())
+}
+
+// charge adds (sign 1) or takes back (sign -1) what is reserved for a workload.
+func (b *Book) charge(e *entry, sign int64) {
+	for _, p := range e.Placements {
+		key := admission.NodeKey{Cluster: e.Cluster, Name: p.Node}
+		n := b.nodes[key]
+		if n == nil {
+			continue // the foreign key of reservations keeps this from happening
+		}
+		n.reserved = n.reserved.Plus(e.requests(p.PodSet).Times(sign * int64(p.Pods)))
+		b.changed.node(key)
+	}
+}
+
+// requests returns the request of one pod of a pod set.
+func (e *entry) requests(podSet string) resource.List {
+	for i := range e.PodSets {
+		if e.PodSets[i].Name == podSet {
+			return e.PodSets[i].Template.Requests
+		}
+	}
+	return nil
+}

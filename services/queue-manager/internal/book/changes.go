@@ -1,0 +1,162 @@
+package book
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Changes is what one transaction writes: all of it or nothing.
+type Changes struct {
+	Epoch   int64
+	Added   []Added
+	Updated []workload.Record
+	// Freed are the workloads whose reservations end. Freed before Reserved.
+	Freed    []workload.ID
+	Reserved []Reservation
+	Nodes    []NodeRow
+	History  []HistoryRow
+	Messages []Message
+}
+
+// Empty reports whether there is nothing to write.
+func (c Changes) Empty() bool {
+	return len(c.Added) == 0 && len(c.Updated) == 0 && len(c.Freed) == 0 && len(c.Reserved) == 0 &&
+		len(c.Nodes) == 0 && len(c.History) == 0 && len(c.Messages) == 0
+}
+
+// Added is a new workload.
+type Added struct {
+	workload.Record
+	Order    int64
+	Manifest json.RawMessage
+}
+
+// Reservation is a row of the ledger: pods of a pod set on a node.
+type Reservation struct {
+	Workload workload.ID
+	Attempt  int
+	Cluster  string
+	workload.Placement
+	Requests resource.List // of one pod
+}
+
+// NodeRow is a node as last observed.
+type NodeRow struct {
+	capacity.Node
+	Version event.Version
+	Present bool
+	// Used is what pods outside any reservation take.
+	Used resource.List
+	// Drop says that the node is gone and nothing is reserved on it any more.
+	Drop bool
+}
+
+// HistoryRow is one step in a workload's life.
+type HistoryRow struct {
+	Workload workload.ID
+	At       time.Time
+	Phase    workload.Phase
+	Attempt  int
+	Reason   *workload.Reason
+}
+
+// Message leaves after the commit.
+type Message struct {
+	ID      string
+	Subject string
+	At      time.Time
+	TTL     time.Duration // zero for none
+	Payload event.Payload
+}
+
+// changed collects changes until they are taken.
+type changed struct {
+	added     map[workload.ID]json.RawMessage
+	workloads map[workload.ID]*entry
+	freed     map[workload.ID]bool
+	reserved  map[workload.ID]*entry
+	nodes     map[admission.NodeKey]bool
+	history   []HistoryRow
+	messages  []Message
+}
+
+func newChanged() *changed {
+	return &changed{
+		added: map[workload.ID]json.RawMessage{}, workloads: map[workload.ID]*entry{},
+		freed: map[workload.ID]bool{}, reserved: map[workload.ID]*entry{}, nodes: map[admission.NodeKey]bool{},
+	}
+}
+
+func (c *changed) node(key admission.NodeKey) { c.nodes[key] = true }
+
+// Take returns what changed since the last Take.
+func (b *Book) Take() Changes {
+	taken := Changes{Epoch: b.epoch, History: b.changed.history, Messages: b.changed.messages}
+	byOrder := slices.SortedFunc(maps.Values(b.changed.workloads), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	for _, e := range byOrder {
+		if manifest, isNew := b.changed.added[e.ID]; isNew {
+			taken.Added = append(taken.Added, Added{e.Record, e.order, manifest})
+		} else {
+			taken.Updated = append(taken.Updated, e.Record)
+		}
+		if b.changed.freed[e.ID] {
+			taken.Freed = append(taken.Freed, e.ID)
+		}
+		if reserved, ok := b.changed.reserved[e.ID]; ok {
+			taken.Reserved = append(taken.Reserved, reserved.reservations()...)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(b.changed.nodes), compareKeys) {
+		taken.Nodes = append(taken.Nodes, b.nodeRow(key))
+	}
+	b.changed = newChanged()
+	return taken
+}
+
+// nodeRow returns the row of a node and forgets a node that is gone for good.
+func (b *Book) nodeRow(key admission.NodeKey) NodeRow {
+	n := b.nodes[key]
+	row := NodeRow{Node: n.Node, Version: n.version, Present: n.present, Used: n.used()}
+	if !n.present {
+		row.Allocatable = resource.List{}
+		if row.Drop = n.reserved.Equal(nil); row.Drop {
+			delete(b.nodes, key)
+		}
+	}
+	return row
+}
+
+func (e *entry) reservations() []Reservation {
+	var rows []Reservation
+	for _, p := range e.Placements {
+		rows = append(rows, Reservation{e.ID, e.Attempt, e.Cluster, p, e.requests(p.PodSet)})
+	}
+	return rows
+}
+
+// say queues a message; its id is unique for ever, as epochs are.
+func (b *Book) say(now time.Time, subject string, ttl time.Duration, payload event.Payload) {
+	b.messages++
+	b.changed.messages = append(b.changed.messages, Message{
+		ID: fmt.Sprintf("queue-manager/%d/%d", b.epoch, b.messages), Subject: subject, At: now, TTL: ttl, Payload: payload,
+	})
+}
+
+// tell announces the present state of a workload and notes it in its history.
+func (b *Book) tell(e *entry, now time.Time) {
+	b.changed.workloads[e.ID] = e
+	b.changed.history = append(b.changed.history, HistoryRow{e.ID, now, e.Phase, e.Attempt, e.Reason})
+	record := e.Record // as it is now, whatever happens to it later in this batch
+	b.say(now, bus.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record})
+}

@@ -1,0 +1,203 @@
+package book
+
+import (
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// forgottenFor is how long the command to forget a workload stays readable.
+const forgottenFor = time.Hour
+
+// Decide admits who fits and notes why the others wait.
+func (b *Book) Decide(now time.Time) {
+	if !b.admission.Pending() {
+		return
+	}
+	plan := admission.Decide(b.admission)
+	for _, a := range plan.Admissions {
+		b.admit(b.live[a.Workload], a, now)
+	}
+	for _, w := range plan.Waits {
+		b.explain(b.live[w.Workload], w.Reason, now)
+	}
+	b.admission.Settle()
+}
+
+func (b *Book) admit(e *entry, a admission.Admission, now time.Time) {
+	b.admission.Dequeue(e.ID, e.Priority, e.order)
+	e.Phase, e.Cluster, e.Placements, e.Holding = workload.Admitted, a.Cluster, a.Placements, true
+	e.Reason, e.Times.Admitted = nil, now
+	delete(b.lazy, e.ID)
+	b.charge(e, 1)
+	for _, p := range a.Placements {
+		b.offer(admission.NodeKey{Cluster: a.Cluster, Name: p.Node})
+	}
+	b.changed.reserved[e.ID] = e
+	b.tell(e, now)
+	b.desire(e, event.Present, now)
+}
+
+// explain notes why a workload waits. A reason that differs in amounts only is
+// stored with the next Tick, so that one event does not rewrite all who wait.
+func (b *Book) explain(e *entry, reason workload.Reason, now time.Time) {
+	old := e.Reason
+	if old != nil && old.Message == reason.Message {
+		return
+	}
+	e.Reason = &reason
+	if old != nil && sameCause(*old, reason) {
+		b.lazy[e.ID] = e
+		return
+	}
+	b.tell(e, now)
+}
+
+func sameCause(a, b workload.Reason) bool {
+	if a.Kind != b.Kind || (a.Shortage == nil) != (b.Shortage == nil) {
+		return false
+	}
+	return a.Shortage == nil || a.Shortage.PodSet == b.Shortage.PodSet && a.Shortage.Resource == b.Shortage.Resource
+}
+
+// desire commands the dispatcher. The manifest is added from Postgres when the
+// message is written.
+func (b *Book) desire(e *entry, state string, now time.Time) {
+	command, ttl := b.desired(e, state), time.Duration(0)
+	if state == event.Forgotten {
+		ttl = forgottenFor
+	}
+	b.say(now, bus.DispatchSubject(e.Cluster, e.ID), ttl, command)
+}
+
+func (b *Book) desired(e *entry, state string) *event.GangDesired {
+	command := &event.GangDesired{
+		Workload: e.ID, Cluster: e.Cluster, Attempt: e.Attempt, Epoch: b.epoch, State: state,
+		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
+	}
+	if state == event.Present {
+		command.PodSets, command.Placements = e.PodSets, e.Placements
+	}
+	return command
+}
+
+// RepeatCommands commands anew what shall be of every workload that has been
+// started: for a dispatcher whose stream was lost, and to make a new leader's
+// epoch known.
+func (b *Book) RepeatCommands(now time.Time) {
+	for _, e := range b.inOrder() {
+		switch {
+		case !e.Holding:
+		case e.Phase == workload.Evicting, e.Phase == workload.Cancelling, e.CancelRequested:
+			b.desire(e, event.Absent, now)
+		default:
+			b.desire(e, event.Present, now)
+		}
+	}
+}
+
+// Status takes in what the dispatcher knows of a workload's objects.
+func (b *Book) Status(s *event.GangStatus, now time.Time) {
+	e, ok := b.live[s.Workload]
+	if !ok || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
+		return
+	}
+	switch {
+	case s.Refused:
+		b.fail(e, s, workload.ReasonRefused, now)
+	case s.Outcome != "":
+		b.jobEnded(e, s, now)
+	case s.Gone && !tearingDown(e):
+		b.tearDown(e, workload.Cancelling, &workload.Reason{
+			Kind: workload.ReasonDeleted, Message: fmt.Sprintf("%s %s/%s was deleted, not by Muster", e.Kind, e.Namespace, e.Name),
+		}, now)
+	case s.Created && e.Phase == workload.Admitted:
+		e.Phase, e.Times.Dispatched = workload.Dispatched, now
+		b.tell(e, now)
+		b.checkRunning(e, now)
+	}
+	if s.Released || s.Refused {
+		b.release(e, now)
+	}
+}
+
+func tearingDown(e *entry) bool {
+	return e.Phase == workload.Evicting || e.Phase == workload.Cancelling || e.Phase.Final()
+}
+
+// fail ends a workload whose object Kubernetes does not take.
+func (b *Book) fail(e *entry, s *event.GangStatus, kind workload.ReasonKind, now time.Time) {
+	if e.Phase.Final() || e.Phase == workload.Cancelling {
+		return
+	}
+	b.end(e, workload.Failed, &workload.Reason{Kind: kind, Message: s.Message}, now)
+}
+
+func (b *Book) jobEnded(e *entry, s *event.GangStatus, now time.Time) {
+	if e.Phase.Final() || e.Phase == workload.Cancelling {
+		return
+	}
+	phase := workload.Succeeded
+	if s.Outcome == event.OutcomeFailed {
+		phase = workload.Failed
+	}
+	b.end(e, phase, &workload.Reason{Kind: workload.ReasonJobEnded, Message: s.Message}, now)
+}
+
+// end decides a workload's fate; it keeps what it holds until that is released.
+func (b *Book) end(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
+	e.Phase, e.Reason, e.Times.Finished = phase, reason, now
+	b.tell(e, now)
+}
+
+// tearDown has the objects removed; what follows comes with their release.
+func (b *Book) tearDown(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
+	e.Phase, e.Reason = phase, reason
+	b.tell(e, now)
+	b.desire(e, event.Absent, now)
+}
+
+// release frees what a workload holds: its pods have been seen gone.
+func (b *Book) release(e *entry, now time.Time) {
+	b.charge(e, -1)
+	freed := e.Placements
+	cluster := e.Cluster
+	e.Placements, e.Holding = nil, false
+	b.changed.freed[e.ID] = true
+	delete(b.changed.reserved, e.ID)
+	b.changed.workloads[e.ID] = e
+	b.countStrays(e.ID)
+	for _, p := range freed {
+		b.offer(admission.NodeKey{Cluster: cluster, Name: p.Node})
+	}
+	switch {
+	case e.Phase == workload.Evicting:
+		e.Phase, e.Attempt, e.Cluster = workload.Queued, e.Attempt+1, ""
+		e.Times.Admitted, e.Times.Dispatched, e.Times.Running = time.Time{}, time.Time{}, time.Time{}
+		b.tell(e, now)
+		b.enqueue(e)
+	case e.Phase == workload.Cancelling:
+		b.desire(e, event.Forgotten, now)
+		b.finish(e, workload.Cancelled, e.Reason, now)
+	default:
+		b.desire(e, event.Forgotten, now)
+		b.tell(e, now)
+		b.forget(e)
+	}
+}
+
+// finish ends a workload that holds nothing.
+func (b *Book) finish(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
+	b.end(e, phase, reason, now)
+	b.forget(e)
+}
+
+func (b *Book) forget(e *entry) {
+	delete(b.live, e.ID)
+	delete(b.objects, e.object())
+	delete(b.lazy, e.ID)
+}

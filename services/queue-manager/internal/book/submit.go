@@ -1,0 +1,118 @@
+package book
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Known is what Postgres has of a workload that the book may have forgotten.
+type Known struct {
+	Digest string
+	Phase  workload.Phase
+}
+
+// Submit takes a submission in. stored is what Postgres has under its id, nil
+// for nothing. The same submission again changes nothing.
+func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) {
+	w := e.Workload
+	if live, ok := b.live[w.ID]; ok {
+		stored = &Known{Digest: live.Digest, Phase: live.Phase}
+	}
+	if stored != nil && stored.Digest == w.Digest {
+		return
+	}
+	if reason := b.refuse(&w, stored); reason != nil {
+		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{Workload: w.ID, Queue: w.Queue, Reason: *reason})
+		return
+	}
+	b.lastOrder++
+	added := &entry{order: b.lastOrder, Record: workload.Record{
+		Workload: w, Phase: workload.Queued, Attempt: 1, Times: workload.Times{Submitted: now},
+	}}
+	b.live[w.ID] = added
+	b.objects[added.object()] = w.ID
+	b.changed.added[w.ID] = e.Manifest
+	b.tell(added, now)
+	b.enqueue(added)
+}
+
+// refuse fills in the default namespace and returns why the submission cannot be
+// accepted, nil when it can.
+func (b *Book) refuse(w *workload.Workload, stored *Known) *workload.Reason {
+	queue, known := b.queues[w.Queue]
+	if !known {
+		return &workload.Reason{
+			Kind:    workload.ReasonQueue,
+			Message: fmt.Sprintf("queue %q does not exist; there are: %s", w.Queue, strings.Join(b.queueNames(), ", ")),
+		}
+	}
+	if w.Namespace == "" {
+		w.Namespace = queue.Namespaces[0]
+	}
+	if !slices.Contains(queue.Namespaces, w.Namespace) {
+		return &workload.Reason{
+			Kind: workload.ReasonQueue,
+			Message: fmt.Sprintf("namespace %q is not one of queue %q, which may use: %s",
+				w.Namespace, w.Queue, strings.Join(queue.Namespaces, ", ")),
+		}
+	}
+	if stored != nil {
+		return &workload.Reason{
+			Kind: workload.ReasonDuplicate,
+			Message: fmt.Sprintf("the same source and id were submitted before with other content, as workload %s (%s); use a new id",
+				w.ID, stored.Phase),
+		}
+	}
+	if other, taken := b.objects[object{w.Namespace, w.Kind, w.Name}]; taken {
+		return &workload.Reason{
+			Kind: workload.ReasonDuplicate,
+			Message: fmt.Sprintf("%s %s/%s is the name of workload %s, which is %s; cancel that one or use another name",
+				w.Kind, w.Namespace, w.Name, other, b.live[other].Phase),
+		}
+	}
+	return nil
+}
+
+func (b *Book) queueNames() []string {
+	names := make([]string, 0, len(b.queues))
+	for name := range b.queues {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Cancel ends a workload. It reports whether the workload is in the book; one
+// that is not may be finished, or not have arrived yet.
+func (b *Book) Cancel(c *event.WorkloadCancel, now time.Time) bool {
+	e, ok := b.live[c.Workload]
+	if !ok {
+		return false
+	}
+	if e.CancelRequested {
+		return true
+	}
+	e.CancelRequested = true
+	message := "cancelled on request"
+	if c.Why != "" {
+		message += ": " + c.Why
+	}
+	reason := &workload.Reason{Kind: workload.ReasonCancelled, Message: message}
+	switch {
+	case e.Phase == workload.Queued:
+		b.admission.Dequeue(e.ID, e.Priority, e.order)
+		b.finish(e, workload.Cancelled, reason, now)
+	case e.Phase.Final(): // it holds capacity: its objects have not been removed
+		b.desire(e, event.Absent, now)
+		b.changed.workloads[e.ID] = e
+	default:
+		b.tearDown(e, workload.Cancelling, reason, now)
+	}
+	return true
+}

@@ -1,0 +1,224 @@
+// Package engine runs queue-manager's terms as leader: it gathers what arrives,
+// lets the book decide, commits the outcome in one transaction, and only then
+// settles the messages and lets the outbox go.
+//
+// One goroutine does all of it, so there is one order of decisions; what arrives
+// while a commit waits for the disk makes the next batch, so the number of
+// commits does not grow with the load. After any failure of a commit the term
+// ends: the memory is thrown away, everything is read anew, and unsettled
+// messages come again.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/services/queue-manager/internal/book"
+	"muster.dev/muster/services/queue-manager/internal/relay"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// Options is what an engine works with.
+type Options struct {
+	Store  *store.Store
+	Bus    *bus.Bus
+	Logger *zap.Logger
+	// Holder names this process in the leader's row.
+	Holder string
+	Queues []store.QueueConfig
+	// NodeGrace is how long a node may be not ready before gangs on it are evicted.
+	NodeGrace time.Duration
+	Metrics   *Metrics
+	// Ready is called when a term is ready to decide, or another queue-manager
+	// leads and this one stands by.
+	Ready func()
+}
+
+const (
+	retryTermAfter = 250 * time.Millisecond
+	// batchLimit bounds the inputs of one transaction.
+	batchLimit = 1000
+	tickEvery  = time.Second
+	// repeatEvery is how often all commands are repeated, in case a stream was
+	// lost and nobody noticed.
+	repeatEvery = 5 * time.Minute
+)
+
+// Run leads term after term until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	limit := batchLimit
+	for {
+		err := lead(ctx, o, limit)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		// After a failure inputs are taken one by one, so that one that cannot be
+		// stored is found and kept apart. A clean batch lifts the limit again.
+		limit = batchLimit
+		var failed *commitError
+		if errors.As(err, &failed) {
+			limit = 1
+		}
+		o.Metrics.terms.WithLabelValues("failed").Inc()
+		o.Logger.Warn("term as leader ended; beginning another", zap.Error(err), zap.Duration("after", retryTermAfter))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryTermAfter):
+		}
+	}
+}
+
+// commitError marks a failure of a transaction that carried inputs.
+type commitError struct{ cause error }
+
+func (e *commitError) Error() string { return e.cause.Error() }
+func (e *commitError) Unwrap() error { return e.cause }
+
+// lead is one term.
+func lead(ctx context.Context, o Options, limit int) error {
+	term, err := o.Store.Lead(ctx, o.Holder, o.Ready)
+	if err != nil {
+		return err
+	}
+	defer term.End()
+	o.Metrics.terms.WithLabelValues("begun").Inc()
+	o.Metrics.epoch.Set(float64(term.Epoch))
+	o.Logger.Info("leader", zap.Int64("epoch", term.Epoch))
+	if err := o.Bus.EnsureStreams(ctx); err != nil {
+		return err
+	}
+	if err := o.Store.SetQueues(ctx, term.Epoch, o.Queues); err != nil {
+		return err
+	}
+	stored, err := o.Store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	e := &engine{
+		Options: o, book: book.New(term.Epoch, stored), limit: limit,
+		relay: relay.New(o.Store, o.Bus, o.Logger),
+	}
+	if e.inputs, err = subscribe(ctx, o.Bus); err != nil {
+		return err
+	}
+	group.Go(func() error { return e.relay.Run(ctx) })
+	group.Go(func() error { return e.run(ctx) })
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("term of epoch %d: %w", term.Epoch, err)
+	}
+	return nil
+}
+
+// engine is the state of one term.
+type engine struct {
+	Options
+	book   *book.Book
+	relay  *relay.Relay
+	inputs *inputs
+	limit  int
+	// decide is false until everything observed has been read once.
+	decide bool
+}
+
+func (e *engine) run(ctx context.Context) error {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	repeat := time.NewTicker(repeatEvery)
+	defer repeat.Stop()
+	reconnected, done := e.Bus.Reconnected()
+	defer done()
+	e.book.RepeatCommands(time.Now())
+	for {
+		var first *bus.Delivery
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			e.book.Tick(time.Now(), e.NodeGrace)
+			e.count()
+		case <-repeat.C:
+			e.book.RepeatCommands(time.Now())
+		case <-reconnected: // NATS may have lost its data
+			if err := e.Bus.EnsureStreams(ctx); err != nil {
+				return err
+			}
+			e.book.RepeatCommands(time.Now())
+		case <-e.inputs.caughtUp():
+			e.inputs.nextCaughtUp()
+		case d, open := <-e.inputs.capacity.C:
+			first = opened(d, open)
+		case d, open := <-e.inputs.status.C:
+			first = opened(d, open)
+		case d, open := <-e.inputs.work:
+			first = opened(d, open)
+		}
+		if !e.decide && e.inputs.allCaughtUp() {
+			e.decide = true
+			e.Ready()
+		}
+		if err := e.step(ctx, first); err != nil {
+			return err
+		}
+	}
+}
+
+func opened(d bus.Delivery, open bool) *bus.Delivery {
+	if !open {
+		return nil
+	}
+	return &d
+}
+
+// giveBack has unsettled messages delivered again to the next term.
+func giveBack(batch []bus.Delivery) {
+	for _, d := range batch {
+		d.Retry(0)
+	}
+}
+
+// step takes in one batch, decides, commits and settles.
+func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
+	began := time.Now()
+	batch := e.gather(first)
+	settle, err := e.apply(ctx, batch)
+	if err != nil {
+		giveBack(batch)
+		return err
+	}
+	if e.decide {
+		e.book.Decide(time.Now())
+	}
+	changes := e.book.Take()
+	if !changes.Empty() {
+		outgoing, err := e.Store.Commit(ctx, changes)
+		if errors.Is(err, store.ErrBadData) && len(batch) == 1 {
+			return e.setApart(ctx, batch[0], err)
+		}
+		if err != nil {
+			giveBack(batch)
+			return &commitError{err}
+		}
+		e.Metrics.observe(changes, time.Since(began))
+		e.relay.Hand(ctx, outgoing)
+		e.limit = batchLimit
+	}
+	for _, settled := range settle {
+		settled()
+	}
+	return nil
+}
+
+// count shows the load; it looks at all live workloads, so not on each step.
+func (e *engine) count() {
+	waiting, started := e.book.Counts()
+	e.Metrics.waiting.Set(float64(waiting))
+	e.Metrics.started.Set(float64(started))
+}

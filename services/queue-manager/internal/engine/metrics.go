@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"muster.dev/muster/services/queue-manager/internal/book"
+)
+
+// Metrics of the engine; none has a label that grows with the load.
+type Metrics struct {
+	terms      *prometheus.CounterVec
+	epoch      prometheus.Gauge
+	waiting    prometheus.Gauge
+	started    prometheus.Gauge
+	admissions prometheus.Counter
+	unreadable prometheus.Counter
+	commits    prometheus.Histogram
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry *prometheus.Registry) *Metrics {
+	m := &Metrics{
+		terms: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_queue_manager_terms_total", Help: "Terms as leader, begun and failed.",
+		}, []string{"result"}),
+		epoch: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_queue_manager_epoch", Help: "Epoch of the last term as leader of this process.",
+		}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_workloads_waiting", Help: "Workloads waiting in queues.",
+		}),
+		started: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_workloads_started", Help: "Workloads that hold or may hold capacity.",
+		}),
+		admissions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_admissions_total", Help: "Gangs admitted.",
+		}),
+		unreadable: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_unreadable_messages_total", Help: "Messages dropped because they could not be read.",
+		}),
+		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "muster_batch_seconds", Help: "Time from taking in a batch to its commit.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+		}),
+	}
+	registry.MustRegister(m.terms, m.epoch, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
+	return m
+}
+
+func (m *Metrics) observe(changes book.Changes, took time.Duration) {
+	m.commits.Observe(took.Seconds())
+	gangs := map[string]bool{}
+	for _, r := range changes.Reserved {
+		gangs[string(r.Workload)] = true
+	}
+	m.admissions.Add(float64(len(gangs)))
+}

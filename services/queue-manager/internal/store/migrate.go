@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" for database/sql, which goose speaks
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"muster.dev/muster/migrations"
+)
+
+// Migrate applies the migrations that are missing and returns their names. Any
+// number of processes may do it at once; one does the work.
+func Migrate(ctx context.Context, url string) (applied []string, err error) {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return nil, fmt.Errorf("open database to migrate: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return nil, fmt.Errorf("prepare the migration lock: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Files, goose.WithSessionLocker(locker))
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	results, err := provider.Up(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	for _, result := range results {
+		applied = append(applied, result.Source.Path)
+	}
+	return applied, nil
+}

@@ -1,0 +1,166 @@
+// Package store is the ledger in Postgres: reading what a leader starts from,
+// and writing the changes of one batch in one transaction.
+//
+// It decides nothing. What must never be (over-commit, half a gang, two live
+// workloads of one name, a write of a replaced leader) is refused by the
+// database itself; the migrations say how.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// ErrFenced is returned by Commit when another queue-manager has become leader.
+var ErrFenced = errors.New("another queue-manager is leader")
+
+// Store is the database. Its methods may be called concurrently.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+// statementTimeout and idleTimeout keep a stuck statement or transaction from
+// holding locks for ever.
+const (
+	statementTimeout = 15 * time.Second
+	idleTimeout      = 15 * time.Second
+)
+
+// Open connects and checks that the schema is there.
+func Open(ctx context.Context, url string) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("parse database URL: %w", err) // pgx leaves the password out
+	}
+	config.ConnConfig.RuntimeParams["application_name"] = "muster-queue-manager"
+	config.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
+	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	s := &Store{pool: pool}
+	if err := s.checkSchema(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) checkSchema(ctx context.Context) error {
+	var present bool
+	err := s.pool.QueryRow(ctx, `SELECT to_regclass('leader') IS NOT NULL`).Scan(&present)
+	if err != nil {
+		return fmt.Errorf("look for the schema: %w", err)
+	}
+	if !present {
+		return errors.New("the database has no schema: run `queue-manager migrate` on it first")
+	}
+	return nil
+}
+
+// Close closes all connections.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("ping database: %w", err)
+	}
+	return nil
+}
+
+// QueueConfig is a queue as configured.
+type QueueConfig struct {
+	Name       string
+	Namespaces []string
+	Strategy   string
+}
+
+// leadershipLock is the key of the advisory lock that the leader's session
+// holds: who waits for it is a standby.
+const leadershipLock = 0x6d7573746572
+
+// Leadership is a term as leader: it ends when its connection ends.
+type Leadership struct {
+	conn  *pgx.Conn
+	Epoch int64
+}
+
+// Lead waits until no other queue-manager holds the lock and takes a new epoch;
+// it calls standby if it has to wait. The lock only spares useless attempts;
+// what fences an old leader is the epoch.
+func (s *Store) Lead(ctx context.Context, holder string, standby func()) (*Leadership, error) {
+	config := s.pool.Config().ConnConfig.Copy()
+	config.RuntimeParams["statement_timeout"] = "0"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to wait for leadership: %w", err)
+	}
+	term := &Leadership{conn: conn}
+	var free bool
+	if err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, leadershipLock).Scan(&free); err == nil && !free {
+		standby()
+		_, err = conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, leadershipLock)
+	}
+	if err == nil {
+		err = conn.QueryRow(ctx, `UPDATE leader SET epoch = epoch + 1, holder = $1, since = now() RETURNING epoch`,
+			holder).Scan(&term.Epoch)
+	}
+	if err != nil {
+		term.End()
+		return nil, fmt.Errorf("take leadership: %w", err)
+	}
+	return term, nil
+}
+
+// End gives the leadership up.
+func (l *Leadership) End() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = l.conn.Close(ctx) // the server frees the lock when it notices in any case
+}
+
+// SetQueues brings the queues to what is configured. A queue that workloads
+// still name stays although it is not configured any more.
+func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig) error {
+	return s.transact(ctx, epoch, func(tx pgx.Tx) error {
+		names := make([]string, len(queues))
+		for i, queue := range queues {
+			names[i] = queue.Name
+			if _, err := tx.Exec(ctx, `
+				INSERT INTO queues (name, namespaces, strategy) VALUES ($1, $2, $3)
+				ON CONFLICT (name) DO UPDATE SET namespaces = excluded.namespaces, strategy = excluded.strategy`,
+				queue.Name, queue.Namespaces, queue.Strategy); err != nil {
+				return fmt.Errorf("store queue %q: %w", queue.Name, err)
+			}
+		}
+		_, err := tx.Exec(ctx, `
+			DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
+		if err != nil {
+			return fmt.Errorf("remove queues that are not configured: %w", err)
+		}
+		return nil
+	})
+}
+
+// transact runs f in a transaction of the leader of the epoch. The lock on the
+// leader's row holds a successor off until the end of the transaction, so what
+// it then reads is complete.
+func (s *Store) transact(ctx context.Context, epoch int64, f func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var current int64
+		if err := tx.QueryRow(ctx, `SELECT epoch FROM leader FOR SHARE`).Scan(&current); err != nil {
+			return fmt.Errorf("read the leader's epoch: %w", err)
+		}
+		if current != epoch {
+			return fmt.Errorf("epoch %d, now %d: %w", epoch, current, ErrFenced)
+		}
+		return f(tx)
+	})
+}
