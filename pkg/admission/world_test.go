@@ -1,0 +1,44 @@
+package admission_test
+
+import (
+	"fmt"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// nodeOf returns a node with the given CPUs and GPUs.
+func nodeOf(name string, cpus, gpus int64) capacity.Node {
+	return capacity.Node{
+		Cluster: "c", Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": name},
+		Allocatable: resource.List{"cpu": cpus * 1000, "pods": 110, "nvidia.com/gpu": gpus},
+	}
+}
+
+// setOf returns a pod set whose pods ask the given CPUs and GPUs.
+func setOf(name string, count int, cpus, gpus int64) workload.PodSet {
+	return workload.PodSet{Name: name, Role: workload.RoleWorker, Count: count, Template: workload.Template{
+		Requests: resource.List{"cpu": cpus * 1000, "pods": 1, "nvidia.com/gpu": gpus},
+	}}
+}
+
+// stateOf returns a state with nodes and, in this order, waiting gangs; the n-th
+// gang has the id "gang-n", from 0.
+func stateOf(nodes []capacity.Node, gangs ...[]workload.PodSet) *admission.State {
+	s := admission.NewState()
+	for _, n := range nodes {
+		s.SetNode(n, nil)
+	}
+	for i, sets := range gangs {
+		enqueue(s, i, "queue", sets)
+	}
+	return s
+}
+
+func enqueue(s *admission.State, i int, queue string, sets []workload.PodSet) {
+	s.Enqueue(admission.Waiting{Order: int64(i), Attempt: 1, Workload: &workload.Workload{
+		ID: workload.ID(fmt.Sprintf("gang-%d", i)), Queue: queue, PodSets: sets,
+	}})
+}

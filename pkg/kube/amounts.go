@@ -1,0 +1,40 @@
+package kube
+
+import (
+	"fmt"
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
+	"muster.dev/muster/pkg/resource"
+)
+
+// Amounts turns Kubernetes' quantities into exact amounts: CPU into millicores,
+// everything else into units, both rounded up. It refuses negative quantities
+// and those beyond int64.
+func Amounts(list corev1.ResourceList) (resource.List, error) {
+	amounts := make(resource.List, len(list))
+	for name, quantity := range list {
+		amount, err := amountOf(resource.Name(name), quantity)
+		if err != nil {
+			return nil, err
+		}
+		amounts[resource.Name(name)] = amount
+	}
+	return amounts, nil
+}
+
+func amountOf(name resource.Name, quantity apiresource.Quantity) (int64, error) {
+	if quantity.Sign() < 0 {
+		return 0, fmt.Errorf("%s: %s is negative; want zero or more", name, quantity.String())
+	}
+	limit, amount := int64(math.MaxInt64), quantity.Value
+	if name == resource.CPU {
+		limit, amount = math.MaxInt64/1000, quantity.MilliValue
+	}
+	if quantity.CmpInt64(limit) >= 0 {
+		return 0, fmt.Errorf("%s: %s is more than can be counted", name, quantity.String())
+	}
+	return amount(), nil
+}

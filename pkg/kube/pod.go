@@ -1,0 +1,89 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Requests returns what a pod takes of a node, one pod slot included: the sum of
+// its containers or the peak of its init containers, and the overhead, as
+// kube-scheduler counts it.
+func Requests(pod *corev1.Pod) (resource.List, error) {
+	effective := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	requests, err := Amounts(effective)
+	if err != nil {
+		return nil, err
+	}
+	for name, amount := range requests {
+		if amount == 0 {
+			delete(requests, name)
+		}
+	}
+	requests[resource.Pods] = 1
+	return requests, nil
+}
+
+// PodTemplate returns what matters for the place of a pod with this spec. The
+// spec is as submitted: a limit without a request counts as the request, which
+// is the API server's default.
+func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
+	defaulted := spec.DeepCopy()
+	for _, containers := range [][]corev1.Container{defaulted.Containers, defaulted.InitContainers} {
+		for i := range containers {
+			defaultRequests(&containers[i].Resources)
+		}
+	}
+	requests, err := Requests(&corev1.Pod{Spec: *defaulted})
+	if err != nil {
+		return workload.Template{}, err
+	}
+	return workload.Template{
+		Requests: requests, NodeSelector: spec.NodeSelector,
+		Affinity: requiredTerms(spec.Affinity), Tolerations: tolerations(spec.Tolerations),
+	}, nil
+}
+
+func defaultRequests(r *corev1.ResourceRequirements) {
+	for name, limit := range r.Limits {
+		if _, asked := r.Requests[name]; asked {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = map[corev1.ResourceName]apiresource.Quantity{}
+		}
+		r.Requests[name] = limit
+	}
+}
+
+func requiredTerms(affinity *corev1.Affinity) []workload.NodeTerm {
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	var terms []workload.NodeTerm
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		terms = append(terms, workload.NodeTerm{
+			Labels: requirements(term.MatchExpressions), Fields: requirements(term.MatchFields),
+		})
+	}
+	return terms
+}
+
+func requirements(expressions []corev1.NodeSelectorRequirement) []workload.Requirement {
+	var all []workload.Requirement
+	for _, e := range expressions {
+		all = append(all, workload.Requirement{Key: e.Key, Operator: string(e.Operator), Values: e.Values})
+	}
+	return all
+}
+
+func tolerations(list []corev1.Toleration) []workload.Toleration {
+	var all []workload.Toleration
+	for _, t := range list {
+		all = append(all, workload.Toleration{Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: string(t.Effect)})
+	}
+	return all
+}

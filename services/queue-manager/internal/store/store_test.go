@@ -1,0 +1,260 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/queue-manager/internal/book"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+var postgres *pgtest.Server
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	server, err := pgtest.Start(func(ctx context.Context, url string) error {
+		_, err := store.Migrate(ctx, url)
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer server.Stop()
+	postgres = server
+	return m.Run()
+}
+
+// ledger is an open store under a leader, with a queue and one node of 4 CPUs.
+type ledger struct {
+	*store.Store
+	term *store.Leadership
+	url  string
+}
+
+func open(t *testing.T) ledger {
+	t.Helper()
+	url := postgres.Database(t)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	term, err := s.Lead(t.Context(), "test", func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(term.End)
+	if err := s.SetQueues(t.Context(), term.Epoch, []store.QueueConfig{
+		{Name: "q", Namespaces: []string{"ns"}, Strategy: admission.BestEffortFIFO},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l := ledger{s, term, url}
+	l.commit(t, book.Changes{Nodes: []book.NodeRow{{
+		Node:    capacity.Node{Cluster: "c", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 4000, "pods": 10}},
+		Version: event.Version{Session: 1, Seq: 1}, Present: true, Used: resource.List{"cpu": 1000},
+	}}})
+	return l
+}
+
+func (l ledger) commit(t *testing.T, changes book.Changes) {
+	t.Helper()
+	changes.Epoch = l.term.Epoch
+	if _, err := l.Commit(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// admitted are the changes that admit a gang of so many pods of which so many
+// have a place.
+func admitted(order int64, name string, pods, placed int, cpu int64) book.Changes {
+	id := event.WorkloadID("test", name)
+	requests := resource.List{"cpu": cpu, "pods": 1}
+	record := workload.Record{
+		Workload: workload.Workload{
+			ID: id, Queue: "q", Namespace: "ns", Kind: "RayCluster", Name: name,
+			PodSets: []workload.PodSet{{Name: "workers", Count: pods, Template: workload.Template{Requests: requests}}},
+		},
+		Phase: workload.Admitted, Attempt: 1, Cluster: "c", Holding: true, Times: workload.Times{Submitted: time.Now()},
+	}
+	return book.Changes{
+		Added: []book.Added{{Record: record, Order: order, Manifest: []byte(`{}`)}},
+		Reserved: []book.Reservation{{
+			Workload: id, Attempt: 1, Cluster: "c", Requests: requests,
+			Placement: workload.Placement{PodSet: "workers", Node: "n", Pods: placed},
+		}},
+	}
+}
+
+func TestTheDatabaseRefusesWhatMustNotBe(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		changes    book.Changes
+		constraint string
+	}{
+		"more CPU than is left beside unmanaged pods": {admitted(1, "big", 1, 1, 3001), "no_overcommit"},
+		"a resource that the node does not have": {func() book.Changes {
+			changes := admitted(1, "gpu", 1, 1, 1)
+			changes.Reserved[0].Requests = resource.List{"nvidia.com/gpu": 1}
+			return changes
+		}(), "no_overcommit"},
+		"half a gang": {admitted(1, "half", 2, 1, 100), "all_or_nothing"},
+		"a started gang without any place": {func() book.Changes {
+			changes := admitted(1, "none", 1, 1, 100)
+			changes.Reserved = nil
+			return changes
+		}(), "all_or_nothing"},
+		"a queued workload that holds places": {func() book.Changes {
+			changes := admitted(1, "queued", 1, 1, 100)
+			changes.Added[0].Phase, changes.Added[0].Holding = workload.Queued, false
+			return changes
+		}(), "all_or_nothing"},
+		"two live workloads for one object": {func() book.Changes {
+			changes, other := admitted(1, "same", 1, 1, 100), admitted(2, "other", 1, 1, 100)
+			other.Added[0].Name = "same"
+			return book.Changes{
+				Added: append(changes.Added, other.Added...), Reserved: append(changes.Reserved, other.Reserved...),
+			}
+		}(), "workloads_live_object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := open(t)
+			c.changes.Epoch = l.term.Epoch
+			_, err := l.Commit(t.Context(), c.changes)
+			var refused *pgconn.PgError
+			if !errors.As(err, &refused) || refused.ConstraintName != c.constraint {
+				t.Fatalf("commit returned %v, want a violation of %s", err, c.constraint)
+			}
+			stored, err := l.Load(t.Context())
+			if err != nil || len(stored.Workloads) != 0 {
+				t.Errorf("after the refusal there are %+v, %v", stored.Workloads, err)
+			}
+		})
+	}
+}
+
+func TestReservationsChargeTheNodeAndGiveBack(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	changes := admitted(1, "gang", 3, 3, 1000)
+	l.commit(t, changes)
+	if got := l.reserved(t, "cpu"); got != 3000 {
+		t.Errorf("%d millicores are reserved, want 3000", got)
+	}
+	changes.Added[0].Phase, changes.Added[0].Holding = workload.Failed, false
+	l.commit(t, book.Changes{Updated: []workload.Record{changes.Added[0].Record}, Freed: []workload.ID{changes.Added[0].ID}})
+	if got := l.reserved(t, "cpu"); got != 0 {
+		t.Errorf("%d millicores are reserved after the gang was freed", got)
+	}
+}
+
+func (l ledger) reserved(t *testing.T, name string) (amount int64) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), l.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if err := conn.QueryRow(t.Context(), `SELECT reserved FROM node_resources WHERE resource = $1`, name).Scan(&amount); err != nil {
+		t.Fatal(err)
+	}
+	return amount
+}
+
+func TestAReplacedLeaderCanWriteNothing(t *testing.T) {
+	t.Parallel()
+	old := open(t)
+	stood := make(chan struct{})
+	led := make(chan *store.Leadership)
+	go func() {
+		successor, err := old.Lead(context.Background(), "successor", func() { close(stood) })
+		if err != nil {
+			t.Error(err)
+		}
+		led <- successor
+	}()
+	<-stood // the lock is held, so the successor stands by
+	old.term.End()
+	successor := <-led
+	defer successor.End()
+	changes := admitted(1, "late", 1, 1, 100)
+	changes.Epoch = old.term.Epoch
+	if _, err := old.Commit(t.Context(), changes); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the replaced leader's commit returned %v, want ErrFenced", err)
+	}
+	changes.Epoch = successor.Epoch
+	if _, err := old.Commit(t.Context(), changes); err != nil {
+		t.Errorf("the successor's commit: %v", err)
+	}
+}
+
+func TestMessagesLeaveInTheOrderOfTheirCommits(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	var want []string
+	for i := range 3 {
+		var changes book.Changes
+		for j := range 50 {
+			id := fmt.Sprintf("%d-%d", i, j)
+			want = append(want, id)
+			changes.Messages = append(changes.Messages, book.Message{
+				ID: id, Subject: "s", At: time.Now(), Payload: &event.WorkloadCancel{Workload: "w"},
+			})
+		}
+		l.commit(t, changes)
+	}
+	unsent, err := l.Unsent(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	var seqs []int64
+	for _, o := range unsent {
+		got, seqs = append(got, o.EventID), append(seqs, o.Seq)
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("order in the outbox is %v", got)
+	}
+	if err := l.Sent(t.Context(), seqs); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := l.Unsent(t.Context(), 0, 1); err != nil || len(left) != 0 {
+		t.Errorf("%d messages left, %v", len(left), err)
+	}
+}
+
+func TestANodeThatIsGoneStaysWhileItIsReserved(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	changes := admitted(1, "gang", 1, 1, 1000)
+	l.commit(t, changes)
+	gone := book.NodeRow{Node: capacity.Node{Cluster: "c", Name: "n"}, Version: event.Version{Session: 1, Seq: 2}}
+	l.commit(t, book.Changes{Nodes: []book.NodeRow{gone}})
+	changes.Added[0].Phase, changes.Added[0].Holding = workload.Failed, false
+	gone.Drop = true
+	l.commit(t, book.Changes{
+		Nodes:   []book.NodeRow{gone},
+		Updated: []workload.Record{changes.Added[0].Record}, Freed: []workload.ID{changes.Added[0].ID},
+	})
+	stored, err := l.Load(t.Context())
+	if err != nil || len(stored.Nodes) != 0 || len(stored.Workloads) != 0 {
+		t.Errorf("left over: %+v, %v", stored, err)
+	}
+}
