@@ -125,6 +125,9 @@ func (b *Bus) Close() {
 // Conn is the connection, for request-reply.
 func (b *Bus) Conn() *nats.Conn { return b.nc }
 
+// MaxEvent is the size of the largest event that the server takes, in bytes.
+func (b *Bus) MaxEvent() int64 { return b.nc.MaxPayload() }
+
 // Ready returns an error while there is no connection.
 func (b *Bus) Ready() error {
 	if status := b.nc.Status(); status != nats.CONNECTED {

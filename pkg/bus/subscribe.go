@@ -151,6 +151,30 @@ func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverP
 	return &Following{C: out, CaughtUp: caughtUp}, nil
 }
 
+// LastValues returns the last value of each subject that matches, in stream
+// order.
+func (b *Bus) LastValues(ctx context.Context, stream string, filters ...string) ([]Delivery, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	following, err := b.Follow(ctx, stream, filters...)
+	if err != nil {
+		return nil, err
+	}
+	var values []Delivery
+	caughtUp := following.CaughtUp
+	for caughtUp != nil || len(following.C) > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("read %v of stream %s: %w", filters, stream, ctx.Err())
+		case d := <-following.C:
+			values = append(values, d)
+		case <-caughtUp:
+			caughtUp = nil
+		}
+	}
+	return values, nil
+}
+
 // keepConsuming hands messages over until ctx ends. When the connection was
 // lost or the consumer fails it subscribes again.
 func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer,

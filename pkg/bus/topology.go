@@ -127,6 +127,9 @@ func StatusSubject(cluster string, id workload.ID) string {
 // StatusFilter matches the statuses of all clusters.
 func StatusFilter() string { return "muster.status.*.*" }
 
+// ClusterStatusFilter matches the statuses of one cluster.
+func ClusterStatusFilter(cluster string) string { return "muster.status." + cluster + ".*" }
+
 // token makes one subject token of a Kubernetes name or an id. Neither may
 // contain an underscore, so no two names get the same token.
 func token(name string) string {

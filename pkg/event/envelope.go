@@ -6,6 +6,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ type Payload interface {
 // New wraps payload. The id must be unique per source; use a deterministic one
 // where the event may be produced twice, NewID otherwise.
 func New(id, source string, at time.Time, payload Payload) (Envelope, error) {
-	data, err := json.Marshal(payload)
+	data, err := encode(payload)
 	if err != nil {
 		return Envelope{}, fmt.Errorf("encode %s event %q: %w", payload.EventType(), id, err)
 	}
@@ -80,11 +81,23 @@ func WorkloadID(source, id string) workload.ID {
 
 // Encode returns the envelope as JSON.
 func (e Envelope) Encode() ([]byte, error) {
-	encoded, err := json.Marshal(e)
+	encoded, err := encode(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %q: %w", e.ID, err)
 	}
 	return encoded, nil
+}
+
+// encode leaves <, > and & as they are: escaped, a manifest full of them would
+// be six times as large as the submission whose size was checked.
+func encode(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }
 
 // Parse reads an envelope and checks the attributes that CloudEvents requires.

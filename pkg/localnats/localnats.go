@@ -17,6 +17,10 @@ const startTimeout = 10 * time.Second
 // does not refuse streams on a disk that is nearly full.
 const maxStore = 8 << 30
 
+// maxPayload leaves room for the command to start a gang of thousands of pods;
+// NATS' own default is 1 MiB.
+const maxPayload = 8 << 20
+
 // Server is a running server.
 type Server struct {
 	server *server.Server
@@ -27,7 +31,7 @@ type Server struct {
 func Start(dir string, port int) (*Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "muster-local", Host: "127.0.0.1", Port: port,
-		JetStream: true, StoreDir: dir, JetStreamMaxStore: maxStore,
+		JetStream: true, StoreDir: dir, JetStreamMaxStore: maxStore, MaxPayload: maxPayload,
 		NoSigs: true, NoLog: true,
 	})
 	if err != nil {

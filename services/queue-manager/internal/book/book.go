@@ -91,6 +91,8 @@ type Book struct {
 	admission *admission.State
 	lastOrder int64
 	messages  int // numbers the messages of the term
+	// maxEvent is the size of the largest event that can be sent, in bytes.
+	maxEvent int64
 
 	changed *changed
 	// lazy are the workloads whose stored reason differs in amounts only.
@@ -103,6 +105,8 @@ type Stored struct {
 	Workloads []StoredWorkload // live ones
 	Nodes     []StoredNode
 	LastOrder int64
+	// MaxEvent is the size of the largest event that the bus takes, in bytes.
+	MaxEvent int64
 }
 
 // StoredWorkload is a live workload with its place in the order of submission.
@@ -123,7 +127,7 @@ func New(epoch int64, stored Stored) *Book {
 	b := &Book{
 		epoch: epoch, queues: map[string]Queue{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[workload.ID]*gang{},
-		admission: admission.NewState(), lastOrder: stored.LastOrder, changed: newChanged(),
+		admission: admission.NewState(), lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{},
 	}
 	for _, queue := range stored.Queues {

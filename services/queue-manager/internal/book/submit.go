@@ -31,6 +31,14 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{Workload: w.ID, Queue: w.Queue, Reason: *reason})
 		return
 	}
+	if size := commandSize(w, len(e.Manifest)); size > b.maxEvent {
+		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{Workload: w.ID, Queue: w.Queue, Reason: workload.Reason{
+			Kind: workload.ReasonInvalid,
+			Message: fmt.Sprintf("the command to start %d pods may take %d bytes, but NATS takes %d: raise its max_payload or submit a smaller gang",
+				w.Pods(), size, b.maxEvent),
+		}})
+		return
+	}
 	b.lastOrder++
 	added := &entry{order: b.lastOrder, Record: workload.Record{
 		Workload: w, Phase: workload.Queued, Attempt: 1, Times: workload.Times{Submitted: now},
@@ -40,6 +48,20 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	b.changed.added[w.ID] = e.Manifest
 	b.tell(added, now)
 	b.enqueue(added)
+}
+
+// Bytes of a command beside the manifest, of which the pod sets repeat a part:
+// for its frame, for each pod set, and
+// for the place of each pod, when all are on different nodes.
+const (
+	frameBytes  = 4 << 10
+	podSetBytes = 2 << 10
+	placeBytes  = 160
+)
+
+// commandSize is the size of the command to start the workload, at most.
+func commandSize(w workload.Workload, manifest int) int64 {
+	return int64(frameBytes + 2*manifest + podSetBytes*len(w.PodSets) + placeBytes*w.Pods())
 }
 
 // refuse fills in the default namespace and returns why the submission cannot be

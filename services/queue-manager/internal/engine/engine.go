@@ -101,6 +101,7 @@ func lead(ctx context.Context, o Options, limit int) error {
 	if err != nil {
 		return err
 	}
+	stored.MaxEvent = o.Bus.MaxEvent()
 	group, ctx := errgroup.WithContext(ctx)
 	e := &engine{
 		Options: o, book: book.New(term.Epoch, stored), limit: limit,

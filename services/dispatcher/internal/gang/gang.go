@@ -1,0 +1,114 @@
+// Package gang decides which pod of a gang goes to which reserved node.
+//
+// It is pure: commands and pods in, pins out. It neither talks to Kubernetes
+// (package kubernetes) nor knows when to act (package reconcile).
+package gang
+
+import (
+	"cmp"
+	"slices"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Pod is a pod of a gang as seen.
+type Pod struct {
+	Namespace, Name, UID string
+	Attempt              int
+	PodSet               string
+	// Hostname is what the pod is pinned to, or Node, where it is bound, when it
+	// was not pinned; both empty while it waits at its gate.
+	Hostname, Node string
+	Gated          bool // the placement gate is on
+	OtherGates     []string
+	Ended          bool // its containers have all ended
+	Deleting       bool
+}
+
+// Holds reports whether the pod takes room on a node or will.
+func (p Pod) Holds() bool { return !p.Ended }
+
+// Pin sends a pod to a node and lifts its gate.
+type Pin struct {
+	Pod      Pod
+	Hostname string
+}
+
+// Pins returns the pods to pin now. Until all pods of the gang exist there are
+// none, so that a gang that cannot come into being whole starts nowhere; pods
+// that replace others later get the places that these have left. KubeRay's
+// submitter has no gate: it is pinned by its template.
+func Pins(command *event.GangDesired, pods []Pod) []Pin {
+	sets := map[string][]Pod{}
+	started := false
+	for _, pod := range pods {
+		if pod.Attempt != command.Attempt || pod.Ended {
+			continue
+		}
+		started = started || !pod.Gated
+		sets[pod.PodSet] = append(sets[pod.PodSet], pod)
+	}
+	var pins []Pin
+	for _, set := range command.PodSets {
+		if set.Role == workload.RoleSubmitter {
+			continue
+		}
+		there := sets[set.Name]
+		if !started && len(there) < set.Count {
+			return nil
+		}
+		pins = append(pins, pinsOf(command, set.Name, there)...)
+	}
+	return pins
+}
+
+// pinsOf gives the gated pods of a set, in the order of their names, the places
+// of the set that no other pod has.
+func pinsOf(command *event.GangDesired, set string, pods []Pod) []Pin {
+	free := map[string]int{}
+	var order []string
+	for _, place := range command.Placements {
+		if place.PodSet == set {
+			hostname := cmp.Or(place.Hostname, place.Node)
+			free[hostname] += place.Pods
+			order = append(order, hostname)
+		}
+	}
+	nodeOf := map[string]string{} // bound pods are known by node, places by hostname
+	for _, place := range command.Placements {
+		nodeOf[place.Node] = cmp.Or(place.Hostname, place.Node)
+	}
+	var gated []Pod
+	for _, pod := range pods {
+		switch {
+		case pod.Gated && !pod.Deleting:
+			gated = append(gated, pod)
+		case !pod.Gated:
+			free[cmp.Or(pod.Hostname, nodeOf[pod.Node])]--
+		}
+	}
+	slices.SortFunc(gated, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	var pins []Pin
+	for _, pod := range gated {
+		i := slices.IndexFunc(order, func(hostname string) bool { return free[hostname] > 0 })
+		if i < 0 {
+			break
+		}
+		free[order[i]]--
+		pins = append(pins, Pin{pod, order[i]})
+	}
+	return pins
+}
+
+// Newer reports whether a command replaces what is known of its workload: it is
+// of a later attempt, or of the same and not of an older leader.
+func Newer(command, known *event.GangDesired) bool {
+	if known == nil {
+		return true
+	}
+	if command.Attempt != known.Attempt {
+		return command.Attempt > known.Attempt
+	}
+	return command.Epoch >= known.Epoch
+}

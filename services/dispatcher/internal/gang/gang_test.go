@@ -1,0 +1,88 @@
+package gang_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/dispatcher/internal/gang"
+)
+
+// command is for a head on node a and two workers on a and b.
+func command() *event.GangDesired {
+	return &event.GangDesired{
+		Attempt: 2, Epoch: 5,
+		PodSets: []workload.PodSet{
+			{Name: "headgroup", Role: workload.RoleHead, Count: 1}, {Name: "workers", Role: workload.RoleWorker, Count: 2},
+			{Name: "submitter", Role: workload.RoleSubmitter, Count: 1},
+		},
+		Placements: []workload.Placement{
+			{PodSet: "headgroup", Node: "a", Pods: 1},
+			{PodSet: "workers", Node: "a", Pods: 1},
+			{PodSet: "workers", Node: "b", Pods: 1, Hostname: "host-b"},
+		},
+	}
+}
+
+func pod(name, set string) gang.Pod {
+	return gang.Pod{Name: name, PodSet: set, Attempt: 2, Gated: true}
+}
+
+func pinned(p gang.Pod, hostname string) gang.Pod {
+	p.Gated, p.Hostname = false, hostname
+	return p
+}
+
+func TestPins(t *testing.T) {
+	t.Parallel()
+	head, one, two := pod("head", "headgroup"), pod("w1", "workers"), pod("w2", "workers")
+	older := pod("old", "workers")
+	older.Attempt = 1
+	ended := pinned(pod("w0", "workers"), "a")
+	ended.Ended = true
+	bound := pinned(two, "")
+	bound.Node = "b"
+	for name, c := range map[string]struct {
+		pods []gang.Pod
+		want []string
+	}{
+		"nothing while one is missing":                          {[]gang.Pod{head, one}, nil},
+		"nothing while the missing one is of an attempt before": {[]gang.Pod{head, one, older}, nil},
+		"all when all are there":                                {[]gang.Pod{two, head, one}, []string{"head=a", "w1=a", "w2=host-b"}},
+		"what is left after a stop in the middle":               {[]gang.Pod{pinned(head, "a"), one, pinned(two, "host-b")}, []string{"w1=a"}},
+		"a replacement gets the place that was left":            {[]gang.Pod{pinned(head, "a"), pinned(one, "a"), pod("w3", "workers")}, []string{"w3=host-b"}},
+		"a bound pod keeps its place":                           {[]gang.Pod{pinned(head, "a"), bound, pod("w3", "workers")}, []string{"w3=a"}},
+		"an ended pod has none":                                 {[]gang.Pod{pinned(head, "a"), ended, one, pinned(two, "host-b")}, []string{"w1=a"}},
+		"one too many waits":                                    {[]gang.Pod{pinned(head, "a"), pinned(one, "a"), pinned(two, "host-b"), pod("w4", "workers")}, nil},
+		"nothing to do":                                         {[]gang.Pod{pinned(head, "a"), pinned(one, "a"), pinned(two, "host-b")}, nil},
+	} {
+		var got []string
+		for _, pin := range gang.Pins(command(), c.pods) {
+			got = append(got, fmt.Sprintf("%s=%s", pin.Pod.Name, pin.Hostname))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestNewer(t *testing.T) {
+	t.Parallel()
+	at := func(attempt int, epoch int64) *event.GangDesired {
+		return &event.GangDesired{Attempt: attempt, Epoch: epoch}
+	}
+	for _, c := range []struct {
+		command, known *event.GangDesired
+		want           bool
+	}{
+		{at(1, 1), nil, true}, {at(1, 1), at(1, 1), true}, {at(1, 2), at(1, 1), true}, {at(1, 1), at(1, 2), false},
+		{at(2, 1), at(1, 2), true}, {at(1, 9), at(2, 1), false},
+	} {
+		if got := gang.Newer(c.command, c.known); got != c.want {
+			t.Errorf("attempt %d of epoch %d after %+v: newer is %t", c.command.Attempt, c.command.Epoch, c.known, got)
+		}
+	}
+}

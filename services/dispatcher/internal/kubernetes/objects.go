@@ -1,0 +1,237 @@
+// Package kubernetes is the dispatcher's access to one API server: the Ray
+// objects and pods that carry Muster's labels, watched and uncached, and the
+// three writes that the dispatcher does.
+//
+// It decides nothing.
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/dispatcher/internal/gang"
+)
+
+// resources are the kinds that are dispatched, by the version that is read.
+var resources = map[string]schema.GroupVersionResource{
+	"RayCluster": {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
+	"RayJob":     {Group: "ray.io", Version: "v1", Resource: "rayjobs"},
+}
+
+// Object is a Ray object as seen.
+type Object struct {
+	Kind, Namespace, Name, UID string
+	// Workload and Attempt are from its labels; empty and 0 on foreign objects.
+	Workload workload.ID
+	Attempt  int
+	Deleting bool
+	// Owned: another object controls it, such as the RayJob of a RayCluster.
+	Owned bool
+	// Outcome of a job that came to its end, and what KubeRay says of it.
+	Outcome, Message string
+}
+
+// Client talks to the API server. It may be used concurrently.
+type Client struct {
+	objects dynamic.Interface
+	core    kubernetes.Interface
+	raw     rest.Interface // posts JSON as it is
+}
+
+// Connect returns a client with the rights of the kubeconfig, or of the pod it
+// runs in when the path is empty. It limits itself by no rate: the API server's
+// own fairness does.
+func Connect(kubeconfig string) (*Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	config.UserAgent = "muster-dispatcher"
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for Ray objects at %s: %w", config.Host, err)
+	}
+	core := rest.CopyConfig(config)
+	core.ContentType = "application/vnd.kubernetes.protobuf"
+	core.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	pods, err := kubernetes.NewForConfig(core)
+	if err != nil {
+		return nil, fmt.Errorf("client for pods at %s: %w", config.Host, err)
+	}
+	posting := rest.CopyConfig(config)
+	posting.ContentType = "application/json"
+	posting.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	raw, err := rest.UnversionedRESTClientFor(posting)
+	if err != nil {
+		return nil, fmt.Errorf("client for creations at %s: %w", config.Host, err)
+	}
+	return &Client{objects: objects, core: pods, raw: raw}, nil
+}
+
+// Create posts a manifest as it is.
+func (c *Client) Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) error {
+	var meta metav1.TypeMeta
+	if err := json.Unmarshal(manifest, &meta); err != nil {
+		return fmt.Errorf("read apiVersion of the manifest: %w", err)
+	}
+	version, err := schema.ParseGroupVersion(meta.APIVersion)
+	if err != nil {
+		return fmt.Errorf("read apiVersion of the manifest: %w", err)
+	}
+	return c.raw.Post().AbsPath("apis", version.Group, version.Version, "namespaces", namespace, resources[kind].Resource).
+		Body([]byte(manifest)).Do(ctx).Error()
+}
+
+// Get reads an object from the API server, uncached; nil when there is none.
+func (c *Client) Get(ctx context.Context, kind, namespace, name string) (*Object, error) {
+	found, err := c.objects.Resource(resources[kind]).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
+	}
+	object := objectOf(kind, found)
+	return &object, nil
+}
+
+// Delete removes exactly this object, what it owns in the background.
+func (c *Client) Delete(ctx context.Context, o Object) error {
+	uid, background := types.UID(o.UID), metav1.DeletePropagationBackground
+	err := c.objects.Resource(resources[o.Kind]).Namespace(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
+	}
+	return nil
+}
+
+// Remaining reads, uncached, how many pods of the workload hold or may come to
+// hold capacity, and how many RayClusters could make more of them.
+func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error) {
+	options := metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)}
+	podList, err := c.core.CoreV1().Pods(namespace).List(ctx, options)
+	if err != nil {
+		return 0, 0, fmt.Errorf("list pods of workload %s: %w", id, err)
+	}
+	for i := range podList.Items {
+		if podOf(&podList.Items[i]).Holds() {
+			pods++
+		}
+	}
+	clusterList, err := c.objects.Resource(resources["RayCluster"]).Namespace(namespace).List(ctx, options)
+	if err != nil {
+		return 0, 0, fmt.Errorf("list RayClusters of workload %s: %w", id, err)
+	}
+	return pods, len(clusterList.Items), nil
+}
+
+// Pin sends a pod to a node and lifts the placement gate, in one write. A pod
+// that is gone meanwhile is no error: its replacement will be seen.
+func (c *Client) Pin(ctx context.Context, pin gang.Pin) error {
+	var gates []map[string]string // null removes the list
+	for _, name := range pin.Pod.OtherGates {
+		gates = append(gates, map[string]string{"name": name})
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pin.Pod.UID}, // of this very pod
+		"spec": map[string]any{
+			"nodeSelector":    map[string]string{kube.HostnameLabel: pin.Hostname},
+			"schedulingGates": gates,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("encode patch of pod %s: %w", pin.Pod.Name, err)
+	}
+	_, err = c.core.CoreV1().Pods(pin.Pod.Namespace).Patch(ctx, pin.Pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("pin pod %s/%s to node %s: %w", pin.Pod.Namespace, pin.Pod.Name, pin.Hostname, err)
+	}
+	return nil
+}
+
+func objectOf(kind string, u *unstructured.Unstructured) Object {
+	labels := u.GetLabels()
+	attempt, _ := strconv.Atoi(labels[kube.AttemptLabel]) // 0 when it is not ours
+	o := Object{
+		Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
+		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
+		Deleting: u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil,
+	}
+	if kind == "RayJob" {
+		o.Outcome, o.Message = outcomeOf(u)
+	}
+	return o
+}
+
+// outcomeOf reads a RayJob's status. Complete and Failed are where KubeRay ends
+// (IsJobDeploymentTerminal in its rayjob_types.go); from ValidationFailed it
+// never goes on. A stopped job ends as Complete and is no success.
+func outcomeOf(u *unstructured.Unstructured) (outcome, message string) {
+	field := func(name string) string {
+		value, _, _ := unstructured.NestedString(u.Object, "status", name) // absent reads as empty
+		return value
+	}
+	deployment, job := field("jobDeploymentStatus"), field("jobStatus")
+	switch deployment {
+	case "Complete":
+		if job == "SUCCEEDED" {
+			outcome = event.OutcomeSucceeded
+			break
+		}
+		outcome = event.OutcomeFailed
+	case "Failed", "ValidationFailed":
+		outcome = event.OutcomeFailed
+	default:
+		return "", ""
+	}
+	message = fmt.Sprintf("RayJob %s/%s is %s", u.GetNamespace(), u.GetName(), deployment)
+	if job != "" {
+		message += ", its job " + job
+	}
+	for _, detail := range []string{field("reason"), field("message")} {
+		if detail != "" {
+			message += ": " + detail
+		}
+	}
+	return outcome, message
+}
+
+func podOf(p *corev1.Pod) gang.Pod {
+	attempt, _ := strconv.Atoi(p.Labels[kube.AttemptLabel]) // 0 when it is not ours
+	pod := gang.Pod{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel],
+		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil,
+		Ended: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+	}
+	for _, gate := range p.Spec.SchedulingGates {
+		if gate.Name == kube.PlacementGate {
+			pod.Gated = true
+		} else {
+			pod.OtherGates = append(pod.OtherGates, gate.Name)
+		}
+	}
+	if !pod.Gated {
+		pod.Hostname = p.Spec.NodeSelector[kube.HostnameLabel]
+	}
+	return pod
+}

@@ -1,0 +1,156 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/dispatcher/internal/gang"
+)
+
+// byWorkload indexes caches by the workload label.
+const byWorkload = "workload"
+
+// Watch is a cache of everything that carries the workload label.
+type Watch struct {
+	objects map[string]cache.SharedIndexInformer // by kind
+	pods    cache.SharedIndexInformer
+}
+
+// StartWatch fills the caches and keeps them until ctx ends. changed is called
+// for each workload of which something changed, also while they are filled.
+func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Watch, error) {
+	labelled := func(options *metav1.ListOptions) { options.LabelSelector = kube.WorkloadLabel }
+	w := &Watch{objects: map[string]cache.SharedIndexInformer{}}
+	var synced []cache.InformerSynced
+	for kind, resource := range resources {
+		informer := dynamicinformer.NewFilteredDynamicInformer(c.objects, resource, metav1.NamespaceAll, 0,
+			cache.Indexers{byWorkload: workloadsOf}, labelled).Informer()
+		if err := prepare(informer, changed, trimObject); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", kind, err)
+		}
+		w.objects[kind] = informer
+	}
+	w.pods = informers.NewSharedInformerFactoryWithOptions(c.core, 0, informers.WithTweakListOptions(labelled)).Core().V1().Pods().Informer()
+	if err := w.pods.AddIndexers(cache.Indexers{byWorkload: workloadsOf}); err != nil {
+		return nil, fmt.Errorf("watch pods: %w", err)
+	}
+	if err := prepare(w.pods, changed, trimPod); err != nil {
+		return nil, fmt.Errorf("watch pods: %w", err)
+	}
+	for _, informer := range w.informers() {
+		go informer.RunWithContext(ctx)
+		synced = append(synced, informer.HasSynced)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil, fmt.Errorf("fill caches: %w", ctx.Err())
+	}
+	return w, nil
+}
+
+func (w *Watch) informers() []cache.SharedIndexInformer {
+	all := []cache.SharedIndexInformer{w.pods}
+	for _, informer := range w.objects {
+		all = append(all, informer)
+	}
+	return all
+}
+
+func prepare(informer cache.SharedIndexInformer, changed func(workload.ID), trim cache.TransformFunc) error {
+	if err := informer.SetTransform(trim); err != nil {
+		return err
+	}
+	tell := func(object any) {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if meta, ok := object.(metav1.Object); ok {
+			changed(workload.ID(meta.GetLabels()[kube.WorkloadLabel]))
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
+	})
+	return err
+}
+
+func workloadsOf(object any) ([]string, error) {
+	meta, ok := object.(metav1.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T has no labels", object)
+	}
+	return []string{meta.GetLabels()[kube.WorkloadLabel]}, nil
+}
+
+// trimObject keeps of a Ray object what objectOf reads.
+func trimObject(object any) (any, error) {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return object, nil
+	}
+	delete(u.Object, "spec")
+	u.SetManagedFields(nil)
+	return u, nil
+}
+
+// trimPod keeps of a pod what podOf reads.
+func trimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels: pod.Labels, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector, SchedulingGates: pod.Spec.SchedulingGates,
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}, nil
+}
+
+// Object returns an object from the cache, nil when it is not there.
+func (w *Watch) Object(kind, namespace, name string) *Object {
+	found, ok, err := w.objects[kind].GetStore().GetByKey(namespace + "/" + name)
+	if err != nil || !ok {
+		return nil
+	}
+	object := objectOf(kind, found.(*unstructured.Unstructured))
+	return &object
+}
+
+// Pods returns the pods of a workload from the cache.
+func (w *Watch) Pods(id workload.ID) []gang.Pod {
+	found, err := w.pods.GetIndexer().ByIndex(byWorkload, string(id))
+	if err != nil {
+		return nil // the index is there since StartWatch
+	}
+	pods := make([]gang.Pod, len(found))
+	for i, object := range found {
+		pods[i] = podOf(object.(*corev1.Pod))
+	}
+	return pods
+}
+
+// Objects returns all objects in the cache that nothing else controls.
+func (w *Watch) Objects() []Object {
+	var all []Object
+	for kind, informer := range w.objects {
+		for _, found := range informer.GetStore().List() {
+			if object := objectOf(kind, found.(*unstructured.Unstructured)); !object.Owned {
+				all = append(all, object)
+			}
+		}
+	}
+	return all
+}

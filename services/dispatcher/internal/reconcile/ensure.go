@@ -1,0 +1,120 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+// ensure brings the workload's object into being, once, sends its pods to their
+// nodes, and reports how it goes.
+func (r *Reconciler) ensure(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	switch {
+	case status.Refused:
+		return 0, r.tell(ctx, status)
+	case status.Gone:
+		return r.awaitRelease(ctx, command, status)
+	}
+	object := r.cache.Object(command.Kind, command.Namespace, command.Name)
+	if object == nil && status.Created {
+		return r.missing(ctx, command, status)
+	}
+	if object == nil {
+		return r.create(ctx, command, status)
+	}
+	return r.found(ctx, command, status, object)
+}
+
+// missing deals with an object that was there and is not in the cache.
+func (r *Reconciler) missing(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	object, err := r.cluster.Get(ctx, command.Kind, command.Namespace, command.Name)
+	if err != nil {
+		return 0, err
+	}
+	if object != nil && object.Workload == command.Workload && object.Attempt == command.Attempt {
+		return pollAfter, r.tell(ctx, status) // the cache is behind
+	}
+	// Somebody deleted it. Creating it anew would be a second incarnation.
+	status.Gone = true
+	return r.awaitRelease(ctx, command, status)
+}
+
+func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	manifest, err := ray.Stamp(command.Manifest, command.Kind, ray.StampInput{
+		Workload: command.Workload, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
+		Namespace: command.Namespace, Name: command.Name, Placements: command.Placements,
+	})
+	if err != nil {
+		return r.refuse(ctx, status, err)
+	}
+	began := time.Now()
+	err = r.cluster.Create(ctx, command.Kind, command.Namespace, manifest)
+	switch {
+	case err == nil:
+		r.metrics.created.Observe(time.Since(began).Seconds())
+		r.logger.Info("object created", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
+			zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
+		status.Created = true
+		return 0, r.tell(ctx, status)
+	case apierrors.IsAlreadyExists(err):
+		return r.exists(ctx, command, status)
+	case refusedForGood(err):
+		return r.refuse(ctx, status, err)
+	}
+	return 0, fmt.Errorf("create %s %s/%s: %w", command.Kind, command.Namespace, command.Name, err)
+}
+
+// refusedForGood tells the errors that trying again does not mend.
+func refusedForGood(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// exists looks at the object that has the name already.
+func (r *Reconciler) exists(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	object, err := r.cluster.Get(ctx, command.Kind, command.Namespace, command.Name)
+	if err != nil {
+		return 0, err
+	}
+	if object == nil {
+		return retryFirst, nil // gone meanwhile
+	}
+	return r.found(ctx, command, status, object)
+}
+
+// found deals with an object that has the workload's name.
+func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, status event.GangStatus, object *kubernetes.Object) (time.Duration, error) {
+	switch {
+	case object.Workload != command.Workload:
+		return r.refuse(ctx, status, fmt.Errorf("%s %s/%s exists already and is not of this workload; delete it or use another name",
+			command.Kind, command.Namespace, command.Name))
+	case object.Attempt != command.Attempt:
+		if object.Deleting {
+			return pollAfter, nil
+		}
+		return pollAfter, r.cluster.Delete(ctx, *object) // of an attempt before
+	}
+	status.Created = true
+	if object.Outcome != "" {
+		status.Outcome, status.Message = object.Outcome, object.Message
+		return r.awaitRelease(ctx, command, status)
+	}
+	if err := r.tell(ctx, status); err != nil {
+		return 0, err
+	}
+	return 0, r.pin(ctx, command)
+}
+
+func (r *Reconciler) refuse(ctx context.Context, status event.GangStatus, cause error) (time.Duration, error) {
+	r.metrics.refused.Inc()
+	r.logger.Warn("object refused", zap.String("workload", string(status.Workload)), zap.Error(cause))
+	status.Refused, status.Message = true, cause.Error()
+	return 0, r.tell(ctx, status)
+}

@@ -1,0 +1,28 @@
+package reconcile
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics of the reconciler.
+type Metrics struct {
+	created                            prometheus.Histogram
+	refused, failures, pinned, orphans prometheus.Counter
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry *prometheus.Registry) *Metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	m := &Metrics{
+		created: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "muster_dispatcher_create_seconds", Help: "Time of the API server for the creation of a gang's object.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		}),
+		refused:  counter("muster_dispatcher_refused_total", "Objects that Kubernetes or the dispatcher refused for good."),
+		failures: counter("muster_dispatcher_retries_total", "Looks at a workload that failed and are tried again."),
+		pinned:   counter("muster_dispatcher_pinned_pods_total", "Pods sent to their reserved node."),
+		orphans:  counter("muster_dispatcher_orphans_removed_total", "Objects removed because no live workload owns them."),
+	}
+	registry.MustRegister(m.created, m.refused, m.failures, m.pinned, m.orphans)
+	return m
+}

@@ -1,0 +1,262 @@
+// Package reconcile makes true what queue-manager wants: it compares, workload
+// by workload, what shall be with what is, does the next step, and reports.
+//
+// It is level-triggered. A command, a change in Kubernetes, a reconnection or
+// its own retry all lead to the same look at one workload, and looking twice
+// does nothing twice. It remembers only what it reported last, which it reads
+// back from the bus at its start; so it may die at any point:
+//
+//   - before an object is created: the next look creates it;
+//   - after it was created, before that was reported: creating it again is
+//     answered with AlreadyExists, and an object with our workload and attempt is
+//     ours. Only if somebody also deletes it in that moment is it created twice;
+//   - between two pods being pinned: the pinned keep their places, the next look
+//     pins the others;
+//   - after a deletion: the next look finds nothing and reports that.
+//
+// It touches no object without the workload's own label.
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/workqueue"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/dispatcher/internal/gang"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+// Cluster is the API server. See kubernetes.Client for the meaning of each.
+type Cluster interface {
+	Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) error
+	Get(ctx context.Context, kind, namespace, name string) (*kubernetes.Object, error)
+	Delete(ctx context.Context, object kubernetes.Object) error
+	Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error)
+	Pin(ctx context.Context, pin gang.Pin) error
+}
+
+// Cache is what has been seen of the API server.
+type Cache interface {
+	Object(kind, namespace, name string) *kubernetes.Object
+	Pods(id workload.ID) []gang.Pod
+	Objects() []kubernetes.Object
+}
+
+// Reporter tells queue-manager a status and returns when it is stored.
+type Reporter func(ctx context.Context, status event.GangStatus) error
+
+const (
+	// pollAfter is the look that stands behind a missed change.
+	pollAfter = 2 * time.Second
+	// Retries of what failed begin at retryFirst and double up to retryMost.
+	retryFirst = 20 * time.Millisecond
+	retryMost  = 10 * time.Second
+	// pinsAtOnce bounds the patches of one gang on their way.
+	pinsAtOnce = 16
+)
+
+// Reconciler works on workloads, each by one worker at a time.
+type Reconciler struct {
+	cluster Cluster
+	cache   Cache
+	report  Reporter
+	logger  *zap.Logger
+	metrics *Metrics
+	queue   workqueue.TypedRateLimitingInterface[workload.ID]
+
+	mu       sync.Mutex
+	desired  map[workload.ID]*event.GangDesired
+	reported map[workload.ID]event.GangStatus
+}
+
+// New returns a reconciler. reported is what earlier dispatchers told last.
+func New(cluster Cluster, report Reporter, reported map[workload.ID]event.GangStatus, logger *zap.Logger, metrics *Metrics) *Reconciler {
+	return &Reconciler{
+		cluster: cluster, report: report, logger: logger, metrics: metrics,
+		desired: map[workload.ID]*event.GangDesired{}, reported: reported,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost)),
+	}
+}
+
+// Run looks at workloads with so many workers until ctx ends.
+func (r *Reconciler) Run(ctx context.Context, cache Cache, workers int) {
+	r.cache = cache
+	context.AfterFunc(ctx, r.queue.ShutDown)
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for r.next(ctx) {
+			}
+		})
+	}
+	running.Wait()
+}
+
+// Look has a workload looked at.
+func (r *Reconciler) Look(id workload.ID) { r.queue.Add(id) }
+
+// Command takes in what shall be. An older leader's is refused.
+func (r *Reconciler) Command(command *event.GangDesired) {
+	r.mu.Lock()
+	known := r.desired[command.Workload]
+	newer := gang.Newer(command, known)
+	switch {
+	case !newer:
+	case command.State == event.Forgotten:
+		delete(r.desired, command.Workload)
+		delete(r.reported, command.Workload)
+	default:
+		r.desired[command.Workload] = command
+	}
+	r.mu.Unlock()
+	if !newer {
+		r.logger.Warn("command refused: it is older than what is known",
+			zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
+			zap.Int64("epoch", command.Epoch), zap.Int64("known epoch", known.Epoch))
+		return
+	}
+	r.Look(command.Workload)
+}
+
+// Repeat reports everything anew: the bus may have lost it.
+func (r *Reconciler) Repeat(ctx context.Context) error {
+	r.mu.Lock()
+	var all []event.GangStatus
+	for id := range r.desired {
+		if status, ok := r.reported[id]; ok {
+			all = append(all, status)
+		}
+	}
+	r.mu.Unlock()
+	for _, status := range all {
+		if err := r.report(ctx, status); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) next(ctx context.Context) bool {
+	id, stopped := r.queue.Get()
+	if stopped {
+		return false
+	}
+	defer r.queue.Done(id)
+	again, err := r.look(ctx, id)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		r.metrics.failures.Inc()
+		r.logger.Warn("workload will be tried again", zap.String("workload", string(id)), zap.Error(err))
+		r.queue.AddRateLimited(id)
+	default:
+		r.queue.Forget(id)
+		if again > 0 {
+			r.queue.AddAfter(id, again)
+		}
+	}
+	return true
+}
+
+// look does the next step for a workload and returns when to look again at the
+// latest; zero means when something changes.
+func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Duration, err error) {
+	r.mu.Lock()
+	command := r.desired[id]
+	status := r.reported[id]
+	r.mu.Unlock()
+	if command == nil {
+		return 0, nil // unknown or forgotten; Sweep cares for what is left of it
+	}
+	if status.Attempt != command.Attempt || status.Cluster != command.Cluster {
+		status = event.GangStatus{Workload: id, Cluster: command.Cluster, Attempt: command.Attempt}
+	}
+	status.Epoch = command.Epoch
+	if command.State == event.Absent {
+		return r.remove(ctx, command, status)
+	}
+	return r.ensure(ctx, command, status)
+}
+
+// tell reports a status if it says something new.
+func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
+	r.mu.Lock()
+	old, told := r.reported[status.Workload]
+	r.mu.Unlock()
+	old.Epoch = status.Epoch // an epoch alone is no news
+	if told && old == status {
+		return nil
+	}
+	if err := r.report(ctx, status); err != nil {
+		return fmt.Errorf("report status of workload %s: %w", status.Workload, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.desired[status.Workload] != nil {
+		r.reported[status.Workload] = status
+	}
+	return nil
+}
+
+// remove deletes the workload's object and reports when nothing is left.
+func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	object, err := r.cluster.Get(ctx, command.Kind, command.Namespace, command.Name)
+	if err != nil {
+		return 0, err
+	}
+	if object != nil && object.Workload == command.Workload {
+		if !object.Deleting {
+			if err := r.cluster.Delete(ctx, *object); err != nil {
+				return 0, err
+			}
+			r.logger.Info("object deleted", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
+				zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
+		}
+		return pollAfter, nil // its disappearance will be seen
+	}
+	status.Gone = true
+	return r.awaitRelease(ctx, command, status)
+}
+
+// awaitRelease reports the status, as released when no pod of the workload is
+// left, by an uncached read, and nothing that could make more of them.
+func (r *Reconciler) awaitRelease(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	if status.Released {
+		return 0, r.tell(ctx, status)
+	}
+	pods, clusters, err := r.cluster.Remaining(ctx, command.Workload, command.Namespace)
+	if err != nil {
+		return 0, err
+	}
+	status.Released = pods == 0 && clusters == 0
+	if err := r.tell(ctx, status); err != nil {
+		return 0, err
+	}
+	if !status.Released {
+		return pollAfter, nil
+	}
+	return 0, nil
+}
+
+// pin sends the pods that may start to their nodes.
+func (r *Reconciler) pin(ctx context.Context, command *event.GangDesired) error {
+	pins := gang.Pins(command, r.cache.Pods(command.Workload))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pinsAtOnce)
+	for _, pin := range pins {
+		group.Go(func() error { return r.cluster.Pin(ctx, pin) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	r.metrics.pinned.Add(float64(len(pins)))
+	return nil
+}

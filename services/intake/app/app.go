@@ -1,0 +1,153 @@
+// Package app composes intake from its parts. It is not the process, which is
+// the main package or `muster dev`.
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/intake/internal/submission"
+)
+
+// Config is intake's settings.
+type Config struct {
+	NATSURL         string
+	NATSCredentials string
+}
+
+// Register implements service.Config.
+func (c *Config) Register(flags *flag.FlagSet) {
+	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
+	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "NATS .creds `file`")
+}
+
+// Validate implements service.Config.
+func (c *Config) Validate() error {
+	if c.NATSURL == "" {
+		return errors.New("nats-url: is missing")
+	}
+	return nil
+}
+
+const (
+	// underWay bounds submissions that are published but not yet stored.
+	underWay = 1024
+	// retryAfter is the pause before a submission whose result could not be
+	// published comes again.
+	retryAfter = 500 * time.Millisecond
+	// storeTimeout bounds the wait for the server to store a result.
+	storeTimeout = 10 * time.Second
+)
+
+// Run runs intake until ctx ends.
+func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
+	ready := runtime.Health.Await("subscribed")
+	b, err := bus.Connect(ctx, bus.Options{
+		URL: config.NATSURL, Name: "intake", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
+	})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	runtime.Health.Check("nats", b.Ready)
+	if err := b.EnsureStreams(ctx); err != nil {
+		return err
+	}
+	deliveries, err := b.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: "intake"})
+	if err != nil {
+		return err
+	}
+	in := &intake{bus: b, logger: runtime.Logger, results: newResults(runtime.Metrics), published: make(chan underway, underWay)}
+	ready()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		in.settle()
+	}()
+	for d := range deliveries {
+		in.take(d)
+	}
+	close(in.published)
+	<-settled
+	return ctx.Err()
+}
+
+// newResults registers the metric of what became of submissions.
+func newResults(registry *prometheus.Registry) *prometheus.CounterVec {
+	results := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "muster_intake_submissions_total", Help: "Submissions read, by what became of them.",
+	}, []string{"result"})
+	registry.MustRegister(results)
+	return results
+}
+
+type intake struct {
+	bus       *bus.Bus
+	logger    *zap.Logger
+	results   *prometheus.CounterVec
+	published chan underway
+}
+
+// underway is a submission whose result is on its way to the server.
+type underway struct {
+	delivery bus.Delivery
+	result   submission.Result
+	stored   bus.Published
+}
+
+// take reads a submission and publishes the result without waiting for the
+// server: results are stored in the order of the submissions.
+func (in *intake) take(d bus.Delivery) {
+	message := submission.Message{Subject: d.Subject, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored}
+	result, err := submission.Read(message)
+	if err != nil {
+		in.retry(d, err)
+		return
+	}
+	stored, err := in.bus.PublishAsync(result.Subject, result.Event)
+	if errors.Is(err, bus.ErrTooLarge) {
+		if result, err = submission.Reject(message, err); err == nil {
+			stored, err = in.bus.PublishAsync(result.Subject, result.Event)
+		}
+	}
+	if err != nil {
+		in.retry(d, err)
+		return
+	}
+	in.published <- underway{d, result, stored}
+}
+
+// settle acknowledges submissions whose result the server has.
+func (in *intake) settle() {
+	for u := range in.published {
+		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+		err := u.stored.Wait(ctx)
+		cancel()
+		if err != nil {
+			in.retry(u.delivery, err)
+			continue
+		}
+		u.delivery.Ack()
+		if u.result.Rejection != nil {
+			in.results.WithLabelValues("rejected").Inc()
+			in.logger.Debug("submission rejected", zap.String("workload", string(u.result.Workload)),
+				zap.String("subject", u.delivery.Subject), zap.String("reason", u.result.Rejection.Message))
+			continue
+		}
+		in.results.WithLabelValues("accepted").Inc()
+		in.logger.Debug("submission accepted", zap.String("workload", string(u.result.Workload)), zap.String("subject", u.delivery.Subject))
+	}
+}
+
+func (in *intake) retry(d bus.Delivery, cause error) {
+	in.results.WithLabelValues("retried").Inc()
+	in.logger.Warn("submission will be read again", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.Error(cause))
+	d.Retry(retryAfter)
+}

@@ -1,0 +1,230 @@
+// Package submission turns what somebody published on a submit subject into
+// either an accepted workload or a rejection that says why.
+//
+// It is pure, and the same message always gives the same result, event ids
+// included, so a message that comes twice changes nothing. Whether the queue
+// exists and may use the namespace is not known here; queue-manager checks it.
+package submission
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/workload"
+)
+
+// source is the CloudEvents source of what intake says.
+const source = "muster/intake"
+
+// Message is a submission as it arrived.
+type Message struct {
+	Subject  string
+	Headers  map[string][]string
+	Data     []byte
+	Sequence uint64 // in the stream
+	Stored   time.Time
+}
+
+// Result is what is to be published for a message.
+type Result struct {
+	Subject string
+	Event   event.Envelope
+	// Workload is what the submission is or would have been; may be empty.
+	Workload workload.ID
+	// Rejection is why it was refused; nil when it was accepted.
+	Rejection *workload.Reason
+}
+
+// Read turns a message into what is to be published for it. An error means that
+// Muster itself is at fault and nothing can be published.
+func Read(m Message) (result Result, err error) {
+	s := &submission{message: m, queue: m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
+	accepted, err := s.accept()
+	if err != nil {
+		return s.reject(err)
+	}
+	envelope, err := event.New("submitted/"+string(s.id)+"/"+accepted.Workload.Digest, source, m.Stored, accepted)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Subject: bus.WorkloadSubject(s.queue), Event: envelope, Workload: s.id}, nil
+}
+
+// Reject turns the message into a rejection, whatever it says: for what cannot
+// be passed on.
+func Reject(m Message, cause error) (Result, error) {
+	s := &submission{message: m, queue: m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
+	if s.open() == nil {
+		s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
+	}
+	return s.reject(cause)
+}
+
+// submission is a message in the course of being read.
+type submission struct {
+	message  Message
+	queue    string
+	envelope event.Envelope
+	priority int32
+	id       workload.ID
+}
+
+// accept returns the workload. Every error is a reason to reject; a panic while
+// reading somebody's bytes is one, too.
+func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the submission could not be read: %v", cause)
+		}
+	}()
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
+	if size := s.size(); size > event.MaxSubmission {
+		return nil, fmt.Errorf("the submission has %d bytes; at most %d are accepted", size, event.MaxSubmission)
+	}
+	if !bus.ValidName(s.queue) {
+		return nil, fmt.Errorf("queue %q: want a name of at most 63 lower-case letters, digits and dashes", s.queue)
+	}
+	if s.envelope.Type != event.SubmitType {
+		return nil, fmt.Errorf("CloudEvents attribute \"type\" is %q; want %q", s.envelope.Type, event.SubmitType)
+	}
+	manifest, err := manifestOf(s.envelope)
+	if err != nil {
+		return nil, err
+	}
+	object, err := ray.Read(manifest)
+	if err != nil {
+		return nil, err
+	}
+	digest := s.digest(object)
+	if object, err = ray.Named(object, s.id); err != nil {
+		return nil, err
+	}
+	return &event.WorkloadSubmitted{Manifest: object.Manifest, Workload: workload.Workload{
+		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
+		Priority: s.priority, Digest: digest, PodSets: object.PodSets,
+	}}, nil
+}
+
+func (s *submission) size() int {
+	size := len(s.message.Data)
+	for key, values := range s.message.Headers {
+		for _, value := range values {
+			size += len(key) + len(value)
+		}
+	}
+	return size
+}
+
+// digest tells the same content from other content under the same id.
+func (s *submission) digest(object ray.Object) string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\x00%d\x00", s.queue, s.priority)
+	hash.Write(object.Manifest)
+	return hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// reject tells the submitter why, on the events subject of the queue.
+func (s *submission) reject(cause error) (Result, error) {
+	reason := workload.Reason{Kind: workload.ReasonInvalid, Message: cause.Error()}
+	envelope, err := event.New(
+		fmt.Sprintf("rejected/%d/%d", s.message.Sequence, s.message.Stored.UnixNano()), source, s.message.Stored,
+		&event.WorkloadRejected{
+			Workload: s.id, Queue: s.queue, Submission: s.envelope.ID, Source: s.envelope.Source, Reason: reason,
+		})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Subject: bus.EventsSubject(s.queue, s.id), Event: envelope, Workload: s.id, Rejection: &reason}, nil
+}
+
+// binaryPrefix begins the headers of a CloudEvent in binary mode (CloudEvents
+// NATS protocol binding, section 3.1).
+const binaryPrefix = "ce-"
+
+// open reads the CloudEvent: structured when there are no ce- headers, the
+// manifest alone in the body when there are.
+func (s *submission) open() error {
+	attributes := map[string]string{}
+	for key, values := range s.message.Headers {
+		if len(values) > 0 {
+			attributes[strings.ToLower(key)] = values[0]
+		}
+	}
+	binary := false
+	for key := range attributes {
+		binary = binary || strings.HasPrefix(key, binaryPrefix)
+	}
+	if binary {
+		return s.openBinary(attributes)
+	}
+	var err error
+	if s.envelope, err = event.Parse(s.message.Data); err != nil {
+		return fmt.Errorf("%w; publish a CloudEvent of type %s whose data is the manifest, or the manifest with the headers ce-id, ce-source, ce-type and ce-specversion",
+			err, event.SubmitType)
+	}
+	var extensions struct {
+		Priority json.RawMessage `json:"priority"`
+	}
+	if err := json.Unmarshal(s.message.Data, &extensions); err != nil {
+		return fmt.Errorf("%w: %w", event.ErrMalformed, err)
+	}
+	return s.setPriority(strings.Trim(string(extensions.Priority), `"`))
+}
+
+func (s *submission) openBinary(attributes map[string]string) error {
+	s.envelope = event.Envelope{
+		SpecVersion: attributes["ce-specversion"], ID: attributes["ce-id"], Source: attributes["ce-source"],
+		Type: attributes["ce-type"], Subject: attributes["ce-subject"],
+		DataContentType: attributes["content-type"], DataBase64: s.message.Data,
+	}
+	if err := s.envelope.Validate(); err != nil {
+		return fmt.Errorf("%w; in binary mode it is the header ce-<attribute>", err)
+	}
+	return s.setPriority(attributes["ce-priority"])
+}
+
+// setPriority reads the CloudEvents extension "priority".
+func (s *submission) setPriority(text string) error {
+	if text == "" || text == "null" {
+		return nil
+	}
+	priority, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return fmt.Errorf("CloudEvents attribute \"priority\" is %q; want a whole number from %d to %d", text, math.MinInt32, math.MaxInt32)
+	}
+	s.priority = int32(priority)
+	return nil
+}
+
+// manifestOf returns the bytes of the manifest: the data itself when it is an
+// object, its text when it is a string, or the decoded data_base64.
+func manifestOf(e event.Envelope) ([]byte, error) {
+	switch {
+	case len(e.DataBase64) > 0 && len(e.Data) > 0:
+		return nil, errors.New("the CloudEvent has both data and data_base64; want one of them")
+	case len(e.DataBase64) > 0:
+		return e.DataBase64, nil
+	case len(e.Data) == 0 || string(e.Data) == "null":
+		return nil, errors.New("the CloudEvent has no data; want a RayCluster or RayJob manifest")
+	case e.Data[0] != '"':
+		return e.Data, nil
+	}
+	var text string
+	if err := json.Unmarshal(e.Data, &text); err != nil {
+		return nil, fmt.Errorf("data of the CloudEvent: %w", err)
+	}
+	return []byte(text), nil
+}

@@ -1,0 +1,13 @@
+// Command intake reads submissions and turns them into workloads or rejections.
+package main
+
+import (
+	"os"
+
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/intake/app"
+)
+
+func main() {
+	os.Exit(service.Main("intake", &app.Config{}, app.Run))
+}

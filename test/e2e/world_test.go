@@ -1,0 +1,332 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/stack"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 60 * time.Second
+
+// world is a stack as a test uses it.
+type world struct {
+	*stack.Stack
+	t   *testing.T
+	ctx context.Context
+
+	mu      sync.Mutex
+	seen    []event.Payload // lifecycle events, in order
+	arrived chan struct{}
+	sent    int
+}
+
+// newWorld starts a stack for the test; queues are optional.
+func newWorld(t *testing.T, queues ...queuemanager.Queue) *world {
+	t.Helper()
+	if noCluster != nil && requireAll {
+		t.Fatalf("the dev cluster is required: %v", noCluster)
+	}
+	if noCluster != nil {
+		t.Skipf("no dev cluster: %v", noCluster)
+	}
+	level := zap.WarnLevel
+	if os.Getenv("MUSTER_TEST_LOG") != "" {
+		level = zap.DebugLevel
+	}
+	s, err := stack.Start(t.Context(), stack.Options{
+		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Queues: queues,
+		Logger: zaptest.NewLogger(t, zaptest.Level(level)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &world{Stack: s, t: t, ctx: ctx, arrived: make(chan struct{}, 1)}
+	t.Cleanup(s.Stop)
+	t.Cleanup(cancel)
+	t.Cleanup(w.checkPromises)
+	t.Cleanup(w.report)
+	following, err := s.Bus.Follow(ctx, bus.EventsStream, "muster.events.*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of each workload the stream gives the last event, then all that follow;
+	// nothing has been submitted yet, so none is missed.
+	go w.record(following.C)
+	return w
+}
+
+func (w *world) record(events <-chan bus.Delivery) {
+	for d := range events {
+		_, payload, err := d.Event()
+		if err != nil {
+			w.t.Errorf("unreadable event: %v", err)
+			continue
+		}
+		w.mu.Lock()
+		w.seen = append(w.seen, payload)
+		w.mu.Unlock()
+		select {
+		case w.arrived <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// report prints what is known when the test has failed.
+func (w *world) report() {
+	if !w.t.Failed() {
+		return
+	}
+	answer, err := w.Queries.Workloads(w.ctx, query.WorkloadsRequest{})
+	encoded, _ := json.MarshalIndent(answer.Workloads, "", " ")
+	w.t.Logf("workloads: %s %v", encoded, err)
+	for _, pod := range w.pods("") {
+		w.t.Logf("pod %s: %s on %q, gates %v, workload %s", pod.Name, pod.Status.Phase, pod.Spec.NodeName,
+			pod.Spec.SchedulingGates, pod.Labels[kube.WorkloadLabel])
+	}
+}
+
+// nodes adds nodes and waits until queue-manager knows them.
+func (w *world) nodes(group string, count int, resources ...string) {
+	w.t.Helper()
+	if err := w.AddNodes(w.ctx, group, count, resources...); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until("nodes of group "+group+" are known", func() bool {
+		known := 0
+		for _, n := range w.knownNodes() {
+			if n.Ready && strings.HasPrefix(n.Name, w.Pool+"-"+group+"-") {
+				known++
+			}
+		}
+		return known >= count
+	})
+}
+
+func (w *world) knownNodes() []query.Node {
+	w.t.Helper()
+	answer, err := w.Queries.Nodes(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer.Nodes
+}
+
+// until polls a condition that no event tells of.
+func (w *world) until(what string, met func() bool) {
+	w.t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	deadline := time.After(patience)
+	for !met() {
+		select {
+		case <-poll.C:
+		case <-deadline:
+			w.t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+// publish sends a submission; the id is unique unless given.
+func (w *world) publish(queue, id string, manifest []byte) workload.ID {
+	w.t.Helper()
+	if id == "" {
+		w.sent++
+		id = fmt.Sprintf("submission-%d", w.sent)
+	}
+	envelope := event.Envelope{
+		SpecVersion: event.SpecVersion, ID: id, Source: "e2e", Type: event.SubmitType,
+		DataContentType: "application/json", Data: manifest,
+	}
+	if !json.Valid(manifest) {
+		text, err := json.Marshal(string(manifest))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		envelope.DataContentType, envelope.Data = "application/yaml", text
+	}
+	encoded, err := envelope.Encode()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.publishRaw(queue, encoded)
+	return event.WorkloadID("e2e", id)
+}
+
+func (w *world) publishRaw(queue string, message []byte) {
+	w.t.Helper()
+	published, err := w.Bus.PublishEncoded(bus.SubmitSubject(queue), event.NewID(), message, 0)
+	if err == nil {
+		err = published.Wait(w.ctx)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// submit submits a manifest to the queue "default".
+func (w *world) submit(manifest string) workload.ID {
+	w.t.Helper()
+	return w.publish("default", "", []byte(manifest))
+}
+
+func (w *world) cancel(id workload.ID) {
+	w.t.Helper()
+	envelope, err := event.New(event.NewID(), "e2e", time.Now(), &event.WorkloadCancel{Workload: id, Why: "the test asks for it"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.Bus.Publish(w.ctx, bus.WorkloadSubject("default"), envelope); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// await returns the first event, seen or to come, that matches.
+func await[P event.Payload](w *world, what string, matches func(P) bool) P {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		w.mu.Lock()
+		for _, payload := range w.seen {
+			if p, ok := payload.(P); ok && matches(p) {
+				w.mu.Unlock()
+				return p
+			}
+		}
+		w.mu.Unlock()
+		select {
+		case <-w.arrived:
+		case <-deadline:
+			w.t.Fatalf("not seen within %s: %s", patience, what)
+		}
+	}
+}
+
+// reaches waits until the workload has been in the phase.
+func (w *world) reaches(id workload.ID, phase workload.Phase) *event.WorkloadChanged {
+	w.t.Helper()
+	return await(w, fmt.Sprintf("workload %s %s", id, phase), func(e *event.WorkloadChanged) bool {
+		return e.ID == id && e.Phase == phase
+	})
+}
+
+// waits waits until the workload has been waiting for a reason of the kind.
+func (w *world) waits(id workload.ID, kind workload.ReasonKind) *workload.Reason {
+	w.t.Helper()
+	return await(w, fmt.Sprintf("workload %s waiting because of %s", id, kind), func(e *event.WorkloadChanged) bool {
+		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && e.Reason.Kind == kind
+	}).Reason
+}
+
+// released waits until the workload holds nothing any more.
+func (w *world) released(id workload.ID) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("workload %s holds nothing", id), func() bool {
+		record := w.one(id)
+		return record.Phase.Final() && !record.Holding
+	})
+}
+
+func (w *world) one(id workload.ID) workload.Record {
+	w.t.Helper()
+	answer, err := w.Queries.Workloads(w.ctx, query.WorkloadsRequest{ID: id})
+	if err != nil || len(answer.Workloads) != 1 {
+		w.t.Fatalf("workload %s: %+v, %v", id, answer.Workloads, err)
+	}
+	return answer.Workloads[0]
+}
+
+// pods lists, uncached, the pods of a workload, or of all.
+func (w *world) pods(id workload.ID) []corev1.Pod {
+	w.t.Helper()
+	options := metav1.ListOptions{}
+	if id != "" {
+		options.LabelSelector = kube.WorkloadLabel + "=" + string(id)
+	}
+	list, err := w.Kube.CoreV1().Pods(w.Namespace).List(w.ctx, options)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// objects lists, uncached, the names of a workload's Ray objects.
+func (w *world) objects(id workload.ID) []string {
+	w.t.Helper()
+	var names []string
+	for _, resource := range []string{"rayclusters", "rayjobs"} {
+		list, err := w.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}).
+			Namespace(w.Namespace).List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, item := range list.Items {
+			names = append(names, resource+"/"+item.GetName())
+		}
+	}
+	return names
+}
+
+// nothingOf checks that nothing of a workload exists in Kubernetes.
+func (w *world) nothingOf(id workload.ID) {
+	w.t.Helper()
+	if objects := w.objects(id); len(objects) > 0 {
+		w.t.Errorf("of workload %s there are %v", id, objects)
+	}
+	if pods := w.pods(id); len(pods) > 0 {
+		w.t.Errorf("of workload %s there are %d pods", id, len(pods))
+	}
+}
+
+// asPlanned checks that every pod of a running workload is on a reserved node,
+// as many of each set as planned there.
+func (w *world) asPlanned(id workload.ID) {
+	w.t.Helper()
+	planned, got := map[string]int{}, map[string]int{}
+	for _, p := range w.one(id).Placements {
+		if p.PodSet != "submitter" {
+			planned[p.PodSet+" on "+p.Node] += p.Pods
+		}
+	}
+	for _, pod := range w.pods(id) {
+		if set := pod.Labels[kube.PodSetLabel]; set != "submitter" {
+			got[set+" on "+pod.Spec.NodeName]++
+		}
+	}
+	if fmt.Sprint(planned) != fmt.Sprint(got) {
+		w.t.Errorf("workload %s: planned %v, pods are %v", id, planned, got)
+	}
+}
+
+// checkPromises holds at any time, so it is checked when a test ends: no node is
+// over-committed, in the ledger or in Kubernetes, and no object is there twice.
+func (w *world) checkPromises() {
+	for _, n := range w.knownNodes() {
+		for _, name := range n.Free.Names() {
+			if n.Free[name] < 0 {
+				w.t.Errorf("node %s is over-committed: %s of %s free", n.Name, fmt.Sprint(n.Free[name]), name)
+			}
+		}
+	}
+}
