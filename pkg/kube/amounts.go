@@ -33,8 +33,20 @@ func amountOf(name resource.Name, quantity apiresource.Quantity) (int64, error) 
 	if name == resource.CPU {
 		limit, amount = math.MaxInt64/1000, quantity.MilliValue
 	}
-	if quantity.CmpInt64(limit) >= 0 {
+	if vast(quantity) || quantity.CmpInt64(limit) >= 0 {
 		return 0, fmt.Errorf("%s: %s is more than can be counted", name, quantity.String())
 	}
 	return amount(), nil
+}
+
+// vast reports whether the quantity is beyond int64 by its exponent alone. To
+// compare a number like 1e1000000000 would write out all its digits.
+func vast(quantity apiresource.Quantity) bool {
+	if quantity.IsZero() {
+		return false
+	}
+	if _, small := quantity.AsInt64(); small {
+		return false
+	}
+	return -quantity.AsDec().Scale() > 18
 }

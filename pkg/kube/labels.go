@@ -8,10 +8,13 @@ package kube
 // Labels and annotations on the objects and pods of a gang.
 const (
 	WorkloadLabel = "muster.dev/workload" // the workload's id
-	AttemptLabel  = "muster.dev/attempt"
-	QueueLabel    = "muster.dev/queue"
-	PodSetLabel   = "muster.dev/pod-set" // on pods only
-	EpochKey      = "muster.dev/epoch"   // annotation: of the leader that decided it
+	// ClusterLabel is what queue-manager calls the cluster. It tells apart the
+	// Musters that share one Kubernetes cluster: each must call it otherwise.
+	ClusterLabel = "muster.dev/cluster"
+	AttemptLabel = "muster.dev/attempt"
+	QueueLabel   = "muster.dev/queue"
+	PodSetLabel  = "muster.dev/pod-set" // on pods only
+	EpochKey     = "muster.dev/epoch"   // annotation: of the leader that decided it
 )
 
 // PlacementGate keeps a pod from being scheduled until the dispatcher has

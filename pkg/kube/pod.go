@@ -37,6 +37,7 @@ func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 			defaultRequests(&containers[i].Resources)
 		}
 	}
+	defaultPodRequests(defaulted)
 	requests, err := Requests(&corev1.Pod{Spec: *defaulted})
 	if err != nil {
 		return workload.Template{}, err
@@ -57,6 +58,25 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 		}
 		r.Requests[name] = limit
 	}
+}
+
+// defaultPodRequests does for the pod's own resources what the API server does:
+// a limit without a request counts as the request, unless containers ask for the
+// resource; then their sum does.
+func defaultPodRequests(spec *corev1.PodSpec) {
+	if spec.Resources == nil || len(spec.Resources.Limits) == 0 {
+		return
+	}
+	asked := resourcehelper.AggregateContainerRequests(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
+	defaults := corev1.ResourceRequirements{Requests: spec.Resources.Requests, Limits: corev1.ResourceList{}}
+	for name, limit := range spec.Resources.Limits {
+		if sum, ok := asked[name]; ok {
+			limit = sum
+		}
+		defaults.Limits[name] = limit
+	}
+	defaultRequests(&defaults)
+	spec.Resources.Requests = defaults.Requests
 }
 
 func requiredTerms(affinity *corev1.Affinity) []workload.NodeTerm {

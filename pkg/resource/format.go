@@ -11,8 +11,8 @@ func InBytes(name Name) bool {
 }
 
 // Format prints an amount as people write it: CPU in cores ("1.5", "200m"),
-// bytes with the largest binary suffix that divides them ("16Gi"), anything
-// else as a plain number.
+// bytes with the largest suffix that divides them, binary ("16Gi") or decimal
+// ("16G"), anything else as a plain number.
 func Format(name Name, amount int64) string {
 	switch {
 	case name == CPU:
@@ -34,11 +34,20 @@ func formatMilli(milli int64) string {
 }
 
 func formatBytes(bytes int64) string {
-	suffixes := []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
+	binary := scaled(bytes, 1024, []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"})
+	decimal := scaled(bytes, 1000, []string{"", "k", "M", "G", "T", "P"})
+	if len(decimal) < len(binary) {
+		return decimal
+	}
+	return binary
+}
+
+// scaled divides by the base as often as that leaves no remainder.
+func scaled(amount, base int64, suffixes []string) string {
 	i := 0
-	for bytes != 0 && bytes%1024 == 0 && i < len(suffixes)-1 {
-		bytes /= 1024
+	for amount != 0 && amount%base == 0 && i < len(suffixes)-1 {
+		amount /= base
 		i++
 	}
-	return strconv.FormatInt(bytes, 10) + suffixes[i]
+	return strconv.FormatInt(amount, 10) + suffixes[i]
 }

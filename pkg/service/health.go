@@ -22,7 +22,8 @@ type Health struct {
 	marks  map[string]bool
 }
 
-// NewHealth returns a health without conditions, which is ready.
+// NewHealth returns a health without conditions, which is not ready: a service
+// that has not said what it waits for has not begun.
 func NewHealth() *Health {
 	return &Health{checks: map[string]func() error{}, marks: map[string]bool{}}
 }
@@ -52,6 +53,9 @@ func (h *Health) Ready() map[string]error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	unmet := map[string]error{}
+	if len(h.marks)+len(h.checks) == 0 {
+		unmet["service"] = errors.New("not started yet")
+	}
 	for name, met := range h.marks {
 		if !met {
 			unmet[name] = errors.New("not yet")

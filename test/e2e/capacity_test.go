@@ -40,13 +40,14 @@ func TestUnmanagedPodsTakeAndGiveBackSpace(t *testing.T) {
 func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.nodes("first", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	// Each node holds one gang: head and worker.
+	w.nodes("first", 1, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")
 	lost := w.submit(rayCluster("lost", 1, 1))
 	w.reaches(lost, workload.Running)
 	waiting := w.submit(rayCluster("waiting", 1, 1))
 	w.waits(waiting, workload.ReasonFit)
 
-	w.nodes("second", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	w.nodes("second", 1, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")
 	w.reaches(waiting, workload.Running)
 	w.asPlanned(waiting)
 
@@ -59,7 +60,7 @@ func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	}
 	w.waits(lost, workload.ReasonFit)
 	w.nothingOf(lost)
-	w.nodes("third", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	w.nodes("third", 1, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")
 	w.until("the lost gang runs again", func() bool {
 		record := w.one(lost)
 		return record.Phase == workload.Running && record.Attempt == 2

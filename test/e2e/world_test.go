@@ -156,7 +156,7 @@ func (w *world) publish(queue, id string, manifest []byte) workload.ID {
 		id = fmt.Sprintf("submission-%d", w.sent)
 	}
 	envelope := event.Envelope{
-		SpecVersion: event.SpecVersion, ID: id, Source: "e2e", Type: event.SubmitType,
+		SpecVersion: event.SpecVersion, ID: id, Source: w.Pool, Type: event.SubmitType,
 		DataContentType: "application/json", Data: manifest,
 	}
 	if !json.Valid(manifest) {
@@ -171,7 +171,7 @@ func (w *world) publish(queue, id string, manifest []byte) workload.ID {
 		w.t.Fatal(err)
 	}
 	w.publishRaw(queue, encoded)
-	return event.WorkloadID("e2e", id)
+	return event.WorkloadID(w.Pool, id)
 }
 
 func (w *world) publishRaw(queue string, message []byte) {

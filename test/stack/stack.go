@@ -3,7 +3,8 @@
 // nothing in place of anything.
 //
 // Several stacks share one dev cluster: each has nodes of its own (a label), a
-// namespace of its own, and its own NATS server and database.
+// namespace and a name for the cluster of its own, and its own NATS server and
+// database.
 package stack
 
 import (
@@ -58,7 +59,7 @@ type Options struct {
 // Stack is a running set of services.
 type Stack struct {
 	Namespace string // of its own
-	Pool      string
+	Pool      string // of nodes; also what the stack calls its cluster
 	NATSURL   string
 	Bus       *bus.Bus
 	Queries   *query.Client
@@ -71,9 +72,6 @@ type Stack struct {
 	mu          sync.Mutex
 	running     map[string]*running
 }
-
-// ClusterName is what the stacks call their cluster.
-const ClusterName = "test"
 
 // The services.
 const (
@@ -208,11 +206,11 @@ func (s *Stack) runner(name string, runtime *service.Runtime) (func(context.Cont
 		return func(ctx context.Context) error { return intake.Run(ctx, config, runtime) }, config.Validate()
 	case CapacityWatcher:
 		config := &watcher.Config{
-			NATSURL: s.NATSURL, Cluster: ClusterName, Kubeconfig: s.kubeconfigs[name], NodeSelector: selector, ResyncEvery: time.Minute,
+			NATSURL: s.NATSURL, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name], NodeSelector: selector, ResyncEvery: time.Minute,
 		}
 		return func(ctx context.Context) error { return watcher.Run(ctx, config, runtime) }, config.Validate()
 	case Dispatcher:
-		config := &dispatcher.Config{NATSURL: s.NATSURL, Cluster: ClusterName, Kubeconfig: s.kubeconfigs[name]}
+		config := &dispatcher.Config{NATSURL: s.NATSURL, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name]}
 		return func(ctx context.Context) error { return dispatcher.Run(ctx, config, runtime) }, config.Validate()
 	case QueueManager:
 		config := &queuemanager.Config{

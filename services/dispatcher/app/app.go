@@ -90,7 +90,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err := b.EnsureStreams(ctx); err != nil {
 		return err
 	}
-	client, err := kubernetes.Connect(config.Kubeconfig)
+	client, err := kubernetes.Connect(config.Kubeconfig, config.Cluster)
 	if err != nil {
 		return err
 	}

@@ -50,15 +50,16 @@ type Object struct {
 
 // Client talks to the API server. It may be used concurrently.
 type Client struct {
+	cluster string // what queue-manager calls it; others' objects are foreign
 	objects dynamic.Interface
 	core    kubernetes.Interface
 	raw     rest.Interface // posts JSON as it is
 }
 
-// Connect returns a client with the rights of the kubeconfig, or of the pod it
+// Connect returns a client of the named cluster with the rights of the kubeconfig, or of the pod it
 // runs in when the path is empty. It limits itself by no rate: the API server's
 // own fairness does.
-func Connect(kubeconfig string) (*Client, error) {
+func Connect(kubeconfig, cluster string) (*Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
@@ -83,7 +84,7 @@ func Connect(kubeconfig string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for creations at %s: %w", config.Host, err)
 	}
-	return &Client{objects: objects, core: pods, raw: raw}, nil
+	return &Client{cluster: cluster, objects: objects, core: pods, raw: raw}, nil
 }
 
 // Create posts a manifest as it is.
@@ -110,8 +111,14 @@ func (c *Client) Get(ctx context.Context, kind, namespace, name string) (*Object
 		return nil, fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
 	}
 	object := objectOf(kind, found)
+	if found.GetLabels()[kube.ClusterLabel] != c.cluster {
+		object.Workload = "" // foreign, or of another Muster
+	}
 	return &object, nil
 }
+
+// ours selects what this cluster's dispatchers have made.
+func (c *Client) ours() string { return kube.ClusterLabel + "=" + c.cluster }
 
 // Delete removes exactly this object, what it owns in the background.
 func (c *Client) Delete(ctx context.Context, o Object) error {
@@ -128,7 +135,7 @@ func (c *Client) Delete(ctx context.Context, o Object) error {
 // Remaining reads, uncached, how many pods of the workload hold or may come to
 // hold capacity, and how many RayClusters could make more of them.
 func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error) {
-	options := metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)}
+	options := metav1.ListOptions{LabelSelector: c.ours() + "," + kube.WorkloadLabel + "=" + string(id)}
 	podList, err := c.core.CoreV1().Pods(namespace).List(ctx, options)
 	if err != nil {
 		return 0, 0, fmt.Errorf("list pods of workload %s: %w", id, err)

@@ -19,7 +19,7 @@ import (
 // byWorkload indexes caches by the workload label.
 const byWorkload = "workload"
 
-// Watch is a cache of everything that carries the workload label.
+// Watch is a cache of everything that this cluster's dispatchers have made.
 type Watch struct {
 	objects map[string]cache.SharedIndexInformer // by kind
 	pods    cache.SharedIndexInformer
@@ -28,7 +28,7 @@ type Watch struct {
 // StartWatch fills the caches and keeps them until ctx ends. changed is called
 // for each workload of which something changed, also while they are filled.
 func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Watch, error) {
-	labelled := func(options *metav1.ListOptions) { options.LabelSelector = kube.WorkloadLabel }
+	labelled := func(options *metav1.ListOptions) { options.LabelSelector = c.ours() }
 	w := &Watch{objects: map[string]cache.SharedIndexInformer{}}
 	var synced []cache.InformerSynced
 	for kind, resource := range resources {

@@ -1,0 +1,65 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
+	"muster.dev/muster/pkg/resource"
+)
+
+func quantities(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = apiresource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+func TestAmounts(t *testing.T) {
+	t.Parallel()
+	got, err := Amounts(quantities(
+		"cpu", "0.0001", "memory", "1.5Gi", "ephemeral-storage", "1k", "nvidia.com/gpu", "8", "example.com/part", "100m",
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := resource.List{
+		"cpu": 1, "memory": 3 << 29, "ephemeral-storage": 1000, "nvidia.com/gpu": 8, "example.com/part": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("amounts (-want +got):\n%s", diff)
+	}
+}
+
+func TestAmountsRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, quantity, want string }{
+		{"cpu", "-1", "cpu: -1 is negative; want zero or more"},
+		{"memory", "-1Gi", "memory: -1Gi is negative"},
+		{"cpu", "9223372036854775807", "cpu: 9223372036854775807 is more than can be counted"},
+		{"memory", "8Ei", "memory: 9223372036854775807 is more than can be counted"},
+		{"memory", "1e100000", "memory: 10e99999 is more than can be counted"},
+		{"nvidia.com/gpu", "1e19", "nvidia.com/gpu: 10e18 is more than can be counted"},
+	} {
+		_, err := Amounts(quantities(c.name, c.quantity))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %s: error %v, want %q in it", c.quantity, c.name, err, c.want)
+		}
+	}
+}
+
+func TestAmountsTakesTheLargest(t *testing.T) {
+	t.Parallel()
+	got, err := Amounts(quantities("cpu", "9223372036854774", "memory", "9223372036854775806"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := resource.List{"cpu": 9223372036854774000, "memory": 9223372036854775806}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("amounts (-want +got):\n%s", diff)
+	}
+}
