@@ -16,7 +16,7 @@ import (
 // initialise makes the data directory with one role that needs a password:
 // other users of this machine can reach the port.
 func (s *Server) initialise(ctx context.Context, binaries string, options Options) error {
-	passwordFile := filepath.Join(s.home.dir, "password")
+	passwordFile := filepath.Join(s.home.Path, "password")
 	if err := s.write(passwordFile, s.password); err != nil {
 		return fmt.Errorf("write the password for Postgres: %w", err)
 	}
@@ -25,7 +25,7 @@ func (s *Server) initialise(ctx context.Context, binaries string, options Option
 	cmd := exec.CommandContext(ctx, filepath.Join(binaries, "initdb"), "--pgdata", s.dataDir(),
 		"--username", superuser, "--pwfile", passwordFile, "--auth", "scram-sha-256",
 		"--encoding", "UTF8", "--locale", "C", "--no-sync")
-	cmd.Dir, cmd.Env = s.home.dir, environment()
+	cmd.Dir, cmd.Env = s.home.Path, environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.home.account}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -64,22 +63,17 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := options.Dir
-	if base == "" {
-		base = os.TempDir()
-	}
-	sweep(base)
-	home, err := newHome(base, account)
+	home, err := newHome(options.Dir, account)
 	if err != nil {
 		return nil, err
 	}
 	server := &Server{home: home, password: rand.Text()}
 	if err := server.initialise(ctx, binaries, options); err != nil {
-		home.remove()
+		home.Remove()
 		return nil, err
 	}
 	if err := server.launch(ctx, binaries); err != nil {
-		home.remove()
+		home.Remove()
 		return nil, err
 	}
 	return server, nil
@@ -120,11 +114,11 @@ func (s *Server) Exited() <-chan struct{} { return s.process.exited }
 // and removes its directory. It may be called more than once.
 func (s *Server) Stop() {
 	s.process.stop()
-	s.home.remove()
+	s.home.Remove()
 }
 
 // LogFile is where the server writes what it has to say.
-func (s *Server) LogFile() string { return filepath.Join(s.home.dir, "postgres.log") }
+func (s *Server) LogFile() string { return filepath.Join(s.home.Path, "postgres.log") }
 
 // dataDir is Postgres' own directory.
-func (s *Server) dataDir() string { return filepath.Join(s.home.dir, "data") }
+func (s *Server) dataDir() string { return filepath.Join(s.home.Path, "data") }

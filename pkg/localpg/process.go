@@ -102,7 +102,7 @@ func startProcess(s *Server, binaries string) (*process, error) {
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(filepath.Join(binaries, "postgres"), "-D", s.dataDir(), "-p", strconv.Itoa(s.port))
-	cmd.Dir, cmd.Env = s.home.dir, environment()
+	cmd.Dir, cmd.Env = s.home.Path, environment()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.home.account, Setpgid: true, Pdeathsig: syscall.SIGQUIT}
 	p := &process{cmd: cmd, exited: make(chan struct{})}

@@ -1,0 +1,78 @@
+# Muster. `make` alone says what can be made.
+
+SHELL   := /bin/bash
+BIN     := bin
+FLEET   ?= p3
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+SERVICES         := muster intake capacity-watcher queue-manager dispatcher
+DEVCLUSTER_FILES := $(shell find deploy/devcluster -name testdata -prune -o -type f ! -name '*_test.go' ! -name '*.md' -print)
+MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster
+
+# Everything that is linked without race detector is linked statically, and
+# with the same flags, so that the build cache serves all of it.
+export CGO_ENABLED ?= 0
+
+.PHONY: help
+help: ## say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: services $(BIN)/devcluster ## build all binaries into bin/
+
+.PHONY: services
+services:
+	@mkdir -p $(BIN)
+	@echo "services: building into $(BIN)/"
+	@go build -trimpath -buildvcs=false -ldflags="-X muster.dev/muster/pkg/version.release=$(VERSION)" \
+		-o $(BIN)/ $(SERVICES:%=./services/%)
+
+$(BIN)/devcluster: $(DEVCLUSTER_FILES)
+	@mkdir -p $(BIN)
+	@deploy/local/build-devcluster.sh $@
+	@touch $@
+
+# With KUBECONFIG set the demo and the local stack use that cluster.
+.PHONY: stack-parts
+stack-parts: need-postgres services $(if $(KUBECONFIG),,$(BIN)/devcluster)
+
+.PHONY: need-postgres need-compiler
+need-postgres need-compiler: need-%:
+	@deploy/local/machine.sh install $*
+
+.PHONY: demo
+demo: stack-parts ## run the demo on real parts and check it (KUBECONFIG=... uses your cluster)
+	@$(BIN)/muster demo
+
+.PHONY: up
+up: stack-parts ## start the local stack and leave it running (FLEET=laptop: other nodes)
+	@deploy/local/stack.sh up --fleet $(FLEET)
+
+.PHONY: down
+down: ## stop the local stack
+	@deploy/local/stack.sh down
+
+.PHONY: test
+test: need-postgres need-compiler services $(BIN)/devcluster ## run all tests, with the race detector, against real parts
+	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
+
+.PHONY: lint
+lint: ## gofmt, vet, staticcheck, import rules, tidy modules, each module on its own
+	@.ci/lint $(MODULES)
+
+.PHONY: bench
+bench: need-postgres services $(BIN)/devcluster ## measure; prints what docs/performance.md shows
+	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster go run ./test/bench
+
+.PHONY: tidy
+tidy: ## format all code and tidy all modules
+	@gofmt -w $(MODULES)
+	@set -e; for module in $(MODULES) .tools; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
+
+.PHONY: clean
+clean: down ## stop the local stack and remove what was built
+	@rm -rf $(BIN)
+
+.PHONY: doctor
+doctor: ## say what this machine lacks and how to get it
+	@deploy/local/machine.sh doctor

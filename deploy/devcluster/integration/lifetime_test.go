@@ -1,0 +1,188 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// pids returns the processes of an instance, its supervisor first.
+func (i *instance) pids(t *testing.T) []int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(i.Dir, "instance.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct {
+		PID        int
+		Components []struct{ PID int }
+	}
+	if err := json.Unmarshal(data, &state); err != nil {
+		t.Fatal(err)
+	}
+	pids := []int{state.PID}
+	for _, c := range state.Components {
+		pids = append(pids, c.PID)
+	}
+	if len(pids) != 7 {
+		t.Fatalf("the instance has %d processes, want a supervisor and 6 components", len(pids))
+	}
+	return pids
+}
+
+// waitProcessesGone waits until no process of pids runs.
+func waitProcessesGone(t *testing.T, pids []int) {
+	t.Helper()
+	eventually(t, endTimeout, func(context.Context) string {
+		for _, pid := range pids {
+			if running(pid) {
+				return fmt.Sprintf("process %d still runs", pid)
+			}
+		}
+		return ""
+	})
+}
+
+// running tells whether a process runs; a zombie that nobody has waited for does
+// not.
+func running(pid int) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+func waitDirGone(t *testing.T, dir string) {
+	t.Helper()
+	eventually(t, endTimeout, func(context.Context) string {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Sprintf("directory %s: %v, want it gone", dir, err)
+		}
+		return ""
+	})
+}
+
+// TestNothingRemains ends an instance in every way there is and looks for what
+// it left.
+func TestNothingRemains(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		script string // script is a shell that is the parent of the instance; none starts it directly.
+		args   []string
+		end    func(t *testing.T, i *instance)
+	}{
+		"stdin closed": {
+			reason: "the end of the process that holds the pipe ends the instance",
+			end:    func(t *testing.T, i *instance) { i.stdin.Close() },
+		},
+		"SIGTERM": {
+			reason: "the signal of service managers ends it",
+			end:    func(t *testing.T, i *instance) { signal(t, i.cmd.Process.Pid, syscall.SIGTERM) },
+		},
+		"SIGINT": {
+			reason: "Ctrl-C ends it",
+			end:    func(t *testing.T, i *instance) { signal(t, i.cmd.Process.Pid, syscall.SIGINT) },
+		},
+		"down": {
+			reason: "the command ends it, and has ended it when it returns",
+			end: func(t *testing.T, i *instance) {
+				i.do(t, "down")
+				if _, err := os.Stat(i.Dir); err == nil {
+					t.Errorf("after down there is still a directory %s", i.Dir)
+				}
+			},
+		},
+		"parent killed": {
+			reason: "a parent that cannot say goodbye takes the instance with it",
+			// The colon keeps the shell from replacing itself with the program.
+			script: `"$0" "$@"; :`,
+			args:   []string{"--with-parent"},
+			end:    func(t *testing.T, i *instance) { signal(t, i.cmd.Process.Pid, syscall.SIGKILL) },
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"up", "--exit-on-stdin-close", "--name=ends"}, tc.args...)
+			if tc.script != "" {
+				args = append([]string{"up", "--name=ends"}, tc.args...)
+			}
+			cmd := command(context.Background(), args...)
+			if tc.script != "" {
+				cmd.Path = "/bin/sh"
+				cmd.Args = append([]string{"sh", "-c", tc.script, binary}, args...)
+			}
+			i := startCommand(t, cmd)
+			pids := i.pids(t)
+			t.Log(tc.reason)
+			tc.end(t, i)
+			waitProcessesGone(t, pids)
+			waitDirGone(t, i.Dir)
+		})
+	}
+}
+
+// TestKilledInstanceIsSwept kills a supervisor, which takes its components with
+// it, and sees that the next instance removes what is left on disk.
+func TestKilledInstanceIsSwept(t *testing.T) {
+	i := start(t, "--name=killed")
+	pids := i.pids(t)
+	signal(t, i.cmd.Process.Pid, syscall.SIGKILL)
+	waitProcessesGone(t, pids)
+	if _, err := os.Stat(i.Dir); err != nil {
+		t.Fatalf("the killed instance's directory: %v; the test has nothing to see", err)
+	}
+	next := start(t, "--name=next")
+	waitDirGone(t, i.Dir)
+	if !strings.Contains(next.stderr.String(), `"killed"`) {
+		t.Errorf("the next instance says nothing of what it removed:\n%s", next.stderr)
+	}
+}
+
+// TestDetached leaves an instance in the background, where a second one of its
+// name is refused.
+func TestDetached(t *testing.T) {
+	out, err := command(t.Context(), "up", "--detach", "--name=back").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command(context.Background(), "down", "--name=back").Run() })
+	var i instance
+	if err := json.Unmarshal(out, &i.announcement); err != nil {
+		t.Fatalf("the announcement %q: %v", out, err)
+	}
+	pids := i.pids(t)
+	again, err := command(t.Context(), "up", "--name=back").CombinedOutput()
+	if err == nil || !strings.Contains(string(again), "is running already") {
+		t.Errorf("a second instance of the name: %v, want it refused\n%s", err, again)
+	}
+	var report struct {
+		Ready      bool
+		ReadyNodes int
+	}
+	if err := json.Unmarshal([]byte(i.do(t, "status", "-o", "json")), &report); err != nil {
+		t.Fatal(err)
+	}
+	if !report.Ready || report.ReadyNodes != 2 {
+		t.Errorf("status is %+v, want it ready with 2 nodes", report)
+	}
+	i.do(t, "down")
+	waitProcessesGone(t, pids)
+	waitDirGone(t, i.Dir)
+}
+
+func signal(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatalf("sending %s to %d: %v", s, pid, err)
+	}
+}

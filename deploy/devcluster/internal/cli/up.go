@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/deploy/devcluster/internal/fleet"
+	"muster.dev/muster/deploy/devcluster/internal/instance"
+	"muster.dev/muster/deploy/devcluster/internal/launch"
+	"muster.dev/muster/deploy/devcluster/internal/process"
+)
+
+// upOptions are the flags of "up".
+type upOptions struct {
+	target
+	fleet         string
+	openbDir      string
+	kubeconfigOut string
+	apply         []string
+	parentPID     int
+	withParent    bool
+	exitOnStdin   bool
+	detach        bool
+	background    bool // background is how "up --detach" starts itself again.
+	timeout       time.Duration
+}
+
+// announcement is the line on standard output that says an instance is ready.
+type announcement struct {
+	Name         string  `json:"name"`
+	Kubeconfig   string  `json:"kubeconfig"`
+	APIServer    string  `json:"apiServer"`
+	Dir          string  `json:"dir"`
+	Nodes        int     `json:"nodes"`
+	ReadySeconds float64 `json:"readySeconds"`
+}
+
+func upCommand() *cobra.Command {
+	var o upOptions
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start an instance and keep it until a signal, its parent's end, or 'down'",
+		Long: `Start an instance. Progress goes to standard error. When the instance is ready,
+one line of JSON on standard output tells its name, kubeconfig, API server, state
+directory, number of nodes and the seconds it took. The instance then runs until
+SIGINT, SIGTERM or SIGHUP, and leaves nothing behind.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.detach {
+				return detach(cmd, os.Args[1:])
+			}
+			return up(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.fleet, "fleet", "laptop", "nodes of the cluster: a preset (see 'fleet presets') or a fleet file")
+	flags.StringVar(&o.openbDir, "openb-dir", os.Getenv(fleet.OpenBDirEnv), "directory of the trace for the preset openb, default $"+fleet.OpenBDirEnv)
+	flags.StringVar(&o.kubeconfigOut, "kubeconfig-out", "", "also write the administrator's kubeconfig to this file, for as long as the instance runs")
+	flags.StringArrayVar(&o.apply, "apply", nil, "apply the manifests of this file or directory before reporting readiness (may be repeated)")
+	flags.IntVar(&o.parentPID, "parent-pid", 0, "end when the process with this id ends")
+	flags.BoolVar(&o.withParent, "with-parent", false, "end when the process that started this one ends")
+	flags.BoolVar(&o.exitOnStdin, "exit-on-stdin-close", false, "end when standard input is closed, as by the end of the process that holds its other end")
+	flags.BoolVar(&o.detach, "detach", false, "return when the instance is ready and leave it running in the background")
+	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "give up if the instance is not ready by then")
+	flags.BoolVar(&o.background, "background", false, "")
+	_ = flags.MarkHidden("background")
+	cmd.MarkFlagsMutuallyExclusive("detach", "exit-on-stdin-close")
+	cmd.MarkFlagsMutuallyExclusive("detach", "with-parent")
+	return cmd
+}
+
+// up runs an instance until ctx is done or a component fails.
+func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
+	started := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(progress, "devcluster: %5.1fs %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
+	}
+	machines, err := fleet.Load(o.fleet, o.openbDir)
+	if err != nil {
+		return err
+	}
+	ctx, err = o.bind(ctx)
+	if err != nil {
+		return err
+	}
+	lock, dir, err := o.claim(say)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Remove()) }()
+
+	state := instance.State{
+		Name: dir.Name, PID: os.Getpid(), StartedAt: started, Kubeconfig: dir.AdminKubeconfig(),
+	}
+	if err := lock.Save(state); err != nil {
+		return err
+	}
+	nodes := machines.Nodes()
+	starting, cancel := context.WithTimeoutCause(ctx, o.timeout,
+		fmt.Errorf("not ready within %s (--timeout)", o.timeout))
+	defer cancel()
+	cluster, err := launch.Start(starting, launch.Config{
+		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: say,
+		Started: func(c *process.Component) {
+			state.Components = append(state.Components, instance.Component{Name: c.Name, PID: c.PID, Log: c.LogFile})
+			if err := lock.Save(state); err != nil {
+				say("%v", err) // "status" will know less.
+			}
+		},
+	})
+	defer cluster.Stop()
+	if err != nil {
+		if ctx.Err() != nil {
+			say("stopping while starting: %v", context.Cause(ctx))
+			return nil
+		}
+		return fmt.Errorf("starting instance %q: %w", dir.Name, err)
+	}
+	kubeconfig, err := o.writeKubeconfig(dir)
+	if err != nil {
+		return err
+	}
+	defer launch.RemoveKubeconfig(o.kubeconfigOut, kubeconfig)
+
+	state.APIServer, state.Nodes, state.ReadySeconds = cluster.APIServer, len(nodes), seconds(time.Since(started))
+	if err := lock.Save(state); err != nil {
+		return err
+	}
+	say("instance %q is ready with %d nodes; state and logs in %s", dir.Name, len(nodes), dir.Path)
+	if err := announce(out, dir, state); err != nil {
+		return err
+	}
+	if o.background {
+		if err := leaveTerminal(dir.Log("supervisor")); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-ctx.Done():
+		say("stopping: %v", context.Cause(ctx))
+		return nil
+	case err := <-cluster.Failed():
+		return fmt.Errorf("instance %q: %w", dir.Name, err)
+	}
+}
+
+// bind ties the context to the processes whose end ends the instance.
+func (o upOptions) bind(ctx context.Context) (context.Context, error) {
+	pid := o.parentPID
+	if o.withParent {
+		pid = os.Getppid()
+	}
+	if pid != 0 {
+		bound, err := process.BindToProcess(ctx, pid)
+		if err != nil {
+			return nil, err
+		}
+		ctx = bound
+	}
+	if o.exitOnStdin {
+		ctx = process.BindToStdin(ctx)
+	}
+	return ctx, nil
+}
+
+// claim makes the state directory, after clearing away those of killed
+// instances.
+func (o upOptions) claim(say func(string, ...any)) (*instance.Lock, instance.Dir, error) {
+	dir, err := o.locate()
+	if err != nil {
+		return nil, dir, err
+	}
+	swept, err := instance.Sweep()
+	if err != nil {
+		say("%v", err) // It does not hinder this instance.
+	}
+	for _, name := range swept {
+		say("removed what was left of the killed instance %q", name)
+	}
+	lock, err := dir.Claim()
+	return lock, dir, err
+}
+
+func (o upOptions) writeKubeconfig(dir instance.Dir) ([]byte, error) {
+	if o.kubeconfigOut == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(dir.AdminKubeconfig())
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(o.kubeconfigOut), 0o700); err != nil {
+		return nil, fmt.Errorf("--kubeconfig-out: %w", err)
+	}
+	return data, instance.WriteFile(o.kubeconfigOut, data)
+}
+
+func announce(out io.Writer, dir instance.Dir, s instance.State) error {
+	line, err := json.Marshal(announcement{
+		Name: s.Name, Kubeconfig: s.Kubeconfig, APIServer: s.APIServer, Dir: dir.Path,
+		Nodes: s.Nodes, ReadySeconds: s.ReadySeconds,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the announcement: %w", err)
+	}
+	if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
+		return fmt.Errorf("announcing readiness: %w", err)
+	}
+	return nil
+}
+
+// seconds rounds to milliseconds, which is what a reader wants.
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond)) / float64(time.Second)
+}

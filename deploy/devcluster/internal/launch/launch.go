@@ -1,0 +1,236 @@
+// Package launch starts the components of one instance in the right order and
+// waits until the cluster they make is ready.
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/deploy/devcluster/internal/controlplane"
+	"muster.dev/muster/deploy/devcluster/internal/instance"
+	"muster.dev/muster/deploy/devcluster/internal/manifest"
+	"muster.dev/muster/deploy/devcluster/internal/nodes"
+	"muster.dev/muster/deploy/devcluster/internal/process"
+)
+
+// Names of components, which are also those of the hidden subcommands that run
+// them.
+const (
+	Etcd              = "etcd"
+	APIServer         = "apiserver"
+	Scheduler         = "scheduler"
+	ControllerManager = "controller-manager"
+	Kubelet           = "kwok"
+	RayOperator       = "kuberay"
+)
+
+// requestTimeout bounds one request while the API server comes up: its socket
+// accepts connections before it answers them.
+const requestTimeout = 5 * time.Second
+
+// Config says what to start.
+type Config struct {
+	Dir       instance.Dir
+	Nodes     []*corev1.Node
+	Manifests []string // Manifests are files or directories to apply.
+	// Progress is told what happens, in short lines.
+	Progress func(format string, args ...any)
+	// Started is called with each component that was started.
+	Started func(*process.Component)
+}
+
+// Cluster is a started cluster.
+type Cluster struct {
+	APIServer string
+
+	config     Config
+	spawner    *process.Spawner
+	mu         sync.Mutex
+	components []*process.Component
+	failed     chan error
+}
+
+// Start starts a cluster and returns when it is ready. The cluster is returned
+// even with an error, for Stop.
+func Start(ctx context.Context, config Config) (*Cluster, error) {
+	c := &Cluster{config: config, spawner: process.NewSpawner(), failed: make(chan error, 1)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-c.failed:
+			cancel(err)
+			c.failed <- err
+		case <-ctx.Done():
+		}
+	}()
+	if err := c.start(ctx); err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+			return c, cause // Which component failed, or why to stop.
+		}
+		return c, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return fmt.Errorf("opening the socket of the API server: %w", err)
+	}
+	defer listener.Close()
+	c.APIServer = "https://" + listener.Addr().String()
+	if err := writeCredentials(c.config.Dir, c.APIServer); err != nil {
+		return err
+	}
+	if err := c.startControlPlane(ctx, listener); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.config.Dir.AdminKubeconfig())
+	if err != nil {
+		return fmt.Errorf("reading back the kubeconfig: %w", err)
+	}
+	config.Timeout = requestTimeout
+	config.QPS = -1
+	if err := controlplane.WaitHealthy(ctx, config, "/readyz"); err != nil {
+		return err
+	}
+	c.config.Progress("API server is ready at %s", c.APIServer)
+	return c.populate(ctx, config)
+}
+
+// startControlPlane starts all components. Those that need the API server wait
+// for it by themselves, so that all of them load at the same time.
+func (c *Cluster) startControlPlane(ctx context.Context, listener *net.TCPListener) error {
+	socket, err := listener.File()
+	if err != nil {
+		return fmt.Errorf("passing on the socket of the API server: %w", err)
+	}
+	defer socket.Close()
+	etcd, err := c.startComponent(Etcd)
+	if err != nil {
+		return err
+	}
+	url, err := etcd.WaitReady(ctx)
+	if err != nil {
+		return err
+	}
+	c.config.Progress("etcd is ready at %s", url)
+	if _, err := c.startComponent(APIServer, componentFile{socket}, componentArg("--etcd-url="+url)); err != nil {
+		return err
+	}
+	for _, name := range []string{RayOperator, ControllerManager, Kubelet, Scheduler} {
+		if _, err := c.startComponent(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// populate fills the cluster and waits for the parts that make it usable.
+func (c *Cluster) populate(ctx context.Context, config *rest.Config) error {
+	fast := rest.CopyConfig(config)
+	fast.ContentType = runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(fast)
+	if err != nil {
+		return fmt.Errorf("making the client: %w", err)
+	}
+	if err := nodes.Create(ctx, client, c.config.Nodes); err != nil {
+		return err
+	}
+	c.config.Progress("%d nodes are registered", len(c.config.Nodes))
+	for _, name := range []string{Kubelet, RayOperator} {
+		if _, err := c.component(name).WaitReady(ctx); err != nil {
+			return err
+		}
+		c.config.Progress("%s is ready", name)
+	}
+	if err := waitServiceAccount(ctx, client); err != nil {
+		return err
+	}
+	if err := waitNodes(ctx, client, len(c.config.Nodes)); err != nil {
+		return err
+	}
+	for _, path := range c.config.Manifests {
+		count, err := manifest.Apply(ctx, config, path)
+		if err != nil {
+			return err
+		}
+		c.config.Progress("%d objects of %s are applied", count, path)
+	}
+	return nil
+}
+
+type (
+	componentArg  string
+	componentFile struct{ *os.File }
+)
+
+// startComponent starts the component name of this program and watches over it.
+func (c *Cluster) startComponent(name string, extras ...any) (*process.Component, error) {
+	spec := process.Spec{
+		Name:    name,
+		Args:    []string{"component", name, "--name=" + c.config.Dir.Name, "--dir=" + c.config.Dir.Path},
+		LogFile: c.config.Dir.Log(name),
+	}
+	for _, extra := range extras {
+		switch extra := extra.(type) {
+		case componentArg:
+			spec.Args = append(spec.Args, string(extra))
+		case componentFile:
+			spec.Files = append(spec.Files, extra.File)
+		}
+	}
+	component, err := process.Start(c.spawner, spec)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.components = append(c.components, component)
+	c.mu.Unlock()
+	c.config.Started(component)
+	go func() {
+		<-component.Ended()
+		select {
+		case c.failed <- component.Failure():
+		default: // Another one has failed before.
+		}
+	}()
+	return component, nil
+}
+
+func (c *Cluster) component(name string) *process.Component {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, component := range c.components {
+		if component.Name == name {
+			return component
+		}
+	}
+	panic("component " + name + " was not started")
+}
+
+// Failed gets the failure of the first component that ends.
+func (c *Cluster) Failed() <-chan error { return c.failed }
+
+// Stop ends all components and waits until they are gone.
+func (c *Cluster) Stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all sync.WaitGroup
+	for _, component := range c.components {
+		all.Go(component.Kill)
+	}
+	all.Wait()
+}

@@ -1,0 +1,87 @@
+package rbac
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// TestDocuments reads each document and names what is there.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, document := range Documents() {
+		var object struct {
+			metav1.TypeMeta   `json:",inline"`
+			metav1.ObjectMeta `json:"metadata"`
+		}
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			t.Fatalf("%v in:\n%s", err, document)
+		}
+		got = append(got, object.Kind+" "+object.Name)
+	}
+	want := []string{
+		"Namespace " + Namespace,
+		"ServiceAccount " + CapacityWatcher, "ClusterRole " + CapacityWatcher, "ClusterRoleBinding " + CapacityWatcher,
+		"ServiceAccount " + Dispatcher, "ClusterRole " + Dispatcher, "ClusterRoleBinding " + Dispatcher,
+		"ClusterRole muster-dispatcher-writes",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("documents (-want +got):\n%s", diff)
+	}
+}
+
+// TestLeastRights: nobody writes cluster-wide.
+func TestLeastRights(t *testing.T) {
+	t.Parallel()
+	roles, bound := map[string]rbacv1.ClusterRole{}, []string{}
+	for _, document := range Documents() {
+		var role rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict(document, &role); err == nil && role.Kind == "ClusterRole" {
+			roles[role.Name] = role
+		}
+		var binding rbacv1.ClusterRoleBinding
+		if err := yaml.UnmarshalStrict(document, &binding); err == nil && binding.Kind == "ClusterRoleBinding" {
+			bound = append(bound, binding.RoleRef.Name)
+		}
+	}
+	if len(roles) != 3 || len(bound) != 2 {
+		t.Fatalf("got roles %v, bound %v; want 3 and 2", roles, bound)
+	}
+	for _, name := range bound {
+		for _, rule := range roles[name].Rules {
+			if diff := cmp.Diff([]string{"get", "list", "watch"}, rule.Verbs); diff != "" {
+				t.Errorf("cluster-wide verbs of %s (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+func TestForNamespace(t *testing.T) {
+	t.Parallel()
+	documents, err := ForNamespace("team-a")
+	if err != nil || len(documents) != 1 {
+		t.Fatalf("got %d documents, error %v", len(documents), err)
+	}
+	var got rbacv1.RoleBinding
+	if err := yaml.UnmarshalStrict(documents[0], &got); err != nil {
+		t.Fatal(err)
+	}
+	want := rbacv1.RoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: Dispatcher, Namespace: "team-a"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "muster-dispatcher-writes"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: Dispatcher, Namespace: Namespace}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("role binding (-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{"", "Team", "a_b", "a\nb: c", "-a"} {
+		if _, err := ForNamespace(bad); err == nil {
+			t.Errorf("namespace %q is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package ray
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"regexp"
+	"strings"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	sigsjson "sigs.k8s.io/json"
+)
+
+// decode fills the Go type of the manifest. A field that KubeRay v1.6.2 does not
+// know is refused: it may change which pods are created.
+func decode(manifest json.RawMessage, into any) error {
+	unknown, err := sigsjson.UnmarshalStrict(manifest, into, sigsjson.DisallowUnknownFields)
+	if err != nil {
+		return mismatch(err)
+	}
+	var fields []string
+	for _, fault := range unknown {
+		var field sigsjson.FieldError
+		if errors.As(fault, &field) {
+			fields = append(fields, field.FieldPath())
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	const shown = 3
+	what := "is no field of KubeRay v1.6.2"
+	if len(fields) > 1 {
+		others := fields[1:min(len(fields), shown)]
+		what += ", neither is " + clip(strings.Join(others, ", "))
+		if len(fields) > shown {
+			what += ", and more"
+		}
+	}
+	return refuse(clip(fields[0]), what, "correct its name or place, or remove it")
+}
+
+var mismatchText = regexp.MustCompile(`cannot unmarshal (.+) into Go struct field \w+\.(\S+) of type (\S+)`)
+
+// mismatch words an error of the decoder as the other refusals are.
+func mismatch(err error) error {
+	parts := mismatchText.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return refuse("manifest", "does not decode: "+clip(err.Error()), "correct the field")
+	}
+	wanted := map[string]string{
+		"int32": "a whole number of 32 bits", "int64": "a whole number", "string": "a text", "bool": "true or false",
+	}[strings.TrimPrefix(parts[3], "*")]
+	switch {
+	case wanted != "":
+	case strings.HasPrefix(parts[3], "[]"):
+		wanted = "a list"
+	default:
+		wanted = "an object"
+	}
+	return refuse(clip(parts[2]), "is "+clip(parts[1]), "want "+wanted)
+}
+
+// setDefaults fills in what the API server would, from the schema of the custom
+// resource. The tree tells a missing number from a zero.
+func setDefaults(spec *rayv1.RayClusterSpec, tree map[string]any) {
+	groups, _ := tree["workerGroupSpecs"].([]any)
+	for i := range spec.WorkerGroupSpecs {
+		g := &spec.WorkerGroupSpecs[i]
+		for _, number := range []struct {
+			field **int32
+			value int32
+		}{{&g.Replicas, 0}, {&g.MinReplicas, 0}, {&g.MaxReplicas, math.MaxInt32}} {
+			if *number.field == nil {
+				*number.field = &number.value
+			}
+		}
+		if group, ok := groups[i].(map[string]any); ok && group["numOfHosts"] == nil {
+			g.NumOfHosts = 1
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package ray
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"muster.dev/muster/pkg/kube"
+)
+
+// checkTemplate refuses pods that the API server would refuse, as far as that
+// depends on what Muster looks at, and pods whose place Muster cannot plan.
+func checkTemplate(path string, spec *corev1.PodSpec) error {
+	if len(spec.Containers) == 0 {
+		return refuse(path+".containers", "is empty", "want the Ray container, first")
+	}
+	names := map[string]bool{}
+	for _, list := range []struct {
+		field      string
+		containers []corev1.Container
+	}{{"containers", spec.Containers}, {"initContainers", spec.InitContainers}} {
+		for i := range list.containers {
+			where := fmt.Sprintf("%s.%s[%d]", path, list.field, i)
+			if err := checkContainer(where, &list.containers[i], names); err != nil {
+				return err
+			}
+		}
+	}
+	if err := checkPlace(path, spec); err != nil {
+		return err
+	}
+	return checkConstraints(path, spec)
+}
+
+func checkContainer(where string, container *corev1.Container, names map[string]bool) error {
+	if faults := validation.IsDNS1123Label(container.Name); len(faults) > 0 {
+		return refuse(where+".name", quote(container.Name)+" cannot name a container", faults[0])
+	}
+	if names[container.Name] {
+		return refuse(where+".name", quote(container.Name)+" is the name of another container of the pod, or of one that KubeRay adds",
+			"choose another")
+	}
+	names[container.Name] = true
+	if strings.TrimSpace(container.Image) == "" {
+		return refuse(where+".image", "is empty", "want the name of an image")
+	}
+	for i, port := range container.Ports {
+		if port.HostPort != 0 {
+			return refuse(fmt.Sprintf("%s.ports[%d].hostPort", where, i), fmt.Sprintf("is %d", port.HostPort),
+				"remove it: Muster does not plan ports of nodes")
+		}
+	}
+	if len(container.Resources.Claims) > 0 {
+		return refuse(where+".resources.claims", "is set", "remove it: Muster does not plan dynamic resources")
+	}
+	return checkResources(where+".resources", &container.Resources)
+}
+
+// checkResources holds requests against limits as the API server does when the
+// pod is created: then it is too late for the gang.
+func checkResources(where string, r *corev1.ResourceRequirements) error {
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		request := r.Requests[name]
+		limit, limited := r.Limits[name]
+		field := fmt.Sprintf("%s.requests.%s", where, clip(string(name)))
+		switch {
+		case limited && request.Cmp(limit) > 0:
+			return refuse(field, fmt.Sprintf("%s is more than the limit, which is %s", &request, &limit), "raise the limit or ask for less")
+		case exact(name) && (!limited || request.Cmp(limit) != 0):
+			return refuse(field, "differs from the limit", "want the same amount in requests and limits, or limits alone")
+		}
+	}
+	for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			amount := list[name]
+			if faults := validation.IsQualifiedName(string(name)); len(faults) > 0 {
+				return refuse(where, quote(string(name))+" cannot name a resource", faults[0])
+			}
+			if !strings.Contains(string(name), "/") && !native(name) {
+				return refuse(where, quote(string(name))+" is no resource of Kubernetes", `want its full name, such as "nvidia.com/gpu"`)
+			}
+			if extended(name) && amount.MilliValue()%1000 != 0 {
+				return refuse(where+"."+string(name), amount.String()+" is not a whole number", "want whole devices")
+			}
+		}
+	}
+	return nil
+}
+
+// native reports whether a container may ask for it under its short name.
+func native(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return true
+	}
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// extended reports whether it is a resource that a device plugin or an operator
+// provides.
+func extended(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), "kubernetes.io/")
+}
+
+// exact reports whether a request must equal its limit.
+func exact(name corev1.ResourceName) bool {
+	return extended(name) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// checkPlace refuses what would put a pod elsewhere than the plan does.
+func checkPlace(path string, spec *corev1.PodSpec) error {
+	switch {
+	case spec.NodeName != "":
+		return refuse(path+".nodeName", "is "+quote(spec.NodeName),
+			"remove it; to ask for a node use nodeSelector with "+kube.HostnameLabel)
+	case spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName:
+		return refuse(path+".schedulerName", "is "+quote(spec.SchedulerName), "remove it: Muster chooses the nodes and kube-scheduler binds")
+	case len(spec.SchedulingGates) > 0:
+		return refuse(path+".schedulingGates", "has "+quote(spec.SchedulingGates[0].Name),
+			"remove it: the gang would hold its nodes until somebody lifts the gate")
+	case len(spec.ResourceClaims) > 0:
+		return refuse(path+".resourceClaims", "is set", "remove it: Muster does not plan dynamic resources")
+	case spec.HostNetwork:
+		return refuse(path+".hostNetwork", "is true", "remove it: Muster does not plan ports of nodes")
+	}
+	for i, spread := range spec.TopologySpreadConstraints {
+		if spread.WhenUnsatisfiable != corev1.ScheduleAnyway {
+			return refuse(fmt.Sprintf("%s.topologySpreadConstraints[%d].whenUnsatisfiable", path, i), "is "+quote(string(spread.WhenUnsatisfiable)),
+				"want ScheduleAnyway: Muster does not plan spreading")
+		}
+	}
+	if affinity := spec.Affinity; affinity != nil {
+		const remedy = "use a preferred term: Muster does not plan affinity between pods"
+		if a := affinity.PodAffinity; a != nil && len(a.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return refuse(path+".affinity.podAffinity", "is required", remedy)
+		}
+		if a := affinity.PodAntiAffinity; a != nil && len(a.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return refuse(path+".affinity.podAntiAffinity", "is required", remedy)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/capacity-watcher/app"
+)
+
+const clusterName = "test"
+
+func startNATS(t *testing.T, port int) *localnats.Server {
+	t.Helper()
+	server, err := localnats.Start(t.TempDir(), port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server
+}
+
+// run starts the service and returns when it is ready; stop ends it.
+func (w *world) run(natsURL string) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	rt := service.NewRuntime(zaptest.NewLogger(w.t), "capacity-watcher")
+	ended := make(chan error, 1)
+	go func() {
+		ended <- app.Run(ctx, &app.Config{
+			NATSURL: natsURL, Cluster: clusterName, Kubeconfig: w.kubeconfig, NodeSelector: w.label,
+		}, rt)
+	}()
+	stop = func() {
+		if ctx.Err() != nil {
+			return
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			w.t.Errorf("the service ended with %v", err)
+		}
+	}
+	w.t.Cleanup(stop)
+	ready, done := context.WithTimeout(ctx, patience)
+	defer done()
+	if err := rt.Health.WaitReady(ready); err != nil {
+		w.t.Fatal(err)
+	}
+	return stop
+}
+
+// reader keeps the last value of each subject, as queue-manager does.
+type reader struct {
+	t         *testing.T
+	following *bus.Following
+	last      map[string]event.Payload
+}
+
+func newReader(t *testing.T, url string) *reader {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Options{URL: url, Name: "reader", Logger: zaptest.NewLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	following, err := b.Follow(t.Context(), bus.CapacityStream, bus.CapacityFilter(clusterName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reader{t: t, following: following, last: map[string]event.Payload{}}
+}
+
+// await reads until what is told meets the condition.
+func (r *reader) await(what string, met func() bool) {
+	r.t.Helper()
+	deadline := time.After(patience)
+	for !met() {
+		select {
+		case delivery := <-r.following.C:
+			_, payload, err := delivery.Event()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.last[delivery.Subject] = payload
+		case <-deadline:
+			r.t.Fatalf("not told within %s: %s; told was %s", patience, what, r)
+		}
+	}
+}
+
+// String shows what was told.
+func (r *reader) String() string {
+	told, err := json.MarshalIndent(r.last, "", " ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(told)
+}
+
+func (r *reader) node(name string) *capacity.Node {
+	if told, ok := r.last[bus.NodeSubject(clusterName, name)].(*event.NodeObserved); ok {
+		return &told.Node
+	}
+	return nil
+}
+
+func (r *reader) removed(name string) bool {
+	_, ok := r.last[bus.NodeSubject(clusterName, name)].(*event.NodeRemoved)
+	return ok
+}
+
+func (r *reader) gang(id string) *event.GangObserved {
+	told, _ := r.last["muster.capacity."+clusterName+".gang."+id].(*event.GangObserved)
+	return told
+}
+
+func (r *reader) synced() *event.CapacitySynced {
+	told, _ := r.last[bus.SyncedSubject(clusterName)].(*event.CapacitySynced)
+	return told
+}
+
+func cpus(n int64) resource.List { return resource.List{resource.CPU: 1000 * n, resource.Pods: n} }
+
+// TestLife follows nodes and pods through what happens to them.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	w, nats := newWorld(t, "life"), startNATS(t, -1)
+	w.run(nats.URL())
+	r := newReader(t, nats.URL())
+
+	w.addNode("life-a")
+	r.await("node added", func() bool { return r.node("life-a") != nil && r.node("life-a").Ready })
+	want := resource.List{resource.CPU: 8000, resource.Memory: 32 << 30, "nvidia.com/gpu": 2, resource.Pods: 110}
+	if diff := cmp.Diff(want, r.node("life-a").Allocatable); diff != "" {
+		t.Errorf("allocatable (-want +got):\n%s", diff)
+	}
+	w.addPod("life-other", "life-a", nil)
+	r.await("unmanaged pod", func() bool { return r.node("life-a").Unmanaged.Equal(cpus(1)) })
+	w.addPod("life-second", "life-a", map[string]string{"app": "x"})
+	r.await("second unmanaged pod", func() bool { return r.node("life-a").Unmanaged.Equal(cpus(2)) })
+	w.endPod("life-second")
+	r.await("unmanaged pod ended", func() bool { return r.node("life-a").Unmanaged.Equal(cpus(1)) })
+	w.deletePod("life-other")
+	r.await("unmanaged pod gone", func() bool { return r.node("life-a").Unmanaged.Equal(nil) })
+
+	w.node("cordon", "life-a")
+	r.await("cordoned", func() bool { return r.node("life-a").Cordoned })
+
+	w.addPod("life-head", "life-a", map[string]string{
+		kube.WorkloadLabel: "life-workload", kube.ClusterLabel: clusterName, kube.AttemptLabel: "3", kube.PodSetLabel: "head",
+	})
+	r.await("pod of a gang is ready", func() bool {
+		g := r.gang("life-workload")
+		return g != nil && len(g.Pods) == 1 && g.Pods[0].Ready
+	})
+	pods := []event.GangPod{{
+		Name: "life-head", Attempt: 3, PodSet: "head", Node: "life-a", Phase: "Running", Ready: true, Requests: cpus(1),
+	}}
+	if diff := cmp.Diff(pods, r.gang("life-workload").Pods); diff != "" {
+		t.Errorf("pods of the gang (-want +got):\n%s", diff)
+	}
+	if unmanaged := r.node("life-a").Unmanaged; !unmanaged.Equal(nil) {
+		t.Errorf("a gang's pod counts as unmanaged: %v", unmanaged)
+	}
+	w.deletePod("life-head")
+	r.await("pod of a gang is gone", func() bool { return len(r.gang("life-workload").Pods) == 0 })
+
+	w.node("remove", "life-a")
+	r.await("node removed", func() bool { return r.removed("life-a") })
+}
+
+// TestRestart: what vanished while no watcher ran is told of as gone, under a
+// later session, and the list has what is there.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	w, nats := newWorld(t, "restart"), startNATS(t, -1)
+	w.addNode("restart-a")
+	w.addNode("restart-b")
+	w.addPod("restart-head", "restart-a", map[string]string{kube.WorkloadLabel: "restart-workload", kube.ClusterLabel: clusterName})
+	w.addPod("restart-other", "restart-a", nil)
+	stop := w.run(nats.URL())
+	r := newReader(t, nats.URL())
+	r.await("first list", func() bool { return r.synced() != nil })
+	if diff := cmp.Diff([]string{"restart-a", "restart-b"}, r.synced().Nodes); diff != "" {
+		t.Errorf("listed nodes (-want +got):\n%s", diff)
+	}
+	if r.node("restart-a") == nil || r.node("restart-b") == nil || r.gang("restart-workload") == nil {
+		t.Errorf("the list came before what it lists: %s", r)
+	}
+	first := r.synced().Version
+	stop()
+
+	w.node("remove", "restart-b")
+	w.addNode("restart-c")
+	w.deletePod("restart-head")
+	w.deletePod("restart-other")
+	w.awaitNoPods("restart-head", "restart-other")
+	w.run(nats.URL())
+	r.await("second list", func() bool { return first.Before(r.synced().Version) })
+	if r.synced().Version.Session <= first.Session {
+		t.Errorf("session is %d, want one after %d", r.synced().Version.Session, first.Session)
+	}
+	if diff := cmp.Diff([]string{"restart-a", "restart-c"}, r.synced().Nodes); diff != "" {
+		t.Errorf("listed nodes (-want +got):\n%s", diff)
+	}
+	if !r.removed("restart-b") || r.node("restart-c") == nil || len(r.gang("restart-workload").Pods) != 0 {
+		t.Errorf("not the full picture: %s", r)
+	}
+	if unmanaged := r.node("restart-a").Unmanaged; !unmanaged.Equal(nil) {
+		t.Errorf("unmanaged on restart-a is %v, want nothing", unmanaged)
+	}
+}
+
+// TestLostStreams: when NATS comes back without its data, everything is told
+// again.
+func TestLostStreams(t *testing.T) {
+	t.Parallel()
+	w, nats := newWorld(t, "lost"), startNATS(t, -1)
+	w.addNode("lost-a")
+	w.run(nats.URL())
+	address, err := url.Parse(nats.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nats.Stop()
+	r := newReader(t, startNATS(t, port).URL())
+	r.await("everything again", func() bool { return r.node("lost-a") != nil && r.synced() != nil })
+}
+
+// TestManyChanges: a burst is told in the end with its last values.
+func TestManyChanges(t *testing.T) {
+	t.Parallel()
+	w, nats := newWorld(t, "many"), startNATS(t, -1)
+	w.addNode("many-a")
+	w.run(nats.URL())
+	r := newReader(t, nats.URL())
+	for i := range 50 {
+		w.addPod("many-"+strconv.Itoa(i), "many-a", nil)
+	}
+	r.await("50 pods", func() bool { return r.node("many-a") != nil && r.node("many-a").Unmanaged.Equal(cpus(50)) })
+	for i := range 50 {
+		w.deletePod("many-" + strconv.Itoa(i))
+	}
+	r.await("no pods", func() bool { return r.node("many-a").Unmanaged.Equal(nil) })
+}

@@ -1,0 +1,33 @@
+package publish
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics counts what is seen and published.
+type Metrics struct {
+	seen      *prometheus.GaugeVec
+	published prometheus.Counter
+	failures  prometheus.Counter
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		seen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "muster_capacity_seen", Help: "Nodes, unmanaged pods that take room, and workloads with pods, as last published.",
+		}, []string{"what"}),
+		published: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_capacity_published_total", Help: "Observations of nodes and gangs that the bus has stored.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_capacity_publish_failures_total", Help: "Times that publishing failed and was tried again.",
+		}),
+	}
+	registry.MustRegister(m.seen, m.published, m.failures)
+	return m
+}
+
+func (m *Metrics) sizes(nodes, unmanaged, gangs int) {
+	m.seen.WithLabelValues("nodes").Set(float64(nodes))
+	m.seen.WithLabelValues("unmanaged-pods").Set(float64(unmanaged))
+	m.seen.WithLabelValues("gangs").Set(float64(gangs))
+}

@@ -1,0 +1,279 @@
+// Package publish tells the picture of a cluster over the bus: what changed, at
+// once; and from time to time a list of all that is seen.
+//
+// It decides nothing about what is seen (package picture) and sees nothing
+// itself (package watch).
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/capacity-watcher/internal/picture"
+)
+
+const (
+	// batch is how much is sent before the server's answers are waited for.
+	// What changes meanwhile is told once, with its latest value.
+	batch = 1024
+	// answerWithin bounds the wait for the server's answers to a batch.
+	answerWithin = 5 * time.Second
+	// retryAfter is the pause after a failure.
+	retryAfter = 250 * time.Millisecond
+	// goneKept is how long the stream keeps the news that something is gone.
+	// Who reads later learns it from the list of what is there.
+	goneKept = time.Hour
+)
+
+// Options says what is published and how.
+type Options struct {
+	Bus         *bus.Bus
+	Cluster     string
+	ResyncEvery time.Duration
+	Logger      *zap.Logger
+	Metrics     *Metrics
+	// Synced is called after each list of all that is seen was stored.
+	Synced func()
+}
+
+// Publisher publishes a picture. It implements watch.Target.
+type Publisher struct {
+	Options
+	source string
+	wake   chan struct{}
+
+	mu       sync.Mutex
+	picture  *picture.Picture
+	complete bool // nothing is told of a picture that is not complete
+	version  event.Version
+}
+
+// New returns a publisher of an empty picture, whose session is later than what
+// was published before.
+func New(o Options, before History, now time.Time) *Publisher {
+	p := &Publisher{
+		Options: o, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1),
+		picture: picture.New(o.Cluster),
+		version: event.Version{Session: max(now.UnixNano(), before.Session+1)},
+	}
+	// What was told of and is not there any more is told of as gone.
+	p.picture.Retell(before.Told...)
+	return p
+}
+
+// Apply changes the picture and wakes the publisher when there is news.
+func (p *Publisher) Apply(change func(*picture.Picture)) {
+	p.mu.Lock()
+	change(p.picture)
+	news := p.complete && p.picture.Changed() > 0
+	p.mu.Unlock()
+	if news {
+		p.poke()
+	}
+}
+
+// Complete says that the picture holds all there is; publishing begins.
+func (p *Publisher) Complete() {
+	p.mu.Lock()
+	p.complete = true
+	p.mu.Unlock()
+	p.poke()
+}
+
+func (p *Publisher) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Run publishes until ctx ends.
+func (p *Publisher) Run(ctx context.Context) {
+	reconnected, done := p.Bus.Reconnected()
+	defer done()
+	resync := time.NewTicker(p.ResyncEvery)
+	defer resync.Stop()
+	due := true // a list of all, after the first changes
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+		case <-resync.C:
+			due = true
+		case <-reconnected:
+			// The server may have lost everything.
+			p.Apply((*picture.Picture).RetellAll)
+			due = true
+		}
+		if !p.isComplete() {
+			continue
+		}
+		if err := p.publish(ctx, &due); err != nil && ctx.Err() == nil {
+			p.Metrics.failures.Inc()
+			p.Logger.Warn("cannot publish capacity; trying again", zap.Error(err), zap.Duration("after", retryAfter))
+			p.restore(ctx, err)
+			time.AfterFunc(retryAfter, p.poke)
+		}
+	}
+}
+
+func (p *Publisher) isComplete() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.complete
+}
+
+// publish tells all changes, and the list of all when it is due. The list comes
+// after everything that had changed when it became due, so that no reader
+// misses what it names.
+func (p *Publisher) publish(ctx context.Context, due *bool) error {
+	p.mu.Lock()
+	before := p.picture.Changed()
+	p.mu.Unlock()
+	for {
+		told, err := p.publishBatch(ctx)
+		if err != nil {
+			return err
+		}
+		before -= told
+		if *due && before <= 0 {
+			if err := p.publishList(ctx); err != nil {
+				return err
+			}
+			*due = false
+			p.Synced()
+		}
+		if told == 0 {
+			return nil
+		}
+	}
+}
+
+// message is one thing to say, encoded.
+type message struct {
+	key     picture.Key
+	subject string
+	id      string
+	data    []byte
+	ttl     time.Duration
+}
+
+// publishBatch tells some changes and returns how many. What the server did not
+// take remains to be told.
+func (p *Publisher) publishBatch(ctx context.Context) (int, error) {
+	messages, err := p.takeBatch()
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	sent := make([]bus.Published, 0, len(messages))
+	var failed error
+	for _, m := range messages {
+		published, err := p.Bus.PublishEncoded(m.subject, m.id, m.data, m.ttl)
+		if err != nil {
+			failed = err
+			break
+		}
+		sent = append(sent, published)
+	}
+	for i, m := range messages {
+		if i < len(sent) {
+			if err := sent[i].Wait(ctx); err == nil {
+				p.Metrics.published.Inc()
+				continue
+			} else {
+				failed = err
+			}
+		}
+		p.Apply(func(picture *picture.Picture) { picture.Retell(m.key) })
+	}
+	return len(messages), failed
+}
+
+func (p *Publisher) takeBatch() ([]message, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Metrics.sizes(p.picture.Sizes())
+	keys := p.picture.Take(batch)
+	messages := make([]message, 0, len(keys))
+	for _, key := range keys {
+		payload, gone := p.picture.Tell(key, p.next())
+		m, err := p.encode(payload)
+		if err != nil {
+			p.picture.Retell(keys...)
+			return nil, err
+		}
+		m.key, m.subject = key, p.subject(key)
+		if gone {
+			m.ttl = goneKept
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+func (p *Publisher) publishList(ctx context.Context) error {
+	p.mu.Lock()
+	nodes, gangs := p.picture.Seen()
+	m, err := p.encode(&event.CapacitySynced{Version: p.next(), Cluster: p.Cluster, Nodes: nodes, Gangs: gangs})
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	published, err := p.Bus.PublishEncoded(bus.SyncedSubject(p.Cluster), m.id, m.data, 0)
+	if err != nil {
+		return err
+	}
+	return published.Wait(ctx)
+}
+
+// next returns the version of the next message; the lock is held.
+func (p *Publisher) next() event.Version {
+	p.version.Seq++
+	return p.version
+}
+
+// encode puts the payload into an envelope with an id of the version; the lock
+// is held.
+func (p *Publisher) encode(payload event.Payload) (message, error) {
+	id := fmt.Sprintf("%s/%d/%d", p.source, p.version.Session, p.version.Seq)
+	envelope, err := event.New(id, p.source, time.Now(), payload)
+	if err != nil {
+		return message{}, err
+	}
+	data, err := envelope.Encode()
+	return message{id: id, data: data}, err
+}
+
+func (p *Publisher) subject(key picture.Key) string {
+	if key.Gang != workload.ID("") {
+		return bus.GangSubject(p.Cluster, key.Gang)
+	}
+	return bus.NodeSubject(p.Cluster, key.Node)
+}
+
+// restore creates the streams anew when the server lost them.
+func (p *Publisher) restore(ctx context.Context, cause error) {
+	if !errors.Is(cause, bus.ErrNoStream) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := p.Bus.EnsureStreams(ctx); err != nil {
+		p.Logger.Warn("cannot restore streams", zap.Error(err))
+		return
+	}
+	p.Apply((*picture.Picture).RetellAll) // what they held is lost
+}

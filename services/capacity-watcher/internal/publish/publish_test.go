@@ -1,0 +1,163 @@
+package publish_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/capacity-watcher/internal/picture"
+	"muster.dev/muster/services/capacity-watcher/internal/publish"
+)
+
+func connect(t *testing.T) *bus.Bus {
+	t.Helper()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: "test", Logger: zaptest.NewLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// publisher runs a publisher and returns it, and a channel that gets a value
+// after each list.
+func publisher(t *testing.T, b *bus.Bus, before publish.History, now time.Time) (*publish.Publisher, <-chan struct{}) {
+	t.Helper()
+	synced := make(chan struct{}, 100)
+	p := publish.New(publish.Options{
+		Bus: b, Cluster: "c", ResyncEvery: time.Hour, Logger: zaptest.NewLogger(t),
+		Metrics: publish.NewMetrics(prometheus.NewRegistry()), Synced: func() { synced <- struct{}{} },
+	}, before, now)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return p, synced
+}
+
+// values returns the payloads of the stream in its order.
+func values(t *testing.T, b *bus.Bus) []event.Payload {
+	t.Helper()
+	deliveries, err := b.LastValues(t.Context(), bus.CapacityStream, bus.CapacityFilter("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var payloads []event.Payload
+	for _, d := range deliveries {
+		_, payload, err := d.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		payloads = append(payloads, payload)
+	}
+	return payloads
+}
+
+func machine(name string) capacity.Node {
+	return capacity.Node{Cluster: "c", Name: name, Ready: true, Allocatable: resource.List{resource.CPU: 1000}}
+}
+
+func await(t *testing.T, synced <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-synced:
+	case <-time.After(10 * time.Second):
+		t.Fatal("no list within 10s")
+	}
+}
+
+// TestIncompletePicture: of a picture that is being filled nothing is told; once
+// it is complete all is, then the list.
+func TestIncompletePicture(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	p, synced := publisher(t, b, publish.History{}, time.Unix(0, 7))
+	p.Apply(func(picture *picture.Picture) { picture.SetNode(machine("n2")); picture.SetNode(machine("n1")) })
+	if got := values(t, b); len(got) != 0 {
+		t.Errorf("told before the picture was complete: %v", got)
+	}
+	p.Complete()
+	await(t, synced)
+	want := []event.Payload{
+		&event.NodeObserved{Version: event.Version{Session: 7, Seq: 1}, Node: machine("n2")},
+		&event.NodeObserved{Version: event.Version{Session: 7, Seq: 2}, Node: machine("n1")},
+		&event.CapacitySynced{Version: event.Version{Session: 7, Seq: 3}, Cluster: "c", Nodes: []string{"n1", "n2"}},
+	}
+	if diff := cmp.Diff(want, values(t, b)); diff != "" {
+		t.Errorf("stream (-want +got):\n%s", diff)
+	}
+}
+
+// TestAfterAnother: a watcher whose clock is behind its predecessor's has a later
+// session all the same, and tells of what is gone.
+func TestAfterAnother(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	first, synced := publisher(t, b, publish.History{}, time.Unix(0, 1000))
+	first.Apply(func(p *picture.Picture) {
+		p.SetNode(machine("n1"))
+		p.SetMember(picture.Pod{Name: "head"}, picture.Member{Workload: "w", GangPod: event.GangPod{Name: "head", Phase: "Running"}})
+	})
+	first.Complete()
+	await(t, synced)
+	before, err := publish.ReadHistory(t.Context(), b, "c", zaptest.NewLogger(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := publish.History{Session: 1000, Told: []picture.Key{{Node: "n1"}, {Gang: "w"}}}
+	if diff := cmp.Diff(want, before); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	second, synced := publisher(t, b, before, time.Unix(0, 5))
+	second.Complete()
+	await(t, synced)
+	stream := []event.Payload{
+		&event.NodeRemoved{Version: event.Version{Session: 1001, Seq: 1}, Cluster: "c", Node: "n1"},
+		&event.GangObserved{Version: event.Version{Session: 1001, Seq: 2}, Cluster: "c", Workload: workload.ID("w"), Pods: []event.GangPod{}},
+		&event.CapacitySynced{Version: event.Version{Session: 1001, Seq: 3}, Cluster: "c"},
+	}
+	if diff := cmp.Diff(stream, values(t, b)); diff != "" {
+		t.Errorf("stream (-want +got):\n%s", diff)
+	}
+}
+
+// TestManyNodes: more than one batch arrives whole, and the list after it.
+func TestManyNodes(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	p, synced := publisher(t, b, publish.History{}, time.Unix(0, 1))
+	const nodes = 5000
+	p.Apply(func(p *picture.Picture) {
+		for i := range nodes {
+			p.SetNode(machine("n" + time.Duration(i).String()))
+		}
+	})
+	p.Complete()
+	await(t, synced)
+	got := values(t, b)
+	if len(got) != nodes+1 {
+		t.Fatalf("the stream has %d values, want %d", len(got), nodes+1)
+	}
+	list, ok := got[nodes].(*event.CapacitySynced)
+	if !ok || len(list.Nodes) != nodes {
+		t.Errorf("the last value is %T, want a list of %d nodes", got[nodes], nodes)
+	}
+}

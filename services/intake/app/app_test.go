@@ -1,0 +1,314 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/intake/app"
+)
+
+const (
+	queue    = "default"
+	patience = 30 * time.Second
+)
+
+const manifest = `apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: %s}
+spec:
+  headGroupSpec:
+    template: {spec: {containers: [{name: ray, image: "rayproject/ray:2.52.0", resources: {limits: {cpu: 2}}}]}}
+`
+
+// world is intake with a real NATS, seen from outside: the test submits, and
+// plays queue-manager.
+type world struct {
+	t        *testing.T
+	ctx      context.Context
+	server   *localnats.Server
+	bus      *bus.Bus
+	config   app.Config
+	accepted <-chan bus.Delivery
+	rejected <-chan bus.Delivery
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	b, err := bus.Connect(ctx, bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, ctx: ctx, server: server, bus: b, config: app.Config{NATSURL: server.URL()}}
+	if w.accepted, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	following, err := b.Replay(ctx, bus.EventsStream, "muster.events.*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.rejected = following.C
+	return w
+}
+
+// start runs intake and returns what ends it.
+func (w *world) start() (stop func() error) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.ctx)
+	ended := make(chan error, 1)
+	runtime := service.NewRuntime(zaptest.NewLogger(w.t, zaptest.Level(zap.ErrorLevel)), "intake")
+	config := w.config
+	go func() { ended <- app.Run(ctx, &config, runtime) }()
+	waiting, done := context.WithTimeout(ctx, patience)
+	defer done()
+	if err := runtime.Health.WaitReady(waiting); err != nil {
+		w.t.Fatal(err)
+	}
+	var result error
+	stopped := false
+	stop = func() error {
+		if stopped {
+			return result
+		}
+		stopped = true
+		cancel()
+		result = <-ended
+		return result
+	}
+	w.t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// submit publishes the manifest under the id as YAML in a CloudEvent. The
+// message id is not the event's, so that NATS lets repetitions through.
+func (w *world) submit(messageID, id, text string) bus.Published {
+	w.t.Helper()
+	data, err := json.Marshal(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	encoded, err := event.Envelope{
+		SpecVersion: event.SpecVersion, ID: id, Source: "test", Type: event.SubmitType,
+		DataContentType: "application/yaml", Data: data,
+	}.Encode()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.send(messageID, encoded)
+}
+
+func (w *world) send(messageID string, data []byte) bus.Published {
+	w.t.Helper()
+	published, err := w.bus.PublishEncoded(bus.SubmitSubject(queue), messageID, data, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return published
+}
+
+func (w *world) stored(published bus.Published) {
+	w.t.Helper()
+	if err := published.Wait(w.ctx); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) nextAccepted() *event.WorkloadSubmitted {
+	w.t.Helper()
+	return next[*event.WorkloadSubmitted](w, w.accepted)
+}
+
+func (w *world) nextRejected() *event.WorkloadRejected {
+	w.t.Helper()
+	return next[*event.WorkloadRejected](w, w.rejected)
+}
+
+func next[P event.Payload](w *world, from <-chan bus.Delivery) P {
+	w.t.Helper()
+	var none P
+	select {
+	case d := <-from:
+		_, payload, err := d.Event()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		d.Ack()
+		got, ok := payload.(P)
+		if !ok {
+			w.t.Fatalf("got %T on %s, want %T", payload, d.Subject, none)
+		}
+		return got
+	case <-time.After(patience):
+		w.t.Fatalf("no %T within %s", none, patience)
+	}
+	return none
+}
+
+// nothingMore fails when anything else was published: a good submission marks
+// the end, because results keep the order of submissions.
+func (w *world) nothingMore() {
+	w.t.Helper()
+	w.stored(w.submit("marker", "marker", fmt.Sprintf(manifest, "marker")))
+	if got := w.nextAccepted(); got.Workload.Name != "marker" {
+		w.t.Errorf("there is another workload: %s", got.Workload.Name)
+	}
+	select {
+	case d := <-w.rejected:
+		w.t.Errorf("there is another event: %s", d.Data)
+	default:
+	}
+}
+
+func TestSubmissions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+
+	w.stored(w.submit("m1", "1", fmt.Sprintf(manifest, "one")))
+	got := w.nextAccepted().Workload
+	if got.ID != event.WorkloadID("test", "1") || got.Name != "one" || got.Queue != queue || got.Pods() != 1 {
+		t.Errorf("workload %+v", got)
+	}
+
+	binary := nats.NewMsg(bus.SubmitSubject(queue))
+	binary.Data = fmt.Appendf(nil, manifest, "two")
+	for key, value := range map[string]string{"id": "2", "source": "test", "type": event.SubmitType, "specversion": "1.0", "priority": "4"} {
+		binary.Header.Set("ce-"+key, value)
+	}
+	if err := w.bus.Conn().PublishMsg(binary); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.nextAccepted().Workload; got.ID != event.WorkloadID("test", "2") || got.Name != "two" || got.Priority != 4 {
+		t.Errorf("workload in binary mode %+v", got)
+	}
+
+	w.stored(w.submit("m3", "3", "kind: Pod"))
+	rejected := w.nextRejected()
+	if rejected.Workload != event.WorkloadID("test", "3") || rejected.Queue != queue || rejected.Reason.Kind != workload.ReasonInvalid {
+		t.Errorf("rejection %+v", rejected)
+	}
+	w.nothingMore()
+}
+
+// TestRedelivery: the same submission again, however it comes to that, is one
+// message to queue-manager.
+func TestRedelivery(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	for i := range 5 {
+		w.stored(w.submit(fmt.Sprintf("m%d", i), "1", fmt.Sprintf(manifest, "one")))
+	}
+	first := w.nextAccepted().Workload
+	w.stored(w.submit("other", "1", fmt.Sprintf(manifest, "other")))
+	second := w.nextAccepted().Workload
+	if second.Name != "other" || second.ID != first.ID || second.Digest == first.Digest {
+		t.Errorf("other content: workload %+v after %+v; want the same id and another digest", second, first)
+	}
+	w.nothingMore()
+}
+
+// TestBadAmongGood: ten thousand bad messages keep no good one back, and each
+// is answered.
+func TestBadAmongGood(t *testing.T) {
+	t.Parallel()
+	const bad, everyGood = 10_000, 1000
+	w := newWorld(t)
+	w.start()
+	kinds := []string{"", "kind: [", `{"specversion": "1.0"}`, "\xff\x00", `{"specversion":"1.0","id":"1","source":"s","type":"t","data":{}}`}
+	go func() { // a stream of submissions is not read back by who writes it
+		for i := range bad {
+			if i%everyGood == 0 {
+				w.submit(fmt.Sprintf("good-%d", i), fmt.Sprint(i), fmt.Sprintf(manifest, fmt.Sprintf("good-%d", i)))
+			}
+			w.send(fmt.Sprintf("bad-%d", i), []byte(kinds[i%len(kinds)]))
+		}
+	}()
+	for i := 0; i < bad; i += everyGood {
+		if got, want := w.nextAccepted().Workload.Name, fmt.Sprintf("good-%d", i); got != want {
+			t.Fatalf("workload %s, want %s", got, want)
+		}
+	}
+	for range bad {
+		if rejected := w.nextRejected(); rejected.Queue != queue || rejected.Reason.Message == "" {
+			t.Fatalf("rejection %+v", rejected)
+		}
+	}
+	w.nothingMore()
+}
+
+// TestRestart: what was submitted while no intake ran is taken in order by the
+// next one.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	w.stored(w.submit("m0", "0", fmt.Sprintf(manifest, "n0")))
+	w.nextAccepted()
+	if err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped with %v", err)
+	}
+	for i := 1; i <= 3; i++ {
+		w.stored(w.submit(fmt.Sprintf("m%d", i), fmt.Sprint(i), fmt.Sprintf(manifest, fmt.Sprintf("n%d", i))))
+	}
+	w.start()
+	for i := 1; i <= 3; i++ {
+		if got := w.nextAccepted().Workload.Name; got != fmt.Sprintf("n%d", i) {
+			t.Errorf("workload %s, want n%d", got, i)
+		}
+	}
+}
+
+// TestStopWithoutNATS: a server that is gone does not keep intake from stopping.
+func TestStopWithoutNATS(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	go func() { // submissions are under way when the server goes
+		for i := range 500 {
+			published, err := w.bus.PublishEncoded(bus.SubmitSubject(queue), fmt.Sprint("m", i), fmt.Appendf(nil, "bad %d", i), 0)
+			if err != nil || published.Wait(w.ctx) != nil {
+				return
+			}
+		}
+	}()
+	w.nextRejected()
+	w.server.Stop()
+	began := time.Now()
+	if err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped with %v", err)
+	}
+	if took := time.Since(began); took > patience {
+		t.Errorf("stopping took %s", took)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	if err := (&app.Config{}).Validate(); err == nil || err.Error() != "nats-url: is missing" {
+		t.Errorf("without a URL: %v", err)
+	}
+}

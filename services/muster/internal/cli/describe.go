@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/output"
+)
+
+// describeOptions are the flags of "describe".
+type describeOptions struct {
+	server    *server
+	output    string
+	namespace string
+}
+
+func describeCommand(s *server) *cobra.Command {
+	o := &describeOptions{server: s}
+	cmd := &cobra.Command{
+		Use:   "describe",
+		Short: "Tell all about one workload, queue or node",
+		Args:  noSuchCommand,
+		RunE:  func(*cobra.Command, []string) error { return usage("say what: workload, queue or node") },
+	}
+	cmd.PersistentFlags().StringVarP(&o.output, "output", "o", "text", "`format`: text, json or yaml")
+	completeFlag(cmd, "output", fixed([]string{"text", "json", "yaml"}))
+	one := &cobra.Command{
+		Use: "workload NAME|ID", Aliases: []string{"workloads", "wl"}, Short: "Its pods, places, reason and life",
+		Args: args(1, 1, "one name or id"), RunE: o.workload, ValidArgsFunction: completeWorkloads(s, false),
+	}
+	one.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
+	cmd.AddCommand(one,
+		&cobra.Command{
+			Use: "queue NAME", Aliases: []string{"queues", "q"}, Short: "What waits and lives in it",
+			Args: args(1, 1, "one name"), RunE: o.queue,
+		},
+		&cobra.Command{
+			Use: "node NAME", Aliases: []string{"nodes", "no"}, Short: "What is free on it and whose places it has",
+			Args: args(1, 1, "one name"), RunE: o.node,
+		})
+	return cmd
+}
+
+// show asks, and prints the answer as data or by describe.
+func (o *describeOptions) show(cmd *cobra.Command, ask func(context.Context, *query.Client) (any, func(io.Writer) error, error)) error {
+	format := output.Format(o.output)
+	if format != "text" && format != output.JSON && format != output.YAML {
+		return usage("output format %q: want text, json or yaml", o.output)
+	}
+	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
+		value, describe, err := ask(ctx, client)
+		if err != nil {
+			return err
+		}
+		if format == "text" {
+			return describe(cmd.OutOrStdout())
+		}
+		return output.Print(cmd.OutOrStdout(), format, value, nil)
+	})
+}
+
+func (o *describeOptions) workload(cmd *cobra.Command, names []string) error {
+	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(io.Writer) error, error) {
+		record, err := findWorkload(ctx, client, names[0], o.namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		history, err := client.History(ctx, query.HistoryRequest{ID: record.ID})
+		if err != nil {
+			return nil, nil, err
+		}
+		d := output.Workload{Record: record, History: history.Entries}
+		return d, func(w io.Writer) error { return output.DescribeWorkload(w, d, time.Now()) }, nil
+	})
+}
+
+// unfinished are the phases of workloads that wait or live.
+func unfinished() []workload.Phase {
+	return slices.DeleteFunc(workload.Phases(), workload.Phase.Final)
+}
+
+func (o *describeOptions) queue(cmd *cobra.Command, names []string) error {
+	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(io.Writer) error, error) {
+		answer, err := client.Queues(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		i := slices.IndexFunc(answer.Queues, func(q query.Queue) bool { return q.Name == names[0] })
+		if i < 0 {
+			return nil, nil, notFound("there is no queue %q", names[0])
+		}
+		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Queue: names[0], Phases: unfinished()})
+		if err != nil {
+			return nil, nil, err
+		}
+		d := output.Queue{Queue: answer.Queues[i], Workloads: records}
+		return d, func(w io.Writer) error { return output.DescribeQueue(w, d, time.Now()) }, nil
+	})
+}
+
+func (o *describeOptions) node(cmd *cobra.Command, names []string) error {
+	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(io.Writer) error, error) {
+		answer, err := client.Nodes(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		node, err := findNode(answer.Nodes, names[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Phases: workload.Phases()})
+		if err != nil {
+			return nil, nil, err
+		}
+		d := output.Node{Node: node, Workloads: slices.DeleteFunc(records, func(r workload.Record) bool {
+			return !placedOn(r, node)
+		})}
+		return d, func(w io.Writer) error { return output.DescribeNode(w, d) }, nil
+	})
+}
+
+// placedOn reports whether the workload holds a place on the node.
+func placedOn(r workload.Record, node query.Node) bool {
+	if r.Cluster != node.Cluster || r.Phase.Final() && !r.Holding {
+		return false
+	}
+	return slices.ContainsFunc(r.Placements, func(p workload.Placement) bool { return p.Node == node.Name })
+}

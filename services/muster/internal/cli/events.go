@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/follow"
+	"muster.dev/muster/services/muster/internal/output"
+)
+
+// eventsOptions are the flags of "events".
+type eventsOptions struct {
+	server                             *server
+	follow                             bool
+	queue, workload, namespace, format string
+}
+
+func eventsCommand(s *server) *cobra.Command {
+	o := &eventsOptions{server: s}
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Show what happened to workloads, oldest first",
+		Example: `  muster events --follow
+  muster events --workload glue -o json`,
+		Args: args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens from now on")
+	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
+	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
+	flags.StringVarP(&o.format, "output", "o", "text", "`format`: text, or json for the CloudEvents as they are, one per line")
+	completeFlag(cmd, "output", fixed([]string{"text", "json"}))
+	completeFlag(cmd, "workload", completeWorkloads(s, false))
+	return cmd
+}
+
+func (o *eventsOptions) run(cmd *cobra.Command) error {
+	if o.format != "text" && o.format != "json" {
+		return usage("output format %q: want text or json", o.format)
+	}
+	if o.queue != "" && !bus.ValidName(o.queue) {
+		return usage("queue %q cannot be the name of a queue", o.queue)
+	}
+	ctx := cmd.Context()
+	b, err := o.server.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	subject, err := o.subject(ctx, b)
+	if err != nil {
+		return err
+	}
+	replay, stop := context.WithCancel(ctx)
+	defer stop()
+	following, err := b.Replay(replay, bus.EventsStream, subject)
+	if err != nil {
+		return err
+	}
+	return o.print(ctx, following, cmd.OutOrStdout())
+}
+
+// subject selects the events.
+func (o *eventsOptions) subject(ctx context.Context, b *bus.Bus) (string, error) {
+	queue := o.queue
+	if queue == "" {
+		queue = "*"
+	}
+	if o.workload == "" {
+		return bus.EventsSubject(queue, "*"), nil
+	}
+	var record workload.Record
+	err := answered(ctx, func(ctx context.Context) (err error) {
+		record, err = findWorkload(ctx, query.NewClient(b.Conn()), o.workload, o.namespace)
+		return err
+	})
+	return bus.EventsSubject(record.Queue, record.ID), err
+}
+
+// print writes events until the last one that there is, or until ctx ends.
+func (o *eventsOptions) print(ctx context.Context, following *bus.Following, out io.Writer) error {
+	caughtUp := following.CaughtUp
+	if o.follow {
+		caughtUp = nil
+	}
+	var last bus.Delivery
+	for {
+		select {
+		case <-ctx.Done():
+			return nil // the user has seen enough
+		case d := <-following.C:
+			if repeated(last, d) {
+				continue
+			}
+			last = d
+			if err := o.printOne(d, out); err != nil {
+				return err
+			}
+		case <-caughtUp:
+			if len(following.C) == 0 {
+				return nil
+			}
+		}
+	}
+}
+
+// repeated reports whether d comes again because the connection was lost. After
+// a loss of the stream its numbers start anew, but time goes on.
+func repeated(last, d bus.Delivery) bool {
+	return d.Sequence <= last.Sequence && !d.Stored.After(last.Stored)
+}
+
+func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
+	if o.format == "json" {
+		return printLine(d.Data, out)
+	}
+	step, err := follow.Read(d)
+	if err != nil {
+		_, err = fmt.Fprintf(out, "%s  (cannot be shown: %v)\n", d.Stored.Local().Format(time.DateTime), err)
+		return err
+	}
+	r := &step.Record
+	name := reference(r.Workload)
+	if r.Name == "" {
+		name = "workload " + string(r.ID)
+	}
+	line := fmt.Sprintf("%s  %-10s  %-10s  %s", step.At.Local().Format("2006-01-02 15:04:05.000"), r.Queue, r.Phase, name)
+	if reason := output.Reason(r.Reason); reason != "" {
+		line += "  " + reason
+	}
+	_, err = fmt.Fprintln(out, line)
+	return err
+}
+
+// printLine writes an event as one line of JSON.
+func printLine(data []byte, out io.Writer) error {
+	var compact json.RawMessage
+	if err := json.Unmarshal(data, &compact); err != nil {
+		return errors.Join(errors.New("an event in the stream is no JSON"), err)
+	}
+	return json.NewEncoder(out).Encode(compact)
+}

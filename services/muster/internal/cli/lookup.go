@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+)
+
+// everyWorkload returns all pages of an answer.
+func everyWorkload(ctx context.Context, client *query.Client, request query.WorkloadsRequest) ([]workload.Record, error) {
+	var all []workload.Record
+	for {
+		page, err := client.Workloads(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Workloads...)
+		if page.Next == 0 {
+			return all, nil
+		}
+		request.After = page.Next
+	}
+}
+
+// findWorkload returns the workload that a person means by a name or an id.
+func findWorkload(ctx context.Context, client *query.Client, name, namespace string) (workload.Record, error) {
+	request := query.WorkloadsRequest{Name: name, Namespace: namespace}
+	if uuid.Validate(name) == nil {
+		request = query.WorkloadsRequest{ID: workload.ID(name)}
+	}
+	found, err := everyWorkload(ctx, client, request)
+	if err != nil {
+		return workload.Record{}, err
+	}
+	return choose(found, name, namespace)
+}
+
+// choose picks the one that is meant: names are used again after an end, so a
+// live one comes before those that have ended, and a later before an earlier.
+// Records are in the order of submission.
+func choose(found []workload.Record, name, namespace string) (workload.Record, error) {
+	if len(found) == 0 {
+		where := ""
+		if namespace != "" {
+			where = fmt.Sprintf(" in namespace %q", namespace)
+		}
+		return workload.Record{}, notFound("there is no workload %q%s", name, where)
+	}
+	live := slices.DeleteFunc(slices.Clone(found), func(r workload.Record) bool { return r.Phase.Final() })
+	candidates := live
+	if len(live) == 0 {
+		candidates = found
+	}
+	chosen := map[string]workload.Record{} // the latest of each object
+	for _, r := range candidates {
+		chosen[r.Namespace+"/"+r.Kind] = r
+	}
+	if len(chosen) == 1 {
+		return candidates[len(candidates)-1], nil
+	}
+	var named []string
+	for _, r := range chosen {
+		named = append(named, fmt.Sprintf("%s %s/%s (%s)", r.Kind, r.Namespace, r.Name, r.ID))
+	}
+	slices.Sort(named)
+	return workload.Record{}, usage("%q is the name of %d workloads: %s; choose with --namespace, or give the id",
+		name, len(named), strings.Join(named, ", "))
+}
+
+// completeWorkloads offers the names of workloads; all of them, or those that
+// have not ended.
+func completeWorkloads(s *server, live bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var names []cobra.Completion
+		err := s.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
+			records, err := everyWorkload(ctx, client, query.WorkloadsRequest{})
+			for _, r := range records {
+				if !live || !r.Phase.Final() {
+					names = append(names, cobra.CompletionWithDesc(r.Name, string(r.Phase)))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

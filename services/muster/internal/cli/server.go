@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/muster/internal/running"
+)
+
+// Environment variables that stand for flags.
+const (
+	natsURLVariable         = "MUSTER_NATS_URL"
+	natsCredentialsVariable = "MUSTER_NATS_CREDENTIALS"
+)
+
+// connectTimeout is how long a person is kept waiting for NATS.
+const connectTimeout = 2 * time.Second
+
+// requestTimeout bounds one query.
+const requestTimeout = 10 * time.Second
+
+// errUnreachable is wrapped when there is no NATS to talk to.
+var errUnreachable = errors.New("cannot reach Muster")
+
+// server is where Muster is.
+type server struct {
+	natsURL, credentials string
+}
+
+func (s *server) addFlags(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&s.natsURL, "nats-url", "", "`URL` of NATS (default: $"+natsURLVariable+", or that of the running muster dev)")
+	flags.StringVar(&s.credentials, "nats-credentials", "", "NATS .creds `file` (default: $"+natsCredentialsVariable+")")
+}
+
+// url is the first that is given: flag, environment, running muster dev.
+func (s *server) url() (string, error) {
+	if s.natsURL != "" {
+		return s.natsURL, nil
+	}
+	if url := os.Getenv(natsURLVariable); url != "" {
+		return url, nil
+	}
+	file, err := running.File()
+	if err != nil {
+		return "", err
+	}
+	stack, err := running.Read(file)
+	if err != nil {
+		return "", fmt.Errorf("%w: neither --nats-url nor %s is set, and %w", errUnreachable, natsURLVariable, err)
+	}
+	return stack.NATSURL, nil
+}
+
+// connect returns a connection, which the caller closes.
+func (s *server) connect(ctx context.Context) (*bus.Bus, error) {
+	url, err := s.url()
+	if err != nil {
+		return nil, err
+	}
+	logger, err := service.NewLogger("warn", "console")
+	if err != nil {
+		return nil, err
+	}
+	credentials := s.credentials
+	if credentials == "" {
+		credentials = os.Getenv(natsCredentialsVariable)
+	}
+	b, err := bus.Connect(ctx, bus.Options{
+		URL: url, Name: "muster-cli", Logger: logger, CredentialsFile: credentials, ConnectTimeout: connectTimeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	return b, nil
+}
+
+// ask runs a function with a query client and a bounded time.
+func (s *server) ask(ctx context.Context, with func(context.Context, *query.Client) error) error {
+	b, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return answered(ctx, func(ctx context.Context) error { return with(ctx, query.NewClient(b.Conn())) })
+}
+
+// answered bounds a question: no answer in time means that nobody is there.
+func answered(ctx context.Context, question func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := question(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: no answer within %s: %w", errUnreachable, requestTimeout, err)
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/follow"
+	"muster.dev/muster/services/muster/internal/manifest"
+	"muster.dev/muster/services/muster/internal/submission"
+)
+
+// submitOptions are the flags of "submit".
+type submitOptions struct {
+	server           *server
+	files            []string
+	queue, namespace string
+	priority         int32
+	id, source       string
+	wait             string
+	timeout          time.Duration
+	quiet            bool
+}
+
+func submitCommand(s *server) *cobra.Command {
+	o := &submitOptions{server: s}
+	cmd := &cobra.Command{
+		Use:   "submit -f FILE",
+		Short: "Submit RayCluster and RayJob manifests to a queue",
+		Long: `Submit RayCluster and RayJob manifests, in YAML or JSON, to a queue. A file may
+hold several documents; each is a workload of its own.
+
+By default the command waits until Muster has stored the workload for good, so
+that a refusal is seen: its reason is printed and the exit code is 4. With
+--wait=running or finished it follows the life of the workload.
+
+The pair of --source and --id names a submission for ever: to submit the same
+pair again is the same workload, not a second one.`,
+		Example: `  muster submit -f glue.yaml
+  muster submit -f glue.yaml --queue research --wait=running --timeout 10m
+  generate | muster submit -f - --id nightly-2026-11-21 --wait=finished`,
+		Args: args(0, 0, "no argument, but -f FILE"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "file", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
+	flags.StringVarP(&o.queue, "queue", "q", "default", "the `queue` to wait in")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` to run in (default: the manifest's, else the queue's)")
+	flags.Int32Var(&o.priority, "priority", 0, "a higher `number` comes first in the queue")
+	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a fresh one)")
+	flags.StringVar(&o.source, "source", submission.DefaultSource, "who submits; unique together with the id")
+	flags.StringVar(&o.wait, "wait", string(follow.Queued), "how far to wait: submitted, queued, admitted, running or finished")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: 30s for queued, without end for the others)")
+	flags.BoolVar(&o.quiet, "quiet", false, "print the ids of the workloads and nothing else")
+	completeFlag(cmd, "wait", fixed(follow.Goals()))
+	return cmd
+}
+
+// sent is a submission that is followed.
+type sent struct {
+	submission.Submission
+	life *follow.Life
+}
+
+func (o *submitOptions) run(cmd *cobra.Command) error {
+	goal, err := o.check()
+	if err != nil {
+		return err
+	}
+	submissions, err := o.read(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	b, err := o.server.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	for i := range submissions {
+		s := &submissions[i]
+		if goal != follow.Submitted {
+			if s.life, err = follow.Start(following, b, o.queue, s.Workload); err != nil {
+				return err
+			}
+		}
+		if err := s.Send(ctx, b, o.queue); err != nil {
+			return err
+		}
+		o.tell(cmd.OutOrStdout(), s)
+	}
+	if goal == follow.Submitted {
+		return nil
+	}
+	return o.await(cmd, goal, submissions)
+}
+
+func (o *submitOptions) tell(out io.Writer, s *sent) {
+	if o.quiet {
+		fmt.Fprintln(out, s.Workload)
+		return
+	}
+	fmt.Fprintf(out, "%s submitted (workload %s)\n", s.Document, s.Workload)
+}
+
+func (o *submitOptions) check() (follow.Goal, error) {
+	goal, err := follow.ParseGoal(o.wait)
+	switch {
+	case err != nil:
+		return "", usage("%w", err)
+	case len(o.files) == 0:
+		return "", usage("say what to submit: -f FILE, or -f - for standard input")
+	case !bus.ValidName(o.queue):
+		return "", usage("queue %q cannot be the name of a queue: want lower case letters, digits and dashes", o.queue)
+	case o.source == "":
+		return "", usage("--source is empty")
+	case o.timeout < 0:
+		return "", usage("--timeout %s is negative", o.timeout)
+	}
+	if o.timeout == 0 && goal == follow.Queued {
+		o.timeout = 30 * time.Second
+	}
+	return goal, nil
+}
+
+// read makes a submission of each document.
+func (o *submitOptions) read(in io.Reader) ([]sent, error) {
+	var submissions []sent
+	for _, file := range o.files {
+		content, err := readFile(file, in)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		documents := manifest.Split(content)
+		if len(documents) == 0 {
+			return nil, usage("there is no manifest in %q", file)
+		}
+		for _, document := range documents {
+			document, err := document.InNamespace(o.namespace)
+			if err != nil {
+				return nil, usage("%w", err)
+			}
+			s, err := submission.New(document, submission.Options{ID: o.id, Source: o.source, Priority: o.priority}, time.Now())
+			if err != nil {
+				return nil, err
+			}
+			submissions = append(submissions, sent{Submission: s})
+		}
+	}
+	if o.id != "" && len(submissions) > 1 {
+		return nil, usage("--id names one submission, and there are %d manifests", len(submissions))
+	}
+	return submissions, nil
+}
+
+func readFile(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		content, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return content, nil
+	}
+	return os.ReadFile(name)
+}
+
+// reference names a workload as kubectl does.
+func reference(w workload.Workload) string { return strings.ToLower(w.Kind) + "/" + w.Name }

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/follow"
+	"muster.dev/muster/services/muster/internal/output"
+)
+
+// repeatGrace is how long a repeated submission waits for news: the same content
+// again changes nothing, so there may be none.
+const repeatGrace = 2 * time.Second
+
+// gone is the goal of a cancellation: the end, whichever.
+const gone = follow.Goal("gone")
+
+// waiting follows one workload until a goal.
+type waiting struct {
+	out     io.Writer // nil prints no progress
+	label   string
+	goal    follow.Goal
+	timeout time.Duration // zero is without end
+
+	last  workload.Record
+	since time.Time
+}
+
+// await waits for all submissions at once and reports all that went wrong.
+func (o *submitOptions) await(cmd *cobra.Command, goal follow.Goal, submissions []sent) error {
+	progress := &lines{w: cmd.OutOrStdout()}
+	failures := make([]error, len(submissions))
+	var all sync.WaitGroup
+	for i := range submissions {
+		s := &submissions[i]
+		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout}
+		if o.quiet {
+			w.out = nil
+		}
+		all.Go(func() { failures[i] = w.until(cmd.Context(), s.life) })
+	}
+	all.Wait()
+	var failed []error
+	for _, err := range failures {
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) < 2 {
+		return errors.Join(failed...)
+	}
+	for _, err := range failed {
+		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %v\n", err)
+	}
+	return &exitError{code: exitCode(failed[0])} // all has been said
+}
+
+// until waits until the goal is reached, missed, or the time is over.
+func (w *waiting) until(ctx context.Context, life *follow.Life) error {
+	w.since = time.Now()
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if w.timeout > 0 {
+		bounded, cancel = context.WithTimeout(ctx, w.timeout)
+	}
+	defer cancel()
+	if life.Before != nil && w.goal != gone {
+		done, err := w.repeated(bounded, life)
+		if done {
+			return err
+		}
+	}
+	for {
+		step, err := life.Next(bounded)
+		if err != nil {
+			return w.unfinished(ctx, err)
+		}
+		if done, err := w.take(step); done {
+			return err
+		}
+	}
+}
+
+// repeated judges a submission whose workload has been there before.
+func (w *waiting) repeated(ctx context.Context, life *follow.Life) (done bool, err error) {
+	graced, cancel := context.WithTimeout(ctx, repeatGrace)
+	defer cancel()
+	step, err := life.Next(graced)
+	if err != nil && graced.Err() == nil {
+		return true, err
+	}
+	if err == nil {
+		return w.take(step)
+	}
+	w.say("was submitted before with the same source and id")
+	return w.take(*life.Before)
+}
+
+// take tells of a step and judges it.
+func (w *waiting) take(step follow.Step) (done bool, err error) {
+	r := step.Record
+	if r.Phase != workload.Rejected {
+		w.tell(r)
+	}
+	w.last = r
+	if w.goal == gone {
+		return r.Phase.Final(), nil
+	}
+	switch w.goal.Judge(r.Phase) {
+	case follow.Reached:
+		return true, nil
+	case follow.Missed:
+		return true, fmt.Errorf("%s is %s: %s", w.label, r.Phase, output.Reason(r.Reason))
+	case follow.Rejected:
+		return true, &exitError{ExitRejected, fmt.Errorf("%s was rejected: %s", w.label, output.Reason(r.Reason))}
+	}
+	return false, nil
+}
+
+// tell prints a line of progress.
+func (w *waiting) tell(r workload.Record) {
+	if w.label == "manifest" || strings.HasSuffix(w.label, "*") {
+		w.label = reference(r.Workload) // now it has a name
+	}
+	line := string(r.Phase)
+	if r.Attempt > 1 {
+		line += fmt.Sprintf(" (attempt %d)", r.Attempt)
+	}
+	switch {
+	case r.Phase == workload.Admitted && len(r.Placements) > 0:
+		line += fmt.Sprintf(" to cluster %s: %s", r.Cluster, places(r.Placements))
+	case r.Reason != nil:
+		line += ": " + output.Reason(r.Reason)
+	}
+	w.say(line)
+}
+
+func (w *waiting) say(text string) {
+	if w.out != nil {
+		fmt.Fprintf(w.out, "%s %s\n", w.label, text)
+	}
+}
+
+// places prints a plan, such as "headgroup on node-1, 2 small on node-2".
+func places(all []workload.Placement) string {
+	const most = 4
+	var parts []string
+	for i, p := range all {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more places", len(all)-most))
+			break
+		}
+		if p.Pods == 1 {
+			parts = append(parts, fmt.Sprintf("%s on %s", p.PodSet, p.Node))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d %s on %s", p.Pods, p.PodSet, p.Node))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// unfinished says what is known when the wait ends without a verdict.
+func (w *waiting) unfinished(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("waiting for %s: %w", w.label, err)
+	}
+	waited := time.Since(w.since).Round(time.Second)
+	if w.last.Phase == "" {
+		return &exitError{ExitTimeout, fmt.Errorf("%s: no news within %s; the message is stored and will be taken up when Muster's intake and queue-manager run",
+			w.label, waited)}
+	}
+	state := string(w.last.Phase)
+	if reason := output.Reason(w.last.Reason); reason != "" {
+		state += ": " + reason
+	}
+	return &exitError{ExitTimeout, fmt.Errorf("%s is not %s after %s; it is %s", w.label, w.goal, waited, state)}
+}
+
+// lines lets several goroutines write whole lines.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write writes one line.
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(line)
+}

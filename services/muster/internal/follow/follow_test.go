@@ -1,0 +1,85 @@
+package follow_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/follow"
+)
+
+func startBus(t *testing.T) *bus.Bus {
+	t.Helper()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func publish(t *testing.T, b *bus.Bus, queue string, payload event.Payload) {
+	t.Helper()
+	envelope, err := event.New(event.NewID(), "test", time.Unix(1_700_000_000, 0), payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish(t.Context(), bus.EventsSubject(queue, workload.ID(payload.EventSubject())), envelope); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func changed(id workload.ID, phase workload.Phase) *event.WorkloadChanged {
+	return &event.WorkloadChanged{Record: workload.Record{Workload: workload.Workload{ID: id, Queue: "q"}, Phase: phase}}
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	b := startBus(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	publish(t, b, "q", changed("one", workload.Queued))
+	publish(t, b, "q", changed("one", workload.Admitted))
+
+	life, err := follow.Start(ctx, b, "q", "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if life.Before == nil || life.Before.Record.Phase != workload.Admitted {
+		t.Errorf("before the start: %+v, want the last step, admitted", life.Before)
+	}
+	publish(t, b, "q", changed("two", workload.Queued)) // another's
+	publish(t, b, "q", changed("one", workload.Running))
+	step, err := life.Next(ctx)
+	if err != nil || step.Record.Phase != workload.Running || step.Record.ID != "one" {
+		t.Errorf("next: %+v, %v, want running", step.Record, err)
+	}
+
+	fresh, err := follow.Start(ctx, b, "q", "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Before != nil {
+		t.Errorf("a workload that nobody knows has a past: %+v", fresh.Before)
+	}
+	publish(t, b, "q", &event.WorkloadRejected{Workload: "three", Queue: "q",
+		Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: "no head"}})
+	step, err = fresh.Next(ctx)
+	if err != nil || step.Record.Phase != workload.Rejected || step.Record.Reason.Message != "no head" {
+		t.Errorf("next: %+v, %v, want rejected with its reason", step.Record, err)
+	}
+}

@@ -1,0 +1,104 @@
+// Package output shows answers to people and programs: tables, descriptions,
+// JSON and YAML. It is pure; the time of printing is a value.
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+)
+
+// Format is how an answer is printed.
+type Format string
+
+// The formats.
+const (
+	Plain Format = "table"
+	Wide  Format = "wide"
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+)
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	switch format := Format(name); format {
+	case Plain, Wide, JSON, YAML:
+		return format, nil
+	}
+	return "", fmt.Errorf("output format %q: want table, wide, json or yaml", name)
+}
+
+// Table is a header and rows of as many cells.
+type Table struct {
+	Header []string
+	Rows   [][]string
+}
+
+// Print writes value in the format; table gives the rows for people.
+func Print(w io.Writer, format Format, value any, table func() Table) error {
+	switch format {
+	case JSON:
+		return printJSON(w, value)
+	case YAML:
+		encoded, err := yaml.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("print as YAML: %w", err)
+		}
+		_, err = w.Write(encoded)
+		return err
+	}
+	return table().Write(w, "")
+}
+
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// Write aligns the columns; each line starts with indent.
+func (t Table) Write(w io.Writer, indent string) error {
+	aligned := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	for _, row := range append([][]string{t.Header}, t.Rows...) {
+		line := indent + strings.Join(row, "\t")
+		if _, err := fmt.Fprintln(aligned, strings.TrimRight(line, "\t ")); err != nil {
+			return err
+		}
+	}
+	return aligned.Flush()
+}
+
+// age is the time since then as people say it; empty for no time.
+func age(then, now time.Time) string {
+	if then.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(max(0, now.Sub(then)))
+}
+
+// Short cuts a sentence for a table.
+func Short(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+// Latency prints a time span to the millisecond, seconds from ten on to the
+// tenth.
+func Latency(d time.Duration) string {
+	if d < 0 {
+		return "-"
+	}
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}

@@ -1,0 +1,136 @@
+// Package submission makes the message that submits a manifest, and sends it.
+package submission
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/manifest"
+)
+
+// DefaultSource is the CloudEvents source of what this program publishes, unless
+// the user says otherwise.
+const DefaultSource = "muster-cli"
+
+// sendTimeout bounds the wait for NATS to store a message.
+const sendTimeout = 10 * time.Second
+
+// ErrNotStored is wrapped when NATS does not confirm a message in time.
+var ErrNotStored = errors.New("NATS does not confirm it")
+
+// Options say who submits and how. An empty id means a fresh one.
+type Options struct {
+	ID, Source string
+	Priority   int32
+}
+
+// Submission is a manifest ready to be sent.
+type Submission struct {
+	Document manifest.Document
+	Workload workload.ID // the id that the workload will have
+	// messageID keeps the server from storing the same submission twice within
+	// its window. The CloudEvents id alone does not serve: the same id with other
+	// content has to arrive, to be refused.
+	messageID string
+	encoded   []byte
+}
+
+// submitEvent is a submission with the CloudEvents extension that Muster knows.
+type submitEvent struct {
+	event.Envelope
+	Priority *int32 `json:"priority,omitempty"`
+}
+
+// New makes the CloudEvent for a manifest.
+func New(document manifest.Document, o Options, at time.Time) (Submission, error) {
+	e := submitEvent{Envelope: event.Envelope{
+		SpecVersion: event.SpecVersion, ID: o.ID, Source: o.Source, Type: event.SubmitType, Time: at.UTC(),
+	}}
+	if e.ID == "" {
+		e.ID = event.NewID()
+	}
+	if o.Priority != 0 {
+		e.Priority = &o.Priority
+	}
+	switch {
+	case document.JSON:
+		e.DataContentType, e.Data = "application/json", document.Raw
+	case utf8.Valid(document.Raw):
+		text, err := json.Marshal(string(document.Raw))
+		if err != nil {
+			return Submission{}, fmt.Errorf("encode %s: %w", document, err)
+		}
+		e.DataContentType, e.Data = "application/yaml", text
+	default: // a JSON string would change the bytes; what they mean is for Muster to say
+		e.DataContentType, e.DataBase64 = "application/yaml", document.Raw
+	}
+	encoded, err := json.Marshal(e)
+	if err != nil {
+		return Submission{}, fmt.Errorf("encode submission of %s: %w", document, err)
+	}
+	return Submission{Document: document, Workload: event.WorkloadID(e.Source, e.ID), messageID: messageID(e), encoded: encoded}, nil
+}
+
+// messageID is made of what a submission says, without the time.
+func messageID(e submitEvent) string {
+	digest := sha256.New()
+	priority := int32(0)
+	if e.Priority != nil {
+		priority = *e.Priority
+	}
+	fmt.Fprintf(digest, "%q %q %d %q ", e.Source, e.ID, priority, e.DataContentType)
+	digest.Write(e.Data)
+	digest.Write(e.DataBase64)
+	return hex.EncodeToString(digest.Sum(nil))
+}
+
+// Send stores the submission in the queue's stream.
+func (s Submission) Send(ctx context.Context, b *bus.Bus, queue string) error {
+	err := send(ctx, b, bus.SubmitSubject(queue), s.messageID, s.encoded)
+	if errors.Is(err, bus.ErrTooLarge) {
+		err = fmt.Errorf("%w; Muster takes submissions of at most %d bytes", err, event.MaxSubmission)
+	}
+	if err != nil {
+		return fmt.Errorf("submit %s: %w", s.Document, err)
+	}
+	return nil
+}
+
+// Cancel asks for the end of a workload.
+func Cancel(ctx context.Context, b *bus.Bus, r workload.Record, why string, at time.Time) error {
+	envelope, err := event.New(event.NewID(), DefaultSource, at, &event.WorkloadCancel{Workload: r.ID, Why: why})
+	if err != nil {
+		return err
+	}
+	encoded, err := envelope.Encode()
+	if err != nil {
+		return err
+	}
+	if err := send(ctx, b, bus.WorkloadSubject(r.Queue), envelope.ID, encoded); err != nil {
+		return fmt.Errorf("cancel workload %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+func send(ctx context.Context, b *bus.Bus, subject, id string, encoded []byte) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, sendTimeout, ErrNotStored)
+	defer cancel()
+	published, err := b.PublishEncoded(subject, id, encoded, 0)
+	if err != nil {
+		return err
+	}
+	err = published.Wait(bounded)
+	if err != nil && errors.Is(context.Cause(bounded), ErrNotStored) {
+		return fmt.Errorf("%w within %s: %w", ErrNotStored, sendTimeout, err)
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package arch
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestRepository holds the whole repository against the rules.
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := Load(root, false, "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range pure() {
+		if graph[prefix+pkg] == nil {
+			t.Errorf("%s does not exist: the rule about it enforces nothing", pkg)
+		}
+	}
+	report(t, graph)
+}
+
+// TestDevcluster holds the module outside the workspace against the rules. What
+// it imports is not looked at: it is all of Kubernetes.
+func TestDevcluster(t *testing.T) {
+	t.Parallel()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := list(filepath.Join(root, "deploy", "devcluster"), true, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(graph.Ours()) == 0 {
+		t.Fatal("no package found")
+	}
+	report(t, graph)
+}
+
+func report(t *testing.T, graph Graph) {
+	t.Helper()
+	inSource, err := CheckSource(graph.Ours())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, breach := range slices.Concat(CheckImports(graph), inSource) {
+		t.Error(breach)
+	}
+}

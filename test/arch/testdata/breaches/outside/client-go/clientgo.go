@@ -1,0 +1,2 @@
+// Package clientgo stands for the real one.
+package clientgo

@@ -1,0 +1,2 @@
+// Package server stands for the real one.
+package server

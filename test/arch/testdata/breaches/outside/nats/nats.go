@@ -1,0 +1,2 @@
+// Package nats stands for the real one.
+package nats

@@ -1,0 +1,2 @@
+// Package pgx stands for the real one.
+package pgx

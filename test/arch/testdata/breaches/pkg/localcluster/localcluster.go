@@ -1,0 +1,2 @@
+// Package localcluster breaks no rule.
+package localcluster

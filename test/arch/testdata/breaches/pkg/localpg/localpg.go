@@ -1,0 +1,2 @@
+// Package localpg breaks no rule.
+package localpg

@@ -1,0 +1,3 @@
+package store
+
+import _ "muster.dev/muster/pkg/pgtest" // a test may

@@ -1,0 +1,2 @@
+// Package sim breaks no rule.
+package sim

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// occurrence is one line of go test -json (go doc test2json), or of the build
+// before it.
+type occurrence struct {
+	Time                          time.Time
+	Action, Package, Test, Output string
+	Elapsed                       float64
+	ImportPath                    string // of build-output and build-fail
+	FailedBuild                   string // of a package that did not compile
+}
+
+// test names one test of one package; Name is empty for the package as a whole.
+type test struct{ Package, Name string }
+
+// tally counts tests and keeps the output of those whose end is not known yet.
+type tally struct {
+	out                     io.Writer
+	began                   time.Time
+	passed, failed, skipped int
+	packages                int
+	broken                  bool // something failed that is no test
+	running                 map[test]time.Time
+	output                  map[test][]string
+	ended                   map[string]int // tests that ended, by package
+	skips                   []string
+	spoke                   time.Time
+}
+
+func newTally(out io.Writer, began time.Time) *tally {
+	return &tally{
+		out: out, began: began, spoke: began,
+		running: map[test]time.Time{}, output: map[test][]string{}, ended: map[string]int{},
+	}
+}
+
+// line takes one line of input. What is not JSON comes from the go command
+// itself and is shown as it is.
+func (t *tally) line(line []byte) {
+	var o occurrence
+	if err := json.Unmarshal(line, &o); err != nil {
+		t.say("%s", strings.TrimRight(string(line), "\n"))
+		return
+	}
+	key := test{o.Package, o.Test}
+	switch o.Action {
+	case "build-output":
+		t.say("%s", strings.TrimRight(o.Output, "\n"))
+	case "build-fail":
+		t.broken = true
+	case "run":
+		t.running[key] = o.Time
+	case "output":
+		t.output[key] = append(t.output[key], o.Output)
+	case "pass", "fail", "skip":
+		if o.Test == "" {
+			t.packageEnded(o)
+		} else {
+			t.testEnded(o)
+		}
+		delete(t.running, key)
+		delete(t.output, key)
+	}
+}
+
+func (t *tally) testEnded(o occurrence) {
+	key := test{o.Package, o.Test}
+	t.ended[o.Package]++
+	switch o.Action {
+	case "pass":
+		t.passed++
+	case "skip":
+		t.skipped++
+		t.skips = append(t.skips, fmt.Sprintf("%s.%s: %s", o.Package, o.Test, reason(t.output[key])))
+	case "fail":
+		t.failed++
+		t.say("--- %s.%s\n%s", o.Package, o.Test, strings.Join(t.output[key], ""))
+	}
+}
+
+func (t *tally) packageEnded(o occurrence) {
+	tests := t.ended[o.Package]
+	switch {
+	case o.Action == "fail":
+		t.broken = true
+		t.showUnfinished(o.Package)
+		if o.FailedBuild != "" {
+			t.say("FAIL  %s  does not compile", o.Package)
+		} else {
+			t.say("FAIL  %s  %.1fs", o.Package, o.Elapsed)
+		}
+	case tests > 0:
+		t.packages++
+		t.say("ok    %s  %.1fs  %d tests", o.Package, o.Elapsed, tests)
+	}
+}
+
+// showUnfinished prints what a failed package said outside of tests that ended:
+// a panic, a data race, a test that was cut off.
+func (t *tally) showUnfinished(pkg string) {
+	for key, lines := range t.output {
+		if key.Package != pkg {
+			continue
+		}
+		if text := strings.Join(lines, ""); strings.TrimSpace(text) != "FAIL" {
+			t.say("--- %s %s (no end)\n%s", pkg, key.Name, text)
+		}
+		delete(t.output, key)
+	}
+}
+
+// tick says what has been running for long when nothing was said lately.
+func (t *tally) tick(now time.Time) {
+	if now.Sub(t.spoke) < heartbeat {
+		return
+	}
+	var oldest test
+	for key, since := range t.running {
+		if oldest.Name == "" || since.Before(t.running[oldest]) {
+			oldest = key
+		}
+	}
+	if oldest.Name == "" {
+		t.say("      %s: compiling", now.Sub(t.began).Round(time.Second))
+		return
+	}
+	t.say("      %s: %d tests so far; %s.%s runs since %s", now.Sub(t.began).Round(time.Second),
+		t.passed+t.failed+t.skipped, oldest.Package, oldest.Name, now.Sub(t.running[oldest]).Round(time.Second))
+}
+
+// close prints the end and reports whether the run was good. A run without a
+// test is not.
+func (t *tally) close(now time.Time) bool {
+	slices.Sort(t.skips)
+	for _, skip := range t.skips {
+		t.say("skipped  %s", skip)
+	}
+	t.say("%d passed, %d failed, %d skipped in %s (%d packages)",
+		t.passed, t.failed, t.skipped, now.Sub(t.began).Round(time.Second), t.packages)
+	return t.passed > 0 && t.failed == 0 && !t.broken
+}
+
+func (t *tally) say(format string, args ...any) {
+	t.spoke = time.Now()
+	fmt.Fprintf(t.out, format+"\n", args...)
+}
+
+// reason is what a skipped test said last before the line that tells of its
+// skip: "    file_test.go:12: why".
+func reason(output []string) string {
+	for _, line := range slices.Backward(output) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "--- SKIP") || strings.HasPrefix(line, "===") {
+			continue
+		}
+		if _, said, found := strings.Cut(line, ".go:"); found {
+			if _, why, found := strings.Cut(said, ": "); found {
+				return why
+			}
+		}
+		return line
+	}
+	return "no reason given"
+}

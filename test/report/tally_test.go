@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTally(t *testing.T) {
+	t.Parallel()
+	const good = `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Elapsed":1.5}
+{"Action":"skip","Package":"empty"}
+`
+	const skipped = `{"Action":"run","Package":"q","Test":"TestS"}
+{"Action":"output","Package":"q","Test":"TestS","Output":"    s_test.go:7: no engine: none\n"}
+{"Action":"output","Package":"q","Test":"TestS","Output":"--- SKIP: TestS (0.00s)\n"}
+{"Action":"skip","Package":"q","Test":"TestS"}
+{"Action":"pass","Package":"q","Elapsed":0.1}
+`
+	cases := map[string]struct {
+		input string
+		ok    bool
+		wants []string
+	}{
+		"passed": {
+			input: good, ok: true,
+			wants: []string{"ok    p  1.5s  1 tests", "1 passed, 0 failed, 0 skipped in 5s (1 packages)"},
+		},
+		"a skip tells its reason": {
+			input: good + skipped, ok: true,
+			wants: []string{"skipped  q.TestS: no engine: none", "1 passed, 0 failed, 1 skipped"},
+		},
+		"no test ran": {
+			input: `{"Action":"pass","Package":"p"}`, ok: false,
+			wants: []string{"0 passed, 0 failed, 0 skipped"},
+		},
+		"a failed test shows its output": {
+			input: good + `{"Action":"output","Package":"r","Test":"TestF","Output":"    f_test.go:1: got 1, want 2\n"}
+{"Action":"fail","Package":"r","Test":"TestF"}
+{"Action":"fail","Package":"r"}`, ok: false,
+			wants: []string{"--- r.TestF", "got 1, want 2", "FAIL  r", "1 passed, 1 failed"},
+		},
+		"a panic outside of tests is shown": {
+			input: good + `{"Action":"output","Package":"r","Output":"panic: in TestMain\n"}
+{"Action":"fail","Package":"r"}`, ok: false,
+			wants: []string{"panic: in TestMain", "FAIL  r"},
+		},
+		"a package that does not compile fails the run": {
+			input: good + `{"ImportPath":"r","Action":"build-output","Output":"r.go:3: undefined: x\n"}
+{"ImportPath":"r","Action":"build-fail"}
+{"Action":"fail","Package":"r","FailedBuild":"r"}`, ok: false,
+			wants: []string{"undefined: x", "FAIL  r  does not compile"},
+		},
+		"what is not JSON is shown": {
+			input: good + "go: cannot find module\n", ok: true,
+			wants: []string{"go: cannot find module"},
+		},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			began := time.Now()
+			tally := newTally(&out, began)
+			if err := follow(strings.NewReader(test.input), tally); err != nil {
+				t.Fatal(err)
+			}
+			if ok := tally.close(began.Add(5 * time.Second)); ok != test.ok {
+				t.Errorf("good run: %v, want %v", ok, test.ok)
+			}
+			for _, want := range test.wants {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("output lacks %q:\n%s", want, out.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Runs every test of every module with the race detector, against the real
+# parts that `make test` built or installed, and says what was skipped. A part
+# that is missing is a failure here, not a skip.
+#
+# More arguments go to go test: test/run.sh -run TestName
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export CGO_ENABLED=1 MUSTER_REQUIRE_SERVICES=1
+export MUSTER_DEVCLUSTER=${MUSTER_DEVCLUSTER:-$PWD/bin/devcluster}
+# A server that the user names serves the tests' databases too.
+export MUSTER_TEST_DATABASE_URL=${MUSTER_TEST_DATABASE_URL:-${MUSTER_DATABASE_URL:-}}
+limit=25m
+
+# The packages under test/ each start a whole stack, one after the other; all
+# others run side by side.
+stacks='^muster.dev/muster/test(/|$)'
+packages=$(go list work)
+mapfile -t beside < <(grep -vE "$stacks" <<<"$packages")
+mapfile -t alone < <(grep -E "$stacks" <<<"$packages")
+
+# The dev cluster links all of Kubernetes: built with the race detector it
+# would take longer than everything else together, so its own tests go without.
+all() {
+	local failed=0
+	go test -json -race -shuffle=on -timeout=$limit "$@" "${beside[@]}" || failed=1
+	go test -json -race -shuffle=on -timeout=$limit -p=1 "$@" "${alone[@]}" || failed=1
+	CGO_ENABLED=0 GOWORK=off go -C deploy/devcluster test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
+	return $failed
+}
+
+report=$(mktemp -d)
+trap 'rm -rf "$report"' EXIT
+CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$report/report" ./test/report
+echo "test: compiling (with the race detector the first time takes minutes), then running"
+all "$@" | "$report/report"
