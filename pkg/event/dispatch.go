@@ -63,8 +63,10 @@ type GangStatus struct {
 	Gone bool `json:"gone,omitempty"`
 	// Released: no pod of the workload holds or will hold capacity, seen by an
 	// uncached read after Gone or Outcome.
-	Released bool   `json:"released,omitempty"`
-	Message  string `json:"message,omitempty"`
+	Released bool `json:"released,omitempty"`
+	// Message tells more of a refusal or an outcome; before these, what keeps
+	// KubeRay from creating the pods.
+	Message string `json:"message,omitempty"`
 }
 
 // EventType implements Payload.

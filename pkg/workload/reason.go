@@ -11,6 +11,7 @@ const (
 	ReasonBehindHead ReasonKind = "BehindHead" // the head of a strict queue waits
 	ReasonUnknown    ReasonKind = "Unknown"    // the search for places ended without an answer
 	ReasonNoNodes    ReasonKind = "NoNodes"    // no cluster has reported a node yet
+	ReasonStarting   ReasonKind = "Starting"   // KubeRay cannot create all its pods
 	ReasonNodeLost   ReasonKind = "NodeLost"   // a reserved node went away; the gang starts anew
 	ReasonCancelled  ReasonKind = "Cancelled"  // somebody asked for it
 	ReasonDeleted    ReasonKind = "Deleted"    // its object was deleted, not by Muster

@@ -9,9 +9,11 @@ type Record struct {
 	// Cluster is where the current attempt lives; empty while queued.
 	Cluster    string      `json:"cluster,omitempty"`
 	Placements []Placement `json:"placements,omitempty"`
-	// Holding says that pods of a finished workload still hold capacity.
+	// Holding says that pods of the workload hold capacity or may come to: from
+	// its admission until they have been seen gone, its end notwithstanding.
 	Holding bool `json:"holding,omitempty"`
-	// Reason says why the workload waits, or why it ended; nil when it runs.
+	// Reason says why the workload waits, what keeps it from starting, or why it
+	// ended; nil when all is well.
 	Reason *Reason `json:"reason,omitempty"`
 	// Position in its queue, from 1; 0 when it does not wait.
 	Position int `json:"position,omitempty"`

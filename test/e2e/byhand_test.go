@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"muster.dev/muster/test/stack"
 )
 
 // rayClusters is what kubectl would use.
@@ -18,7 +20,7 @@ func (w *world) rayClusters() dynamic.ResourceInterface {
 func (w *world) createByHand(name string) {
 	w.t.Helper()
 	var object unstructured.Unstructured
-	if err := json.Unmarshal([]byte(rayCluster(name, 1, 64)), &object.Object); err != nil {
+	if err := json.Unmarshal([]byte(stack.RayCluster(name, 1, 64)), &object.Object); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := w.rayClusters().Create(w.ctx, &object, metav1.CreateOptions{}); err != nil {

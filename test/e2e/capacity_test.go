@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/pkg/workload"
+
+	"muster.dev/muster/test/stack"
 )
 
 func TestUnmanagedPodsTakeAndGiveBackSpace(t *testing.T) {
@@ -26,7 +28,7 @@ func TestUnmanagedPodsTakeAndGiveBackSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("the foreign pod is counted", func() bool { return w.knownNodes()[0].Unmanaged["nvidia.com/gpu"] == 1 })
-	id := w.submit(rayCluster("gang", 1, 1))
+	id := w.submit(stack.RayCluster("gang", 1, 1))
 	w.waits(id, workload.ReasonFit)
 	w.nothingOf(id)
 	now := int64(0)
@@ -42,9 +44,9 @@ func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	w := newWorld(t)
 	// Each node holds one gang: head and worker.
 	w.nodes("first", 1, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")
-	lost := w.submit(rayCluster("lost", 1, 1))
+	lost := w.submit(stack.RayCluster("lost", 1, 1))
 	w.reaches(lost, workload.Running)
-	waiting := w.submit(rayCluster("waiting", 1, 1))
+	waiting := w.submit(stack.RayCluster("waiting", 1, 1))
 	w.waits(waiting, workload.ReasonFit)
 
 	w.nodes("second", 1, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")
@@ -80,7 +82,7 @@ func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	})
 	w.cancel(lost)
 	w.released(lost)
-	kept := w.submit(rayCluster("kept-off", 1, 1))
+	kept := w.submit(stack.RayCluster("kept-off", 1, 1))
 	if reason := w.waits(kept, workload.ReasonFit); reason.Shortage.Excluded["cordoned"] != 1 {
 		t.Errorf("shortage is %+v, want one node excluded as cordoned", reason.Shortage)
 	}

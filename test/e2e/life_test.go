@@ -10,6 +10,8 @@ import (
 
 	"muster.dev/muster/pkg/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
+
+	"muster.dev/muster/test/stack"
 )
 
 // The seeds' story: one runs, its like waits with the exact shortage and nothing
@@ -20,18 +22,18 @@ func TestTheStory(t *testing.T) {
 	w := newWorld(t)
 	w.nodes("two", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
 	w.nodes("one", 2, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	first := w.submit(rayCluster("glue", 1, 2))
+	first := w.submit(stack.RayCluster("glue", 1, 2))
 	w.reaches(first, workload.Running)
 	w.asPlanned(first)
 
-	second := w.submit(rayCluster("glue-again", 1, 2))
+	second := w.submit(stack.RayCluster("glue-again", 1, 2))
 	shortage := w.waits(second, workload.ReasonFit).Shortage
 	if shortage.PodSet != "workers" || shortage.Resource != "nvidia.com/gpu" || shortage.Asked != 2 || shortage.Largest != 1 || shortage.Sum != 2 {
 		t.Errorf("shortage of the second is %+v", shortage)
 	}
 	w.nothingOf(second)
 
-	spread := w.submit(rayCluster("spread", 2, 2))
+	spread := w.submit(stack.RayCluster("spread", 2, 2))
 	if reason := w.waits(spread, workload.ReasonFit); !strings.Contains(reason.Message, "not on one node") {
 		t.Errorf("the reason is %q", reason.Message)
 	}
@@ -47,8 +49,8 @@ func TestRayJobsRunToTheirEndAndFreeTheirPlaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	good := w.submit(rayJob("good", 1, 1, "succeeded", "1s"))
-	bad := w.submit(rayJob("bad", 1, 1, "failed", "1s"))
+	good := w.submit(stack.RayJob("good", 1, 1, "succeeded", "1s"))
+	bad := w.submit(stack.RayJob("bad", 1, 1, "failed", "1s"))
 	w.waits(bad, workload.ReasonFit)
 	w.reaches(good, workload.Running)
 	w.asPlanned(good)
@@ -66,9 +68,9 @@ func TestCancelInEachPhase(t *testing.T) {
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
 
-	running := w.submit(rayCluster("running", 1, 1))
+	running := w.submit(stack.RayCluster("running", 1, 1))
 	w.reaches(running, workload.Running)
-	queued := w.submit(rayCluster("queued", 1, 1))
+	queued := w.submit(stack.RayCluster("queued", 1, 1))
 	w.waits(queued, workload.ReasonFit)
 	w.cancel(queued)
 	w.reaches(queued, workload.Cancelled)
@@ -80,7 +82,7 @@ func TestCancelInEachPhase(t *testing.T) {
 	if err := w.StopService("dispatcher"); err != nil {
 		t.Fatal(err)
 	}
-	admitted := w.submit(rayCluster("admitted", 1, 1))
+	admitted := w.submit(stack.RayCluster("admitted", 1, 1))
 	w.reaches(admitted, workload.Admitted)
 	w.cancel(admitted)
 	w.reaches(admitted, workload.Cancelling)
@@ -94,7 +96,7 @@ func TestCancelInEachPhase(t *testing.T) {
 	if err := w.StopService("capacity-watcher"); err != nil {
 		t.Fatal(err)
 	}
-	dispatched := w.submit(rayCluster("dispatched", 1, 1))
+	dispatched := w.submit(stack.RayCluster("dispatched", 1, 1))
 	w.reaches(dispatched, workload.Dispatched)
 	w.cancel(dispatched)
 	w.reaches(dispatched, workload.Cancelled)
@@ -103,7 +105,7 @@ func TestCancelInEachPhase(t *testing.T) {
 	if err := w.StartService(t.Context(), "capacity-watcher"); err != nil {
 		t.Fatal(err)
 	}
-	job := w.submit(rayJob("job", 1, 1, "succeeded", "1h"))
+	job := w.submit(stack.RayJob("job", 1, 1, "succeeded", "1h"))
 	w.reaches(job, workload.Running)
 	w.cancel(job)
 	w.reaches(job, workload.Cancelled)
@@ -116,8 +118,8 @@ func TestQueuesShareNodesAndKeepToTheirNamespaces(t *testing.T) {
 		queuemanager.Queue{Name: "red", Namespaces: []string{"e2e-red"}},
 		queuemanager.Queue{Name: "blue", Namespaces: []string{"e2e-blue"}, Strategy: "StrictFIFO"})
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
-	red := w.publish("red", "", []byte(rayCluster("same-name", 1, 1)))
-	blue := w.publish("blue", "", []byte(rayCluster("same-name", 1, 1)))
+	red := w.publish("red", "", []byte(stack.RayCluster("same-name", 1, 1)))
+	blue := w.publish("blue", "", []byte(stack.RayCluster("same-name", 1, 1)))
 	for id, namespace := range map[workload.ID]string{red: "e2e-red", blue: "e2e-blue"} {
 		if got := w.reaches(id, workload.Running).Namespace; got != namespace {
 			t.Errorf("workload %s runs in namespace %q, want %q", id, got, namespace)
@@ -133,9 +135,9 @@ func TestAnObjectDeletedByOthersEndsTheWorkload(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	first := w.submit(rayCluster("first", 1, 1))
+	first := w.submit(stack.RayCluster("first", 1, 1))
 	w.reaches(first, workload.Running)
-	next := w.submit(rayCluster("next", 1, 1))
+	next := w.submit(stack.RayCluster("next", 1, 1))
 	w.waits(next, workload.ReasonFit)
 	if err := w.rayClusters().Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -158,7 +160,7 @@ func TestAForeignObjectOfTheSameNameIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.createByHand("taken")
-	id := w.submit(rayCluster("taken", 1, 1))
+	id := w.submit(stack.RayCluster("taken", 1, 1))
 	if reason := w.reaches(id, workload.Failed).Reason; reason.Kind != workload.ReasonRefused || !strings.Contains(reason.Message, "exists already") {
 		t.Errorf("failed because of %+v", reason)
 	}

@@ -17,15 +17,15 @@ func TestRestartOfEachServiceInTheMiddle(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.nodes("gpu", 2, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
-			before := w.submit(rayCluster("before", 2, 1))
+			before := w.submit(stack.RayCluster("before", 2, 1))
 			w.reaches(before, workload.Running)
-			leaving := w.submit(rayCluster("leaving", 2, 1))
-			waiting := w.submit(rayCluster("waiting", 2, 2))
+			leaving := w.submit(stack.RayCluster("leaving", 2, 1))
+			waiting := w.submit(stack.RayCluster("waiting", 2, 2))
 
 			if err := w.StopService(service); err != nil {
 				t.Fatal(err)
 			}
-			during := w.submit(rayJob("during", 1, 2, "succeeded", "1s"))
+			during := w.submit(stack.RayJob("during", 1, 2, "succeeded", "1s"))
 			w.cancel(leaving)
 			if err := w.StartService(t.Context(), service); err != nil {
 				t.Fatal(err)

@@ -257,14 +257,14 @@ func (w *world) one(id workload.ID) workload.Record {
 	return answer.Workloads[0]
 }
 
-// pods lists, uncached, the pods of a workload, or of all.
+// pods lists, uncached, the pods of a workload, or of all of this stack.
 func (w *world) pods(id workload.ID) []corev1.Pod {
 	w.t.Helper()
-	options := metav1.ListOptions{}
+	options := metav1.ListOptions{LabelSelector: kube.ClusterLabel + "=" + w.Pool}
 	if id != "" {
 		options.LabelSelector = kube.WorkloadLabel + "=" + string(id)
 	}
-	list, err := w.Kube.CoreV1().Pods(w.Namespace).List(w.ctx, options)
+	list, err := w.Kube.CoreV1().Pods(metav1.NamespaceAll).List(w.ctx, options)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func (w *world) objects(id workload.ID) []string {
 	var names []string
 	for _, resource := range []string{"rayclusters", "rayjobs"} {
 		list, err := w.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}).
-			Namespace(w.Namespace).List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
+			List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
 		if err != nil {
 			w.t.Fatal(err)
 		}

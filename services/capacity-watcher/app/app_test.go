@@ -163,6 +163,13 @@ func TestLife(t *testing.T) {
 	w.node("cordon", "life-a")
 	r.await("cordoned", func() bool { return r.node("life-a").Cordoned })
 
+	w.addPod("life-stranger", "life-a", map[string]string{kube.ClusterLabel: "another", kube.WorkloadLabel: "life-workload"})
+	r.await("pod of another Muster", func() bool { return r.node("life-a").Unmanaged.Equal(cpus(1)) })
+	w.deletePod("life-stranger")
+	r.await("pod of another Muster gone", func() bool { return r.node("life-a").Unmanaged.Equal(nil) })
+	w.addPod("life-nobody", "life-a", map[string]string{kube.ClusterLabel: clusterName})
+	r.await("pod with no workload's id", func() bool { return r.gang("_") != nil && len(r.gang("_").Pods) == 1 })
+
 	w.addPod("life-head", "life-a", map[string]string{
 		kube.WorkloadLabel: "life-workload", kube.ClusterLabel: clusterName, kube.AttemptLabel: "3", kube.PodSetLabel: "head",
 	})

@@ -4,9 +4,6 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -107,11 +104,12 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err != nil {
 		return err
 	}
+	reconciler.SetCache(watch)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return take(ctx, commands, reconciler, runtime.Logger, ready) })
-	group.Go(func() error { reconciler.Run(ctx, watch, config.Workers); return ctx.Err() })
+	group.Go(func() error { reconciler.Run(ctx, config.Workers); return ctx.Err() })
 	group.Go(func() error { return sweep(ctx, b, reconciler, config.SweepEvery) })
-	group.Go(func() error { return repeat(ctx, b, reconciler) })
+	group.Go(func() error { return repeat(ctx, b, reconciler, runtime.Logger) })
 	return group.Wait()
 }
 
@@ -156,16 +154,11 @@ func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (map[workload
 	return statuses, nil
 }
 
-// reporter publishes statuses. The id is made of the content, so that the same
-// status told twice is one message.
+// reporter publishes statuses. Each has an id of its own: were it made of the
+// content, a status that comes back within the dedupe window would be dropped.
 func reporter(b *bus.Bus) reconcile.Reporter {
 	return func(ctx context.Context, status event.GangStatus) error {
-		content, err := json.Marshal(status)
-		if err != nil {
-			return fmt.Errorf("encode status of workload %s: %w", status.Workload, err)
-		}
-		sum := sha256.Sum256(content)
-		envelope, err := event.New("dispatcher/"+hex.EncodeToString(sum[:16]), "muster/dispatcher/"+status.Cluster, time.Now(), &status)
+		envelope, err := event.New(event.NewID(), "muster/dispatcher/"+status.Cluster, time.Now(), &status)
 		if err != nil {
 			return err
 		}
@@ -195,7 +188,7 @@ func sweep(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, ev
 }
 
 // repeat reports everything again after a reconnection.
-func repeat(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler) error {
+func repeat(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, logger *zap.Logger) error {
 	reconnected, done := b.Reconnected()
 	defer done()
 	for {
@@ -204,11 +197,10 @@ func repeat(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler) e
 			return ctx.Err()
 		case <-reconnected:
 			if err := b.EnsureStreams(ctx); err != nil {
-				return err
+				// The connection may be lost again; then there is another one.
+				logger.Warn("cannot restore streams", zap.Error(err))
 			}
-			if err := reconciler.Repeat(ctx); err != nil {
-				return err
-			}
+			reconciler.Repeat()
 		}
 	}
 }

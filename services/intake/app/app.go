@@ -44,6 +44,9 @@ const (
 	retryAfter = 500 * time.Millisecond
 	// storeTimeout bounds the wait for the server to store a result.
 	storeTimeout = 10 * time.Second
+	// stopTimeout bounds the wait for all results together at the end: what is
+	// not settled then comes again.
+	stopTimeout = 2 * time.Second
 )
 
 // Run runs intake until ctx ends.
@@ -66,10 +69,13 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	}
 	in := &intake{bus: b, logger: runtime.Logger, results: newResults(runtime.Metrics), published: make(chan underway, underWay)}
 	ready()
+	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, giveUp) })
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
-		in.settle()
+		in.settle(waiting)
 	}()
 	for d := range deliveries {
 		in.take(d)
@@ -124,10 +130,11 @@ func (in *intake) take(d bus.Delivery) {
 	in.published <- underway{d, result, stored}
 }
 
-// settle acknowledges submissions whose result the server has.
-func (in *intake) settle() {
+// settle acknowledges submissions whose result the server has. When waiting ends
+// it gives the others back.
+func (in *intake) settle(waiting context.Context) {
 	for u := range in.published {
-		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+		ctx, cancel := context.WithTimeout(waiting, storeTimeout)
 		err := u.stored.Wait(ctx)
 		cancel()
 		if err != nil {

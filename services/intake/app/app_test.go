@@ -239,14 +239,12 @@ func TestBadAmongGood(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	kinds := []string{"", "kind: [", `{"specversion": "1.0"}`, "\xff\x00", `{"specversion":"1.0","id":"1","source":"s","type":"t","data":{}}`}
-	go func() { // a stream of submissions is not read back by who writes it
-		for i := range bad {
-			if i%everyGood == 0 {
-				w.submit(fmt.Sprintf("good-%d", i), fmt.Sprint(i), fmt.Sprintf(manifest, fmt.Sprintf("good-%d", i)))
-			}
-			w.send(fmt.Sprintf("bad-%d", i), []byte(kinds[i%len(kinds)]))
+	for i := range bad {
+		if i%everyGood == 0 {
+			w.submit(fmt.Sprintf("good-%d", i), fmt.Sprint(i), fmt.Sprintf(manifest, fmt.Sprintf("good-%d", i)))
 		}
-	}()
+		w.send(fmt.Sprintf("bad-%d", i), []byte(kinds[i%len(kinds)]))
+	}
 	for i := 0; i < bad; i += everyGood {
 		if got, want := w.nextAccepted().Workload.Name, fmt.Sprintf("good-%d", i); got != want {
 			t.Fatalf("workload %s, want %s", got, want)
@@ -287,14 +285,7 @@ func TestStopWithoutNATS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stop := w.start()
-	go func() { // submissions are under way when the server goes
-		for i := range 500 {
-			published, err := w.bus.PublishEncoded(bus.SubmitSubject(queue), fmt.Sprint("m", i), fmt.Appendf(nil, "bad %d", i), 0)
-			if err != nil || published.Wait(w.ctx) != nil {
-				return
-			}
-		}
-	}()
+	w.stored(w.send("m", []byte("bad")))
 	w.nextRejected()
 	w.server.Stop()
 	began := time.Now()

@@ -70,6 +70,7 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 	}
 	missing.Add(1) // until all are started
 	start("nodes", o.NodeSelector, "", &corev1.Node{}, v.nodes)
+	// Each pod is in exactly one of these two; one of another Muster in the second.
 	start("pods", kube.ClusterLabel+"="+o.Cluster, "", &corev1.Pod{}, v.members)
 	start("pods", kube.ClusterLabel+"!="+o.Cluster, takesRoom, &corev1.Pod{}, v.unmanaged)
 	if missing.Add(-1) == 0 {
@@ -181,8 +182,9 @@ func (v *view) member(pod *corev1.Pod) picture.Member {
 	return member
 }
 
-// stranger is told of pods whose workload label is no id that Muster gives:
-// somebody else's, which take room all the same. No workload has this id.
+// stranger is told of pods that carry the cluster's label, and no workload's id
+// that Muster gives: not made by it, they take room all the same. No workload
+// has this id.
 const stranger workload.ID = "_"
 
 func workloadOf(pod *corev1.Pod) workload.ID {

@@ -39,15 +39,23 @@ type Pin struct {
 // none, so that a gang that cannot come into being whole starts nowhere; pods
 // that replace others later get the places that these have left. KubeRay's
 // submitter has no gate: it is pinned by its template.
-func Pins(command *event.GangDesired, pods []Pod) []Pin {
+//
+// sent is where pods have been sent already, by UID. What is seen of them may
+// still be from before; their places are taken all the same.
+func Pins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin {
 	sets := map[string][]Pod{}
 	started := false
 	for _, pod := range pods {
-		if pod.Attempt != command.Attempt || pod.Ended {
-			continue
+		if hostname, ok := sent[pod.UID]; ok && pod.Gated {
+			pod.Gated, pod.Hostname = false, hostname
 		}
-		started = started || !pod.Gated
-		sets[pod.PodSet] = append(sets[pod.PodSet], pod)
+		switch {
+		case pod.Namespace != command.Namespace || pod.Attempt != command.Attempt || pod.Ended:
+		case pod.Gated && pod.Deleting: // it never had a place and needs none
+		default:
+			started = started || !pod.Gated && !submitter(command, pod.PodSet)
+			sets[pod.PodSet] = append(sets[pod.PodSet], pod)
+		}
 	}
 	var pins []Pin
 	for _, set := range command.PodSets {
@@ -61,6 +69,13 @@ func Pins(command *event.GangDesired, pods []Pod) []Pin {
 		pins = append(pins, pinsOf(command, set.Name, there)...)
 	}
 	return pins
+}
+
+// submitter reports whether the pod set is the one without gates.
+func submitter(command *event.GangDesired, set string) bool {
+	return slices.ContainsFunc(command.PodSets, func(s workload.PodSet) bool {
+		return s.Name == set && s.Role == workload.RoleSubmitter
+	})
 }
 
 // pinsOf gives the gated pods of a set, in the order of their names, the places
@@ -81,10 +96,9 @@ func pinsOf(command *event.GangDesired, set string, pods []Pod) []Pin {
 	}
 	var gated []Pod
 	for _, pod := range pods {
-		switch {
-		case pod.Gated && !pod.Deleting:
+		if pod.Gated {
 			gated = append(gated, pod)
-		case !pod.Gated:
+		} else {
 			free[cmp.Or(pod.Hostname, nodeOf[pod.Node])]--
 		}
 	}

@@ -43,6 +43,13 @@ func TestPins(t *testing.T) {
 	older.Attempt = 1
 	ended := pinned(pod("w0", "workers"), "a")
 	ended.Ended = true
+	elsewhere := pod("w2", "workers")
+	elsewhere.Namespace = "other"
+	leaving := two
+	leaving.Deleting = true
+	sent := one
+	sent.UID = "sent"
+	ungated := pinned(pod("s", "submitter"), "a")
 	bound := pinned(two, "")
 	bound.Node = "b"
 	for name, c := range map[string]struct {
@@ -57,10 +64,14 @@ func TestPins(t *testing.T) {
 		"a bound pod keeps its place":                           {[]gang.Pod{pinned(head, "a"), bound, pod("w3", "workers")}, []string{"w3=a"}},
 		"an ended pod has none":                                 {[]gang.Pod{pinned(head, "a"), ended, one, pinned(two, "host-b")}, []string{"w1=a"}},
 		"one too many waits":                                    {[]gang.Pod{pinned(head, "a"), pinned(one, "a"), pinned(two, "host-b"), pod("w4", "workers")}, nil},
+		"nothing while the missing one is of another namespace": {[]gang.Pod{head, one, elsewhere}, nil},
+		"nothing while one is leaving":                          {[]gang.Pod{head, one, leaving}, nil},
+		"the submitter is no sign of a start":                   {[]gang.Pod{head, one, ungated}, nil},
+		"a place is taken as soon as a pod was sent there":      {[]gang.Pod{pinned(head, "a"), sent, pod("w0", "workers")}, []string{"w0=host-b"}},
 		"nothing to do":                                         {[]gang.Pod{pinned(head, "a"), pinned(one, "a"), pinned(two, "host-b")}, nil},
 	} {
 		var got []string
-		for _, pin := range gang.Pins(command(), c.pods) {
+		for _, pin := range gang.Pins(command(), c.pods, map[string]string{"sent": "a"}) {
 			got = append(got, fmt.Sprintf("%s=%s", pin.Pod.Name, pin.Hostname))
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

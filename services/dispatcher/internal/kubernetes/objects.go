@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,10 +43,15 @@ type Object struct {
 	Workload workload.ID
 	Attempt  int
 	Deleting bool
+	// Stamped: it carries the marks that Muster puts on all it creates.
+	Stamped bool
 	// Owned: another object controls it, such as the RayJob of a RayCluster.
 	Owned bool
-	// Outcome of a job that came to its end, and what KubeRay says of it.
-	Outcome, Message string
+	// Outcome of a job that came to its end.
+	Outcome string
+	// Message is what KubeRay says of the outcome or, before it, of its failure
+	// to create pods.
+	Message string
 }
 
 // Client talks to the API server. It may be used concurrently.
@@ -153,7 +159,8 @@ func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string
 }
 
 // Pin sends a pod to a node and lifts the placement gate, in one write. A pod
-// that is gone meanwhile is no error: its replacement will be seen.
+// that is gone meanwhile is no error: its replacement will be seen. A conflict
+// is one, for it may as well be with another writer of the same pod.
 func (c *Client) Pin(ctx context.Context, pin gang.Pin) error {
 	var gates []map[string]string // null removes the list
 	for _, name := range pin.Pod.OtherGates {
@@ -170,7 +177,7 @@ func (c *Client) Pin(ctx context.Context, pin gang.Pin) error {
 		return fmt.Errorf("encode patch of pod %s: %w", pin.Pod.Name, err)
 	}
 	_, err = c.core.CoreV1().Pods(pin.Pod.Namespace).Patch(ctx, pin.Pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("pin pod %s/%s to node %s: %w", pin.Pod.Namespace, pin.Pod.Name, pin.Hostname, err)
 	}
 	return nil
@@ -182,12 +189,32 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 	o := Object{
 		Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
+		Stamped:  attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
 		Deleting: u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil,
 	}
 	if kind == "RayJob" {
 		o.Outcome, o.Message = outcomeOf(u)
 	}
+	if o.Outcome == "" {
+		o.Message = troubleOf(u)
+	}
 	return o
+}
+
+// troubleOf returns why KubeRay cannot create pods: the condition ReplicaFailure
+// of a RayCluster, which a RayJob repeats of its own. It has the error of the
+// API server, such as a service account that does not exist.
+func troubleOf(u *unstructured.Unstructured) string {
+	for _, path := range [][]string{{"status", "conditions"}, {"status", "rayClusterStatus", "conditions"}} {
+		conditions, _, _ := unstructured.NestedSlice(u.Object, path...) // absent reads as empty
+		for _, c := range conditions {
+			condition, ok := c.(map[string]any)
+			if ok && condition["type"] == "ReplicaFailure" && condition["status"] == "True" {
+				return strings.ReplaceAll(fmt.Sprint(condition["message"]), "\n", ": ")
+			}
+		}
+	}
+	return ""
 }
 
 // outcomeOf reads a RayJob's status. Complete and Failed are where KubeRay ends

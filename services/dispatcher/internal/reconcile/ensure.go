@@ -65,7 +65,7 @@ func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, sta
 		return 0, r.tell(ctx, status)
 	case apierrors.IsAlreadyExists(err):
 		return r.exists(ctx, command, status)
-	case refusedForGood(err):
+	case refusedForGood(err), doubtful(err) && r.queue.NumRequeues(command.Workload) >= doubts:
 		return r.refuse(ctx, status, err)
 	}
 	return 0, fmt.Errorf("create %s %s/%s: %w", command.Kind, command.Namespace, command.Name, err)
@@ -73,9 +73,16 @@ func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, sta
 
 // refusedForGood tells the errors that trying again does not mend.
 func refusedForGood(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsRequestEntityTooLargeError(err)
 }
+
+// doubts is how often an answer is doubted, which takes less than a second.
+const doubts = 5
+
+// doubtful tells the errors that are for good, unless the namespace, the role or
+// the kind was made a moment ago and not every part of the API server knows it.
+func doubtful(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
 // exists looks at the object that has the name already.
 func (r *Reconciler) exists(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
@@ -95,19 +102,20 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	case object.Workload != command.Workload:
 		return r.refuse(ctx, status, fmt.Errorf("%s %s/%s exists already and is not of this workload; delete it or use another name",
 			command.Kind, command.Namespace, command.Name))
-	case object.Attempt != command.Attempt:
+	case object.Attempt > command.Attempt:
+		return r.outdated(command, object)
+	case object.Attempt < command.Attempt:
 		if object.Deleting {
 			return pollAfter, nil
 		}
 		return pollAfter, r.cluster.Delete(ctx, *object) // of an attempt before
 	}
-	status.Created = true
+	status.Created, status.Outcome, status.Message = true, object.Outcome, object.Message
 	if object.Outcome != "" {
-		status.Outcome, status.Message = object.Outcome, object.Message
 		return r.awaitRelease(ctx, command, status)
 	}
-	if err := r.tell(ctx, status); err != nil {
-		return 0, err
+	if err := r.tell(ctx, status); err != nil || object.Deleting {
+		return 0, err // pods of an object that is on its way out start nowhere
 	}
 	return 0, r.pin(ctx, command)
 }

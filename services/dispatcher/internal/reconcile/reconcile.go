@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/util/workqueue"
 
 	"muster.dev/muster/pkg/event"
@@ -59,8 +58,6 @@ const (
 	// Retries of what failed begin at retryFirst and double up to retryMost.
 	retryFirst = 20 * time.Millisecond
 	retryMost  = 10 * time.Second
-	// pinsAtOnce bounds the patches of one gang on their way.
-	pinsAtOnce = 16
 )
 
 // Reconciler works on workloads, each by one worker at a time.
@@ -75,6 +72,8 @@ type Reconciler struct {
 	mu       sync.Mutex
 	desired  map[workload.ID]*event.GangDesired
 	reported map[workload.ID]event.GangStatus
+	repeat   map[workload.ID]bool              // to be reported although it is no news
+	sent     map[workload.ID]map[string]string // hostname by UID of pods that the cache shows gated yet
 }
 
 // New returns a reconciler. reported is what earlier dispatchers told last.
@@ -82,13 +81,17 @@ func New(cluster Cluster, report Reporter, reported map[workload.ID]event.GangSt
 	return &Reconciler{
 		cluster: cluster, report: report, logger: logger, metrics: metrics,
 		desired: map[workload.ID]*event.GangDesired{}, reported: reported,
+		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost)),
 	}
 }
 
+// SetCache gives the reconciler its eyes, before Run and Sweep. They come after
+// New, because they tell it of changes.
+func (r *Reconciler) SetCache(cache Cache) { r.cache = cache }
+
 // Run looks at workloads with so many workers until ctx ends.
-func (r *Reconciler) Run(ctx context.Context, cache Cache, workers int) {
-	r.cache = cache
+func (r *Reconciler) Run(ctx context.Context, workers int) {
 	context.AfterFunc(ctx, r.queue.ShutDown)
 	var running sync.WaitGroup
 	for range workers {
@@ -113,6 +116,8 @@ func (r *Reconciler) Command(command *event.GangDesired) {
 	case command.State == event.Forgotten:
 		delete(r.desired, command.Workload)
 		delete(r.reported, command.Workload)
+		delete(r.repeat, command.Workload)
+		delete(r.sent, command.Workload)
 	default:
 		r.desired[command.Workload] = command
 	}
@@ -126,22 +131,17 @@ func (r *Reconciler) Command(command *event.GangDesired) {
 	r.Look(command.Workload)
 }
 
-// Repeat reports everything anew: the bus may have lost it.
-func (r *Reconciler) Repeat(ctx context.Context) error {
+// Repeat has everything reported anew: the bus may have lost it. The workers do
+// it, so that no old status overtakes a new one of the same workload.
+func (r *Reconciler) Repeat() {
 	r.mu.Lock()
-	var all []event.GangStatus
+	defer r.mu.Unlock()
 	for id := range r.desired {
-		if status, ok := r.reported[id]; ok {
-			all = append(all, status)
+		if _, ok := r.reported[id]; ok {
+			r.repeat[id] = true
+			r.Look(id)
 		}
 	}
-	r.mu.Unlock()
-	for _, status := range all {
-		if err := r.report(ctx, status); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *Reconciler) next(ctx context.Context) bool {
@@ -172,9 +172,15 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 	r.mu.Lock()
 	command := r.desired[id]
 	status := r.reported[id]
+	repeat := r.repeat[id]
 	r.mu.Unlock()
 	if command == nil {
 		return 0, nil // unknown or forgotten; Sweep cares for what is left of it
+	}
+	if repeat {
+		if err := r.tell(ctx, status); err != nil {
+			return 0, err
+		}
 	}
 	if status.Attempt != command.Attempt || status.Cluster != command.Cluster {
 		status = event.GangStatus{Workload: id, Cluster: command.Cluster, Attempt: command.Attempt}
@@ -190,9 +196,10 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	r.mu.Lock()
 	old, told := r.reported[status.Workload]
+	repeat := r.repeat[status.Workload]
 	r.mu.Unlock()
 	old.Epoch = status.Epoch // an epoch alone is no news
-	if told && old == status {
+	if told && old == status && !repeat {
 		return nil
 	}
 	if err := r.report(ctx, status); err != nil {
@@ -202,28 +209,43 @@ func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	defer r.mu.Unlock()
 	if r.desired[status.Workload] != nil {
 		r.reported[status.Workload] = status
+		delete(r.repeat, status.Workload)
 	}
 	return nil
 }
 
 // remove deletes the workload's object and reports when nothing is left.
 func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
-	object, err := r.cluster.Get(ctx, command.Kind, command.Namespace, command.Name)
-	if err != nil {
-		return 0, err
-	}
-	if object != nil && object.Workload == command.Workload {
-		if !object.Deleting {
-			if err := r.cluster.Delete(ctx, *object); err != nil {
-				return 0, err
-			}
-			r.logger.Info("object deleted", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
-				zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
+	object := r.cache.Object(command.Kind, command.Namespace, command.Name)
+	if object == nil || object.Workload != command.Workload {
+		var err error
+		if object, err = r.cluster.Get(ctx, command.Kind, command.Namespace, command.Name); err != nil {
+			return 0, err
 		}
-		return pollAfter, nil // its disappearance will be seen
 	}
-	status.Gone = true
-	return r.awaitRelease(ctx, command, status)
+	if object == nil || object.Workload != command.Workload {
+		status.Gone = true
+		return r.awaitRelease(ctx, command, status)
+	}
+	if object.Attempt > command.Attempt {
+		return r.outdated(command, object)
+	}
+	if !object.Deleting {
+		if err := r.cluster.Delete(ctx, *object); err != nil {
+			return 0, err
+		}
+		r.logger.Info("object deleted", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
+			zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
+	}
+	return pollAfter, nil // its disappearance will be seen
+}
+
+// outdated leaves an object of a later attempt alone: the command is not the
+// last one, whatever the stream says.
+func (r *Reconciler) outdated(command *event.GangDesired, object *kubernetes.Object) (time.Duration, error) {
+	r.logger.Warn("command ignored: the object is of a later attempt", zap.String("workload", string(command.Workload)),
+		zap.Int("attempt", command.Attempt), zap.Int("object's attempt", object.Attempt))
+	return 0, nil
 }
 
 // awaitRelease reports the status, as released when no pod of the workload is
@@ -232,11 +254,14 @@ func (r *Reconciler) awaitRelease(ctx context.Context, command *event.GangDesire
 	if status.Released {
 		return 0, r.tell(ctx, status)
 	}
-	pods, clusters, err := r.cluster.Remaining(ctx, command.Workload, command.Namespace)
-	if err != nil {
-		return 0, err
+	// Each pod that ends leads here; the API server is asked once none is seen.
+	if !r.holding(command) {
+		pods, clusters, err := r.cluster.Remaining(ctx, command.Workload, command.Namespace)
+		if err != nil {
+			return 0, err
+		}
+		status.Released = pods == 0 && clusters == 0
 	}
-	status.Released = pods == 0 && clusters == 0
 	if err := r.tell(ctx, status); err != nil {
 		return 0, err
 	}
@@ -244,19 +269,4 @@ func (r *Reconciler) awaitRelease(ctx context.Context, command *event.GangDesire
 		return pollAfter, nil
 	}
 	return 0, nil
-}
-
-// pin sends the pods that may start to their nodes.
-func (r *Reconciler) pin(ctx context.Context, command *event.GangDesired) error {
-	pins := gang.Pins(command, r.cache.Pods(command.Workload))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(pinsAtOnce)
-	for _, pin := range pins {
-		group.Go(func() error { return r.cluster.Pin(ctx, pin) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	r.metrics.pinned.Add(float64(len(pins)))
-	return nil
 }

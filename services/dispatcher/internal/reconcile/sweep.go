@@ -22,8 +22,8 @@ func (r *Reconciler) Sweep(ctx context.Context, truth Truth) {
 		r.mu.Lock()
 		command := r.desired[object.Workload]
 		r.mu.Unlock()
-		if command != nil || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
-			continue // known, on its way out, or a finished job that its owner may want to read
+		if command != nil || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
+			continue // known, not made by Muster, on its way out, or a finished job that its owner may want to read
 		}
 		asking, done := context.WithTimeout(ctx, askTimeout)
 		record, err := truth(asking, object.Workload)
@@ -44,7 +44,10 @@ const askTimeout = 5 * time.Second
 
 func (r *Reconciler) removeOrphan(ctx context.Context, cached kubernetes.Object) {
 	object, err := r.cluster.Get(ctx, cached.Kind, cached.Namespace, cached.Name)
-	if err == nil && object != nil && object.UID == cached.UID && object.Workload == cached.Workload && object.Outcome == "" {
+	if err == nil && (object == nil || object.UID != cached.UID || object.Workload != cached.Workload || !object.Stamped || object.Outcome != "") {
+		return // it is not any more what the cache shows
+	}
+	if err == nil {
 		err = r.cluster.Delete(ctx, *object)
 	}
 	if err != nil {

@@ -64,9 +64,7 @@ func Read(m Message) (result Result, err error) {
 // be passed on.
 func Reject(m Message, cause error) (Result, error) {
 	s := &submission{message: m, queue: m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
-	if s.open() == nil {
-		s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
-	}
+	_ = s.open() // for the id; the cause is what to tell
 	return s.reject(cause)
 }
 
@@ -90,7 +88,6 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
 	if size := s.size(); size > event.MaxSubmission {
 		return nil, fmt.Errorf("the submission has %d bytes; at most %d are accepted", size, event.MaxSubmission)
 	}
@@ -154,7 +151,8 @@ func (s *submission) reject(cause error) (Result, error) {
 // NATS protocol binding, section 3.1).
 const binaryPrefix = "ce-"
 
-// open reads the CloudEvent: structured when there are no ce- headers, the
+// open reads the CloudEvent and with it the workload's id, so that whoever sent
+// it hears of all later faults under that id: structured when there are no ce- headers, the
 // manifest alone in the body when there are.
 func (s *submission) open() error {
 	attributes := map[string]string{}
@@ -175,6 +173,7 @@ func (s *submission) open() error {
 		return fmt.Errorf("%w; publish a CloudEvent of type %s whose data is the manifest, or the manifest with the headers ce-id, ce-source, ce-type and ce-specversion",
 			err, event.SubmitType)
 	}
+	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
 	var extensions struct {
 		Priority json.RawMessage `json:"priority"`
 	}
@@ -193,6 +192,7 @@ func (s *submission) openBinary(attributes map[string]string) error {
 	if err := s.envelope.Validate(); err != nil {
 		return fmt.Errorf("%w; in binary mode it is the header ce-<attribute>", err)
 	}
+	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
 	return s.setPriority(attributes["ce-priority"])
 }
 

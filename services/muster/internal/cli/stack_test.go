@@ -123,6 +123,10 @@ func TestCommandsOnAStack(t *testing.T) {
 	t.Run("a second stack is refused", func(t *testing.T) {
 		want(t, cli.ExitFailure, "another `muster dev` is running", "", "dev")
 	})
+	t.Run("a second Muster keeps off the cluster", func(t *testing.T) {
+		want(t, cli.ExitOK, "running", example(t, examples.HelloJob), "submit", "-f", "-", "--wait=running", "--timeout=60s")
+		want(t, cli.ExitFailure, "workloads of another Muster", "", "demo", "--kubeconfig", running(t).Kubeconfig, "--dir", dir)
+	})
 	t.Run("a gang that fits", func(t *testing.T) {
 		got := want(t, cli.ExitOK, "raycluster/raycluster-glue running", glue, "submit", "-f", "-", "--wait=running", "--timeout=60s")
 		for _, line := range []string{"raycluster/raycluster-glue submitted (workload ", "raycluster/raycluster-glue admitted to cluster local: headgroup on p3-"} {
@@ -144,6 +148,7 @@ func TestCommandsOnAStack(t *testing.T) {
 		want(t, cli.ExitRejected, `queue "nowhere" does not exist`, glue, "submit", "-f", "-", "--queue=nowhere")
 		want(t, cli.ExitRejected, "Invalid", "kind: Pod\nmetadata: {name: a}\n", "submit", "-f", "-")
 		want(t, cli.ExitRejected, "Invalid", "\t{{{", "submit", "-f", "-")
+		want(t, cli.ExitRejected, "524288", second+"# "+strings.Repeat("x", 600<<10), "submit", "-f", "-")
 		want(t, cli.ExitRejected, "Queue", strings.Replace(second, "glue-1", "glue-2", 1), "submit", "-f", "-", "--namespace=kube-system")
 		got := want(t, cli.ExitRejected, "", "kind: Pod\n---\nkind: Service\n", "submit", "-f", "-")
 		if strings.Count(got.errOut, "rejected") != 2 {

@@ -120,9 +120,26 @@ func (b *Book) Status(s *event.GangStatus, now time.Time) {
 		b.tell(e, now)
 		b.checkRunning(e, now)
 	}
-	if s.Released || s.Refused {
+	switch {
+	case s.Released || s.Refused:
 		b.release(e, now)
+	case s.Created && s.Outcome == "" && !tearingDown(e):
+		b.noteTrouble(e, s.Message, now)
 	}
+}
+
+// noteTrouble says what keeps a started workload from running, or that nothing
+// does any more.
+func (b *Book) noteTrouble(e *entry, message string, now time.Time) {
+	switch {
+	case message == "" && e.Reason != nil:
+		e.Reason = nil
+	case message != "" && (e.Reason == nil || e.Reason.Message != message):
+		e.Reason = &workload.Reason{Kind: workload.ReasonStarting, Message: message}
+	default:
+		return
+	}
+	b.tell(e, now)
 }
 
 func tearingDown(e *entry) bool {

@@ -1,22 +1,22 @@
-package e2e
+package stack
 
 import (
 	"encoding/json"
 	"fmt"
 )
 
-// rayCluster is a manifest of a head (1 CPU, 1Gi) and so many workers (1 CPU,
+// RayCluster is a manifest of a head (1 CPU, 1Gi) and so many workers (1 CPU,
 // 1Gi and so many GPUs).
-func rayCluster(name string, workers, gpus int) string {
+func RayCluster(name string, workers, gpus int) string {
 	return encoded(map[string]any{
 		"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": map[string]any{"name": name},
 		"spec": clusterSpec(workers, gpus),
 	})
 }
 
-// rayJob is a manifest of a job on such a cluster. outcome and duration are what
+// RayJob is a manifest of a job on such a cluster. outcome and duration are what
 // the dev cluster plays.
-func rayJob(name string, workers, gpus int, outcome, duration string) string {
+func RayJob(name string, workers, gpus int, outcome, duration string) string {
 	return encoded(map[string]any{
 		"apiVersion": "ray.io/v1", "kind": "RayJob",
 		"metadata": map[string]any{"name": name, "annotations": map[string]any{

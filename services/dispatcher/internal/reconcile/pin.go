@@ -1,0 +1,66 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/services/dispatcher/internal/gang"
+)
+
+// pinsAtOnce bounds the patches of one gang on their way.
+const pinsAtOnce = 16
+
+// pin sends the pods that may start to their nodes.
+func (r *Reconciler) pin(ctx context.Context, command *event.GangDesired) error {
+	pods := r.cache.Pods(command.Workload)
+	pins := gang.Pins(command, pods, r.sentOf(command, pods))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pinsAtOnce)
+	for _, pin := range pins {
+		group.Go(func() error {
+			if err := r.cluster.Pin(ctx, pin); err != nil {
+				return err
+			}
+			r.noteSent(command, pin)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	r.metrics.pinned.Add(float64(len(pins)))
+	return nil
+}
+
+// sentOf returns where pods were sent that the cache shows at their gate yet,
+// and forgets the others. The cache is behind the API server's answer to a pin;
+// without this the next pod would be sent to the same place.
+func (r *Reconciler) sentOf(command *event.GangDesired, pods []gang.Pod) map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sent := r.sent[command.Workload]
+	maps.DeleteFunc(sent, func(uid, _ string) bool {
+		return !slices.ContainsFunc(pods, func(p gang.Pod) bool { return p.UID == uid && p.Gated })
+	})
+	return maps.Clone(sent)
+}
+
+func (r *Reconciler) noteSent(command *event.GangDesired, pin gang.Pin) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sent[command.Workload] == nil {
+		r.sent[command.Workload] = map[string]string{}
+	}
+	r.sent[command.Workload][pin.Pod.UID] = pin.Hostname
+}
+
+// holding reports whether a pod of the workload is seen that takes room or will.
+func (r *Reconciler) holding(command *event.GangDesired) bool {
+	return slices.ContainsFunc(r.cache.Pods(command.Workload), func(p gang.Pod) bool {
+		return p.Namespace == command.Namespace && p.Holds()
+	})
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+)
+
+// TestSettleEndsWithoutNATS: results that cannot be stored because the server is
+// gone are given back together when intake stops, not one time-out after the
+// other.
+func TestSettleEndsWithoutNATS(t *testing.T) {
+	t.Parallel()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		server.Stop()
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	server.Stop()
+	awaitDisconnected(t, b)
+
+	const results = 5
+	in := &intake{bus: b, logger: zap.NewNop(), results: newResults(prometheus.NewRegistry()), published: make(chan underway, results)}
+	for i := range results {
+		stored, err := b.PublishAsync(bus.EventsSubject("default", ""), event.Envelope{ID: fmt.Sprint(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.published <- underway{stored: stored}
+	}
+	close(in.published)
+	stopping, giveUp := context.WithCancel(context.Background())
+	giveUp()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		in.settle(stopping)
+	}()
+	select {
+	case <-settled:
+	case <-time.After(storeTimeout / 2):
+		t.Fatal("still waiting for a server that is gone")
+	}
+}
+
+func awaitDisconnected(t *testing.T, b *bus.Bus) {
+	t.Helper()
+	deadline := time.After(storeTimeout)
+	for b.Ready() == nil {
+		select {
+		case <-deadline:
+			t.Fatal("the connection does not notice that the server is gone")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/test/stack"
+)
+
+var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+
+// createByHand creates the same RayCluster that is submitted to Muster, as
+// kubectl would, and returns how long the API server took.
+func (s *site) createByHand(ctx context.Context, name string) (time.Duration, error) {
+	var object unstructured.Unstructured
+	if err := json.Unmarshal([]byte(stack.RayCluster(name, 1, 1)), &object.Object); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	_, err := s.stack.Dynamic.Resource(rayClusters).Namespace(s.stack.Namespace).Create(ctx, &object, metav1.CreateOptions{})
+	return time.Since(began), err
+}
+
+// submit publishes a submission without waiting for the server's answer.
+func (s *site) submit(name string) (bus.Published, error) {
+	return s.stack.Bus.PublishAsync(bus.SubmitSubject("default"), event.Envelope{
+		SpecVersion: event.SpecVersion, ID: name, Source: "bench", Type: event.SubmitType,
+		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, 1, 1)),
+	})
+}
+
+// sightings notes when each RayCluster is first seen in the API server.
+type sightings struct {
+	mu   sync.Mutex
+	at   map[string]time.Time
+	news chan struct{}
+}
+
+// watch begins to note RayClusters.
+func (s *site) watch(ctx context.Context) (*sightings, error) {
+	watching, err := s.stack.Dynamic.Resource(rayClusters).Namespace(s.stack.Namespace).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	seen := &sightings{at: map[string]time.Time{}, news: make(chan struct{}, 1)}
+	go func() {
+		defer watching.Stop()
+		for change := range watching.ResultChan() {
+			object, ok := change.Object.(*unstructured.Unstructured)
+			if !ok {
+				continue
+			}
+			seen.note(object.GetName())
+		}
+	}()
+	return seen, nil
+}
+
+func (s *sightings) note(name string) {
+	now := time.Now()
+	s.mu.Lock()
+	if _, known := s.at[name]; !known {
+		s.at[name] = now
+	}
+	s.mu.Unlock()
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// await returns when so many RayClusters of the given prefix have been seen.
+func (s *sightings) await(ctx context.Context, names []string) (last time.Time, err error) {
+	for {
+		s.mu.Lock()
+		missing := 0
+		for _, name := range names {
+			at, seen := s.at[name]
+			if !seen {
+				missing++
+			} else if at.After(last) {
+				last = at
+			}
+		}
+		s.mu.Unlock()
+		if missing == 0 {
+			return last, nil
+		}
+		select {
+		case <-ctx.Done():
+			return last, fmt.Errorf("%d of %d RayClusters were not created: %w", missing, len(names), ctx.Err())
+		case <-s.news:
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// settleFor lets the operator and the scheduler finish with one gang before the
+// next is measured.
+const settleFor = 150 * time.Millisecond
+
+// sampleTimeout bounds one gang.
+const sampleTimeout = 30 * time.Second
+
+// idle measures, in turn, how long the API server takes to create an object by
+// hand and how long it takes from a submission until the object is there.
+func idle(ctx context.Context, o options) error {
+	s, err := open(ctx, o, "idle")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	seen, err := s.watch(ctx)
+	if err != nil {
+		return err
+	}
+	var bare, muster []time.Duration
+	for i := range o.idle {
+		took, err := s.createByHand(ctx, fmt.Sprintf("bare-%d", i))
+		if err != nil {
+			return err
+		}
+		bare = append(bare, took)
+		pause(ctx, settleFor)
+		name := fmt.Sprintf("gang-%d", i)
+		began := time.Now()
+		if _, err := s.submit(name); err != nil {
+			return err
+		}
+		waiting, cancel := context.WithTimeout(ctx, sampleTimeout)
+		created, err := seen.await(waiting, []string{name})
+		cancel()
+		if err != nil {
+			return err
+		}
+		muster = append(muster, created.Sub(began))
+		pause(ctx, settleFor)
+	}
+	fmt.Printf("Submission to RayCluster created, one at a time, %d gangs:\n", o.idle)
+	fmt.Printf("  %-24s %10s %10s\n", "", "p50", "p99")
+	fmt.Printf("  %-24s %10s %10s\n", "bare create (baseline)", show(quantile(bare, 0.50)), show(quantile(bare, 0.99)))
+	fmt.Printf("  %-24s %10s %10s\n", "Muster", show(quantile(muster, 0.50)), show(quantile(muster, 0.99)))
+	fmt.Printf("  %-24s %10.2f %10.2f\n\n", "ratio", ratio(muster, bare, 0.50), ratio(muster, bare, 0.99))
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func quantile(samples []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(samples))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+func ratio(a, b []time.Duration, q float64) float64 {
+	return float64(quantile(a, q)) / float64(quantile(b, q))
+}
+
+func show(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }

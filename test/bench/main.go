@@ -1,0 +1,126 @@
+// Command bench measures Muster on real parts against a named baseline in the
+// same run: creating the same objects in the same kind of cluster by hand. What
+// it prints goes into docs/performance.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/test/stack"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var o options
+	flag.IntVar(&o.idle, "idle", 200, "gangs submitted one after the other")
+	flag.IntVar(&o.burst, "burst", 1000, "gangs submitted at once")
+	flag.IntVar(&o.rounds, "rounds", 1, "how often the burst is measured")
+	flag.StringVar(&o.fleet, "fleet", "fleet-1000", "fleet of the dev cluster")
+	flag.Parse()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	idle, burst, rounds int
+	fleet               string
+}
+
+func run(ctx context.Context, o options) error {
+	fmt.Printf("Muster on %d cores, fleet %s, durable Postgres\n\n", runtime.NumCPU(), o.fleet)
+	if o.idle > 0 {
+		if err := idle(ctx, o); err != nil {
+			return fmt.Errorf("idle latency: %w", err)
+		}
+	}
+	for round := range o.rounds {
+		if o.burst == 0 {
+			break
+		}
+		if err := burst(ctx, o, round); err != nil {
+			return fmt.Errorf("burst: %w", err)
+		}
+	}
+	return nil
+}
+
+// site is a cluster, and Muster on it when asked for.
+type site struct {
+	cluster *localcluster.Cluster
+	stack   *stack.Stack
+	stops   []func()
+}
+
+// startTimeout bounds the start of a site.
+const startTimeout = 5 * time.Minute
+
+func open(ctx context.Context, o options, name string) (_ *site, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	s := &site{}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	s.cluster, err = localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("bench-%s-%d", name, os.Getpid()), Fleet: o.fleet})
+	if err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, s.cluster.Stop)
+	database, err := localpg.Start(ctx, localpg.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, database.Stop)
+	dir, err := os.MkdirTemp("", "muster-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, func() { _ = os.RemoveAll(dir) })
+	s.stack, err = stack.Start(ctx, stack.Options{
+		Cluster: s.cluster, DatabaseURL: database.URL(), Dir: dir, Logger: zap.NewNop(), AllNodes: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, s.stack.Stop)
+	return s, s.awaitNodes(ctx)
+}
+
+// awaitNodes waits until queue-manager knows all nodes.
+func (s *site) awaitNodes(ctx context.Context) error {
+	for {
+		answer, err := s.stack.Queries.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		if len(answer.Nodes) >= s.cluster.Nodes {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d nodes are known: %w", len(answer.Nodes), s.cluster.Nodes, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (s *site) close() {
+	for i := len(s.stops) - 1; i >= 0; i-- {
+		s.stops[i]()
+	}
+}
