@@ -175,6 +175,20 @@ func (b *Bus) LastValues(ctx context.Context, stream string, filters ...string) 
 	return values, nil
 }
 
+// Redelivered returns how many messages of a durable consumer have been
+// delivered more than once and are not settled yet.
+func (b *Bus) Redelivered(ctx context.Context, stream, durable string) (int, error) {
+	consumer, err := b.js.Consumer(ctx, stream, durable)
+	if err != nil {
+		return 0, fmt.Errorf("look up consumer %s of stream %s: %w", durable, stream, err)
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("look up consumer %s of stream %s: %w", durable, stream, err)
+	}
+	return info.NumRedelivered, nil
+}
+
 // keepConsuming hands messages over until ctx ends. When the connection was
 // lost or the consumer fails it subscribes again.
 func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer,

@@ -175,19 +175,20 @@ func TestName(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, other := event.WorkloadID("test", "1"), event.WorkloadID("test", "2")
-	if Name(object, one) != Name(object, one) || Name(object, one) == Name(object, other) {
-		t.Errorf("names %s and %s: want one per workload", Name(object, one), Name(object, other))
+	first, again, second := Name(object, one), Name(object, one), Name(object, other)
+	if first != again || first == second {
+		t.Errorf("names %s, %s and for another workload %s: want one per workload", first, again, second)
 	}
 	named, err := Named(object, one)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Read(named.Manifest)
+	read, err := Read(named.Manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Name != Name(object, one) || again.GenerateName != "" || !strings.HasPrefix(again.Name, "glue-") {
-		t.Errorf("the named manifest has name %q and generateName %q, want %q and none", again.Name, again.GenerateName, Name(object, one))
+	if read.Name != first || read.GenerateName != "" || !strings.HasPrefix(read.Name, "glue-") {
+		t.Errorf("the named manifest has name %q and generateName %q, want %q and none", read.Name, read.GenerateName, first)
 	}
 }
 
@@ -266,7 +267,7 @@ func checkObject(t *testing.T, object Object) {
 
 func stampOf(id workload.ID, name string) StampInput {
 	return StampInput{
-		Workload: id, Attempt: 2, Epoch: 7, Queue: "default", Namespace: "research", Name: name,
+		Workload: id, Cluster: "c1", Attempt: 2, Epoch: 7, Queue: "default", Namespace: "research", Name: name,
 		Placements: []workload.Placement{{PodSet: SubmitterGroup, Node: "n1", Pods: 1}},
 	}
 }

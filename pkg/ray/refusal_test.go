@@ -99,6 +99,7 @@ func TestRefusals(t *testing.T) {
 		{"spreading", with(selector, "topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]"), `topologySpreadConstraints[0].whenUnsatisfiable: is "DoNotSchedule"; want ScheduleAnyway`},
 		{"anti-affinity", with(selector, "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: z}]}}"), "affinity.podAntiAffinity: is required; use a preferred term"},
 		{"host network", with(selector, "hostNetwork: true"), "hostNetwork: is true; remove it"},
+		{"overhead", with(selector, "overhead: {cpu: 1}"), "overhead: is set without runtimeClassName; remove it"},
 		{"host port", with(worker, worker+"\n          ports: [{containerPort: 1, hostPort: 80}]"), "ports[0].hostPort: is 80; remove it"},
 		{"bad selector", with(selector, "nodeSelector: {'a b': c}"), `nodeSelector: "a b" cannot be the key of a label`},
 		{"bad toleration", with(selector, "tolerations: [{key: a, operator: Like}]"), `tolerations[0].operator: is "Like"; want Exists or Equal`},

@@ -126,6 +126,8 @@ func checkPlace(path string, spec *corev1.PodSpec) error {
 		return refuse(path+".resourceClaims", "is set", "remove it: Muster does not plan dynamic resources")
 	case spec.HostNetwork:
 		return refuse(path+".hostNetwork", "is true", "remove it: Muster does not plan ports of nodes")
+	case len(spec.Overhead) > 0 && spec.RuntimeClassName == nil:
+		return refuse(path+".overhead", "is set without runtimeClassName", "remove it: Kubernetes takes the overhead from the runtime class")
 	}
 	for i, spread := range spec.TopologySpreadConstraints {
 		if spread.WhenUnsatisfiable != corev1.ScheduleAnyway {

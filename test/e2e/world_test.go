@@ -319,6 +319,16 @@ func (w *world) asPlanned(id workload.ID) {
 	}
 }
 
+// redelivered returns how many messages are being delivered again.
+func (w *world) redelivered(stream, durable string) int {
+	w.t.Helper()
+	count, err := w.Bus.Redelivered(w.ctx, stream, durable)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return count
+}
+
 // checkPromises holds at any time, so it is checked when a test ends: no node is
 // over-committed, in the ledger or in Kubernetes, and no object is there twice.
 func (w *world) checkPromises() {

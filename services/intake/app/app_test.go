@@ -243,7 +243,10 @@ func TestBadAmongGood(t *testing.T) {
 		if i%everyGood == 0 {
 			w.submit(fmt.Sprintf("good-%d", i), fmt.Sprint(i), fmt.Sprintf(manifest, fmt.Sprintf("good-%d", i)))
 		}
-		w.send(fmt.Sprintf("bad-%d", i), []byte(kinds[i%len(kinds)]))
+		last := w.send(fmt.Sprintf("bad-%d", i), []byte(kinds[i%len(kinds)]))
+		if i%everyGood == everyGood-1 {
+			w.stored(last) // the client takes only so many at once
+		}
 	}
 	for i := 0; i < bad; i += everyGood {
 		if got, want := w.nextAccepted().Workload.Name, fmt.Sprintf("good-%d", i); got != want {
