@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		{"an unknown queue", "nowhere", good, `queue "nowhere" does not exist; there are: default`},
 		{"no pods", "default", `{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"x"},"spec":{}}`, "headGroupSpec"},
 		{"a negative count", "default", with(`"replicas":1`, `"replicas":-1`), "replicas"},
-		{"an absurd count", "default", with(`"replicas":1`, `"replicas":99999999`), "replicas"},
+		{"an absurd count", "default", stack.RayCluster("good", 99_999_999, 1), "at most"},
 		{"a count that is no integer", "default", with(`"replicas":1`, `"replicas":1e30`), "replicas"},
 		{"a quantity that does not parse", "default", with(`"memory":"1Gi"`, `"memory":"one gig"`), `one gig`},
 		{"a quantity that overflows", "default", with(`"memory":"1Gi"`, `"memory":"99999999999999999999Ei"`), "memory"},

@@ -157,12 +157,20 @@ func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (map[workload
 // reporter publishes statuses. Each has an id of its own: were it made of the
 // content, a status that comes back within the dedupe window would be dropped.
 func reporter(b *bus.Bus) reconcile.Reporter {
-	return func(ctx context.Context, status event.GangStatus) error {
+	return func(ctx context.Context, status event.GangStatus, keep time.Duration) error {
 		envelope, err := event.New(event.NewID(), "muster/dispatcher/"+status.Cluster, time.Now(), &status)
 		if err != nil {
 			return err
 		}
-		return b.Publish(ctx, bus.StatusSubject(status.Cluster, status.Workload), envelope)
+		encoded, err := envelope.Encode()
+		if err != nil {
+			return err
+		}
+		published, err := b.PublishEncoded(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
+		if err != nil {
+			return err
+		}
+		return published.Wait(ctx)
 	}
 }
 

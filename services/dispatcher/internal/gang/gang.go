@@ -121,6 +121,9 @@ func Newer(command, known *event.GangDesired) bool {
 	if known == nil {
 		return true
 	}
+	if known.State == event.Forgotten { // the last command of a workload
+		return false
+	}
 	if command.Attempt != known.Attempt {
 		return command.Attempt > known.Attempt
 	}

@@ -85,10 +85,13 @@ func TestNewer(t *testing.T) {
 	at := func(attempt int, epoch int64) *event.GangDesired {
 		return &event.GangDesired{Attempt: attempt, Epoch: epoch}
 	}
+	forgotten := at(1, 1)
+	forgotten.State = event.Forgotten
 	for _, c := range []struct {
 		command, known *event.GangDesired
 		want           bool
 	}{
+		{at(1, 1), forgotten, false}, {at(2, 2), forgotten, false},
 		{at(1, 1), nil, true}, {at(1, 1), at(1, 1), true}, {at(1, 2), at(1, 1), true}, {at(1, 1), at(1, 2), false},
 		{at(2, 1), at(1, 2), true}, {at(1, 9), at(2, 1), false},
 	} {

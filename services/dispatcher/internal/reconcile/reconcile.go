@@ -49,8 +49,13 @@ type Cache interface {
 	Objects() []kubernetes.Object
 }
 
-// Reporter tells queue-manager a status and returns when it is stored.
-type Reporter func(ctx context.Context, status event.GangStatus) error
+// Reporter tells queue-manager a status and returns when it is stored. The
+// status of a workload that is done with is kept for a while only.
+type Reporter func(ctx context.Context, status event.GangStatus, keep time.Duration) error
+
+// forgottenKept is how long a forgotten workload is remembered, and its last
+// status kept: a command that comes late must not bring it back.
+const forgottenKept = time.Hour
 
 const (
 	// pollAfter is the look that stands behind a missed change.
@@ -69,18 +74,19 @@ type Reconciler struct {
 	metrics *Metrics
 	queue   workqueue.TypedRateLimitingInterface[workload.ID]
 
-	mu       sync.Mutex
-	desired  map[workload.ID]*event.GangDesired
-	reported map[workload.ID]event.GangStatus
-	repeat   map[workload.ID]bool              // to be reported although it is no news
-	sent     map[workload.ID]map[string]string // hostname by UID of pods that the cache shows gated yet
+	mu        sync.Mutex
+	desired   map[workload.ID]*event.GangDesired
+	forgotten map[workload.ID]time.Time // since when desired is Forgotten
+	reported  map[workload.ID]event.GangStatus
+	repeat    map[workload.ID]bool              // to be reported although it is no news
+	sent      map[workload.ID]map[string]string // hostname by UID of pods that the cache shows gated yet
 }
 
 // New returns a reconciler. reported is what earlier dispatchers told last.
 func New(cluster Cluster, report Reporter, reported map[workload.ID]event.GangStatus, logger *zap.Logger, metrics *Metrics) *Reconciler {
 	return &Reconciler{
 		cluster: cluster, report: report, logger: logger, metrics: metrics,
-		desired: map[workload.ID]*event.GangDesired{}, reported: reported,
+		desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
 		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost)),
 	}
@@ -111,15 +117,11 @@ func (r *Reconciler) Command(command *event.GangDesired) {
 	r.mu.Lock()
 	known := r.desired[command.Workload]
 	newer := gang.Newer(command, known)
-	switch {
-	case !newer:
-	case command.State == event.Forgotten:
-		delete(r.desired, command.Workload)
-		delete(r.reported, command.Workload)
-		delete(r.repeat, command.Workload)
-		delete(r.sent, command.Workload)
-	default:
+	if newer {
 		r.desired[command.Workload] = command
+		if command.State == event.Forgotten {
+			r.forgotten[command.Workload] = time.Now()
+		}
 	}
 	r.mu.Unlock()
 	if !newer {
@@ -175,7 +177,10 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 	repeat := r.repeat[id]
 	r.mu.Unlock()
 	if command == nil {
-		return 0, nil // unknown or forgotten; Sweep cares for what is left of it
+		return 0, nil // unknown; Sweep cares for what is left of it
+	}
+	if command.State == event.Forgotten {
+		return 0, r.forget(ctx, id)
 	}
 	if repeat {
 		if err := r.tell(ctx, status); err != nil {
@@ -202,7 +207,7 @@ func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	if told && old == status && !repeat {
 		return nil
 	}
-	if err := r.report(ctx, status); err != nil {
+	if err := r.report(ctx, status, 0); err != nil {
 		return fmt.Errorf("report status of workload %s: %w", status.Workload, err)
 	}
 	r.mu.Lock()
@@ -210,6 +215,27 @@ func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	if r.desired[status.Workload] != nil {
 		r.reported[status.Workload] = status
 		delete(r.repeat, status.Workload)
+	}
+	return nil
+}
+
+// forget lets the last status of a workload expire and drops what is remembered
+// of it, but for the command.
+func (r *Reconciler) forget(ctx context.Context, id workload.ID) error {
+	r.mu.Lock()
+	status, told := r.reported[id]
+	delete(r.reported, id)
+	delete(r.repeat, id)
+	delete(r.sent, id)
+	r.mu.Unlock()
+	if !told {
+		return nil
+	}
+	if err := r.report(ctx, status, forgottenKept); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.reported[id] = status // for the next try
+		return fmt.Errorf("report last status of workload %s: %w", id, err)
 	}
 	return nil
 }

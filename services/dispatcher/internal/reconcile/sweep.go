@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -18,11 +19,12 @@ type Truth func(ctx context.Context, id workload.ID) (*workload.Record, error)
 // says nothing of them proves nothing, it may have been lost; queue-manager,
 // who has the truth, is asked, and without an answer nothing is done.
 func (r *Reconciler) Sweep(ctx context.Context, truth Truth) {
+	r.dropForgotten(time.Now())
 	for _, object := range r.cache.Objects() {
 		r.mu.Lock()
 		command := r.desired[object.Workload]
 		r.mu.Unlock()
-		if command != nil || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
+		if command != nil && command.State != event.Forgotten || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
 			continue // known, not made by Muster, on its way out, or a finished job that its owner may want to read
 		}
 		asking, done := context.WithTimeout(ctx, askTimeout)
@@ -36,6 +38,18 @@ func (r *Reconciler) Sweep(ctx context.Context, truth Truth) {
 			continue
 		}
 		r.removeOrphan(ctx, object)
+	}
+}
+
+// dropForgotten drops the memory of workloads that were forgotten long ago.
+func (r *Reconciler) dropForgotten(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, since := range r.forgotten {
+		if now.Sub(since) > forgottenKept {
+			delete(r.forgotten, id)
+			delete(r.desired, id)
+		}
 	}
 }
 

@@ -25,6 +25,9 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		stored = &Known{Digest: live.Digest, Phase: live.Phase}
 	}
 	if stored != nil && stored.Digest == w.Digest {
+		if live, ok := b.live[w.ID]; ok { // tell the submitter, who may have missed it
+			b.say(now, bus.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
+		}
 		return
 	}
 	if reason := b.refuse(&w, stored); reason != nil {
