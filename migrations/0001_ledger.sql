@@ -13,6 +13,20 @@ CREATE TABLE leader (
 );
 INSERT INTO leader (epoch, holder, since) VALUES (0, 'nobody', now());
 
+-- Every transaction that writes calls this first: it holds a successor off until
+-- the end of the transaction, so what the successor then reads is complete.
+-- +goose StatementBegin
+CREATE FUNCTION assert_leader(mine bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    current bigint;
+BEGIN
+    SELECT epoch INTO STRICT current FROM leader FOR SHARE;
+    IF current <> mine THEN
+        RAISE EXCEPTION 'epoch % is over, the leader is of epoch %', mine, current USING ERRCODE = 'MUFEN';
+    END IF;
+END $$;
+-- +goose StatementEnd
+
 CREATE TABLE queues (
     name       text PRIMARY KEY,
     namespaces text[] NOT NULL CHECK (cardinality(namespaces) > 0), -- the first one is the default
@@ -197,4 +211,4 @@ CREATE INDEX history_workload ON history (workload, seq);
 
 -- +goose Down
 DROP TABLE history, outbox, reservations, node_resources, nodes, workloads, queues, leader;
-DROP FUNCTION refuse_overcommit, charge_reservations, refuse_update, refuse_partial_gang;
+DROP FUNCTION assert_leader, refuse_overcommit, charge_reservations, refuse_update, refuse_partial_gang;

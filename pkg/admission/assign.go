@@ -37,13 +37,8 @@ func (a *assignment) greedy(parts []part) *part {
 	for i := range parts {
 		p := &parts[i]
 		left := p.set.Count
-		ordered := slices.Clone(p.candidates)
-		slices.SortStableFunc(ordered, func(x, y *node) int { return compareRoom(a.freeOn(x), a.freeOn(y)) })
-		for _, n := range ordered {
+		for _, n := range a.byRoom(p) {
 			pods := int(p.set.Template.Requests.TimesIn(a.freeOn(n), int64(left)))
-			if pods == 0 {
-				continue
-			}
 			a.put(p.set, n, pods)
 			if left -= pods; left == 0 {
 				break
@@ -56,24 +51,58 @@ func (a *assignment) greedy(parts []part) *part {
 	return nil
 }
 
-// compareRoom orders by what is free, least first: extended resources before
-// CPU and memory, so that pods without GPUs keep off the nodes that have them
-// and small requests do not break up large free blocks.
-func compareRoom(x, y resource.List) int {
-	return cmp.Or(
-		cmp.Compare(extendedFree(x), extendedFree(y)),
-		cmp.Compare(x[resource.CPU], y[resource.CPU]),
-		cmp.Compare(x[resource.Memory], y[resource.Memory]))
-}
-
-func extendedFree(free resource.List) int64 {
-	var units int64
-	for name, amount := range free {
-		if extended(name) {
-			units += amount
+// byRoom returns the nodes that take at least one pod of the part, those with
+// the least room first.
+func (a *assignment) byRoom(p *part) []*node {
+	type roomy struct {
+		node *node
+		room room
+	}
+	fitting := make([]roomy, 0, len(p.candidates))
+	for _, n := range p.candidates {
+		free, has := n.free, n.room
+		if a.touched(n) {
+			free = a.freeOn(n)
+			has = roomOf(free)
+		}
+		if p.set.Template.Requests.FitsIn(free) {
+			fitting = append(fitting, roomy{n, has})
 		}
 	}
-	return units
+	slices.SortStableFunc(fitting, func(x, y roomy) int { return x.room.compare(y.room) })
+	nodes := make([]*node, len(fitting))
+	for i, f := range fitting {
+		nodes[i] = f.node
+	}
+	return nodes
+}
+
+// touched reports whether this decision has taken anything of the node.
+func (a *assignment) touched(n *node) bool {
+	_, here := a.free[n]
+	_, before := a.scratch.free[n]
+	return here || before
+}
+
+// room is what is free on a node, in the order of what is dear: extended
+// resources before CPU and memory, so that pods without GPUs keep off the nodes
+// that have them and small requests do not break up large free blocks.
+type room struct {
+	extended, cpu, memory int64
+}
+
+func roomOf(free resource.List) room {
+	r := room{cpu: free[resource.CPU], memory: free[resource.Memory]}
+	for name, amount := range free {
+		if extended(name) {
+			r.extended += amount
+		}
+	}
+	return r
+}
+
+func (r room) compare(other room) int {
+	return cmp.Or(cmp.Compare(r.extended, other.extended), cmp.Compare(r.cpu, other.cpu), cmp.Compare(r.memory, other.memory))
 }
 
 func (a *assignment) put(set *workload.PodSet, n *node, pods int) {

@@ -45,6 +45,7 @@ type node struct {
 	capacity.Node
 	taken resource.List // reserved for gangs, plus pods of gangs outside any reservation
 	free  resource.List // allocatable - unmanaged - taken
+	room  room          // of free
 	// class is the same for nodes that refuse the same templates.
 	class string
 }
@@ -90,6 +91,7 @@ func (s *State) SetNode(n capacity.Node, taken resource.List) {
 	key := NodeKey{n.Cluster, n.Name}
 	updated := &node{Node: n, taken: taken, class: classOf(n)}
 	updated.free = n.Allocatable.Minus(n.Unmanaged).Minus(taken)
+	updated.room = roomOf(updated.free)
 	old, known := s.nodes[key]
 	s.nodes[key] = updated
 	list := s.clusters[n.Cluster]

@@ -15,7 +15,9 @@ type Work struct {
 	Stream, Durable string
 	// Filter selects subjects; empty for all of the stream.
 	Filter string
-	// AckWait is the time until an unsettled message comes again; zero for 30 s.
+	// AckWait is the time until an unsettled message comes again; zero for 5 s.
+	// It is also how long a message may be delayed that was on its way to a
+	// reader that died.
 	AckWait time.Duration
 	// MaxPending bounds delivered but unsettled messages; zero for 4096.
 	MaxPending int
@@ -37,7 +39,7 @@ const resubscribeAfter = 250 * time.Millisecond
 // The consumer is created when missing, also later when the server lost it.
 func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
 	if w.AckWait == 0 {
-		w.AckWait = 30 * time.Second
+		w.AckWait = 5 * time.Second
 	}
 	if w.MaxPending == 0 {
 		w.MaxPending = 4096

@@ -26,6 +26,10 @@ func idle(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	passing, err := s.listen()
+	if err != nil {
+		return err
+	}
 	var bare, muster []time.Duration
 	for i := range o.idle {
 		took, err := s.createByHand(ctx, fmt.Sprintf("bare-%d", i))
@@ -35,6 +39,7 @@ func idle(ctx context.Context, o options) error {
 		bare = append(bare, took)
 		pause(ctx, settleFor)
 		name := fmt.Sprintf("gang-%d", i)
+		passing.begin()
 		began := time.Now()
 		if _, err := s.submit(name); err != nil {
 			return err
@@ -46,13 +51,15 @@ func idle(ctx context.Context, o options) error {
 			return err
 		}
 		muster = append(muster, created.Sub(began))
+		passing.end(began, created)
 		pause(ctx, settleFor)
 	}
 	fmt.Printf("Submission to RayCluster created, one at a time, %d gangs:\n", o.idle)
-	fmt.Printf("  %-24s %10s %10s\n", "", "p50", "p99")
-	fmt.Printf("  %-24s %10s %10s\n", "bare create (baseline)", show(quantile(bare, 0.50)), show(quantile(bare, 0.99)))
-	fmt.Printf("  %-24s %10s %10s\n", "Muster", show(quantile(muster, 0.50)), show(quantile(muster, 0.99)))
-	fmt.Printf("  %-24s %10.2f %10.2f\n\n", "ratio", ratio(muster, bare, 0.50), ratio(muster, bare, 0.99))
+	fmt.Printf("  %-36s %10s %10s\n", "", "p50", "p99")
+	fmt.Printf("  %-36s %10s %10s\n", "bare create (baseline)", show(quantile(bare, 0.50)), show(quantile(bare, 0.99)))
+	fmt.Printf("  %-36s %10s %10s\n", "Muster", show(quantile(muster, 0.50)), show(quantile(muster, 0.99)))
+	passing.print()
+	fmt.Printf("  %-36s %10.2f %10.2f\n\n", "ratio", ratio(muster, bare, 0.50), ratio(muster, bare, 0.99))
 	return nil
 }
 

@@ -194,7 +194,9 @@ func (b *Book) charge(e *entry, sign int64) {
 			continue // the foreign key of reservations keeps this from happening
 		}
 		n.reserved = n.reserved.Plus(e.requests(p.PodSet).Times(sign * int64(p.Pods)))
-		b.changed.node(key)
+		if !n.present { // it may be dropped with its last reservation
+			b.changed.node(key)
+		}
 	}
 }
 

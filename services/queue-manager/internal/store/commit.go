@@ -36,12 +36,11 @@ type Outgoing struct {
 // nothing was written, but for a connection lost during the commit itself, when
 // it is unknown: read anew.
 func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, error) {
-	var outgoing []Outgoing
-	err := s.transact(ctx, changes.Epoch, func(tx pgx.Tx) (err error) {
-		if outgoing, err = encode(ctx, tx, changes); err != nil {
-			return err
-		}
-		batch := &pgx.Batch{}
+	outgoing, err := s.encode(ctx, changes)
+	if err != nil {
+		return nil, fmt.Errorf("commit changes: %w", err)
+	}
+	err = s.transact(ctx, changes.Epoch, func(batch *pgx.Batch) {
 		queueNodes(batch, changes.Nodes)
 		queueAdded(batch, changes.Added)
 		queueFreed(batch, changes.Freed)
@@ -50,7 +49,6 @@ func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, e
 		queueDropped(batch, changes.Nodes)
 		queueHistory(batch, changes.Epoch, changes.History)
 		queueOutbox(batch, outgoing)
-		return tx.SendBatch(ctx, batch).Close()
 	})
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && len(refused.Code) == 5 && refused.Code[:2] == "22" {
@@ -63,8 +61,8 @@ func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, e
 }
 
 // encode makes the messages of the outbox, commands completed by the manifest.
-func encode(ctx context.Context, tx pgx.Tx, changes book.Changes) ([]Outgoing, error) {
-	manifests, err := manifestsFor(ctx, tx, changes)
+func (s *Store) encode(ctx context.Context, changes book.Changes) ([]Outgoing, error) {
+	manifests, err := s.manifestsFor(ctx, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +85,9 @@ func encode(ctx context.Context, tx pgx.Tx, changes book.Changes) ([]Outgoing, e
 }
 
 // manifestsFor returns the manifests of the workloads that are commanded to be
-// present: of new ones from the changes, of older ones from their rows.
-func manifestsFor(ctx context.Context, tx pgx.Tx, changes book.Changes) (map[workload.ID]json.RawMessage, error) {
+// present: of new ones from the changes, of older ones from their rows, in which
+// they never change.
+func (s *Store) manifestsFor(ctx context.Context, changes book.Changes) (map[workload.ID]json.RawMessage, error) {
 	manifests := map[workload.ID]json.RawMessage{}
 	for _, added := range changes.Added {
 		manifests[added.ID] = added.Manifest
@@ -102,7 +101,7 @@ func manifestsFor(ctx context.Context, tx pgx.Tx, changes book.Changes) (map[wor
 	if len(stored) == 0 {
 		return manifests, nil
 	}
-	rows, err := tx.Query(ctx, `SELECT id, manifest FROM workloads WHERE id = ANY($1::uuid[])`, texts(stored))
+	rows, err := s.pool.Query(ctx, `SELECT id, manifest FROM workloads WHERE id = ANY($1::uuid[])`, texts(stored))
 	if err != nil {
 		return nil, fmt.Errorf("read manifests of %d workloads: %w", len(stored), err)
 	}
@@ -162,13 +161,10 @@ func (s *Store) Unsent(ctx context.Context, after int64, limit int) ([]Outgoing,
 // Sent removes messages that NATS has. If the removal is lost they are sent once
 // more, which is harmless; so it does not wait for the disk.
 func (s *Store) Sent(ctx context.Context, seqs []int64) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		batch := &pgx.Batch{}
-		batch.Queue(`SET LOCAL synchronous_commit = off`)
-		batch.Queue(`DELETE FROM outbox WHERE seq = ANY($1)`, seqs)
-		return tx.SendBatch(ctx, batch).Close()
-	})
-	if err != nil {
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
+	batch.Queue(`DELETE FROM outbox WHERE seq = ANY($1)`, seqs)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("remove %d sent messages from the outbox: %w", len(seqs), err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -129,38 +130,38 @@ func (l *Leadership) End() {
 // SetQueues brings the queues to what is configured. A queue that workloads
 // still name stays although it is not configured any more.
 func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig) error {
-	return s.transact(ctx, epoch, func(tx pgx.Tx) error {
+	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		names := make([]string, len(queues))
 		for i, queue := range queues {
 			names[i] = queue.Name
-			if _, err := tx.Exec(ctx, `
+			batch.Queue(`
 				INSERT INTO queues (name, namespaces, strategy) VALUES ($1, $2, $3)
 				ON CONFLICT (name) DO UPDATE SET namespaces = excluded.namespaces, strategy = excluded.strategy`,
-				queue.Name, queue.Namespaces, queue.Strategy); err != nil {
-				return fmt.Errorf("store queue %q: %w", queue.Name, err)
-			}
+				queue.Name, queue.Namespaces, queue.Strategy)
 		}
-		_, err := tx.Exec(ctx, `
+		batch.Queue(`
 			DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
-		if err != nil {
-			return fmt.Errorf("remove queues that are not configured: %w", err)
-		}
-		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("store %d queues: %w", len(queues), err)
+	}
+	return nil
 }
 
-// transact runs f in a transaction of the leader of the epoch. The lock on the
-// leader's row holds a successor off until the end of the transaction, so what
-// it then reads is complete.
-func (s *Store) transact(ctx context.Context, epoch int64, f func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var current int64
-		if err := tx.QueryRow(ctx, `SELECT epoch FROM leader FOR SHARE`).Scan(&current); err != nil {
-			return fmt.Errorf("read the leader's epoch: %w", err)
-		}
-		if current != epoch {
-			return fmt.Errorf("epoch %d, now %d: %w", epoch, current, ErrFenced)
-		}
-		return f(tx)
-	})
+// fenced is the SQLSTATE with which the database refuses a replaced leader.
+const fenced = "MUFEN"
+
+// transact executes the statements in one transaction of the leader of the
+// epoch, in one round trip: what is pipelined up to one sync is a transaction
+// (PostgreSQL, "Pipelining" in the frontend protocol).
+func (s *Store) transact(ctx context.Context, epoch int64, fill func(*pgx.Batch)) error {
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT assert_leader($1)`, epoch)
+	fill(batch)
+	err := s.pool.SendBatch(ctx, batch).Close()
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == fenced {
+		return fmt.Errorf("%w: %w", ErrFenced, err)
+	}
+	return err
 }

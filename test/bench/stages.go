@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// stages notes when the messages of a gang pass by on NATS, to tell where the
+// time goes.
+type stages struct {
+	mu   sync.Mutex
+	at   map[string]time.Time // of the gang that is being measured, by stage
+	took map[string][]time.Duration
+}
+
+// stageOf tells the stages by the first words of the subjects, in their order.
+var stageOf = []struct{ subject, stage string }{
+	{"muster.workload.", "read by intake"},
+	{"muster.dispatch.", "admitted, committed, commanded"},
+}
+
+func (s *site) listen() (*stages, error) {
+	st := &stages{at: map[string]time.Time{}, took: map[string][]time.Duration{}}
+	_, err := s.stack.Bus.Conn().Subscribe("muster.>", func(m *nats.Msg) {
+		now := time.Now()
+		for _, stage := range stageOf {
+			if strings.HasPrefix(m.Subject, stage.subject) {
+				st.mu.Lock()
+				if _, known := st.at[stage.stage]; !known {
+					st.at[stage.stage] = now
+				}
+				st.mu.Unlock()
+			}
+		}
+	})
+	return st, err
+}
+
+// begin forgets the last gang.
+func (st *stages) begin() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	clear(st.at)
+}
+
+// end adds the gang's times, each since the stage before.
+func (st *stages) end(began, created time.Time) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	last := began
+	for _, stage := range stageOf {
+		at, seen := st.at[stage.stage]
+		if !seen {
+			return
+		}
+		st.took[stage.stage] = append(st.took[stage.stage], at.Sub(last))
+		last = at
+	}
+	st.took["created"] = append(st.took["created"], created.Sub(last))
+}
+
+func (st *stages) print() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, stage := range append(stageOf, struct{ subject, stage string }{"", "created"}) {
+		took := st.took[stage.stage]
+		if len(took) > 0 {
+			fmt.Printf("    %-32s %10s %10s\n", stage.stage, show(quantile(took, 0.50)), show(quantile(took, 0.99)))
+		}
+	}
+}
