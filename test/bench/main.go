@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,11 +28,35 @@ func main() {
 	flag.IntVar(&o.burst, "burst", 1000, "gangs submitted at once")
 	flag.IntVar(&o.rounds, "rounds", 1, "how often the burst is measured")
 	flag.StringVar(&o.fleet, "fleet", "fleet-1000", "fleet of the dev cluster")
+	profile := flag.String("cpuprofile", "", "write a CPU profile of this process, services included, to a `file`")
 	flag.Parse()
+	if *profile != "" {
+		stop, err := startProfile(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		defer stop()
+	}
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// startProfile profiles until the returned function is called.
+func startProfile(path string) (stop func(), err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, fmt.Errorf("profile to %q: %w", path, err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = file.Close()
+	}, nil
 }
 
 type options struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -134,13 +135,35 @@ func (w *world) nextVersion() event.Version {
 	return event.Version{Session: 1, Seq: w.version}
 }
 
-// node reports a node with GPUs and plenty of the rest.
+// node reports a node with GPUs and plenty of the rest, and waits until
+// queue-manager knows it.
 func (w *world) node(name string, gpus int64) {
 	w.t.Helper()
 	w.publish(bus.NodeSubject(cluster, name), &event.NodeObserved{Version: w.nextVersion(), Node: capacity.Node{
 		Cluster: cluster, Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": name},
 		Allocatable: resource.List{"cpu": 64_000, "memory": 256 << 30, "pods": 110, "nvidia.com/gpu": gpus},
 	}})
+	w.nodes("node "+name+" is known", func(nodes []query.Node) bool {
+		return slices.ContainsFunc(nodes, func(n query.Node) bool { return n.Name == name })
+	})
+}
+
+// nodes waits until what queue-manager knows of the nodes is as wanted. Nothing
+// else tells that an observation has been taken in.
+func (w *world) nodes(what string, wanted func([]query.Node) bool) {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		answer, err := w.queries.Nodes(w.ctx)
+		if err == nil && wanted(answer.Nodes) {
+			return
+		}
+		select {
+		case <-deadline:
+			w.t.Fatalf("not within %s: %s; nodes: %+v, %v", patience, what, answer.Nodes, err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
 }
 
 // gangOf is a workload of one head and so many workers with one GPU each.

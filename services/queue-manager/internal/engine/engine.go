@@ -52,18 +52,18 @@ const (
 
 // Run leads term after term until ctx ends.
 func Run(ctx context.Context, o Options) error {
-	limit := batchLimit
+	single := 0
 	for {
-		err := lead(ctx, o, limit)
+		err := lead(ctx, o, single)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// After a failure inputs are taken one by one, so that one that cannot be
-		// stored is found and kept apart. A clean batch lifts the limit again.
-		limit = batchLimit
+		// After a failure as many inputs as a batch may have are taken one by one,
+		// so that one that cannot be stored is found and kept apart.
+		single = 0
 		var failed *commitError
 		if errors.As(err, &failed) {
-			limit = 1
+			single = batchLimit
 		}
 		o.Metrics.terms.WithLabelValues("failed").Inc()
 		o.Logger.Warn("term as leader ended; beginning another", zap.Error(err), zap.Duration("after", retryTermAfter))
@@ -81,8 +81,8 @@ type commitError struct{ cause error }
 func (e *commitError) Error() string { return e.cause.Error() }
 func (e *commitError) Unwrap() error { return e.cause }
 
-// lead is one term.
-func lead(ctx context.Context, o Options, limit int) error {
+// lead is one term; its first inputs, so many, are taken one by one.
+func lead(ctx context.Context, o Options, single int) error {
 	term, err := o.Store.Lead(ctx, o.Holder, o.Ready)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func lead(ctx context.Context, o Options, limit int) error {
 	stored.MaxEvent = o.Bus.MaxEvent()
 	group, ctx := errgroup.WithContext(ctx)
 	e := &engine{
-		Options: o, book: book.New(term.Epoch, stored), limit: limit,
+		Options: o, book: book.New(term.Epoch, stored), single: single,
 		relay: relay.New(o.Store, o.Bus, o.Logger),
 	}
 	if e.inputs, err = subscribe(ctx, o.Bus); err != nil {
@@ -124,7 +124,7 @@ type engine struct {
 	book   *book.Book
 	relay  *relay.Relay
 	inputs *inputs
-	limit  int
+	single int // so many inputs are still to be taken one by one
 	// decide is false until everything observed has been read once.
 	decide bool
 }
@@ -209,8 +209,8 @@ func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 		}
 		e.Metrics.observe(changes, time.Since(began))
 		e.relay.Hand(ctx, outgoing)
-		e.limit = batchLimit
 	}
+	e.single = max(0, e.single-len(batch))
 	for _, settled := range settle {
 		settled()
 	}

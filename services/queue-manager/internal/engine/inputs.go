@@ -56,12 +56,16 @@ func (in *inputs) allCaughtUp() bool {
 // gather takes what has arrived, observations before submissions, so that
 // decisions are made on the newest picture.
 func (e *engine) gather(first *bus.Delivery) []bus.Delivery {
+	limit := batchLimit
+	if e.single > 0 {
+		limit = 1
+	}
 	var batch []bus.Delivery
 	if first != nil {
 		batch = append(batch, *first)
 	}
 	for _, channel := range []<-chan bus.Delivery{e.inputs.capacity.C, e.inputs.status.C, e.inputs.work} {
-		for len(batch) < e.limit {
+		for len(batch) < limit {
 			select {
 			case d, open := <-channel:
 				if open {
