@@ -68,6 +68,10 @@ func burstByMuster(ctx context.Context, o options) (perSecond float64, err error
 	if err != nil {
 		return 0, err
 	}
+	commanded, err := s.lastCommand()
+	if err != nil {
+		return 0, err
+	}
 	var names []string
 	began := time.Now()
 	for i := range o.burst {
@@ -80,5 +84,7 @@ func burstByMuster(ctx context.Context, o options) (perSecond float64, err error
 	if err != nil {
 		return 0, err
 	}
+	fmt.Printf("  (all admitted and committed after %s, all created after %s)\n",
+		commanded().Sub(began).Round(time.Millisecond), last.Sub(began).Round(time.Millisecond))
 	return float64(o.burst) / last.Sub(began).Seconds(), nil
 }

@@ -40,6 +40,23 @@ func (s *site) listen() (*stages, error) {
 	return st, err
 }
 
+// lastCommand returns a function that tells when the last command to start a
+// gang passed by.
+func (s *site) lastCommand() (last func() time.Time, err error) {
+	var mu sync.Mutex
+	var at time.Time
+	_, err = s.stack.Bus.Conn().Subscribe("muster.dispatch.>", func(*nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		at = time.Now()
+	})
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return at
+	}, err
+}
+
 // begin forgets the last gang.
 func (st *stages) begin() {
 	st.mu.Lock()

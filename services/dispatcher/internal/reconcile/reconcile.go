@@ -73,6 +73,7 @@ type Reconciler struct {
 	logger  *zap.Logger
 	metrics *Metrics
 	queue   workqueue.TypedRateLimitingInterface[workload.ID]
+	lanes   *lanes // the order in queue
 
 	mu        sync.Mutex
 	desired   map[workload.ID]*event.GangDesired
@@ -84,11 +85,18 @@ type Reconciler struct {
 
 // New returns a reconciler. reported is what earlier dispatchers told last.
 func New(cluster Cluster, report Reporter, reported map[workload.ID]event.GangStatus, logger *zap.Logger, metrics *Metrics) *Reconciler {
+	order := newLanes()
 	return &Reconciler{
-		cluster: cluster, report: report, logger: logger, metrics: metrics,
+		lanes: order, cluster: cluster, report: report, logger: logger, metrics: metrics,
 		desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
 		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{},
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost)),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost),
+			workqueue.TypedRateLimitingQueueConfig[workload.ID]{
+				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[workload.ID]{
+					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[workload.ID]{Queue: order}),
+				}),
+			}),
 	}
 }
 
@@ -119,6 +127,8 @@ func (r *Reconciler) Command(command *event.GangDesired) {
 	newer := gang.Newer(command, known)
 	if newer {
 		r.desired[command.Workload] = command
+		told := r.reported[command.Workload]
+		r.lanes.setNew(command.Workload, command.State == event.Present && (told.Attempt != command.Attempt || !told.Created))
 		if command.State == event.Forgotten {
 			r.forgotten[command.Workload] = time.Now()
 		}
@@ -214,6 +224,9 @@ func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	defer r.mu.Unlock()
 	if r.desired[status.Workload] != nil {
 		r.reported[status.Workload] = status
+		if status.Created || status.Refused || status.Gone {
+			r.lanes.setNew(status.Workload, false)
+		}
 		delete(r.repeat, status.Workload)
 	}
 	return nil
