@@ -13,7 +13,7 @@ import (
 const handsAtOnce = 16
 
 // burstTimeout bounds the creation of all gangs.
-const burstTimeout = 5 * time.Minute
+const burstTimeout = time.Minute
 
 // burst measures, each in a fresh cluster, how fast the API server takes the
 // objects by hand and how fast Muster brings as many submissions there.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
@@ -45,24 +46,42 @@ type sightings struct {
 	news chan struct{}
 }
 
-// watch begins to note RayClusters.
+// watch begins to note RayClusters. The API server drops a watcher that falls
+// behind, so what was missed is listed and the watch begun anew.
 func (s *site) watch(ctx context.Context) (*sightings, error) {
-	watching, err := s.stack.Dynamic.Resource(rayClusters).Namespace(s.stack.Namespace).Watch(ctx, metav1.ListOptions{})
+	clusters := s.stack.Dynamic.Resource(rayClusters).Namespace(s.stack.Namespace)
+	watching, err := clusters.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	seen := &sightings{at: map[string]time.Time{}, news: make(chan struct{}, 1)}
 	go func() {
-		defer watching.Stop()
-		for change := range watching.ResultChan() {
-			object, ok := change.Object.(*unstructured.Unstructured)
-			if !ok {
+		for ctx.Err() == nil {
+			seen.follow(watching)
+			list, err := clusters.List(ctx, metav1.ListOptions{})
+			if err != nil {
 				continue
 			}
-			seen.note(object.GetName())
+			for _, item := range list.Items {
+				seen.note(item.GetName())
+			}
+			again, err := clusters.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+			if err == nil {
+				watching = again
+			}
 		}
 	}()
 	return seen, nil
+}
+
+// follow notes what a watch brings until it ends.
+func (s *sightings) follow(watching watch.Interface) {
+	defer watching.Stop()
+	for change := range watching.ResultChan() {
+		if object, ok := change.Object.(*unstructured.Unstructured); ok {
+			s.note(object.GetName())
+		}
+	}
 }
 
 func (s *sightings) note(name string) {

@@ -13,10 +13,9 @@ import (
 	"runtime/pprof"
 	"time"
 
-	"go.uber.org/zap"
-
 	"muster.dev/muster/pkg/localcluster"
 	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/test/stack"
 )
 
@@ -90,7 +89,7 @@ type site struct {
 }
 
 // startTimeout bounds the start of a site.
-const startTimeout = 5 * time.Minute
+const startTimeout = 2 * time.Minute
 
 func open(ctx context.Context, o options, name string) (_ *site, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -116,8 +115,12 @@ func open(ctx context.Context, o options, name string) (_ *site, err error) {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() { _ = os.RemoveAll(dir) })
+	logger, err := service.NewLogger("warn", "console")
+	if err != nil {
+		return nil, err
+	}
 	s.stack, err = stack.Start(ctx, stack.Options{
-		Cluster: s.cluster, DatabaseURL: database.URL(), Dir: dir, Logger: zap.NewNop(), AllNodes: true,
+		Cluster: s.cluster, DatabaseURL: database.URL(), Dir: dir, Logger: logger, AllNodes: true,
 	})
 	if err != nil {
 		return nil, err

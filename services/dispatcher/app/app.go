@@ -35,7 +35,7 @@ type Config struct {
 }
 
 const (
-	defaultWorkers = 16
+	defaultWorkers = 32
 	defaultSweep   = time.Minute
 )
 
