@@ -43,7 +43,7 @@ const (
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "NATS .creds `file`")
-	flags.StringVar(&c.Cluster, "cluster", "local", "`name` of the cluster")
+	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the pod's own service account")
 	flags.IntVar(&c.Workers, "workers", defaultWorkers, "workloads worked on at once")
 	flags.DurationVar(&c.SweepEvery, "sweep-every", defaultSweep, "how often objects without a live workload are looked for")
