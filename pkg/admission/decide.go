@@ -36,7 +36,7 @@ func Decide(s *State) Plan {
 	if !s.grown {
 		consider = slices.SortedFunc(slices.Values(s.fresh), before)
 	}
-	d := decision{state: s, scratch: newScratch(s), refused: map[string]workload.Reason{}, head: map[string]workload.ID{}}
+	d := decision{state: s, scratch: newScratch(s), refused: map[string]workload.Reason{}, head: map[string]*Waiting{}}
 	if !s.grown {
 		d.findHeads()
 	}
@@ -55,7 +55,7 @@ type decision struct {
 	// within a decision, so a verdict holds to its end.
 	refused map[string]workload.Reason
 	// head is the waiting head of each strict queue.
-	head map[string]workload.ID
+	head map[string]*Waiting
 }
 
 // findHeads notes the strict queues in which somebody waits already.
@@ -66,18 +66,18 @@ func (d *decision) findHeads() {
 	}
 	for _, w := range d.state.waiting {
 		queue := w.Workload.Queue
-		if d.state.strict[queue] && !fresh[w] && d.head[queue] == "" {
-			d.head[queue] = w.Workload.ID
+		if d.state.strict[queue] && !fresh[w] && d.head[queue] == nil {
+			d.head[queue] = w
 		}
 	}
 }
 
 func (d *decision) try(w *Waiting) {
 	queue := w.Workload.Queue
-	if head, waits := d.head[queue]; waits {
+	if head := d.head[queue]; head != nil && before(head, w) < 0 {
 		d.wait(w, workload.Reason{
 			Kind:    workload.ReasonBehindHead,
-			Message: fmt.Sprintf("workload %s is before it in queue %q, which is %s, and waits", head, queue, StrictFIFO),
+			Message: fmt.Sprintf("workload %s is before it in queue %q, which is %s, and waits", head.Workload.ID, queue, StrictFIFO),
 		})
 		return
 	}
@@ -90,7 +90,7 @@ func (d *decision) try(w *Waiting) {
 		d.refused[w.shape] = reason
 	}
 	if d.state.strict[queue] {
-		d.head[queue] = w.Workload.ID
+		d.head[queue] = w
 	}
 	d.wait(w, reason)
 }

@@ -90,6 +90,20 @@ func TestNewcomersAreWeighedWhileTheOthersKeepTheirReasons(t *testing.T) {
 	}
 }
 
+func TestPriorityComesBeforeTheHeadOfAStrictQueue(t *testing.T) {
+	t.Parallel()
+	s := stateOf([]capacity.Node{nodeOf("a", 8, 2)}, []workload.PodSet{setOf("workers", 1, 1, 8)})
+	s.SetQueue("queue", admission.StrictFIFO)
+	admission.Decide(s)
+	s.Settle()
+	s.Enqueue(admission.Waiting{Order: 1, Attempt: 1, Workload: &workload.Workload{
+		ID: "high", Queue: "queue", Priority: 10, PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)},
+	}})
+	if plan := admission.Decide(s); len(plan.Admissions) != 1 || plan.Admissions[0].Workload != "high" {
+		t.Errorf("plan is %+v, want the one of higher priority admitted", plan)
+	}
+}
+
 // drawSets draws a small gang of up to three pod sets.
 func drawSets(t *rapid.T) []workload.PodSet {
 	var sets []workload.PodSet

@@ -54,8 +54,11 @@ type Options struct {
 }
 
 // maxPublishPending bounds events published but not yet acknowledged; publishing
-// more waits.
-const maxPublishPending = 4096
+// more waits, at most stallTimeout.
+const (
+	maxPublishPending = 4096
+	stallTimeout      = 10 * time.Second
+)
 
 // closeTimeout bounds each step of Close.
 const closeTimeout = 2 * time.Second
@@ -208,7 +211,7 @@ func (b *Bus) PublishAsync(subject string, e event.Envelope) (Published, error) 
 // PublishEncoded sends an event that is encoded already. With a ttl the message
 // vanishes from the stream after it; at least a second.
 func (b *Bus) PublishEncoded(subject, id string, encoded []byte, ttl time.Duration) (Published, error) {
-	options := []jetstream.PublishOpt{jetstream.WithMsgID(id)}
+	options := []jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithStallWait(stallTimeout)}
 	if ttl > 0 {
 		options = append(options, jetstream.WithMsgTTL(ttl))
 	}

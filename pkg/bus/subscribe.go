@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -92,8 +93,8 @@ type Following struct {
 	// C delivers the last value of each subject, then changes; closed when the
 	// context ends.
 	C <-chan Delivery
-	// CaughtUp is closed when the values that existed at the start of Follow
-	// have been put into C.
+	// CaughtUp is closed when the values that existed at the start of Follow, or
+	// at the reconnection that came before it was done, have been put into C.
 	CaughtUp <-chan struct{}
 }
 
@@ -110,6 +111,7 @@ func (b *Bus) Replay(ctx context.Context, stream string, filters ...string) (*Fo
 }
 
 func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters []string) (*Following, error) {
+	progress := newCatchUp()
 	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
 		consumer, err := b.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 			FilterSubjects: filters, DeliverPolicy: from,
@@ -120,21 +122,18 @@ func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverP
 		if err != nil {
 			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
 		}
+		info, err := consumer.Info(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
+		}
+		progress.begin(info.NumPending)
 		return consumer, nil
 	}
 	consumer, err := subscribe(ctx)
 	if err != nil {
 		return nil, err
 	}
-	info, err := consumer.Info(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
-	}
-	out, caughtUp := make(chan Delivery, buffered), make(chan struct{})
-	missing := info.NumPending
-	if missing == 0 {
-		close(caughtUp)
-	}
+	out := make(chan Delivery, buffered)
 	go func() {
 		defer close(out)
 		b.keepConsuming(ctx, consumer, subscribe, func(msg jetstream.Msg) {
@@ -143,14 +142,44 @@ func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverP
 			case <-ctx.Done():
 				return
 			}
-			if missing > 0 {
-				if missing--; missing == 0 {
-					close(caughtUp)
-				}
-			}
+			progress.advance()
 		})
 	}()
-	return &Following{C: out, CaughtUp: caughtUp}, nil
+	return &Following{C: out, CaughtUp: progress.done}, nil
+}
+
+// catchUp counts what is missing of the values that existed when a subscription
+// began. A reconnection begins it anew: the stream may have other values then.
+type catchUp struct {
+	mu      sync.Mutex
+	missing uint64
+	reached bool
+	done    chan struct{}
+}
+
+func newCatchUp() *catchUp { return &catchUp{done: make(chan struct{})} }
+
+func (c *catchUp) begin(missing uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.missing = missing
+	c.check()
+}
+
+func (c *catchUp) advance() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.missing > 0 {
+		c.missing--
+		c.check()
+	}
+}
+
+func (c *catchUp) check() {
+	if c.missing == 0 && !c.reached {
+		c.reached = true
+		close(c.done)
+	}
 }
 
 // LastValues returns the last value of each subject that matches, in stream

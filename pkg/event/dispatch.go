@@ -28,6 +28,9 @@ type GangDesired struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Created, with Present: the object of this attempt has been there. If it is
+	// missing, somebody deleted it.
+	Created bool `json:"created,omitempty"`
 	// PodSets, Placements and Manifest are set with Present.
 	PodSets    []workload.PodSet    `json:"podSets,omitempty"`
 	Placements []workload.Placement `json:"placements,omitempty"`

@@ -77,8 +77,8 @@ func refusedForGood(err error) bool {
 		apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// doubts is how often an answer is doubted, which takes less than a second.
-const doubts = 5
+// doubts is how often an answer is doubted, which takes about ten seconds.
+const doubts = 9
 
 // doubtful tells the errors that are for good, unless the namespace, the role or
 // the kind was made a moment ago and not every part of the API server knows it.

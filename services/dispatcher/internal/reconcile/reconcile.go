@@ -201,6 +201,7 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 		status = event.GangStatus{Workload: id, Cluster: command.Cluster, Attempt: command.Attempt}
 	}
 	status.Epoch = command.Epoch
+	status.Created = status.Created || command.Created
 	if command.State == event.Absent {
 		return r.remove(ctx, command, status)
 	}

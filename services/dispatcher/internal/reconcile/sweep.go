@@ -34,7 +34,7 @@ func (r *Reconciler) Sweep(ctx context.Context, truth Truth) {
 			r.logger.Warn("cannot tell whether an object is an orphan", zap.String("workload", string(object.Workload)), zap.Error(err))
 			return
 		}
-		if record != nil && record.Holding {
+		if record != nil && record.Holding && record.Attempt <= object.Attempt {
 			continue
 		}
 		r.removeOrphan(ctx, object)

@@ -72,10 +72,16 @@ func (n *node) taken() resource.List {
 	return taken
 }
 
+// gangKey names a workload's pods in one cluster; an attempt may begin in one
+// while the last is still going in another.
+type gangKey struct {
+	cluster  string
+	workload workload.ID
+}
+
 // gang is what was last seen of a workload's pods.
 type gang struct {
 	version event.Version
-	cluster string
 	pods    []event.GangPod
 	strayOn map[string]bool // names of nodes that have strays of it
 }
@@ -87,7 +93,7 @@ type Book struct {
 	live      map[workload.ID]*entry
 	objects   map[object]workload.ID
 	nodes     map[admission.NodeKey]*node
-	gangs     map[workload.ID]*gang
+	gangs     map[gangKey]*gang
 	admission *admission.State
 	lastOrder int64
 	messages  int // numbers the messages of the term
@@ -126,7 +132,7 @@ type StoredNode struct {
 func New(epoch int64, stored Stored) *Book {
 	b := &Book{
 		epoch: epoch, queues: map[string]Queue{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
-		nodes: map[admission.NodeKey]*node{}, gangs: map[workload.ID]*gang{},
+		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
 		admission: admission.NewState(), lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{},
 	}
@@ -154,6 +160,15 @@ func New(epoch int64, stored Stored) *Book {
 	}
 	b.changed = newChanged() // reading is no change
 	return b
+}
+
+// RewriteNodes has the rows of all nodes written anew. The stored sums of pods
+// outside any reservation are of the last term, which may have ended before it
+// saw them go.
+func (b *Book) RewriteNodes() {
+	for key := range b.nodes {
+		b.changed.node(key)
+	}
 }
 
 // Epoch is the leader's of this term.

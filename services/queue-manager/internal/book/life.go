@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/admission"
@@ -80,6 +81,7 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
 	}
 	if state == event.Present {
+		command.Created = !e.Times.Dispatched.IsZero()
 		command.PodSets, command.Placements = e.PodSets, e.Placements
 	}
 	return command
@@ -102,6 +104,7 @@ func (b *Book) RepeatCommands(now time.Time) {
 
 // Status takes in what the dispatcher knows of a workload's objects.
 func (b *Book) Status(s *event.GangStatus, now time.Time) {
+	s.Message = plain(s.Message)
 	e, ok := b.live[s.Workload]
 	if !ok || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
 		return
@@ -140,6 +143,19 @@ func (b *Book) noteTrouble(e *entry, message string, now time.Time) {
 		return
 	}
 	b.tell(e, now)
+}
+
+// messageLimit bounds what others say, in bytes.
+const messageLimit = 2000
+
+// plain makes text of others storable: a RayJob's message has the last lines of
+// its log, whatever these are. Postgres stores no NUL.
+func plain(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "?")
+	if len(text) > messageLimit {
+		text = strings.ToValidUTF8(text[:messageLimit], "") + " ..."
+	}
+	return text
 }
 
 func tearingDown(e *entry) bool {
@@ -187,7 +203,7 @@ func (b *Book) release(e *entry, now time.Time) {
 	b.changed.freed[e.ID] = true
 	delete(b.changed.reserved, e.ID)
 	b.changed.workloads[e.ID] = e
-	b.countStrays(e.ID)
+	b.countStrays(gangKey{cluster, e.ID})
 	for _, p := range freed {
 		b.offer(admission.NodeKey{Cluster: cluster, Name: p.Node})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/admission"
@@ -87,25 +88,27 @@ func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
 	for _, id := range o.Gangs {
 		seen[id] = true
 	}
-	for id, g := range b.gangs {
-		if g.cluster == o.Cluster && g.version.Before(o.Version) && !seen[id] {
+	for key, g := range b.gangs {
+		if key.cluster == o.Cluster && g.version.Before(o.Version) && !seen[key.workload] {
 			g.version, g.pods = o.Version, nil
-			b.countStrays(id)
+			b.countStrays(key)
 		}
 	}
 }
 
 // Gang takes in what is seen of a workload's pods.
 func (b *Book) Gang(o *event.GangObserved, now time.Time) {
-	if g := b.gangs[o.Workload]; g != nil && g.cluster == o.Cluster && !g.version.Before(o.Version) {
+	key := gangKey{o.Cluster, o.Workload}
+	old := b.gangs[key]
+	if old != nil && !old.version.Before(o.Version) {
 		return // old news
 	}
-	seen := &gang{version: o.Version, cluster: o.Cluster, pods: o.Pods}
-	if old := b.gangs[o.Workload]; old != nil && old.cluster == o.Cluster {
+	seen := &gang{version: o.Version, pods: o.Pods}
+	if old != nil {
 		seen.strayOn = old.strayOn
 	}
-	b.gangs[o.Workload] = seen
-	b.countStrays(o.Workload)
+	b.gangs[key] = seen
+	b.countStrays(key)
 	if e := b.live[o.Workload]; e != nil {
 		b.checkRunning(e, now)
 	}
@@ -114,33 +117,75 @@ func (b *Book) Gang(o *event.GangObserved, now time.Time) {
 // checkRunning notes that all pods of a gang are ready. The submitter is not
 // waited for: KubeRay creates it after the cluster is ready.
 func (b *Book) checkRunning(e *entry, now time.Time) {
-	g := b.gangs[e.ID]
-	if g == nil || g.cluster != e.Cluster || e.Phase != workload.Admitted && e.Phase != workload.Dispatched {
+	if e.Phase != workload.Admitted && e.Phase != workload.Dispatched {
 		return
 	}
-	ready := map[string]int{}
-	for _, pod := range g.pods {
-		if pod.Attempt == e.Attempt && pod.Ready && pod.Node != "" && !pod.Deleting {
-			ready[pod.PodSet]++
-		}
+	if ready, all := b.readiness(e); ready < all {
+		return
 	}
-	for _, set := range e.PodSets {
-		if set.Role != workload.RoleSubmitter && ready[set.Name] < set.Count {
-			return
-		}
-	}
-	e.Phase, e.Times.Running = workload.Running, now
+	e.Phase, e.Reason, e.Times.Running = workload.Running, nil, now
 	if e.Times.Dispatched.IsZero() {
 		e.Times.Dispatched = now
 	}
 	b.tell(e, now)
 }
 
+// readiness counts the pods of a started gang that are ready on a node, and all
+// that are waited for.
+func (b *Book) readiness(e *entry) (ready, all int) {
+	counts := map[string]int{}
+	if g := b.gangs[gangKey{e.Cluster, e.ID}]; g != nil {
+		for _, pod := range g.pods {
+			if pod.Attempt == e.Attempt && pod.Ready && pod.Node != "" && !pod.Deleting {
+				counts[pod.PodSet]++
+			}
+		}
+	}
+	for _, set := range e.PodSets {
+		if set.Role != workload.RoleSubmitter {
+			ready, all = ready+min(counts[set.Name], set.Count), all+set.Count
+		}
+	}
+	return ready, all
+}
+
+// slowStart is how long a gang may take to start before it says what it waits
+// for.
+const slowStart = 10 * time.Second
+
+// slow returns the gangs that have been starting for long, in order.
+func (b *Book) slow(now time.Time) []*entry {
+	var slow []*entry
+	for _, e := range b.live {
+		if (e.Phase == workload.Admitted || e.Phase == workload.Dispatched) && now.Sub(e.Times.Admitted) >= slowStart {
+			slow = append(slow, e)
+		}
+	}
+	slices.SortFunc(slow, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return slow
+}
+
+// noteSlowStart gives a gang that does not come to run a reason.
+func (b *Book) noteSlowStart(e *entry, now time.Time) {
+	if e.Reason != nil && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
+		return // KubeRay's own words say more
+	}
+	ready, all := b.readiness(e)
+	message := fmt.Sprintf("%s %d of %d pods are ready on their nodes", slowPrefix, ready, all)
+	if e.Phase == workload.Admitted {
+		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created its object yet", slowPrefix, e.Cluster)
+	}
+	b.noteTrouble(e, message, now)
+}
+
+// slowPrefix begins the reasons of noteSlowStart.
+const slowPrefix = "starting:"
+
 // countStrays charges to nodes what a workload's pods take beyond what is
 // reserved for it there: pods that stayed after their reservation, or landed
 // elsewhere.
-func (b *Book) countStrays(id workload.ID) {
-	g := b.gangs[id]
+func (b *Book) countStrays(key gangKey) {
+	g := b.gangs[key]
 	if g == nil {
 		return
 	}
@@ -150,7 +195,7 @@ func (b *Book) countStrays(id workload.ID) {
 			beyond[pod.Node] = beyond[pod.Node].Plus(pod.Requests)
 		}
 	}
-	if e := b.live[id]; e != nil && e.Cluster == g.cluster {
+	if e := b.live[key.workload]; e != nil && e.Cluster == key.cluster {
 		for _, p := range e.Placements {
 			beyond[p.Node] = beyond[p.Node].Minus(e.requests(p.PodSet).Times(int64(p.Pods)))
 		}
@@ -166,10 +211,10 @@ func (b *Book) countStrays(id workload.ID) {
 		if len(stray) > 0 {
 			g.strayOn[name] = true
 		}
-		b.setStray(admission.NodeKey{Cluster: g.cluster, Name: name}, id, stray)
+		b.setStray(admission.NodeKey{Cluster: key.cluster, Name: name}, key.workload, stray)
 	}
-	if len(g.pods) == 0 && b.live[id] == nil {
-		delete(b.gangs, id)
+	if len(g.pods) == 0 && b.live[key.workload] == nil {
+		delete(b.gangs, key)
 	}
 }
 
@@ -190,10 +235,10 @@ func (b *Book) setStray(key admission.NodeKey, id workload.ID, stray resource.Li
 // straysOn returns what observed gangs take on a node that was not known.
 func (b *Book) straysOn(key admission.NodeKey) map[workload.ID]resource.List {
 	strays := map[workload.ID]resource.List{}
-	for id, g := range b.gangs {
+	for of, g := range b.gangs {
 		for _, pod := range g.pods {
-			if g.cluster == key.Cluster && pod.Node == key.Name && pod.Holds() {
-				strays[id] = strays[id].Plus(pod.Requests)
+			if of.cluster == key.Cluster && pod.Node == key.Name && pod.Holds() {
+				strays[of.workload] = strays[of.workload].Plus(pod.Requests)
 			}
 		}
 	}
@@ -205,6 +250,7 @@ func (b *Book) straysOn(key admission.NodeKey) map[workload.ID]resource.List {
 func (b *Book) Tick(now time.Time, grace time.Duration) {
 	var overdue []admission.NodeKey
 	for key, n := range b.nodes {
+		b.noteReadiness(n, now) // of a node known from the last term
 		if n.present && !n.notReadySince.IsZero() && now.Sub(n.notReadySince) >= grace {
 			overdue = append(overdue, key)
 		}
@@ -212,6 +258,9 @@ func (b *Book) Tick(now time.Time, grace time.Duration) {
 	slices.SortFunc(overdue, compareKeys)
 	for _, key := range overdue {
 		b.evictFrom(key, fmt.Sprintf("node %s of cluster %s has not been ready for %s", key.Name, key.Cluster, grace), now)
+	}
+	for _, e := range b.slow(now) {
+		b.noteSlowStart(e, now)
 	}
 	for _, e := range b.lazy {
 		b.changed.workloads[e.ID] = e

@@ -24,6 +24,9 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	if live, ok := b.live[w.ID]; ok {
 		stored = &Known{Digest: live.Digest, Phase: live.Phase}
 	}
+	if _, again := b.changed.added[w.ID]; again && b.live[w.ID] == nil {
+		return // added and ended in this very batch
+	}
 	if stored != nil && stored.Digest == w.Digest {
 		if live, ok := b.live[w.ID]; ok { // tell the submitter, who may have missed it
 			b.say(now, bus.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
@@ -59,7 +62,7 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 const (
 	frameBytes  = 4 << 10
 	podSetBytes = 2 << 10
-	placeBytes  = 160
+	placeBytes  = 480
 )
 
 // commandSize is the size of the command to start the workload, at most.
@@ -126,7 +129,7 @@ func (b *Book) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 	e.CancelRequested = true
 	message := "cancelled on request"
 	if c.Why != "" {
-		message += ": " + c.Why
+		message += ": " + plain(c.Why)
 	}
 	reason := &workload.Reason{Kind: workload.ReasonCancelled, Message: message}
 	switch {

@@ -163,6 +163,7 @@ func (e *engine) run(ctx context.Context) error {
 		}
 		if !e.decide && e.inputs.allCaughtUp() {
 			e.decide = true
+			e.book.RewriteNodes()
 			e.Ready()
 		}
 		if err := e.step(ctx, first); err != nil {
@@ -198,7 +199,7 @@ func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 		e.book.Decide(time.Now())
 	}
 	changes := e.book.Take()
-	if !changes.Empty() {
+	if !changes.Empty() || len(settle) > 0 { // only a leader may settle
 		outgoing, err := e.Store.Commit(ctx, changes)
 		if errors.Is(err, store.ErrBadData) && len(batch) == 1 {
 			return e.setApart(ctx, batch[0], err)

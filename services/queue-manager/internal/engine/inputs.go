@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
@@ -96,9 +97,9 @@ func (e *engine) apply(ctx context.Context, batch []bus.Delivery) (settle []func
 		payloads[i] = payload
 		switch p := payload.(type) {
 		case *event.WorkloadSubmitted:
-			ids = append(ids, p.Workload.ID)
+			ids, payloads[i] = e.withID(ids, p.Workload.ID, d, payload)
 		case *event.WorkloadCancel:
-			ids = append(ids, p.Workload)
+			ids, payloads[i] = e.withID(ids, p.Workload, d, payload)
 		}
 	}
 	known, err := e.Store.Known(ctx, ids)
@@ -135,6 +136,17 @@ func (e *engine) apply(ctx context.Context, batch []bus.Delivery) (settle []func
 		}
 	}
 	return settle, nil
+}
+
+// withID adds the id of a workload, or drops the message when it is none.
+func (e *engine) withID(ids []workload.ID, id workload.ID, d bus.Delivery, payload event.Payload) ([]workload.ID, event.Payload) {
+	if err := uuid.Validate(string(id)); err != nil {
+		e.Logger.Error("message dropped: its workload id is no UUID", zap.String("subject", d.Subject), zap.String("id", string(id)))
+		e.Metrics.unreadable.Inc()
+		d.Reject("workload id " + string(id) + " is no UUID")
+		return ids, nil
+	}
+	return append(ids, id), payload
 }
 
 // A cancellation may overtake its submission; it is tried again for a while.

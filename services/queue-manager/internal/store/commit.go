@@ -42,9 +42,9 @@ func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, e
 	}
 	err = s.transact(ctx, changes.Epoch, func(batch *pgx.Batch) {
 		queueNodes(batch, changes.Nodes)
-		queueAdded(batch, changes.Added)
 		queueFreed(batch, changes.Freed)
-		queueUpdated(batch, changes.Updated)
+		queueUpdated(batch, changes.Updated) // before the new ones, who may have their names
+		queueAdded(batch, changes.Added)
 		queueReserved(batch, changes.Reserved)
 		queueDropped(batch, changes.Nodes)
 		queueHistory(batch, changes.Epoch, changes.History)

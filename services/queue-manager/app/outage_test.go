@@ -1,0 +1,71 @@
+package app_test
+
+import (
+	"fmt"
+	"testing"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Whatever one message says, the others are dealt with.
+func TestNoMessageStopsTheLeader(t *testing.T) {
+	t.Parallel()
+	for name, send := range map[string]func(w *world, running workload.ID){
+		"a cancellation with a NUL": func(w *world, running workload.ID) {
+			w.publish(bus.WorkloadSubject("default"), &event.WorkloadCancel{Workload: running, Why: "a\x00b"})
+		},
+		"a cancellation of what is no id": func(w *world, _ workload.ID) {
+			w.publish(bus.WorkloadSubject("default"), &event.WorkloadCancel{Workload: "nonsense"})
+		},
+		"a status with a NUL": func(w *world, running workload.ID) {
+			w.status(event.GangStatus{
+				Workload: running, Attempt: 1, Created: true, Outcome: event.OutcomeFailed, Message: "last log lines: a\x00b",
+			})
+			w.phase(running, workload.Failed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.node("a", 4)
+			running := w.submit(gangOf("running", "default", 1))
+			w.command(running, event.Present, 1)
+			send(w, running)
+			w.command(w.submit(gangOf("after", "default", 1)), event.Present, 1)
+		})
+	}
+}
+
+// The gang's places are freed before its pods are reported gone, so the pods are
+// charged as strays; the leader dies before the report. The next one must not go
+// on with the stored charge.
+func TestAChargeForStraysDoesNotOutliveTheTerm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 2)
+	first := w.submit(gangOf("first", "default", 2))
+	command := w.command(first, event.Present, 1)
+	w.status(event.GangStatus{Workload: first, Attempt: 1, Created: true})
+	gone := event.GangObserved{Cluster: cluster, Workload: first}
+	seen := gone
+	for i := range 2 {
+		seen.Pods = append(seen.Pods, event.GangPod{
+			Name: fmt.Sprint(i), Attempt: 1, PodSet: "workers", Node: command.Placements[0].Node, Phase: "Running", Ready: true,
+			Requests: resource.List{"cpu": 1000, "memory": 1 << 30, "pods": 1, "nvidia.com/gpu": 1},
+		})
+	}
+	seen.Version = w.nextVersion()
+	w.publish(bus.GangSubject(cluster, first), &seen)
+	w.cancel("default", first)
+	w.command(first, event.Absent, 1)
+	w.status(event.GangStatus{Workload: first, Attempt: 1, Gone: true, Released: true})
+	w.phase(first, workload.Cancelled)
+	w.stop()
+	gone.Version = w.nextVersion()
+	w.publish(bus.GangSubject(cluster, first), &gone)
+	w.start()
+	w.command(w.submit(gangOf("second", "default", 2)), event.Present, 1)
+}
