@@ -34,6 +34,7 @@ up() {
 	pid=$!
 	echo "$pid" >"$pidfile"
 	echo "starting the local stack (log: $log)"
+	sleep 0.5 # a second stack gives up at once
 	until env -u MUSTER_NATS_URL bin/muster get queues >/dev/null 2>&1; do
 		if ! running >/dev/null; then
 			echo "muster dev ended before it was ready; its last words:" >&2
@@ -49,6 +50,12 @@ up() {
 		fi
 		sleep 0.5
 	done
+	if ! running >/dev/null; then # who answers is another one
+		echo "muster dev ended; its last words:" >&2
+		tail -n 20 "$log" >&2
+		rm -f "$pidfile"
+		exit 1
+	fi
 	echo "ready after $((SECONDS - began)) s (process $pid)"
 	usage
 }

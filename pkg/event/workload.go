@@ -15,6 +15,9 @@ type WorkloadSubmitted struct {
 	Workload workload.Workload `json:"workload"`
 	// Manifest is the submitted object as JSON, named, otherwise untouched.
 	Manifest json.RawMessage `json:"manifest"`
+	// MessageID is the JetStream message id (Nats-Msg-Id) of the submission; empty
+	// when the submitter set none.
+	MessageID string `json:"messageId,omitempty"`
 }
 
 // EventType implements Payload.
@@ -32,9 +35,12 @@ type WorkloadRejected struct {
 	Workload workload.ID `json:"workload,omitempty"`
 	Queue    string      `json:"queue"`
 	// Submission and Source are the CloudEvents id and source as received.
-	Submission string          `json:"submission,omitempty"`
-	Source     string          `json:"source,omitempty"`
-	Reason     workload.Reason `json:"reason"`
+	Submission string `json:"submission,omitempty"`
+	Source     string `json:"source,omitempty"`
+	// MessageID is the JetStream message id of the refused submission. It tells
+	// submitters apart who used the same source and id for other content.
+	MessageID string          `json:"messageId,omitempty"`
+	Reason    workload.Reason `json:"reason"`
 }
 
 // EventType implements Payload.

@@ -127,8 +127,8 @@ func serve[C Config](ctx context.Context, name string, process processSettings, 
 	}
 	defer endpoint.Close()
 	runtime.Logger.Info("starting", zap.String("version", version.String()), zap.String("health", endpoint.URL()))
-	if err := run(ctx, config, runtime); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+	if err := run(ctx, config, runtime); err != nil && ctx.Err() == nil {
+		return err // after a signal, what could not be finished is no failure
 	}
 	runtime.Logger.Info("stopped")
 	return nil

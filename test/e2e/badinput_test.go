@@ -107,6 +107,10 @@ func TestTheSameIDTwice(t *testing.T) {
 	if exit != exitRejected || !strings.Contains(output, "other content") {
 		t.Errorf("submitting other content under the same id: %q, exit code %d", output, exit)
 	}
+	output, exit = w.muster("submit", "-f", first, "--id", "the-id", "--queue", "nowhere")
+	if exit != exitRejected || !strings.Contains(output, `queue "nowhere" does not exist`) {
+		t.Errorf("submitting the same to another queue: %q, exit code %d", output, exit)
+	}
 	id := event.WorkloadID("muster-cli", "the-id")
 	if objects := fmt.Sprint(w.objects(id)); objects != "[rayclusters/once]" {
 		t.Errorf("of the workload there are %s", objects)

@@ -109,10 +109,20 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if object, err = ray.Named(object, s.id); err != nil {
 		return nil, err
 	}
-	return &event.WorkloadSubmitted{Manifest: object.Manifest, Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
 		Priority: s.priority, Digest: digest, PodSets: object.PodSets,
 	}}, nil
+}
+
+// messageID returns the message's Nats-Msg-Id.
+func (s *submission) messageID() string {
+	for key, values := range s.message.Headers {
+		if strings.EqualFold(key, "Nats-Msg-Id") && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
 }
 
 func (s *submission) size() int {
@@ -139,7 +149,8 @@ func (s *submission) reject(cause error) (Result, error) {
 	envelope, err := event.New(
 		fmt.Sprintf("rejected/%d/%d", s.message.Sequence, s.message.Stored.UnixNano()), source, s.message.Stored,
 		&event.WorkloadRejected{
-			Workload: s.id, Queue: s.queue, Submission: s.envelope.ID, Source: s.envelope.Source, Reason: reason,
+			Workload: s.id, Queue: s.queue, Submission: s.envelope.ID, Source: s.envelope.Source,
+			MessageID: s.messageID(), Reason: reason,
 		})
 	if err != nil {
 		return Result{}, err

@@ -29,6 +29,8 @@ type waiting struct {
 	label   string
 	goal    follow.Goal
 	timeout time.Duration // zero is without end
+	// messageID is of our submission, if it is one that we wait for.
+	messageID string
 
 	last  workload.Record
 	since time.Time
@@ -41,7 +43,7 @@ func (o *submitOptions) await(cmd *cobra.Command, goal follow.Goal, submissions 
 	var all sync.WaitGroup
 	for i := range submissions {
 		s := &submissions[i]
-		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout}
+		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue)}
 		if o.quiet {
 			w.out = nil
 		}
@@ -108,6 +110,8 @@ func (w *waiting) take(step follow.Step) (done bool, err error) {
 	r := step.Record
 	if r.Phase != workload.Rejected {
 		w.tell(r)
+	} else if step.MessageID != "" && step.MessageID != w.messageID {
+		return false, nil // somebody else's, under the same source and id
 	}
 	w.last = r
 	if w.goal == gone {

@@ -19,6 +19,8 @@ import (
 type Step struct {
 	At     time.Time
 	Record workload.Record // with phase rejected only id, queue, phase and reason
+	// MessageID is of the submission that was rejected; empty when it had none.
+	MessageID string
 }
 
 // errNoStep is wrapped for an event that tells nothing of a workload's life.
@@ -35,7 +37,7 @@ func Read(d bus.Delivery) (Step, error) {
 		return Step{At: envelope.Time, Record: e.Record}, nil
 	case *event.WorkloadRejected:
 		reason := e.Reason
-		return Step{At: envelope.Time, Record: workload.Record{
+		return Step{At: envelope.Time, MessageID: e.MessageID, Record: workload.Record{
 			Workload: workload.Workload{ID: e.Workload, Queue: e.Queue},
 			Phase:    workload.Rejected, Reason: &reason,
 		}}, nil

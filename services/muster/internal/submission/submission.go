@@ -93,9 +93,14 @@ func messageID(e submitEvent) string {
 	return hex.EncodeToString(digest.Sum(nil))
 }
 
+// MessageID is the JetStream message id of the submission to a queue: the same
+// for the same submission, so that the server drops repetitions, and another
+// for everything else.
+func (s Submission) MessageID(queue string) string { return s.messageID + "/" + queue }
+
 // Send stores the submission in the queue's stream.
 func (s Submission) Send(ctx context.Context, b *bus.Bus, queue string) error {
-	err := send(ctx, b, bus.SubmitSubject(queue), s.messageID, s.encoded)
+	err := send(ctx, b, bus.SubmitSubject(queue), s.MessageID(queue), s.encoded)
 	if errors.Is(err, bus.ErrTooLarge) {
 		err = fmt.Errorf("%w; Muster takes submissions of at most %d bytes", err, event.MaxSubmission)
 	}

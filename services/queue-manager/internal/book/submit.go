@@ -34,11 +34,13 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		return
 	}
 	if reason := b.refuse(&w, stored); reason != nil {
-		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{Workload: w.ID, Queue: w.Queue, Reason: *reason})
+		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
+			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: *reason,
+		})
 		return
 	}
 	if size := commandSize(w, len(e.Manifest)); size > b.maxEvent {
-		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{Workload: w.ID, Queue: w.Queue, Reason: workload.Reason{
+		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: workload.Reason{
 			Kind: workload.ReasonInvalid,
 			Message: fmt.Sprintf("the command to start %d pods may take %d bytes, but NATS takes %d: raise its max_payload or submit a smaller gang",
 				w.Pods(), size, b.maxEvent),

@@ -177,7 +177,7 @@ func (e *engine) setApart(ctx context.Context, d bus.Delivery, cause error) erro
 	}
 	w := submitted.Workload
 	rejection, err := event.New("queue-manager/unstorable/"+string(w.ID), "muster/queue-manager", time.Now(), &event.WorkloadRejected{
-		Workload: w.ID, Queue: w.Queue,
+		Workload: w.ID, Queue: w.Queue, MessageID: submitted.MessageID,
 		Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: "the submission cannot be stored: " + cause.Error()},
 	})
 	if err != nil {
