@@ -10,7 +10,7 @@ import (
 
 // handsAtOnce is how many creations by hand are under way, as many as the
 // dispatcher has.
-const handsAtOnce = 16
+const handsAtOnce = 32
 
 // burstTimeout bounds the creation of all gangs.
 const burstTimeout = time.Minute
