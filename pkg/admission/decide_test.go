@@ -96,7 +96,7 @@ func TestPriorityComesBeforeTheHeadOfAStrictQueue(t *testing.T) {
 	s.SetQueue("queue", admission.StrictFIFO)
 	admission.Decide(s)
 	s.Settle()
-	s.Enqueue(admission.Waiting{Order: 1, Attempt: 1, Workload: &workload.Workload{
+	s.Enqueue(admission.Waiting{Order: 1, Workload: &workload.Workload{
 		ID: "high", Queue: "queue", Priority: 10, PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)},
 	}})
 	if plan := admission.Decide(s); len(plan.Admissions) != 1 || plan.Admissions[0].Workload != "high" {

@@ -53,7 +53,6 @@ type node struct {
 // Waiting is a workload in a queue.
 type Waiting struct {
 	Workload *workload.Workload
-	Attempt  int
 	// Order is the submission's place among all submissions; an evicted workload
 	// keeps it.
 	Order int64
@@ -111,15 +110,6 @@ func (s *State) RemoveNode(key NodeKey) {
 	}
 	delete(s.nodes, key)
 	s.clusters[key.Cluster] = slices.DeleteFunc(s.clusters[key.Cluster], func(n *node) bool { return n.Name == key.Name })
-}
-
-// Node returns a node and what is free on it.
-func (s *State) Node(key NodeKey) (n capacity.Node, free resource.List, known bool) {
-	found, known := s.nodes[key]
-	if !known {
-		return capacity.Node{}, nil, false
-	}
-	return found.Node, found.free, true
 }
 
 // Enqueue adds a workload to the waiting.

@@ -38,7 +38,7 @@ func stateOf(nodes []capacity.Node, gangs ...[]workload.PodSet) *admission.State
 }
 
 func enqueue(s *admission.State, i int, queue string, sets []workload.PodSet) {
-	s.Enqueue(admission.Waiting{Order: int64(i), Attempt: 1, Workload: &workload.Workload{
+	s.Enqueue(admission.Waiting{Order: int64(i), Workload: &workload.Workload{
 		ID: workload.ID(fmt.Sprintf("gang-%d", i)), Queue: queue, PodSets: sets,
 	}})
 }

@@ -171,9 +171,6 @@ func (b *Book) RewriteNodes() {
 	}
 }
 
-// Epoch is the leader's of this term.
-func (b *Book) Epoch() int64 { return b.epoch }
-
 // Counts returns how many workloads wait and how many are live beyond waiting.
 func (b *Book) Counts() (waiting, started int) {
 	for _, e := range b.live {
@@ -187,7 +184,7 @@ func (b *Book) Counts() (waiting, started int) {
 }
 
 func (b *Book) enqueue(e *entry) {
-	b.admission.Enqueue(admission.Waiting{Workload: &e.Workload, Attempt: e.Attempt, Order: e.order})
+	b.admission.Enqueue(admission.Waiting{Workload: &e.Workload, Order: e.order})
 }
 
 // offer shows a node to admission, or takes it away.
