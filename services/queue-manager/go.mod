@@ -3,7 +3,6 @@ module muster.dev/muster/services/queue-manager
 go 1.26.0
 
 require (
-	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/pressly/goose/v3 v3.29.0
@@ -12,7 +11,6 @@ require (
 	golang.org/x/sync v0.24.0
 	muster.dev/muster/migrations v0.0.0
 	muster.dev/muster/pkg v0.0.0
-	pgregory.net/rapid v1.3.0
 	sigs.k8s.io/yaml v1.6.0
 )
 

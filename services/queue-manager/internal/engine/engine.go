@@ -18,8 +18,8 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/services/queue-manager/internal/book"
 	"muster.dev/muster/services/queue-manager/internal/relay"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )

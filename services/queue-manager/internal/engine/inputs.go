@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/internal/book"
 )
 
 // inputs are the subscriptions of a term.

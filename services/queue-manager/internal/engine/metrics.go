@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"muster.dev/muster/services/queue-manager/internal/book"
+	"muster.dev/muster/pkg/book"
 )
 
 // Metrics of the engine; none has a label that grows with the load.

@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/internal/book"
 )
 
 // ErrBadData is wrapped by Commit when Postgres cannot store a value at all, so

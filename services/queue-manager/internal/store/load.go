@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/internal/book"
 )
 
 // Load reads what a leader starts from: queues, live workloads and nodes, of

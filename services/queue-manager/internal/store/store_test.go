@@ -13,12 +13,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/pgtest"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/internal/book"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/internal/book"
 )
 
 // queueAdded, and its siblings below, add one statement for all rows of a kind.

@@ -6,6 +6,9 @@
 // not the truth, which is Postgres: when a transaction fails the book is thrown
 // away and read anew. It is not safe for concurrent use.
 //
+// Queue-manager drives it with messages; package scenario drives it with the
+// events of a file, so that what users test is what runs.
+//
 // Every input may come twice, late, or out of order. Submissions are told apart
 // by id and digest, observations by their version, statuses by the attempt they
 // speak of; what is old changes nothing.
