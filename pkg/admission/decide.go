@@ -5,8 +5,12 @@ import (
 	"maps"
 	"slices"
 
+	"muster.dev/muster/pkg/placement"
 	"muster.dev/muster/pkg/workload"
 )
+
+// searchBudget bounds the steps of the search for one gang on one cluster.
+const searchBudget = 20_000
 
 // Plan is what shall happen. It is a proposal: whoever carries it out must
 // verify it against the ledger.
@@ -36,21 +40,27 @@ func Decide(s *State) Plan {
 	if !s.grown {
 		consider = slices.SortedFunc(slices.Values(s.fresh), before)
 	}
-	d := decision{state: s, scratch: newScratch(s), refused: map[string]workload.Reason{}, head: map[string]*Waiting{}}
+	marks := map[*placement.Fleet]placement.Mark{}
+	for _, fleet := range s.fleets {
+		marks[fleet] = fleet.Begin()
+	}
+	d := decision{state: s, refused: map[string]workload.Reason{}, head: map[string]*Waiting{}}
 	if !s.grown {
 		d.findHeads()
 	}
 	for _, w := range consider {
 		d.try(w)
 	}
+	for fleet, mark := range marks {
+		fleet.Rollback(mark)
+	}
 	return d.plan
 }
 
 // decision is the work of one Decide.
 type decision struct {
-	state   *State
-	scratch *scratch
-	plan    Plan
+	state *State
+	plan  Plan
 	// refused holds the verdict on shapes that did not fit. Places only get fewer
 	// within a decision, so a verdict holds to its end.
 	refused map[string]workload.Reason
@@ -103,17 +113,18 @@ func (d *decision) wait(w *Waiting, reason workload.Reason) {
 // has places for the whole gang, the reason of the one that lacks least.
 func (d *decision) place(w *Waiting) (admitted bool, reason workload.Reason) {
 	reason = workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported any node"}
-	for _, cluster := range slices.Sorted(maps.Keys(d.state.clusters)) {
-		nodes := d.state.clusters[cluster]
-		if len(nodes) == 0 {
+	for _, cluster := range slices.Sorted(maps.Keys(d.state.fleets)) {
+		fleet := d.state.fleets[cluster]
+		if fleet.Len() == 0 {
 			continue
 		}
-		placements, why := d.scratch.fit(w.Workload, nodes)
-		if why == nil {
-			d.scratch.take(w.Workload, cluster, placements)
-			d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements})
+		verdict := fleet.Solve(w.Workload, searchBudget)
+		if verdict.Outcome == placement.Fits {
+			fleet.Take(w.Workload, verdict.Placements)
+			d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, verdict.Placements})
 			return true, workload.Reason{}
 		}
+		why := verdict.Reason()
 		if nearer(*why, reason) {
 			reason = *why
 		}

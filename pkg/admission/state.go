@@ -10,11 +10,7 @@
 // one cluster after the other and lives wholly in one. In a StrictFIFO queue
 // nobody passes a waiting gang; in a BestEffortFIFO queue whoever fits may.
 //
-// Search: pod sets in order of size, each pod onto the eligible node that it
-// leaves fullest (greedy, O(pods x nodes)); when that fails although each pod
-// set fits on its own, a depth-first search over nodes that differ, up to
-// searchBudget steps. So fits and does-not-fit are exact, and a spent budget is
-// said as ReasonUnknown.
+// Whether and where a gang fits is package placement's to say.
 package admission
 
 import (
@@ -25,6 +21,7 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/placement"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -40,16 +37,6 @@ type NodeKey struct {
 	Cluster, Name string
 }
 
-// node is a node with what is taken on it.
-type node struct {
-	capacity.Node
-	taken resource.List // reserved for gangs, plus pods of gangs outside any reservation
-	free  resource.List // allocatable - unmanaged - taken
-	room  room          // of free
-	// class is the same for nodes that refuse the same templates.
-	class string
-}
-
 // Waiting is a workload in a queue.
 type Waiting struct {
 	Workload *workload.Workload
@@ -62,10 +49,9 @@ type Waiting struct {
 
 // State is what a decision is made on. It is not safe for concurrent use.
 type State struct {
-	nodes    map[NodeKey]*node
-	clusters map[string][]*node // sorted by name
-	strict   map[string]bool    // queues with StrictFIFO
-	waiting  []*Waiting         // sorted by before
+	fleets  map[string]*placement.Fleet // by cluster
+	strict  map[string]bool             // queues with StrictFIFO
+	waiting []*Waiting                  // sorted by before
 	// grown says that capacity has been added since the last Settle, so that
 	// gangs which did not fit may fit now.
 	grown bool
@@ -75,7 +61,7 @@ type State struct {
 
 // NewState returns an empty state.
 func NewState() *State {
-	return &State{nodes: map[NodeKey]*node{}, clusters: map[string][]*node{}, strict: map[string]bool{}}
+	return &State{fleets: map[string]*placement.Fleet{}, strict: map[string]bool{}}
 }
 
 // SetQueue makes a queue's strategy known; unknown queues are BestEffortFIFO.
@@ -87,29 +73,21 @@ func (s *State) SetQueue(name, strategy string) {
 // SetNode adds a node or replaces what is known of it. taken is what gangs use
 // or have reserved there.
 func (s *State) SetNode(n capacity.Node, taken resource.List) {
-	key := NodeKey{n.Cluster, n.Name}
-	updated := &node{Node: n, taken: taken, class: classOf(n)}
-	updated.free = n.Allocatable.Minus(n.Unmanaged).Minus(taken)
-	updated.room = roomOf(updated.free)
-	old, known := s.nodes[key]
-	s.nodes[key] = updated
-	list := s.clusters[n.Cluster]
-	i, _ := slices.BinarySearchFunc(list, n.Name, func(n *node, name string) int { return cmp.Compare(n.Name, name) })
-	if known {
-		list[i] = updated
-	} else {
-		s.clusters[n.Cluster] = slices.Insert(list, i, updated)
+	fleet := s.fleets[n.Cluster]
+	if fleet == nil {
+		fleet = placement.NewFleet()
+		s.fleets[n.Cluster] = fleet
 	}
-	s.grown = s.grown || !known || old.class != updated.class || !updated.free.FitsIn(old.free)
+	less := fleet.SetExtra(n.Name, taken)
+	s.grown = fleet.SetNode(n) || less || s.grown
 }
 
 // RemoveNode forgets a node.
 func (s *State) RemoveNode(key NodeKey) {
-	if _, known := s.nodes[key]; !known {
-		return
+	if fleet := s.fleets[key.Cluster]; fleet != nil {
+		fleet.SetExtra(key.Name, nil)
+		fleet.RemoveNode(key.Name)
 	}
-	delete(s.nodes, key)
-	s.clusters[key.Cluster] = slices.DeleteFunc(s.clusters[key.Cluster], func(n *node) bool { return n.Name == key.Name })
 }
 
 // Enqueue adds a workload to the waiting.
@@ -154,22 +132,3 @@ func shapeOf(w *workload.Workload) string {
 	sum := sha256.Sum256(encoded)
 	return string(sum[:])
 }
-
-// classOf is the same for nodes that refuse the same templates. Nodes differ in
-// their name and hostname, which only few templates ask for.
-func classOf(n capacity.Node) string {
-	labels := make(map[string]string, len(n.Labels))
-	for key, value := range n.Labels {
-		if key != hostnameLabel || value != n.Name {
-			labels[key] = value
-		}
-	}
-	encoded, err := json.Marshal([]any{labels, n.Taints, n.Ready, n.Cordoned})
-	if err != nil {
-		panic(fmt.Sprintf("labels of node %s/%s cannot be encoded: %v", n.Cluster, n.Name, err)) // plain data always can
-	}
-	return string(encoded)
-}
-
-// hostnameLabel tells single nodes apart, so it is left out of their class.
-const hostnameLabel = "kubernetes.io/hostname"

@@ -1,4 +1,4 @@
-package admission
+package placement
 
 import (
 	"fmt"
@@ -13,42 +13,42 @@ import (
 // shortage returns what the part lacks when it alone is placed, nil when it has
 // nodes enough. On its own each pod set has a closed answer: the sum over the
 // nodes of how many of its pods fit there.
-func (s *scratch) shortage(p part, nodes []*node) *workload.Shortage {
+func (f *Fleet) shortage(p part) *workload.Shortage {
 	fit := 0
 	for _, n := range p.candidates {
-		fit += int(p.set.Template.Requests.TimesIn(s.freeOn(n), int64(p.set.Count)))
+		fit += int(p.set.Template.Requests.TimesIn(n.free, int64(p.set.Count)))
 		if fit >= p.set.Count {
 			return nil
 		}
 	}
-	return s.describe(p, nodes, p.set.Count-fit, s.freeOn)
+	return f.describe(p, p.set.Count-fit, observed)
 }
 
 // shortageInSum returns the first resource of which all nodes together have less
 // than the gang asks, nil when there is none.
-func (s *scratch) shortageInSum(parts []part, nodes []*node) *workload.Shortage {
+func (f *Fleet) shortageInSum(parts []part) *workload.Shortage {
 	asked, free := resource.List{}, resource.List{}
 	for _, p := range parts {
 		asked = asked.Plus(p.set.Template.Requests.Times(int64(p.set.Count)))
 	}
-	for _, n := range nodes {
+	for _, n := range f.sorted {
 		if slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(p.candidates, n) }) {
-			free = free.Plus(atLeastZero(s.freeOn(n)))
+			free = free.Plus(atLeastZero(n.free))
 		}
 	}
 	if asked.FitsIn(free) {
 		return nil
 	}
-	return s.shortageTogether(parts, nodes)
+	return f.shortageTogether(parts)
 }
 
 // shortageTogether describes what the first part lacks for which the others
 // leave no room.
-func (s *scratch) shortageTogether(parts []part, nodes []*node) *workload.Shortage {
-	a := &assignment{scratch: s, free: map[*node]resource.List{}}
+func (f *Fleet) shortageTogether(parts []part) *workload.Shortage {
+	a := &assignment{free: map[*node]resource.List{}}
 	stuck := a.greedy(parts)
 	if stuck == nil { // cannot be: the caller has seen greedy fail on the same parts
-		return s.describe(parts[0], nodes, parts[0].set.Count, s.freeOn)
+		return f.describe(parts[0], parts[0].set.Count, observed)
 	}
 	placed := 0
 	for _, c := range a.chosen {
@@ -56,17 +56,17 @@ func (s *scratch) shortageTogether(parts []part, nodes []*node) *workload.Shorta
 			placed += c.pods
 		}
 	}
-	return s.describe(*stuck, nodes, stuck.set.Count-placed, a.freeOn)
+	return f.describe(*stuck, stuck.set.Count-placed, a.freeOn)
 }
 
 // describe states the shortage of a part: the resource that most of its eligible
 // nodes lack, and who is not eligible.
-func (s *scratch) describe(p part, nodes []*node, unplaced int, freeOn func(*node) resource.List) *workload.Shortage {
+func (f *Fleet) describe(p part, unplaced int, freeOn func(*node) resource.List) *workload.Shortage {
 	short := &workload.Shortage{
 		PodSet: p.set.Name, Pods: p.set.Count, Unplaced: unplaced,
-		Eligible: len(p.candidates), Nodes: len(nodes), Excluded: map[string]int{},
+		Eligible: len(p.candidates), Nodes: len(f.sorted), Excluded: map[string]int{},
 	}
-	for _, n := range nodes {
+	for _, n := range f.sorted {
 		if refusal := n.Refuses(&p.set.Template); refusal != "" {
 			short.Excluded[string(refusal)]++
 		}
@@ -93,9 +93,8 @@ func (s *scratch) describe(p part, nodes []*node, unplaced int, freeOn func(*nod
 	return short
 }
 
-func fitReason(short *workload.Shortage) *workload.Reason {
-	return &workload.Reason{Kind: workload.ReasonFit, Message: sentence(short), Shortage: short}
-}
+// observed is what is free on a node for whoever comes first.
+func observed(n *node) resource.List { return n.free }
 
 func sentence(s *workload.Shortage) string {
 	subject := fmt.Sprintf("%d of %d pods of pod set %q have no node", s.Unplaced, s.Pods, s.PodSet)

@@ -1,4 +1,4 @@
-package admission
+package placement
 
 import (
 	"cmp"
@@ -11,10 +11,9 @@ import (
 
 // assignment is a gang's pods on nodes, in the making.
 type assignment struct {
-	scratch *scratch
-	free    map[*node]resource.List // of nodes touched by this gang
-	chosen  []choice
-	budget  int // steps left of the exhaustive search
+	free   map[*node]resource.List // of nodes touched by this gang
+	chosen []choice
+	budget int // steps left of the exhaustive search
 }
 
 // choice is a number of pods of a set on a node.
@@ -28,7 +27,7 @@ func (a *assignment) freeOn(n *node) resource.List {
 	if free, touched := a.free[n]; touched {
 		return free
 	}
-	return a.scratch.freeOn(n)
+	return n.free
 }
 
 // greedy puts as many pods as fit onto the node that this leaves fullest, then
@@ -79,9 +78,8 @@ func (a *assignment) byRoom(p *part) []*node {
 
 // touched reports whether this decision has taken anything of the node.
 func (a *assignment) touched(n *node) bool {
-	_, here := a.free[n]
-	_, before := a.scratch.free[n]
-	return here || before
+	_, touched := a.free[n]
+	return touched
 }
 
 // room is what is free on a node, in the order of what is dear: extended
