@@ -15,6 +15,7 @@ import (
 // the same schema as who applies it today. A change of the schema is a new file.
 var released = map[string]string{
 	"0001_ledger.sql": "62347504e17295e65702ef81d64f54da45011a1813e71733c63b75171295cef1",
+	"0002_life.sql":   "62a1babcd50db8a83b65b61e02da049e7272cee0ee0add8115a3d92d3f50110a",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -30,6 +30,8 @@ type Queue struct {
 	// Namespaces that its workloads may use; the first is the default.
 	Namespaces []string
 	Strategy   string
+	// Rules of its workloads' lives.
+	Rules workload.Rules
 }
 
 // object names what a workload creates in Kubernetes.

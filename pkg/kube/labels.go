@@ -15,6 +15,17 @@ const (
 	QueueLabel   = "muster.dev/queue"
 	PodSetLabel  = "muster.dev/pod-set" // on pods only
 	EpochKey     = "muster.dev/epoch"   // annotation: of the leader that decided it
+	// EvictingAtKey is an annotation on the object of a workload that will be
+	// evicted: when, in RFC 3339.
+	EvictingAtKey = "muster.dev/evicting-at"
+)
+
+// Annotations by which a manifest asks for a life of its own; see workload.Life.
+const (
+	ReadyDeadlineKey   = "muster.dev/ready-deadline"
+	OnPodLossKey       = "muster.dev/on-pod-loss"
+	CheckpointGraceKey = "muster.dev/checkpoint-grace"
+	MaxRunTimeKey      = "muster.dev/max-run-time"
 )
 
 // PlacementGate keeps a pod from being scheduled until the dispatcher has

@@ -42,6 +42,9 @@ func identify(tree map[string]any) (Object, error) {
 	if err := checkNames(o); err != nil {
 		return o, err
 	}
+	if o.Life, err = readLife(metadata); err != nil {
+		return o, err
+	}
 	return o, checkOwnership(metadata)
 }
 

@@ -65,6 +65,8 @@ type Object struct {
 	// PodSets are the pods that KubeRay will create; groups without pods are
 	// left out.
 	PodSets []workload.PodSet
+	// Life is what the annotations ask for.
+	Life workload.Life
 }
 
 // Read reads one RayCluster or RayJob in JSON or YAML. Errors wrap ErrInvalid

@@ -13,6 +13,11 @@ const (
 	ReasonNoNodes    ReasonKind = "NoNodes"    // no cluster has reported a node yet
 	ReasonStarting   ReasonKind = "Starting"   // KubeRay cannot create all its pods
 	ReasonNodeLost   ReasonKind = "NodeLost"   // a reserved node went away; the gang starts anew
+	ReasonPlaceLost  ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
+	ReasonPodLost    ReasonKind = "PodLost"    // a pod of the running gang is lost
+	ReasonNotReady   ReasonKind = "NotReady"   // not all pods were ready within the deadline
+	ReasonBackoff    ReasonKind = "Backoff"    // queued again, and not to be tried before a time
+	ReasonMaxRunTime ReasonKind = "MaxRunTime" // it has run as long as it may
 	ReasonCancelled  ReasonKind = "Cancelled"  // somebody asked for it
 	ReasonDeleted    ReasonKind = "Deleted"    // its object was deleted, not by Muster
 	ReasonRefused    ReasonKind = "Refused"    // Kubernetes refused its object

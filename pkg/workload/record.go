@@ -1,5 +1,7 @@
 package workload
 
+import "time"
+
 // Record is a workload with the state of its life, as queue-manager stores and
 // shows it.
 type Record struct {
@@ -18,6 +20,13 @@ type Record struct {
 	// Position in its queue, from 1; 0 when it does not wait.
 	Position int `json:"position,omitempty"`
 	// CancelRequested: the workload is being or will be torn down for good.
-	CancelRequested bool  `json:"cancelRequested,omitempty"`
-	Times           Times `json:"times"`
+	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// Requeues counts the times that it was queued again because it did not become
+	// ready or lost pods; NotBefore is when it takes part in the queue again.
+	Requeues  int       `json:"requeues,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// EvictAt is when the objects of a workload that is being torn down are
+	// deleted; until then it may save its work.
+	EvictAt time.Time `json:"evictAt,omitzero"`
+	Times   Times     `json:"times"`
 }

@@ -28,6 +28,7 @@ type Workload struct {
 	Priority  int32    `json:"priority,omitempty"`
 	Digest    string   `json:"digest"` // of the submitted content; tells a repeated submission from a changed one
 	PodSets   []PodSet `json:"podSets"`
+	Life      Life     `json:"life,omitzero"`
 }
 
 // Pods returns the number of pods of the gang.

@@ -82,7 +82,7 @@ func Migrate(ctx context.Context, databaseURL string, logger *zap.Logger) error 
 func queuesOf(config *Config) []store.QueueConfig {
 	queues := make([]store.QueueConfig, len(config.Queues))
 	for i, q := range config.Queues {
-		queues[i] = store.QueueConfig{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy}
+		queues[i] = store.QueueConfig{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules}
 	}
 	return queues
 }

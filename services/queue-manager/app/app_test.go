@@ -175,6 +175,9 @@ func TestALostNodeSendsTheGangBackToItsPlace(t *testing.T) {
 	}
 	w.command(gang, event.Absent, 1)
 	w.status(event.GangStatus{Workload: gang, Attempt: 1, Gone: true, Released: true})
+	await(w, "the gang is queued again", func(e *event.WorkloadChanged) bool {
+		return e.ID == gang && e.Phase == workload.Queued && e.Attempt == 2
+	})
 	w.node("b", 1)
 	command := w.command(gang, event.Present, 2)
 	if command.Placements[0].Node != "b" {

@@ -13,6 +13,7 @@ import (
 
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/workload"
 )
 
 // Config is queue-manager's settings.
@@ -36,6 +37,8 @@ type Queue struct {
 	Namespaces []string `json:"namespaces"`
 	// Strategy is BestEffortFIFO (the default) or StrictFIFO.
 	Strategy string `json:"strategy,omitempty"`
+	// Rules of its workloads' lives; what is not set is at its default.
+	Rules workload.Rules `json:"life,omitzero"`
 }
 
 // DefaultQueues are there when nothing is configured: one queue for the
@@ -124,6 +127,9 @@ func validateQueues(queues []Queue) error {
 		case q.Strategy != admission.StrictFIFO && q.Strategy != admission.BestEffortFIFO:
 			faults = append(faults, fmt.Errorf("queue %q: strategy %q: want %s or %s",
 				q.Name, q.Strategy, admission.BestEffortFIFO, admission.StrictFIFO))
+		}
+		if err := q.Rules.Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("queue %q: life: %w", q.Name, err))
 		}
 		seen[q.Name] = true
 	}

@@ -111,7 +111,7 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	}
 	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
-		Priority: s.priority, Digest: digest, PodSets: object.PodSets,
+		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life,
 	}}, nil
 }
 

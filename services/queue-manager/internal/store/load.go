@@ -35,12 +35,12 @@ func (s *Store) Load(ctx context.Context) (book.Stored, error) {
 }
 
 func loadQueues(ctx context.Context, tx pgx.Tx) ([]book.Queue, error) {
-	rows, err := tx.Query(ctx, `SELECT name, namespaces, strategy FROM queues ORDER BY name`)
+	rows, err := tx.Query(ctx, `SELECT name, namespaces, strategy, rules FROM queues ORDER BY name`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (q book.Queue, err error) {
-		return q, row.Scan(&q.Name, &q.Namespaces, &q.Strategy)
+		return q, row.Scan(&q.Name, &q.Namespaces, &q.Strategy, &q.Rules)
 	})
 }
 
@@ -49,14 +49,17 @@ func loadQueues(ctx context.Context, tx pgx.Tx) ([]book.Queue, error) {
 const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.pod_sets,
 	w.phase, w.attempt, coalesce(w.cluster, ''), w.holding, w.cancel_requested, w.reason,
 	w.submitted_at, w.admitted_at, w.dispatched_at, w.running_at, w.finished_at,
+	w.life, w.requeues, w.not_before, w.evict_at,
 	(SELECT json_agg(json_build_object('podSet', r.pod_set, 'node', r.node, 'pods', r.pods, 'hostname', r.hostname)
 		ORDER BY r.pod_set, r.node) FROM reservations r WHERE r.workload = w.id)`
 
 func scanRecord(row pgx.CollectableRow) (w book.StoredWorkload, err error) {
-	var admitted, dispatched, running, finished *time.Time
+	var admitted, dispatched, running, finished, notBefore, evictAt *time.Time
 	err = row.Scan(&w.Order, &w.ID, &w.Queue, &w.Namespace, &w.Kind, &w.Name, &w.Priority, &w.Digest, &w.PodSets,
 		&w.Phase, &w.Attempt, &w.Cluster, &w.Holding, &w.CancelRequested, &w.Reason,
-		&w.Times.Submitted, &admitted, &dispatched, &running, &finished, &w.Placements, &w.Position)
+		&w.Times.Submitted, &admitted, &dispatched, &running, &finished,
+		&w.Life, &w.Requeues, &notBefore, &evictAt, &w.Placements, &w.Position)
+	w.NotBefore, w.EvictAt = orZero(notBefore), orZero(evictAt)
 	w.Times = workload.Times{
 		Submitted: w.Times.Submitted, Admitted: orZero(admitted), Dispatched: orZero(dispatched),
 		Running: orZero(running), Finished: orZero(finished),

@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"muster.dev/muster/pkg/workload"
 )
 
 // ErrFenced is returned by Commit when another queue-manager has become leader.
@@ -81,6 +83,7 @@ type QueueConfig struct {
 	Name       string
 	Namespaces []string
 	Strategy   string
+	Rules      workload.Rules
 }
 
 // leadershipLock is the key of the advisory lock that the leader's session
@@ -135,9 +138,9 @@ func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig
 		for i, queue := range queues {
 			names[i] = queue.Name
 			batch.Queue(`
-				INSERT INTO queues (name, namespaces, strategy) VALUES ($1, $2, $3)
-				ON CONFLICT (name) DO UPDATE SET namespaces = excluded.namespaces, strategy = excluded.strategy`,
-				queue.Name, queue.Namespaces, queue.Strategy)
+				INSERT INTO queues (name, namespaces, strategy, rules) VALUES ($1, $2, $3, $4)
+				ON CONFLICT (name) DO UPDATE SET namespaces = excluded.namespaces, strategy = excluded.strategy, rules = excluded.rules`,
+				queue.Name, queue.Namespaces, queue.Strategy, encoded(queue.Rules))
 		}
 		batch.Queue(`
 			DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)

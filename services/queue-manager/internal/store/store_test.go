@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -256,5 +257,37 @@ func TestANodeThatIsGoneStaysWhileItIsReserved(t *testing.T) {
 	stored, err := l.Load(t.Context())
 	if err != nil || len(stored.Nodes) != 0 || len(stored.Workloads) != 0 {
 		t.Errorf("left over: %+v, %v", stored, err)
+	}
+}
+
+// What a workload asks of its life, its back-off and its announced end are read
+// as they were written, and so are the queue's rules.
+func TestLivesAndRulesAreKept(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	requeues := 3
+	rules := workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(time.Minute)}, Requeues: &requeues, Placement: workload.Trusted}
+	if err := l.SetQueues(t.Context(), l.term.Epoch, []store.QueueConfig{
+		{Name: "q", Namespaces: []string{"ns"}, Strategy: admission.BestEffortFIFO, Rules: rules},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	changes := admitted(1, "gang", 1, 1, 1000)
+	record := &changes.Added[0].Record
+	record.Life = workload.Life{OnPodLoss: workload.EvictOnLoss, MaxRunTime: workload.Duration(time.Hour)}
+	l.commit(t, changes)
+	record.Requeues, record.NotBefore = 2, time.UnixMicro(1_700_000_000_000_001).UTC()
+	record.EvictAt = record.NotBefore.Add(time.Second)
+	l.commit(t, book.Changes{Updated: []workload.Record{*record}})
+	stored, err := l.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := stored.Workloads[0].Record
+	if got.Life != record.Life || got.Requeues != 2 || !got.NotBefore.Equal(record.NotBefore) || !got.EvictAt.Equal(record.EvictAt) {
+		t.Errorf("read %+v, %d, %s, %s; written %+v", got.Life, got.Requeues, got.NotBefore, got.EvictAt, record)
+	}
+	if diff := cmp.Diff(rules, stored.Queues[0].Rules); diff != "" {
+		t.Errorf("rules (-written +read):\n%s", diff)
 	}
 }

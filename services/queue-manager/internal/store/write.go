@@ -19,20 +19,22 @@ func queueAdded(batch *pgx.Batch, added []book.Added) {
 	n := len(added)
 	orders, ids, manifests := make([]int64, n), make([]string, n), make([]string, n)
 	records := make([]workload.Record, n)
-	podSets, digests := make([]string, n), make([]string, n)
+	podSets, digests, lives := make([]string, n), make([]string, n), make([]string, n)
 	for i, a := range added {
 		orders[i], ids[i], manifests[i], records[i] = a.Order, string(a.ID), string(a.Manifest), a.Record
-		podSets[i], digests[i] = encoded(a.PodSets), a.Digest
+		podSets[i], digests[i], lives[i] = encoded(a.PodSets), a.Digest, encoded(a.Life)
 	}
 	c := columnsOf(records)
 	batch.Queue(`INSERT INTO workloads (submission, id, queue, namespace, kind, name, priority, digest, pod_sets, manifest,
 			submitted_at, phase, attempt, cluster, holding, cancel_requested, reason,
-			admitted_at, dispatched_at, running_at, finished_at)
+			admitted_at, dispatched_at, running_at, finished_at, requeues, not_before, evict_at, life)
 		SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[],
 			$9::jsonb[], $10::json[], $11::timestamptz[], $12::text[], $13::int[], $14::text[], $15::bool[], $16::bool[],
-			$17::jsonb[], $18::timestamptz[], $19::timestamptz[], $20::timestamptz[], $21::timestamptz[])`,
+			$17::jsonb[], $18::timestamptz[], $19::timestamptz[], $20::timestamptz[], $21::timestamptz[],
+			$22::int[], $23::timestamptz[], $24::timestamptz[], $25::jsonb[])`,
 		orders, ids, c.queues, c.namespaces, c.kinds, c.names, c.priorities, digests, podSets, manifests, c.submitted,
-		c.phases, c.attempts, c.clusters, c.holding, c.cancels, c.reasons, c.admitted, c.dispatched, c.running, c.finished)
+		c.phases, c.attempts, c.clusters, c.holding, c.cancels, c.reasons, c.admitted, c.dispatched, c.running, c.finished,
+		c.requeues, c.notBefore, c.evictAt, lives)
 }
 
 func queueUpdated(batch *pgx.Batch, updated []workload.Record) {
@@ -43,23 +45,27 @@ func queueUpdated(batch *pgx.Batch, updated []workload.Record) {
 	batch.Queue(`UPDATE workloads w
 		SET phase = u.phase, attempt = u.attempt, cluster = u.cluster, holding = u.holding,
 			cancel_requested = u.cancel_requested, reason = u.reason, admitted_at = u.admitted,
-			dispatched_at = u.dispatched, running_at = u.running, finished_at = u.finished
+			dispatched_at = u.dispatched, running_at = u.running, finished_at = u.finished,
+			requeues = u.requeues, not_before = u.not_before, evict_at = u.evict_at
 		FROM unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::bool[], $6::bool[], $7::jsonb[],
-			$8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[])
-			AS u (id, phase, attempt, cluster, holding, cancel_requested, reason, admitted, dispatched, running, finished)
+			$8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[],
+			$12::int[], $13::timestamptz[], $14::timestamptz[])
+			AS u (id, phase, attempt, cluster, holding, cancel_requested, reason, admitted, dispatched, running, finished,
+				requeues, not_before, evict_at)
 		WHERE w.id = u.id`,
 		c.ids, c.phases, c.attempts, c.clusters, c.holding, c.cancels, c.reasons,
-		c.admitted, c.dispatched, c.running, c.finished)
+		c.admitted, c.dispatched, c.running, c.finished, c.requeues, c.notBefore, c.evictAt)
 }
 
 // columns are records turned into one array per column.
 type columns struct {
 	ids, queues, namespaces, kinds, names, phases []string
 	clusters, reasons                             []*string
-	priorities, attempts                          []int32
+	priorities, attempts, requeues                []int32
 	holding, cancels                              []bool
 	submitted                                     []time.Time
 	admitted, dispatched, running, finished       []*time.Time
+	notBefore, evictAt                            []*time.Time
 }
 
 func columnsOf(records []workload.Record) columns {
@@ -81,6 +87,9 @@ func columnsOf(records []workload.Record) columns {
 		c.dispatched = append(c.dispatched, timeOrNull(r.Times.Dispatched))
 		c.running = append(c.running, timeOrNull(r.Times.Running))
 		c.finished = append(c.finished, timeOrNull(r.Times.Finished))
+		c.requeues = append(c.requeues, int32(r.Requeues))
+		c.notBefore = append(c.notBefore, timeOrNull(r.NotBefore))
+		c.evictAt = append(c.evictAt, timeOrNull(r.EvictAt))
 		var reason *string
 		if r.Reason != nil {
 			reason = orNull(encoded(r.Reason))
