@@ -37,6 +37,8 @@ type Bus struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	logger *zap.Logger
+	// replicas of the streams that this connection makes; 0 is the server's default.
+	replicas int
 
 	mu          sync.Mutex
 	reconnected map[chan struct{}]struct{} // told of each reconnection
@@ -47,8 +49,12 @@ type Options struct {
 	URL    string
 	Name   string // of the client, shown by the server
 	Logger *zap.Logger
-	// CredentialsFile is a NATS .creds file; empty for none.
+	// CredentialsFile is a NATS .creds file or holds the seed of an nkey; empty
+	// for none.
 	CredentialsFile string
+	// Replicas is on how many servers a stream is kept, at most MaxReplicas; 0
+	// leaves it as it is, and makes new ones with 1.
+	Replicas int
 	// ConnectTimeout bounds the first connection; zero means 10 s.
 	ConnectTimeout time.Duration
 }
@@ -63,14 +69,22 @@ const (
 // closeTimeout bounds each step of Close.
 const closeTimeout = 2 * time.Second
 
+// pingEvery and pingsMissed bound the time until a server that is cut off, and
+// so neither answers nor closes the connection, is given up.
+const (
+	pingEvery   = 3 * time.Second
+	pingsMissed = 2
+)
+
 // Connect connects and keeps reconnecting for ever afterwards.
 func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if o.ConnectTimeout == 0 {
 		o.ConnectTimeout = 10 * time.Second
 	}
-	b := &Bus{logger: o.Logger, reconnected: map[chan struct{}]struct{}{}}
+	b := &Bus{logger: o.Logger, replicas: o.Replicas, reconnected: map[chan struct{}]struct{}{}}
 	options := []nats.Option{
 		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsMissed),
 		nats.ReconnectHandler(func(*nats.Conn) { b.onReconnect() }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -81,9 +95,11 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 			o.Logger.Warn("NATS reports an error", zap.Error(err))
 		}),
 	}
-	if o.CredentialsFile != "" {
-		options = append(options, nats.UserCredentials(o.CredentialsFile))
+	credentials, err := credentialOptions(o.CredentialsFile)
+	if err != nil {
+		return nil, err
 	}
+	options = append(options, credentials...)
 	nc, err := connectWithin(ctx, o.URL, o.ConnectTimeout, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %q: %w", o.URL, err)

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -21,6 +22,12 @@ const (
 	CapacityStream = "MUSTER_CAPACITY" // nodes and gangs as seen, last value each
 	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, last value per workload
 	StatusStream   = "MUSTER_STATUS"   // what dispatchers know, last value per workload
+)
+
+// Durable consumers, one for each stream of work.
+const (
+	IntakeDurable       = "intake"        // of SubmitStream
+	QueueManagerDurable = "queue-manager" // of WorkloadStream
 )
 
 // eventsKept bounds the history that late readers of lifecycle events can see.
@@ -66,15 +73,51 @@ func streams() []jetstream.StreamConfig {
 	}
 }
 
-// EnsureStreams creates the streams that are missing and brings the others to
-// the configuration of this version. Any number of services may do it at once.
+// EnsureStreams creates the streams that are missing and leaves the others as
+// they are. Any number of services may do it at once.
 func (b *Bus) EnsureStreams(ctx context.Context) error {
 	for _, config := range streams() {
-		if _, err := b.js.CreateOrUpdateStream(ctx, config); err != nil {
-			return fmt.Errorf("create or update stream %s: %w", config.Name, err)
+		config.Replicas = b.replicas
+		_, err := b.js.CreateStream(ctx, config)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fmt.Errorf("create stream %s: %w", config.Name, err)
 		}
 	}
 	return nil
+}
+
+// ConfigureStreams creates the streams that are missing and brings the others to
+// the configuration of this version. Only the leader does it: two versions that
+// run side by side would otherwise undo each other's configuration.
+func (b *Bus) ConfigureStreams(ctx context.Context) error {
+	for _, config := range streams() {
+		config.Replicas = b.replicas
+		if config.Replicas == 0 {
+			present, err := b.js.Stream(ctx, config.Name)
+			switch {
+			case err == nil:
+				config.Replicas = present.CachedInfo().Config.Replicas
+			case !errors.Is(err, jetstream.ErrStreamNotFound):
+				return fmt.Errorf("look up stream %s: %w", config.Name, err)
+			}
+		}
+		if _, err := b.js.CreateOrUpdateStream(ctx, config); err != nil {
+			return fmt.Errorf("create or update stream %s with %d replicas: %w", config.Name, max(config.Replicas, 1), err)
+		}
+	}
+	return nil
+}
+
+// MaxReplicas is the largest number of servers that keep a stream.
+const MaxReplicas = 5
+
+// Streams lists the names of all streams.
+func Streams() []string {
+	var names []string
+	for _, config := range streams() {
+		names = append(names, config.Name)
+	}
+	return names
 }
 
 // validToken is what a queue or cluster name may be: a DNS label, so that it is

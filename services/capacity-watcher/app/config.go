@@ -32,7 +32,7 @@ const DefaultResync = 3 * time.Minute
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
-	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "NATS .creds `file`")
+	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the service account of the pod is used")
 	flags.StringVar(&c.NodeSelector, "node-selector", "", "`labels` of the nodes that Muster may use, as in kubectl; without it all")

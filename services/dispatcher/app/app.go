@@ -42,7 +42,7 @@ const (
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
-	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "NATS .creds `file`")
+	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the pod's own service account")
 	flags.IntVar(&c.Workers, "workers", defaultWorkers, "workloads worked on at once")

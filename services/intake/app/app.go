@@ -25,7 +25,7 @@ type Config struct {
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
-	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "NATS .creds `file`")
+	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
 }
 
 // Validate implements service.Config.
@@ -63,7 +63,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err := b.EnsureStreams(ctx); err != nil {
 		return err
 	}
-	deliveries, err := b.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: "intake"})
+	deliveries, err := b.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	defer ledger.Close()
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "queue-manager", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
+		Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	// NATSReplicas is on how many servers of a NATS cluster each stream is kept;
+	// 0 leaves it as it is.
+	NATSReplicas int
 	DatabaseURL     string
 	// DatabaseURLFile holds the URL in a file, for secrets; it is read at start.
 	DatabaseURLFile string
@@ -50,7 +53,8 @@ func DefaultQueues() []Queue {
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
-	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "NATS .creds `file`")
+	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster each stream is kept; 0 leaves it as it is")
 	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; a password belongs into the environment or a file")
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
 	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
@@ -72,6 +76,9 @@ func (c *Config) Validate() error {
 	}
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
+	}
+	if c.NATSReplicas < 0 || c.NATSReplicas > bus.MaxReplicas {
+		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
 	if c.NodeGrace < 0 {
 		faults = append(faults, fmt.Errorf("node-grace: %s is negative", c.NodeGrace))

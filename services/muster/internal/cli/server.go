@@ -38,7 +38,7 @@ type server struct {
 func (s *server) addFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&s.natsURL, "nats-url", "", "`URL` of NATS (default: $"+natsURLVariable+", or that of the running muster dev)")
-	flags.StringVar(&s.credentials, "nats-credentials", "", "NATS .creds `file` (default: $"+natsCredentialsVariable+")")
+	flags.StringVar(&s.credentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey (default: $"+natsCredentialsVariable+")")
 }
 
 // url is the first that is given: flag, environment, running muster dev.

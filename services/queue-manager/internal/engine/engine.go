@@ -91,7 +91,7 @@ func lead(ctx context.Context, o Options, single int) error {
 	o.Metrics.terms.WithLabelValues("begun").Inc()
 	o.Metrics.epoch.Set(float64(term.Epoch))
 	o.Logger.Info("leader", zap.Int64("epoch", term.Epoch))
-	if err := o.Bus.EnsureStreams(ctx); err != nil {
+	if err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
 	if err := o.Store.SetQueues(ctx, term.Epoch, o.Queues); err != nil {
@@ -148,7 +148,7 @@ func (e *engine) run(ctx context.Context) error {
 		case <-repeat.C:
 			e.book.RepeatCommands(time.Now())
 		case <-reconnected: // NATS may have lost its data
-			if err := e.Bus.EnsureStreams(ctx); err != nil {
+			if err := e.Bus.ConfigureStreams(ctx); err != nil {
 				return err
 			}
 			e.book.RepeatCommands(time.Now())

@@ -30,7 +30,7 @@ func subscribe(ctx context.Context, b *bus.Bus) (in *inputs, err error) {
 	if in.status, err = b.Follow(ctx, bus.StatusStream, bus.StatusFilter()); err != nil {
 		return nil, err
 	}
-	if in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: "queue-manager"}); err != nil {
+	if in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable}); err != nil {
 		return nil, err
 	}
 	in.pending = []<-chan struct{}{in.capacity.CaughtUp, in.status.CaughtUp}

@@ -1,0 +1,193 @@
+package access_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/deploy/nats/access"
+	"muster.dev/muster/deploy/nats/keys"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/query"
+)
+
+const patience = 10 * time.Second
+
+// start runs a server with the given users and returns its URL and the
+// directory of the seeds.
+func start(t *testing.T, users []access.User) (url, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	var names []string
+	for _, user := range users {
+		names = append(names, user.Name)
+	}
+	public, err := keys.Ensure(dir, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config strings.Builder
+	fmt.Fprintf(&config, "jetstream { store_dir: %q, max_file_store: 8GB }\n", t.TempDir())
+	if err := access.WriteConfig(&config, users, public); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "nats.conf")
+	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, config.String())
+	}
+	options.Host, options.Port, options.NoLog, options.NoSigs = "127.0.0.1", -1, true, true
+	s, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server takes no connections")
+	}
+	return s.ClientURL(), dir
+}
+
+func connect(t *testing.T, url, credentials string) (*bus.Bus, error) {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Options{
+		URL: url, Name: "test", Logger: zap.NewNop(), CredentialsFile: credentials, ConnectTimeout: time.Second,
+	})
+	if err == nil {
+		t.Cleanup(b.Close)
+	}
+	return b, err
+}
+
+func TestNobodyConnectsWithoutAKey(t *testing.T) {
+	t.Parallel()
+	users := access.Users("here")
+	url, _ := start(t, users)
+	if _, err := connect(t, url, ""); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without credentials: %v, want a refusal", err)
+	}
+	stranger := t.TempDir()
+	if _, err := keys.Ensure(stranger, []string{"stranger"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect(t, url, keys.File(stranger, "stranger")); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("with the key of a stranger: %v, want a refusal", err)
+	}
+}
+
+// What each user may do with each subject: w writes, r reads; everything that is
+// not in the table is tried and must be refused.
+func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
+	t.Parallel()
+	subjects := map[string]map[string]string{
+		bus.SubmitSubject("q"):                                                            {"operator": "w"},
+		bus.WorkloadSubject("q"):                                                          {"operator": "w", "intake": "w"},
+		bus.EventsSubject("q", "id"):                                                      {"operator": "r", "intake": "w", "queue-manager": "w"},
+		bus.NodeSubject("here", "n"):                                                      {"operator": "r", "capacity-watcher-here": "w"},
+		bus.NodeSubject("there", "n"):                                                     {"operator": "r", "capacity-watcher-there": "w"},
+		bus.DispatchSubject("here", "id"):                                                 {"operator": "r", "queue-manager": "w"},
+		bus.StatusSubject("here", "id"):                                                   {"operator": "r", "dispatcher-here": "w"},
+		bus.StatusSubject("there", "id"):                                                  {"operator": "r", "dispatcher-there": "w"},
+		query.WorkloadsSubject:                                                            {"operator": "w", "queue-manager": "r", "dispatcher-here": "w", "dispatcher-there": "w"},
+		query.NodesSubject:                                                                {"operator": "w", "queue-manager": "r"},
+		"$JS.API.STREAM.DELETE." + bus.SubmitStream:                                       {},
+		"$JS.API.STREAM.PURGE." + bus.DispatchStream:                                      {},
+		"$JS.API.STREAM.UPDATE." + bus.DispatchStream:                                     {"queue-manager": "w"},
+		"$JS.API.CONSUMER.MSG.NEXT." + bus.SubmitStream + "." + bus.IntakeDurable:         {"intake": "w"},
+		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + "." + bus.IntakeDurable:           {},
+		"$JS.API.CONSUMER.MSG.NEXT." + bus.WorkloadStream + "." + bus.QueueManagerDurable: {"queue-manager": "w"},
+		"$JS.ACK." + bus.SubmitStream + "." + bus.IntakeDurable + ".1.1.1.1.1":            {"intake": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + bus.DispatchFilter("here"): {
+			"operator": "w", "dispatcher-here": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x": {},
+		"$SYS.REQ.SERVER.PING":                                 {},
+		"somebody.else":                                        {},
+	}
+	users := access.Users("here", "there")
+	url, dir := start(t, users)
+	var names []string
+	for _, user := range users {
+		names = append(names, user.Name)
+	}
+	public, err := keys.Ensure(dir, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range users {
+		t.Run(user.Name, func(t *testing.T) {
+			t.Parallel()
+			probe := newProbe(t, url, keys.File(dir, user.Name))
+			for subject, rights := range subjects {
+				if got, want := probe.publishes(subject), rights[user.Name] == "w"; got != want {
+					t.Errorf("publish on %s: allowed %v, want %v", subject, got, want)
+				}
+				if got, want := probe.subscribes(subject), rights[user.Name] == "r"; got != want {
+					t.Errorf("subscribe to %s: allowed %v, want %v", subject, got, want)
+				}
+			}
+			for _, other := range users {
+				inbox := bus.InboxPrefix(public[other.Name]) + ".>"
+				if got, want := probe.subscribes(inbox), other.Name == user.Name; got != want {
+					t.Errorf("read the replies to %s: allowed %v, want %v", other.Name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// probe tries one thing after another, each on a connection of its own: the
+// server's complaint comes before its answer to the flush, and the client
+// remembers the last one only.
+type probe struct {
+	t   *testing.T
+	url string
+	key nats.Option
+}
+
+func newProbe(t *testing.T, url, seed string) *probe {
+	t.Helper()
+	key, err := nats.NkeyOptionFromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &probe{t: t, url: url, key: key}
+}
+
+func (p *probe) publishes(subject string) bool {
+	return p.allowed(func(nc *nats.Conn) error { return nc.Publish(subject, nil) })
+}
+
+func (p *probe) subscribes(subject string) bool {
+	return p.allowed(func(nc *nats.Conn) error {
+		_, err := nc.SubscribeSync(subject)
+		return err
+	})
+}
+
+func (p *probe) allowed(try func(*nats.Conn) error) bool {
+	p.t.Helper()
+	nc, err := nats.Connect(p.url, p.key, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := try(nc); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := nc.FlushTimeout(patience); err != nil {
+		p.t.Fatal(err)
+	}
+	return !errors.Is(nc.LastError(), nats.ErrPermissionViolation)
+}

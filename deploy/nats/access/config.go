@@ -1,0 +1,58 @@
+package access
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/bus"
+)
+
+// account holds all of Muster; nobody but its users gets in.
+const account = "MUSTER"
+
+// WriteConfig writes the accounts as a part of nats-server's configuration. keys
+// are the users' public nkeys by name; each user must have one.
+func WriteConfig(w io.Writer, users []User, keys map[string]string) error {
+	var text strings.Builder
+	text.WriteString("# Made from package access; not to be edited. Who is not listed here cannot connect.\n")
+	fmt.Fprintf(&text, "accounts {\n  %s {\n    jetstream: enabled\n    users: [\n", account)
+	for _, user := range users {
+		key := keys[user.Name]
+		if key == "" {
+			return fmt.Errorf("user %q has no key", user.Name)
+		}
+		writeUser(&text, user, key)
+	}
+	text.WriteString("    ]\n  }\n}\n")
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return fmt.Errorf("write accounts of the NATS server: %w", err)
+	}
+	return nil
+}
+
+func writeUser(text *strings.Builder, user User, key string) {
+	subscribe := append([]string{bus.InboxPrefix(key) + ".>"}, user.Subscribe...)
+	if user.Person {
+		subscribe = append(subscribe, "_INBOX.>")
+	}
+	fmt.Fprintf(text, "      # %s\n      { nkey: %s, permissions: {\n", user.Name, key)
+	fmt.Fprintf(text, "          publish: { allow: [%s] }\n", quoted(user.Publish))
+	fmt.Fprintf(text, "          subscribe: { allow: [%s] }\n", quoted(subscribe))
+	if user.Answers {
+		text.WriteString("          allow_responses: true\n")
+	}
+	text.WriteString("      } }\n")
+}
+
+// quoted lists subjects one per line, each once and in order, so that two
+// configurations can be compared.
+func quoted(subjects []string) string {
+	subjects = slices.Compact(slices.Sorted(slices.Values(subjects)))
+	var text strings.Builder
+	for _, subject := range subjects {
+		fmt.Fprintf(&text, "\n            %q", subject)
+	}
+	return text.String() + "\n          "
+}
