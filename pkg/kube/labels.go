@@ -26,6 +26,7 @@ const (
 	OnPodLossKey       = "muster.dev/on-pod-loss"
 	CheckpointGraceKey = "muster.dev/checkpoint-grace"
 	MaxRunTimeKey      = "muster.dev/max-run-time"
+	RunTimeKey         = "muster.dev/run-time"
 )
 
 // PlacementGate keeps a pod from being scheduled until the dispatcher has

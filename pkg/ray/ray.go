@@ -94,6 +94,7 @@ func Read(data []byte) (Object, error) {
 		return Object{}, err
 	}
 	if object.Kind == RayJob {
+		object.Life.RunTime = declaredRunTime(object.Life.RunTime, object.Manifest)
 		object.PodSets, err = readJob(tree, object.Manifest)
 	} else {
 		object.PodSets, err = readCluster(tree, object.Manifest)

@@ -69,6 +69,10 @@ type Life struct {
 	// MaxRunTime ends the workload so long after all its pods were ready; zero
 	// lets it run.
 	MaxRunTime Duration `json:"maxRunTime,omitzero"`
+	// RunTime is how long the workload is expected to hold its places, at most,
+	// from its admission on. It is what Backfill plans with, and nothing is ended
+	// for exceeding it; zero says that it is not known.
+	RunTime Duration `json:"runTime,omitzero"`
 }
 
 // Placement modes of a queue.
@@ -171,7 +175,26 @@ func (r Rules) For(asked Life) Rules {
 	if asked.MaxRunTime > 0 {
 		r.MaxRunTime = asked.MaxRunTime
 	}
+	if asked.RunTime > 0 {
+		r.RunTime = asked.RunTime
+	}
 	return r
+}
+
+// Declared is the declared run time of a workload that asks for a life of its
+// own: as it says, else as its queue says, and never more than after which it is
+// ended. Zero says that it is not known.
+func (r Rules) Declared(asked Life) time.Duration {
+	if asked.RunTime == 0 {
+		asked.RunTime = r.RunTime
+	}
+	if asked.MaxRunTime == 0 {
+		asked.MaxRunTime = r.MaxRunTime
+	}
+	if asked.RunTime == 0 || asked.MaxRunTime > 0 && asked.MaxRunTime < asked.RunTime {
+		return time.Duration(asked.MaxRunTime)
+	}
+	return time.Duration(asked.RunTime)
 }
 
 // Backoff is the wait before a workload is queued again for the nth time, from 1.

@@ -1,0 +1,104 @@
+package rehearsal
+
+import (
+	"fmt"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// settle decides and plays the clusters until nothing happens any more, and
+// returns the steps since the last time.
+func (r *Rehearsal) settle() []Step {
+	r.settleMessages()
+	steps := r.steps
+	r.steps = nil
+	return steps
+}
+
+func (r *Rehearsal) settleMessages() {
+	for {
+		r.book.Decide(r.now)
+		changes := r.book.Take()
+		if changes.Empty() {
+			return
+		}
+		r.note(changes)
+		for _, message := range changes.Messages {
+			if command, is := message.Payload.(*event.GangDesired); is {
+				r.obey(command)
+			}
+		}
+	}
+}
+
+// note keeps what the changes say of workloads.
+func (r *Rehearsal) note(changes book.Changes) {
+	keep := func(record workload.Record) { r.records[record.ID] = &record }
+	for _, added := range changes.Added {
+		keep(added.Record)
+	}
+	for _, updated := range changes.Updated {
+		keep(updated)
+	}
+	for _, message := range changes.Messages {
+		if changed, is := message.Payload.(*event.WorkloadChanged); is {
+			r.steps = append(r.steps, Step{At: message.At, Record: changed.Record})
+		}
+	}
+}
+
+// obey is the dispatcher and the cluster behind it: what is commanded is so at
+// once.
+func (r *Rehearsal) obey(command *event.GangDesired) {
+	record := r.records[command.Workload]
+	if record == nil || command.Attempt != record.Attempt {
+		return
+	}
+	switch {
+	case command.State == event.Present && !command.Created:
+		status := r.statusOf(record)
+		status.Created = true
+		r.book.Status(status, r.now)
+		r.book.Gang(&event.GangObserved{
+			Version: r.next(), Cluster: command.Cluster, Workload: command.Workload, Pods: podsOf(command),
+		}, r.now)
+	case command.State == event.Absent && !r.linger:
+		r.release(command.Workload)
+	}
+}
+
+// release lets all pods of a workload go.
+func (r *Rehearsal) release(id workload.ID) {
+	record := r.records[id]
+	if !record.Holding {
+		return
+	}
+	r.book.Gang(&event.GangObserved{Version: r.next(), Cluster: record.Cluster, Workload: id}, r.now)
+	status := r.statusOf(record)
+	status.Gone, status.Released = !record.Phase.Final(), true
+	r.book.Status(status, r.now)
+}
+
+func (r *Rehearsal) statusOf(record *workload.Record) *event.GangStatus {
+	return &event.GangStatus{Workload: record.ID, Cluster: record.Cluster, Attempt: record.Attempt, Epoch: epoch}
+}
+
+// podsOf are the pods of a gang on their places, all ready.
+func podsOf(command *event.GangDesired) []event.GangPod {
+	templates := map[string]*workload.Template{}
+	for i := range command.PodSets {
+		templates[command.PodSets[i].Name] = &command.PodSets[i].Template
+	}
+	var pods []event.GangPod
+	for _, place := range command.Placements {
+		for range place.Pods {
+			pods = append(pods, event.GangPod{
+				Name: fmt.Sprintf("%s-%d", place.PodSet, len(pods)), Attempt: command.Attempt, PodSet: place.PodSet, Node: place.Node,
+				Phase: "Running", Ready: true, Requests: templates[place.PodSet].Requests,
+			})
+		}
+	}
+	return pods
+}

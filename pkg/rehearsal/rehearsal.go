@@ -1,0 +1,162 @@
+// Package rehearsal plays the world around queue-manager in memory: submitters,
+// the capacity-watchers and the dispatchers, on a clock that moves when it is
+// told to. The decisions and the rules of a workload's life are the real ones:
+// it drives package book, as queue-manager does, and keeps none of its own.
+//
+// It serves scenarios and simulations. It reads no clock and has no effects; the
+// same calls give the same steps. It is not for testing the services themselves,
+// whose messages may come twice, late or never.
+package rehearsal
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Options is how a rehearsal begins.
+type Options struct {
+	Start  time.Time
+	Queues []book.Queue
+	// NodeGrace is how long a node may be not ready before gangs on it are
+	// evicted.
+	NodeGrace time.Duration
+	// Linger keeps pods that shall go until Gone says that they went.
+	Linger bool
+}
+
+// Step is one step in the life of a workload.
+type Step struct {
+	At time.Time
+	workload.Record
+}
+
+// Rehearsal is a played world. It is not safe for concurrent use.
+type Rehearsal struct {
+	book      *book.Book
+	now       time.Time
+	nodeGrace time.Duration
+	linger    bool
+	version   uint64
+	records   map[workload.ID]*workload.Record
+	steps     []Step
+}
+
+// maxEvent bounds messages as a NATS server with its default settings does.
+const maxEvent = 1 << 20
+
+// epoch of the only term there is.
+const epoch = 1
+
+// New begins a rehearsal without nodes and workloads.
+func New(o Options) *Rehearsal {
+	return &Rehearsal{
+		book: book.New(epoch, book.Stored{Queues: o.Queues, MaxEvent: maxEvent}),
+		now:  o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{},
+	}
+}
+
+// Now is the time in the rehearsal.
+func (r *Rehearsal) Now() time.Time { return r.now }
+
+// Record returns the present state of a workload that was accepted.
+func (r *Rehearsal) Record(id workload.ID) (workload.Record, bool) {
+	record, known := r.records[id]
+	if !known {
+		return workload.Record{}, false
+	}
+	return *record, true
+}
+
+// Forget drops what is known of a workload, so that a long simulation does not
+// keep all that ended.
+func (r *Rehearsal) Forget(id workload.ID) { delete(r.records, id) }
+
+// SetNode adds a node or replaces what is observed of it.
+func (r *Rehearsal) SetNode(n capacity.Node) []Step {
+	r.book.Node(&event.NodeObserved{Version: r.next(), Node: n}, r.now)
+	return r.settle()
+}
+
+// RemoveNode takes a node away.
+func (r *Rehearsal) RemoveNode(cluster, name string) []Step {
+	r.book.NodeRemoved(&event.NodeRemoved{Version: r.next(), Cluster: cluster, Node: name}, r.now)
+	return r.settle()
+}
+
+// Submit submits a workload. A refusal is an error that has its reason.
+func (r *Rehearsal) Submit(w workload.Workload) ([]Step, error) {
+	r.book.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage("{}")}, nil, r.now)
+	changes := r.book.Take()
+	for _, message := range changes.Messages {
+		if refused, is := message.Payload.(*event.WorkloadRejected); is {
+			return nil, fmt.Errorf("%s: %s", refused.Reason.Kind, refused.Reason.Message)
+		}
+	}
+	r.note(changes)
+	return r.settle(), nil
+}
+
+// Cancel asks to end a workload for good.
+func (r *Rehearsal) Cancel(id workload.ID, why string) ([]Step, error) {
+	if !r.book.Cancel(&event.WorkloadCancel{Workload: id, Why: why}, r.now) {
+		return nil, fmt.Errorf("workload %s is not live", id)
+	}
+	return r.settle(), nil
+}
+
+// End lets the job of a started workload end, and its pods go.
+func (r *Rehearsal) End(id workload.ID, outcome string) ([]Step, error) {
+	record, known := r.records[id]
+	if !known || !record.Holding || record.Phase.Final() {
+		return nil, fmt.Errorf("workload %s has not been started", id)
+	}
+	status := r.statusOf(record)
+	status.Outcome, status.Message = outcome, "job "+outcome
+	r.book.Status(status, r.now)
+	r.settleMessages()
+	if !r.linger {
+		r.release(id)
+	}
+	return r.settle(), nil
+}
+
+// Gone says that the pods of a workload have been seen gone.
+func (r *Rehearsal) Gone(id workload.ID) ([]Step, error) {
+	record, known := r.records[id]
+	if !known || !record.Holding {
+		return nil, fmt.Errorf("workload %s has no pods", id)
+	}
+	r.release(id)
+	return r.settle(), nil
+}
+
+// Advance lets time pass. Every second, and every minute of what is beyond two
+// hours, queue-manager looks whether time alone has changed anything.
+func (r *Rehearsal) Advance(to time.Time) []Step {
+	const fine = 2 * time.Hour
+	for r.now.Before(to) {
+		stride := time.Second
+		if to.Sub(r.now) > fine {
+			stride = time.Minute
+		}
+		r.now = r.now.Add(min(stride, to.Sub(r.now)))
+		r.book.Tick(r.now, r.nodeGrace)
+		r.settleMessages()
+	}
+	return r.settle()
+}
+
+// Jump moves the clock without looking at what time alone changes. The next
+// event decides on the new time.
+func (r *Rehearsal) Jump(to time.Time) { r.now = to }
+
+func (r *Rehearsal) next() event.Version {
+	r.version++
+	return event.Version{Session: 1, Seq: r.version}
+}
