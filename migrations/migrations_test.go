@@ -14,8 +14,9 @@ import (
 // released pins the content of every migration: who applied it once must have
 // the same schema as who applies it today. A change of the schema is a new file.
 var released = map[string]string{
-	"0001_ledger.sql": "62347504e17295e65702ef81d64f54da45011a1813e71733c63b75171295cef1",
-	"0002_life.sql":   "62a1babcd50db8a83b65b61e02da049e7272cee0ee0add8115a3d92d3f50110a",
+	"0001_ledger.sql":       "62347504e17295e65702ef81d64f54da45011a1813e71733c63b75171295cef1",
+	"0002_life.sql":         "62a1babcd50db8a83b65b61e02da049e7272cee0ee0add8115a3d92d3f50110a",
+	"0003_hot_and_cold.sql": "4729546c845102cd278f1000516372c48c2b7fa495c83a5cc219796b377a69fa",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -101,7 +101,8 @@ type Book struct {
 	gangs     map[gangKey]*gang
 	admission *admission.State
 	lastOrder int64
-	messages  int // numbers the messages of the term
+	version   int64 // of the ledger, with all that has been taken
+	messages  int   // numbers the messages of the term
 	// maxEvent is the size of the largest event that can be sent, in bytes.
 	maxEvent int64
 
@@ -116,6 +117,7 @@ type Stored struct {
 	Workloads []StoredWorkload // live ones
 	Nodes     []StoredNode
 	LastOrder int64
+	Version   int64 // of the ledger
 	// MaxEvent is the size of the largest event that the bus takes, in bytes.
 	MaxEvent int64
 }
@@ -138,7 +140,7 @@ func New(epoch int64, stored Stored) *Book {
 	b := &Book{
 		epoch: epoch, queues: map[string]Queue{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
-		admission: admission.NewState(), lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, changed: newChanged(),
+		admission: admission.NewState(), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{},
 	}
 	for _, queue := range stored.Queues {

@@ -18,7 +18,10 @@ import (
 
 // Changes is what one transaction writes: all of it or nothing.
 type Changes struct {
-	Epoch   int64
+	Epoch int64
+	// Version is what the ledger becomes by it: one more than the version that it
+	// was decided on.
+	Version int64
 	Added   []Added
 	Updated []workload.Record
 	// Freed are the workloads whose reservations end. Freed before Reserved.
@@ -68,7 +71,9 @@ type HistoryRow struct {
 	At       time.Time
 	Phase    workload.Phase
 	Attempt  int
+	Cluster  string
 	Reason   *workload.Reason
+	EventID  string // of the event that tells it
 }
 
 // Message leaves after the commit.
@@ -121,6 +126,10 @@ func (b *Book) Take() Changes {
 		taken.Nodes = append(taken.Nodes, b.nodeRow(key))
 	}
 	b.changed = newChanged()
+	if !taken.Empty() {
+		b.version++
+		taken.Version = b.version
+	}
 	return taken
 }
 
@@ -156,7 +165,10 @@ func (b *Book) say(now time.Time, subject string, ttl time.Duration, payload eve
 // tell announces the present state of a workload and notes it in its history.
 func (b *Book) tell(e *entry, now time.Time) {
 	b.changed.workloads[e.ID] = e
-	b.changed.history = append(b.changed.history, HistoryRow{e.ID, now, e.Phase, e.Attempt, e.Reason})
 	record := e.Record // as it is now, whatever happens to it later in this batch
 	b.say(now, bus.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record})
+	b.changed.history = append(b.changed.history, HistoryRow{
+		Workload: e.ID, At: now, Phase: e.Phase, Attempt: e.Attempt, Cluster: e.Cluster, Reason: e.Reason,
+		EventID: b.changed.messages[len(b.changed.messages)-1].ID,
+	})
 }

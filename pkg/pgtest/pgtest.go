@@ -72,8 +72,21 @@ func (s *Server) Stop() {
 	s.stop()
 }
 
-// Database returns the URL of a new database, dropped after the test.
+// Database returns the URL of a new database with the schema, dropped after the
+// test.
 func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	return s.database(t, s.template)
+}
+
+// Empty returns the URL of a new database without any schema, dropped after the
+// test.
+func (s *Server) Empty(t testing.TB) string {
+	t.Helper()
+	return s.database(t, "template1")
+}
+
+func (s *Server) database(t testing.TB, template string) string {
 	t.Helper()
 	if s.missing != nil {
 		if os.Getenv("MUSTER_REQUIRE_SERVICES") != "" {
@@ -82,7 +95,7 @@ func (s *Server) Database(t testing.TB) string {
 		t.Skipf("no Postgres: %v", s.missing)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	if err := s.create(t.Context(), name, s.template); err != nil {
+	if err := s.create(t.Context(), name, template); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

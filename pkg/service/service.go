@@ -41,6 +41,12 @@ type Config interface {
 	Validate() error
 }
 
+// Describer is a Config that has something to say above its flags in --help,
+// such as the commands that the program knows.
+type Describer interface {
+	Describe() string
+}
+
 // Runtime is what a running service is given.
 type Runtime struct {
 	Logger  *zap.Logger
@@ -102,6 +108,12 @@ func parse(name string, args []string, config Config) (processSettings, error) {
 	flags.String("config", "", "YAML `file` with settings named like the flags")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	config.Register(flags)
+	if d, ok := any(config).(Describer); ok {
+		flags.Usage = func() {
+			fmt.Fprintf(flags.Output(), "%s\n\n", d.Describe())
+			flags.PrintDefaults()
+		}
+	}
 	prefix := "MUSTER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	err := ff.Parse(flags, args, ff.WithEnvVarPrefix(prefix), ff.WithConfigFileFlag("config"), ff.WithConfigFileParser(ffyaml.Parser))
 	if err != nil {

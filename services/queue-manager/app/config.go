@@ -50,6 +50,17 @@ func DefaultQueues() []Queue {
 	return []Queue{{Name: "default", Namespaces: []string{"default"}, Strategy: admission.BestEffortFIFO}}
 }
 
+// Describe implements service.Describer.
+func (c *Config) Describe() string {
+	return `queue-manager keeps queues, workloads, nodes and reservations in Postgres and admits gangs.
+
+  queue-manager [flags]          run the service
+  queue-manager migrate [flags]  bring the schema of the database up to date and exit; needs the URL of the role
+                                 that owns the tables, not of the service's
+
+Flags:`
+}
+
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")

@@ -105,7 +105,7 @@ func lead(ctx context.Context, o Options, single int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	e := &engine{
 		Options: o, book: book.New(term.Epoch, stored), single: single,
-		relay: relay.New(o.Store, o.Bus, o.Logger),
+		relay: relay.New(term.Epoch, o.Store, o.Bus, o.Logger),
 	}
 	if e.inputs, err = subscribe(ctx, o.Bus); err != nil {
 		return err

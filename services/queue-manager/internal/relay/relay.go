@@ -19,7 +19,8 @@ import (
 // Outbox is where messages are kept until they are sent.
 type Outbox interface {
 	Unsent(ctx context.Context, after int64, limit int) ([]store.Outgoing, error)
-	Sent(ctx context.Context, seqs []int64) error
+	Complete(ctx context.Context, messages []store.Outgoing) error
+	Sent(ctx context.Context, epoch int64, seqs []int64) error
 }
 
 const (
@@ -34,6 +35,7 @@ const (
 
 // Relay publishes; Run does the work.
 type Relay struct {
+	epoch     int64
 	outbox    Outbox
 	bus       *bus.Bus
 	logger    *zap.Logger
@@ -41,8 +43,8 @@ type Relay struct {
 }
 
 // New returns a relay for one term as leader.
-func New(outbox Outbox, b *bus.Bus, logger *zap.Logger) *Relay {
-	return &Relay{outbox: outbox, bus: b, logger: logger, committed: make(chan []store.Outgoing, queueLimit)}
+func New(epoch int64, outbox Outbox, b *bus.Bus, logger *zap.Logger) *Relay {
+	return &Relay{epoch: epoch, outbox: outbox, bus: b, logger: logger, committed: make(chan []store.Outgoing, queueLimit)}
 }
 
 // Hand gives the relay messages that were just committed, in order.
@@ -109,6 +111,9 @@ func (r *Relay) behind(last int64, messages []store.Outgoing) []store.Outgoing {
 
 // send publishes until NATS has all of them, in order, however long it takes.
 func (r *Relay) send(ctx context.Context, messages []store.Outgoing) error {
+	if err := r.outbox.Complete(ctx, messages); err != nil {
+		return err
+	}
 	for len(messages) > 0 {
 		sent, err := r.publish(ctx, messages)
 		if ctx.Err() != nil {
@@ -119,7 +124,7 @@ func (r *Relay) send(ctx context.Context, messages []store.Outgoing) error {
 			for i, m := range messages[:sent] {
 				seqs[i] = m.Seq
 			}
-			if err := r.outbox.Sent(ctx, seqs); err != nil {
+			if err := r.outbox.Sent(ctx, r.epoch, seqs); err != nil {
 				return err
 			}
 			messages = messages[sent:]

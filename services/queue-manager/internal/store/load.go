@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -20,14 +21,16 @@ func (s *Store) Load(ctx context.Context) (book.Stored, error) {
 		if stored.Queues, err = loadQueues(ctx, tx); err != nil {
 			return fmt.Errorf("load queues: %w", err)
 		}
-		if stored.Workloads, err = loadWorkloads(ctx, tx); err != nil {
+		if stored.Workloads, err = newReader().loadLive(ctx, tx, nil); err != nil {
 			return fmt.Errorf("load live workloads: %w", err)
 		}
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
 		}
-		if err = tx.QueryRow(ctx, `SELECT coalesce(max(submission), 0) FROM workloads`).Scan(&stored.LastOrder); err != nil {
-			return fmt.Errorf("load the last submission: %w", err)
+		err = tx.QueryRow(ctx, `SELECT greatest((SELECT max(submission) FROM workloads), (SELECT max(submission) FROM archive), 0),
+			(SELECT max(version) FROM commits)`).Scan(&stored.LastOrder, &stored.Version)
+		if err != nil {
+			return fmt.Errorf("load the last submission and version: %w", err)
 		}
 		return nil
 	})
@@ -44,27 +47,84 @@ func loadQueues(ctx context.Context, tx pgx.Tx) ([]book.Queue, error) {
 	})
 }
 
-// recordColumns are the columns of workloads w that scanRecord reads, with the
-// reservations as JSON; the place in the queue, or 0, is to follow.
-const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.pod_sets,
+// recordColumns are the columns of workloads w that scan reads; places and pod
+// sets are read apart.
+const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.shape,
 	w.phase, w.attempt, coalesce(w.cluster, ''), w.holding, w.cancel_requested, w.reason,
 	w.submitted_at, w.admitted_at, w.dispatched_at, w.running_at, w.finished_at,
-	w.life, w.requeues, w.not_before, w.evict_at,
-	(SELECT json_agg(json_build_object('podSet', r.pod_set, 'node', r.node, 'pods', r.pods, 'hostname', r.hostname)
-		ORDER BY r.pod_set, r.node) FROM reservations r WHERE r.workload = w.id)`
+	w.life, w.requeues, w.not_before, w.evict_at`
 
-func scanRecord(row pgx.CollectableRow) (w book.StoredWorkload, err error) {
-	var admitted, dispatched, running, finished, notBefore, evictAt *time.Time
-	err = row.Scan(&w.Order, &w.ID, &w.Queue, &w.Namespace, &w.Kind, &w.Name, &w.Priority, &w.Digest, &w.PodSets,
-		&w.Phase, &w.Attempt, &w.Cluster, &w.Holding, &w.CancelRequested, &w.Reason,
-		&w.Times.Submitted, &admitted, &dispatched, &running, &finished,
-		&w.Life, &w.Requeues, &notBefore, &evictAt, &w.Placements, &w.Position)
-	w.NotBefore, w.EvictAt = orZero(notBefore), orZero(evictAt)
-	w.Times = workload.Times{
-		Submitted: w.Times.Submitted, Admitted: orZero(admitted), Dispatched: orZero(dispatched),
-		Running: orZero(running), Finished: orZero(finished),
+// reader turns rows into workloads. What many rows share is read once and then
+// shared: pod sets, reasons, and the texts that repeat.
+type reader struct {
+	podSets map[[16]byte][]workload.PodSet
+	reasons map[string]*workload.Reason
+	texts   map[string]string
+}
+
+func newReader() *reader {
+	return &reader{podSets: map[[16]byte][]workload.PodSet{}, reasons: map[string]*workload.Reason{}, texts: map[string]string{}}
+}
+
+func (r *reader) intern(text string) string {
+	if known, ok := r.texts[text]; ok {
+		return known
 	}
-	return w, err
+	r.texts[text] = text
+	return text
+}
+
+// sharedReasons bounds the memory for reasons that differ.
+const sharedReasons = 10_000
+
+func (r *reader) reason(encoded []byte) (*workload.Reason, error) {
+	if encoded == nil {
+		return nil, nil
+	}
+	if known, ok := r.reasons[string(encoded)]; ok {
+		return known, nil
+	}
+	reason := &workload.Reason{}
+	if err := json.Unmarshal(encoded, reason); err != nil {
+		return nil, fmt.Errorf("read reason %s: %w", encoded, err)
+	}
+	if len(r.reasons) < sharedReasons {
+		r.reasons[string(encoded)] = reason
+	}
+	return reason, nil
+}
+
+// scan reads one row of recordColumns and what follows them.
+func (r *reader) scan(rows pgx.Rows, w *book.StoredWorkload, more ...any) error {
+	var shape [16]byte
+	var reason, life []byte
+	var admitted, dispatched, running, finished, notBefore, evictAt *time.Time
+	targets := append([]any{
+		&w.Order, &w.ID, &w.Queue, &w.Namespace, &w.Kind, &w.Name, &w.Priority, &w.Digest, &shape,
+		&w.Phase, &w.Attempt, &w.Cluster, &w.Holding, &w.CancelRequested, &reason,
+		&w.Times.Submitted, &admitted, &dispatched, &running, &finished,
+		&life, &w.Requeues, &notBefore, &evictAt,
+	}, more...)
+	if err := rows.Scan(targets...); err != nil {
+		return err
+	}
+	podSets, known := r.podSets[shape]
+	if !known {
+		return fmt.Errorf("workload %s is of shape %x, which is not stored", w.ID, shape)
+	}
+	var err error
+	w.PodSets = podSets
+	w.Queue, w.Namespace, w.Kind, w.Cluster = r.intern(w.Queue), r.intern(w.Namespace), r.intern(w.Kind), r.intern(w.Cluster)
+	w.Phase = workload.Phase(r.intern(string(w.Phase)))
+	w.Times.Admitted, w.Times.Dispatched, w.Times.Running, w.Times.Finished = orZero(admitted), orZero(dispatched), orZero(running), orZero(finished)
+	w.NotBefore, w.EvictAt = orZero(notBefore), orZero(evictAt)
+	if w.Reason, err = r.reason(reason); err != nil || string(life) == "{}" {
+		return err
+	}
+	if err := json.Unmarshal(life, &w.Life); err != nil {
+		return fmt.Errorf("read life %s of workload %s: %w", life, w.ID, err)
+	}
+	return nil
 }
 
 func orZero(t *time.Time) time.Time {
@@ -74,13 +134,77 @@ func orZero(t *time.Time) time.Time {
 	return *t
 }
 
-func loadWorkloads(ctx context.Context, tx pgx.Tx) ([]book.StoredWorkload, error) {
-	rows, err := tx.Query(ctx, `SELECT `+recordColumns+`, 0 FROM workloads w
-		WHERE w.phase NOT IN ('succeeded', 'failed', 'cancelled') OR w.holding ORDER BY w.submission`)
+// loadShapes reads pod sets: those of the given live workloads, or all for nil.
+func (r *reader) loadShapes(ctx context.Context, tx querier, of []string) error {
+	rows, err := tx.Query(ctx, `SELECT id, pod_sets FROM shapes
+		WHERE $1::uuid[] IS NULL OR id IN (SELECT shape FROM workloads WHERE id = ANY($1::uuid[]))`, of)
+	if err != nil {
+		return err
+	}
+	var id [16]byte
+	var podSets []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &podSets}, func() error {
+		if _, known := r.podSets[id]; known {
+			return nil
+		}
+		var sets []workload.PodSet
+		if err := json.Unmarshal(podSets, &sets); err != nil {
+			return fmt.Errorf("read shape %x: %w", id, err)
+		}
+		r.podSets[id] = sets
+		return nil
+	})
+	return err
+}
+
+// querier is a transaction or the pool.
+type querier interface {
+	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
+}
+
+// loadLive reads live workloads with their places: the given ones, or all for
+// nil, in the order in which they are tried.
+func (r *reader) loadLive(ctx context.Context, tx querier, of []string) ([]book.StoredWorkload, error) {
+	if err := r.loadShapes(ctx, tx, of); err != nil {
+		return nil, err
+	}
+	places, err := loadPlaces(ctx, tx, of)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, scanRecord)
+	rows, err := tx.Query(ctx, `SELECT `+recordColumns+` FROM workloads w
+		WHERE $1::uuid[] IS NULL OR w.id = ANY($1::uuid[]) ORDER BY w.priority DESC, w.submission`, of)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var live []book.StoredWorkload
+	for rows.Next() {
+		var w book.StoredWorkload
+		if err := r.scan(rows, &w); err != nil {
+			return nil, err
+		}
+		w.Placements = places[w.ID]
+		live = append(live, w)
+	}
+	return live, rows.Err()
+}
+
+// loadPlaces reads reservations by workload.
+func loadPlaces(ctx context.Context, tx querier, of []string) (map[workload.ID][]workload.Placement, error) {
+	rows, err := tx.Query(ctx, `SELECT workload, pod_set, node, pods, hostname FROM reservations
+		WHERE $1::uuid[] IS NULL OR workload = ANY($1::uuid[]) ORDER BY workload, pod_set, node`, of)
+	if err != nil {
+		return nil, err
+	}
+	places := map[workload.ID][]workload.Placement{}
+	var id workload.ID
+	var p workload.Placement
+	_, err = pgx.ForEachRow(rows, []any{&id, &p.PodSet, &p.Node, &p.Pods, &p.Hostname}, func() error {
+		places[id] = append(places[id], p)
+		return nil
+	})
+	return places, err
 }
 
 func loadNodes(ctx context.Context, tx pgx.Tx) ([]book.StoredNode, error) {
@@ -99,7 +223,8 @@ func (s *Store) Known(ctx context.Context, ids []workload.ID) (map[workload.ID]b
 	if len(ids) == 0 {
 		return known, nil
 	}
-	rows, err := s.pool.Query(ctx, `SELECT id, digest, phase FROM workloads WHERE id = ANY($1::uuid[])`, texts(ids))
+	rows, err := s.pool.Query(ctx, `SELECT id, digest, phase FROM archive WHERE id = ANY($1::uuid[])
+		UNION ALL SELECT id, digest, phase FROM workloads WHERE id = ANY($1::uuid[])`, texts(ids))
 	if err != nil {
 		return nil, fmt.Errorf("look up %d workloads: %w", len(ids), err)
 	}

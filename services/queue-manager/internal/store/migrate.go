@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" for database/sql, which goose speaks
 	"github.com/pressly/goose/v3"
@@ -13,8 +14,14 @@ import (
 )
 
 // Migrate applies the migrations that are missing and returns their names. Any
-// number of processes may do it at once; one does the work.
+// number of processes may do it at once; one does the work. The role must own
+// the tables, which queue-manager's own role does not.
 func Migrate(ctx context.Context, url string) (applied []string, err error) {
+	return migrateTo(ctx, url, math.MaxInt64)
+}
+
+// migrateTo applies the migrations up to a version.
+func migrateTo(ctx context.Context, url string, version int64) (applied []string, err error) {
 	db, err := sql.Open("pgx", url)
 	if err != nil {
 		return nil, fmt.Errorf("open database to migrate: %w", err)
@@ -28,7 +35,7 @@ func Migrate(ctx context.Context, url string) (applied []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	results, err := provider.Up(ctx)
+	results, err := provider.UpTo(ctx, version)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}

@@ -1,39 +1,43 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
 
-// Workloads returns a page of workloads.
+// positionsCounted is how far from the head of its queue a workload's position
+// is told; who is further back has none.
+const positionsCounted = 1000
+
+// Workloads returns a page of workloads, live and finished.
 func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
 	if r.Limit <= 0 || r.Limit > query.MaxPage {
 		r.Limit = query.MaxPage
 	}
-	phases := make([]string, len(r.Phases))
-	for i, phase := range r.Phases {
-		phases[i] = string(phase)
+	if r.ID != "" && uuid.Validate(string(r.ID)) != nil {
+		return query.WorkloadsAnswer{Workloads: []workload.Record{}}, nil
 	}
-	rows, err := s.pool.Query(ctx, `SELECT `+recordColumns+`,
-			CASE WHEN w.phase = 'queued' THEN (SELECT count(*) + 1 FROM workloads o WHERE o.queue = w.queue AND o.phase = 'queued'
-				AND (o.priority > w.priority OR o.priority = w.priority AND o.submission < w.submission)) ELSE 0 END
-		FROM workloads w
-		WHERE w.submission > $1 AND ($2 = '' OR w.id::text = $2) AND ($3 = '' OR w.name = $3) AND ($4 = '' OR w.namespace = $4)
-			AND ($5 = '' OR w.queue = $5) AND (cardinality($6::text[]) = 0 OR w.phase = ANY($6))
-		ORDER BY w.submission LIMIT $7`, r.After, string(r.ID), r.Name, r.Namespace, r.Queue, phases, r.Limit+1)
+	live, err := s.liveWorkloads(ctx, r)
 	if err != nil {
 		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, scanRecord)
+	finished, err := s.finishedWorkloads(ctx, r)
 	if err != nil {
-		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
+		return query.WorkloadsAnswer{}, fmt.Errorf("list finished workloads: %w", err)
 	}
+	found := append(live, finished...)
+	slices.SortFunc(found, func(a, b book.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
 	answer := query.WorkloadsAnswer{Workloads: []workload.Record{}}
 	for i, w := range found {
 		if i == r.Limit {
@@ -45,10 +49,106 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	return answer, nil
 }
 
+// filter is the part of a statement that selects the workloads of a request;
+// what is not asked for is left out, so that the indexes serve.
+func filter(r query.WorkloadsRequest) (where string, args []any) {
+	where = "submission > $1"
+	args = []any{r.After}
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where += fmt.Sprintf(" AND "+condition, len(args))
+	}
+	if r.ID != "" {
+		add("id = $%d::uuid", string(r.ID))
+	}
+	if r.Name != "" {
+		add("name = $%d", r.Name)
+	}
+	if r.Namespace != "" {
+		add("namespace = $%d", r.Namespace)
+	}
+	if r.Queue != "" {
+		add("queue = $%d", r.Queue)
+	}
+	if len(r.Phases) > 0 {
+		phases := make([]string, len(r.Phases))
+		for i, phase := range r.Phases {
+			phases[i] = string(phase)
+		}
+		add("phase = ANY($%d)", phases)
+	}
+	args = append(args, r.Limit+1)
+	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
+}
+
+func (s *Store) liveWorkloads(ctx context.Context, r query.WorkloadsRequest) (live []book.StoredWorkload, err error) {
+	where, args := filter(r)
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
+		if err != nil {
+			return err
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if live, err = newReader().loadLive(ctx, tx, ids); err != nil {
+			return err
+		}
+		return positions(ctx, tx, live)
+	})
+	return live, err
+}
+
+// positions fills in the places in the queues.
+func positions(ctx context.Context, tx querier, live []book.StoredWorkload) error {
+	queues := map[string]bool{}
+	for _, w := range live {
+		if w.Phase == workload.Queued {
+			queues[w.Queue] = true
+		}
+	}
+	if len(queues) == 0 {
+		return nil
+	}
+	rows, err := tx.Query(ctx, `SELECT w.id, w.place FROM unnest($1::text[]) AS q (name), LATERAL (
+			SELECT id, row_number() OVER (ORDER BY priority DESC, submission) AS place FROM (
+				SELECT id, priority, submission FROM workloads WHERE queue = q.name AND phase = 'queued'
+				ORDER BY priority DESC, submission LIMIT $2) first) w`, slices.Collect(maps.Keys(queues)), positionsCounted)
+	if err != nil {
+		return err
+	}
+	places := map[workload.ID]int{}
+	var id workload.ID
+	var place int
+	if _, err := pgx.ForEachRow(rows, []any{&id, &place}, func() error { places[id] = place; return nil }); err != nil {
+		return err
+	}
+	for i := range live {
+		live[i].Position = places[live[i].ID]
+	}
+	return nil
+}
+
+func (s *Store) finishedWorkloads(ctx context.Context, r query.WorkloadsRequest) ([]book.StoredWorkload, error) {
+	where, args := filter(r)
+	rows, err := s.pool.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w book.StoredWorkload, err error) {
+		return w, row.Scan(&w.Order, &w.Record)
+	})
+}
+
 // History returns what happened to a workload.
 func (s *Store) History(ctx context.Context, r query.HistoryRequest) (query.HistoryAnswer, error) {
+	if uuid.Validate(string(r.ID)) != nil {
+		return query.HistoryAnswer{Entries: []query.HistoryEntry{}}, nil
+	}
 	rows, err := s.pool.Query(ctx, `SELECT at, phase, attempt, reason FROM history
-		WHERE workload::text = $1 ORDER BY seq LIMIT $2`, string(r.ID), query.MaxPage)
+		WHERE workload = $1::uuid ORDER BY seq LIMIT $2`, string(r.ID), query.MaxPage)
 	if err != nil {
 		return query.HistoryAnswer{}, fmt.Errorf("read history of workload %q: %w", r.ID, err)
 	}
@@ -70,7 +170,6 @@ func (s *Store) Queues(ctx context.Context) (query.QueuesAnswer, error) {
 				FROM reservations v JOIN workloads o ON o.id = v.workload, jsonb_each_text(v.requests) p
 				WHERE o.queue = q.name GROUP BY p.key) sums), '{}')
 		FROM queues q LEFT JOIN workloads w ON w.queue = q.name
-			AND (w.phase NOT IN ('succeeded', 'failed', 'cancelled') OR w.holding)
 		GROUP BY q.name ORDER BY q.name`)
 	if err != nil {
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)

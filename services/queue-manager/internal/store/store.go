@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,6 +26,37 @@ var ErrFenced = errors.New("another queue-manager is leader")
 // Store is the database. Its methods may be called concurrently.
 type Store struct {
 	pool *pgxpool.Pool
+
+	mu sync.Mutex
+	// shapes are ids of pod sets that the database has.
+	shapes map[string]bool
+}
+
+// shapesRemembered bounds the memory for shapes; forgotten ones are written
+// once more, which changes nothing.
+const shapesRemembered = 10_000
+
+func (s *Store) hasShape(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shapes[id]
+}
+
+func (s *Store) noteShapes(ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.shapes)+len(ids) > shapesRemembered {
+		clear(s.shapes)
+	}
+	for _, id := range ids {
+		s.shapes[id] = true
+	}
+}
+
+func (s *Store) forgetShapes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.shapes)
 }
 
 // statementTimeout and idleTimeout keep a stuck statement or transaction from
@@ -47,7 +79,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s := &Store{pool: pool}
+	s := &Store{pool: pool, shapes: map[string]bool{}}
 	if err := s.checkSchema(ctx); err != nil {
 		pool.Close()
 		return nil, err
@@ -144,6 +176,9 @@ func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig
 		}
 		batch.Queue(`
 			DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
+		// Pod sets that nobody has any more.
+		s.forgetShapes()
+		batch.Queue(`DELETE FROM shapes s WHERE NOT EXISTS (SELECT FROM workloads w WHERE w.shape = s.id)`)
 	})
 	if err != nil {
 		return fmt.Errorf("store %d queues: %w", len(queues), err)

@@ -77,6 +77,7 @@ func open(t *testing.T) ledger {
 func (l ledger) commit(t *testing.T, changes book.Changes) {
 	t.Helper()
 	changes.Epoch = l.term.Epoch
+	changes.Version = l.version(t) + 1
 	if _, err := l.Commit(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestTheDatabaseRefusesWhatMustNotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := open(t)
-			c.changes.Epoch = l.term.Epoch
+			c.changes.Epoch, c.changes.Version = l.term.Epoch, l.version(t)+1
 			_, err := l.Commit(t.Context(), c.changes)
 			var refused *pgconn.PgError
 			if !errors.As(err, &refused) || refused.ConstraintName != c.constraint {
@@ -164,6 +165,15 @@ func TestReservationsChargeTheNodeAndGiveBack(t *testing.T) {
 	if got := l.reserved(t, "cpu"); got != 0 {
 		t.Errorf("%d millicores are reserved after the gang was freed", got)
 	}
+}
+
+func (l ledger) version(t *testing.T) int64 {
+	t.Helper()
+	stored, err := l.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored.Version
 }
 
 func (l ledger) reserved(t *testing.T, name string) (amount int64) {
@@ -196,7 +206,7 @@ func TestAReplacedLeaderCanWriteNothing(t *testing.T) {
 	successor := <-led
 	defer successor.End()
 	changes := admitted(1, "late", 1, 1, 100)
-	changes.Epoch = old.term.Epoch
+	changes.Epoch, changes.Version = old.term.Epoch, old.version(t)+1
 	if _, err := old.Commit(t.Context(), changes); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the replaced leader's commit returned %v, want ErrFenced", err)
 	}
@@ -233,7 +243,7 @@ func TestMessagesLeaveInTheOrderOfTheirCommits(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("order in the outbox is %v", got)
 	}
-	if err := l.Sent(t.Context(), seqs); err != nil {
+	if err := l.Sent(t.Context(), l.term.Epoch, seqs); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := l.Unsent(t.Context(), 0, 1); err != nil || len(left) != 0 {

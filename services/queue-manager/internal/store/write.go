@@ -1,193 +1,253 @@
 package store
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/workload"
 )
 
-// queueAdded, and its siblings below, add one statement for all rows of a kind.
+// queueWorkloads adds the statements for workloads and their reservations. A
+// workload's phase and its reservations change in one statement, because the
+// guards look at both after each.
+// It returns the shapes that it has written.
+func (s *Store) queueWorkloads(batch *pgx.Batch, c book.Changes) (shapes []string) {
+	queueFreed(batch, c.Freed)
+	var finished []archived
+	var updated, added []row
+	for _, record := range c.Updated {
+		if isCold(record) {
+			finished = append(finished, archived{Record: record})
+		} else {
+			updated = append(updated, newRow(record, 0))
+		}
+	}
+	var kept []book.Added
+	for _, a := range c.Added {
+		if isCold(a.Record) {
+			finished = append(finished, archived{a.Record, a.Order, a.Manifest})
+		} else {
+			added, kept = append(added, newRow(a.Record, a.Order)), append(kept, a)
+		}
+	}
+	queueFinished(batch, finished) // before the new ones, who may have their names
+	queueManifests(batch, kept)
+	shapes = s.queueShapes(batch, added, updated)
+	if len(updated)+len(added)+len(c.Reserved) > 0 {
+		queueLive(batch, added, updated, c.Reserved)
+	}
+	return shapes
+}
 
-func queueAdded(batch *pgx.Batch, added []book.Added) {
+// isCold reports whether nothing will happen to the workload any more.
+func isCold(r workload.Record) bool { return r.Phase.Final() && !r.Holding }
+
+// queueFreed frees what workloads hold. They are queued for the moment; what
+// becomes of them follows in the same transaction.
+func queueFreed(batch *pgx.Batch, freed []workload.ID) {
+	if len(freed) > 0 {
+		batch.Queue(`WITH freed AS (DELETE FROM reservations WHERE workload = ANY($1::uuid[]))
+			UPDATE workloads SET phase = 'queued', holding = false, cluster = NULL WHERE id = ANY($1::uuid[])`, texts(freed))
+	}
+}
+
+// archived is a finished workload; of one that was live its order and manifest
+// are in the database.
+type archived struct {
+	workload.Record
+	order    int64
+	manifest json.RawMessage
+}
+
+func queueFinished(batch *pgx.Batch, finished []archived) {
+	if len(finished) == 0 {
+		return
+	}
+	n := len(finished)
+	ids, queues, namespaces, names := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	phases, digests, records := make([]string, n), make([]string, n), make([]string, n)
+	orders, manifests, times := make([]*int64, n), make([]*string, n), make([]time.Time, n)
+	for i, f := range finished {
+		ids[i], queues[i], namespaces[i], names[i] = string(f.ID), f.Queue, f.Namespace, f.Name
+		phases[i], digests[i], records[i], times[i] = string(f.Phase), f.Digest, encoded(f.Record), f.Times.Finished
+		if f.order != 0 {
+			orders[i] = &f.order
+		}
+		manifests[i] = orNull(string(f.manifest))
+	}
+	batch.Queue(`WITH gone AS (DELETE FROM workloads WHERE id = ANY($1::uuid[]) RETURNING id, submission),
+		texts AS (DELETE FROM manifests WHERE workload = ANY($1::uuid[]) RETURNING workload, manifest)
+		INSERT INTO archive (id, submission, queue, namespace, name, phase, digest, finished_at, record, manifest)
+		SELECT f.id, coalesce(f.submission, gone.submission), f.queue, f.namespace, f.name, f.phase, f.digest, f.finished_at,
+			f.record, coalesce(f.manifest, texts.manifest)
+		FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[],
+			$9::json[], $10::json[]) AS f (id, submission, queue, namespace, name, phase, digest, finished_at, record, manifest)
+		LEFT JOIN gone ON gone.id = f.id LEFT JOIN texts ON texts.workload = f.id`,
+		ids, orders, queues, namespaces, names, phases, digests, times, records, manifests)
+}
+
+func queueManifests(batch *pgx.Batch, added []book.Added) {
 	if len(added) == 0 {
 		return
 	}
-	n := len(added)
-	orders, ids, manifests := make([]int64, n), make([]string, n), make([]string, n)
-	records := make([]workload.Record, n)
-	podSets, digests, lives := make([]string, n), make([]string, n), make([]string, n)
+	ids, manifests := make([]string, len(added)), make([]string, len(added))
 	for i, a := range added {
-		orders[i], ids[i], manifests[i], records[i] = a.Order, string(a.ID), string(a.Manifest), a.Record
-		podSets[i], digests[i], lives[i] = encoded(a.PodSets), a.Digest, encoded(a.Life)
+		ids[i], manifests[i] = string(a.ID), string(a.Manifest)
 	}
-	c := columnsOf(records)
-	batch.Queue(`INSERT INTO workloads (submission, id, queue, namespace, kind, name, priority, digest, pod_sets, manifest,
-			submitted_at, phase, attempt, cluster, holding, cancel_requested, reason,
-			admitted_at, dispatched_at, running_at, finished_at, requeues, not_before, evict_at, life)
-		SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[],
-			$9::jsonb[], $10::json[], $11::timestamptz[], $12::text[], $13::int[], $14::text[], $15::bool[], $16::bool[],
-			$17::jsonb[], $18::timestamptz[], $19::timestamptz[], $20::timestamptz[], $21::timestamptz[],
-			$22::int[], $23::timestamptz[], $24::timestamptz[], $25::jsonb[])`,
-		orders, ids, c.queues, c.namespaces, c.kinds, c.names, c.priorities, digests, podSets, manifests, c.submitted,
-		c.phases, c.attempts, c.clusters, c.holding, c.cancels, c.reasons, c.admitted, c.dispatched, c.running, c.finished,
-		c.requeues, c.notBefore, c.evictAt, lives)
+	batch.Queue(`INSERT INTO manifests (workload, manifest) SELECT * FROM unnest($1::uuid[], $2::json[])`, ids, manifests)
 }
 
-func queueUpdated(batch *pgx.Batch, updated []workload.Record) {
-	if len(updated) == 0 {
-		return
-	}
-	c := columnsOf(updated)
-	batch.Queue(`UPDATE workloads w
-		SET phase = u.phase, attempt = u.attempt, cluster = u.cluster, holding = u.holding,
-			cancel_requested = u.cancel_requested, reason = u.reason, admitted_at = u.admitted,
-			dispatched_at = u.dispatched, running_at = u.running, finished_at = u.finished,
-			requeues = u.requeues, not_before = u.not_before, evict_at = u.evict_at
-		FROM unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::bool[], $6::bool[], $7::jsonb[],
-			$8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[],
-			$12::int[], $13::timestamptz[], $14::timestamptz[])
-			AS u (id, phase, attempt, cluster, holding, cancel_requested, reason, admitted, dispatched, running, finished,
+// row is a live workload to write; the order is of new ones only.
+type row struct {
+	workload.Record
+	order          int64
+	shape, podSets string // the id of the pod sets, and themselves as written
+}
+
+func newRow(record workload.Record, order int64) row {
+	podSets := encoded(record.PodSets)
+	sum := sha256.Sum256([]byte(podSets))
+	return row{record, order, uuid.UUID(sum[:16]).String(), podSets}
+}
+
+// queueLive writes live workloads, new and changed, and new reservations.
+func queueLive(batch *pgx.Batch, added, updated []row, reserved []book.Reservation) {
+	a, u, r := columnsOf(added), columnsOf(updated), reservationColumns(reserved)
+	batch.Queue(`WITH added AS (
+			INSERT INTO workloads (id, submission, queue, namespace, kind, name, priority, digest, submitted_at, life, shape, gang,
+				phase, attempt, cluster, holding, cancel_requested, reason, admitted_at, dispatched_at, running_at, finished_at,
 				requeues, not_before, evict_at)
-		WHERE w.id = u.id`,
-		c.ids, c.phases, c.attempts, c.clusters, c.holding, c.cancels, c.reasons,
-		c.admitted, c.dispatched, c.running, c.finished, c.requeues, c.notBefore, c.evictAt)
+			SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[],
+				$9::timestamptz[], $10::jsonb[], $11::uuid[], $12::int[], $13::text[], $14::int[], $15::text[], $16::bool[], $17::bool[],
+				$18::jsonb[], $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[],
+				$23::int[], $24::timestamptz[], $25::timestamptz[])
+		), changed AS (
+			UPDATE workloads w
+			SET shape = u.shape, gang = u.gang, phase = u.phase, attempt = u.attempt, cluster = u.cluster, holding = u.holding,
+				cancel_requested = u.cancel_requested, reason = u.reason, admitted_at = u.admitted, dispatched_at = u.dispatched,
+				running_at = u.running, finished_at = u.finished, requeues = u.requeues, not_before = u.not_before, evict_at = u.evict_at
+			FROM unnest($26::uuid[], $27::uuid[], $28::int[], $29::text[], $30::int[], $31::text[], $32::bool[], $33::bool[],
+				$34::jsonb[], $35::timestamptz[], $36::timestamptz[], $37::timestamptz[], $38::timestamptz[],
+				$39::int[], $40::timestamptz[], $41::timestamptz[])
+				AS u (id, shape, gang, phase, attempt, cluster, holding, cancel_requested, reason, admitted, dispatched, running, finished,
+					requeues, not_before, evict_at)
+			WHERE w.id = u.id
+		)
+		INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests)
+		SELECT * FROM unnest($42::uuid[], $43::int[], $44::text[], $45::text[], $46::text[], $47::int[], $48::text[], $49::jsonb[])`,
+		a.ids, a.orders, a.queues, a.namespaces, a.kinds, a.names, a.priorities, a.digests, a.submitted, a.lives, a.shapes, a.gangs,
+		a.phases, a.attempts, a.clusters, a.holding, a.cancels, a.reasons, a.admitted, a.dispatched, a.running, a.finished,
+		a.requeues, a.notBefore, a.evictAt,
+		u.ids, u.shapes, u.gangs, u.phases, u.attempts, u.clusters, u.holding, u.cancels, u.reasons,
+		u.admitted, u.dispatched, u.running, u.finished, u.requeues, u.notBefore, u.evictAt,
+		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests)
 }
 
-// columns are records turned into one array per column.
+// columns are rows turned into one array per column. Arrays are never nil:
+// unnest of NULL would be of no length.
 type columns struct {
-	ids, queues, namespaces, kinds, names, phases []string
-	clusters, reasons                             []*string
-	priorities, attempts, requeues                []int32
-	holding, cancels                              []bool
-	submitted                                     []time.Time
-	admitted, dispatched, running, finished       []*time.Time
-	notBefore, evictAt                            []*time.Time
+	ids, queues, namespaces, kinds, names, phases, digests, lives, shapes []string
+	clusters, reasons                                                     []*string
+	priorities, attempts, gangs, requeues                                 []int32
+	orders                                                                []int64
+	holding, cancels                                                      []bool
+	submitted                                                             []time.Time
+	admitted, dispatched, running, finished, notBefore, evictAt           []*time.Time
 }
 
-func columnsOf(records []workload.Record) columns {
-	var c columns
-	for _, r := range records {
-		c.ids = append(c.ids, string(r.ID))
-		c.queues = append(c.queues, r.Queue)
-		c.namespaces = append(c.namespaces, r.Namespace)
-		c.kinds = append(c.kinds, r.Kind)
-		c.names = append(c.names, r.Name)
-		c.phases = append(c.phases, string(r.Phase))
-		c.priorities = append(c.priorities, r.Priority)
-		c.attempts = append(c.attempts, int32(r.Attempt))
-		c.holding = append(c.holding, r.Holding)
-		c.cancels = append(c.cancels, r.CancelRequested)
-		c.clusters = append(c.clusters, orNull(r.Cluster))
-		c.submitted = append(c.submitted, r.Times.Submitted)
-		c.admitted = append(c.admitted, timeOrNull(r.Times.Admitted))
-		c.dispatched = append(c.dispatched, timeOrNull(r.Times.Dispatched))
-		c.running = append(c.running, timeOrNull(r.Times.Running))
-		c.finished = append(c.finished, timeOrNull(r.Times.Finished))
-		c.requeues = append(c.requeues, int32(r.Requeues))
-		c.notBefore = append(c.notBefore, timeOrNull(r.NotBefore))
-		c.evictAt = append(c.evictAt, timeOrNull(r.EvictAt))
-		var reason *string
+func columnsOf(rows []row) columns {
+	n := len(rows)
+	c := columns{
+		ids: make([]string, n), queues: make([]string, n), namespaces: make([]string, n), kinds: make([]string, n),
+		names: make([]string, n), phases: make([]string, n), digests: make([]string, n), shapes: make([]string, n), lives: make([]string, n),
+		requeues: make([]int32, n), notBefore: make([]*time.Time, n), evictAt: make([]*time.Time, n),
+		clusters: make([]*string, n), reasons: make([]*string, n), priorities: make([]int32, n), attempts: make([]int32, n),
+		gangs: make([]int32, n), orders: make([]int64, n), holding: make([]bool, n), cancels: make([]bool, n),
+		submitted: make([]time.Time, n), admitted: make([]*time.Time, n), dispatched: make([]*time.Time, n),
+		running: make([]*time.Time, n), finished: make([]*time.Time, n),
+	}
+	for i, r := range rows {
+		c.ids[i], c.orders[i], c.queues[i], c.namespaces[i] = string(r.ID), r.order, r.Queue, r.Namespace
+		c.kinds[i], c.names[i], c.phases[i], c.digests[i] = r.Kind, r.Name, string(r.Phase), r.Digest
+		c.shapes[i], c.lives[i] = r.shape, encoded(r.Life)
+		c.requeues[i], c.notBefore[i], c.evictAt[i] = int32(r.Requeues), timeOrNull(r.NotBefore), timeOrNull(r.EvictAt)
+		c.priorities[i], c.attempts[i], c.gangs[i] = r.Priority, int32(r.Attempt), int32(r.Pods())
+		c.holding[i], c.cancels[i], c.clusters[i] = r.Holding, r.CancelRequested, orNull(r.Cluster)
+		c.submitted[i], c.admitted[i], c.dispatched[i] = r.Times.Submitted, timeOrNull(r.Times.Admitted), timeOrNull(r.Times.Dispatched)
+		c.running[i], c.finished[i] = timeOrNull(r.Times.Running), timeOrNull(r.Times.Finished)
 		if r.Reason != nil {
-			reason = orNull(encoded(r.Reason))
+			c.reasons[i] = orNull(encoded(r.Reason))
 		}
-		c.reasons = append(c.reasons, reason)
 	}
 	return c
 }
 
-func queueFreed(batch *pgx.Batch, freed []workload.ID) {
-	if len(freed) > 0 {
-		batch.Queue(`DELETE FROM reservations WHERE workload = ANY($1::uuid[])`, texts(freed))
+// queueShapes writes the pod sets that the database may not have yet, and
+// returns their ids.
+func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) []string {
+	var ids, written []string
+	var pods []int32
+	fresh := map[string]bool{}
+	for _, rows := range lists {
+		for _, r := range rows {
+			if fresh[r.shape] || s.hasShape(r.shape) {
+				continue
+			}
+			fresh[r.shape] = true
+			ids, written, pods = append(ids, r.shape), append(written, r.podSets), append(pods, int32(r.Pods()))
+		}
 	}
+	if len(ids) > 0 {
+		batch.Queue(`INSERT INTO shapes (id, pod_sets, pods) SELECT * FROM unnest($1::uuid[], $2::jsonb[], $3::int[])
+			ON CONFLICT DO NOTHING`, ids, written, pods)
+	}
+	return ids
 }
 
-func queueReserved(batch *pgx.Batch, reserved []book.Reservation) {
-	if len(reserved) == 0 {
-		return
-	}
+type reservationRows struct {
+	ids, clusters, nodes, sets, hostnames, requests []string
+	attempts, pods                                  []int32
+}
+
+func reservationColumns(reserved []book.Reservation) reservationRows {
 	n := len(reserved)
-	ids, clusters, nodes, sets := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	attempts, pods := make([]int32, n), make([]int32, n)
-	hostnames, requests := make([]string, n), make([]string, n)
+	rows := reservationRows{
+		ids: make([]string, n), clusters: make([]string, n), nodes: make([]string, n), sets: make([]string, n),
+		hostnames: make([]string, n), requests: make([]string, n), attempts: make([]int32, n), pods: make([]int32, n),
+	}
 	for i, r := range reserved {
-		ids[i], clusters[i], nodes[i], sets[i] = string(r.Workload), r.Cluster, r.Node, r.PodSet
-		attempts[i], pods[i], hostnames[i], requests[i] = int32(r.Attempt), int32(r.Pods), r.Hostname, encoded(r.Requests)
+		rows.ids[i], rows.clusters[i], rows.nodes[i], rows.sets[i] = string(r.Workload), r.Cluster, r.Node, r.PodSet
+		rows.attempts[i], rows.pods[i], rows.hostnames[i], rows.requests[i] = int32(r.Attempt), int32(r.Pods), r.Hostname, encoded(r.Requests)
 	}
-	batch.Queue(`INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests)
-		SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::jsonb[])`,
-		ids, attempts, clusters, nodes, sets, pods, hostnames, requests)
+	return rows
 }
 
-func queueNodes(batch *pgx.Batch, rows []book.NodeRow) {
-	if len(rows) == 0 {
+// queueHistory writes the steps of workloads' lives.
+func queueHistory(batch *pgx.Batch, c book.Changes) {
+	n := len(c.History)
+	if n == 0 {
 		return
 	}
-	var clusters, names, observed []string
-	var sessions, seqs []int64
-	var present []bool
-	var at []int32 // place in clusters and names
-	var resources []string
-	var allocatable, used []int64
-	for i, row := range rows {
-		clusters, names, observed = append(clusters, row.Cluster), append(names, row.Name), append(observed, encoded(row.Node))
-		sessions, seqs = append(sessions, row.Version.Session), append(seqs, int64(row.Version.Seq))
-		present = append(present, row.Present)
-		for _, name := range row.Allocatable.Max(row.Used).Names() {
-			at, resources = append(at, int32(i+1)), append(resources, string(name))
-			allocatable, used = append(allocatable, row.Allocatable[name]), append(used, row.Used[name])
-		}
-	}
-	batch.Queue(`INSERT INTO nodes (cluster, name, session, seq, present, observed)
-		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bool[], $6::jsonb[])
-		ON CONFLICT (cluster, name) DO UPDATE SET session = excluded.session, seq = excluded.seq,
-			present = excluded.present, observed = excluded.observed`,
-		clusters, names, sessions, seqs, present, observed)
-	// A resource that the node does not report any more stays while it is reserved.
-	batch.Queue(`UPDATE node_resources SET allocatable = 0, used = 0
-		WHERE (cluster, node) IN (SELECT * FROM unnest($1::text[], $2::text[]))`, clusters, names)
-	batch.Queue(`INSERT INTO node_resources (cluster, node, resource, allocatable, used)
-		SELECT ($1::text[])[a.at], ($2::text[])[a.at], a.resource, a.allocatable, a.used
-		FROM unnest($3::int[], $4::text[], $5::bigint[], $6::bigint[]) AS a (at, resource, allocatable, used)
-		ON CONFLICT (cluster, node, resource) DO UPDATE SET allocatable = excluded.allocatable, used = excluded.used`,
-		clusters, names, at, resources, allocatable, used)
-}
-
-// queueDropped removes nodes that are gone and on which nothing is reserved.
-func queueDropped(batch *pgx.Batch, rows []book.NodeRow) {
-	var clusters, names []string
-	for _, row := range rows {
-		if row.Drop {
-			clusters, names = append(clusters, row.Cluster), append(names, row.Name)
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	batch.Queue(`DELETE FROM node_resources WHERE (cluster, node) IN (SELECT * FROM unnest($1::text[], $2::text[]))`, clusters, names)
-	batch.Queue(`DELETE FROM nodes WHERE (cluster, name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`, clusters, names)
-}
-
-func queueHistory(batch *pgx.Batch, epoch int64, rows []book.HistoryRow) {
-	if len(rows) == 0 {
-		return
-	}
-	n := len(rows)
 	ids, phases, reasons := make([]string, n), make([]string, n), make([]*string, n)
 	times, attempts := make([]time.Time, n), make([]int32, n)
-	for i, row := range rows {
+	clusters, events := make([]*string, n), make([]*string, n)
+	for i, row := range c.History {
 		ids[i], phases[i], times[i], attempts[i] = string(row.Workload), string(row.Phase), row.At, int32(row.Attempt)
+		clusters[i], events[i] = orNull(row.Cluster), orNull(row.EventID)
 		if row.Reason != nil {
 			reasons[i] = orNull(encoded(row.Reason))
 		}
 	}
-	batch.Queue(`INSERT INTO history (workload, at, epoch, phase, attempt, reason)
-		SELECT id, at, $1, phase, attempt, reason
-		FROM unnest($2::uuid[], $3::timestamptz[], $4::text[], $5::int[], $6::jsonb[]) WITH ORDINALITY
-			AS h (id, at, phase, attempt, reason, place) ORDER BY place`, epoch, ids, times, phases, attempts, reasons)
+	batch.Queue(`INSERT INTO history (workload, at, epoch, version, phase, attempt, cluster, reason, event_id)
+		SELECT id, at, $1, $2, phase, attempt, cluster, reason, event_id
+		FROM unnest($3::uuid[], $4::timestamptz[], $5::text[], $6::int[], $7::text[], $8::jsonb[], $9::text[]) WITH ORDINALITY
+			AS h (id, at, phase, attempt, cluster, reason, event_id, place) ORDER BY place`,
+		c.Epoch, c.Version, ids, times, phases, attempts, clusters, reasons, events)
 }
 
 // encoded returns plain data as JSON; such data can always be encoded.

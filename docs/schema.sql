@@ -1,0 +1,405 @@
+-- The ledger's schema as the migrations make it, for readers. Made by
+-- go test ./services/queue-manager/internal/store -run Schema -update
+CREATE FUNCTION public.assert_leader(mine bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    current bigint;
+BEGIN
+    SELECT epoch INTO STRICT current FROM leader FOR SHARE;
+    IF current <> mine THEN
+        RAISE EXCEPTION 'epoch % is over, the leader is of epoch %', mine, current USING ERRCODE = 'MUFEN';
+    END IF;
+    PERFORM set_config('muster.epoch', mine::text, true);
+END $$;
+CREATE FUNCTION public.charge_reservations() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    asked bigint;
+    found_rows bigint;
+BEGIN
+    WITH demand AS (
+        SELECT c.cluster, c.node, r.key AS resource, sum(c.pods * r.value::bigint) AS amount
+        FROM changed c, jsonb_each_text(c.requests) r
+        GROUP BY c.cluster, c.node, r.key
+        HAVING sum(c.pods * r.value::bigint) > 0
+    ), charged AS (
+        UPDATE node_resources n
+        SET reserved = CASE TG_OP WHEN 'INSERT' THEN n.reserved + d.amount ELSE n.reserved - d.amount END
+        FROM demand d
+        WHERE n.cluster = d.cluster AND n.node = d.node AND n.resource = d.resource
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM demand), (SELECT count(*) FROM charged) INTO asked, found_rows;
+    IF asked <> found_rows THEN
+        RAISE EXCEPTION 'a reservation asks for a resource that its node does not have (% asked, % found)', asked, found_rows
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overcommit';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) RETURNS TABLE(made integer, dropped integer)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO '$user', 'public'
+    SET lock_timeout TO '500ms'
+    AS $_$ -- who reads for long must not make the writers wait behind us
+DECLARE
+    today date := (now() AT TIME ZONE 'UTC')::date;
+    parent text;
+    part record;
+    day date;
+    keep interval;
+    ended timestamptz;
+BEGIN
+    PERFORM assert_leader(mine);
+    made := 0;
+    dropped := 0;
+    FOREACH parent IN ARRAY ARRAY['archive', 'history'] LOOP
+        keep := CASE parent WHEN 'archive' THEN keep_archive ELSE keep_history END;
+        FOR day IN SELECT d::date FROM generate_series(today, today + days_ahead, '1 day') d LOOP
+            CONTINUE WHEN to_regclass(format('%I', parent || to_char(day, '_YYYYMMDD'))) IS NOT NULL;
+            BEGIN
+                EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (%L)', parent || to_char(day, '_YYYYMMDD'),
+                    parent, day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC');
+                made := made + 1;
+            EXCEPTION WHEN check_violation THEN
+                NULL; -- rows of that day are in the rest already, and stay there
+            END;
+        END LOOP;
+        FOR part IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+            WHERE i.inhparent = parent::regclass AND c.relname ~ '_[0-9]{8}$' LOOP
+            ended := (to_date(right(part.relname, 8), 'YYYYMMDD') + 1)::timestamp AT TIME ZONE 'UTC';
+            IF ended < now() - keep THEN
+                EXECUTE format('DROP TABLE %I', part.relname);
+                dropped := dropped + 1;
+            END IF;
+        END LOOP;
+    END LOOP;
+    DELETE FROM archive_rest WHERE finished_at < now() - keep_archive;
+    DELETE FROM history_rest WHERE at < now() - keep_history;
+    RETURN NEXT;
+END $_$;
+CREATE FUNCTION public.refuse_delete() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'node %/%: % of % is reserved', OLD.cluster, OLD.node, OLD.reserved, OLD.resource
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'node_in_use';
+END $$;
+CREATE FUNCTION public.refuse_overcommit() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.reserved > OLD.reserved AND NEW.reserved + NEW.used > NEW.allocatable THEN
+        RAISE EXCEPTION 'node %/%: % of % would be reserved beside % used, but % is allocatable',
+            NEW.cluster, NEW.node, NEW.reserved, NEW.resource, NEW.used, NEW.allocatable
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overcommit';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.refuse_ownerless() RETURNS trigger
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+DECLARE
+    wrong record;
+BEGIN
+    IF TG_TABLE_NAME = 'workloads' THEN
+        SELECT r.workload, 0 AS gang, r.pods AS placed INTO wrong FROM changed c JOIN reservations r ON r.workload = c.id LIMIT 1;
+    ELSE
+        SELECT c.workload, w.gang, (SELECT coalesce(sum(r.pods), 0) FROM reservations r WHERE r.workload = c.workload) AS placed
+        INTO wrong
+        FROM (SELECT DISTINCT workload FROM changed) c LEFT JOIN workloads w ON w.id = c.workload
+        WHERE (SELECT coalesce(sum(r.pods), 0) FROM reservations r WHERE r.workload = c.workload)
+            <> CASE WHEN w.holding THEN w.gang ELSE 0 END
+        LIMIT 1;
+    END IF;
+    IF wrong.workload IS NOT NULL THEN
+        RAISE EXCEPTION 'workload % has % pods placed, which is neither none nor its gang of %', wrong.workload, wrong.placed, wrong.gang
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'all_or_nothing';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.refuse_partial_gangs() RETURNS trigger
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+DECLARE
+    wrong record;
+BEGIN
+    SELECT c.id, c.queue, c.phase, c.gang, s.pods, q.name IS NULL AS no_queue,
+        (SELECT coalesce(sum(r.pods), 0) FROM reservations r WHERE r.workload = c.id) AS placed
+    INTO wrong
+    FROM changed c LEFT JOIN shapes s ON s.id = c.shape LEFT JOIN queues q ON q.name = c.queue
+    WHERE q.name IS NULL OR s.pods IS DISTINCT FROM c.gang OR
+        (SELECT coalesce(sum(r.pods), 0) FROM reservations r WHERE r.workload = c.id) <> CASE WHEN c.holding THEN c.gang ELSE 0 END
+    LIMIT 1;
+    IF wrong.no_queue THEN
+        RAISE EXCEPTION 'workload % names queue %, which does not exist', wrong.id, wrong.queue
+            USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'workloads_queue';
+    ELSIF wrong.id IS NOT NULL THEN
+        RAISE EXCEPTION 'workload % is % with % of % pods placed (% in its shape)', wrong.id, wrong.phase, wrong.placed, wrong.gang, wrong.pods
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'all_or_nothing';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.refuse_unfenced() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF current_setting('muster.epoch', true) IS DISTINCT FROM (SELECT epoch::text FROM leader) THEN
+        RAISE EXCEPTION '% of % is not the leader''s: its transaction has epoch %, which is not the present one',
+            TG_OP, TG_TABLE_NAME, coalesce(nullif(current_setting('muster.epoch', true), ''), '(none)') USING ERRCODE = 'MUFEN';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.refuse_update() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'rows of % are never updated', TG_TABLE_NAME;
+END $$;
+CREATE TABLE public.archive (
+    id uuid NOT NULL,
+    submission bigint NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    phase text NOT NULL,
+    digest text NOT NULL,
+    finished_at timestamp with time zone NOT NULL,
+    record json NOT NULL,
+    manifest json,
+    CONSTRAINT archive_phase_check CHECK ((phase = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
+)
+PARTITION BY RANGE (finished_at);
+CREATE TABLE public.archive_rest (
+    id uuid NOT NULL,
+    submission bigint NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    phase text NOT NULL,
+    digest text NOT NULL,
+    finished_at timestamp with time zone NOT NULL,
+    record json NOT NULL,
+    manifest json,
+    CONSTRAINT archive_phase_check CHECK ((phase = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE TABLE public.commits (
+    version bigint NOT NULL,
+    epoch bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    workloads uuid[] NOT NULL,
+    clusters text[] NOT NULL,
+    nodes text[] NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='10000', autovacuum_vacuum_cost_delay='0');
+CREATE SEQUENCE public.history_order
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+CREATE TABLE public.history (
+    seq bigint DEFAULT nextval('public.history_order'::regclass) NOT NULL,
+    workload uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    epoch bigint NOT NULL,
+    version bigint NOT NULL,
+    phase text NOT NULL,
+    attempt integer NOT NULL,
+    cluster text,
+    reason jsonb,
+    event_id text
+)
+PARTITION BY RANGE (at);
+CREATE TABLE public.history_rest (
+    seq bigint DEFAULT nextval('public.history_order'::regclass) NOT NULL,
+    workload uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    epoch bigint NOT NULL,
+    version bigint NOT NULL,
+    phase text NOT NULL,
+    attempt integer NOT NULL,
+    cluster text,
+    reason jsonb,
+    event_id text
+);
+CREATE TABLE public.leader (
+    only_row boolean DEFAULT true NOT NULL,
+    epoch bigint NOT NULL,
+    holder text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    CONSTRAINT leader_only_row_check CHECK (only_row)
+);
+CREATE SEQUENCE public.leader_beat
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+CREATE TABLE public.manifests (
+    workload uuid NOT NULL,
+    manifest json NOT NULL
+);
+CREATE TABLE public.node_resources (
+    cluster text NOT NULL,
+    node text NOT NULL,
+    resource text NOT NULL,
+    allocatable bigint NOT NULL,
+    used bigint NOT NULL,
+    reserved bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT node_resources_reserved_check CHECK ((reserved >= 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+CREATE TABLE public.nodes (
+    cluster text NOT NULL,
+    name text NOT NULL,
+    session bigint NOT NULL,
+    seq bigint NOT NULL,
+    present boolean NOT NULL,
+    observed jsonb NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.1');
+CREATE TABLE public.outbox (
+    seq bigint NOT NULL,
+    event_id text NOT NULL,
+    subject text NOT NULL,
+    ttl interval NOT NULL,
+    message bytea NOT NULL,
+    manifest_of uuid
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='10000', autovacuum_vacuum_cost_delay='0');
+ALTER TABLE public.outbox ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.outbox_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+CREATE TABLE public.queues (
+    name text NOT NULL,
+    namespaces text[] NOT NULL,
+    strategy text NOT NULL,
+    rules jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT queues_namespaces_check CHECK ((cardinality(namespaces) > 0)),
+    CONSTRAINT queues_strategy_check CHECK ((strategy = ANY (ARRAY['StrictFIFO'::text, 'BestEffortFIFO'::text])))
+);
+CREATE TABLE public.reservations (
+    workload uuid NOT NULL,
+    attempt integer NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    pod_set text NOT NULL,
+    pods integer NOT NULL,
+    hostname text NOT NULL,
+    requests jsonb NOT NULL,
+    CONSTRAINT reservations_pods_check CHECK ((pods > 0))
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
+CREATE TABLE public.shapes (
+    id uuid NOT NULL,
+    pod_sets jsonb NOT NULL,
+    pods integer NOT NULL
+);
+CREATE TABLE public.workloads (
+    id uuid NOT NULL,
+    submission bigint NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    kind text NOT NULL,
+    name text NOT NULL,
+    priority integer NOT NULL,
+    digest text NOT NULL,
+    phase text NOT NULL,
+    attempt integer NOT NULL,
+    cluster text,
+    holding boolean NOT NULL,
+    cancel_requested boolean NOT NULL,
+    reason jsonb,
+    submitted_at timestamp with time zone NOT NULL,
+    admitted_at timestamp with time zone,
+    dispatched_at timestamp with time zone,
+    running_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    life jsonb DEFAULT '{}'::jsonb NOT NULL,
+    requeues integer DEFAULT 0 NOT NULL,
+    not_before timestamp with time zone,
+    evict_at timestamp with time zone,
+    shape uuid NOT NULL,
+    gang integer NOT NULL,
+    CONSTRAINT live CHECK (((phase <> ALL (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])) OR holding)),
+    CONSTRAINT workloads_attempt_check CHECK ((attempt >= 1)),
+    CONSTRAINT workloads_check CHECK (((phase = ANY (ARRAY['admitted'::text, 'dispatched'::text, 'running'::text, 'evicting'::text, 'cancelling'::text])) <= holding)),
+    CONSTRAINT workloads_check1 CHECK (((phase <> 'queued'::text) OR (NOT holding))),
+    CONSTRAINT workloads_check2 CHECK (((NOT holding) OR (cluster IS NOT NULL))),
+    CONSTRAINT workloads_phase_check CHECK ((phase = ANY (ARRAY['queued'::text, 'admitted'::text, 'dispatched'::text, 'running'::text, 'evicting'::text, 'cancelling'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text]))),
+    CONSTRAINT workloads_requeues_check CHECK ((requeues >= 0))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+ALTER TABLE ONLY public.archive ATTACH PARTITION public.archive_rest DEFAULT;
+ALTER TABLE ONLY public.history ATTACH PARTITION public.history_rest DEFAULT;
+ALTER TABLE ONLY public.commits
+    ADD CONSTRAINT commits_pkey PRIMARY KEY (version);
+ALTER TABLE ONLY public.leader
+    ADD CONSTRAINT leader_pkey PRIMARY KEY (only_row);
+ALTER TABLE ONLY public.manifests
+    ADD CONSTRAINT manifests_pkey PRIMARY KEY (workload);
+ALTER TABLE ONLY public.node_resources
+    ADD CONSTRAINT node_resources_pkey PRIMARY KEY (cluster, node, resource);
+ALTER TABLE ONLY public.nodes
+    ADD CONSTRAINT nodes_pkey PRIMARY KEY (cluster, name);
+ALTER TABLE ONLY public.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (seq);
+ALTER TABLE ONLY public.queues
+    ADD CONSTRAINT queues_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY public.reservations
+    ADD CONSTRAINT reservations_pkey PRIMARY KEY (workload, pod_set, node);
+ALTER TABLE ONLY public.shapes
+    ADD CONSTRAINT shapes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.workloads
+    ADD CONSTRAINT workloads_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.workloads
+    ADD CONSTRAINT workloads_submission_key UNIQUE (submission);
+CREATE INDEX archive_id ON ONLY public.archive USING btree (id);
+CREATE INDEX archive_name ON ONLY public.archive USING btree (name);
+CREATE INDEX archive_rest_id_idx ON public.archive_rest USING btree (id);
+CREATE INDEX archive_rest_name_idx ON public.archive_rest USING btree (name);
+CREATE INDEX archive_submission ON ONLY public.archive USING btree (submission);
+CREATE INDEX archive_rest_submission_idx ON public.archive_rest USING btree (submission);
+CREATE INDEX history_seq ON ONLY public.history USING btree (seq);
+CREATE INDEX history_rest_seq_idx ON public.history_rest USING btree (seq);
+CREATE INDEX history_workload ON ONLY public.history USING btree (workload, seq);
+CREATE INDEX history_rest_workload_seq_idx ON public.history_rest USING btree (workload, seq);
+CREATE UNIQUE INDEX workloads_live_object ON public.workloads USING btree (name, namespace, kind);
+CREATE INDEX workloads_order ON public.workloads USING btree (queue, priority DESC, submission);
+ALTER INDEX public.archive_id ATTACH PARTITION public.archive_rest_id_idx;
+ALTER INDEX public.archive_name ATTACH PARTITION public.archive_rest_name_idx;
+ALTER INDEX public.archive_submission ATTACH PARTITION public.archive_rest_submission_idx;
+ALTER INDEX public.history_seq ATTACH PARTITION public.history_rest_seq_idx;
+ALTER INDEX public.history_workload ATTACH PARTITION public.history_rest_workload_seq_idx;
+CREATE TRIGGER all_or_nothing_added AFTER INSERT ON public.workloads REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_partial_gangs();
+CREATE TRIGGER all_or_nothing_changed AFTER UPDATE ON public.workloads REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_partial_gangs();
+CREATE TRIGGER charge_added AFTER INSERT ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_reservations();
+CREATE TRIGGER charge_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_reservations();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.archive FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.commits FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.history FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.manifests FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.node_resources FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.nodes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.outbox FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.queues FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.reservations FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.shapes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.workloads FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER no_overcommit BEFORE UPDATE OF reserved ON public.node_resources FOR EACH ROW WHEN (((new.reserved > old.reserved) AND ((new.reserved + new.used) > new.allocatable))) EXECUTE FUNCTION public.refuse_overcommit();
+CREATE TRIGGER node_in_use BEFORE DELETE ON public.node_resources FOR EACH ROW WHEN ((old.reserved > 0)) EXECUTE FUNCTION public.refuse_delete();
+CREATE TRIGGER owned AFTER DELETE ON public.workloads REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
+CREATE TRIGGER owned_added AFTER INSERT ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
+CREATE TRIGGER owned_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
+CREATE TRIGGER reservations_are_facts BEFORE UPDATE ON public.reservations FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
+ALTER TABLE ONLY public.node_resources
+    ADD CONSTRAINT node_resources_cluster_node_fkey FOREIGN KEY (cluster, node) REFERENCES public.nodes(cluster, name);

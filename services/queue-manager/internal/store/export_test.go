@@ -1,0 +1,4 @@
+package store
+
+// MigrateTo is for tests of migrations.
+var MigrateTo = migrateTo
