@@ -1,22 +1,28 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
-	"muster.dev/muster/pkg/placement"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 )
 
-// searchBudget bounds the steps of the search for one gang on one cluster.
-const searchBudget = 20_000
-
-// Plan is what shall happen. It is a proposal: whoever carries it out must
-// verify it against the ledger.
+// Plan is what shall happen. The state has it carried out already; whoever
+// cannot carry it out has to make the state anew.
 type Plan struct {
 	Admissions []Admission
-	Waits      []Wait
+	Evictions  []Eviction
+	// Waits are the reasons of those that were looked at and do not start. The
+	// waiting of a queue that are alike share one verdict, and only the first of
+	// them is named; State.Reason has the reason of each.
+	Waits []Wait
+	// NextAt is the earliest time at which a decision may differ although nothing
+	// happens; zero for none.
+	NextAt time.Time
 }
 
 // Admission starts a workload with a node for each of its pods.
@@ -24,6 +30,13 @@ type Admission struct {
 	Workload   workload.ID
 	Cluster    string
 	Placements []workload.Placement
+	Flavors    []workload.PodSetFlavors
+}
+
+// Eviction stops a started workload.
+type Eviction struct {
+	Workload workload.ID
+	Reason   workload.Reason // of the kind Preempted or Drained
 }
 
 // Wait says why a workload does not start now.
@@ -32,110 +45,281 @@ type Wait struct {
 	Reason   workload.Reason
 }
 
-// Decide returns what to start now. When nothing has been freed since the last
-// decision only the workloads that came since are looked at; the others keep
-// their reasons. The state is not changed.
-func Decide(s *State) Plan {
-	consider := s.waiting
-	if !s.grown {
-		consider = slices.SortedFunc(slices.Values(s.fresh), before)
+// Decide returns what to start and whom to evict, until nothing more can be
+// done, and carries that out in the state. It looks only at those for whom
+// something may have changed since the last decision. now is the time; it must
+// not go back.
+func Decide(s *State, now time.Time) Plan {
+	d := &decision{state: s, now: now}
+	s.tree.Advance(now)
+	d.ripen()
+	d.drain()
+	d.settleClaims()
+	d.wake()
+	d.reclaim()
+	for b := d.next(); b != nil; b = d.next() {
+		d.try(b)
 	}
-	marks := map[*placement.Fleet]placement.Mark{}
-	for _, fleet := range s.fleets {
-		marks[fleet] = fleet.Begin()
-	}
-	d := decision{state: s, refused: map[string]workload.Reason{}, head: map[string]*Waiting{}}
-	if !s.grown {
-		d.findHeads()
-	}
-	for _, w := range consider {
-		d.try(w)
-	}
-	for fleet, mark := range marks {
-		fleet.Rollback(mark)
-	}
+	d.tellFresh()
+	s.grown, s.newCluster, s.fresh = false, false, nil
+	clear(s.freed)
+	d.plan.NextAt = d.nextAt()
+	s.nextAt = d.plan.NextAt
 	return d.plan
 }
 
 // decision is the work of one Decide.
 type decision struct {
 	state *State
+	now   time.Time
 	plan  Plan
-	// refused holds the verdict on shapes that did not fit. Places only get fewer
-	// within a decision, so a verdict holds to its end.
-	refused map[string]workload.Reason
-	// head is the waiting head of each strict queue.
-	head map[string]*Waiting
 }
 
-// findHeads notes the strict queues in which somebody waits already.
-func (d *decision) findHeads() {
-	fresh := map[*Waiting]bool{}
-	for _, w := range d.state.fresh {
-		fresh[w] = true
+// ripen lets the waiting whose back-off is over take their places.
+func (d *decision) ripen() {
+	s := d.state
+	ripe := 0
+	for ripe < len(s.later) && !d.now.Before(s.later[ripe].NotBefore) {
+		s.toBucket(s.later[ripe])
+		ripe++
 	}
-	for _, w := range d.state.waiting {
-		queue := w.Workload.Queue
-		if d.state.strict[queue] && !fresh[w] && d.head[queue] == nil {
-			d.head[queue] = w
-		}
-	}
+	s.later = slices.Delete(s.later, 0, ripe)
 }
 
-func (d *decision) try(w *Waiting) {
-	queue := w.Workload.Queue
-	if head := d.head[queue]; head != nil && before(head, w) < 0 {
-		d.wait(w, workload.Reason{
-			Kind:    workload.ReasonBehindHead,
-			Message: fmt.Sprintf("workload %s is before it in queue %q, which is %s, and waits", head.Workload.ID, queue, StrictFIFO),
-		})
-		return
-	}
-	reason, known := d.refused[w.shape]
-	if !known {
-		var admitted bool
-		if admitted, reason = d.place(w); admitted {
-			return
-		}
-		d.refused[w.shape] = reason
-	}
-	if d.state.strict[queue] {
-		d.head[queue] = w
-	}
-	d.wait(w, reason)
-}
-
-func (d *decision) wait(w *Waiting, reason workload.Reason) {
-	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, reason})
-}
-
-// place tries the clusters in the order of their names and returns, when none
-// has places for the whole gang, the reason of the one that lacks least.
-func (d *decision) place(w *Waiting) (admitted bool, reason workload.Reason) {
-	reason = workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported any node"}
-	for _, cluster := range slices.Sorted(maps.Keys(d.state.fleets)) {
-		fleet := d.state.fleets[cluster]
-		if fleet.Len() == 0 {
+// drain evicts what has places by way of a queue that is to be empty.
+func (d *decision) drain() {
+	for _, q := range d.state.sorted {
+		if q.quota.StopPolicy != quota.HoldAndDrain {
 			continue
 		}
-		verdict := fleet.Solve(w.Workload, searchBudget)
-		if verdict.Outcome == placement.Fits {
-			fleet.Take(w.Workload, verdict.Placements)
-			d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, verdict.Placements})
-			return true, workload.Reason{}
-		}
-		why := verdict.Reason()
-		if nearer(*why, reason) {
-			reason = *why
+		for _, g := range q.inOrder() {
+			if !g.Going {
+				d.evict(g, workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("queue %q is drained (stopPolicy %s)", q.name, quota.HoldAndDrain)})
+			}
 		}
 	}
-	return false, reason
 }
 
-// nearer reports whether a gang with reason a is nearer to its start than with b.
-func nearer(a, b workload.Reason) bool {
-	if a.Shortage == nil || b.Shortage == nil {
-		return b.Kind == workload.ReasonNoNodes || a.Kind == workload.ReasonUnknown
+func (d *decision) evict(g *Started, why workload.Reason) {
+	g.Going = true
+	d.plan.Evictions = append(d.plan.Evictions, Eviction{g.Workload.ID, why})
+}
+
+// wake opens the buckets for which something may have changed.
+func (d *decision) wake() {
+	s := d.state
+	for _, cluster := range s.clusters {
+		for _, key := range s.fleets[cluster].Wake() {
+			v := s.variants[key]
+			if v == nil {
+				continue
+			}
+			delete(v.verdicts, cluster)
+			for b := range v.waiters {
+				s.reopen(b) // heaps order by heads, so the order of reopening does not matter
+			}
+		}
 	}
-	return a.Shortage.Unplaced < b.Shortage.Unplaced
+	if !s.grown && !s.newCluster && len(s.freed) == 0 && !s.due(d.now) {
+		return
+	}
+	for _, q := range s.sorted {
+		freed := s.freed[q.quota.Root()]
+		for b := range q.blocked {
+			due := !b.retryAt.IsZero() && !d.now.Before(b.retryAt)
+			if s.newCluster || due || b.preempts && (s.grown || freed) || freed && q.eased(b) {
+				s.reopen(b)
+			}
+		}
+	}
+}
+
+// eased reports whether one of the bucket's assignments may be within quota now.
+func (q *queue) eased(b *bucket) bool {
+	for _, c := range b.overs {
+		if q.quota.Fits([]quota.Charge{c}) {
+			return true
+		}
+	}
+	return false
+}
+
+// reclaim looks first at those that gangs were evicted for in an earlier term.
+func (d *decision) reclaim() {
+	var claiming []*Waiting
+	for _, w := range d.state.fresh {
+		if w.Claiming && w.bucket != nil {
+			claiming = append(claiming, w)
+		}
+	}
+	slices.SortFunc(claiming, before)
+	for _, w := range claiming {
+		d.start(w)
+	}
+}
+
+// next returns the bucket whose head comes next, nil when nothing is left to
+// try. Within a tree of cohorts fair sharing decides, if it is on; then priority
+// and submission.
+func (d *decision) next() *bucket {
+	trees := map[string][]*bucket{}
+	var best *bucket
+	for _, q := range d.state.sorted {
+		b := q.candidate()
+		if b == nil {
+			continue
+		}
+		if d.state.fair() {
+			root := q.quota.Root()
+			trees[root] = append(trees[root], b)
+		} else if best == nil || before(b.head(), best.head()) < 0 {
+			best = b
+		}
+	}
+	for _, root := range slices.Sorted(maps.Keys(trees)) {
+		if fairest := d.fairest(trees[root]); best == nil || before(fairest.head(), best.head()) < 0 {
+			best = fairest
+		}
+	}
+	return best
+}
+
+func (s *State) fair() bool {
+	policy := s.tree.Config().FairSharing
+	return policy != nil && policy.Enable
+}
+
+func (d *decision) fairest(candidates []*bucket) *bucket {
+	if len(candidates) == 1 {
+		return candidates[0]
+	}
+	heads := make([]quota.Head, len(candidates))
+	for i, b := range candidates {
+		heads[i] = quota.Head{Queue: b.queue.quota}
+		if o := d.state.optionsOf(b.queue, b.shape); len(o.assignments) > 0 {
+			heads[i].Charges = b.queue.quota.Assess(o.assignments)[0].Charges
+		}
+	}
+	return candidates[d.state.tree.Fairest(heads, func(i, j int) bool {
+		return before(candidates[i].head(), candidates[j].head()) < 0
+	})]
+}
+
+// try starts the head of the bucket, or blocks the bucket.
+func (d *decision) try(b *bucket) {
+	w := b.head()
+	if why := d.start(w); why != nil {
+		fresh := b.reason == nil || b.reason.Message != why.Message
+		d.state.block(b, why)
+		if fresh && w.Told {
+			d.wait(w, why)
+		}
+	}
+}
+
+func (d *decision) wait(w *Waiting, why *workload.Reason) {
+	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, *why})
+}
+
+// tellFresh gives those that came since the last decision their reasons.
+func (d *decision) tellFresh() {
+	s := d.state
+	slices.SortStableFunc(s.fresh, before)
+	for _, w := range s.fresh {
+		if s.waiting[w.Workload.ID] == w && !w.Told {
+			if w.claimed(s) == nil { // whoever has a claim was told when it was made
+				d.wait(w, s.reason(w))
+			}
+			w.Told = true
+		}
+	}
+}
+
+// nextAt is the earliest time that somebody waits for.
+func (d *decision) nextAt() time.Time {
+	var next time.Time
+	note := func(t time.Time) {
+		if !t.IsZero() && t.After(d.now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	if len(d.state.later) > 0 {
+		note(d.state.later[0].NotBefore)
+	}
+	for _, q := range d.state.sorted {
+		for b := range q.blocked {
+			note(b.retryAt)
+		}
+	}
+	return next
+}
+
+// Reason returns why a workload waits, as of the last decision; nil when it does
+// not wait.
+func (s *State) Reason(id workload.ID) *workload.Reason {
+	if w := s.waiting[id]; w != nil {
+		return s.reason(w)
+	}
+	return nil
+}
+
+func (s *State) reason(w *Waiting) *workload.Reason {
+	switch c := w.claimed(s); {
+	case w.held != nil:
+		return w.held
+	case c != nil:
+		return c.reason()
+	case w.bucket == nil:
+		return &workload.Reason{
+			Kind:    workload.ReasonBackoff,
+			Message: "it is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
+		}
+	case w.bucket.atOpen < 0 && (!w.queue.strict() || w.queue.claims == 0 && w.queue.all.list[0] == w.bucket && w.bucket.head() == w):
+		return w.bucket.reason
+	case w.queue.strict():
+		return &workload.Reason{
+			Kind:    workload.ReasonBehindHead,
+			Message: fmt.Sprintf("the head of queue %q waits, and nobody passes it: the queue is %s", w.queue.name, quota.StrictFIFO),
+		}
+	}
+	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "no decision has looked at it yet"}
+}
+
+// heldBy returns why nothing of the workload's queue is admitted, nil when it is.
+func (s *State) heldBy(w *Waiting) *workload.Reason {
+	held := func(what, name, policy string) *workload.Reason {
+		if policy == "" || policy == quota.StopNone {
+			return nil
+		}
+		return &workload.Reason{Kind: workload.ReasonHeld, Message: fmt.Sprintf("%s %q is held (stopPolicy %s)", what, name, policy)}
+	}
+	if why := held("clusterQueue", w.queue.name, w.queue.quota.StopPolicy); why != nil {
+		return why
+	}
+	if local := s.tree.Local(w.Workload.Namespace, w.Workload.Queue); local != nil {
+		return held("localQueue", local.Namespace+"/"+local.Name, local.StopPolicy)
+	}
+	return nil
+}
+
+// Position returns the place of a workload among the waiting of its queue, from
+// 1; 0 when it does not wait there.
+func (s *State) Position(id workload.ID) int {
+	w := s.waiting[id]
+	if w == nil || w.bucket == nil {
+		return 0
+	}
+	position := 1
+	for _, b := range w.queue.all.list {
+		if b.priority > w.Workload.Priority {
+			position += len(b.members)
+		} else if b.priority == w.Workload.Priority {
+			for _, other := range b.members {
+				if cmp.Compare(other.Order, w.Order) < 0 {
+					position++
+				}
+			}
+		}
+	}
+	return position
 }

@@ -10,6 +10,7 @@ import (
 
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -17,7 +18,7 @@ import (
 func TestAGangIsPlacedWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	nodes := []capacity.Node{nodeOf("a", 8, 2), nodeOf("b", 8, 1)}
-	plan := admission.Decide(stateOf(nodes, []workload.PodSet{setOf("workers", 3, 1, 1)}, []workload.PodSet{setOf("workers", 1, 1, 1)}))
+	plan := decide(stateOf(nodes, []workload.PodSet{setOf("workers", 3, 1, 1)}, []workload.PodSet{setOf("workers", 1, 1, 1)}))
 	want := []admission.Admission{{Workload: "gang-0", Cluster: "c", Placements: []workload.Placement{
 		{PodSet: "workers", Node: "a", Pods: 2}, {PodSet: "workers", Node: "b", Pods: 1},
 	}}}
@@ -32,7 +33,7 @@ func TestAGangIsPlacedWholeOrNotAtAll(t *testing.T) {
 func TestFreeInSumButNotOnOneNode(t *testing.T) {
 	t.Parallel()
 	nodes := []capacity.Node{nodeOf("a", 8, 1), nodeOf("b", 8, 1)}
-	plan := admission.Decide(stateOf(nodes, []workload.PodSet{setOf("workers", 1, 1, 2)}))
+	plan := decide(stateOf(nodes, []workload.PodSet{setOf("workers", 1, 1, 2)}))
 	want := &workload.Shortage{
 		PodSet: "workers", Pods: 1, Unplaced: 1, Resource: "nvidia.com/gpu", Asked: 2, Largest: 1, Sum: 2,
 		Eligible: 2, Nodes: 2, Excluded: map[string]int{},
@@ -48,7 +49,7 @@ func TestFreeInSumButNotOnOneNode(t *testing.T) {
 func TestSmallPodsKeepOffGPUNodes(t *testing.T) {
 	t.Parallel()
 	nodes := []capacity.Node{nodeOf("a-gpu", 8, 8), nodeOf("b-cpu", 8, 0)}
-	plan := admission.Decide(stateOf(nodes, []workload.PodSet{setOf("head", 1, 4, 0)}))
+	plan := decide(stateOf(nodes, []workload.PodSet{setOf("head", 1, 4, 0)}))
 	if got := plan.Admissions[0].Placements[0].Node; got != "b-cpu" {
 		t.Errorf("a pod without GPU is placed on %s", got)
 	}
@@ -64,7 +65,7 @@ func TestAMixedGangIsSearchedNotOnlyTried(t *testing.T) {
 			Requests: resource.List{"cpu": cpu, "memory": memory, "pods": 1},
 		}}
 	}
-	plan := admission.Decide(stateOf([]capacity.Node{tight, wide},
+	plan := decide(stateOf([]capacity.Node{tight, wide},
 		[]workload.PodSet{set("one", 4, 3), set("two", 3, 4)}))
 	if len(plan.Admissions) != 1 {
 		t.Errorf("waits although it fits: %+v", plan.Waits)
@@ -74,32 +75,47 @@ func TestAMixedGangIsSearchedNotOnlyTried(t *testing.T) {
 func TestNewcomersAreWeighedWhileTheOthersKeepTheirReasons(t *testing.T) {
 	t.Parallel()
 	s := stateOf([]capacity.Node{nodeOf("a", 8, 1)}, []workload.PodSet{setOf("workers", 2, 1, 1)})
-	admission.Decide(s)
-	s.Settle()
-	if s.Pending() {
-		t.Error("a settled state has something pending")
+	decide(s)
+	if s.Pending(start) {
+		t.Error("after a decision something is pending")
 	}
 	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
-	plan := admission.Decide(s)
+	plan := decide(s)
 	if len(plan.Admissions) != 1 || plan.Admissions[0].Workload != "gang-1" || len(plan.Waits) != 0 {
 		t.Errorf("plan is %+v, want the newcomer admitted and nothing else said", plan)
 	}
-	s.SetQueue("queue", admission.StrictFIFO)
-	if plan := admission.Decide(s); len(plan.Admissions) != 0 || len(plan.Waits) != 2 {
-		t.Errorf("plan is %+v, want both waiting in a strict queue", plan)
+}
+
+func strictTree(t testing.TB) *quota.Tree {
+	return treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "queue", Strategy: quota.StrictFIFO}}})
+}
+
+func TestNobodyPassesTheHeadOfAStrictQueue(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(strictTree(t))
+	s.SetNode(nodeOf("a", 8, 2))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 8)})
+	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	plan := decide(s)
+	if len(plan.Admissions) != 0 || len(plan.Waits) != 2 || plan.Waits[1].Reason.Kind != workload.ReasonBehindHead {
+		t.Errorf("plan is %+v, want both waiting, the second behind the head", plan)
+	}
+	s.Dequeue("gang-0")
+	if plan := decide(s); len(plan.Admissions) != 1 || plan.Admissions[0].Workload != "gang-1" {
+		t.Errorf("without the head the plan is %+v, want the second admitted", plan)
 	}
 }
 
 func TestPriorityComesBeforeTheHeadOfAStrictQueue(t *testing.T) {
 	t.Parallel()
-	s := stateOf([]capacity.Node{nodeOf("a", 8, 2)}, []workload.PodSet{setOf("workers", 1, 1, 8)})
-	s.SetQueue("queue", admission.StrictFIFO)
-	admission.Decide(s)
-	s.Settle()
+	s := admission.NewState(strictTree(t))
+	s.SetNode(nodeOf("a", 8, 2))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 8)})
+	decide(s)
 	s.Enqueue(admission.Waiting{Order: 1, Workload: &workload.Workload{
 		ID: "high", Queue: "queue", Priority: 10, PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)},
 	}})
-	if plan := admission.Decide(s); len(plan.Admissions) != 1 || plan.Admissions[0].Workload != "high" {
+	if plan := decide(s); len(plan.Admissions) != 1 || plan.Admissions[0].Workload != "high" {
 		t.Errorf("plan is %+v, want the one of higher priority admitted", plan)
 	}
 }
@@ -128,7 +144,7 @@ func TestFitAgreesWithBruteForce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, sets := drawNodes(t), drawSets(t)
-		plan := admission.Decide(stateOf(nodes, sets))
+		plan := decide(stateOf(nodes, sets))
 		fits := bruteForce(nodes, pods(sets))
 		switch {
 		case fits && len(plan.Admissions) != 1:
@@ -201,15 +217,15 @@ func TestDecisionsDoNotDependOnTheOrderOfBuilding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := drawNodes(t)
 		gangs := rapid.SliceOfN(rapid.Custom(drawSets), 1, 5).Draw(t, "gangs")
-		want := admission.Decide(stateOf(nodes, gangs...))
-		shuffled := admission.NewState()
+		want := decide(stateOf(nodes, gangs...))
+		shuffled := admission.NewState(nil)
 		for _, i := range rapid.Permutation(indices(len(gangs))).Draw(t, "order of gangs") {
 			enqueue(shuffled, i, "queue", gangs[i])
 		}
 		for _, i := range rapid.Permutation(indices(len(nodes))).Draw(t, "order of nodes") {
-			shuffled.SetNode(nodes[i], nil)
+			shuffled.SetNode(nodes[i])
 		}
-		if diff := cmp.Diff(want, admission.Decide(shuffled)); diff != "" {
+		if diff := cmp.Diff(want, decide(shuffled)); diff != "" {
 			t.Errorf("plans differ (-in order +shuffled):\n%s", diff)
 		}
 	})

@@ -1,35 +1,16 @@
-// Package admission decides which waiting gangs start, on which nodes, and why
-// the others wait.
-//
-// It is pure: a State is plain memory that the caller keeps true, Decide reads
-// it and returns a Plan without changing anything. No context, clock, logger,
-// randomness or I/O; the same state gives the same plan on any machine. It does
-// not know Kubernetes, Postgres or NATS, and it does not carry a plan out.
-//
-// Order: by priority, then by submission, over all queues. A gang is tried on
-// one cluster after the other and lives wholly in one. In a StrictFIFO queue
-// nobody passes a waiting gang; in a BestEffortFIFO queue whoever fits may.
-//
-// Whether and where a gang fits is package placement's to say.
 package admission
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/placement"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
-)
-
-// Strategies of a queue, in Kueue's words.
-const (
-	StrictFIFO     = "StrictFIFO"
-	BestEffortFIFO = "BestEffortFIFO"
 )
 
 // NodeKey names a node of a cluster.
@@ -37,98 +18,185 @@ type NodeKey struct {
 	Cluster, Name string
 }
 
-// Waiting is a workload in a queue.
-type Waiting struct {
-	Workload *workload.Workload
-	// Order is the submission's place among all submissions; an evicted workload
-	// keeps it.
-	Order int64
-
-	shape string
-}
-
-// State is what a decision is made on. It is not safe for concurrent use.
+// State is what a decision is made on: nodes, quota, who waits and who has been
+// started. The caller tells it what happens; Decide carries its own plan out in
+// it. It is not safe for concurrent use.
 type State struct {
-	fleets  map[string]*placement.Fleet // by cluster
-	strict  map[string]bool             // queues with StrictFIFO
-	waiting []*Waiting                  // sorted by before
-	// grown says that capacity has been added since the last Settle, so that
-	// gangs which did not fit may fit now.
-	grown bool
-	// fresh are the waiting that no decision has looked at yet.
-	fresh []*Waiting
+	fleets   map[string]*placement.Fleet // by cluster
+	clusters []string                    // sorted
+	tree     *quota.Tree
+	queues   map[string]*queue // by ClusterQueue
+	sorted   []*queue          // by name
+	shapes   map[string]*shape
+	variants map[string]*variant
+	aliases  map[*workload.PodSet]*shape
+	waiting  map[workload.ID]*Waiting
+	started  map[workload.ID]*Started
+	fresh    []*Waiting // no decision has looked at them yet
+	later    []*Waiting // backing off, by NotBefore
+	claims   []*claim   // by before
+	// fought has, by preemptor, whom it had evicted: see the package comment on
+	// why preemption ends.
+	fought map[workload.ID]map[workload.ID]bool
+	// grown says that some node has more free, or that there is a new cluster,
+	// since the last decision; freed are the trees of queues of which quota came
+	// back.
+	grown, newCluster bool
+	freed             map[string]bool
+	nextAt            time.Time // of the last decision
+	size              map[NodeKey]resource.List
+	total             resource.List // allocatable on all nodes
 }
 
-// NewState returns an empty state.
-func NewState() *State {
-	return &State{fleets: map[string]*placement.Fleet{}, strict: map[string]bool{}}
+// NewState returns a state with the queues of a tree, of which nothing is used
+// yet; nil is a tree without queues. A queue that the tree does not know has no
+// quota and is BestEffortFIFO.
+func NewState(tree *quota.Tree) *State {
+	if tree == nil {
+		tree, _ = quota.New(quota.Config{}) // nothing is valid
+	}
+	return &State{
+		fleets: map[string]*placement.Fleet{}, tree: tree, queues: map[string]*queue{}, shapes: map[string]*shape{},
+		variants: map[string]*variant{}, aliases: map[*workload.PodSet]*shape{},
+		waiting: map[workload.ID]*Waiting{}, started: map[workload.ID]*Started{},
+		fought: map[workload.ID]map[workload.ID]bool{}, freed: map[string]bool{},
+		size: map[NodeKey]resource.List{}, total: resource.List{},
+	}
 }
 
-// SetQueue makes a queue's strategy known; unknown queues are BestEffortFIFO.
-func (s *State) SetQueue(name, strategy string) {
-	s.strict[name] = strategy == StrictFIFO
-	s.grown = true
-}
+// Quota is the tree of queues with what they use. It is for reading.
+func (s *State) Quota() *quota.Tree { return s.tree }
 
-// SetNode adds a node or replaces what is known of it. taken is what gangs use
-// or have reserved there.
-func (s *State) SetNode(n capacity.Node, taken resource.List) {
-	fleet := s.fleets[n.Cluster]
+func (s *State) fleet(cluster string) *placement.Fleet {
+	fleet := s.fleets[cluster]
 	if fleet == nil {
 		fleet = placement.NewFleet()
-		s.fleets[n.Cluster] = fleet
+		s.fleets[cluster] = fleet
+		i, _ := slices.BinarySearch(s.clusters, cluster)
+		s.clusters = slices.Insert(s.clusters, i, cluster)
 	}
-	less := fleet.SetExtra(n.Name, taken)
-	s.grown = fleet.SetNode(n) || less || s.grown
+	return fleet
 }
 
-// RemoveNode forgets a node.
+// SetNode adds a node or replaces what is observed of it.
+func (s *State) SetNode(n capacity.Node) {
+	fleet := s.fleet(n.Cluster)
+	s.newCluster = s.newCluster || fleet.Len() == 0
+	s.grown = fleet.SetNode(n) || s.grown
+	s.resize(NodeKey{n.Cluster, n.Name}, n.Allocatable)
+}
+
+// RemoveNode forgets a node. What gangs have there stays taken, in case it comes
+// back.
 func (s *State) RemoveNode(key NodeKey) {
 	if fleet := s.fleets[key.Cluster]; fleet != nil {
-		fleet.SetExtra(key.Name, nil)
 		fleet.RemoveNode(key.Name)
+		s.resize(key, nil)
 	}
 }
 
-// Enqueue adds a workload to the waiting.
-func (s *State) Enqueue(w Waiting) {
-	added := &w
-	added.shape = shapeOf(w.Workload)
-	i, _ := slices.BinarySearchFunc(s.waiting, added, before)
-	s.waiting = slices.Insert(s.waiting, i, added)
-	s.fresh = append(s.fresh, added)
+// resize keeps the sum of all nodes, which is the measure of shares where nobody
+// has quota.
+func (s *State) resize(key NodeKey, allocatable resource.List) {
+	s.total = s.total.Minus(s.size[key]).Plus(allocatable)
+	if allocatable == nil {
+		delete(s.size, key)
+	} else {
+		s.size[key] = allocatable
+	}
+	s.tree.SetCapacity(s.total)
 }
 
-// Dequeue removes a workload from the waiting.
-func (s *State) Dequeue(id workload.ID, priority int32, order int64) {
-	at := &Waiting{Workload: &workload.Workload{ID: id, Priority: priority}, Order: order}
-	i, found := slices.BinarySearchFunc(s.waiting, at, before)
-	if found {
-		gone := s.waiting[i]
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-		s.fresh = slices.DeleteFunc(s.fresh, func(w *Waiting) bool { return w == gone })
-		// A strict queue may have a new head.
-		s.grown = s.grown || s.strict[gone.Workload.Queue]
+// SetExtra says what pods of gangs take on a node outside any reservation.
+func (s *State) SetExtra(key NodeKey, amounts resource.List) {
+	s.grown = s.fleet(key.Cluster).SetExtra(key.Name, amounts) || s.grown
+}
+
+// Started is a gang that has places: from its admission until its pods have been
+// seen gone.
+type Started struct {
+	Workload   *workload.Workload
+	Order      int64 // as of Waiting
+	Queue      string
+	Cluster    string
+	Placements []workload.Placement
+	Flavors    []workload.PodSetFlavors
+	Admitted   time.Time
+	// Going: it is being torn down or has ended, and holds its places only until
+	// its pods are gone.
+	Going bool
+
+	queue     *queue
+	charges   []quota.Charge
+	preempted bool // going because of a preemption
+}
+
+// Start says that a gang has places. Decide does so for those that it admits; it
+// is for gangs that were admitted before this state was made.
+func (s *State) Start(g Started) {
+	added := &g
+	if added.Queue == "" {
+		added.Queue = g.Workload.Queue
+	}
+	added.queue = s.queue(added.Queue)
+	added.charges = quota.ChargesOf(g.Workload.PodSets, g.Flavors)
+	s.fleet(g.Cluster).Take(g.Workload, g.Placements)
+	added.queue.quota.Use(added.charges)
+	s.started[g.Workload.ID] = added
+	added.queue.started[g.Workload.ID] = added
+}
+
+// Leave says that a started gang is being torn down or has ended: it is no
+// candidate for preemption any more, and others may count on its places.
+func (s *State) Leave(id workload.ID) {
+	if g := s.started[id]; g != nil {
+		g.Going = true
 	}
 }
 
-// Settle says that a decision on this state has been taken over.
-func (s *State) Settle() { s.grown, s.fresh = false, nil }
-
-// Pending reports whether a decision could differ from the last one.
-func (s *State) Pending() bool { return s.grown && len(s.waiting) > 0 || len(s.fresh) > 0 }
-
-// before orders the waiting: priority, then submission.
-func before(a, b *Waiting) int {
-	return cmp.Or(cmp.Compare(b.Workload.Priority, a.Workload.Priority), cmp.Compare(a.Order, b.Order))
+// Release says that the pods of a started gang are gone: its places and its
+// quota are free.
+func (s *State) Release(id workload.ID) {
+	g := s.started[id]
+	if g == nil {
+		return
+	}
+	delete(s.started, id)
+	delete(g.queue.started, id)
+	s.giveBack(g.queue, g.Cluster, g.Workload, g.Placements, g.charges)
+	if !g.preempted {
+		delete(s.fought, id)
+	}
 }
 
-// shapeOf is the same for workloads that fit in the same places.
-func shapeOf(w *workload.Workload) string {
-	encoded, err := json.Marshal(w.PodSets)
-	if err != nil {
-		panic(fmt.Sprintf("pod sets of workload %s cannot be encoded: %v", w.ID, err)) // plain data always can
-	}
-	sum := sha256.Sum256(encoded)
-	return string(sum[:])
+func (s *State) giveBack(q *queue, cluster string, w *workload.Workload, places []workload.Placement, charges []quota.Charge) {
+	s.fleet(cluster).Give(w, places)
+	q.quota.Free(charges)
+	s.grown = true
+	s.freed[q.quota.Root()] = true
+}
+
+// Counts returns how many workloads wait, those included that gangs are evicted
+// for, and how many have places.
+func (s *State) Counts() (waiting, started int) { return len(s.waiting), len(s.started) }
+
+// Pending reports whether a decision at this time could differ from the last
+// one.
+func (s *State) Pending(now time.Time) bool {
+	return len(s.fresh) > 0 || len(s.waiting) > 0 && (s.grown || s.newCluster || len(s.freed) > 0 || s.due(now)) || s.mustDrain()
+}
+
+// due reports whether a time has come that the last decision named.
+func (s *State) due(now time.Time) bool { return !s.nextAt.IsZero() && !now.Before(s.nextAt) }
+
+// mustDrain reports whether gangs have places by way of a queue that is drained.
+func (s *State) mustDrain() bool {
+	return slices.ContainsFunc(s.sorted, func(q *queue) bool {
+		return q.quota.StopPolicy == quota.HoldAndDrain && slices.ContainsFunc(q.inOrder(), func(g *Started) bool { return !g.Going })
+	})
+}
+
+// inOrder returns the started gangs of the queue by submission.
+func (q *queue) inOrder() []*Started {
+	return slices.SortedFunc(maps.Values(q.started), func(a, b *Started) int { return cmp.Compare(a.Order, b.Order) })
 }

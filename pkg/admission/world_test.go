@@ -2,9 +2,12 @@ package admission_test
 
 import (
 	"fmt"
+	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -27,14 +30,29 @@ func setOf(name string, count int, cpus, gpus int64) workload.PodSet {
 // stateOf returns a state with nodes and, in this order, waiting gangs; the n-th
 // gang has the id "gang-n", from 0.
 func stateOf(nodes []capacity.Node, gangs ...[]workload.PodSet) *admission.State {
-	s := admission.NewState()
+	s := admission.NewState(nil)
 	for _, n := range nodes {
-		s.SetNode(n, nil)
+		s.SetNode(n)
 	}
 	for i, sets := range gangs {
 		enqueue(s, i, "queue", sets)
 	}
 	return s
+}
+
+// start is a time at which decisions are made.
+var start = time.Unix(1_000_000, 0)
+
+func decide(s *admission.State) admission.Plan { return admission.Decide(s, start) }
+
+// treeOf returns the tree of a valid configuration.
+func treeOf(t testing.TB, c quota.Config) *quota.Tree {
+	t.Helper()
+	tree, err := quota.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }
 
 func enqueue(s *admission.State, i int, queue string, sets []workload.PodSet) {

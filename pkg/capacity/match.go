@@ -120,3 +120,7 @@ func tolerated(taint Taint, tolerations []workload.Toleration) bool {
 		return t.Operator == "Exists" || t.Value == taint.Value
 	})
 }
+
+// Tolerated reports whether one of the tolerations lets a pod onto a node with
+// the taint.
+func (t Taint) Tolerated(tolerations []workload.Toleration) bool { return tolerated(t, tolerations) }

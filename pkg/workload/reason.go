@@ -7,24 +7,32 @@ type ReasonKind string
 
 // The kinds of reasons.
 const (
-	ReasonFit        ReasonKind = "Fit"        // some pod of the gang has no node
-	ReasonBehindHead ReasonKind = "BehindHead" // the head of a strict queue waits
-	ReasonUnknown    ReasonKind = "Unknown"    // the search for places ended without an answer
-	ReasonNoNodes    ReasonKind = "NoNodes"    // no cluster has reported a node yet
-	ReasonStarting   ReasonKind = "Starting"   // KubeRay cannot create all its pods
-	ReasonNodeLost   ReasonKind = "NodeLost"   // a reserved node went away; the gang starts anew
-	ReasonPlaceLost  ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
-	ReasonPodLost    ReasonKind = "PodLost"    // a pod of the running gang is lost
-	ReasonNotReady   ReasonKind = "NotReady"   // not all pods were ready within the deadline
-	ReasonBackoff    ReasonKind = "Backoff"    // queued again, and not to be tried before a time
-	ReasonMaxRunTime ReasonKind = "MaxRunTime" // it has run as long as it may
-	ReasonCancelled  ReasonKind = "Cancelled"  // somebody asked for it
-	ReasonDeleted    ReasonKind = "Deleted"    // its object was deleted, not by Muster
-	ReasonRefused    ReasonKind = "Refused"    // Kubernetes refused its object
-	ReasonJobEnded   ReasonKind = "JobEnded"   // the Ray job came to its end
-	ReasonInvalid    ReasonKind = "Invalid"    // the submission is not acceptable
-	ReasonDuplicate  ReasonKind = "Duplicate"  // the id or the name is taken by another workload
-	ReasonQueue      ReasonKind = "Queue"      // the queue is unknown or may not use the namespace
+	ReasonFit      ReasonKind = "Fit"      // some pod of the gang has no node
+	ReasonQuota    ReasonKind = "Quota"    // more than the quota of its queue allows
+	ReasonTopology ReasonKind = "Topology" // there is room, but not within the topology that it requires
+	ReasonHeld     ReasonKind = "Held"     // its queue is held
+	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
+	// is held for it.
+	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
+	ReasonPreempted          ReasonKind = "Preempted"  // evicted for another workload
+	ReasonDrained            ReasonKind = "Drained"    // evicted because its queue is drained
+	ReasonBehindHead         ReasonKind = "BehindHead" // the head of a strict queue waits
+	ReasonUnknown            ReasonKind = "Unknown"    // the search for places ended without an answer
+	ReasonNoNodes            ReasonKind = "NoNodes"    // no cluster has reported a node yet
+	ReasonStarting           ReasonKind = "Starting"   // KubeRay cannot create all its pods
+	ReasonNodeLost           ReasonKind = "NodeLost"   // a reserved node went away; the gang starts anew
+	ReasonPlaceLost          ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
+	ReasonPodLost            ReasonKind = "PodLost"    // a pod of the running gang is lost
+	ReasonNotReady           ReasonKind = "NotReady"   // not all pods were ready within the deadline
+	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
+	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it has run as long as it may
+	ReasonCancelled          ReasonKind = "Cancelled"  // somebody asked for it
+	ReasonDeleted            ReasonKind = "Deleted"    // its object was deleted, not by Muster
+	ReasonRefused            ReasonKind = "Refused"    // Kubernetes refused its object
+	ReasonJobEnded           ReasonKind = "JobEnded"   // the Ray job came to its end
+	ReasonInvalid            ReasonKind = "Invalid"    // the submission is not acceptable
+	ReasonDuplicate          ReasonKind = "Duplicate"  // the id or the name is taken by another workload
+	ReasonQueue              ReasonKind = "Queue"      // the queue is unknown or may not use the namespace
 )
 
 // Reason says why, as data and as a sentence.
@@ -33,6 +41,37 @@ type Reason struct {
 	Message string     `json:"message"`
 	// Shortage is set for ReasonFit.
 	Shortage *Shortage `json:"shortage,omitempty"`
+	// Quota is set for ReasonQuota.
+	Quota *QuotaShortage `json:"quota,omitempty"`
+	// Preemption is set for ReasonWaitingForEviction and ReasonPreempted.
+	Preemption *PreemptionCause `json:"preemption,omitempty"`
+}
+
+// QuotaShortage is the bound of quota that a gang meets first.
+type QuotaShortage struct {
+	Queue     string        `json:"queue"` // the ClusterQueue
+	Flavor    string        `json:"flavor,omitempty"`
+	Resource  resource.Name `json:"resource"`
+	Asked     int64         `json:"asked"`     // of Resource, by the whole gang
+	Available int64         `json:"available"` // to the queue, now
+	Potential int64         `json:"potential"` // to the queue, if nobody used anything
+	Nominal   int64         `json:"nominal"`
+	Used      int64         `json:"used"` // by the queue
+	// Where the bound is: "clusterQueue NAME" or "cohort NAME"; Limit is which of
+	// its bounds: "nominalQuota", "borrowingLimit", "flavors" (none matches the
+	// pods) or "coveredResources" (the resource is not among them).
+	Where string `json:"where"`
+	Limit string `json:"limit"`
+}
+
+// PreemptionCause tells who is evicted for whom, and by which policy.
+type PreemptionCause struct {
+	Preemptor ID `json:"preemptor,omitempty"` // empty in the preemptor's own reason
+	// Victims that are still there, in the preemptor's reason.
+	Victims []ID `json:"victims,omitempty"`
+	// Policy by which the victim was chosen: "withinClusterQueue",
+	// "reclaimWithinCohort", "borrowWithinCohort" or "fairSharing".
+	Policy string `json:"policy,omitempty"`
 }
 
 // Shortage is the binding constraint of a gang that does not fit.

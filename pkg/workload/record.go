@@ -11,6 +11,8 @@ type Record struct {
 	// Cluster is where the current attempt lives; empty while queued.
 	Cluster    string      `json:"cluster,omitempty"`
 	Placements []Placement `json:"placements,omitempty"`
+	// Flavors from which the current attempt is charged; empty without quota.
+	Flavors []PodSetFlavors `json:"flavors,omitempty"`
 	// Holding says that pods of the workload hold capacity or may come to: from
 	// its admission until they have been seen gone, its end notwithstanding.
 	Holding bool `json:"holding,omitempty"`

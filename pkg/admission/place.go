@@ -1,0 +1,138 @@
+package admission
+
+import (
+	"muster.dev/muster/pkg/placement"
+	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/workload"
+)
+
+// searchBudget bounds the steps of the search for one gang on one cluster.
+const searchBudget = 20_000
+
+// start admits the workload or has gangs evicted for it; it returns why neither
+// can be.
+//
+// The assignments are tried in the order of the queue's fungibility. One that is
+// within quota but has no nodes is passed over for the next: quota says what one
+// may have, not what is there.
+func (d *decision) start(w *Waiting) *workload.Reason {
+	o := d.state.optionsOf(w.queue, w.shape)
+	b := w.bucket
+	b.overs, b.preempts = nil, false
+	if o.why != nil {
+		return o.why
+	}
+	var noPlace, over *workload.Reason
+	var rest []quota.Assess
+	assessed := w.queue.quota.Assess(o.assignments)
+	for _, a := range assessed {
+		v := o.variantOf(a)
+		if a.Mode == quota.Within {
+			cluster, placements, why := d.state.fit(v)
+			if why == nil {
+				d.admit(w, a, cluster, placements)
+				return nil
+			}
+			if noPlace == nil || nearer(*why, *noPlace) {
+				noPlace = why
+			}
+		} else {
+			b.overs = append(b.overs, a.Over.Charge)
+			if over == nil {
+				over = a.Over.Reason()
+			}
+		}
+		switch {
+		case a.Mode == quota.Impossible:
+		case !w.queue.quota.StopsWhenPreempting():
+			rest = append(rest, a)
+		case d.preempt(w, a, v):
+			return nil
+		}
+	}
+	for _, a := range rest {
+		if d.preempt(w, a, o.variantOf(a)) {
+			return nil
+		}
+	}
+	switch {
+	case noPlace != nil:
+		return noPlace
+	case over != nil:
+		return over
+	}
+	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "it has no pods"}
+}
+
+// variantOf returns what is to be placed under the assignment.
+func (o *options) variantOf(a quota.Assess) *variant {
+	for i := range o.assignments {
+		if &o.assignments[i] == a.Assignment {
+			return o.variants[i]
+		}
+	}
+	return nil
+}
+
+// fit looks for places on one cluster after the other, by name, and returns, when
+// there are none, the reason of the cluster that lacks least. Clusters that are
+// known to have none are not asked again.
+func (s *State) fit(v *variant) (cluster string, placements []workload.Placement, why *workload.Reason) {
+	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported any node"}
+	for _, cluster := range s.clusters {
+		fleet := s.fleets[cluster]
+		if fleet.Len() == 0 {
+			continue
+		}
+		verdict, known := v.verdicts[cluster]
+		if !known {
+			verdict = fleet.Solve(v.w, searchBudget)
+			if verdict.Outcome == placement.Fits {
+				return cluster, verdict.Placements, nil
+			}
+			v.verdicts[cluster] = verdict
+			fleet.Park(v.key, v.w, verdict)
+		}
+		if reason := verdict.Reason(); nearer(*reason, *why) {
+			why = reason
+		}
+	}
+	return "", nil, why
+}
+
+// nearer reports whether a gang with reason a is nearer to its start than with b.
+func nearer(a, b workload.Reason) bool {
+	if a.Shortage == nil || b.Shortage == nil {
+		return b.Kind == workload.ReasonNoNodes || a.Kind == workload.ReasonUnknown
+	}
+	return a.Shortage.Unplaced < b.Shortage.Unplaced
+}
+
+func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements []workload.Placement) {
+	s := d.state
+	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors})
+	s.fromBucket(w)
+	s.Start(Started{
+		Workload: w.Workload, Order: w.Order, Queue: w.queue.name,
+		Cluster: cluster, Placements: placements, Flavors: a.Flavors, Admitted: d.now,
+	})
+	delete(s.waiting, w.Workload.ID)
+	s.drop(w.shape)
+	if a.Borrows {
+		d.noteBorrowing(w.queue)
+	}
+}
+
+// noteBorrowing has those looked at again who may take back what their cohort has
+// lent: the queue has just become somebody to take it from.
+func (d *decision) noteBorrowing(borrower *queue) {
+	for _, q := range d.state.sorted {
+		p := q.quota.Preemption
+		if q == borrower || p == nil || p.ReclaimWithinCohort == "" || p.ReclaimWithinCohort == quota.Never || !q.quota.SameTree(borrower.quota) {
+			continue
+		}
+		for b := range q.blocked {
+			d.state.reopen(b)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package admission
+
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/placement"
+	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/workload"
+)
+
+// search returns the cheapest victims that any of the attempts finds, nil for
+// none.
+//
+// Of each attempt's candidates, in order, those are evicted that quota lets be,
+// as many as it takes (a binary search, since more room never hurts); then, from
+// the last to the first, those are spared without whom it works as well. So no
+// victim can be left out of what it returns. A single gang that would do is
+// looked for, too.
+func (p *preemption) search(attempts []attempt) *victims {
+	undo := p.begin()
+	defer undo()
+	for _, g := range p.going {
+		p.remove(g)
+	}
+	if places := p.fits(nil, true); places != nil {
+		return &victims{places: places}
+	}
+	var best *victims
+	for _, a := range attempts {
+		for _, found := range []*victims{p.single(a), p.several(a)} {
+			if found != nil && (best == nil || found.compare(best) < 0) {
+				best = found
+			}
+		}
+	}
+	return best
+}
+
+// begin starts a what-if on all fleets and on quota.
+func (p *preemption) begin() (undo func()) {
+	s := p.d.state
+	quotas := s.tree.Begin()
+	fleets := make([]placement.Mark, len(s.clusters))
+	for i, cluster := range s.clusters {
+		fleets[i] = s.fleets[cluster].Begin()
+	}
+	return func() {
+		s.tree.Rollback(quotas)
+		for i, cluster := range s.clusters {
+			s.fleets[cluster].Rollback(fleets[i])
+		}
+	}
+}
+
+func (p *preemption) remove(g *Started) {
+	p.d.state.fleets[g.Cluster].Give(g.Workload, g.Placements)
+	g.queue.quota.Free(g.charges)
+}
+
+// fits returns places when the workload, with so many evicted, is within quota
+// and has them. evicted are those who have been removed.
+func (p *preemption) fits(evicted []candidate, borrow bool) []workload.Placement {
+	q := p.w.queue.quota
+	if !q.Fits(p.charges) || !borrow && slices.ContainsFunc(evicted, func(c candidate) bool {
+		return c.queue != p.w.queue && q.BorrowsFrom(c.queue.quota, p.charges)
+	}) {
+		return nil
+	}
+	verdict := p.d.state.fleets[p.cluster].Solve(p.variant.w, searchBudget)
+	if verdict.Outcome != placement.Fits {
+		return nil
+	}
+	return verdict.Placements
+}
+
+// permitted reports whether the state of quotas, with those before it evicted,
+// lets the candidate be evicted.
+func (p *preemption) permitted(c candidate) bool {
+	q := p.w.queue.quota
+	switch c.policy {
+	case withinQueue:
+		return true
+	case fairShare:
+		return q.MayReclaimFrom(c.queue.quota, p.charges) && p.fair(c)
+	}
+	return q.MayReclaimFrom(c.queue.quota, p.charges)
+}
+
+func (p *preemption) fair(c candidate) bool {
+	strategies := p.d.state.tree.Config().FairSharing.PreemptionStrategies
+	if len(strategies) == 0 {
+		strategies = []string{quota.LessThanOrEqualToFinalShare, quota.LessThanInitialShare}
+	}
+	return slices.ContainsFunc(strategies, func(strategy string) bool {
+		return p.w.queue.quota.FairToEvict(p.charges, c.queue.quota, c.charges, strategy)
+	})
+}
+
+// several evicts as many as it takes.
+func (p *preemption) several(a attempt) *victims {
+	chosen := p.permittedOf(a.candidates)
+	enough := func(n int) []workload.Placement {
+		undo := p.begin()
+		defer undo()
+		for _, c := range chosen[:n] {
+			p.remove(c.Started)
+		}
+		return p.fits(chosen[:n], a.borrow)
+	}
+	if enough(len(chosen)) == nil {
+		return nil
+	}
+	low, high := 1, len(chosen)
+	for low < high {
+		if middle := (low + high) / 2; enough(middle) != nil {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return p.spare(chosen[:low], a.borrow)
+}
+
+// permittedOf evicts one after the other who may be evicted then, and returns
+// them.
+func (p *preemption) permittedOf(candidates []candidate) []candidate {
+	undo := p.begin()
+	defer undo()
+	var chosen []candidate
+	for _, c := range candidates {
+		if p.permitted(c) {
+			p.remove(c.Started)
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
+}
+
+// spare puts back those without whom the workload fits as well.
+func (p *preemption) spare(chosen []candidate, borrow bool) *victims {
+	needed := slices.Clone(chosen)
+	var places []workload.Placement
+	without := func(i int) []workload.Placement { // i < 0: nobody is put back
+		undo := p.begin()
+		defer undo()
+		var evicted []candidate
+		for j, c := range needed {
+			if j == i {
+				continue
+			}
+			if !p.permitted(c) {
+				return nil
+			}
+			p.remove(c.Started)
+			evicted = append(evicted, c)
+		}
+		return p.fits(evicted, borrow)
+	}
+	if places = without(-1); places == nil {
+		return nil
+	}
+	for i := len(needed) - 1; i >= 0; i-- {
+		if fit := without(i); fit != nil {
+			needed, places = slices.Delete(needed, i, i+1), fit
+		}
+	}
+	return &victims{needed, places}
+}
+
+// single looks for one gang whose eviction is enough, the cheapest first.
+func (p *preemption) single(a attempt) *victims {
+	for i, c := range a.candidates {
+		if i == singleTries {
+			break
+		}
+		if found := p.alone(c, a.borrow); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func (p *preemption) alone(c candidate, borrow bool) *victims {
+	if !p.permitted(c) {
+		return nil
+	}
+	undo := p.begin()
+	defer undo()
+	p.remove(c.Started)
+	evicted := []candidate{c}
+	if places := p.fits(evicted, borrow); places != nil {
+		return &victims{evicted, places}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package admission
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Waiting is a workload in a queue.
+type Waiting struct {
+	Workload *workload.Workload
+	// Order is the submission's place among all submissions; an evicted workload
+	// keeps it.
+	Order int64
+	// Queue is its ClusterQueue; empty means Workload.Queue.
+	Queue string
+	// NotBefore: it is not looked at before this time.
+	NotBefore time.Time
+	// Told: the caller has a reason of it already, so Decide names it in
+	// Plan.Waits only when there is news.
+	Told bool
+	// Claiming: gangs were being evicted for it in an earlier term. It is looked
+	// at before all others, so that it gets what they free.
+	Claiming bool
+
+	queue  *queue
+	shape  *shape
+	bucket *bucket // nil while held or backing off, or when it has a claim
+	index  int     // in the bucket
+	held   *workload.Reason
+}
+
+// before orders the waiting: priority, then submission.
+func before(a, b *Waiting) int {
+	return cmp.Or(cmp.Compare(b.Workload.Priority, a.Workload.Priority), cmp.Compare(a.Order, b.Order))
+}
+
+// bucket holds the waiting of a queue that are alike in shape and priority. One
+// verdict serves all: when its head does not start, nobody in it does. It is a
+// heap by submission.
+type bucket struct {
+	queue    *queue
+	shape    *shape
+	priority int32
+	members  []*Waiting
+	atAll    int // place in queue.all
+	atOpen   int // place in queue.open; -1: blocked
+	// Of a blocked bucket: why, and the time at which it is looked at again
+	// though nothing has changed, if any.
+	reason  *workload.Reason
+	retryAt time.Time
+	// overs are what it lacks of quota, one for each assignment.
+	overs []quota.Charge
+	// preempts: evictions were considered, so whatever is freed may help.
+	preempts bool
+}
+
+func (b *bucket) head() *Waiting     { return b.members[0] }
+func (b *bucket) Len() int           { return len(b.members) }
+func (b *bucket) Less(i, j int) bool { return b.members[i].Order < b.members[j].Order }
+func (b *bucket) Swap(i, j int) {
+	b.members[i], b.members[j] = b.members[j], b.members[i]
+	b.members[i].index, b.members[j].index = i, j
+}
+func (b *bucket) Push(x any) {
+	w := x.(*Waiting)
+	w.index = len(b.members)
+	b.members = append(b.members, w)
+}
+func (b *bucket) Pop() any {
+	last := b.members[len(b.members)-1]
+	b.members[len(b.members)-1] = nil
+	b.members = b.members[:len(b.members)-1]
+	return last
+}
+
+// buckets is a heap of buckets by their heads; place is where a bucket keeps its
+// index.
+type buckets struct {
+	list  []*bucket
+	place func(*bucket) *int
+}
+
+func placeInAll(b *bucket) *int  { return &b.atAll }
+func placeInOpen(b *bucket) *int { return &b.atOpen }
+
+func (h *buckets) Len() int           { return len(h.list) }
+func (h *buckets) Less(i, j int) bool { return before(h.list[i].head(), h.list[j].head()) < 0 }
+func (h *buckets) Swap(i, j int) {
+	h.list[i], h.list[j] = h.list[j], h.list[i]
+	*h.place(h.list[i]), *h.place(h.list[j]) = i, j
+}
+func (h *buckets) Push(x any) {
+	b := x.(*bucket)
+	*h.place(b) = len(h.list)
+	h.list = append(h.list, b)
+}
+func (h *buckets) Pop() any {
+	last := h.list[len(h.list)-1]
+	h.list[len(h.list)-1] = nil
+	h.list = h.list[:len(h.list)-1]
+	*h.place(last) = -1
+	return last
+}
+
+// queue is a ClusterQueue with its waiting and its started.
+type queue struct {
+	name    string
+	quota   *quota.Queue
+	buckets map[bucketKey]*bucket
+	all     buckets // that have members
+	open    buckets // of them, those to be looked at
+	started map[workload.ID]*Started
+	claims  int // preemptors of the queue that gangs are evicted for
+	// blocked are the buckets that are not open.
+	blocked map[*bucket]bool
+}
+
+type bucketKey struct {
+	shape    *shape
+	priority int32
+}
+
+func (s *State) queue(name string) *queue {
+	q := s.queues[name]
+	if q == nil {
+		q = &queue{
+			name: name, quota: s.tree.Ensure(name), buckets: map[bucketKey]*bucket{}, started: map[workload.ID]*Started{},
+			all: buckets{place: placeInAll}, open: buckets{place: placeInOpen}, blocked: map[*bucket]bool{},
+		}
+		s.queues[name] = q
+		i, _ := slices.BinarySearchFunc(s.sorted, name, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
+		s.sorted = slices.Insert(s.sorted, i, q)
+	}
+	return q
+}
+
+func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
+
+// candidate returns the bucket whose head is to be looked at next, nil for none.
+func (q *queue) candidate() *bucket {
+	switch {
+	case q.open.Len() == 0, q.strict() && (q.claims > 0 || q.all.list[0].atOpen < 0):
+		return nil
+	case q.strict():
+		return q.all.list[0]
+	}
+	return q.open.list[0]
+}
+
+// Enqueue adds a workload to the waiting. Workloads with equal pod sets share
+// them in memory from then on. A workload that waits already is replaced.
+func (s *State) Enqueue(w Waiting) {
+	s.Dequeue(w.Workload.ID)
+	added := &w
+	if added.Queue == "" {
+		added.Queue = w.Workload.Queue
+	}
+	added.queue = s.queue(added.Queue)
+	added.shape = s.shapeOf(w.Workload)
+	added.shape.refs++
+	s.waiting[w.Workload.ID] = added
+	s.fresh = append(s.fresh, added)
+	switch added.held = s.heldBy(added); {
+	case added.held != nil:
+	case !w.NotBefore.IsZero():
+		i, _ := slices.BinarySearchFunc(s.later, added, earlier)
+		s.later = slices.Insert(s.later, i, added)
+	default:
+		s.toBucket(added)
+	}
+}
+
+func earlier(a, b *Waiting) int {
+	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Order, b.Order), cmp.Compare(a.Workload.ID, b.Workload.ID))
+}
+
+func (s *State) toBucket(w *Waiting) {
+	q, key := w.queue, bucketKey{w.shape, w.Workload.Priority}
+	b := q.buckets[key]
+	if b == nil {
+		b = &bucket{queue: q, shape: w.shape, priority: w.Workload.Priority, atOpen: -1}
+		q.buckets[key] = b
+	}
+	w.bucket = b
+	heap.Push(b, w)
+	if b.Len() == 1 {
+		heap.Push(&q.all, b)
+		heap.Push(&q.open, b)
+		return
+	}
+	b.moved()
+}
+
+// moved restores the order of the queue after the head of the bucket changed.
+func (b *bucket) moved() {
+	heap.Fix(&b.queue.all, b.atAll)
+	if b.atOpen >= 0 {
+		heap.Fix(&b.queue.open, b.atOpen)
+	}
+}
+
+// Dequeue removes a workload from the waiting, and gives back what was held for
+// it.
+func (s *State) Dequeue(id workload.ID) {
+	w := s.waiting[id]
+	if w == nil {
+		return
+	}
+	if i := slices.IndexFunc(s.claims, func(c *claim) bool { return c.waiting == w }); i >= 0 {
+		s.giveUp(s.claims[i])
+	}
+	delete(s.waiting, id)
+	s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return f == w })
+	s.later = slices.DeleteFunc(s.later, func(l *Waiting) bool { return l == w })
+	s.fromBucket(w)
+	if w.queue.strict() {
+		s.freed[w.queue.quota.Root()] = true // it may have a new head
+	}
+	s.drop(w.shape)
+}
+
+// fromBucket takes a workload out of its bucket.
+func (s *State) fromBucket(w *Waiting) {
+	b := w.bucket
+	if b == nil {
+		return
+	}
+	w.bucket = nil
+	heap.Remove(b, w.index)
+	if b.Len() > 0 {
+		b.moved()
+		return
+	}
+	s.unblock(b)
+	b.members = append(b.members, w) // the heaps compare heads
+	heap.Remove(&b.queue.all, b.atAll)
+	if b.atOpen >= 0 {
+		heap.Remove(&b.queue.open, b.atOpen)
+	}
+	b.members = nil
+	delete(b.queue.buckets, bucketKey{b.shape, b.priority})
+}
+
+// block notes that the bucket need not be looked at until something changes
+// that it depends on.
+func (s *State) block(b *bucket, reason *workload.Reason) {
+	b.reason = reason
+	heap.Remove(&b.queue.open, b.atOpen)
+	b.queue.blocked[b] = true
+	for _, v := range s.optionsOf(b.queue, b.shape).variants {
+		v.waiters[b] = true
+	}
+}
+
+// unblock takes the notes back; the caller puts the bucket where it belongs.
+func (s *State) unblock(b *bucket) {
+	delete(b.queue.blocked, b)
+	if o := b.shape.options[b.queue]; o != nil {
+		for _, v := range o.variants {
+			delete(v.waiters, b)
+		}
+	}
+	b.retryAt, b.preempts, b.overs = time.Time{}, false, nil
+}
+
+// reopen has a blocked bucket looked at again.
+func (s *State) reopen(b *bucket) {
+	if b.atOpen < 0 {
+		s.unblock(b)
+		heap.Push(&b.queue.open, b)
+	}
+}

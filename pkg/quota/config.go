@@ -1,0 +1,267 @@
+// Package quota holds who may use how much: ClusterQueues with quotas per
+// resource and flavor, trees of Cohorts that lend to each other, LocalQueues and
+// priority classes, in Kueue's words and with Kueue's meaning.
+//
+// A Config is what people write; a Tree is a Config that has been checked,
+// together with what is used at the moment. The package says whether an amount
+// is within quota, in which flavor, and how large the share of a queue is. It is
+// not for deciding who starts (package admission) nor for nodes (package
+// placement): quota is not capacity.
+//
+// The package is pure: standard library only, no clock, no I/O.
+package quota
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Config is all of the policy. Its JSON names fields as Kueue's manifests do.
+type Config struct {
+	Flavors       []Flavor        `json:"resourceFlavors,omitempty"`
+	Cohorts       []Cohort        `json:"cohorts,omitempty"`
+	ClusterQueues []ClusterQueue  `json:"clusterQueues,omitempty"`
+	LocalQueues   []LocalQueue    `json:"localQueues,omitempty"`
+	Priorities    []PriorityClass `json:"workloadPriorityClasses,omitempty"`
+	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
+	// share; without it priority and submission decide across queues, too.
+	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`
+}
+
+// FairSharingPolicy is fair sharing for the whole of Muster.
+type FairSharingPolicy struct {
+	Enable bool `json:"enable"`
+	// PreemptionStrategies are tried in order; empty means both of Kueue's, in
+	// the order LessThanOrEqualToFinalShare, LessThanInitialShare.
+	PreemptionStrategies []string `json:"preemptionStrategies,omitempty"`
+	// UsageHalfLifeSeconds makes past use count: what a queue used so long ago
+	// weighs half. Zero means that only present use counts.
+	UsageHalfLifeSeconds int64 `json:"usageHalfLifeSeconds,omitempty"`
+}
+
+// Strategies of preemption under fair sharing, as Kueue names them.
+const (
+	LessThanOrEqualToFinalShare = "LessThanOrEqualToFinalShare"
+	LessThanInitialShare        = "LessThanInitialShare"
+)
+
+// Flavor is a kind of node that quota is given for (Kueue's ResourceFlavor).
+type Flavor struct {
+	Name string `json:"name"`
+	// NodeLabels are on every node of the flavor; pods that are given the flavor
+	// go to such nodes only.
+	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+	// NodeTaints are on every node of the flavor; only pod sets that tolerate them
+	// may be given it.
+	NodeTaints []capacity.Taint `json:"nodeTaints,omitempty"`
+	// Tolerations are added to the pods that are given the flavor.
+	Tolerations []workload.Toleration `json:"tolerations,omitempty"`
+	// TopologyName is Kueue's; Muster reads topology from node labels.
+	TopologyName string `json:"topologyName,omitempty"`
+}
+
+// Strategies of a ClusterQueue. Backfill is Muster's own.
+const (
+	StrictFIFO     = "StrictFIFO"
+	BestEffortFIFO = "BestEffortFIFO"
+	Backfill       = "Backfill"
+)
+
+// ClusterQueue is a queue with its quota.
+type ClusterQueue struct {
+	Name string `json:"name"`
+	// Cohort groups queues that may borrow from each other; empty for none.
+	Cohort string `json:"cohortName,omitempty"`
+	// ResourceGroups give the quota. Without any, the queue is bounded by the
+	// clusters alone.
+	ResourceGroups []ResourceGroup `json:"resourceGroups,omitempty"`
+	// QuotaCheckStrategy says what resources count as that no group covers:
+	// BlockUndeclared (Kueue's and the default: none may be used) or
+	// IgnoreUndeclared (bounded by the clusters alone). Pod slots (resource
+	// "pods") count only where they are covered.
+	QuotaCheckStrategy string             `json:"quotaCheckStrategy,omitempty"`
+	Strategy           string             `json:"queueingStrategy,omitempty"` // BestEffortFIFO if empty
+	Fungibility        *FlavorFungibility `json:"flavorFungibility,omitempty"`
+	Preemption         *Preemption        `json:"preemption,omitempty"`
+	FairSharing        *FairSharing       `json:"fairSharing,omitempty"`
+	StopPolicy         string             `json:"stopPolicy,omitempty"` // None if empty
+}
+
+// How resources count that a ClusterQueue with quota does not declare.
+const (
+	BlockUndeclared  = "BlockUndeclared"
+	IgnoreUndeclared = "IgnoreUndeclared"
+)
+
+// Stop policies.
+const (
+	StopNone     = "None"
+	Hold         = "Hold"         // nothing new is admitted
+	HoldAndDrain = "HoldAndDrain" // and what was admitted is evicted
+)
+
+// ResourceGroup is a set of resources that always come from the same flavor, and
+// the flavors in the order in which they are tried.
+type ResourceGroup struct {
+	CoveredResources []resource.Name `json:"coveredResources"`
+	Flavors          []FlavorQuotas  `json:"flavors"`
+}
+
+// FlavorQuotas is the quota of one flavor.
+type FlavorQuotas struct {
+	Name      string          `json:"name"`
+	Resources []ResourceQuota `json:"resources"`
+}
+
+// ResourceQuota is the quota of one resource of a flavor, in the units of
+// resource.List. In JSON amounts are Kubernetes quantities.
+type ResourceQuota struct {
+	Name    resource.Name
+	Nominal int64
+	// BorrowingLimit bounds what is used beyond the nominal quota, LendingLimit
+	// what others may use of it; nil for no bound.
+	BorrowingLimit *int64
+	LendingLimit   *int64
+}
+
+// FlavorFungibility says when the next flavor is tried although this one would
+// do with borrowing or preemption.
+type FlavorFungibility struct {
+	WhenCanBorrow  string `json:"whenCanBorrow,omitempty"`  // MayStopSearch (default) or TryNextFlavor
+	WhenCanPreempt string `json:"whenCanPreempt,omitempty"` // TryNextFlavor (default) or MayStopSearch
+}
+
+// Values of FlavorFungibility. Borrow and Preempt are the older names of
+// MayStopSearch.
+const (
+	MayStopSearch = "MayStopSearch"
+	TryNextFlavor = "TryNextFlavor"
+	borrowAlias   = "Borrow"
+	preemptAlias  = "Preempt"
+)
+
+// Preemption says whom a ClusterQueue's workloads may evict.
+type Preemption struct {
+	WithinClusterQueue  string              `json:"withinClusterQueue,omitempty"`
+	ReclaimWithinCohort string              `json:"reclaimWithinCohort,omitempty"`
+	BorrowWithinCohort  *BorrowWithinCohort `json:"borrowWithinCohort,omitempty"`
+	// MinRunSeconds protects workloads of this queue from preemption for so long
+	// after their admission. Muster's own.
+	MinRunSeconds int64 `json:"minRunSeconds,omitempty"`
+}
+
+// BorrowWithinCohort lets workloads that have to borrow evict those of others.
+type BorrowWithinCohort struct {
+	Policy string `json:"policy,omitempty"` // Never (default) or LowerPriority
+	// MaxPriorityThreshold: only workloads of at most this priority are evicted.
+	MaxPriorityThreshold *int32 `json:"maxPriorityThreshold,omitempty"`
+}
+
+// Preemption policies.
+const (
+	Never                     = "Never"
+	LowerPriority             = "LowerPriority"
+	LowerOrNewerEqualPriority = "LowerOrNewerEqualPriority"
+	Any                       = "Any"
+)
+
+// FairSharing is the weight of a ClusterQueue or Cohort among its siblings.
+type FairSharing struct {
+	// WeightMilli is the weight times 1000; JSON has it as quantity "weight".
+	WeightMilli int64
+}
+
+// Cohort is a group of ClusterQueues and Cohorts that lend to each other.
+type Cohort struct {
+	Name           string          `json:"name"`
+	Parent         string          `json:"parentName,omitempty"`
+	ResourceGroups []ResourceGroup `json:"resourceGroups,omitempty"`
+	FairSharing    *FairSharing    `json:"fairSharing,omitempty"`
+}
+
+// LocalQueue lets a namespace submit to a ClusterQueue.
+type LocalQueue struct {
+	Namespace    string `json:"namespace"`
+	Name         string `json:"name"`
+	ClusterQueue string `json:"clusterQueue"`
+	StopPolicy   string `json:"stopPolicy,omitempty"`
+}
+
+// PriorityClass names a priority (Kueue's WorkloadPriorityClass).
+type PriorityClass struct {
+	Name        string `json:"name"`
+	Value       int32  `json:"value"`
+	Description string `json:"description,omitempty"`
+}
+
+// UnmarshalJSON reads quantities.
+func (q *ResourceQuota) UnmarshalJSON(data []byte) error {
+	var raw struct {
+		Name           resource.Name   `json:"name"`
+		NominalQuota   json.RawMessage `json:"nominalQuota"`
+		BorrowingLimit json.RawMessage `json:"borrowingLimit"`
+		LendingLimit   json.RawMessage `json:"lendingLimit"`
+	}
+	if err := strict(data, &raw); err != nil {
+		return err
+	}
+	*q = ResourceQuota{Name: raw.Name}
+	if len(raw.NominalQuota) == 0 {
+		return fmt.Errorf("resource %q has no nominalQuota: want an amount, such as 8", raw.Name)
+	}
+	nominal, err := amount(raw.Name, "nominalQuota", raw.NominalQuota)
+	if err != nil {
+		return err
+	}
+	q.Nominal = *nominal
+	if q.BorrowingLimit, err = amount(raw.Name, "borrowingLimit", raw.BorrowingLimit); err != nil {
+		return err
+	}
+	q.LendingLimit, err = amount(raw.Name, "lendingLimit", raw.LendingLimit)
+	return err
+}
+
+// MarshalJSON writes quantities.
+func (q ResourceQuota) MarshalJSON() ([]byte, error) {
+	text := func(amount *int64) *string {
+		if amount == nil {
+			return nil
+		}
+		formatted := resource.Format(q.Name, *amount)
+		return &formatted
+	}
+	return json.Marshal(struct {
+		Name           resource.Name `json:"name"`
+		NominalQuota   *string       `json:"nominalQuota"`
+		BorrowingLimit *string       `json:"borrowingLimit,omitempty"`
+		LendingLimit   *string       `json:"lendingLimit,omitempty"`
+	}{q.Name, text(&q.Nominal), text(q.BorrowingLimit), text(q.LendingLimit)})
+}
+
+// UnmarshalJSON reads the weight, a quantity such as "0.5".
+func (f *FairSharing) UnmarshalJSON(data []byte) error {
+	var raw struct {
+		Weight json.RawMessage `json:"weight"`
+	}
+	if err := strict(data, &raw); err != nil {
+		return err
+	}
+	f.WeightMilli = defaultWeight
+	weight, err := amount(resource.CPU, "weight", raw.Weight) // thousandths, as of CPU
+	if err == nil && weight != nil {
+		f.WeightMilli = *weight
+	}
+	return err
+}
+
+// MarshalJSON writes the weight as a quantity.
+func (f FairSharing) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{"weight": resource.Format(resource.CPU, f.WeightMilli)})
+}
+
+// defaultWeight is a weight of one.
+const defaultWeight = 1000

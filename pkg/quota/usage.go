@@ -1,0 +1,247 @@
+package quota
+
+import (
+	"cmp"
+	"slices"
+
+	"muster.dev/muster/pkg/resource"
+)
+
+// declares reports whether the queue bounds the pair.
+func (q *Queue) declares(fr FlavorResource) (int, bool) {
+	i, known := q.tree.index[fr]
+	if !known || fr.Flavor == "" {
+		return 0, false
+	}
+	_, declared := q.node.quota[i]
+	return i, declared
+}
+
+// Fits reports whether the queue may use the charges beside what is used.
+func (q *Queue) Fits(charges []Charge) bool { return q.Over(charges) == nil }
+
+// Over returns what keeps the queue from using the charges, nil when nothing
+// does.
+func (q *Queue) Over(charges []Charge) *Over {
+	for _, c := range charges {
+		if c.Flavor == "" || c.Amount <= 0 {
+			continue
+		}
+		i, declared := q.declares(c.FlavorResource)
+		if !declared {
+			return &Over{Charge: c, Queue: q.Name, Where: "clusterQueue " + q.Name}
+		}
+		if c.Amount > q.node.available(i) {
+			return q.over(c, i)
+		}
+	}
+	return nil
+}
+
+// Over says how a charge is more than quota allows.
+type Over struct {
+	Charge
+	Queue     string `json:"queue"`
+	Available int64  `json:"available"` // now
+	Potential int64  `json:"potential"` // if nobody used anything
+	Nominal   int64  `json:"nominal"`   // of the queue
+	Used      int64  `json:"used"`      // by the queue
+	// Where is the node of the tree whose bound is met first: "clusterQueue NAME"
+	// or "cohort NAME".
+	Where string `json:"where"`
+	// Limit is which bound: "nominalQuota" or "borrowingLimit".
+	Limit string `json:"limit"`
+}
+
+func (q *Queue) over(c Charge, i int) *Over {
+	o := &Over{
+		Charge: c, Queue: q.Name, Available: q.node.available(i), Potential: q.node.potential(i),
+		Nominal: q.node.quota[i].nominal, Used: q.node.usage[i], Where: "clusterQueue " + q.Name, Limit: "nominalQuota",
+	}
+	asked := c.Amount
+	for n := q.node; n != nil; n = n.parent {
+		if n != q.node {
+			o.Where = "cohort " + n.name
+		}
+		if n.parent == nil {
+			break
+		}
+		local := max(0, n.guaranteed(i)-n.usage[i])
+		own, ok := n.quota[i]
+		if ok && own.borrow >= 0 && asked-local > n.subtree[i]-n.guaranteed(i)-n.overflow(i)+own.borrow {
+			o.Limit = "borrowingLimit"
+			return o
+		}
+		asked -= local
+	}
+	return o
+}
+
+// WithinNominal reports whether the queue uses no more than its own quota of
+// everything in the charges.
+func (q *Queue) WithinNominal(of []Charge) bool {
+	for _, c := range of {
+		if i, ok := q.declares(c.FlavorResource); ok && q.node.usage[i] > q.node.subtree[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Borrows reports whether the queue would use more than its own quota with the
+// charges.
+func (q *Queue) Borrows(with []Charge) bool {
+	for _, c := range with {
+		if i, ok := q.declares(c.FlavorResource); ok && add(q.node.usage[i], c.Amount) > q.node.subtree[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// ExceedsNominal reports whether the charges alone are more than the own quota.
+func (q *Queue) ExceedsNominal(charges []Charge) bool {
+	for _, c := range charges {
+		if i, ok := q.declares(c.FlavorResource); ok && c.Amount > q.node.quota[i].nominal {
+			return true
+		}
+	}
+	return false
+}
+
+// ExceedsPotential reports whether the charges are more than the queue could
+// use if nobody used anything.
+func (q *Queue) ExceedsPotential(charges []Charge) bool {
+	for _, c := range charges {
+		if c.Flavor == "" || c.Amount <= 0 {
+			continue
+		}
+		if i, ok := q.declares(c.FlavorResource); !ok || c.Amount > q.node.potential(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// MayReclaimFrom reports whether the other queue, and each cohort between it and
+// the lowest one that both queues are in, uses more than its own quota of
+// something in the charges: what is within its own quota is nobody else's to
+// take.
+func (q *Queue) MayReclaimFrom(other *Queue, charges []Charge) bool {
+	if q == other || !q.SameTree(other) {
+		return false
+	}
+	_, branch := branches(q.node, other.node)
+	for n := other.node; ; n = n.parent {
+		over := false
+		for _, c := range charges {
+			if i, known := q.tree.index[c.FlavorResource]; known && c.Flavor != "" && n.usage[i] > n.subtree[i] {
+				over = true
+			}
+		}
+		if !over {
+			return false
+		}
+		if n == branch {
+			return true
+		}
+	}
+}
+
+// BorrowsFrom reports whether the queue's branch, below the lowest cohort that
+// both queues are in, would use more than its own quota with the charges.
+func (q *Queue) BorrowsFrom(other *Queue, charges []Charge) bool {
+	branch, _ := branches(q.node, other.node)
+	mark := q.tree.Begin()
+	defer q.tree.Rollback(mark)
+	q.Use(charges)
+	for _, c := range charges {
+		if i, known := q.tree.index[c.FlavorResource]; known && c.Flavor != "" && branch.usage[i] > branch.subtree[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// Overused reports whether more of anything in the charges is used by way of the
+// queue than quota allows, as after quota was taken away or while gangs that are
+// evicted still hold theirs.
+func (q *Queue) Overused(of []Charge) bool {
+	for _, c := range of {
+		if i, ok := q.declares(c.FlavorResource); ok && q.node.available(i) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// SameTree reports whether both queues are in one tree of cohorts.
+func (q *Queue) SameTree(other *Queue) bool { return q.node.root() == other.node.root() }
+
+// Root names the tree of the queue: its topmost cohort, or the queue itself.
+func (q *Queue) Root() string {
+	if root := q.node.root(); root != q.node {
+		return "cohort " + root.name
+	}
+	return "clusterQueue " + q.Name
+}
+
+func (n *node) root() *node {
+	for n.parent != nil {
+		n = n.parent
+	}
+	return n
+}
+
+// Line is what a queue has and uses of a resource of a flavor.
+type Line struct {
+	FlavorResource
+	Nominal        int64  `json:"nominal"`
+	BorrowingLimit *int64 `json:"borrowingLimit,omitempty"`
+	LendingLimit   *int64 `json:"lendingLimit,omitempty"`
+	Used           int64  `json:"used"`
+	Borrowed       int64  `json:"borrowed"`
+	// Available is what the queue could use more at the moment.
+	Available int64 `json:"available"`
+	// Unbounded: no quota bounds it; only Used means something.
+	Unbounded bool `json:"unbounded,omitempty"`
+}
+
+// Lines returns what the queue has and uses, by flavor and resource.
+func (q *Queue) Lines() []Line {
+	var lines []Line
+	for i, fr := range q.tree.names {
+		own, declared := q.node.quota[i]
+		if !declared && q.node.usage[i] == 0 {
+			continue
+		}
+		line := Line{FlavorResource: fr, Used: q.node.usage[i], Unbounded: !declared}
+		if declared {
+			line.Nominal, line.BorrowingLimit, line.LendingLimit = own.nominal, limit(own.borrow), limit(own.lend)
+			line.Borrowed, line.Available = max(0, line.Used-own.nominal), max(0, q.node.available(i))
+		}
+		lines = append(lines, line)
+	}
+	slices.SortFunc(lines, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(a.Flavor, b.Flavor), cmp.Compare(a.Resource, b.Resource))
+	})
+	return lines
+}
+
+func limit(amount int64) *int64 {
+	if amount < 0 {
+		return nil
+	}
+	return &amount
+}
+
+// Used returns what the queue uses, over all flavors.
+func (q *Queue) Used() resource.List {
+	used := resource.List{}
+	for i, fr := range q.tree.names {
+		if q.node.usage[i] != 0 {
+			used[fr.Resource] = add(used[fr.Resource], q.node.usage[i])
+		}
+	}
+	return used
+}
