@@ -134,9 +134,10 @@ type Started struct {
 // Start says that a gang has places. Decide does so for those that it admits; it
 // is for gangs that were admitted before this state was made.
 func (s *State) Start(g Started) {
-	added := &g
+	added, w := &g, *g.Workload // the caller's may change while it has places
+	added.Workload = &w
 	if added.Queue == "" {
-		added.Queue = g.Workload.Queue
+		added.Queue = s.clusterQueue(g.Workload)
 	}
 	added.queue = s.queue(added.Queue)
 	added.charges = quota.ChargesOf(g.Workload.PodSets, g.Flavors)

@@ -16,7 +16,9 @@ type Waiting struct {
 	// Order is the submission's place among all submissions; an evicted workload
 	// keeps it.
 	Order int64
-	// Queue is its ClusterQueue; empty means Workload.Queue.
+	// Queue is its ClusterQueue; empty means that of the LocalQueue that
+	// Workload.Queue names in the workload's namespace, and where there is none
+	// the ClusterQueue of that name.
 	Queue string
 	// NotBefore: it is not looked at before this time.
 	NotBefore time.Time
@@ -158,7 +160,7 @@ func (s *State) Enqueue(w Waiting) {
 	s.Dequeue(w.Workload.ID)
 	added := &w
 	if added.Queue == "" {
-		added.Queue = w.Workload.Queue
+		added.Queue = s.clusterQueue(w.Workload)
 	}
 	added.queue = s.queue(added.Queue)
 	added.shape = s.shapeOf(w.Workload)
@@ -173,6 +175,13 @@ func (s *State) Enqueue(w Waiting) {
 	default:
 		s.toBucket(added)
 	}
+}
+
+func (s *State) clusterQueue(w *workload.Workload) string {
+	if local := s.tree.Local(w.Namespace, w.Queue); local != nil {
+		return local.ClusterQueue
+	}
+	return w.Queue
 }
 
 func earlier(a, b *Waiting) int {

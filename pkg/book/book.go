@@ -15,11 +15,14 @@
 package book
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -68,13 +71,13 @@ func (n *node) used() resource.List {
 	return used
 }
 
-// taken is what gangs have of the node.
-func (n *node) taken() resource.List {
-	taken := n.reserved
+// strayed is what strays take of the node.
+func (n *node) strayed() resource.List {
+	strayed := resource.List{}
 	for _, stray := range n.strays {
-		taken = taken.Plus(stray)
+		strayed = strayed.Plus(stray)
 	}
-	return taken
+	return strayed
 }
 
 // gangKey names a workload's pods in one cluster; an attempt may begin in one
@@ -113,7 +116,10 @@ type Book struct {
 
 // Stored is what a book starts from, as read from Postgres.
 type Stored struct {
-	Queues    []Queue
+	Queues []Queue
+	// Policy is quota, cohorts and the rest of the policy, valid. A queue that it
+	// does not name is a ClusterQueue without quota.
+	Policy    quota.Config
 	Workloads []StoredWorkload // live ones
 	Nodes     []StoredNode
 	LastOrder int64
@@ -137,15 +143,18 @@ type StoredNode struct {
 
 // New returns the book of a term.
 func New(epoch int64, stored Stored) *Book {
+	tree, err := quota.New(PolicyOf(stored.Queues, stored.Policy))
+	if err != nil {
+		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
+	}
 	b := &Book{
 		epoch: epoch, queues: map[string]Queue{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
-		admission: admission.NewState(), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
+		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{},
 	}
 	for _, queue := range stored.Queues {
 		b.queues[queue.Name] = queue
-		b.admission.SetQueue(queue.Name, queue.Strategy)
 	}
 	for _, n := range stored.Nodes {
 		b.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = &node{
@@ -160,6 +169,8 @@ func New(epoch int64, stored Stored) *Book {
 		b.charge(e, 1)
 		if e.Phase == workload.Queued {
 			b.enqueue(e)
+		} else {
+			b.start(e)
 		}
 	}
 	for key := range b.nodes {
@@ -190,8 +201,44 @@ func (b *Book) Counts() (waiting, started int) {
 	return waiting, started
 }
 
+// PolicyOf completes a policy by the queues that it does not name: each is a
+// ClusterQueue without quota, and a LocalQueue in each of its namespaces.
+func PolicyOf(queues []Queue, policy quota.Config) quota.Config {
+	named, local := map[string]bool{}, map[[2]string]bool{}
+	for _, q := range policy.ClusterQueues {
+		named[q.Name] = true
+	}
+	for _, l := range policy.LocalQueues {
+		local[[2]string{l.Namespace, l.Name}] = true
+	}
+	policy.ClusterQueues, policy.LocalQueues = slices.Clip(policy.ClusterQueues), slices.Clip(policy.LocalQueues)
+	for _, q := range queues {
+		if !named[q.Name] {
+			policy.ClusterQueues = append(policy.ClusterQueues, quota.ClusterQueue{Name: q.Name, Strategy: q.Strategy})
+		}
+		for _, namespace := range q.Namespaces {
+			if !local[[2]string{namespace, q.Name}] {
+				policy.LocalQueues = append(policy.LocalQueues, quota.LocalQueue{Namespace: namespace, Name: q.Name, ClusterQueue: q.Name})
+			}
+		}
+	}
+	return policy
+}
+
+// enqueue has a workload wait. Whether gangs were being evicted for it, in an
+// earlier term, is read from its reason.
 func (b *Book) enqueue(e *entry) {
-	b.admission.Enqueue(admission.Waiting{Workload: &e.Workload, Order: e.order})
+	b.admission.Enqueue(admission.Waiting{
+		Workload: &e.Workload, Order: e.order, Claiming: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
+	})
+}
+
+// start tells admission of a gang that was admitted in an earlier term.
+func (b *Book) start(e *entry) {
+	b.admission.Start(admission.Started{
+		Workload: &e.Workload, Order: e.order, Cluster: e.Cluster, Placements: e.Placements, Flavors: e.Flavors,
+		Admitted: e.Times.Admitted, Going: tearingDown(e),
+	})
 }
 
 // offer shows a node to admission, or takes it away.
@@ -201,7 +248,8 @@ func (b *Book) offer(key admission.NodeKey) {
 		b.admission.RemoveNode(key)
 		return
 	}
-	b.admission.SetNode(n.Node, n.taken())
+	b.admission.SetExtra(key, n.strayed())
+	b.admission.SetNode(n.Node)
 }
 
 // charge adds (sign 1) or takes back (sign -1) what is reserved for a workload.

@@ -12,6 +12,7 @@ import (
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -23,8 +24,8 @@ const (
 
 func newBook() *Book {
 	return New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{
-		{Name: "loose", Namespaces: []string{"loose"}, Strategy: admission.BestEffortFIFO},
-		{Name: "strict", Namespaces: []string{"strict"}, Strategy: admission.StrictFIFO},
+		{Name: "loose", Namespaces: []string{"loose"}, Strategy: quota.BestEffortFIFO},
+		{Name: "strict", Namespaces: []string{"strict"}, Strategy: quota.StrictFIFO},
 	}})
 }
 

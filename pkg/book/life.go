@@ -14,30 +14,31 @@ import (
 // forgottenFor is how long the command to forget a workload stays readable.
 const forgottenFor = time.Hour
 
-// Decide admits who fits and notes why the others wait.
+// Decide admits who fits, evicts for those who may have others evicted, and notes
+// why the others wait.
 func (b *Book) Decide(now time.Time) {
-	if !b.admission.Pending() {
+	if !b.admission.Pending(now) {
 		return
 	}
-	plan := admission.Decide(b.admission)
+	plan := admission.Decide(b.admission, now)
+	for _, v := range plan.Evictions {
+		b.tearDown(b.live[v.Workload], workload.Evicting, &v.Reason, now)
+	}
 	for _, a := range plan.Admissions {
 		b.admit(b.live[a.Workload], a, now)
 	}
 	for _, w := range plan.Waits {
-		b.explain(b.live[w.Workload], w.Reason, now)
+		if e := b.live[w.Workload]; e.Phase == workload.Queued {
+			b.explain(e, w.Reason, now)
+		}
 	}
-	b.admission.Settle()
 }
 
 func (b *Book) admit(e *entry, a admission.Admission, now time.Time) {
-	b.admission.Dequeue(e.ID, e.Priority, e.order)
 	e.Phase, e.Cluster, e.Placements, e.Holding = workload.Admitted, a.Cluster, a.Placements, true
-	e.Reason, e.Times.Admitted = nil, now
+	e.Reason, e.Times.Admitted, e.Flavors = nil, now, a.Flavors
 	delete(b.lazy, e.ID)
 	b.charge(e, 1)
-	for _, p := range a.Placements {
-		b.offer(admission.NodeKey{Cluster: a.Cluster, Name: p.Node})
-	}
 	b.changed.reserved[e.ID] = e
 	b.tell(e, now)
 	b.desire(e, event.Present, now)
@@ -61,6 +62,9 @@ func (b *Book) explain(e *entry, reason workload.Reason, now time.Time) {
 func sameCause(a, b workload.Reason) bool {
 	if a.Kind != b.Kind || (a.Shortage == nil) != (b.Shortage == nil) {
 		return false
+	}
+	if a.Quota != nil && b.Quota != nil {
+		return a.Quota.Flavor == b.Quota.Flavor && a.Quota.Resource == b.Quota.Resource
 	}
 	return a.Shortage == nil || a.Shortage.PodSet == b.Shortage.PodSet && a.Shortage.Resource == b.Shortage.Resource
 }
@@ -184,12 +188,14 @@ func (b *Book) jobEnded(e *entry, s *event.GangStatus, now time.Time) {
 // end decides a workload's fate; it keeps what it holds until that is released.
 func (b *Book) end(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
 	e.Phase, e.Reason, e.Times.Finished = phase, reason, now
+	b.admission.Leave(e.ID)
 	b.tell(e, now)
 }
 
 // tearDown has the objects removed; what follows comes with their release.
 func (b *Book) tearDown(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
 	e.Phase, e.Reason = phase, reason
+	b.admission.Leave(e.ID)
 	b.tell(e, now)
 	b.desire(e, event.Absent, now)
 }
@@ -197,16 +203,13 @@ func (b *Book) tearDown(e *entry, phase workload.Phase, reason *workload.Reason,
 // release frees what a workload holds: its pods have been seen gone.
 func (b *Book) release(e *entry, now time.Time) {
 	b.charge(e, -1)
-	freed := e.Placements
+	b.admission.Release(e.ID)
 	cluster := e.Cluster
-	e.Placements, e.Holding = nil, false
+	e.Placements, e.Flavors, e.Holding = nil, nil, false
 	b.changed.freed[e.ID] = true
 	delete(b.changed.reserved, e.ID)
 	b.changed.workloads[e.ID] = e
 	b.countStrays(gangKey{cluster, e.ID})
-	for _, p := range freed {
-		b.offer(admission.NodeKey{Cluster: cluster, Name: p.Node})
-	}
 	switch {
 	case e.Phase == workload.Evicting:
 		e.Phase, e.Attempt, e.Cluster = workload.Queued, e.Attempt+1, ""

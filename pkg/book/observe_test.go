@@ -8,6 +8,7 @@ import (
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -19,7 +20,7 @@ func started(phase workload.Phase, ready bool, admitted time.Time) *Book {
 		{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1, "pods": 1}}},
 	}}
 	return New(2, Stored{
-		MaxEvent: 1 << 20, Queues: []Queue{{Name: "loose", Namespaces: []string{"loose"}, Strategy: admission.BestEffortFIFO}},
+		MaxEvent: 1 << 20, Queues: []Queue{{Name: "loose", Namespaces: []string{"loose"}, Strategy: quota.BestEffortFIFO}},
 		Nodes: []StoredNode{{Present: true, Version: event.Version{Session: 1, Seq: 5}, Node: capacity.Node{
 			Cluster: "c", Name: "n", Ready: ready, Allocatable: resource.List{"cpu": 4, "pods": 10},
 		}}},

@@ -136,7 +136,7 @@ func (b *Book) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 	reason := &workload.Reason{Kind: workload.ReasonCancelled, Message: message}
 	switch {
 	case e.Phase == workload.Queued:
-		b.admission.Dequeue(e.ID, e.Priority, e.order)
+		b.admission.Dequeue(e.ID)
 		b.finish(e, workload.Cancelled, reason, now)
 	case e.Phase.Final(): // it holds capacity: its objects have not been removed
 		b.desire(e, event.Absent, now)

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/app"
@@ -126,7 +126,7 @@ func TestTheSameSubmissionTwiceIsOneWorkload(t *testing.T) {
 func TestStrictFIFOLetsNobodyPass(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t,
-		app.Queue{Name: "strict", Namespaces: []string{"strict"}, Strategy: admission.StrictFIFO},
+		app.Queue{Name: "strict", Namespaces: []string{"strict"}, Strategy: quota.StrictFIFO},
 		app.Queue{Name: "loose", Namespaces: []string{"loose"}})
 	w.node("a", 2)
 	for _, queue := range []string{"strict", "loose"} {

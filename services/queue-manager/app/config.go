@@ -11,8 +11,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -23,7 +23,7 @@ type Config struct {
 	// NATSReplicas is on how many servers of a NATS cluster each stream is kept;
 	// 0 leaves it as it is.
 	NATSReplicas int
-	DatabaseURL     string
+	DatabaseURL  string
 	// DatabaseURLFile holds the URL in a file, for secrets; it is read at start.
 	DatabaseURLFile string
 	// QueuesFile names the queues; see Queues for its format.
@@ -47,7 +47,7 @@ type Queue struct {
 // DefaultQueues are there when nothing is configured: one queue for the
 // namespace "default".
 func DefaultQueues() []Queue {
-	return []Queue{{Name: "default", Namespaces: []string{"default"}, Strategy: admission.BestEffortFIFO}}
+	return []Queue{{Name: "default", Namespaces: []string{"default"}, Strategy: quota.BestEffortFIFO}}
 }
 
 // Describe implements service.Describer.
@@ -133,7 +133,7 @@ func validateQueues(queues []Queue) error {
 	for i := range queues {
 		q := &queues[i]
 		if q.Strategy == "" {
-			q.Strategy = admission.BestEffortFIFO
+			q.Strategy = quota.BestEffortFIFO
 		}
 		switch {
 		case !bus.ValidName(q.Name):
@@ -142,9 +142,9 @@ func validateQueues(queues []Queue) error {
 			faults = append(faults, fmt.Errorf("queue %q: is there twice", q.Name))
 		case len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, ""):
 			faults = append(faults, fmt.Errorf("queue %q: want at least one namespace, none of them empty", q.Name))
-		case q.Strategy != admission.StrictFIFO && q.Strategy != admission.BestEffortFIFO:
+		case q.Strategy != quota.StrictFIFO && q.Strategy != quota.BestEffortFIFO:
 			faults = append(faults, fmt.Errorf("queue %q: strategy %q: want %s or %s",
-				q.Name, q.Strategy, admission.BestEffortFIFO, admission.StrictFIFO))
+				q.Name, q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO))
 		}
 		if err := q.Rules.Validate(); err != nil {
 			faults = append(faults, fmt.Errorf("queue %q: life: %w", q.Name, err))

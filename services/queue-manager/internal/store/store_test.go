@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -62,7 +62,7 @@ func open(t *testing.T) ledger {
 	}
 	t.Cleanup(term.End)
 	if err := s.SetQueues(t.Context(), term.Epoch, []store.QueueConfig{
-		{Name: "q", Namespaces: []string{"ns"}, Strategy: admission.BestEffortFIFO},
+		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	requeues := 3
 	rules := workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(time.Minute)}, Requeues: &requeues, Placement: workload.Trusted}
 	if err := l.SetQueues(t.Context(), l.term.Epoch, []store.QueueConfig{
-		{Name: "q", Namespaces: []string{"ns"}, Strategy: admission.BestEffortFIFO, Rules: rules},
+		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO, Rules: rules},
 	}); err != nil {
 		t.Fatal(err)
 	}
