@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,22 +16,37 @@ const handsAtOnce = 32
 // burstTimeout bounds the creation of all gangs.
 const burstTimeout = time.Minute
 
-// burst measures, each in a fresh cluster, how fast the API server takes the
-// objects by hand and how fast Muster brings as many submissions there.
-func burst(ctx context.Context, o options, round int) error {
-	bare, err := burstByHand(ctx, o)
-	if err != nil {
-		return err
+// bursts measures, round after round, how fast the API server takes the objects
+// by hand and how fast Muster brings as many submissions there, each in a fresh
+// cluster. All shares the machine with what the objects set going, so single
+// rounds differ much; the median is what counts.
+func bursts(ctx context.Context, o options) error {
+	var bares, musters, ratios []float64
+	fmt.Printf("%d gangs at once, to the last RayCluster created:\n", o.burst)
+	fmt.Printf("  %-8s %22s %10s %6s   %s\n", "", "bare create (baseline)", "Muster", "ratio", "all admitted and committed after")
+	for round := range o.rounds {
+		bare, err := burstByHand(ctx, o)
+		if err != nil {
+			return err
+		}
+		muster, admitted, err := burstByMuster(ctx, o)
+		if err != nil {
+			return err
+		}
+		bares, musters, ratios = append(bares, bare), append(musters, muster), append(ratios, muster/bare)
+		fmt.Printf("  round %-2d %13.1f gangs/s %7.1f /s %6.2f   %s\n", round+1, bare, muster, muster/bare, admitted.Round(time.Millisecond))
 	}
-	muster, err := burstByMuster(ctx, o)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%d gangs at once, to the last RayCluster created (round %d):\n", o.burst, round+1)
-	fmt.Printf("  %-24s %8.1f gangs/s\n", "bare create (baseline)", bare)
-	fmt.Printf("  %-24s %8.1f gangs/s\n", "Muster", muster)
-	fmt.Printf("  %-24s %8.2f\n\n", "ratio", muster/bare)
+	fmt.Printf("  median   %13.1f gangs/s %7.1f /s %6.2f\n\n", median(bares), median(musters), median(ratios))
 	return nil
+}
+
+func median(figures []float64) float64 {
+	sorted := slices.Sorted(slices.Values(figures))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
 }
 
 func burstByHand(ctx context.Context, o options) (perSecond float64, err error) {
@@ -56,35 +72,33 @@ func burstByHand(ctx context.Context, o options) (perSecond float64, err error) 
 	return float64(o.burst) / time.Since(began).Seconds(), nil
 }
 
-func burstByMuster(ctx context.Context, o options) (perSecond float64, err error) {
+func burstByMuster(ctx context.Context, o options) (perSecond float64, admitted time.Duration, err error) {
 	s, err := open(ctx, o, "muster")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer s.close()
 	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
 	defer cancel()
 	seen, err := s.watch(ctx)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	commanded, err := s.lastCommand()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var names []string
 	began := time.Now()
 	for i := range o.burst {
 		names = append(names, fmt.Sprintf("gang-%d", i))
 		if _, err := s.submit(names[i]); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	last, err := seen.await(ctx, names)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	fmt.Printf("  (all admitted and committed after %s, all created after %s)\n",
-		commanded().Sub(began).Round(time.Millisecond), last.Sub(began).Round(time.Millisecond))
-	return float64(o.burst) / last.Sub(began).Seconds(), nil
+	return float64(o.burst) / last.Sub(began).Seconds(), commanded().Sub(began), nil
 }

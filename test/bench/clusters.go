@@ -46,10 +46,11 @@ type sightings struct {
 	news chan struct{}
 }
 
-// watch begins to note RayClusters. The API server drops a watcher that falls
-// behind, so what was missed is listed and the watch begun anew.
+// watch begins to note RayClusters, of which it is sent the metadata alone, for
+// this process should not be what is measured. The API server drops a watcher
+// that falls behind, so what was missed is listed and the watch begun anew.
 func (s *site) watch(ctx context.Context) (*sightings, error) {
-	clusters := s.stack.Dynamic.Resource(rayClusters).Namespace(s.stack.Namespace)
+	clusters := s.stack.Metadata.Resource(rayClusters).Namespace(s.stack.Namespace)
 	watching, err := clusters.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (s *site) watch(ctx context.Context) (*sightings, error) {
 				continue
 			}
 			for _, item := range list.Items {
-				seen.note(item.GetName())
+				seen.note(item.Name)
 			}
 			again, err := clusters.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 			if err == nil {
@@ -78,8 +79,8 @@ func (s *site) watch(ctx context.Context) (*sightings, error) {
 func (s *sightings) follow(watching watch.Interface) {
 	defer watching.Stop()
 	for change := range watching.ResultChan() {
-		if object, ok := change.Object.(*unstructured.Unstructured); ok {
-			s.note(object.GetName())
+		if object, ok := change.Object.(*metav1.PartialObjectMetadata); ok {
+			s.note(object.Name)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.idle, "idle", 200, "gangs submitted one after the other")
 	flag.IntVar(&o.burst, "burst", 1000, "gangs submitted at once")
-	flag.IntVar(&o.rounds, "rounds", 1, "how often the burst is measured")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often the burst is measured")
 	flag.StringVar(&o.fleet, "fleet", "fleet-1000", "fleet of the dev cluster")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process, services included, to a `file`")
 	flag.Parse()
@@ -70,11 +70,8 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("idle latency: %w", err)
 		}
 	}
-	for round := range o.rounds {
-		if o.burst == 0 {
-			break
-		}
-		if err := burst(ctx, o, round); err != nil {
+	if o.burst > 0 && o.rounds > 0 {
+		if err := bursts(ctx, o); err != nil {
 			return fmt.Errorf("burst: %w", err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -65,6 +66,7 @@ type Stack struct {
 	Queries   *query.Client
 	Kube      kubernetes.Interface // as administrator
 	Dynamic   dynamic.Interface    // as administrator
+	Metadata  metadata.Interface   // as administrator
 
 	options     Options
 	server      *localnats.Server
@@ -130,6 +132,9 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 	}
 	admin.QPS = -1
 	if s.Kube, err = kubernetes.NewForConfig(admin); err != nil {
+		return err
+	}
+	if s.Metadata, err = metadata.NewForConfig(admin); err != nil {
 		return err
 	}
 	if s.Dynamic, err = dynamic.NewForConfig(admin); err != nil {
