@@ -62,7 +62,7 @@ func (r *Rehearsal) obey(command *event.GangDesired) {
 		status.Created = true
 		r.book.Status(status, r.now)
 		r.book.Gang(&event.GangObserved{
-			Version: r.next(), Cluster: command.Cluster, Workload: command.Workload, Pods: podsOf(command),
+			Version: r.next(), Cluster: command.Cluster, Workload: command.Workload, Pods: podsOf(command.PodSets, command.Placements, command.Attempt),
 		}, r.now)
 	case command.State == event.Absent && !r.linger:
 		r.release(command.Workload)
@@ -86,16 +86,16 @@ func (r *Rehearsal) statusOf(record *workload.Record) *event.GangStatus {
 }
 
 // podsOf are the pods of a gang on their places, all ready.
-func podsOf(command *event.GangDesired) []event.GangPod {
+func podsOf(sets []workload.PodSet, places []workload.Placement, attempt int) []event.GangPod {
 	templates := map[string]*workload.Template{}
-	for i := range command.PodSets {
-		templates[command.PodSets[i].Name] = &command.PodSets[i].Template
+	for i := range sets {
+		templates[sets[i].Name] = &sets[i].Template
 	}
 	var pods []event.GangPod
-	for _, place := range command.Placements {
+	for _, place := range places {
 		for range place.Pods {
 			pods = append(pods, event.GangPod{
-				Name: fmt.Sprintf("%s-%d", place.PodSet, len(pods)), Attempt: command.Attempt, PodSet: place.PodSet, Node: place.Node,
+				Name: fmt.Sprintf("%s-%d", place.PodSet, len(pods)), Attempt: attempt, PodSet: place.PodSet, Node: place.Node,
 				Phase: "Running", Ready: true, Requests: templates[place.PodSet].Requests,
 			})
 		}

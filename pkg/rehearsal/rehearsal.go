@@ -26,6 +26,10 @@ type Options struct {
 	// NodeGrace is how long a node may be not ready before gangs on it are
 	// evicted.
 	NodeGrace time.Duration
+	// Nodes and Running are there from the beginning, as if an earlier leader had
+	// left them: Running are records of workloads that hold their placements.
+	Nodes   []capacity.Node
+	Running []workload.Record
 	// Linger keeps pods that shall go until Gone says that they went.
 	Linger bool
 }
@@ -53,12 +57,28 @@ const maxEvent = 1 << 20
 // epoch of the only term there is.
 const epoch = 1
 
-// New begins a rehearsal without nodes and workloads.
+// New begins a rehearsal.
 func New(o Options) *Rehearsal {
-	return &Rehearsal{
-		book: book.New(epoch, book.Stored{Queues: o.Queues, MaxEvent: maxEvent}),
-		now:  o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{},
+	r := &Rehearsal{now: o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{}}
+	stored := book.Stored{Queues: o.Queues, MaxEvent: maxEvent}
+	for _, n := range o.Nodes {
+		stored.Nodes = append(stored.Nodes, book.StoredNode{Node: n, Version: r.next(), Present: true})
 	}
+	for _, record := range o.Running {
+		stored.LastOrder++
+		stored.Workloads = append(stored.Workloads, book.StoredWorkload{Record: record, Order: stored.LastOrder})
+		r.records[record.ID] = &record
+	}
+	r.book = book.New(epoch, stored)
+	for i := range o.Running {
+		record := &o.Running[i]
+		r.book.Gang(&event.GangObserved{
+			Version: r.next(), Cluster: record.Cluster, Workload: record.ID,
+			Pods: podsOf(record.PodSets, record.Placements, record.Attempt),
+		}, r.now)
+	}
+	r.settle() // what is there from the beginning is no news
+	return r
 }
 
 // Now is the time in the rehearsal.

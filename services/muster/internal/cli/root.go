@@ -75,7 +75,7 @@ Where Muster is: --nats-url, or MUSTER_NATS_URL, or the running "muster dev".
 	server.addFlags(root)
 	root.AddCommand(
 		submitCommand(server), getCommand(server), describeCommand(server), eventsCommand(server),
-		cancelCommand(server), devCommand(), demoCommand(), versionCommand(),
+		cancelCommand(server), simulateCommand(), scenarioCommand(), devCommand(), demoCommand(), versionCommand(),
 	)
 	return root
 }

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/simulation"
+	"muster.dev/muster/pkg/swf"
+	"muster.dev/muster/services/muster/internal/output"
+)
+
+// simulateOptions are the flags of "simulate".
+type simulateOptions struct {
+	trace    string
+	nodes    int
+	policies []string
+	output   string
+}
+
+func simulateCommand() *cobra.Command {
+	o := &simulateOptions{}
+	cmd := &cobra.Command{
+		Use:   "simulate --trace FILE",
+		Short: "Run a log of jobs through the decisions and measure the waits",
+		Long: `Run a log of parallel jobs in the Standard Workload Format, compressed with gzip
+or not, through the decisions that queue-manager makes, and measure how long the
+jobs waited. Nothing but the file is needed: no NATS, no Postgres, no Kubernetes.
+
+Each job is a gang of one pod per processor on as many nodes of one processor
+each as --nodes says; its requested time is its declared run time. Jobs that ask
+for more, or lack a run time or a requested time, are left out and counted.
+
+Policies:
+` + policyHelp() + `
+With one policy -o json prints an object, with several a list of them.`,
+		Example: `  muster simulate --trace KTH-SP2-1996-2.swf --nodes 100 --policy easy
+  muster simulate --trace KTH-SP2-1996-2.swf.gz --policy fcfs,easy,shortest-first -o json`,
+		Args: args(0, 0, "no argument, but --trace FILE"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.trace, "trace", "", "the log, an SWF `file`; - is standard input")
+	flags.IntVar(&o.nodes, "nodes", 0, "the `number` of nodes (default: the log's MaxNodes, else MaxProcs)")
+	flags.StringSliceVar(&o.policies, "policy", []string{"easy"}, "the `policies` to simulate, one after the other")
+	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, json or yaml")
+	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.JSON, output.YAML}))
+	completeFlag(cmd, "policy", fixed(policyNames()))
+	return cmd
+}
+
+func policyNames() []string {
+	var names []string
+	for _, policy := range simulation.Policies() {
+		names = append(names, policy.Name)
+	}
+	return names
+}
+
+func policyHelp() string {
+	var lines strings.Builder
+	for _, policy := range simulation.Policies() {
+		fmt.Fprintf(&lines, "  %-16s %s\n", policy.Name, policy.Means)
+	}
+	return lines.String()
+}
+
+func (o *simulateOptions) run(cmd *cobra.Command) error {
+	format, policies, err := o.check()
+	if err != nil {
+		return err
+	}
+	log, err := o.read(cmd)
+	if err != nil {
+		return usage("read the log %q: %w", o.trace, err)
+	}
+	nodes, err := o.size(log)
+	if err != nil {
+		return err
+	}
+	results := make([]simulation.Result, 0, len(policies))
+	for _, policy := range policies {
+		show, done := progress(cmd.ErrOrStderr())
+		result, err := simulation.Run(log, nodes, policy, func(submitted, jobs int) error {
+			show("%s: %d of %d jobs submitted", policy.Name, submitted, jobs)
+			return cmd.Context().Err()
+		})
+		done()
+		if err != nil {
+			return fmt.Errorf("simulate %q with policy %s: %w", o.trace, policy.Name, err)
+		}
+		results = append(results, result)
+	}
+	var value any = results
+	if len(results) == 1 {
+		value = results[0]
+	}
+	return output.Print(cmd.OutOrStdout(), format, value, func() output.Table { return output.Simulations(results) })
+}
+
+func (o *simulateOptions) check() (output.Format, []simulation.Policy, error) {
+	format, err := output.ParseFormat(o.output)
+	if err != nil {
+		return "", nil, usage("%w", err)
+	}
+	if o.trace == "" {
+		return "", nil, usage("say what to simulate: --trace FILE.swf")
+	}
+	if len(o.policies) == 0 {
+		return "", nil, usage("--policy names none")
+	}
+	var policies []simulation.Policy
+	for _, name := range o.policies {
+		policy, err := simulation.ParsePolicy(name)
+		if err != nil {
+			return "", nil, usage("%w", err)
+		}
+		policies = append(policies, policy)
+	}
+	return format, policies, nil
+}
+
+func (o *simulateOptions) read(cmd *cobra.Command) (swf.Log, error) {
+	if o.trace == "-" {
+		return swf.Read(cmd.InOrStdin())
+	}
+	file, err := os.Open(o.trace)
+	if err != nil {
+		return swf.Log{}, err
+	}
+	defer func() { _ = file.Close() }()
+	return swf.Read(file)
+}
+
+// size is the number of nodes to simulate.
+func (o *simulateOptions) size(log swf.Log) (int, error) {
+	nodes := int64(o.nodes)
+	for _, header := range []string{"MaxNodes", "MaxProcs"} {
+		if nodes == 0 {
+			nodes, _ = log.Number(header)
+		}
+	}
+	if nodes == 0 {
+		return 0, usage("the log does not say how many nodes there were; say --nodes")
+	}
+	if nodes < 1 || nodes > simulation.MostNodes {
+		return 0, usage("--nodes %d: want 1 to %d", nodes, simulation.MostNodes)
+	}
+	return int(nodes), nil
+}
+
+// progress returns how to show one line that is written over and over, and how
+// to remove it. Only a terminal is shown it.
+func progress(w io.Writer) (show func(format string, args ...any), done func()) {
+	file, isFile := w.(*os.File)
+	if isFile {
+		info, err := file.Stat()
+		isFile = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	if !isFile {
+		return func(string, ...any) {}, func() {}
+	}
+	const clear = "\r\x1b[K"
+	return func(format string, args ...any) { fmt.Fprintf(w, clear+format, args...) }, func() { fmt.Fprint(w, clear) }
+}
