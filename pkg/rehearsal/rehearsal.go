@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -23,6 +24,7 @@ import (
 type Options struct {
 	Start  time.Time
 	Queues []book.Queue
+	Policy quota.Config // valid
 	// NodeGrace is how long a node may be not ready before gangs on it are
 	// evicted.
 	NodeGrace time.Duration
@@ -60,7 +62,7 @@ const epoch = 1
 // New begins a rehearsal.
 func New(o Options) *Rehearsal {
 	r := &Rehearsal{now: o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{}}
-	stored := book.Stored{Queues: o.Queues, MaxEvent: maxEvent}
+	stored := book.Stored{Queues: o.Queues, Policy: o.Policy, MaxEvent: maxEvent}
 	for _, n := range o.Nodes {
 		stored.Nodes = append(stored.Nodes, book.StoredNode{Node: n, Version: r.next(), Present: true})
 	}

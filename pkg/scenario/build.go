@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/ray"
@@ -116,7 +117,7 @@ func (g *NodeGroup) cluster() string {
 
 // workload returns the gang as it is submitted, but for its namespace, which the
 // queue fills in.
-func (f *File) workload(path string, g *Gang) (workload.Workload, error) {
+func (f *File) workload(path string, g *Gang, queues []book.Queue) (workload.Workload, error) {
 	w := workload.Workload{Queue: g.Queue, Namespace: g.Namespace, Name: g.Name, Kind: ray.RayCluster}
 	if len(g.Manifest) > 0 {
 		object, err := ray.Read(g.Manifest)
@@ -145,11 +146,14 @@ func (f *File) workload(path string, g *Gang) (workload.Workload, error) {
 		return w, fault(path, "%q: want either pods or a manifest", w.Name)
 	}
 	if w.Queue == "" {
-		names := f.queueNames()
-		if len(names) != 1 {
+		if len(queues) != 1 {
+			var names []string
+			for _, q := range queues {
+				names = append(names, q.Name)
+			}
 			return w, fault(path+".queue", "is missing; want one of %s", strings.Join(names, ", "))
 		}
-		w.Queue = names[0]
+		w.Queue = queues[0].Name
 	}
 	var err error
 	if w.Priority, err = f.priority(path, g); err != nil {
@@ -198,13 +202,13 @@ func (f *File) priority(path string, g *Gang) (int32, error) {
 		return 0, fault(path, "%q has both priority and priorityClass; want one of them", g.Name)
 	}
 	var names []string
-	for _, class := range f.PriorityClasses {
+	for _, class := range f.Priorities {
 		if class.Name == g.PriorityClass {
 			return class.Value, nil
 		}
 		names = append(names, strconv.Quote(class.Name))
 	}
-	return 0, fault(path+".priorityClass", "%q is not among priorityClasses; there are: %s", g.PriorityClass, strings.Join(names, ", "))
+	return 0, fault(path+".priorityClass", "%q is not among workloadPriorityClasses; there are: %s", g.PriorityClass, strings.Join(names, ", "))
 }
 
 // placements are where the pods of a running gang are said to be.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -34,8 +35,9 @@ type File struct {
 
 	Nodes  []NodeGroup `json:"nodes,omitempty"`
 	Queues []Queue     `json:"queues,omitempty"`
-	// PriorityClasses give names to priorities.
-	PriorityClasses []PriorityClass `json:"priorityClasses,omitempty"`
+	// Config is quota and the rest of the policy: resourceFlavors, cohorts,
+	// clusterQueues, localQueues, workloadPriorityClasses, fairSharing.
+	quota.Config
 
 	Running []Gang `json:"running,omitempty"`
 	Waiting []Gang `json:"waiting,omitempty"`
@@ -62,12 +64,6 @@ type NodeGroup struct {
 	Unmanaged Amounts `json:"unmanaged,omitempty"`
 	Cordoned  bool    `json:"cordoned,omitempty"`
 	NotReady  bool    `json:"notReady,omitempty"`
-}
-
-// PriorityClass is a name for a priority.
-type PriorityClass struct {
-	Name  string `json:"name"`
-	Value int32  `json:"value"`
 }
 
 // Gang is a workload, given by its pods or by the manifest of a Ray object.

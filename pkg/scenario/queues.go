@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -18,46 +18,50 @@ type Queue struct {
 	Rules      workload.Rules `json:"life,omitzero"`
 }
 
-// bookQueues returns the queues as the book takes them; without any there is the
+// bookQueues returns the queues that workloads may be submitted to: those under
+// "queues", and what the policy names beside them. Without any there is the
 // queue "default".
 func (f *File) bookQueues() ([]book.Queue, error) {
-	if len(f.Queues) == 0 {
-		return []book.Queue{{Name: "default", Namespaces: []string{"default"}, Strategy: admission.BestEffortFIFO}}, nil
+	var queues []book.Queue
+	named := func(name string) int {
+		return slices.IndexFunc(queues, func(q book.Queue) bool { return q.Name == name })
 	}
-	queues := make([]book.Queue, len(f.Queues))
 	for i, q := range f.Queues {
 		path := fmt.Sprintf("queues[%d]", i)
 		switch {
 		case q.Name == "":
 			return nil, fault(path+".name", "is missing")
-		case slices.ContainsFunc(f.Queues[:i], func(other Queue) bool { return other.Name == q.Name }):
+		case named(q.Name) >= 0:
 			return nil, fault(path+".name", "%q is there twice", q.Name)
-		}
-		if len(q.Namespaces) == 0 {
-			q.Namespaces = []string{q.Name}
-		}
-		switch q.Strategy {
-		case "":
-			q.Strategy = admission.BestEffortFIFO
-		case admission.BestEffortFIFO, admission.StrictFIFO:
-		default:
-			return nil, fault(path+".strategy", "%q: want %s or %s", q.Strategy, admission.BestEffortFIFO, admission.StrictFIFO)
 		}
 		if err := q.Rules.Validate(); err != nil {
 			return nil, fault(path+".life", "%w", err)
 		}
-		queues[i] = book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules}
+		if len(q.Namespaces) == 0 {
+			q.Namespaces = []string{q.Name}
+		}
+		if q.Strategy == "" {
+			q.Strategy = quota.BestEffortFIFO
+		}
+		queues = append(queues, book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules})
 	}
-	return queues, nil
-}
-
-func (f *File) queueNames() []string {
-	if len(f.Queues) == 0 {
-		return []string{"default"}
+	reached := map[string]bool{} // ClusterQueues that have a LocalQueue
+	for _, local := range f.LocalQueues {
+		reached[local.ClusterQueue] = true
+		if i := named(local.Name); i < 0 {
+			queues = append(queues, book.Queue{Name: local.Name, Namespaces: []string{local.Namespace}})
+		} else if !slices.Contains(queues[i].Namespaces, local.Namespace) {
+			queues[i].Namespaces = append(queues[i].Namespaces, local.Namespace)
+		}
 	}
-	names := make([]string, len(f.Queues))
-	for i, q := range f.Queues {
-		names[i] = q.Name
+	for _, q := range f.ClusterQueues {
+		if !reached[q.Name] && named(q.Name) < 0 {
+			queues = append(queues, book.Queue{Name: q.Name, Namespaces: []string{q.Name}, Strategy: q.Strategy})
+		}
 	}
-	return names
+	if len(queues) == 0 {
+		queues = []book.Queue{{Name: "default", Namespaces: []string{"default"}, Strategy: quota.BestEffortFIFO}}
+	}
+	policy := book.PolicyOf(queues, f.Config)
+	return queues, policy.Validate()
 }

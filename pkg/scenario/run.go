@@ -21,9 +21,10 @@ func defaultStart() time.Time { return time.Date(2026, 1, 1, 8, 0, 0, 0, time.UT
 // play is a scenario under way.
 type play struct {
 	*rehearsal.Rehearsal
-	file  *File
-	nodes map[string]capacity.Node // by name
-	order []workload.ID            // of submission
+	file   *File
+	queues []book.Queue
+	nodes  map[string]capacity.Node // by name
+	order  []workload.ID            // of submission
 	// at is the outcome of the step that is being played.
 	at *StepOutcome
 }
@@ -113,7 +114,7 @@ func rejectedWhy(at *StepOutcome, name string) string {
 }
 
 func (p *play) submit(path string, g *Gang) error {
-	w, err := p.file.workload(path, g)
+	w, err := p.file.workload(path, g, p.queues)
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (f *File) open() (*play, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := rehearsal.Options{Start: f.Start, Queues: queues, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoWhenSaid}
+	o := rehearsal.Options{Start: f.Start, Queues: queues, Policy: f.Config, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoWhenSaid}
 	if o.Start.IsZero() {
 		o.Start = defaultStart()
 	}
@@ -269,14 +270,14 @@ func (f *File) open() (*play, error) {
 			o.Nodes = append(o.Nodes, n)
 		}
 	}
-	p := &play{file: f, nodes: map[string]capacity.Node{}}
+	p := &play{file: f, queues: queues, nodes: map[string]capacity.Node{}}
 	for i := range f.Running {
 		g := &f.Running[i]
 		if g.Places == nil {
 			continue
 		}
 		path := fmt.Sprintf("running[%d]", i)
-		w, err := f.workload(path, g)
+		w, err := f.workload(path, g, queues)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func (f *File) validate() error {
 	default:
 		add(fault("podsGo", "%q: want %q or %q", f.PodsGo, PodsGoAtOnce, PodsGoWhenSaid))
 	}
-	_, err := f.bookQueues()
+	queues, err := f.bookQueues()
 	add(err)
 	_, err = f.NodeGrace.duration("nodeGrace")
 	add(err)
@@ -32,7 +32,7 @@ func (f *File) validate() error {
 		add(err)
 	}
 	gang := func(path string, g *Gang) {
-		w, err := f.workload(path, g)
+		w, err := f.workload(path, g, queues)
 		if err != nil {
 			add(err)
 			return

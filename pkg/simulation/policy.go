@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/quota"
 )
 
 // Policy is a way to configure the queue, by the name that the field has for it.
@@ -21,8 +21,8 @@ func (p Policy) Queue() book.Queue { return p.queue }
 // Policies lists what can be simulated.
 func Policies() []Policy {
 	return []Policy{
-		{"fcfs", "first come, first served: nobody passes", book.Queue{Strategy: admission.StrictFIFO}},
-		{"first-fit", "whoever fits starts", book.Queue{Strategy: admission.BestEffortFIFO}},
+		{"fcfs", "first come, first served: nobody passes", book.Queue{Strategy: quota.StrictFIFO}},
+		{"first-fit", "whoever fits starts", book.Queue{Strategy: quota.BestEffortFIFO}},
 	}
 }
 
