@@ -38,6 +38,19 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.charge_resized() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE node_resources n SET reserved = n.reserved + d.amount
+    FROM (
+        SELECT c.cluster, c.node, r.key AS resource, sum((c.pods - o.pods) * r.value::bigint) AS amount
+        FROM changed c JOIN old o USING (workload, pod_set, node), jsonb_each_text(c.requests) r
+        GROUP BY c.cluster, c.node, r.key
+    ) d
+    WHERE n.cluster = d.cluster AND n.node = d.node AND n.resource = d.resource AND d.amount <> 0;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) RETURNS TABLE(made integer, dropped integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO '$user', 'public'
@@ -157,6 +170,9 @@ CREATE FUNCTION public.refuse_update() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
+    IF TG_TABLE_NAME = 'reservations' AND to_jsonb(NEW) - 'pods' = to_jsonb(OLD) - 'pods' THEN
+        RETURN NEW;
+    END IF;
     RAISE EXCEPTION 'rows of % are never updated', TG_TABLE_NAME;
 END $$;
 CREATE TABLE public.archive (
@@ -384,6 +400,7 @@ CREATE TRIGGER all_or_nothing_added AFTER INSERT ON public.workloads REFERENCING
 CREATE TRIGGER all_or_nothing_changed AFTER UPDATE ON public.workloads REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_partial_gangs();
 CREATE TRIGGER charge_added AFTER INSERT ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_reservations();
 CREATE TRIGGER charge_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_reservations();
+CREATE TRIGGER charge_resized AFTER UPDATE ON public.reservations REFERENCING OLD TABLE AS old NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_resized();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.archive FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.commits FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.history FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
@@ -400,6 +417,7 @@ CREATE TRIGGER node_in_use BEFORE DELETE ON public.node_resources FOR EACH ROW W
 CREATE TRIGGER owned AFTER DELETE ON public.workloads REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
 CREATE TRIGGER owned_added AFTER INSERT ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
 CREATE TRIGGER owned_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
+CREATE TRIGGER owned_resized AFTER UPDATE ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
 CREATE TRIGGER reservations_are_facts BEFORE UPDATE ON public.reservations FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
 ALTER TABLE ONLY public.node_resources
     ADD CONSTRAINT node_resources_cluster_node_fkey FOREIGN KEY (cluster, node) REFERENCES public.nodes(cluster, name);

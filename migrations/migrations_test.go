@@ -17,6 +17,7 @@ var released = map[string]string{
 	"0001_ledger.sql":       "62347504e17295e65702ef81d64f54da45011a1813e71733c63b75171295cef1",
 	"0002_life.sql":         "62a1babcd50db8a83b65b61e02da049e7272cee0ee0add8115a3d92d3f50110a",
 	"0003_hot_and_cold.sql": "4729546c845102cd278f1000516372c48c2b7fa495c83a5cc219796b377a69fa",
+	"0004_moves.sql":        "b988234066ff44a9abc7ecd670a44601a07bcb1df227a175746950f210d36782",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -46,6 +46,13 @@ type object struct {
 type entry struct {
 	workload.Record
 	order int64
+
+	due       time.Time // when it is looked at, see nextMoment
+	slowSince time.Time // when it was last noted that it starts slowly
+	moveAt    time.Time // when its lost places are replaced; zero while it has all
+	broken    trouble
+	// commandedAway: the last command was to remove what exists of it.
+	commandedAway bool
 }
 
 func (e *entry) object() object { return object{e.Namespace, e.Kind, e.Name} }
@@ -58,8 +65,12 @@ type node struct {
 	reserved resource.List
 	// strays are pods of gangs beyond what is reserved for them here.
 	strays map[workload.ID]resource.List
-	// notReadySince is zero while the node is ready.
+	// notReadySince is zero while the node is ready; overdue says that the grace
+	// since then is over.
 	notReadySince time.Time
+	overdue       bool
+	// holders are the workloads that have pods reserved here, and how many.
+	holders map[workload.ID]int
 }
 
 // used is what pods outside any reservation take.
@@ -112,6 +123,11 @@ type Book struct {
 	changed *changed
 	// lazy are the workloads whose stored reason differs in amounts only.
 	lazy map[workload.ID]*entry
+	// due are the moments at which workloads are looked at.
+	due moments
+	// notReady are the nodes that are there and not ready.
+	notReady map[admission.NodeKey]bool
+	grace    time.Duration // of nodes that are not ready, as of the last Tick
 }
 
 // Stored is what a book starts from, as read from Postgres.
@@ -151,7 +167,7 @@ func New(epoch int64, stored Stored) *Book {
 		epoch: epoch, queues: map[string]Queue{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
-		lazy: map[workload.ID]*entry{},
+		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},
 	}
 	for _, queue := range stored.Queues {
 		b.queues[queue.Name] = queue
@@ -159,7 +175,10 @@ func New(epoch int64, stored Stored) *Book {
 	for _, n := range stored.Nodes {
 		b.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = &node{
 			Node: n.Node, version: n.Version, present: n.Present,
-			reserved: resource.List{}, strays: map[workload.ID]resource.List{},
+			reserved: resource.List{}, strays: map[workload.ID]resource.List{}, holders: map[workload.ID]int{},
+		}
+		if n.Present && !n.Ready {
+			b.notReady[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = true
 		}
 	}
 	for _, w := range stored.Workloads {
@@ -172,6 +191,7 @@ func New(epoch int64, stored Stored) *Book {
 		} else {
 			b.start(e)
 		}
+		b.schedule(e)
 	}
 	for key := range b.nodes {
 		b.offer(key)
@@ -229,7 +249,7 @@ func PolicyOf(queues []Queue, policy quota.Config) quota.Config {
 // earlier term, is read from its reason.
 func (b *Book) enqueue(e *entry) {
 	b.admission.Enqueue(admission.Waiting{
-		Workload: &e.Workload, Order: e.order, Claiming: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
+		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Claiming: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
 }
 
@@ -261,6 +281,9 @@ func (b *Book) charge(e *entry, sign int64) {
 			continue // the foreign key of reservations keeps this from happening
 		}
 		n.reserved = n.reserved.Plus(e.requests(p.PodSet).Times(sign * int64(p.Pods)))
+		if n.holders[e.ID] += int(sign) * p.Pods; n.holders[e.ID] == 0 {
+			delete(n.holders, e.ID)
+		}
 		if !n.present { // it may be dropped with its last reservation
 			b.changed.node(key)
 		}

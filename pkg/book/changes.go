@@ -27,6 +27,8 @@ type Changes struct {
 	// Freed are the workloads whose reservations end. Freed before Reserved.
 	Freed    []workload.ID
 	Reserved []Reservation
+	// Moved are all reservations of the workloads that have other ones now.
+	Moved    []Reservation
 	Nodes    []NodeRow
 	History  []HistoryRow
 	Messages []Message
@@ -34,7 +36,7 @@ type Changes struct {
 
 // Empty reports whether there is nothing to write.
 func (c Changes) Empty() bool {
-	return len(c.Added) == 0 && len(c.Updated) == 0 && len(c.Freed) == 0 && len(c.Reserved) == 0 &&
+	return len(c.Added) == 0 && len(c.Updated) == 0 && len(c.Freed) == 0 && len(c.Reserved) == 0 && len(c.Moved) == 0 &&
 		len(c.Nodes) == 0 && len(c.History) == 0 && len(c.Messages) == 0
 }
 
@@ -91,6 +93,7 @@ type changed struct {
 	workloads map[workload.ID]*entry
 	freed     map[workload.ID]bool
 	reserved  map[workload.ID]*entry
+	moved     map[workload.ID]*entry
 	nodes     map[admission.NodeKey]bool
 	history   []HistoryRow
 	messages  []Message
@@ -99,7 +102,8 @@ type changed struct {
 func newChanged() *changed {
 	return &changed{
 		added: map[workload.ID]json.RawMessage{}, workloads: map[workload.ID]*entry{},
-		freed: map[workload.ID]bool{}, reserved: map[workload.ID]*entry{}, nodes: map[admission.NodeKey]bool{},
+		freed: map[workload.ID]bool{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
+		nodes: map[admission.NodeKey]bool{},
 	}
 }
 
@@ -120,6 +124,8 @@ func (b *Book) Take() Changes {
 		}
 		if reserved, ok := b.changed.reserved[e.ID]; ok {
 			taken.Reserved = append(taken.Reserved, reserved.reservations()...)
+		} else if moved, ok := b.changed.moved[e.ID]; ok {
+			taken.Moved = append(taken.Moved, moved.reservations()...)
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(b.changed.nodes), compareKeys) {
@@ -165,6 +171,7 @@ func (b *Book) say(now time.Time, subject string, ttl time.Duration, payload eve
 // tell announces the present state of a workload and notes it in its history.
 func (b *Book) tell(e *entry, now time.Time) {
 	b.changed.workloads[e.ID] = e
+	b.schedule(e)
 	record := e.Record // as it is now, whatever happens to it later in this batch
 	b.say(now, bus.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record})
 	b.changed.history = append(b.changed.history, HistoryRow{

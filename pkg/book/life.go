@@ -22,7 +22,7 @@ func (b *Book) Decide(now time.Time) {
 	}
 	plan := admission.Decide(b.admission, now)
 	for _, v := range plan.Evictions {
-		b.tearDown(b.live[v.Workload], workload.Evicting, &v.Reason, now)
+		b.evict(b.live[v.Workload], &v.Reason, now)
 	}
 	for _, a := range plan.Admissions {
 		b.admit(b.live[a.Workload], a, now)
@@ -37,6 +37,7 @@ func (b *Book) Decide(now time.Time) {
 func (b *Book) admit(e *entry, a admission.Admission, now time.Time) {
 	e.Phase, e.Cluster, e.Placements, e.Holding = workload.Admitted, a.Cluster, a.Placements, true
 	e.Reason, e.Times.Admitted, e.Flavors = nil, now, a.Flavors
+	e.EvictAt, e.NotBefore = time.Time{}, time.Time{}
 	delete(b.lazy, e.ID)
 	b.charge(e, 1)
 	b.changed.reserved[e.ID] = e
@@ -48,8 +49,8 @@ func (b *Book) admit(e *entry, a admission.Admission, now time.Time) {
 // stored with the next Tick, so that one event does not rewrite all who wait.
 func (b *Book) explain(e *entry, reason workload.Reason, now time.Time) {
 	old := e.Reason
-	if old != nil && old.Message == reason.Message {
-		return
+	if old != nil && (old.Message == reason.Message || old.Kind == workload.ReasonBackoff && reason.Kind == workload.ReasonBackoff) {
+		return // the one that is there names the cause, too
 	}
 	e.Reason = &reason
 	if old != nil && sameCause(*old, reason) {
@@ -72,6 +73,7 @@ func sameCause(a, b workload.Reason) bool {
 // desire commands the dispatcher. The manifest is added from Postgres when the
 // message is written.
 func (b *Book) desire(e *entry, state string, now time.Time) {
+	e.commandedAway = state != event.Present
 	command, ttl := b.desired(e, state), time.Duration(0)
 	if state == event.Forgotten {
 		ttl = forgottenFor
@@ -80,13 +82,15 @@ func (b *Book) desire(e *entry, state string, now time.Time) {
 }
 
 func (b *Book) desired(e *entry, state string) *event.GangDesired {
+	rules := b.rules(e)
 	command := &event.GangDesired{
 		Workload: e.ID, Cluster: e.Cluster, Attempt: e.Attempt, Epoch: b.epoch, State: state,
 		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
+		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
 	}
 	if state == event.Present {
 		command.Created = !e.Times.Dispatched.IsZero()
-		command.PodSets, command.Placements = e.PodSets, e.Placements
+		command.PodSets, command.Placements, command.EvictAt = e.PodSets, e.Placements, e.EvictAt
 	}
 	return command
 }
@@ -98,8 +102,10 @@ func (b *Book) RepeatCommands(now time.Time) {
 	for _, e := range b.inOrder() {
 		switch {
 		case !e.Holding:
-		case e.Phase == workload.Evicting, e.Phase == workload.Cancelling, e.CancelRequested:
+		case e.CancelRequested, (e.Phase == workload.Evicting || e.Phase == workload.Cancelling) && over(now, e.EvictAt, 0):
 			b.desire(e, event.Absent, now)
+		case e.Phase.Final() && over(now, e.Times.Finished, time.Duration(b.rules(e).KeepFinished)):
+			b.desire(e, event.Ended, now)
 		default:
 			b.desire(e, event.Present, now)
 		}
@@ -139,7 +145,7 @@ func (b *Book) Status(s *event.GangStatus, now time.Time) {
 // does any more.
 func (b *Book) noteTrouble(e *entry, message string, now time.Time) {
 	switch {
-	case message == "" && e.Reason != nil:
+	case message == "" && e.Reason != nil && e.Reason.Kind == workload.ReasonStarting:
 		e.Reason = nil
 	case message != "" && (e.Reason == nil || e.Reason.Message != message):
 		e.Reason = &workload.Reason{Kind: workload.ReasonStarting, Message: message}
@@ -190,40 +196,6 @@ func (b *Book) end(e *entry, phase workload.Phase, reason *workload.Reason, now 
 	e.Phase, e.Reason, e.Times.Finished = phase, reason, now
 	b.admission.Leave(e.ID)
 	b.tell(e, now)
-}
-
-// tearDown has the objects removed; what follows comes with their release.
-func (b *Book) tearDown(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
-	e.Phase, e.Reason = phase, reason
-	b.admission.Leave(e.ID)
-	b.tell(e, now)
-	b.desire(e, event.Absent, now)
-}
-
-// release frees what a workload holds: its pods have been seen gone.
-func (b *Book) release(e *entry, now time.Time) {
-	b.charge(e, -1)
-	b.admission.Release(e.ID)
-	cluster := e.Cluster
-	e.Placements, e.Flavors, e.Holding = nil, nil, false
-	b.changed.freed[e.ID] = true
-	delete(b.changed.reserved, e.ID)
-	b.changed.workloads[e.ID] = e
-	b.countStrays(gangKey{cluster, e.ID})
-	switch {
-	case e.Phase == workload.Evicting:
-		e.Phase, e.Attempt, e.Cluster = workload.Queued, e.Attempt+1, ""
-		e.Times.Admitted, e.Times.Dispatched, e.Times.Running = time.Time{}, time.Time{}, time.Time{}
-		b.tell(e, now)
-		b.enqueue(e)
-	case e.Phase == workload.Cancelling:
-		b.desire(e, event.Forgotten, now)
-		b.finish(e, workload.Cancelled, e.Reason, now)
-	default:
-		b.desire(e, event.Forgotten, now)
-		b.tell(e, now)
-		b.forget(e)
-	}
 }
 
 // finish ends a workload that holds nothing.

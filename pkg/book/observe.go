@@ -2,10 +2,8 @@ package book
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/admission"
@@ -20,32 +18,38 @@ func (b *Book) Node(o *event.NodeObserved, now time.Time) {
 	key := admission.NodeKey{Cluster: o.Node.Cluster, Name: o.Node.Name}
 	n := b.nodes[key]
 	if n == nil {
-		n = &node{reserved: resource.List{}, strays: b.straysOn(key)}
+		n = &node{reserved: resource.List{}, strays: b.straysOn(key), holders: map[workload.ID]int{}}
 		b.nodes[key] = n
 	} else if !n.version.Before(o.Version) {
 		return
 	}
 	n.Node, n.version, n.present = o.Node, o.Version, true
-	b.noteReadiness(n, now)
+	b.noteReadiness(key, now)
 	b.changed.node(key)
 	b.offer(key)
+	b.losePlaces(key, now)
 }
 
-func (b *Book) noteReadiness(n *node, now time.Time) {
-	switch {
-	case n.Ready:
-		n.notReadySince = time.Time{}
-	case n.notReadySince.IsZero():
+func (b *Book) noteReadiness(key admission.NodeKey, now time.Time) {
+	n := b.nodes[key]
+	if n.Ready || !n.present {
+		n.notReadySince, n.overdue = time.Time{}, false
+		delete(b.notReady, key)
+		return
+	}
+	b.notReady[key] = true
+	if n.notReadySince.IsZero() {
 		n.notReadySince = now
 	}
 }
 
-// NodeRemoved takes a node away and evicts the gangs that have a place there.
+// NodeRemoved takes a node away; the gangs that have a place there lose it.
 func (b *Book) NodeRemoved(o *event.NodeRemoved, now time.Time) {
 	key := admission.NodeKey{Cluster: o.Cluster, Name: o.Node}
 	if n := b.nodes[key]; n != nil && n.version.Before(o.Version) {
 		n.version = o.Version
 		b.loseNode(key, now)
+		b.ageAll(now)
 	}
 }
 
@@ -56,20 +60,10 @@ func (b *Book) loseNode(key admission.NodeKey, now time.Time) {
 	}
 	n.present = false
 	n.Node = capacity.Node{Cluster: key.Cluster, Name: key.Name}
+	b.noteReadiness(key, now)
 	b.changed.node(key)
 	b.offer(key)
-	b.evictFrom(key, fmt.Sprintf("node %s of cluster %s is gone", key.Name, key.Cluster), now)
-}
-
-func (b *Book) evictFrom(key admission.NodeKey, message string, now time.Time) {
-	for _, e := range b.inOrder() {
-		if e.Cluster != key.Cluster || tearingDown(e) || !e.Holding {
-			continue
-		}
-		if slices.ContainsFunc(e.Placements, func(p workload.Placement) bool { return p.Node == key.Name }) {
-			b.tearDown(e, workload.Evicting, &workload.Reason{Kind: workload.ReasonNodeLost, Message: message}, now)
-		}
-	}
+	b.losePlaces(key, now)
 }
 
 // Synced takes in a watcher's full list: what is older and not on it is gone.
@@ -84,6 +78,7 @@ func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
 			b.loseNode(key, now)
 		}
 	}
+	b.ageAll(now)
 	seen := map[workload.ID]bool{}
 	for _, id := range o.Gangs {
 		seen[id] = true
@@ -109,8 +104,24 @@ func (b *Book) Gang(o *event.GangObserved, now time.Time) {
 	}
 	b.gangs[key] = seen
 	b.countStrays(key)
-	if e := b.live[o.Workload]; e != nil {
+	if e := b.live[o.Workload]; e != nil && e.Cluster == o.Cluster {
 		b.checkRunning(e, now)
+		if e.Phase == workload.Running {
+			b.checkWhole(e, now)
+		}
+		b.checkPlaces(e, now)
+		b.schedule(e)
+	}
+}
+
+// checkPlaces has places looked at that pods have left and that are barred to
+// those that replace them.
+func (b *Book) checkPlaces(e *entry, now time.Time) {
+	if tearingDown(e) || !e.Holding || !e.moveAt.IsZero() {
+		return
+	}
+	if moves, _ := b.misplaced(e); len(moves) > 0 {
+		e.moveAt = now.Add(settle)
 	}
 }
 
@@ -148,38 +159,6 @@ func (b *Book) readiness(e *entry) (ready, all int) {
 	}
 	return ready, all
 }
-
-// slowStart is how long a gang may take to start before it says what it waits
-// for.
-const slowStart = 10 * time.Second
-
-// slow returns the gangs that have been starting for long, in order.
-func (b *Book) slow(now time.Time) []*entry {
-	var slow []*entry
-	for _, e := range b.live {
-		if (e.Phase == workload.Admitted || e.Phase == workload.Dispatched) && now.Sub(e.Times.Admitted) >= slowStart {
-			slow = append(slow, e)
-		}
-	}
-	slices.SortFunc(slow, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
-	return slow
-}
-
-// noteSlowStart gives a gang that does not come to run a reason.
-func (b *Book) noteSlowStart(e *entry, now time.Time) {
-	if e.Reason != nil && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
-		return // KubeRay's own words say more
-	}
-	ready, all := b.readiness(e)
-	message := fmt.Sprintf("%s %d of %d pods are ready on their nodes", slowPrefix, ready, all)
-	if e.Phase == workload.Admitted {
-		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created its object yet", slowPrefix, e.Cluster)
-	}
-	b.noteTrouble(e, message, now)
-}
-
-// slowPrefix begins the reasons of noteSlowStart.
-const slowPrefix = "starting:"
 
 // countStrays charges to nodes what a workload's pods take beyond what is
 // reserved for it there: pods that stayed after their reservation, or landed
@@ -243,29 +222,6 @@ func (b *Book) straysOn(key admission.NodeKey) map[workload.ID]resource.List {
 		}
 	}
 	return strays
-}
-
-// Tick lets time act: gangs on nodes that have not been ready for the given
-// grace are evicted, and reasons that changed in amounts are stored.
-func (b *Book) Tick(now time.Time, grace time.Duration) {
-	var overdue []admission.NodeKey
-	for key, n := range b.nodes {
-		b.noteReadiness(n, now) // of a node known from the last term
-		if n.present && !n.notReadySince.IsZero() && now.Sub(n.notReadySince) >= grace {
-			overdue = append(overdue, key)
-		}
-	}
-	slices.SortFunc(overdue, compareKeys)
-	for _, key := range overdue {
-		b.evictFrom(key, fmt.Sprintf("node %s of cluster %s has not been ready for %s", key.Name, key.Cluster, grace), now)
-	}
-	for _, e := range b.slow(now) {
-		b.noteSlowStart(e, now)
-	}
-	for _, e := range b.lazy {
-		b.changed.workloads[e.ID] = e
-	}
-	clear(b.lazy)
 }
 
 func (b *Book) nodeKeys() []admission.NodeKey {

@@ -32,6 +32,8 @@ func (n *Node) Refuses(t *workload.Template) Refusal {
 		return RefusedNotReady
 	case n.Cordoned && !tolerated(Taint{Key: unschedulableTaint, Effect: "NoSchedule"}, t.Tolerations):
 		return RefusedCordoned
+	case n.Drained(): // not even who tolerates every taint, it would not stay
+		return RefusedTaint
 	case !selected(t.NodeSelector, n.Labels):
 		return RefusedSelector
 	case !n.inAffinity(t.Affinity):

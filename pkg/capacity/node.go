@@ -6,6 +6,8 @@
 package capacity
 
 import (
+	"slices"
+
 	"muster.dev/muster/pkg/resource"
 )
 
@@ -15,6 +17,15 @@ type Taint struct {
 	Key    string `json:"key"`
 	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"`
+}
+
+// DrainTaint is the key of a taint by which an operator has Muster empty a node:
+// gangs there are told, then moved or evicted.
+const DrainTaint = "muster.dev/drain"
+
+// Drained reports whether the node shall be emptied.
+func (n *Node) Drained() bool {
+	return slices.ContainsFunc(n.Taints, func(t Taint) bool { return t.Key == DrainTaint })
 }
 
 // Node is one node of one cluster as last observed.

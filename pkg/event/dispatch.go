@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"time"
 
 	"muster.dev/muster/pkg/workload"
 )
@@ -10,6 +11,7 @@ import (
 const (
 	Present   = "present"   // the objects of this attempt exist, pods on their placements
 	Absent    = "absent"    // no object and no pod of the workload exists
+	Ended     = "ended"     // the job is over: no pod of the workload exists; the object itself may stay, to be read
 	Forgotten = "forgotten" // nothing more to do; the dispatcher may forget it
 )
 
@@ -31,6 +33,13 @@ type GangDesired struct {
 	// Created, with Present: the object of this attempt has been there. If it is
 	// missing, somebody deleted it.
 	Created bool `json:"created,omitempty"`
+	// Trusted: the scheduler places the pods, they have no gate and no pin.
+	Trusted bool `json:"trusted,omitempty"`
+	// ForceAfter is how long after its time a pod that does not go is deleted by
+	// force.
+	ForceAfter workload.Duration `json:"forceAfter,omitzero"`
+	// EvictAt, with Present: what the object is told of its eviction.
+	EvictAt time.Time `json:"evictAt,omitzero"`
 	// PodSets, Placements and Manifest are set with Present.
 	PodSets    []workload.PodSet    `json:"podSets,omitempty"`
 	Placements []workload.Placement `json:"placements,omitempty"`

@@ -15,7 +15,7 @@ const (
 	// is held for it.
 	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
 	ReasonPreempted          ReasonKind = "Preempted"  // evicted for another workload
-	ReasonDrained            ReasonKind = "Drained"    // evicted because its queue is drained
+	ReasonDrained            ReasonKind = "Drained"    // its queue, or a node that it has pods on, is drained
 	ReasonBehindHead         ReasonKind = "BehindHead" // the head of a strict queue waits
 	ReasonUnknown            ReasonKind = "Unknown"    // the search for places ended without an answer
 	ReasonNoNodes            ReasonKind = "NoNodes"    // no cluster has reported a node yet
@@ -24,6 +24,7 @@ const (
 	ReasonPlaceLost          ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
 	ReasonPodLost            ReasonKind = "PodLost"    // a pod of the running gang is lost
 	ReasonNotReady           ReasonKind = "NotReady"   // not all pods were ready within the deadline
+	ReasonNotCreated         ReasonKind = "NotCreated" // KubeRay made none of its pods within the deadline
 	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
 	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it has run as long as it may
 	ReasonCancelled          ReasonKind = "Cancelled"  // somebody asked for it

@@ -7,6 +7,7 @@ package gang
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
@@ -24,6 +25,8 @@ type Pod struct {
 	OtherGates     []string
 	Ended          bool // its containers have all ended
 	Deleting       bool
+	// GoneBy is when a pod that is being deleted should have ended by itself.
+	GoneBy time.Time
 }
 
 // Holds reports whether the pod takes room on a node or will.
@@ -69,6 +72,52 @@ func Pins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin 
 		pins = append(pins, pinsOf(command, set.Name, there)...)
 	}
 	return pins
+}
+
+// Displaced returns the pods that were sent to a place that is not the gang's any
+// more: it was lost, and another one is reserved instead. Their replacements are
+// sent there.
+func Displaced(command *event.GangDesired, pods []Pod) []Pod {
+	free, hostnames := places(command)
+	var sent []Pod
+	for _, pod := range pods {
+		if pod.Namespace == command.Namespace && pod.Attempt == command.Attempt && !pod.Ended && !pod.Gated && !submitter(command, pod.PodSet) {
+			sent = append(sent, pod)
+		}
+	}
+	// Whoever is bound, and stays, has the first right to a place.
+	rank := func(p Pod) int {
+		switch {
+		case p.Node != "" && !p.Deleting:
+			return 0
+		case p.Node != "":
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(sent, func(a, b Pod) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name)) })
+	var displaced []Pod
+	for _, pod := range sent {
+		at := place{pod.PodSet, cmp.Or(pod.Hostname, hostnames[pod.Node], pod.Node)}
+		if free[at]--; free[at] < 0 {
+			displaced = append(displaced, pod)
+		}
+	}
+	return displaced
+}
+
+// place is where pods of a set go.
+type place struct{ set, hostname string }
+
+// places counts the command's places, and gives the hostname of their nodes.
+func places(command *event.GangDesired) (count map[place]int, hostnames map[string]string) {
+	count, hostnames = map[place]int{}, map[string]string{}
+	for _, p := range command.Placements {
+		hostname := cmp.Or(p.Hostname, p.Node)
+		count[place{p.PodSet, hostname}] += p.Pods
+		hostnames[p.Node] = hostname
+	}
+	return count, hostnames
 }
 
 // submitter reports whether the pod set is the one without gates.

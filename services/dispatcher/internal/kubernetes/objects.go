@@ -1,6 +1,6 @@
 // Package kubernetes is the dispatcher's access to one API server: the Ray
 // objects and pods that carry Muster's labels, watched and uncached, and the
-// three writes that the dispatcher does.
+// writes that the dispatcher does.
 //
 // It decides nothing.
 package kubernetes
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,6 +48,8 @@ type Object struct {
 	Stamped bool
 	// Owned: another object controls it, such as the RayJob of a RayCluster.
 	Owned bool
+	// EvictingAt is what the object has been told of its eviction, as text.
+	EvictingAt string
 	// Outcome of a job that came to its end.
 	Outcome string
 	// Message is what KubeRay says of the outcome or, before it, of its failure
@@ -138,6 +141,42 @@ func (c *Client) Delete(ctx context.Context, o Object) error {
 	return nil
 }
 
+// DeletePod removes exactly this pod: by force at once and whatever its kubelet
+// says, or with the grace that the pod asks for.
+func (c *Client) DeletePod(ctx context.Context, pod gang.Pod, force bool) error {
+	uid := types.UID(pod.UID)
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	if force {
+		now := int64(0)
+		options.GracePeriodSeconds = &now
+	}
+	err := c.core.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// Announce tells exactly this object when it will be evicted; the zero time
+// takes that back.
+func (c *Client) Announce(ctx context.Context, o Object, at time.Time) error {
+	value := any(nil) // null removes the annotation
+	if !at.IsZero() {
+		value = at.UTC().Format(time.RFC3339)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": o.UID, "annotations": map[string]any{kube.EvictingAtKey: value},
+	}})
+	if err != nil {
+		return fmt.Errorf("encode patch of %s %s: %w", o.Kind, o.Name, err)
+	}
+	_, err = c.objects.Resource(resources[o.Kind]).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("annotate %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
+	}
+	return nil
+}
+
 // Remaining reads, uncached, how many pods of the workload hold or may come to
 // hold capacity, and how many RayClusters could make more of them.
 func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error) {
@@ -189,8 +228,9 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 	o := Object{
 		Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
-		Stamped:  attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
-		Deleting: u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil,
+		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
+		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
+		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil,
 	}
 	if kind == "RayJob" {
 		o.Outcome, o.Message = outcomeOf(u)
@@ -255,7 +295,8 @@ func podOf(p *corev1.Pod) gang.Pod {
 	pod := gang.Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel],
 		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil,
-		Ended: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+		GoneBy: goneBy(p),
+		Ended:  p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
 	for _, gate := range p.Spec.SchedulingGates {
 		if gate.Name == kube.PlacementGate {
@@ -268,4 +309,12 @@ func podOf(p *corev1.Pod) gang.Pod {
 		pod.Hostname = p.Spec.NodeSelector[kube.HostnameLabel]
 	}
 	return pod
+}
+
+// goneBy is the end of the grace that a deleted pod was given.
+func goneBy(p *corev1.Pod) time.Time {
+	if p.DeletionTimestamp == nil {
+		return time.Time{}
+	}
+	return p.DeletionTimestamp.Time
 }

@@ -142,6 +142,20 @@ func (w *Watch) Pods(id workload.ID) []gang.Pod {
 	return pods
 }
 
+// Clusters returns the RayClusters of a workload from the cache, whoever made
+// them.
+func (w *Watch) Clusters(id workload.ID) []Object {
+	found, err := w.objects["RayCluster"].GetIndexer().ByIndex(byWorkload, string(id))
+	if err != nil {
+		return nil // the index is there since StartWatch
+	}
+	clusters := make([]Object, len(found))
+	for i, object := range found {
+		clusters[i] = objectOf("RayCluster", object.(*unstructured.Unstructured))
+	}
+	return clusters
+}
+
 // Objects returns all objects in the cache that nothing else controls.
 func (w *Watch) Objects() []Object {
 	var all []Object

@@ -49,7 +49,7 @@ func (r *Reconciler) missing(ctx context.Context, command *event.GangDesired, st
 func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
 	manifest, err := ray.Stamp(command.Manifest, command.Kind, ray.StampInput{
 		Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
-		Namespace: command.Namespace, Name: command.Name, Placements: command.Placements,
+		Namespace: command.Namespace, Name: command.Name, Placements: command.Placements, Trusted: command.Trusted,
 	})
 	if err != nil {
 		return r.refuse(ctx, status, err)
@@ -116,6 +116,16 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	}
 	if err := r.tell(ctx, status); err != nil || object.Deleting {
 		return 0, err // pods of an object that is on its way out start nowhere
+	}
+	if err := r.announce(ctx, command, object); err != nil || command.Trusted {
+		return 0, err
+	}
+	displaced, err := r.displace(ctx, command)
+	if err != nil {
+		return 0, err
+	}
+	if displaced {
+		return pollAfter, r.pin(ctx, command)
 	}
 	return 0, r.pin(ctx, command)
 }

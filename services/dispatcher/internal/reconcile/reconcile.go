@@ -38,6 +38,8 @@ type Cluster interface {
 	Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) error
 	Get(ctx context.Context, kind, namespace, name string) (*kubernetes.Object, error)
 	Delete(ctx context.Context, object kubernetes.Object) error
+	DeletePod(ctx context.Context, pod gang.Pod, force bool) error
+	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error
 	Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error)
 	Pin(ctx context.Context, pin gang.Pin) error
 }
@@ -47,6 +49,7 @@ type Cache interface {
 	Object(kind, namespace, name string) *kubernetes.Object
 	Pods(id workload.ID) []gang.Pod
 	Objects() []kubernetes.Object
+	Clusters(id workload.ID) []kubernetes.Object
 }
 
 // Reporter tells queue-manager a status and returns when it is stored. The
@@ -81,6 +84,7 @@ type Reconciler struct {
 	reported  map[workload.ID]event.GangStatus
 	repeat    map[workload.ID]bool              // to be reported although it is no news
 	sent      map[workload.ID]map[string]string // hostname by UID of pods that the cache shows gated yet
+	removed   map[workload.ID]removal
 }
 
 // New returns a reconciler. reported is what earlier dispatchers told last.
@@ -89,7 +93,7 @@ func New(cluster Cluster, report Reporter, reported map[workload.ID]event.GangSt
 	return &Reconciler{
 		lanes: order, cluster: cluster, report: report, logger: logger, metrics: metrics,
 		desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
-		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{},
+		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost),
 			workqueue.TypedRateLimitingQueueConfig[workload.ID]{
@@ -202,8 +206,11 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 	}
 	status.Epoch = command.Epoch
 	status.Created = status.Created || command.Created
-	if command.State == event.Absent {
+	switch command.State {
+	case event.Absent:
 		return r.remove(ctx, command, status)
+	case event.Ended:
+		return r.shutDown(ctx, command, status)
 	}
 	return r.ensure(ctx, command, status)
 }
@@ -241,6 +248,7 @@ func (r *Reconciler) forget(ctx context.Context, id workload.ID) error {
 	delete(r.reported, id)
 	delete(r.repeat, id)
 	delete(r.sent, id)
+	delete(r.removed, id)
 	r.mu.Unlock()
 	if !told {
 		return nil
@@ -265,7 +273,7 @@ func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, sta
 	}
 	if object == nil || object.Workload != command.Workload {
 		status.Gone = true
-		return r.awaitRelease(ctx, command, status)
+		return r.awaitRemoval(ctx, command, status)
 	}
 	if object.Attempt > command.Attempt {
 		return r.outdated(command, object)
@@ -277,7 +285,7 @@ func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, sta
 		r.logger.Info("object deleted", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
 			zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
 	}
-	return pollAfter, nil // its disappearance will be seen
+	return pollAfter, r.reap(ctx, command) // its disappearance will be seen
 }
 
 // outdated leaves an object of a later attempt alone: the command is not the

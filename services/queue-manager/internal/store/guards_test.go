@@ -69,7 +69,8 @@ func TestHalvesAreRefused(t *testing.T) {
 		"a finished one that holds nothing stays live": {`WITH gone AS (DELETE FROM reservations)
 			UPDATE workloads SET phase = 'failed', holding = false`, "live"},
 		"a queue that is not there": {`UPDATE workloads SET queue = 'nowhere'`, "workloads_queue"},
-		"a changed reservation":     {`UPDATE reservations SET pods = 1`, ""},
+		"a place lost to a resize":  {`UPDATE reservations SET pods = 1`, "all_or_nothing"},
+		"a changed reservation":     {`UPDATE reservations SET node = 'other'`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

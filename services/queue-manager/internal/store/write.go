@@ -38,6 +38,7 @@ func (s *Store) queueWorkloads(batch *pgx.Batch, c book.Changes) (shapes []strin
 	queueFinished(batch, finished) // before the new ones, who may have their names
 	queueManifests(batch, kept)
 	shapes = s.queueShapes(batch, added, updated)
+	queueMoved(batch, c.Moved, updated)
 	if len(updated)+len(added)+len(c.Reserved) > 0 {
 		queueLive(batch, added, updated, c.Reserved)
 	}
@@ -207,6 +208,42 @@ func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) []string {
 			ON CONFLICT DO NOTHING`, ids, written, pods)
 	}
 	return ids
+}
+
+// queueMoved brings the reservations of started gangs, and with them the size of
+// these, to the given ones, before anybody else is given what they leave.
+func queueMoved(batch *pgx.Batch, moved []book.Reservation, updated []row) {
+	if len(moved) == 0 {
+		return
+	}
+	gangs := map[workload.ID]bool{}
+	for _, m := range moved {
+		gangs[m.Workload] = true
+	}
+	var resized []row
+	for _, u := range updated {
+		if gangs[u.ID] {
+			resized = append(resized, u)
+		}
+	}
+	u, r := columnsOf(resized), reservationColumns(moved)
+	batch.Queue(`WITH wanted AS (
+			SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::jsonb[])
+				AS r (workload, attempt, cluster, node, pod_set, pods, hostname, requests)
+		), resized AS (
+			UPDATE workloads w SET shape = u.shape, gang = u.gang
+			FROM unnest($9::uuid[], $10::uuid[], $11::int[]) AS u (id, shape, gang) WHERE w.id = u.id
+		), left_behind AS (
+			DELETE FROM reservations r WHERE r.workload = ANY($9::uuid[]) AND NOT EXISTS (
+				SELECT FROM wanted w WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node)
+		), shrunk AS (
+			UPDATE reservations r SET pods = w.pods FROM wanted w
+			WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node AND w.pods <> r.pods
+		)
+		INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests)
+		SELECT * FROM wanted w WHERE NOT EXISTS (
+			SELECT FROM reservations r WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node)`,
+		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests, u.ids, u.shapes, u.gangs)
 }
 
 type reservationRows struct {
