@@ -10,9 +10,9 @@
 // # Order
 //
 // In a queue by priority, then by submission; an evicted gang keeps its place.
-// Across queues the same, unless fair sharing is on: then, within a tree of
-// cohorts, the branch comes first whose share would be the smaller (quota.Tree,
-// Fairest). A gang is tried on one cluster after the other and lives wholly in
+// Across queues the same; but within a tree of cohorts who need not borrow comes
+// before who must, and if fair sharing is on the branch whose share would be the
+// smaller (quota.Tree, Fairest). A gang is tried on one cluster after the other and lives wholly in
 // one. In a StrictFIFO queue nobody passes a waiting gang; in a BestEffortFIFO
 // queue whoever fits may.
 //

@@ -197,13 +197,17 @@ func (w *Waiting) mayEvict(g *Started, policy string) bool {
 	return p.ReclaimWithinCohort == quota.Any || p.ReclaimWithinCohort == quota.LowerPriority && lower
 }
 
+// leastRun keeps a decision from evicting what it has itself admitted.
+const leastRun = time.Second
+
 // protectedUntil is the end of the minimum run time that the gang's queue
 // promises.
 func (g *Started) protectedUntil() time.Time {
+	run := leastRun
 	if p := g.queue.quota.Preemption; p != nil {
-		return g.Admitted.Add(time.Duration(p.MinRunSeconds) * time.Second)
+		run = max(run, time.Duration(p.MinRunSeconds)*time.Second)
 	}
-	return g.Admitted
+	return g.Admitted.Add(run)
 }
 
 // compare orders by what evictions cost: fewer gangs, then the lower priority of

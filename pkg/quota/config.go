@@ -210,12 +210,12 @@ func (q *ResourceQuota) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*q = ResourceQuota{Name: raw.Name}
-	if len(raw.NominalQuota) == 0 {
-		return fmt.Errorf("resource %q has no nominalQuota: want an amount, such as 8", raw.Name)
-	}
 	nominal, err := amount(raw.Name, "nominalQuota", raw.NominalQuota)
 	if err != nil {
 		return err
+	}
+	if nominal == nil {
+		return fmt.Errorf("resource %q has no nominalQuota: want an amount, such as 8", raw.Name)
 	}
 	q.Nominal = *nominal
 	if q.BorrowingLimit, err = amount(raw.Name, "borrowingLimit", raw.BorrowingLimit); err != nil {

@@ -1,0 +1,122 @@
+package quota_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/resource"
+)
+
+func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ policy, want string }{
+		{`{"clusterQueues": [{"name": "a", "queueingStrategy": "Random"}]}`, `clusterQueue "a": queueingStrategy "Random": want one of BestEffortFIFO, StrictFIFO, Backfill`},
+		{`{"clusterQueues": [{"name": "a"}, {"name": "a"}]}`, `clusterQueue "a": is there twice`},
+		{policy(nil, cpuQueue("a", "", "9", `"borrowingLimit": 1`)), `clusterQueue "a": flavor "default": resource "cpu": borrowingLimit and lendingLimit need a cohort`},
+		{policy(nil, cpuQueue("a", "team", "9", `"lendingLimit": "10"`)), `lendingLimit 10 is more than the nominalQuota 9; want at most that`},
+		{policy([]string{cpuCohort("x", "y", "", ""), cpuCohort("y", "x", "", "")}), `cohort "x": parentName "y": the parents of a cohort lead back to it`},
+		{`{"localQueues": [{"namespace": "n", "name": "l", "clusterQueue": "none"}]}`, `localQueue "l" of namespace "n": clusterQueue "none" does not exist`},
+		{
+			`{"clusterQueues": [{"name": "a", "preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}]}`,
+			`borrowWithinCohort needs reclaimWithinCohort LowerPriority or Any; it is Never`,
+		},
+		{
+			`{"clusterQueues": [{"name": "a", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "gold", "resources": []}]}]}]}`,
+			`clusterQueue "a": resourceGroups[0]: flavor "gold" does not exist`,
+		},
+		{
+			`{"resourceFlavors": [{"name": "f"}], "clusterQueues": [{"name": "a", "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 1}]}]}]}]}`,
+			`has no quota for "memory"; want each of the coveredResources: cpu, memory`,
+		},
+	}
+	for _, c := range cases {
+		_, err := quota.New(configOf(t, c.policy))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\nis refused with %v\nwant %s", c.policy, err, c.want)
+		}
+	}
+}
+
+func TestAmountsThatCannotBeReadAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, amount := range []string{`"-1"`, `"ten"`, `"1e99999"`, `"9E"`, `null`, `true`, `"99999999999Ei"`} {
+		var q quota.ResourceQuota
+		if err := json.Unmarshal([]byte(`{"name": "cpu", "nominalQuota": `+amount+`}`), &q); err == nil {
+			t.Errorf("nominalQuota %s is taken as %d", amount, q.Nominal)
+		}
+	}
+	var q quota.ResourceQuota
+	if err := json.Unmarshal([]byte(`{"name": "cpu", "nominalQuota": 1, "borowingLimit": 1}`), &q); err == nil {
+		t.Error("a misspelt field is taken")
+	}
+}
+
+func TestConfigurationsSurviveJSON(t *testing.T) {
+	t.Parallel()
+	want := configOf(t, policy([]string{cpuCohort("root", "", "1500m", "")},
+		cpuQueue("a", "root", "2.5", `"borrowingLimit": "100m", "lendingLimit": 1`),
+		`{"name": "b", "fairSharing": {"weight": "0.5"}, "preemption": {"withinClusterQueue": "LowerPriority", "minRunSeconds": 60}}`))
+	encoded, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, configOf(t, string(encoded))); diff != "" {
+		t.Errorf("after JSON (-before +after):\n%s", diff)
+	}
+}
+
+// FuzzConfig reads any JSON: what is taken can be used.
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte(policy([]string{cpuCohort("root", "", "1500m", "")}, cpuQueue("a", "root", "2.5", `"lendingLimit": 1`))))
+	f.Add([]byte(`{"clusterQueues": [{"name": "a", "fairSharing": {"weight": "1e3"}}], "fairSharing": {"enable": true, "usageHalfLifeSeconds": 60}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c quota.Config
+		if json.Unmarshal(data, &c) != nil {
+			return
+		}
+		tree, err := quota.New(c)
+		if err != nil {
+			return
+		}
+		for _, q := range tree.Queues() {
+			q.Use(cpus(1))
+			q.Share()
+			q.Over(cpus(1))
+			q.Free(cpus(1))
+		}
+	})
+}
+
+func TestPastUseHalvesWithTheHalfLife(t *testing.T) {
+	t.Parallel()
+	tree := treeOf(t, `{"fairSharing": {"enable": true, "usageHalfLifeSeconds": 60}, "clusterQueues": [{"name": "a", "cohortName": "all"}]}`)
+	q, now := tree.Queue("a"), time.Unix(1000, 0)
+	charge := []quota.Charge{{FlavorResource: quota.FlavorResource{Resource: "nvidia.com/gpu"}, Amount: 1_000_000}}
+	tree.Advance(now)
+	q.Use(charge)
+	near := func(what string, want int64) {
+		t.Helper()
+		got := q.History().Used["nvidia.com/gpu"]
+		if got < want-want/500 || got > want+want/500 {
+			t.Errorf("%s the past use is %d, want about %d", what, got, want)
+		}
+	}
+	tree.Advance(now.Add(60 * time.Second))
+	near("after one half-life of use", 500_000)
+	tree.Advance(now.Add(120 * time.Second))
+	near("after two", 750_000)
+	q.Free(charge)
+	tree.Advance(now.Add(150 * time.Second))
+	near("half a half-life after its end", 530_330)
+	tree.Advance(now.Add(24 * time.Hour))
+	near("a day later", 0)
+	q.SetHistory(quota.History{At: now, Used: resource.List{"nvidia.com/gpu": 7}})
+	if got := q.History().Used["nvidia.com/gpu"]; got != 7 {
+		t.Errorf("the past use that was given is %d", got)
+	}
+}
