@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 SERVICES         := muster intake capacity-watcher queue-manager dispatcher
 DEVCLUSTER_FILES := $(shell find deploy/devcluster -name testdata -prune -o -type f ! -name '*_test.go' ! -name '*.md' -print)
-MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster
+MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/images
 
 # Everything that is linked without race detector is linked statically, and
 # with the same flags, so that the build cache serves all of it.
@@ -44,12 +44,33 @@ need-postgres need-compiler: need-%:
 demo: stack-parts ## run the demo on real parts and check it (KUBECONFIG=... uses your cluster)
 	@$(BIN)/muster demo
 
-.PHONY: up
-up: stack-parts ## start the local stack and leave it running (FLEET=laptop: other nodes)
+# nats-server of the version that package localnats embeds.
+$(BIN)/nats-server: pkg/go.mod
+	@mkdir -p $(BIN)
+	@echo "nats-server: building"
+	@go build -trimpath -buildvcs=false -ldflags="-s -w" -o $@ github.com/nats-io/nats-server/v2
+
+.PHONY: images secrets
+images: services $(BIN)/devcluster $(BIN)/nats-server secrets ## build the container images, without a registry, and load them
+	@deploy/images/build.sh $(VERSION)
+
+secrets:
+	@go run ./deploy/compose .devstate/compose
+
+.PHONY: up up-containers up-process
+up: ## start the local stack and leave it running (FLEET=laptop: other nodes)
+	@if [ -z "$(KUBECONFIG)" ] && deploy/local/compose.sh able; then \
+		$(MAKE) --no-print-directory up-containers; else $(MAKE) --no-print-directory up-process; fi
+
+up-containers: images
+	@FLEET=$(FLEET) deploy/local/compose.sh up
+
+up-process: stack-parts
 	@deploy/local/stack.sh up --fleet $(FLEET)
 
 .PHONY: down
 down: ## stop the local stack
+	@deploy/local/compose.sh down
 	@deploy/local/stack.sh down
 
 .PHONY: test

@@ -2,7 +2,8 @@
 # What Muster needs of the machine it is built and tested on.
 #
 #   machine.sh doctor                     say what is there, what is missing and how to get it
-#   machine.sh install postgres compiler  install what is missing, where that is possible
+#   machine.sh install postgres compiler  install what is missing, where that is possible;
+#                                         "images" is what making container images takes
 #
 # Exit status: 0 all there, 3 something is missing.
 set -euo pipefail
@@ -121,6 +122,20 @@ install_compiler() {
 	apt_install gcc libc6-dev
 }
 
+install_images() {
+	if command -v mmdebstrap >/dev/null; then return; fi
+	if ! can_install; then
+		cat >&2 <<-'MESSAGE'
+			The image of Postgres is made with mmdebstrap, which is not on this machine and cannot be installed from here.
+			Either install it:      apt-get install mmdebstrap     (as root)
+			or name an image:       MUSTER_POSTGRES_IMAGE=postgres:17
+		MESSAGE
+		return 3
+	fi
+	apt_refresh
+	apt_install mmdebstrap
+}
+
 doctor() {
 	echo "this machine:"
 	local version dir free
@@ -153,13 +168,32 @@ doctor() {
 		lack disk "$free GB free for Go's caches, $disk_wanted_gb wanted: set GOCACHE and GOMODCACHE to a larger disk"
 	fi
 	have cores "$(nproc) (a first build of the dev cluster takes about 5 minutes on 2)"
-	if docker version >/dev/null 2>&1; then have docker "an engine answers"; else optional docker "no engine answers; nothing of the main path needs one"; fi
+	doctor_containers
 	have ports "none fixed: every part of the local stack takes a free one"
 	if [ "$missing" -ne 0 ]; then
 		echo "something is missing; see above"
 		exit 3
 	fi
 	echo "nothing is missing"
+}
+
+# doctor_containers looks for what only the stack in containers needs.
+doctor_containers() {
+	if ! docker version >/dev/null 2>&1; then
+		optional docker "no engine answers; nothing of the main path needs one (make up starts one process then)"
+		return
+	fi
+	have docker "engine $(docker version --format '{{.Server.Version}}'): make up uses containers"
+	if docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null; then
+		have compose "$({ docker compose version || docker-compose version; } 2>/dev/null | head -n 1)"
+	else
+		optional compose "neither docker compose nor docker-compose; make up starts one process then"
+	fi
+	if command -v mmdebstrap >/dev/null; then
+		have mmdebstrap "makes the image of Postgres"
+	else
+		optional mmdebstrap "makes the image of Postgres: apt-get install mmdebstrap (make images does it as root), or set MUSTER_POSTGRES_IMAGE"
+	fi
 }
 
 case "${1:-}" in
@@ -170,9 +204,10 @@ install)
 		case $need in
 		postgres) install_postgres ;;
 		compiler) install_compiler ;;
+		images) install_images ;;
 		*) echo "machine.sh: unknown need \"$need\"" >&2 && exit 2 ;;
 		esac
 	done
 	;;
-*) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

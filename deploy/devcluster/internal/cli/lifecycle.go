@@ -57,6 +57,7 @@ func statusCommand() *cobra.Command {
 		t      target
 		output string
 		all    bool
+		check  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -83,12 +84,16 @@ func statusCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("printing the status: %w", err)
 				}
+				if check && !report.Ready {
+					return fmt.Errorf("instance %q is not ready", dir.Name)
+				}
 			}
 			return nil
 		},
 	}
 	t.addFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "format: json, or text when left out")
+	cmd.Flags().BoolVar(&check, "check", false, "fail when an instance is not ready, for health checks")
 	cmd.Flags().BoolVar(&all, "all", false, "tell of all instances in the usual place, one after the other")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ type upOptions struct {
 	fleet         string
 	openbDir      string
 	kubeconfigOut string
+	listen        string
+	hostname      string
 	apply         []string
 	parentPID     int
 	withParent    bool
@@ -65,6 +68,8 @@ SIGINT, SIGTERM or SIGHUP, and leaves nothing behind.`,
 	flags.StringVar(&o.fleet, "fleet", "laptop", "nodes of the cluster: a preset (see 'fleet presets') or a fleet file")
 	flags.StringVar(&o.openbDir, "openb-dir", os.Getenv(fleet.OpenBDirEnv), "directory of the trace for the preset openb, default $"+fleet.OpenBDirEnv)
 	flags.StringVar(&o.kubeconfigOut, "kubeconfig-out", "", "also write the administrator's kubeconfig to this file, for as long as the instance runs")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the API server; port 0 takes a free one")
+	flags.StringVar(&o.hostname, "hostname", "", "name under which others reach this machine: the API server's certificate has it, and --kubeconfig-out uses it")
 	flags.StringArrayVar(&o.apply, "apply", nil, "apply the manifests of this file or directory before reporting readiness (may be repeated)")
 	flags.IntVar(&o.parentPID, "parent-pid", 0, "end when the process with this id ends")
 	flags.BoolVar(&o.withParent, "with-parent", false, "end when the process that started this one ends")
@@ -109,7 +114,7 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 		fmt.Errorf("not ready within %s (--timeout)", o.timeout))
 	defer cancel()
 	cluster, err := launch.Start(starting, launch.Config{
-		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: say,
+		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: say, Listen: o.listen, Hostname: o.hostname,
 		Started: func(c *process.Component) {
 			state.Components = append(state.Components, instance.Component{Name: c.Name, PID: c.PID, Log: c.LogFile})
 			if err := lock.Save(state); err != nil {
@@ -125,7 +130,7 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 		}
 		return fmt.Errorf("starting instance %q: %w", dir.Name, err)
 	}
-	kubeconfig, err := o.writeKubeconfig(dir)
+	kubeconfig, err := o.writeKubeconfig(dir, cluster)
 	if err != nil {
 		return err
 	}
@@ -190,7 +195,9 @@ func (o upOptions) claim(say func(string, ...any)) (*instance.Lock, instance.Dir
 	return lock, dir, err
 }
 
-func (o upOptions) writeKubeconfig(dir instance.Dir) ([]byte, error) {
+// writeKubeconfig writes the copy for others, who reach the API server by the
+// machine's name when it has one.
+func (o upOptions) writeKubeconfig(dir instance.Dir, cluster *launch.Cluster) ([]byte, error) {
 	if o.kubeconfigOut == "" {
 		return nil, nil
 	}
@@ -198,6 +205,7 @@ func (o upOptions) writeKubeconfig(dir instance.Dir) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
+	data = bytes.ReplaceAll(data, []byte(cluster.APIServer), []byte(cluster.PublicURL))
 	if err := os.MkdirAll(filepath.Dir(o.kubeconfigOut), 0o700); err != nil {
 		return nil, fmt.Errorf("--kubeconfig-out: %w", err)
 	}

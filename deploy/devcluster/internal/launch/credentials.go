@@ -20,13 +20,18 @@ const (
 const adminUser = "devcluster-admin"
 
 // writeCredentials makes the certificates and keys of an instance and the
-// kubeconfig of its administrator.
-func writeCredentials(dir instance.Dir, server string) error {
+// kubeconfig of its administrator. hostname, unless empty, is another name of
+// the API server.
+func writeCredentials(dir instance.Dir, server, hostname string) error {
 	authority, err := credentials.NewAuthority()
 	if err != nil {
 		return err
 	}
-	serving, err := authority.Server("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	names := []string{"127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+	if hostname != "" {
+		names = append(names, hostname)
+	}
+	serving, err := authority.Server(names...)
 	if err != nil {
 		return err
 	}

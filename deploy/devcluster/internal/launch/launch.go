@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -44,6 +45,11 @@ type Config struct {
 	Dir       instance.Dir
 	Nodes     []*corev1.Node
 	Manifests []string // Manifests are files or directories to apply.
+	// Listen is the address of the API server; empty takes a free port of the
+	// loopback interface.
+	Listen string
+	// Hostname is another name of this machine for the certificate; may be empty.
+	Hostname string
 	// Progress is told what happens, in short lines.
 	Progress func(format string, args ...any)
 	// Started is called with each component that was started.
@@ -52,7 +58,8 @@ type Config struct {
 
 // Cluster is a started cluster.
 type Cluster struct {
-	APIServer string
+	APIServer string // from this machine
+	PublicURL string // by the name of this machine; APIServer without one
 
 	config     Config
 	spawner    *process.Spawner
@@ -85,13 +92,18 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	listener, err := c.listen()
 	if err != nil {
-		return fmt.Errorf("opening the socket of the API server: %w", err)
+		return err
 	}
 	defer listener.Close()
-	c.APIServer = "https://" + listener.Addr().String()
-	if err := writeCredentials(c.config.Dir, c.APIServer); err != nil {
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	c.APIServer = "https://" + net.JoinHostPort("127.0.0.1", port)
+	c.PublicURL = c.APIServer
+	if c.config.Hostname != "" {
+		c.PublicURL = "https://" + net.JoinHostPort(c.config.Hostname, port)
+	}
+	if err := writeCredentials(c.config.Dir, c.APIServer, c.config.Hostname); err != nil {
 		return err
 	}
 	if err := c.startControlPlane(ctx, listener); err != nil {
@@ -108,6 +120,27 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.config.Progress("API server is ready at %s", c.APIServer)
 	return c.populate(ctx, config)
+}
+
+// listen opens the socket of the API server. The cluster's own components use
+// the loopback address, so others must come on top of it and not in its place.
+func (c *Cluster) listen() (*net.TCPListener, error) {
+	listen := c.config.Listen
+	if listen == "" {
+		listen = "127.0.0.1:0"
+	}
+	address, err := net.ResolveTCPAddr("tcp4", listen)
+	if err != nil {
+		return nil, fmt.Errorf("address of the API server %q: %w", listen, err)
+	}
+	if len(address.IP) > 0 && !address.IP.IsUnspecified() && !address.IP.IsLoopback() {
+		return nil, fmt.Errorf("address of the API server %q: want 127.0.0.1 or 0.0.0.0", listen)
+	}
+	listener, err := net.ListenTCP("tcp4", address)
+	if err != nil {
+		return nil, fmt.Errorf("opening the socket of the API server: %w", err)
+	}
+	return listener, nil
 }
 
 // startControlPlane starts all components. Those that need the API server wait

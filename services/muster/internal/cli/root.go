@@ -76,6 +76,7 @@ Where Muster is: --nats-url, or MUSTER_NATS_URL, or the running "muster dev".
 	root.AddCommand(
 		submitCommand(server), getCommand(server), describeCommand(server), eventsCommand(server),
 		cancelCommand(server), simulateCommand(), scenarioCommand(), devCommand(), demoCommand(), versionCommand(),
+		healthCommand(), installCommand(),
 	)
 	return root
 }

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Spec is an image as it shall be.
+type Spec struct {
+	Name, Tag string
+	Created   time.Time
+	// Root is a tar file with a root file system to start from; empty for none.
+	Root    string
+	Entries []entry
+	Config  v1.Config
+}
+
+// File is the name of the image's archive.
+func (s Spec) File() string { return s.Name + ".tar" }
+
+// Reference is how engines name the image.
+func (s Spec) Reference() string { return s.Name + ":" + s.Tag }
+
+// Build makes the image.
+func (s Spec) Build() (v1.Image, error) {
+	var layers []v1.Layer
+	if s.Root != "" {
+		root, err := tarball.LayerFromFile(s.Root)
+		if err != nil {
+			return nil, fmt.Errorf("image %s: root file system: %w", s.Reference(), err)
+		}
+		layers = append(layers, root)
+	}
+	var packed bytes.Buffer
+	if err := pack(&packed, s.Entries); err != nil {
+		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
+	}
+	own, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
+	}
+	image, err := mutate.AppendLayers(empty.Image, append(layers, own)...)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
+	}
+	file = file.DeepCopy()
+	file.Config, file.OS, file.Architecture = s.Config, "linux", architecture()
+	file.Created = v1.Time{Time: s.Created}
+	for i := range file.History {
+		file.History[i] = v1.History{Created: file.Created, CreatedBy: "make images"}
+	}
+	return mutate.ConfigFile(image, file)
+}
+
+// write makes the image's archive and says what it is.
+func write(s Spec, file string) error {
+	image, err := s.Build()
+	if err != nil {
+		return err
+	}
+	tag, err := name.NewTag(s.Reference())
+	if err != nil {
+		return err
+	}
+	// A half-written archive must not be taken for one.
+	if err := tarball.WriteToFile(file+".part", tag, image); err != nil {
+		return fmt.Errorf("image %s: %w", s.Reference(), err)
+	}
+	if err := os.Rename(file+".part", file); err != nil {
+		return err
+	}
+	id, err := image.ConfigName()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s %s %s\n", s.Reference(), id, file)
+	return nil
+}

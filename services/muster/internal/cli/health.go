@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// askEvery is the pause between two looks, askTimeout bounds one.
+const (
+	askEvery   = 250 * time.Millisecond
+	askTimeout = 2 * time.Second
+	// answerShown bounds what is shown of an answer that says no.
+	answerShown = 1 << 10
+)
+
+func healthCommand() *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "health URL",
+		Short: "Ask a service whether it is ready",
+		Long: `Ask the URL, such as http://127.0.0.1:8080/readyz, and fail unless it answers
+200: a health check for containers, whose images have no shell.`,
+		Args: args(1, 1, "one URL"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return awaitHealth(cmd.Context(), given[0], wait)
+		},
+	}
+	cmd.Flags().DurationVar(&wait, "wait", 0, "ask again until it is ready, for this `time`")
+	return cmd
+}
+
+func awaitHealth(ctx context.Context, url string, wait time.Duration) error {
+	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+		return usage("health: URL %q: want http:// or https://", url)
+	}
+	end := time.Now().Add(wait)
+	for {
+		err := askHealth(ctx, url)
+		if err == nil || time.Until(end) < askEvery {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+func askHealth(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return usage("health: URL %q: %w", url, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("health: %w: %w", errUnreachable, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(response.Body, answerShown))
+		return fmt.Errorf("health: %s answers %s: %s", url, response.Status, strings.TrimSpace(string(said)))
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/deploy/install"
+	"muster.dev/muster/deploy/rbac"
+)
+
+// installTimeout bounds one request to the API server.
+const installTimeout = 15 * time.Second
+
+// installOptions are the flags of "install".
+type installOptions struct {
+	kubeconfig  string
+	namespaces  []string
+	credentials string
+}
+
+func installCommand() *cobra.Command {
+	o := &installOptions{}
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Put Muster's namespace, service accounts and rights into a cluster",
+		Long: `Put what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `, the
+service accounts of capacity-watcher and dispatcher, and their rights, which reach
+into the namespaces of queues only. Doing it again changes nothing.
+
+With --credentials it writes a kubeconfig for each service account, for services
+that run outside of the cluster: DIR/capacity-watcher/kubeconfig and
+DIR/dispatcher/kubeconfig.`,
+		Args: args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig `file` of an administrator of the cluster (default: $KUBECONFIG)")
+	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "`namespaces` of queues, made where they are missing")
+	flags.StringVar(&o.credentials, "credentials", "", "`directory` for the kubeconfigs of the services")
+	return cmd
+}
+
+func (o *installOptions) run(cmd *cobra.Command) error {
+	if o.kubeconfig == "" {
+		return usage("install: --kubeconfig is missing")
+	}
+	admin, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("install: read kubeconfig %q: %w", o.kubeconfig, err)
+	}
+	admin.Timeout = installTimeout
+	if err := install.Install(cmd.Context(), admin, o.namespaces); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	if o.credentials == "" {
+		return nil
+	}
+	for service, account := range map[string]string{"capacity-watcher": rbac.CapacityWatcher, "dispatcher": rbac.Dispatcher} {
+		if err := o.writeCredentials(cmd, admin, service, account); err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
+	}
+	return nil
+}
+
+func (o *installOptions) writeCredentials(cmd *cobra.Command, admin *rest.Config, service, account string) error {
+	content, err := install.Kubeconfig(cmd.Context(), admin, account)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(o.credentials, service)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory for the kubeconfig of %s: %w", service, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), content, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", service, err)
+	}
+	return nil
+}
