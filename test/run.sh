@@ -27,6 +27,7 @@ all() {
 	go test -json -race -shuffle=on -timeout=$limit "$@" "${beside[@]}" || failed=1
 	go test -json -race -shuffle=on -timeout=$limit -p=1 "$@" "${alone[@]}" || failed=1
 	CGO_ENABLED=0 GOWORK=off go -C deploy/devcluster test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
+	CGO_ENABLED=0 GOWORK=off go -C deploy/images test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
 	return $failed
 }
 

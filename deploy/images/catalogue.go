@@ -58,7 +58,7 @@ func muster(s Sources) Spec {
 
 // nats is started like the official image.
 func nats(s Sources) Spec {
-	spec := static(s, "muster-nats", natsTag, "nats-server")
+	spec := static(foreign(s, natsTag), "muster-nats", natsTag, "nats-server")
 	spec.Entries = append(spec.Entries,
 		entry{path: "nats-server", mode: 0o755, from: filepath.Join(s.Binaries, "nats-server")},
 		entry{path: "data", dir: true, mode: 0o700, owner: nonroot})
@@ -107,6 +107,7 @@ func credentialsDirs() []entry {
 
 // postgres obeys the variables of the official image.
 func postgres(s Sources) Spec {
+	s = foreign(s, postgresTag)
 	return Spec{
 		Name: "muster-postgres", Tag: postgresTag, Created: s.Created, Root: s.PostgresRoot,
 		Entries: []entry{
@@ -126,6 +127,13 @@ func postgres(s Sources) Spec {
 			Labels:       labels(s, "Postgres "+postgresTag+" from Debian's packages"),
 		},
 	}
+}
+
+// foreign labels an image whose content is not this repository's: it has the
+// version of its content, and stays the same from commit to commit.
+func foreign(s Sources, version string) Sources {
+	s.Version, s.Revision, s.Created = version, version, time.Unix(0, 0).UTC()
+	return s
 }
 
 func labels(s Sources, title string) map[string]string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -30,11 +31,14 @@ func (s Spec) File() string { return s.Name + ".tar" }
 // Reference is how engines name the image.
 func (s Spec) Reference() string { return s.Name + ":" + s.Tag }
 
+// quick compression, since the engine unpacks the archive at once.
+var quick = tarball.WithCompressionLevel(gzip.BestSpeed)
+
 // Build makes the image.
 func (s Spec) Build() (v1.Image, error) {
 	var layers []v1.Layer
 	if s.Root != "" {
-		root, err := tarball.LayerFromFile(s.Root)
+		root, err := tarball.LayerFromFile(s.Root, quick)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: root file system: %w", s.Reference(), err)
 		}
@@ -44,7 +48,7 @@ func (s Spec) Build() (v1.Image, error) {
 	if err := pack(&packed, s.Entries); err != nil {
 		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
 	}
-	own, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+	own, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }, quick)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
 	}

@@ -38,12 +38,14 @@ make_database() {
 		find "$PGDATA" -mindepth 1 -delete
 	fi
 	mkdir "$fresh" && chmod 0700 "$fresh"
-	local arguments=(--pgdata="$fresh" --username="$POSTGRES_USER")
-	if [ -n "$POSTGRES_PASSWORD" ]; then arguments+=(--pwfile=<(printf '%s\n' "$POSTGRES_PASSWORD")); fi
 	# Words, as in the official image.
 	# shellcheck disable=SC2206
-	arguments+=($POSTGRES_INITDB_ARGS)
-	initdb "${arguments[@]}"
+	local arguments=(--pgdata="$fresh" --username="$POSTGRES_USER" $POSTGRES_INITDB_ARGS)
+	if [ -n "$POSTGRES_PASSWORD" ]; then
+		initdb --pwfile=<(printf '%s\n' "$POSTGRES_PASSWORD") "${arguments[@]}"
+	else
+		initdb "${arguments[@]}"
+	fi
 	printf '\nhost all all all %s\n' "${POSTGRES_HOST_AUTH_METHOD:-scram-sha-256}" >>"$fresh/pg_hba.conf"
 
 	# For the scripts only: not reachable over the network.

@@ -12,13 +12,12 @@ suite=bookworm
 
 # The user has the number that it has in the official image. The package would
 # make a database of its own.
-prepare='
-echo "postgres:x:999:999::/var/lib/postgresql:/bin/bash" >>"$1/etc/passwd"
-echo "postgres:x:999:" >>"$1/etc/group"
-echo "postgres:*:19000:0:99999:7:::" >>"$1/etc/shadow"
-mkdir -p "$1/etc/postgresql-common/createcluster.d"
-echo "create_main_cluster = false" >"$1/etc/postgresql-common/createcluster.d/muster.conf"
-'
+prepare='echo "postgres:x:999:999::/var/lib/postgresql:/bin/bash" >>"$1/etc/passwd"
+	&& echo "postgres:x:999:" >>"$1/etc/group"
+	&& echo "postgres:*:19000:0:99999:7:::" >>"$1/etc/shadow"
+	&& mkdir -p "$1/etc/postgresql-common/createcluster.d"
+	&& echo "create_main_cluster = false" >"$1/etc/postgresql-common/createcluster.d/muster.conf"'
+prepare=${prepare//$'\n'/ } # mmdebstrap takes a line
 leave_out=()
 for path in /usr/share/doc /usr/share/man /usr/share/info /usr/share/locale; do
 	leave_out+=(--dpkgopt="path-exclude=$path/*")
