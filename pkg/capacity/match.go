@@ -47,6 +47,12 @@ func (n *Node) Refuses(t *workload.Template) Refusal {
 	return ""
 }
 
+// Selects reports whether the template's selector and required affinity match
+// the node, whether or not it takes pods now.
+func (n *Node) Selects(t *workload.Template) bool {
+	return selected(t.NodeSelector, n.Labels) && n.inAffinity(t.Affinity)
+}
+
 func selected(selector, labels map[string]string) bool {
 	for key, value := range selector {
 		if got, ok := labels[key]; !ok || got != value {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
 )
 
 // Taint of a node, as in Kubernetes. Effects NoSchedule and NoExecute keep pods
@@ -39,4 +40,6 @@ type Node struct {
 	Allocatable resource.List     `json:"allocatable"`
 	// Unmanaged is what pods that Muster does not manage use, one pod slot each.
 	Unmanaged resource.List `json:"unmanaged,omitempty"`
+	// UsedPorts are the host ports of pods that Muster does not manage.
+	UsedPorts []workload.HostPort `json:"usedPorts,omitempty"`
 }

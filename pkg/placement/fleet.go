@@ -1,17 +1,7 @@
-// Package placement finds a node for each pod of a gang, or proves that there
-// is none.
-//
-// A Fleet holds the nodes of one cluster with what is free on them. It is pure:
-// no context, clock, logger, randomness or I/O; the same fleet gives the same
-// verdict on any machine, in whatever order it was built. It does not know
-// queues, quota or priorities (package admission), and does not carry a plan
-// out.
 package placement
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -23,76 +13,144 @@ import (
 // node is a node with what is taken on it.
 type node struct {
 	capacity.Node
+	slot    int
 	present bool
-	taken   resource.List // by gangs that have places here
-	extra   resource.List // by pods of gangs outside any reservation
-	free    resource.List // allocatable - unmanaged - taken - extra
-	room    room          // of free
-	// class is the same for nodes that refuse the same templates.
-	class string
+	devices bool // it has extended resources, in use or not
+	// meta changes with whatever filters and topologies look at.
+	meta int64
+
+	offered vector // allocatable - unmanaged
+	taken   vector // by gangs that have places here
+	extra   vector // by pods of gangs outside any reservation
+	free    vector // offered - taken - extra
+
+	ports    []takenPort // of gangs that have places here
+	inUse    []workload.HostPort
+	inUseKey string // of inUse, canonical
+
+	group *group // nil while it is not present
+	sight sight
 }
 
 // Fleet is the nodes of one cluster. It is not safe for concurrent use.
 type Fleet struct {
+	columns columns
 	nodes   map[string]*node
-	sorted  []*node  // those present, by name
+	slots   []*node // nil where a node was forgotten
+	vacant  []int
+	size    int // nodes present
+
+	filters     []*filter
+	filterByKey map[string]*filter
+	uses        int64
+	classes     map[string]*class
+	classList   []*class // by key
+
+	meta    int64 // the last that was given to a node
+	changes int64 // counts changes of meta and of who is present
+	byName  []*node
+	listed  int64                // the value of changes byName is of
+	domains map[string]*topology // by label key
+
 	journal []change // since the first mark
 	marks   []int    // lengths of the journal
-	parked  map[string]bool
-	grown   bool // since the last Wake
+
+	parked parking
+	demand demand
+
+	scratch []byte
 }
 
 // NewFleet returns a fleet without nodes.
 func NewFleet() *Fleet {
-	return &Fleet{nodes: map[string]*node{}, parked: map[string]bool{}}
+	return &Fleet{
+		columns: newColumns(), nodes: map[string]*node{}, filterByKey: map[string]*filter{},
+		classes: map[string]*class{}, domains: map[string]*topology{}, parked: newParking(), demand: newDemand(),
+	}
 }
 
 // Len returns the number of nodes.
-func (f *Fleet) Len() int { return len(f.sorted) }
+func (f *Fleet) Len() int { return f.size }
 
 // SetNode adds a node or replaces what is observed of it. What gangs take of it
 // stays. It reports whether a pod might fit there that did not before.
-func (f *Fleet) SetNode(n capacity.Node) (grew bool) {
-	return f.update(n.Name, func(updated *node) {
-		updated.Node, updated.present, updated.class = n, true, classOf(n)
-	})
+func (f *Fleet) SetNode(observed capacity.Node) (grew bool) {
+	n, was := f.open(observed.Name)
+	if !n.present || !sameMeta(&n.Node, &observed) {
+		f.meta++
+		n.meta = f.meta
+	}
+	allocatable := f.columns.vector(observed.Allocatable)
+	n.Node, n.present = observed, true
+	n.offered = allocatable.plus(f.columns.vector(observed.Unmanaged), -1)
+	n.devices = f.columns.devices(allocatable) > 0
+	return f.settle(n, was)
+}
+
+func sameMeta(a, b *capacity.Node) bool {
+	return a.Ready == b.Ready && a.Cordoned == b.Cordoned && slices.Equal(a.Taints, b.Taints) && maps.Equal(a.Labels, b.Labels)
 }
 
 // RemoveNode takes a node out of the choice. What gangs take of it stays, in
 // case it comes back.
 func (f *Fleet) RemoveNode(name string) {
-	f.update(name, func(updated *node) {
-		updated.Node, updated.present = capacity.Node{Name: name}, false
-	})
+	if f.nodes[name] == nil {
+		return
+	}
+	n, was := f.open(name)
+	n.Node, n.present, n.offered, n.devices = capacity.Node{Name: name}, false, nil, false
+	f.settle(n, was)
 }
 
-// Take charges the places of a gang, whatever is free there.
+// Take charges the places of a gang, whatever is free there. Places of unknown
+// pod sets are passed over.
 func (f *Fleet) Take(w *workload.Workload, placements []workload.Placement) {
 	f.charge(w, placements, 1)
+	f.count(w, placements, 1)
 }
 
 // Give gives back what Take charged.
 func (f *Fleet) Give(w *workload.Workload, placements []workload.Placement) {
 	f.charge(w, placements, -1)
+	f.count(w, placements, -1)
 }
 
 func (f *Fleet) charge(w *workload.Workload, placements []workload.Placement, sign int64) {
+	var of *workload.PodSet
+	var requests vector
 	for _, p := range placements {
-		i := slices.IndexFunc(w.PodSets, func(set workload.PodSet) bool { return set.Name == p.PodSet })
-		if i < 0 {
-			continue
+		if of == nil || of.Name != p.PodSet {
+			if of = podSet(w, p.PodSet); of == nil {
+				continue
+			}
+			requests = f.columns.vector(of.Template.Requests)
 		}
-		f.update(p.Node, func(updated *node) {
-			updated.taken = updated.taken.Plus(w.PodSets[i].Template.Requests.Times(sign * int64(p.Pods)))
-		})
+		n, was := f.open(p.Node)
+		n.taken = n.taken.plus(requests, multiply(sign, int64(p.Pods)))
+		n.ports = countPorts(n.ports, of.Template.HostPorts, int(sign)*p.Pods)
+		f.settle(n, was)
 	}
+}
+
+func podSet(w *workload.Workload, name string) *workload.PodSet {
+	for i := range w.PodSets {
+		if w.PodSets[i].Name == name {
+			return &w.PodSets[i]
+		}
+	}
+	return nil
 }
 
 // SetExtra says what pods of gangs take on the node outside any reservation. It
 // replaces what was said before, and reports whether a pod might fit there that
 // did not.
 func (f *Fleet) SetExtra(name string, amounts resource.List) (grew bool) {
-	return f.update(name, func(updated *node) { updated.extra = amounts })
+	if f.nodes[name] == nil && len(amounts) == 0 {
+		return false
+	}
+	n, was := f.open(name)
+	n.extra = f.columns.vector(amounts)
+	return f.settle(n, was)
 }
 
 // Free returns what is free on a node, less than nothing where it is
@@ -102,60 +160,97 @@ func (f *Fleet) Free(name string) (resource.List, bool) {
 	if n == nil || !n.present {
 		return nil, false
 	}
-	return n.free.Clone(), true
+	return f.columns.list(n.free), true
 }
 
-// update replaces a node by a changed copy, and notes the old one for Rollback.
-func (f *Fleet) update(name string, change func(*node)) (grew bool) {
-	old := f.nodes[name]
-	updated := &node{Node: capacity.Node{Name: name}}
-	if old != nil {
-		*updated = *old
+// open returns a node to change, out of its group, and what it was; a node that
+// is not known is made.
+func (f *Fleet) open(name string) (n *node, was node) {
+	n = f.nodes[name]
+	known := n != nil
+	if !known {
+		n = &node{Node: capacity.Node{Name: name}}
+		f.enter(n)
 	}
-	change(updated)
-	updated.free = updated.Allocatable.Minus(updated.Unmanaged).Minus(updated.taken).Minus(updated.extra)
-	updated.room = roomOf(updated.free)
-	f.note(name, old)
-	return f.put(name, updated)
+	was = *n
+	f.note(n, was, known)
+	f.parked.leaving(n)
+	f.pull(n)
+	return n, was
 }
 
-func (f *Fleet) put(name string, updated *node) (grew bool) {
-	old := f.nodes[name]
-	if updated == nil || !updated.present && updated.taken.Equal(nil) && updated.extra.Equal(nil) {
-		delete(f.nodes, name)
-	} else {
-		f.nodes[name] = updated
+// pull takes a node out of the choice.
+func (f *Fleet) pull(n *node) {
+	if n.group != nil {
+		f.unfile(n)
+		f.size--
 	}
-	i, found := slices.BinarySearchFunc(f.sorted, name, func(n *node, name string) int { return cmp.Compare(n.Name, name) })
-	switch present := updated != nil && updated.present; {
-	case found && present:
-		f.sorted[i] = updated
-	case found:
-		f.sorted = slices.Delete(f.sorted, i, i+1)
+}
+
+// enter gives a node a slot.
+func (f *Fleet) enter(n *node) {
+	f.nodes[n.Name] = n
+	if last := len(f.vacant) - 1; last >= 0 {
+		n.slot, f.vacant = f.vacant[last], f.vacant[:last]
+		f.slots[n.slot] = n
+		return
+	}
+	n.slot = len(f.slots)
+	f.slots = append(f.slots, n)
+}
+
+// settle puts a changed node back into the choice, or forgets it when there is
+// nothing to remember. It reports whether the node grew.
+func (f *Fleet) settle(n *node, was node) (grew bool) {
+	n.free = n.offered.plus(n.taken, -1).plus(n.extra, -1)
+	f.listPorts(n)
+	f.offer(n, was)
+	if !n.present {
+		if n.taken.zero() && n.extra.zero() && len(n.ports) == 0 && len(f.marks) == 0 {
+			f.forget(n)
+		}
 		return false
-	case present:
-		f.sorted = slices.Insert(f.sorted, i, updated)
-	default:
-		return false
 	}
-	grew = old == nil || !old.present || old.class != updated.class || !updated.free.FitsIn(old.free)
-	f.grown = f.grown || grew && len(f.marks) == 0
-	return grew
+	return !was.present || n.meta != was.meta || n.free.exceeds(was.free) || n.inUseKey != was.inUseKey
 }
 
-// classOf is the same for nodes that refuse the same templates. Nodes differ in
-// their name and hostname, which only few templates ask for.
-func classOf(n capacity.Node) string {
-	labels := maps.Clone(n.Labels)
-	if labels[hostnameLabel] == n.Name {
-		delete(labels, hostnameLabel)
+// offer puts a node into the choice when it is present.
+func (f *Fleet) offer(n *node, was node) {
+	if n.present != was.present || n.meta != was.meta {
+		f.changes++
 	}
-	encoded, err := json.Marshal([]any{labels, n.Taints, n.Ready, n.Cordoned})
-	if err != nil {
-		panic(fmt.Sprintf("labels of node %s/%s cannot be encoded: %v", n.Cluster, n.Name, err)) // plain data always can
+	if n.meta != was.meta || n.inUseKey != was.inUseKey {
+		f.parked.relabelled(n)
 	}
-	return string(encoded)
+	if !n.present {
+		return
+	}
+	if !was.present || n.meta != was.meta {
+		for _, fl := range f.filters {
+			fl.judge(n)
+		}
+	}
+	f.file(n)
+	f.size++
 }
 
-// hostnameLabel tells single nodes apart, so it is left out of their class.
-const hostnameLabel = "kubernetes.io/hostname"
+func (f *Fleet) forget(n *node) {
+	delete(f.nodes, n.Name)
+	f.slots[n.slot] = nil
+	f.vacant = append(f.vacant, n.slot)
+}
+
+// inOrder returns the nodes that are present, by name.
+func (f *Fleet) inOrder() []*node {
+	if f.byName == nil || f.listed != f.changes {
+		f.byName = make([]*node, 0, f.size)
+		for _, n := range f.slots {
+			if n != nil && n.present {
+				f.byName = append(f.byName, n)
+			}
+		}
+		slices.SortFunc(f.byName, func(a, b *node) int { return cmp.Compare(a.Name, b.Name) })
+		f.listed = f.changes
+	}
+	return f.byName
+}

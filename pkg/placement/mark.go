@@ -3,10 +3,11 @@ package placement
 // Mark is a state of a fleet to which Rollback returns.
 type Mark int
 
-// change is what was known of a node before it changed.
+// change is what a node was before it changed.
 type change struct {
-	name string
-	old  *node // nil: nothing
+	node  *node
+	was   node
+	known bool
 }
 
 // Begin starts a what-if: Rollback with the mark undoes every change since.
@@ -21,16 +22,28 @@ func (f *Fleet) Begin() Mark {
 func (f *Fleet) Rollback(m Mark) {
 	undone := f.journal[f.marks[m]:]
 	f.journal, f.marks = f.journal[:f.marks[m]], f.marks[:m]
-	grown := f.grown
 	for i := len(undone) - 1; i >= 0; i-- {
-		f.put(undone[i].name, undone[i].old)
+		f.restore(undone[i])
 	}
-	f.grown = grown
+	clear(undone)
+}
+
+func (f *Fleet) restore(c change) {
+	n := c.node
+	f.parked.leaving(n)
+	f.pull(n)
+	was, sight := *n, n.sight
+	*n = c.was
+	n.group, n.sight = nil, sight
+	f.offer(n, was)
+	if !c.known {
+		f.forget(n)
+	}
 }
 
 // note remembers what a change replaces while a what-if is going on.
-func (f *Fleet) note(name string, old *node) {
+func (f *Fleet) note(n *node, was node, known bool) {
 	if len(f.marks) > 0 {
-		f.journal = append(f.journal, change{name, old})
+		f.journal = append(f.journal, change{n, was, known})
 	}
 }

@@ -10,76 +10,49 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
-// shortage returns what the part lacks when it alone is placed, nil when it has
-// nodes enough. On its own each pod set has a closed answer: the sum over the
-// nodes of how many of its pods fit there.
-func (f *Fleet) shortage(p part) *workload.Shortage {
-	fit := 0
-	for _, n := range p.candidates {
-		fit += int(p.set.Template.Requests.TimesIn(n.free, int64(p.set.Count)))
-		if fit >= p.set.Count {
-			return nil
-		}
-	}
-	return f.describe(p, p.set.Count-fit, observed)
-}
-
-// shortageInSum returns the first resource of which all nodes together have less
-// than the gang asks, nil when there is none.
-func (f *Fleet) shortageInSum(parts []part) *workload.Shortage {
-	asked, free := resource.List{}, resource.List{}
-	for _, p := range parts {
-		asked = asked.Plus(p.set.Template.Requests.Times(int64(p.set.Count)))
-	}
-	for _, n := range f.sorted {
-		if slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(p.candidates, n) }) {
-			free = free.Plus(atLeastZero(n.free))
-		}
-	}
-	if asked.FitsIn(free) {
-		return nil
-	}
-	return f.shortageTogether(parts)
-}
-
-// shortageTogether describes what the first part lacks for which the others
-// leave no room.
-func (f *Fleet) shortageTogether(parts []part) *workload.Shortage {
-	a := &assignment{free: map[*node]resource.List{}}
-	stuck := a.greedy(parts)
-	if stuck == nil { // cannot be: the caller has seen greedy fail on the same parts
-		return f.describe(parts[0], parts[0].set.Count, observed)
-	}
-	placed := 0
-	for _, c := range a.chosen {
-		if c.set == stuck.set {
-			placed += c.pods
-		}
-	}
-	return f.describe(*stuck, stuck.set.Count-placed, a.freeOn)
-}
-
-// describe states the shortage of a part: the resource that most of its eligible
-// nodes lack, and who is not eligible.
-func (f *Fleet) describe(p part, unplaced int, freeOn func(*node) resource.List) *workload.Shortage {
+// shortage states what a kind lacks of which so many pods have no place: the
+// resource that most of its eligible nodes lack beside what bins have there, and
+// who is not eligible.
+func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shortage {
+	k := &p.kinds[i]
 	short := &workload.Shortage{
-		PodSet: p.set.Name, Pods: p.set.Count, Unplaced: unplaced,
-		Eligible: len(p.candidates), Nodes: len(f.sorted), Excluded: map[string]int{},
+		PodSet: k.set.Name, Pods: k.count, Unplaced: unplaced, Nodes: p.fleet.Len(), Excluded: map[string]int{},
 	}
-	for _, n := range f.sorted {
-		if refusal := n.Refuses(&p.set.Template); refusal != "" {
-			short.Excluded[string(refusal)]++
+	var eligible []rest
+	for _, c := range p.fleet.classList {
+		if !k.filter.eligible(c.groups[0].nodes[0]) {
+			for _, g := range c.groups {
+				for _, n := range g.nodes {
+					short.Excluded[string(k.filter.refusals[n.slot])]++
+				}
+			}
+			continue
 		}
+		for _, g := range c.groups {
+			if portConflict(k.set.Template.HostPorts, g.nodes[0].inUse) {
+				short.Excluded["host port"] += len(g.nodes)
+				continue
+			}
+			short.Eligible += len(g.nodes)
+			eligible = append(eligible, left(g, bins)...)
+		}
+	}
+	if short.Eligible == 0 {
+		return short
 	}
 	mostLacking := -1
-	for _, name := range p.set.Template.Requests.Names() {
-		asked := p.set.Template.Requests[name]
+	for _, name := range k.set.Template.Requests.Names() {
+		asked := k.set.Template.Requests[name]
+		column, known := p.fleet.columns.index[name]
 		lacking, largest, sum := 0, int64(0), int64(0)
-		for _, n := range p.candidates {
-			free := max(0, freeOn(n)[name])
-			largest, sum = max(largest, free), sum+free
+		for _, r := range eligible {
+			free := int64(0)
+			if known {
+				free = max(0, r.free.at(column))
+			}
+			largest, sum = max(largest, free), add(sum, multiply(free, int64(r.nodes)))
 			if free < asked {
-				lacking++
+				lacking += r.nodes
 			}
 		}
 		if lacking > mostLacking || lacking == mostLacking && extended(name) && !extended(short.Resource) {
@@ -87,19 +60,106 @@ func (f *Fleet) describe(p part, unplaced int, freeOn func(*node) resource.List)
 			short.Resource, short.Asked, short.Largest, short.Sum = name, asked, largest, sum
 		}
 	}
-	if len(p.candidates) == 0 {
-		short.Resource, short.Asked = "", 0
+	return short
+}
+
+// rest is what is free on each of some nodes.
+type rest struct {
+	free  vector
+	nodes int
+}
+
+// left returns what bins leave free on the nodes of a group.
+func left(g *group, bins map[*node]bin) []rest {
+	if len(bins) == 0 {
+		return []rest{{g.free, len(g.nodes)}}
+	}
+	all := []rest{{g.free, len(g.nodes)}}
+	for _, n := range g.nodes {
+		if b, touched := bins[n]; touched {
+			all[0].nodes--
+			all = append(all, rest{b.free, 1})
+		}
+	}
+	if all[0].nodes == 0 {
+		all = all[1:]
+	}
+	return all
+}
+
+// leftOver describes what is lacking for the kind that packing could not place
+// beside those before it.
+func (p *problem) leftOver(packed *packing, stuck *kind) *workload.Shortage {
+	if packed == nil { // rules that packing does not follow: pack without them
+		relaxed := *p
+		relaxed.rules = slices.DeleteFunc(slices.Clone(p.rules), func(r rule) bool { return r.key != "" })
+		if packed, stuck = relaxed.pack(); stuck == nil {
+			short := p.shortage(p.hardestFirst()[0], 1, nil)
+			short.Constraint = p.constraints()
+			return short
+		}
+	}
+	i := slices.IndexFunc(p.kinds, func(k kind) bool { return k.order == stuck.order })
+	placed := 0
+	for _, b := range packed.bins {
+		placed += b.pods[i]
+	}
+	unplaced := max(1, stuck.count-placed)
+	short := p.shortage(i, unplaced, packed.bins)
+	if p.ruled(i) {
+		short.Constraint = p.constraints()
 	}
 	return short
 }
 
-// observed is what is free on a node for whoever comes first.
-func observed(n *node) resource.List { return n.free }
+// ruledOut describes a kind that fits but for its rules. best is the most of its
+// pods that have places under them, as far as that is known.
+func (p *problem) ruledOut(i, best int) *workload.Shortage {
+	k := &p.kinds[i]
+	if r := p.bound(i); r != nil {
+		packed := &packing{problem: p}
+		for _, s := range packed.shares(p.fleet.topologyOf(r.key), p.fleet.inOrder()) {
+			best = max(best, packed.capacity(i, s.nodes, packed.levelsOf(i), k.count))
+		}
+		best = min(best, k.count-1)
+	}
+	short := p.shortage(i, max(1, k.count-best), nil)
+	short.Constraint = p.constraints()
+	return short
+}
+
+// constraints names the rules on domains.
+func (p *problem) constraints() string {
+	var texts []string
+	for _, r := range p.rules {
+		if r.key == "" || r.what == prefer {
+			continue
+		}
+		text := ""
+		switch r.what {
+		case bind:
+			text = fmt.Sprintf("all in one domain of %q", r.key)
+		case slice:
+			text = fmt.Sprintf("%d each in one domain of %q", r.size, r.key)
+		case apart:
+			text = fmt.Sprintf("apart in domains of %q", r.key)
+		case spread:
+			text = fmt.Sprintf("spread over domains of %q with skew %d", r.key, r.size)
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, ", ")
+}
 
 func sentence(s *workload.Shortage) string {
 	subject := fmt.Sprintf("%d of %d pods of pod set %q have no node", s.Unplaced, s.Pods, s.PodSet)
 	if s.Eligible == 0 {
 		return fmt.Sprintf("%s: none of the %d nodes may take them (%s)", subject, s.Nodes, excluded(s.Excluded))
+	}
+	if s.Constraint != "" {
+		subject += fmt.Sprintf(" when they must be %s", s.Constraint)
 	}
 	text := fmt.Sprintf("%s: each asks %s %s; free on the best node %s, in sum over %d eligible nodes %s",
 		subject, s.Resource, resource.Format(s.Resource, s.Asked),
@@ -119,12 +179,4 @@ func excluded(counts map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[cause], cause))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func atLeastZero(l resource.List) resource.List {
-	positive := make(resource.List, len(l))
-	for name, amount := range l {
-		positive[name] = max(0, amount)
-	}
-	return positive
 }

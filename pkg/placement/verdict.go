@@ -1,6 +1,9 @@
 package placement
 
-import "muster.dev/muster/pkg/workload"
+import (
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
 
 // Outcome of a search.
 type Outcome string
@@ -21,12 +24,33 @@ type Verdict struct {
 	Placements []workload.Placement
 	// Certificate says, when the gang does not fit, why it cannot.
 	Certificate *Certificate
-	// Steps of search that were taken.
+	// Steps of exact search that were taken.
 	Steps int
 }
 
-// Certificate says why a gang cannot fit.
+// Proof is how a certificate can be verified.
+type Proof string
+
+// The proofs. Package certificate verifies them.
+const (
+	// Counted: the nodes take fewer pods of the one pod set than it has, each
+	// node on its own and rules on domains aside.
+	Counted Proof = "counted"
+	// Summed: the pod sets ask more of Resource than is free in sum on the nodes
+	// that take a pod of any of them.
+	Summed Proof = "summed"
+	// Searched: every way to place the pod sets has been ruled out.
+	Searched Proof = "searched"
+)
+
+// Certificate says why a gang cannot fit: these pod sets cannot all be placed,
+// whatever becomes of its others.
 type Certificate struct {
+	Proof    Proof
+	PodSets  []string
+	Room     int           // Counted: how many pods of the set the nodes take
+	Resource resource.Name // Summed
+	// Shortage is what the user is told.
 	Shortage workload.Shortage
 }
 
@@ -44,8 +68,4 @@ func (v Verdict) Reason() *workload.Reason {
 		Kind:    workload.ReasonUnknown,
 		Message: "no places were found for all pods together within the search budget; it is tried again when capacity changes",
 	}
-}
-
-func doesNotFit(short *workload.Shortage) Verdict {
-	return Verdict{Outcome: DoesNotFit, Certificate: &Certificate{Shortage: *short}}
 }

@@ -83,11 +83,14 @@ type Shortage struct {
 	// Resource is what most eligible nodes lack; empty when no node is eligible
 	// at all because of selectors, taints or readiness.
 	Resource resource.Name `json:"resource,omitempty"`
-	Asked    int64         `json:"asked"`   // of Resource, per pod
-	Largest  int64         `json:"largest"` // free on the best single eligible node
-	Sum      int64         `json:"sum"`     // free over all eligible nodes
-	Eligible int           `json:"eligible"`
-	Nodes    int           `json:"nodes"` // nodes looked at
+	// Constraint is what else keeps the pods from a place, such as
+	// `one domain of "rack"`, when resources alone would do.
+	Constraint string `json:"constraint,omitempty"`
+	Asked      int64  `json:"asked"`   // of Resource, per pod
+	Largest    int64  `json:"largest"` // free on the best single eligible node
+	Sum        int64  `json:"sum"`     // free over all eligible nodes
+	Eligible   int    `json:"eligible"`
+	Nodes      int    `json:"nodes"` // nodes looked at
 	// Excluded counts the nodes that are not eligible, by cause:
 	// "selector", "affinity", "taint", "cordoned", "not ready".
 	Excluded map[string]int `json:"excluded,omitempty"`

@@ -62,6 +62,8 @@ type PodSet struct {
 	Role     string   `json:"role"`
 	Count    int      `json:"count"`
 	Template Template `json:"template"`
+	// Topology is nil when the set's pods may be anywhere.
+	Topology *Topology `json:"topology,omitempty"`
 }
 
 // Template is what matters of a pod for its place.
@@ -73,6 +75,11 @@ type Template struct {
 	// Affinity is the required node affinity: one of the terms must match.
 	Affinity    []NodeTerm   `json:"affinity,omitempty"`
 	Tolerations []Toleration `json:"tolerations,omitempty"`
+	HostPorts   []HostPort   `json:"hostPorts,omitempty"`
+	// Together, Apart and Spread are about the gang's own pods.
+	Together []Together `json:"together,omitempty"`
+	Apart    []Apart    `json:"apart,omitempty"`
+	Spread   []Spread   `json:"spread,omitempty"`
 }
 
 // NodeTerm matches a node when all its requirements do

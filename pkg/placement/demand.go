@@ -1,0 +1,133 @@
+package placement
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/workload"
+)
+
+// mostTypical is how many kinds of pods count as typical.
+const mostTypical = 16
+
+// demand is the pods with devices that run or wait, for which packing keeps room.
+type demand struct {
+	pods    map[string]*expected
+	total   int64
+	drift   int64 // pods that came or went since typical was made
+	typical []typicalPod
+}
+
+// expected is a number of pods that ask the same.
+type expected struct {
+	key      string
+	template *workload.Template
+	pods     int64
+}
+
+// typicalPod is one of the most frequent kinds of pods with devices.
+type typicalPod struct {
+	kind   kind
+	weight int64
+}
+
+func newDemand() demand { return demand{pods: map[string]*expected{}} }
+
+// Expect says that a workload waits, so that packing keeps room for its like.
+// Gangs that have places count by themselves.
+func (f *Fleet) Expect(w *workload.Workload) {
+	for i := range w.PodSets {
+		f.demand.add(&w.PodSets[i].Template, int64(w.PodSets[i].Count))
+	}
+}
+
+// Unexpect takes back what Expect said.
+func (f *Fleet) Unexpect(w *workload.Workload) {
+	for i := range w.PodSets {
+		f.demand.add(&w.PodSets[i].Template, -int64(w.PodSets[i].Count))
+	}
+}
+
+// count has the pods of places come or go, but for what-ifs.
+func (f *Fleet) count(w *workload.Workload, placements []workload.Placement, sign int64) {
+	if len(f.marks) > 0 {
+		return
+	}
+	for _, p := range placements {
+		if set := podSet(w, p.PodSet); set != nil {
+			f.demand.add(&set.Template, sign*int64(p.Pods))
+		}
+	}
+}
+
+func (d *demand) add(t *workload.Template, pods int64) {
+	devices := false
+	for name, amount := range t.Requests {
+		devices = devices || amount > 0 && extended(name)
+	}
+	if !devices || pods == 0 {
+		return
+	}
+	key := string(appendTemplateKey(nil, t))
+	e := d.pods[key]
+	if e == nil {
+		e = &expected{key: key, template: t}
+		d.pods[key] = e
+	}
+	e.pods += pods
+	d.total += pods
+	d.drift += max(pods, -pods)
+	if e.pods == 0 {
+		delete(d.pods, key)
+	}
+}
+
+// typicalPods returns the most frequent kinds of pods with devices. They are
+// looked for anew when as many pods as an eighth of all have come or gone.
+func (f *Fleet) typicalPods() []typicalPod {
+	d := &f.demand
+	if d.drift*8 <= d.total {
+		return d.typical
+	}
+	all := slices.SortedFunc(maps.Values(d.pods), func(a, b *expected) int {
+		return cmp.Or(cmp.Compare(b.pods, a.pods), strings.Compare(a.key, b.key))
+	})
+	d.drift, d.typical = 0, nil
+	for _, e := range all[:min(len(all), mostTypical)] {
+		if e.pods > 0 {
+			set := &workload.PodSet{Count: 1, Template: *e.template}
+			d.typical = append(d.typical, typicalPod{f.newKind(set, 0), e.pods})
+		}
+	}
+	return d.typical
+}
+
+// stranded is how many free devices typical pods cannot use, each kind of pods
+// by its frequency: FGD's fragmentation of a node. Pods that ask for fewer
+// devices than are free can use them all.
+func (f *Fleet) stranded(typical []typicalPod, free vector, n *node) int64 {
+	devices := f.columns.devices(free)
+	if devices == 0 {
+		return 0
+	}
+	sum := int64(0)
+	for i := range typical {
+		t := &typical[i]
+		if !t.kind.filter.eligible(n) || t.kind.fits(free, 1) == 0 {
+			sum = add(sum, multiply(t.weight, devices))
+		}
+	}
+	return sum
+}
+
+// appendTemplateKey writes what places a template's pods may have, the same for
+// equal templates.
+func appendTemplateKey(key []byte, t *workload.Template) []byte {
+	key = append(appendFilterKey(key, t), '#')
+	for _, name := range t.Requests.Names() {
+		key = appendAmount(appendTexts(key, string(name)), t.Requests[name])
+	}
+	return key
+}

@@ -1,0 +1,382 @@
+package placement
+
+import (
+	"slices"
+)
+
+// search is the exact search for some kinds of a gang.
+type search struct {
+	fleet *Fleet
+	kinds []*kind
+	rules []rule // on these kinds, by their index here
+	most  counts // pods of each kind
+	left  *int   // steps
+
+	levels     []string // labels, the widest domains first
+	topologies []*topology
+	needs      []int    // by kind: levels whose label a node must have
+	counted    [][]bool // by rule and domain: whether a spread counts it
+	empty      []int    // by rule: counted domains without a node that takes any pod
+	floor      []int    // by rule: the least number of a spread, as being tried
+	floors     bool     // some floor is above 0
+	units      []counts // by level and kind: multiples in which numbers change
+	forms      map[string]*form
+	numbers    map[*form]int
+	leaves     map[leafKey]*form
+}
+
+func (s *search) spend(steps int) { *s.left -= steps }
+func (s *search) spent() bool     { return *s.left <= 0 }
+
+// newSearch takes some kinds of a problem, by index, and the rules among them.
+func (p *problem) newSearch(kinds []int) *search {
+	s := &search{
+		fleet: p.fleet, left: &p.left,
+		forms: map[string]*form{}, numbers: map[*form]int{}, leaves: map[leafKey]*form{},
+	}
+	for _, k := range kinds {
+		s.kinds = append(s.kinds, &p.kinds[k])
+		s.most = append(s.most, p.kinds[k].count)
+	}
+	for _, r := range p.rules {
+		among := r
+		among.kinds = nil
+		for _, k := range r.kinds {
+			if i := slices.Index(kinds, k); i >= 0 {
+				among.kinds = append(among.kinds, i)
+			}
+		}
+		if r.what != prefer && (len(among.kinds) == len(r.kinds) || r.what == bind && slices.Contains(kinds, r.kinds[0])) {
+			s.rules = append(s.rules, among)
+		}
+	}
+	slices.SortStableFunc(s.rules, compareRules)
+	return s
+}
+
+// place is so many pods of each of a search's kinds on a node.
+type place struct {
+	node *node
+	pods counts
+}
+
+// answer of a search: places, or that there are none, or that the budget is
+// spent.
+type answer struct {
+	outcome Outcome
+	places  []place
+	// best is the most pods that have a place together, of a single kind without
+	// rules; otherwise 0.
+	best int
+}
+
+// run looks for places for all pods of the kinds.
+func (s *search) run() answer {
+	if slices.ContainsFunc(s.rules, func(r rule) bool { return r.what == slice && s.most[r.kinds[0]]%r.size != 0 }) {
+		return answer{outcome: DoesNotFit}
+	}
+	nodes := s.useful()
+	s.arrange(nodes)
+	s.count(nodes)
+	if !s.nested(nodes) {
+		return s.try(nodes)
+	}
+	for i := range s.kinds {
+		needs := 0
+		for level, key := range s.levels {
+			if slices.ContainsFunc(s.rules, func(r rule) bool { return r.what != apart && r.key == key && slices.Contains(r.kinds, i) }) {
+				needs |= 1 << level
+			}
+		}
+		s.needs = append(s.needs, needs)
+	}
+	s.setUnits()
+	whole := s.grow(nodes, root, 0, false, nil)
+	return s.tryFloors(whole, 0)
+}
+
+// useful returns the nodes that take a pod of any of the kinds.
+func (s *search) useful() []*node {
+	takes := map[*group]bool{}
+	for _, c := range s.fleet.classList {
+		for _, g := range c.groups {
+			for _, k := range s.kinds {
+				if k.on(g, 1) > 0 {
+					takes[g] = true
+					break
+				}
+			}
+		}
+	}
+	var nodes []*node
+	for _, n := range s.fleet.inOrder() {
+		if takes[n.group] {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// count finds the domains that each spread counts.
+func (s *search) count(useful []*node) {
+	s.counted, s.empty, s.floor = make([][]bool, len(s.rules)), make([]int, len(s.rules)), make([]int, len(s.rules))
+	for i, r := range s.rules {
+		if r.key == "" {
+			continue
+		}
+		t := s.fleet.topologyOf(r.key)
+		s.counted[i] = make([]bool, len(t.values))
+		if r.what != spread {
+			continue
+		}
+		k := s.kinds[r.kinds[0]]
+		for _, n := range s.fleet.inOrder() {
+			if number := t.of[n.slot]; number != none && !s.counted[i][number] {
+				s.counted[i][number] = n.Selects(&k.set.Template) && s.hasKeys(n, r.kinds[0])
+			}
+		}
+		reached := make([]bool, len(t.values))
+		for _, n := range useful {
+			if number := t.of[n.slot]; number != none {
+				reached[number] = true
+			}
+		}
+		for number, counts := range s.counted[i] {
+			if counts && !reached[number] {
+				s.empty[i]++
+			}
+		}
+	}
+}
+
+// hasKeys reports whether a node has the labels of all spreads of a kind.
+func (s *search) hasKeys(n *node, kind int) bool {
+	return !slices.ContainsFunc(s.rules, func(r rule) bool {
+		if r.what != spread || r.kinds[0] != kind {
+			return false
+		}
+		_, labelled := n.Labels[r.key]
+		return !labelled
+	})
+}
+
+// tryFloors tries, for each spread, each least number that its domains may have.
+func (s *search) tryFloors(whole *domain, at int) answer {
+	for at < len(s.rules) && s.rules[at].what != spread {
+		at++
+	}
+	if at == len(s.rules) {
+		return s.solve(whole)
+	}
+	r := s.rules[at]
+	domains := 0
+	for _, counts := range s.counted[at] {
+		if counts {
+			domains++
+		}
+	}
+	count, highest := s.most[r.kinds[0]], 0
+	if domains > 0 && domains >= r.minDomains && s.empty[at] == 0 {
+		highest = count / domains
+	}
+	verdict := answer{outcome: DoesNotFit}
+	for floor := highest; floor >= 0 && domains*(floor+r.size) >= count; floor-- {
+		s.floor[at] = floor
+		found := s.tryFloors(whole, at+1)
+		if found.outcome == Fits {
+			return found
+		}
+		if found.outcome == Unknown {
+			verdict = found
+		}
+	}
+	s.floor[at] = 0
+	return verdict
+}
+
+// solve decides for given floors.
+func (s *search) solve(whole *domain) answer {
+	s.floors = slices.ContainsFunc(s.floor, func(floor int) bool { return floor > 0 })
+	for fm := range s.numbers {
+		fm.ready = nil
+	}
+	f := s.frontierOf(whole.form)
+	if s.spent() {
+		return answer{outcome: Unknown}
+	}
+	i := slices.IndexFunc(f.largest, func(c counts) bool { return slices.Equal(c, s.most) })
+	if i < 0 || !s.most.covers(f.low) {
+		best := 0
+		if len(s.kinds) == 1 && len(f.largest) > 0 {
+			best = f.largest[0][0]
+		}
+		return answer{outcome: DoesNotFit, best: best}
+	}
+	var places []place
+	s.assign(f, i, s.most, []*domain{whole}, &places)
+	return answer{outcome: Fits, places: places}
+}
+
+// frontierOf returns what one domain of the form takes.
+func (s *search) frontierOf(fm *form) *frontier {
+	if fm.ready != nil {
+		return fm.ready
+	}
+	own := &frontier{form: fm, spans: 1, low: make(counts, len(s.kinds))}
+	fm.ready = own
+	if fm.level == leaf {
+		own.largest, own.from = fm.largest, make([][2]int, len(fm.largest))
+		return own
+	}
+	inner := &frontier{largest: []counts{make(counts, len(s.kinds))}, from: make([][2]int, 1), low: make(counts, len(s.kinds))}
+	for _, p := range fm.parts {
+		if s.spent() {
+			return own
+		}
+		if inner.spans == 0 {
+			inner = s.times(s.frontierOf(p.form), p.n)
+		} else if !s.enough(inner) {
+			inner = s.sum(inner, s.times(s.frontierOf(p.form), p.n))
+		}
+	}
+	own.left, own.low = inner, slices.Clone(inner.low)
+	own.largest, own.from = slices.Clone(inner.largest), make([][2]int, len(inner.largest))
+	for i := range own.from {
+		own.from[i] = [2]int{i, 0}
+	}
+	if fm.level != root && !fm.bare {
+		s.applyRules(fm, own)
+	}
+	s.prune(own)
+	return own
+}
+
+// applyRules leaves of a domain's counts what the rules of its level allow, and
+// what the multiples and bindings of levels within do.
+func (s *search) applyRules(fm *form, own *frontier) {
+	for i, r := range s.rules {
+		if r.key != s.levels[fm.level] || r.what == bind {
+			continue
+		}
+		floor := 0
+		if r.what == spread && fm.counted[i] {
+			floor = s.floor[i]
+			own.low[r.kinds[0]] = max(own.low[r.kinds[0]], floor)
+		}
+		own.largest, own.from = s.obey(r, floor, own.largest, own.from)
+	}
+	units := s.units[fm.level]
+	for k, unit := range units {
+		own.low[k] = (own.low[k] + unit - 1) / unit * unit
+	}
+	for i, c := range own.largest {
+		c = slices.Clone(c)
+		for k, unit := range units {
+			c[k] = c[k] / unit * unit
+		}
+		own.largest[i] = c
+	}
+	for range s.rules { // one binding may undo what another has seen
+		for _, r := range s.rules {
+			if r.what == bind && slices.Index(s.levels, r.key) >= fm.level {
+				own.largest, own.from = s.obey(r, 0, own.largest, own.from)
+				s.bindLow(r, own.low)
+			}
+		}
+	}
+	kept, from := own.largest[:0:0], own.from[:0:0]
+	for i, c := range own.largest {
+		if c.covers(own.low) {
+			kept, from = append(kept, c), append(from, own.from[i])
+		}
+	}
+	own.largest, own.from = kept, from
+}
+
+// bindLow has all kinds of a rule in a domain that needs a pod of one.
+func (s *search) bindLow(r rule, low counts) {
+	if slices.ContainsFunc(r.kinds, func(k int) bool { return low[k] > 0 }) {
+		for _, k := range r.kinds {
+			low[k] = max(low[k], s.most[k])
+		}
+	}
+}
+
+// setUnits finds in which multiples the number of pods in a domain can change.
+func (s *search) setUnits() {
+	unit := make(counts, len(s.kinds))
+	for i := range unit {
+		unit[i] = 1
+	}
+	s.units = make([]counts, len(s.levels))
+	for level := len(s.levels) - 1; level >= 0; level-- {
+		for _, r := range s.rules {
+			if r.key != s.levels[level] {
+				continue
+			}
+			for _, k := range r.kinds {
+				switch r.what {
+				case slice:
+					unit[k] = max(unit[k], r.size)
+				case bind:
+					unit[k] = max(unit[k], s.most[k])
+				}
+			}
+		}
+		s.units[level] = slices.Clone(unit)
+	}
+}
+
+// assign gives domains, which a frontier spans, the pods wanted, which its i-th
+// counts cover.
+func (s *search) assign(f *frontier, i int, want counts, domains []*domain, places *[]place) {
+	switch {
+	case f.form != nil && f.form.level == leaf:
+		if slices.ContainsFunc(want, func(pods int) bool { return pods > 0 }) {
+			*places = append(*places, place{domains[0].node, want})
+		}
+	case f.form != nil:
+		var inner []*domain
+		for _, part := range domains[0].parts {
+			inner = append(inner, part...)
+		}
+		s.assign(f.left, f.from[i][0], want, inner, places)
+	case f.right != nil:
+		l, r := f.from[i][0], f.from[i][1]
+		left, right := s.share(f, f.left.largest[l], f.right.largest[r], want)
+		s.assign(f.left, l, left, domains[:f.left.spans], places)
+		s.assign(f.right, r, right, domains[f.left.spans:], places)
+	}
+}
+
+// share splits the pods wanted between the two sides of a sum, the left one
+// first.
+func (s *search) share(f *frontier, left, right, want counts) (counts, counts) {
+	left, right = slices.Clone(left), slices.Clone(right)
+	unit := make(counts, len(want))
+	for k := range unit {
+		unit[k] = 1
+	}
+	if level := f.level(); level >= 0 {
+		unit = s.units[level]
+	}
+	for k := range want {
+		excess := left[k] + right[k] - want[k]
+		for _, side := range []struct{ pods, low counts }{{right, f.right.low}, {left, f.left.low}} {
+			less := min(excess, side.pods[k]-side.low[k]) / unit[k] * unit[k]
+			if less > 0 {
+				side.pods[k] -= less
+				excess -= less
+			}
+		}
+	}
+	return left, right
+}
+
+// level returns the level of the domains that a sum is over.
+func (f *frontier) level() int {
+	for f.form == nil {
+		f = f.left
+	}
+	return f.form.level
+}
