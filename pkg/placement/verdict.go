@@ -60,9 +60,13 @@ func (v Verdict) Reason() *workload.Reason {
 	case Fits:
 		return nil
 	case DoesNotFit:
-		return &workload.Reason{
+		reason := &workload.Reason{
 			Kind: workload.ReasonFit, Message: sentence(&v.Certificate.Shortage), Shortage: &v.Certificate.Shortage,
 		}
+		if v.Certificate.Shortage.Constraint != "" {
+			reason.Kind = workload.ReasonTopology
+		}
+		return reason
 	}
 	return &workload.Reason{
 		Kind:    workload.ReasonUnknown,
