@@ -320,6 +320,20 @@ CREATE TABLE public.shapes (
     pod_sets jsonb NOT NULL,
     pods integer NOT NULL
 );
+CREATE TABLE public.streams (
+    name text NOT NULL,
+    created timestamp with time zone NOT NULL,
+    last bigint NOT NULL
+)
+WITH (fillfactor='10');
+CREATE TABLE public.undelivered (
+    seq bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    event_id text NOT NULL,
+    subject text NOT NULL,
+    message bytea NOT NULL,
+    reason text NOT NULL
+);
 CREATE TABLE public.workloads (
     id uuid NOT NULL,
     submission bigint NOT NULL,
@@ -375,6 +389,10 @@ ALTER TABLE ONLY public.reservations
     ADD CONSTRAINT reservations_pkey PRIMARY KEY (workload, pod_set, node);
 ALTER TABLE ONLY public.shapes
     ADD CONSTRAINT shapes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.streams
+    ADD CONSTRAINT streams_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY public.undelivered
+    ADD CONSTRAINT undelivered_pkey PRIMARY KEY (seq);
 ALTER TABLE ONLY public.workloads
     ADD CONSTRAINT workloads_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.workloads
@@ -411,6 +429,8 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.outbox FOR EAC
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.queues FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.reservations FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.shapes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.streams FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.undelivered FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.workloads FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER no_overcommit BEFORE UPDATE OF reserved ON public.node_resources FOR EACH ROW WHEN (((new.reserved > old.reserved) AND ((new.reserved + new.used) > new.allocatable))) EXECUTE FUNCTION public.refuse_overcommit();
 CREATE TRIGGER node_in_use BEFORE DELETE ON public.node_resources FOR EACH ROW WHEN ((old.reserved > 0)) EXECUTE FUNCTION public.refuse_delete();

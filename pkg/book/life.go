@@ -75,6 +75,7 @@ func sameCause(a, b workload.Reason) bool {
 func (b *Book) desire(e *entry, state string, now time.Time) {
 	e.commandedAway = state != event.Present
 	command, ttl := b.desired(e, state), time.Duration(0)
+	command.Order = int64(b.messages + 1) // as in the id that say gives it
 	if state == event.Forgotten {
 		ttl = forgottenFor
 	}
@@ -95,13 +96,12 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 	return command
 }
 
-// RepeatCommands commands anew what shall be of every workload that has been
-// started: for a dispatcher whose stream was lost, and to make a new leader's
-// epoch known.
-func (b *Book) RepeatCommands(now time.Time) {
+// RepeatCommands commands anew what shall be of the workloads that have been
+// started and whose subjects are missing: for a dispatcher whose stream was lost.
+func (b *Book) RepeatCommands(now time.Time, missing func(subject string) bool) {
 	for _, e := range b.inOrder() {
 		switch {
-		case !e.Holding:
+		case !e.Holding || !missing(bus.DispatchSubject(e.Cluster, e.ID)):
 		case e.CancelRequested, (e.Phase == workload.Evicting || e.Phase == workload.Cancelling) && over(now, e.EvictAt, 0):
 			b.desire(e, event.Absent, now)
 		case e.Phase.Final() && over(now, e.Times.Finished, time.Duration(b.rules(e).KeepFinished)):

@@ -201,17 +201,28 @@ type Published struct {
 
 // Wait returns nil when the server has stored the event.
 func (p Published) Wait(ctx context.Context) error {
+	_, err := p.Stored(ctx)
+	return err
+}
+
+// Stored waits until the server has stored the event and returns its place in
+// the stream. Errors may wrap ErrNoStream or ErrOvertaken.
+func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	select {
-	case <-p.future.Ok():
-		return nil
-	case err := <-p.future.Err():
-		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
-			return fmt.Errorf("publish event %q on %s: %w: %w", p.id, p.subject, ErrNoStream, err)
-		}
-		return fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
+	case ack := <-p.future.Ok():
+		return ack.Sequence, nil
+	case err = <-p.future.Err():
 	case <-ctx.Done():
-		return fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, ctx.Err())
+		err = ctx.Err()
 	}
+	var refused *jetstream.APIError
+	switch {
+	case errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders):
+		err = fmt.Errorf("%w: %w", ErrNoStream, err)
+	case errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+		err = fmt.Errorf("%w: %w", ErrOvertaken, err)
+	}
+	return 0, fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
 }
 
 // PublishAsync sends the event without waiting for the server. Events are
@@ -227,7 +238,17 @@ func (b *Bus) PublishAsync(subject string, e event.Envelope) (Published, error) 
 // PublishEncoded sends an event that is encoded already. With a ttl the message
 // vanishes from the stream after it; at least a second.
 func (b *Bus) PublishEncoded(subject, id string, encoded []byte, ttl time.Duration) (Published, error) {
-	options := []jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithStallWait(stallTimeout)}
+	return b.publish(subject, id, encoded, ttl)
+}
+
+// PublishAfter is PublishEncoded of a message that the server takes only if the
+// subject's last one is that of the given sequence; 0 means that it has none.
+func (b *Bus) PublishAfter(subject, id string, encoded []byte, ttl time.Duration, last uint64) (Published, error) {
+	return b.publish(subject, id, encoded, ttl, jetstream.WithExpectLastSequencePerSubject(last))
+}
+
+func (b *Bus) publish(subject, id string, encoded []byte, ttl time.Duration, options ...jetstream.PublishOpt) (Published, error) {
+	options = append(options, jetstream.WithMsgID(id), jetstream.WithStallWait(stallTimeout))
 	if ttl > 0 {
 		options = append(options, jetstream.WithMsgTTL(ttl))
 	}

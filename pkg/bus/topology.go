@@ -30,9 +30,9 @@ const (
 	QueueManagerDurable = "queue-manager" // of WorkloadStream
 )
 
-// eventsKept bounds the history that late readers of lifecycle events can see.
+// EventsKept bounds the history that late readers of lifecycle events can see.
 const (
-	eventsKept   = 7 * 24 * time.Hour
+	EventsKept   = 7 * 24 * time.Hour
 	dedupeWindow = 2 * time.Minute
 )
 
@@ -63,7 +63,7 @@ func streams() []jetstream.StreamConfig {
 		queue(SubmitStream, "muster.submit.*"),
 		queue(WorkloadStream, "muster.workload.*"),
 		{
-			Name: EventsStream, Subjects: []string{"muster.events.*.*"}, MaxAge: eventsKept,
+			Name: EventsStream, Subjects: []string{"muster.events.*.*"}, MaxAge: EventsKept,
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow,
 			Discard: jetstream.DiscardOld, MaxBytes: eventsBytes,
 		},

@@ -24,7 +24,10 @@ type GangDesired struct {
 	Attempt  int         `json:"attempt"`
 	// Epoch is the leader's that decided it; an older one than already seen for
 	// the workload is refused.
-	Epoch     int64  `json:"epoch"`
+	Epoch int64 `json:"epoch"`
+	// Order counts what that leader says; of two commands the one with the larger
+	// epoch, then order, is the newer.
+	Order     int64  `json:"order,omitempty"`
 	State     string `json:"state"`
 	Queue     string `json:"queue"`
 	Kind      string `json:"kind"`
@@ -44,6 +47,14 @@ type GangDesired struct {
 	PodSets    []workload.PodSet    `json:"podSets,omitempty"`
 	Placements []workload.Placement `json:"placements,omitempty"`
 	Manifest   json.RawMessage      `json:"manifest,omitempty"`
+}
+
+// Supersedes reports whether the command was given after the other one.
+func (e *GangDesired) Supersedes(other *GangDesired) bool {
+	if e.Epoch != other.Epoch {
+		return e.Epoch > other.Epoch
+	}
+	return e.Order > other.Order
 }
 
 // EventType implements Payload.

@@ -60,7 +60,7 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
-			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*")},
+			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), jetstream + "STREAM.MSG.GET." + bus.DispatchStream},
 			works(bus.WorkloadStream, bus.QueueManagerDurable), makesStreams(), configuresStreams(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
 		),

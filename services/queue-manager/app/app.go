@@ -47,7 +47,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	}
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: holder(), Queues: queuesOf(config),
-		NodeGrace: config.NodeGrace, Metrics: engine.NewMetrics(runtime.Metrics), Ready: ready,
+		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, Metrics: engine.NewMetrics(runtime.Metrics), Ready: ready,
 	})
 }
 

@@ -31,6 +31,8 @@ type Config struct {
 	// Queues are used when QueuesFile is empty.
 	Queues    []Queue
 	NodeGrace time.Duration
+	// CheckStreams is how often NATS' streams are compared with the ledger.
+	CheckStreams time.Duration
 }
 
 // Queue is a queue as configured, an element of `queues` in the queues file.
@@ -69,8 +71,12 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; a password belongs into the environment or a file")
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
 	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
+	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "how often NATS' streams are compared with the ledger, to publish anew what they lost; it is done at each start and reconnection, too")
 	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
 }
+
+// defaultCheckStreams is every few minutes.
+const defaultCheckStreams = 5 * time.Minute
 
 // Validate implements service.Config. It reads the files that the settings name.
 func (c *Config) Validate() error {
@@ -90,6 +96,12 @@ func (c *Config) Validate() error {
 	}
 	if c.NATSReplicas < 0 || c.NATSReplicas > bus.MaxReplicas {
 		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
+	}
+	if c.CheckStreams == 0 {
+		c.CheckStreams = defaultCheckStreams
+	}
+	if c.CheckStreams < time.Second {
+		faults = append(faults, fmt.Errorf("check-streams: %s: want at least 1s", c.CheckStreams))
 	}
 	if c.NodeGrace < 0 {
 		faults = append(faults, fmt.Errorf("node-grace: %s is negative", c.NodeGrace))

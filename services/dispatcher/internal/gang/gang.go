@@ -165,7 +165,7 @@ func pinsOf(command *event.GangDesired, set string, pods []Pod) []Pin {
 }
 
 // Newer reports whether a command replaces what is known of its workload: it is
-// of a later attempt, or of the same and not of an older leader.
+// of a later attempt, or of the same and was not given before.
 func Newer(command, known *event.GangDesired) bool {
 	if known == nil {
 		return true
@@ -176,5 +176,5 @@ func Newer(command, known *event.GangDesired) bool {
 	if command.Attempt != known.Attempt {
 		return command.Attempt > known.Attempt
 	}
-	return command.Epoch >= known.Epoch
+	return !known.Supersedes(command)
 }

@@ -34,7 +34,9 @@ type Options struct {
 	Queues []store.QueueConfig
 	// NodeGrace is how long a node may be not ready before gangs on it are evicted.
 	NodeGrace time.Duration
-	Metrics   *Metrics
+	// CheckStreams is how often streams are compared with what they should have.
+	CheckStreams time.Duration
+	Metrics      *Metrics
 	// Ready is called when a term is ready to decide, or another queue-manager
 	// leads and this one stands by.
 	Ready func()
@@ -45,9 +47,6 @@ const (
 	// batchLimit bounds the inputs of one transaction.
 	batchLimit = 1000
 	tickEvery  = time.Second
-	// repeatEvery is how often all commands are repeated, in case a stream was
-	// lost and nobody noticed.
-	repeatEvery = 5 * time.Minute
 )
 
 // Run leads term after term until ctx ends.
@@ -103,10 +102,12 @@ func lead(ctx context.Context, o Options, single int) error {
 	}
 	stored.MaxEvent = o.Bus.MaxEvent()
 	group, ctx := errgroup.WithContext(ctx)
-	e := &engine{
-		Options: o, book: book.New(term.Epoch, stored), single: single,
-		relay: relay.New(term.Epoch, o.Store, o.Bus, o.Logger),
-	}
+	e := &engine{Options: o, book: book.New(term.Epoch, stored), single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable)}
+	e.relay = relay.New(relay.Options{
+		Epoch: term.Epoch, Ledger: o.Store, Bus: o.Bus, Logger: o.Logger, CheckEvery: o.CheckStreams,
+		Missing:       func(ctx context.Context, m relay.Missing) { pass(ctx, e.missing, m) },
+		Undeliverable: func(ctx context.Context, u relay.Undeliverable) { pass(ctx, e.undeliverable, u) },
+	})
 	if e.inputs, err = subscribe(ctx, o.Bus); err != nil {
 		return err
 	}
@@ -127,16 +128,22 @@ type engine struct {
 	single int // so many inputs are still to be taken one by one
 	// decide is false until everything observed has been read once.
 	decide bool
+	// missing and undeliverable are what the relay finds.
+	missing       chan relay.Missing
+	undeliverable chan relay.Undeliverable
+}
+
+// pass hands a value over unless ctx ends first.
+func pass[T any](ctx context.Context, to chan<- T, value T) {
+	select {
+	case to <- value:
+	case <-ctx.Done():
+	}
 }
 
 func (e *engine) run(ctx context.Context) error {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	repeat := time.NewTicker(repeatEvery)
-	defer repeat.Stop()
-	reconnected, done := e.Bus.Reconnected()
-	defer done()
-	e.book.RepeatCommands(time.Now())
 	for {
 		var first *bus.Delivery
 		select {
@@ -145,13 +152,10 @@ func (e *engine) run(ctx context.Context) error {
 		case <-tick.C:
 			e.book.Tick(time.Now(), e.NodeGrace)
 			e.count()
-		case <-repeat.C:
-			e.book.RepeatCommands(time.Now())
-		case <-reconnected: // NATS may have lost its data
-			if err := e.Bus.ConfigureStreams(ctx); err != nil {
-				return err
-			}
-			e.book.RepeatCommands(time.Now())
+		case m := <-e.missing:
+			e.book.RepeatCommands(time.Now(), func(subject string) bool { return m.All || !m.Present[subject] })
+		case u := <-e.undeliverable:
+			e.book.Undeliverable(u.Workload, u.Reason, time.Now())
 		case <-e.inputs.caughtUp():
 			e.inputs.nextCaughtUp()
 		case d, open := <-e.inputs.capacity.C:
@@ -209,7 +213,7 @@ func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 			return &commitError{err}
 		}
 		e.Metrics.observe(changes, time.Since(began))
-		e.relay.Hand(ctx, outgoing)
+		e.relay.Hand(outgoing)
 	}
 	e.single = max(0, e.single-len(batch))
 	for _, settled := range settle {

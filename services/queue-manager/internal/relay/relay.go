@@ -1,9 +1,20 @@
 // Package relay publishes the messages of the outbox in the order of their
-// commits and removes them once NATS has them.
+// commits and removes them once NATS has them. It finds out when NATS has lost
+// some of what it had, and publishes that anew.
 //
-// A message may be published twice, when the process dies between the two; its
-// id is the same, and every reader takes the same message twice. It is not for
-// deciding what to say (package book).
+// Commands and events have a lane each, so that one does not wait for the other.
+// Within a lane two messages of one subject are never on their way at once, so
+// the order on a subject holds, whatever fails in between.
+//
+// A message may be published twice, when the process dies before it has removed
+// it; its id is the same, and every reader takes the same message twice. A relay
+// whose term is over, and that wakes up late, cannot put an old command last on a
+// subject: the server takes a command only behind the one that this relay knows
+// to be the subject's last, and what the relay then finds there instead is
+// compared by epoch and order. Events it can at most repeat, between its look at
+// the epoch and the publishing; they have ids that order them.
+//
+// It is not for deciding what to say (package book).
 package relay
 
 import (
@@ -11,160 +22,135 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// Outbox is where messages are kept until they are sent.
+// Outbox is where messages are kept until they are sent. Errors of Complete and
+// Sent wrap store.ErrFenced when the epoch is over.
 type Outbox interface {
-	Unsent(ctx context.Context, after int64, limit int) ([]store.Outgoing, error)
-	Complete(ctx context.Context, messages []store.Outgoing) error
+	Unsent(ctx context.Context, prefix string, after int64, limit int) ([]store.Outgoing, error)
+	Complete(ctx context.Context, epoch int64, messages []store.Outgoing) error
 	Sent(ctx context.Context, epoch int64, seqs []int64) error
 }
 
+// Memory is what is remembered of the streams, and what cannot be sent.
+type Memory interface {
+	Marks(ctx context.Context) (map[string]store.Mark, error)
+	SetMark(ctx context.Context, epoch int64, stream string, mark store.Mark) error
+	SetAside(ctx context.Context, epoch int64, message store.Outgoing, reason string) error
+}
+
+// History is what has been told.
+type History interface {
+	ToldSince(ctx context.Context, after int64, age time.Duration, limit int) (told []store.Told, last int64, err error)
+}
+
+// Ledger is all of it.
+type Ledger interface {
+	Outbox
+	Memory
+	History
+}
+
+// Missing says which commands NATS has; the others are to be said again.
+type Missing struct {
+	// All: what it has may be old.
+	All bool
+	// Present are the subjects that have a command.
+	Present map[string]bool
+}
+
+// Undeliverable is a command that the server will never take.
+type Undeliverable struct {
+	Workload workload.ID
+	Reason   string
+}
+
+// Options is what a relay works with.
+type Options struct {
+	Epoch  int64
+	Ledger Ledger
+	Bus    *bus.Bus
+	Logger *zap.Logger
+	// CheckEvery is how often the streams are compared with what they should have.
+	CheckEvery time.Duration
+	// Missing is told after each comparison, Undeliverable of each command that is
+	// set aside. They are called from the relay's goroutines and may block.
+	Missing       func(context.Context, Missing)
+	Undeliverable func(context.Context, Undeliverable)
+}
+
+// Relay publishes during one term; Run does the work.
+type Relay struct {
+	Options
+	commands, events *lane
+}
+
+// Prefixes of the subjects of the lanes.
 const (
-	// batchLimit is how many messages are on their way at once.
-	batchLimit = 2000
-	// queueLimit is how many batches of one commit each may wait here; then the
-	// committer waits.
-	queueLimit = 64
-	retryAfter = 500 * time.Millisecond
-	ackTimeout = 10 * time.Second
+	commandPrefix = "muster.dispatch."
+	eventPrefix   = "muster.events."
 )
 
-// Relay publishes; Run does the work.
-type Relay struct {
-	epoch     int64
-	outbox    Outbox
-	bus       *bus.Bus
-	logger    *zap.Logger
-	committed chan []store.Outgoing
-}
-
 // New returns a relay for one term as leader.
-func New(epoch int64, outbox Outbox, b *bus.Bus, logger *zap.Logger) *Relay {
-	return &Relay{epoch: epoch, outbox: outbox, bus: b, logger: logger, committed: make(chan []store.Outgoing, queueLimit)}
+func New(o Options) *Relay {
+	r := &Relay{Options: o}
+	r.commands = newLane(o, bus.DispatchStream, commandPrefix)
+	r.events = newLane(o, bus.EventsStream, eventPrefix)
+	return r
 }
 
-// Hand gives the relay messages that were just committed, in order.
-func (r *Relay) Hand(ctx context.Context, messages []store.Outgoing) {
-	if len(messages) == 0 {
-		return
+// Hand gives the relay messages that were just committed, in order. It does not
+// wait: what a lane has no room for it reads from the outbox.
+func (r *Relay) Hand(messages []store.Outgoing) {
+	var commands, events []store.Outgoing
+	for _, m := range messages {
+		if r.commands.carries(m) {
+			commands = append(commands, m)
+		} else {
+			events = append(events, m)
+		}
 	}
-	select {
-	case r.committed <- messages:
-	case <-ctx.Done(): // they are in the outbox and leave with the next term
-	}
+	r.commands.hand(commands)
+	r.events.hand(events)
 }
 
 // Run publishes what earlier terms left in the outbox, then what is handed over,
-// until ctx ends.
+// until ctx ends or the term is found to be over.
 func (r *Relay) Run(ctx context.Context) error {
-	var last int64
-	for {
-		left, err := r.outbox.Unsent(ctx, last, batchLimit)
-		if err != nil {
-			return err
-		}
-		if len(left) == 0 {
-			break
-		}
-		if err := r.send(ctx, left); err != nil {
-			return err
-		}
-		last = left[len(left)-1].Seq
+	marks, err := r.Ledger.Marks(ctx)
+	if err != nil {
+		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, l := range []*lane{r.commands, r.events} {
+		l.mark, l.saved = marks[l.stream], marks[l.stream]
+		l.check() // at the start of each term
+		group.Go(func() error { return l.run(ctx) })
+	}
+	group.Go(func() error { return r.watch(ctx) })
+	return group.Wait()
+}
+
+// watch has the lanes compare their streams now and then, and when NATS comes
+// back, which may have lost its data.
+func (r *Relay) watch(ctx context.Context) error {
+	tick := time.NewTicker(r.CheckEvery)
+	defer tick.Stop()
+	reconnected, done := r.Bus.Reconnected()
+	defer done()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case messages := <-r.committed:
-			messages = r.behind(last, r.more(messages))
-			if err := r.send(ctx, messages); err != nil {
-				return err
-			}
+		case <-tick.C:
+		case <-reconnected:
 		}
-	}
-}
-
-// more adds what else has been committed meanwhile.
-func (r *Relay) more(messages []store.Outgoing) []store.Outgoing {
-	for len(messages) < batchLimit {
-		select {
-		case next := <-r.committed:
-			messages = append(messages, next...)
-		default:
-			return messages
-		}
-	}
-	return messages
-}
-
-// behind leaves out what was already read from the outbox.
-func (r *Relay) behind(last int64, messages []store.Outgoing) []store.Outgoing {
-	for len(messages) > 0 && messages[0].Seq <= last {
-		messages = messages[1:]
-	}
-	return messages
-}
-
-// send publishes until NATS has all of them, in order, however long it takes.
-func (r *Relay) send(ctx context.Context, messages []store.Outgoing) error {
-	if err := r.outbox.Complete(ctx, messages); err != nil {
-		return err
-	}
-	for len(messages) > 0 {
-		sent, err := r.publish(ctx, messages)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if sent > 0 {
-			seqs := make([]int64, sent)
-			for i, m := range messages[:sent] {
-				seqs[i] = m.Seq
-			}
-			if err := r.outbox.Sent(ctx, r.epoch, seqs); err != nil {
-				return err
-			}
-			messages = messages[sent:]
-		}
-		if err != nil {
-			r.logger.Warn("cannot publish from the outbox; trying again", zap.Error(err),
-				zap.Int("waiting", len(messages)), zap.Duration("after", retryAfter))
-			if err := r.bus.EnsureStreams(ctx); err != nil {
-				r.logger.Warn("cannot restore streams", zap.Error(err))
-			}
-			pause(ctx, retryAfter)
-		}
-	}
-	return nil
-}
-
-// publish sends all and returns how many of them, from the first, NATS has.
-func (r *Relay) publish(ctx context.Context, messages []store.Outgoing) (sent int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
-	defer cancel()
-	published := make([]bus.Published, 0, len(messages))
-	for _, m := range messages {
-		p, failed := r.bus.PublishEncoded(m.Subject, m.EventID, m.Message, m.TTL)
-		if failed != nil {
-			err = failed
-			break
-		}
-		published = append(published, p)
-	}
-	for i, p := range published {
-		if failed := p.Wait(ctx); failed != nil {
-			return i, failed
-		}
-	}
-	return len(published), err
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+		r.commands.check()
+		r.events.check()
 	}
 }

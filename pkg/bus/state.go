@@ -1,0 +1,72 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrOvertaken is wrapped by Published.Stored when the subject's last message is
+// not the one that the publisher expected.
+var ErrOvertaken = errors.New("somebody else has published on the subject")
+
+// StreamState is what a stream has, as far as its loss would show in it.
+type StreamState struct {
+	Created time.Time
+	// Last is the sequence of the last message ever stored; it stays when messages
+	// expire.
+	Last uint64
+}
+
+// State returns the state of a stream. The error wraps ErrNoStream when there is
+// none.
+func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
+	s, err := b.js.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return StreamState{}, fmt.Errorf("look at stream %s: %w: %w", stream, ErrNoStream, err)
+	}
+	if err != nil {
+		return StreamState{}, fmt.Errorf("look at stream %s: %w", stream, err)
+	}
+	info := s.CachedInfo()
+	return StreamState{Created: info.Created, Last: info.State.LastSeq}, nil
+}
+
+// Subjects returns the subjects of a stream that match and have a message.
+func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]bool, error) {
+	s, err := b.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("look at stream %s: %w", stream, err)
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, fmt.Errorf("list subjects %s of stream %s: %w", filter, stream, err)
+	}
+	subjects := make(map[string]bool, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		subjects[subject] = true
+	}
+	return subjects, nil
+}
+
+// LastMessage returns the last message of a subject; nil when there is none.
+func (b *Bus) LastMessage(ctx context.Context, stream, subject string) (*Delivery, error) {
+	s, err := b.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("look at stream %s: %w", stream, err)
+	}
+	msg, err := s.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the last message on %s of stream %s: %w", subject, stream, err)
+	}
+	return &Delivery{Subject: msg.Subject, Headers: msg.Header, Data: msg.Data, Stored: msg.Time, Sequence: msg.Sequence}, nil
+}
+
+// MessageID is the id under which the message was published.
+func (d Delivery) MessageID() string { return d.Headers.Get(jetstream.MsgIDHeader) }

@@ -1,0 +1,113 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// compare finds out whether the stream has lost something, and has it published
+// anew. When NATS does not answer it is tried again.
+func (l *lane) compare(ctx context.Context) error {
+	lost, err := l.lost(ctx)
+	if err == nil {
+		err = l.restore(ctx, lost)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, store.ErrFenced) {
+		return err
+	}
+	if err != nil {
+		l.Logger.Warn("cannot compare a stream with the ledger; trying again", zap.String("stream", l.stream), zap.Error(err))
+		time.AfterFunc(recheckSoon, l.check)
+		return nil
+	}
+	return l.saveMark(ctx)
+}
+
+// lost reports whether the stream is not the one that it was, or is shorter.
+func (l *lane) lost(ctx context.Context) (bool, error) {
+	state, err := l.Bus.State(ctx, l.stream)
+	if errors.Is(err, bus.ErrNoStream) {
+		if err := l.Bus.EnsureStreams(ctx); err != nil {
+			return false, err
+		}
+		state, err = l.Bus.State(ctx, l.stream)
+	}
+	if err != nil {
+		return false, err
+	}
+	known, created := l.mark, state.Created.UTC().Truncate(time.Microsecond) // as Postgres keeps it
+	lost := !known.Created.IsZero() && (!created.Equal(known.Created) || state.Last < known.Last)
+	if lost {
+		l.Logger.Warn("stream has lost messages: publishing them anew", zap.String("stream", l.stream),
+			zap.Time("made", state.Created), zap.Time("was made", known.Created),
+			zap.Uint64("last", state.Last), zap.Uint64("had", known.Last))
+		clear(l.ends)
+	}
+	l.mark = store.Mark{Created: created, Last: state.Last}
+	return lost, nil
+}
+
+// restore publishes what is missing. Commands are last values: the ledger's
+// leader says them again, through the outbox, so that their order holds.
+func (l *lane) restore(ctx context.Context, lost bool) error {
+	if l.ordered() {
+		present, err := l.Bus.Subjects(ctx, l.stream, commandPrefix+">")
+		if err != nil {
+			return err
+		}
+		l.Missing(ctx, Missing{All: lost, Present: present})
+		return nil
+	}
+	if !lost {
+		return nil
+	}
+	return l.retell(ctx)
+}
+
+// retell publishes the events of the kept history once more, under their own
+// ids, in order and before anything newer.
+func (l *lane) retell(ctx context.Context) error {
+	var after int64
+	for {
+		told, last, err := l.Ledger.ToldSince(ctx, after, bus.EventsKept, batchLimit)
+		if err != nil {
+			return err
+		}
+		messages := make([]store.Outgoing, 0, len(told))
+		for _, t := range told {
+			envelope, err := event.New(t.EventID, "muster/queue-manager", t.At, &event.WorkloadChanged{Record: t.Record})
+			if err != nil {
+				return err
+			}
+			encoded, err := envelope.Encode()
+			if err != nil {
+				return err
+			}
+			messages = append(messages, store.Outgoing{
+				EventID: t.EventID, Subject: bus.EventsSubject(t.Record.Queue, t.Record.ID), Message: encoded,
+			})
+		}
+		for len(messages) > 0 {
+			done, err := l.publish(ctx, messages)
+			if err != nil {
+				return fmt.Errorf("publish history anew: %w", err)
+			}
+			messages = messages[done:]
+		}
+		if last == 0 || last == after {
+			return nil
+		}
+		after = last
+	}
+}

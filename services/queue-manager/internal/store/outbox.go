@@ -1,0 +1,292 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// source is the CloudEvents source of what queue-manager says.
+const source = "muster/queue-manager"
+
+// Outgoing is a message of the outbox: written, to be published.
+type Outgoing struct {
+	Seq     int64
+	EventID string
+	Subject string
+	TTL     time.Duration
+	Message []byte
+	// ManifestOf names the workload whose manifest the message still lacks.
+	ManifestOf workload.ID
+}
+
+// encode makes the messages of the outbox. A command to start a gang leaves its
+// manifest to Complete.
+func encode(messages []book.Message) ([]Outgoing, error) {
+	outgoing := make([]Outgoing, len(messages))
+	for i, m := range messages {
+		envelope, err := event.New(m.ID, source, m.At, m.Payload)
+		if err != nil {
+			return nil, err
+		}
+		encoded, err := envelope.Encode()
+		if err != nil {
+			return nil, err
+		}
+		outgoing[i] = Outgoing{EventID: m.ID, Subject: m.Subject, TTL: m.TTL, Message: encoded}
+		if command, ok := m.Payload.(*event.GangDesired); ok && command.State == event.Present {
+			outgoing[i].ManifestOf = command.Workload
+		}
+	}
+	return outgoing, nil
+}
+
+func queueOutbox(batch *pgx.Batch, outgoing []Outgoing) {
+	if len(outgoing) == 0 {
+		return
+	}
+	n := len(outgoing)
+	ids, subjects, manifests := make([]string, n), make([]string, n), make([]*string, n)
+	ttls, messages := make([]time.Duration, n), make([][]byte, n)
+	for i, m := range outgoing {
+		ids[i], subjects[i], ttls[i], messages[i] = m.EventID, m.Subject, m.TTL, m.Message
+		manifests[i] = orNull(string(m.ManifestOf))
+	}
+	batch.Queue(`INSERT INTO outbox (event_id, subject, ttl, message, manifest_of)
+		SELECT id, subject, ttl, message, manifest_of
+		FROM unnest($1::text[], $2::text[], $3::interval[], $4::bytea[], $5::uuid[]) WITH ORDINALITY
+			AS m (id, subject, ttl, message, manifest_of, place)
+		ORDER BY place RETURNING seq`, ids, subjects, ttls, messages, manifests).
+		Query(func(rows pgx.Rows) error {
+			i := 0
+			var seq int64
+			_, err := pgx.ForEachRow(rows, []any{&seq}, func() error {
+				outgoing[i].Seq = seq
+				i++
+				return nil
+			})
+			return err
+		})
+}
+
+// Complete puts the manifests into commands, as the leader of the epoch: the
+// error wraps ErrFenced when that is over. A command whose workload has ended
+// meanwhile is left without: a later one follows it.
+func (s *Store) Complete(ctx context.Context, epoch int64, messages []Outgoing) error {
+	var current int64
+	if err := s.pool.QueryRow(ctx, `SELECT epoch FROM leader`).Scan(&current); err != nil {
+		return fmt.Errorf("look at the epoch: %w", err)
+	}
+	if current != epoch {
+		return fmt.Errorf("publish in epoch %d, but it is %d: %w", epoch, current, ErrFenced)
+	}
+	wanted := map[workload.ID][]int{}
+	for i, m := range messages {
+		if m.ManifestOf != "" {
+			wanted[m.ManifestOf] = append(wanted[m.ManifestOf], i)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	rows, err := s.pool.Query(ctx, `SELECT workload, manifest FROM manifests WHERE workload = ANY($1::uuid[])`,
+		texts(slices.Collect(maps.Keys(wanted))))
+	if err != nil {
+		return fmt.Errorf("read manifests of %d workloads: %w", len(wanted), err)
+	}
+	var id workload.ID
+	var manifest []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &manifest}, func() error {
+		for _, i := range wanted[id] {
+			messages[i].Message, messages[i].ManifestOf = withManifest(messages[i].Message, manifest), ""
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read manifests of %d workloads: %w", len(wanted), err)
+	}
+	return nil
+}
+
+// withManifest puts the manifest into a command as encode wrote it: the data is
+// an object that is not empty, and the last thing of the envelope.
+func withManifest(command, manifest []byte) []byte {
+	const key = `,"manifest":`
+	whole := make([]byte, 0, len(command)+len(key)+len(manifest))
+	whole = append(whole, command[:len(command)-2]...)
+	whole = append(whole, key...)
+	whole = append(whole, manifest...)
+	return append(whole, "}}"...)
+}
+
+// Unsent returns the messages of the outbox behind the given one whose subjects
+// begin with the prefix, in order.
+func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit int) ([]Outgoing, error) {
+	rows, err := s.pool.Query(ctx, `SELECT seq, event_id, subject, ttl, message, coalesce(manifest_of::text, '') FROM outbox
+		WHERE seq > $1 AND starts_with(subject, $3) ORDER BY seq LIMIT $2`, after, limit, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	unsent, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o Outgoing, err error) {
+		return o, row.Scan(&o.Seq, &o.EventID, &o.Subject, &o.TTL, &o.Message, &o.ManifestOf)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	return unsent, nil
+}
+
+// Sent removes messages that NATS has. If the removal is lost they are sent once
+// more, which is harmless; so it does not wait for the disk. The error wraps
+// ErrFenced when another queue-manager has become leader.
+func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64) error {
+	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
+		batch.Queue(`DELETE FROM outbox WHERE seq = ANY($1)`, seqs)
+	})
+	if err != nil {
+		return fmt.Errorf("remove %d sent messages from the outbox: %w", len(seqs), err)
+	}
+	return nil
+}
+
+// SetAside keeps a message that will never be sent where it is in nobody's way.
+func (s *Store) SetAside(ctx context.Context, epoch int64, message Outgoing, reason string) error {
+	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		batch.Queue(`WITH gone AS (DELETE FROM outbox WHERE seq = $1 RETURNING seq, event_id, subject, message)
+			INSERT INTO undelivered (seq, event_id, subject, message, reason) SELECT seq, event_id, subject, message, $2 FROM gone
+			ON CONFLICT DO NOTHING`, message.Seq, reason)
+	})
+	if err != nil {
+		return fmt.Errorf("set message %q aside: %w", message.EventID, err)
+	}
+	return nil
+}
+
+// Mark is what a stream is known to have had.
+type Mark struct {
+	Created time.Time
+	Last    uint64
+}
+
+// Marks returns the marks of all streams.
+func (s *Store) Marks(ctx context.Context) (map[string]Mark, error) {
+	rows, err := s.pool.Query(ctx, `SELECT name, created, last FROM streams`)
+	if err != nil {
+		return nil, fmt.Errorf("read marks of streams: %w", err)
+	}
+	marks := map[string]Mark{}
+	var name string
+	var created time.Time
+	var last int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &created, &last}, func() error {
+		marks[name] = Mark{created, uint64(last)}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read marks of streams: %w", err)
+	}
+	return marks, nil
+}
+
+// SetMark remembers what a stream has had.
+func (s *Store) SetMark(ctx context.Context, epoch int64, stream string, mark Mark) error {
+	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
+		batch.Queue(`INSERT INTO streams (name, created, last) VALUES ($1, $2, $3)
+			ON CONFLICT (name) DO UPDATE SET created = excluded.created, last = excluded.last`, stream, mark.Created, int64(mark.Last))
+	})
+	if err != nil {
+		return fmt.Errorf("remember what stream %s has had: %w", stream, err)
+	}
+	return nil
+}
+
+// Told is a step of a workload's life as it was told.
+type Told struct {
+	Seq     int64
+	EventID string
+	At      time.Time
+	Record  workload.Record
+}
+
+// ToldSince returns steps of workloads' lives behind the given one and not older
+// than the given age, in order, and whether there may be more. What is static of
+// a workload is as it is now, and so are its places.
+func (s *Store) ToldSince(ctx context.Context, after int64, age time.Duration, limit int) (told []Told, last int64, err error) {
+	rows, err := s.pool.Query(ctx, `SELECT seq, workload, at, phase, attempt, coalesce(cluster, ''), reason, event_id FROM history
+		WHERE seq > $1 AND at > now() - $2::interval ORDER BY seq LIMIT $3`, after, age, limit)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read history: %w", err)
+	}
+	var t Told
+	var eventID *string
+	ids := map[workload.ID]bool{}
+	_, err = pgx.ForEachRow(rows, []any{&t.Seq, &t.Record.ID, &t.At, &t.Record.Phase, &t.Record.Attempt, &t.Record.Cluster,
+		&t.Record.Reason, &eventID}, func() error {
+		last = t.Seq
+		if eventID != nil {
+			t.EventID = *eventID
+			ids[t.Record.ID] = true
+			told = append(told, t)
+		}
+		t.Record.Reason = nil // Scan would write into the old one
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("read history: %w", err)
+	}
+	records, err := s.records(ctx, slices.Collect(maps.Keys(ids)))
+	if err != nil {
+		return nil, 0, err
+	}
+	kept := told[:0]
+	for _, t := range told {
+		if whole, ok := records[t.Record.ID]; ok {
+			step := t.Record
+			t.Record = whole
+			t.Record.Phase, t.Record.Attempt, t.Record.Cluster, t.Record.Reason = step.Phase, step.Attempt, step.Cluster, step.Reason
+			kept = append(kept, t)
+		}
+	}
+	return kept, last, nil
+}
+
+// records returns the given workloads, live or finished.
+func (s *Store) records(ctx context.Context, ids []workload.ID) (map[workload.ID]workload.Record, error) {
+	records := map[workload.ID]workload.Record{}
+	if len(ids) == 0 {
+		return records, nil
+	}
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		live, err := newReader().loadLive(ctx, tx, texts(ids))
+		if err != nil {
+			return err
+		}
+		for _, w := range live {
+			records[w.ID] = w.Record
+		}
+		rows, err := tx.Query(ctx, `SELECT record FROM archive WHERE id = ANY($1::uuid[])`, texts(ids))
+		if err != nil {
+			return err
+		}
+		finished, err := pgx.CollectRows(rows, pgx.RowTo[workload.Record])
+		for _, r := range finished {
+			records[r.ID] = r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %d workloads: %w", len(ids), err)
+	}
+	return records, nil
+}
