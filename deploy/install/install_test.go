@@ -53,7 +53,7 @@ func TestInstall(t *testing.T) {
 		{"dispatcher lists RayClusters", listRayClusters(ctx, dispatcher), true},
 		{"dispatcher deletes a RayCluster of a queue's namespace", deleteRayCluster(ctx, dispatcher, "queue-a"), true},
 		{"dispatcher deletes a RayCluster elsewhere", deleteRayCluster(ctx, dispatcher, "kube-system"), false},
-		{"dispatcher deletes a pod", deletePod(ctx, dispatcher), false},
+		{"dispatcher deletes a pod of a queue's namespace", deletePod(ctx, dispatcher), true},
 	} {
 		err := try.do()
 		if may := err == nil || apierrors.IsNotFound(err); may != try.may {

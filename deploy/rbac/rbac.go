@@ -22,6 +22,7 @@ const Namespace = "muster-system"
 const (
 	CapacityWatcher = "muster-capacity-watcher"
 	Dispatcher      = "muster-dispatcher"
+	Intake          = "muster-intake"
 )
 
 var (
@@ -31,6 +32,10 @@ var (
 	capacityWatcherYAML string
 	//go:embed dispatcher.yaml
 	dispatcherYAML string
+	//go:embed wrapped.yaml
+	wrappedYAML string
+	//go:embed intake.yaml
+	intakeYAML string
 	//go:embed queue-namespace.yaml
 	queueNamespaceYAML string
 )
@@ -38,19 +43,20 @@ var (
 // Documents returns what a cluster needs once, one YAML document each, in an
 // order in which they can be applied.
 func Documents() [][]byte {
-	return split(namespaceYAML, capacityWatcherYAML, dispatcherYAML)
+	return split(namespaceYAML, capacityWatcherYAML, dispatcherYAML, wrappedYAML, intakeYAML)
 }
 
 // dnsLabel is what Kubernetes takes as the name of a namespace.
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // ForNamespace returns what each namespace of a queue needs: the right of the
-// dispatcher to create and delete Ray objects and to pin pods there.
+// dispatcher to create and delete Ray objects and wrapped objects and to pin pods
+// there, and that of intake to write what becomes of AppWrappers.
 func ForNamespace(namespace string) ([][]byte, error) {
 	if !dnsLabel.MatchString(namespace) {
 		return nil, fmt.Errorf("namespace %q: want lower-case letters, digits and hyphens, at most 63", namespace)
 	}
-	return split(strings.Replace(queueNamespaceYAML, "namespace: NAMESPACE", "namespace: "+namespace, 1)), nil
+	return split(strings.ReplaceAll(queueNamespaceYAML, "namespace: NAMESPACE", "namespace: "+namespace)), nil
 }
 
 func split(files ...string) [][]byte {

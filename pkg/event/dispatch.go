@@ -43,7 +43,8 @@ type GangDesired struct {
 	ForceAfter workload.Duration `json:"forceAfter,omitzero"`
 	// EvictAt, with Present: what the object is told of its eviction.
 	EvictAt time.Time `json:"evictAt,omitzero"`
-	// PodSets, Placements and Manifest are set with Present.
+	// PodSets and Placements are set with Present, Manifest where NeedsManifest
+	// says so.
 	PodSets    []workload.PodSet    `json:"podSets,omitempty"`
 	Placements []workload.Placement `json:"placements,omitempty"`
 	Manifest   json.RawMessage      `json:"manifest,omitempty"`
@@ -55,6 +56,12 @@ func (e *GangDesired) Supersedes(other *GangDesired) bool {
 		return e.Epoch > other.Epoch
 	}
 	return e.Order > other.Order
+}
+
+// NeedsManifest reports whether the dispatcher needs the manifest to obey: to
+// create the objects, and to find all objects of a workload that has several.
+func (e *GangDesired) NeedsManifest() bool {
+	return e.State == Present || e.Kind == "AppWrapper" && e.State != Forgotten
 }
 
 // EventType implements Payload.

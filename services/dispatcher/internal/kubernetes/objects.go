@@ -19,10 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/event"
@@ -57,12 +59,15 @@ type Object struct {
 	Message string
 }
 
+func (o Object) typedUID() types.UID { return types.UID(o.UID) }
+
 // Client talks to the API server. It may be used concurrently.
 type Client struct {
 	cluster string // what queue-manager calls it; others' objects are foreign
 	objects dynamic.Interface
 	core    kubernetes.Interface
 	raw     rest.Interface // posts JSON as it is
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
 }
 
 // Connect returns a client of the named cluster with the rights of the kubeconfig, or of the pod it
@@ -93,7 +98,8 @@ func Connect(kubeconfig, cluster string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for creations at %s: %w", config.Host, err)
 	}
-	return &Client{cluster: cluster, objects: objects, core: pods, raw: raw}, nil
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(pods.Discovery()))
+	return &Client{cluster: cluster, objects: objects, core: pods, raw: raw, mapper: mapper}, nil
 }
 
 // Create posts a manifest as it is.

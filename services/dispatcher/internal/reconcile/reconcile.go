@@ -27,6 +27,7 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/util/workqueue"
 
+	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
@@ -42,6 +43,7 @@ type Cluster interface {
 	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error
 	Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error)
 	Pin(ctx context.Context, pin gang.Pin) error
+	Items
 }
 
 // Cache is what has been seen of the API server.
@@ -85,6 +87,8 @@ type Reconciler struct {
 	repeat    map[workload.ID]bool              // to be reported although it is no news
 	sent      map[workload.ID]map[string]string // hostname by UID of pods that the cache shows gated yet
 	removed   map[workload.ID]removal
+	items     map[workload.ID][]bundle.Identity // of bundles
+	rollback  map[workload.ID]rollback          // bundles of which an object was refused
 }
 
 // New returns a reconciler. reported is what earlier dispatchers told last.
@@ -94,6 +98,7 @@ func New(cluster Cluster, report Reporter, reported map[workload.ID]event.GangSt
 		lanes: order, cluster: cluster, report: report, logger: logger, metrics: metrics,
 		desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
 		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{},
+		items: map[workload.ID][]bundle.Identity{}, rollback: map[workload.ID]rollback{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost),
 			workqueue.TypedRateLimitingQueueConfig[workload.ID]{
@@ -206,6 +211,9 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 	}
 	status.Epoch = command.Epoch
 	status.Created = status.Created || command.Created
+	if isBundle(command) {
+		return r.lookBundle(ctx, command, status)
+	}
 	switch command.State {
 	case event.Absent:
 		return r.remove(ctx, command, status)
@@ -249,6 +257,8 @@ func (r *Reconciler) forget(ctx context.Context, id workload.ID) error {
 	delete(r.repeat, id)
 	delete(r.sent, id)
 	delete(r.removed, id)
+	delete(r.items, id)
+	delete(r.rollback, id)
 	r.mu.Unlock()
 	if !told {
 		return nil

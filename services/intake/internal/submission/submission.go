@@ -101,11 +101,14 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if wrapped, is, err := s.appWrapper(manifest); is || err != nil {
+		return wrapped, err
+	}
 	object, err := ray.Read(manifest)
 	if err != nil {
 		return nil, err
 	}
-	digest := s.digest(object)
+	digest := s.digest(object.Manifest)
 	if object, err = ray.Named(object, s.id); err != nil {
 		return nil, err
 	}
@@ -136,10 +139,10 @@ func (s *submission) size() int {
 }
 
 // digest tells the same content from other content under the same id.
-func (s *submission) digest(object ray.Object) string {
+func (s *submission) digest(manifest json.RawMessage) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\x00%d\x00", s.queue, s.priority)
-	hash.Write(object.Manifest)
+	hash.Write(manifest)
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 

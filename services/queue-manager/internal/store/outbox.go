@@ -42,7 +42,7 @@ func encode(messages []book.Message) ([]Outgoing, error) {
 			return nil, err
 		}
 		outgoing[i] = Outgoing{EventID: m.ID, Subject: m.Subject, TTL: m.TTL, Message: encoded}
-		if command, ok := m.Payload.(*event.GangDesired); ok && command.State == event.Present {
+		if command, ok := m.Payload.(*event.GangDesired); ok && command.NeedsManifest() {
 			outgoing[i].ManifestOf = command.Workload
 		}
 	}

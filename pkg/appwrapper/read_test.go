@@ -1,0 +1,230 @@
+package appwrapper_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/appwrapper"
+	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/workload"
+)
+
+func read(t *testing.T, manifest string) (appwrapper.Wrapper, error) {
+	t.Helper()
+	tree, err := ray.Tree([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return appwrapper.Read(tree)
+}
+
+const rayCluster = `
+          apiVersion: ray.io/v1
+          kind: RayCluster
+          metadata: {name: %s}
+          spec:
+            headGroupSpec:
+              rayStartParams: {}
+              template: {spec: {containers: [{name: head, image: ray, resources: {requests: {cpu: "2", memory: 16G}, limits: {cpu: "2", memory: 16G}}}]}}
+            workerGroupSpecs:
+            - {groupName: small, replicas: 1, minReplicas: 1, maxReplicas: 1, rayStartParams: {},
+               template: {spec: {containers: [{name: worker, image: ray, resources: {limits: {cpu: "4", memory: 16G, nvidia.com/gpu: "2"}}}]}}}`
+
+func v1beta1(items ...string) string {
+	return "apiVersion: workload.codeflare.dev/v1beta1\nkind: AppWrapper\nmetadata: {name: aw, namespace: team}\nspec:\n  priority: 9\n  resources:\n    GenericItems:" +
+		strings.Join(items, "")
+}
+
+func item(object, more string) string {
+	return "\n    - replicas: 1" + more + "\n      generictemplate:" + object
+}
+
+func sets(w appwrapper.Wrapper) []string {
+	var all []string
+	for _, s := range w.PodSets {
+		all = append(all, fmt.Sprintf("%s %s %d", s.Name, s.Role, s.Count))
+	}
+	return all
+}
+
+// The demand of a wrapped RayCluster is known without custompodresources; with
+// them the larger counts, and what is declared too low is said.
+func TestDemandIsTheLargerOfDeclaredAndTemplates(t *testing.T) {
+	t.Parallel()
+	cluster := fmt.Sprintf(rayCluster, "glue")
+	declare := func(cpu string) string {
+		return "\n      custompodresources:\n      - {replicas: 2, requests: {cpu: " + cpu + ", memory: 16G, nvidia.com/gpu: 1}, limits: {cpu: 3, memory: 16G, nvidia.com/gpu: 1}}"
+	}
+	for _, c := range []struct {
+		name, more, warning string
+		sets                []string
+		cpu                 int64 // milli
+	}{
+		{"nothing declared", "", "", []string{"headgroup head 1", "small worker 1"}, 6000},
+		{"as much as the templates ask", declare("3"), "", []string{"headgroup head 1", "small worker 1"}, 6000},
+		{"a limit counts for a request of zero", declare("0"), "", []string{"headgroup head 1", "small worker 1"}, 6000},
+		{"less", declare("1"), "declare cpu 2, but", []string{"headgroup head 1", "small worker 1"}, 6000},
+		{"more", declare("4"), "", []string{"headgroup head 1", "small worker 1", "0.declared declared 2"}, 8000},
+	} {
+		w, err := read(t, v1beta1(item(cluster, c.more)))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := sets(w); !slices.Equal(got, c.sets) {
+			t.Errorf("%s: pod sets are %v, want %v", c.name, got, c.sets)
+		}
+		if got := (workload.Workload{PodSets: w.PodSets}).Requests()["cpu"]; got != c.cpu {
+			t.Errorf("%s: demand is %d milli CPUs, want %d", c.name, got, c.cpu)
+		}
+		if got := strings.Join(w.Warnings, "|"); !strings.Contains(got, c.warning) || c.warning == "" && got != "" {
+			t.Errorf("%s: warnings are %q, want %q", c.name, got, c.warning)
+		}
+		if w.Priority != 9 || w.Version != appwrapper.V1beta1 || w.Namespace != "team" {
+			t.Errorf("%s: read as %+v", c.name, w)
+		}
+	}
+}
+
+// Pods come from the templates of other kinds as well.
+func TestPodsOfOtherKinds(t *testing.T) {
+	t.Parallel()
+	const template = `{metadata: {labels: {a: b}}, spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}`
+	for object, want := range map[string][]string{
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 3, template: T}}":                                                                      {"0.deployment worker 3"},
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: d}, spec: {parallelism: 4, completions: 2, template: T}}":                                                         {"0.job worker 2"},
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: d}, spec: {template: T}}":                                                                                         {"0.job worker 1"},
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: d}, spec: {replicas: 2, podManagementPolicy: Parallel, template: T}}":                                      {"0.statefulset worker 2"},
+		"{apiVersion: v1, kind: Pod, metadata: {name: d}, spec: {containers: [{name: c, image: i}]}}":                                                                         {"0.pod worker 1"},
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: d}, spec: {replicatedJobs: [{replicas: 2, template: {spec: {parallelism: 3, template: T}}}]}}": {"0.jobset worker 6"},
+		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: d}, spec: {pytorchReplicaSpecs: {Master: {template: T}, Worker: {replicas: 2, template: T}}}}":      {"0.pytorchjob-0 worker 1", "0.pytorchjob-1 worker 2"},
+	} {
+		w, err := read(t, v1beta1(item(" "+strings.ReplaceAll(object, "T}", template+"}"), "")))
+		if err != nil {
+			t.Errorf("%s: %v", object, err)
+			continue
+		}
+		if got := sets(w); !slices.Equal(got, want) {
+			t.Errorf("%s: pod sets are %v, want %v", object, got, want)
+		}
+	}
+}
+
+func TestV1beta2(t *testing.T) {
+	t.Parallel()
+	w, err := read(t, `
+apiVersion: workload.codeflare.dev/v1beta2
+kind: AppWrapper
+metadata:
+  name: aw
+  labels: {kueue.x-k8s.io/queue-name: user-queue}
+  annotations:
+    workload.codeflare.dev.appwrapper/warmupGracePeriodDuration: 4m
+    workload.codeflare.dev.appwrapper/admissionGracePeriodDuration: 1m
+    workload.codeflare.dev.appwrapper/terminalExitCodes: "3"
+spec:
+  suspend: true
+  components:
+  - podSets: [{replicas: 2, path: "template.spec.parts[0].pod"}]
+    template:
+      apiVersion: example.com/v1
+      kind: Thing
+      metadata: {name: t}
+      spec: {parts: [{pod: {spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 2}}}]}}}]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sets(w); !slices.Equal(got, []string{"0.thing worker 2"}) || w.Queue != "user-queue" || w.Version != appwrapper.V1beta2 {
+		t.Errorf("read as %v of %s in queue %q", got, w.Version, w.Queue)
+	}
+	if w.Life.ReadyDeadline != workload.Duration(5*time.Minute) {
+		t.Errorf("ready deadline is %s", time.Duration(w.Life.ReadyDeadline))
+	}
+	if len(w.Warnings) != 2 || !strings.Contains(w.Warnings[1], "terminalExitCodes") && !strings.Contains(w.Warnings[0], "terminalExitCodes") {
+		t.Errorf("warnings are %q", w.Warnings)
+	}
+}
+
+// Every accepted field acts or earns a warning.
+func TestFieldsWithoutEffectAreNamed(t *testing.T) {
+	t.Parallel()
+	manifest := v1beta1(item(fmt.Sprintf(rayCluster, "a"), "\n      minavailable: 2\n      allocated: 1\n      priorityslope: 0.5")) +
+		"\n    Items: []\n    metadata: {}\n  service: {spec: {a: 1}}\n  priorityslope: 1.5\n  schedulingSpec:\n    minAvailable: 2\n" +
+		"    nodeSelector: {a: b}\n    requeuing: {timeInSeconds: 30, growthType: linear, maxTimeInSeconds: 60}\n    dispatchDuration: {limit: 120, expected: 60}\n"
+	w, err := read(t, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{
+		"GenericItems[0].minavailable", "GenericItems[0].allocated", "GenericItems[0].priorityslope", "spec.service", "spec.priorityslope",
+		"schedulingSpec.nodeSelector", "requeuing.growthType", "requeuing.maxTimeInSeconds", "dispatchDuration.expected",
+	} {
+		if !slices.ContainsFunc(w.Warnings, func(s string) bool { return strings.Contains(s, field+": does nothing") }) {
+			t.Errorf("no warning of %s in %q", field, w.Warnings)
+		}
+	}
+	if len(w.Warnings) != 9 {
+		t.Errorf("%d warnings: %q", len(w.Warnings), w.Warnings)
+	}
+	if w.Life.ReadyDeadline != workload.Duration(30*time.Second) || w.Life.MaxRunTime != workload.Duration(2*time.Minute) {
+		t.Errorf("life is %+v", w.Life)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	config := " {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"
+	cluster := fmt.Sprintf(rayCluster, "a")
+	for _, c := range []struct{ manifest, want string }{
+		{v1beta1(item(config, "")), "wraps nothing that makes pods"},
+		{v1beta1(item(cluster, ""), item(cluster, "")), "wrap each object once"},
+		{v1beta1(item(" {apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper, metadata: {name: c}}", "")), "AppWrappers are not nested"},
+		{v1beta1(item(" {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: other}}", "")), `GenericItems[0].generictemplate.metadata.namespace: is "other"; remove it`},
+		{v1beta1(item(" {apiVersion: v1, kind: List, metadata: {name: c}, items: []}", "")), "wrap each object on its own"},
+		{v1beta1(item(" {apiVersion: v1, kind: ConfigMap, metadata: {}}", "")), "metadata.name: is missing; want a name"},
+		{v1beta1(item(" {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: c}}", "")), "is DaemonSet; remove it"},
+		{v1beta1(item(" {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: c}, spec: {replicas: 2}}", "")), "podManagementPolicy: is not Parallel; want Parallel"},
+		{v1beta1(item(" {apiVersion: apps/v1, kind: Deployment, metadata: {name: c}, spec: {replicas: many}}", "")), `spec.replicas: is "many"; want a whole number`},
+		{v1beta1(item(strings.Replace(cluster, "groupName: small", "groupName: headgroup", 1), "")), "GenericItems[0].generictemplate.spec.workerGroupSpecs[0].groupName"},
+		{v1beta1(item(cluster, "")) + "\n  schedulingSpec: {minAvailable: 7}", "minAvailable: is 7, but the wrapped objects make 2 pods; lower it"},
+		{v1beta1(item(cluster, ""), item(" {apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 5}}", "")), "minMember: is 5, but the AppWrapper makes 2 pods"},
+		{"apiVersion: v2\nkind: AppWrapper\nmetadata: {name: a}\nspec: {}", `apiVersion: "v2" is not known`},
+		{"apiVersion: mcad.ibm.com/v1beta1\nkind: AppWrapper\nmetadata: {name: a}\nspec: {resources: {GenericItems: []}}", "GenericItems: is empty; want at least one"},
+	} {
+		_, err := read(t, c.manifest)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+			continue
+		}
+		if !errors.Is(err, appwrapper.ErrInvalid) && !errors.Is(err, ray.ErrInvalid) {
+			t.Errorf("%v is not ErrInvalid", err)
+		}
+	}
+}
+
+// Two Ray objects in one AppWrapper have pod sets of their own.
+func TestSeveralRayObjects(t *testing.T) {
+	t.Parallel()
+	w, err := read(t, v1beta1(item(fmt.Sprintf(rayCluster, "a"), ""), item(fmt.Sprintf(rayCluster, "b"), "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"0.headgroup head 1", "0.small worker 1", "1.headgroup head 1", "1.small worker 1"}
+	if got := sets(w); !slices.Equal(got, want) {
+		t.Errorf("pod sets are %v, want %v", got, want)
+	}
+	stamped, err := w.Bundle.Items[1].Stamp(ray.StampInput{Workload: "w", Cluster: "c", Attempt: 1, Namespace: "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"muster.dev/pod-set":"1.headgroup"`, `"muster.dev/pod-set":"1.small"`, `"muster.dev/placement"`, `"name":"b"`} {
+		if !strings.Contains(string(stamped), part) {
+			t.Errorf("the stamped object lacks %s: %s", part, stamped)
+		}
+	}
+}

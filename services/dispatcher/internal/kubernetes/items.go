@@ -1,0 +1,148 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/bundle"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/workload"
+)
+
+// ErrClusterScoped is wrapped for an object that belongs to no namespace.
+var ErrClusterScoped = errors.New("objects outside of namespaces are not created")
+
+// Wrapped is a wrapped object as the API server has it.
+type Wrapped struct {
+	Object
+	Content map[string]any
+}
+
+// mapping finds the resource of a kind. What is not known is looked up anew, for
+// its definition may be a moment old.
+func (c *Client) mapping(id bundle.Identity) (schema.GroupVersionResource, error) {
+	gv, err := schema.ParseGroupVersion(id.APIVersion)
+	if err != nil {
+		return schema.GroupVersionResource{}, fmt.Errorf("apiVersion %q of %s: %w", id.APIVersion, id, err)
+	}
+	kind := gv.WithKind(id.Kind)
+	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		c.mapper.Reset()
+		found, err = c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if err != nil {
+		return schema.GroupVersionResource{}, fmt.Errorf("resource of %s %s: %w", id.APIVersion, id.Kind, err)
+	}
+	if found.Scope.Name() != meta.RESTScopeNameNamespace {
+		return schema.GroupVersionResource{}, fmt.Errorf("%s %s: %w", id.APIVersion, id.Kind, ErrClusterScoped)
+	}
+	return found.Resource, nil
+}
+
+// IsUnknownKind reports whether the API server does not know the kind.
+func IsUnknownKind(err error) bool { return meta.IsNoMatchError(err) }
+
+// CreateItem posts a wrapped object as it is.
+func (c *Client) CreateItem(ctx context.Context, id bundle.Identity, manifest json.RawMessage) error {
+	resource, err := c.mapping(id)
+	if err != nil {
+		return err
+	}
+	path := []string{"api", resource.Version}
+	if resource.Group != "" {
+		path = []string{"apis", resource.Group, resource.Version}
+	}
+	return c.raw.Post().AbsPath(append(path, "namespaces", id.Namespace, resource.Resource)...).
+		Body([]byte(manifest)).Do(ctx).Error()
+}
+
+// GetItem reads a wrapped object, uncached; nil when there is none.
+func (c *Client) GetItem(ctx context.Context, id bundle.Identity) (*Wrapped, error) {
+	resource, err := c.mapping(id)
+	if err != nil {
+		if IsUnknownKind(err) || errors.Is(err, ErrClusterScoped) {
+			return nil, nil // then there is no such object, either
+		}
+		return nil, err
+	}
+	found, err := c.objects.Resource(resource).Namespace(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", id, err)
+	}
+	return &Wrapped{Object: c.wrappedOf(id, found), Content: found.Object}, nil
+}
+
+func (c *Client) wrappedOf(id bundle.Identity, u *unstructured.Unstructured) Object {
+	labels := u.GetLabels()
+	attempt, _ := strconv.Atoi(labels[kube.AttemptLabel]) // 0 when it is not ours
+	o := Object{
+		Kind: id.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()), Attempt: attempt,
+		Workload: workload.ID(labels[kube.WorkloadLabel]), Deleting: u.GetDeletionTimestamp() != nil,
+	}
+	if labels[kube.ClusterLabel] != c.cluster {
+		o.Workload = "" // foreign, or of another Muster
+	}
+	if bundle.IsRay(id) {
+		o.Message = troubleOf(u)
+	}
+	return o
+}
+
+// DeleteItem removes exactly this object. It stays, being deleted, until what it
+// owns is gone; but for Ray objects, which KubeRay cleans up after.
+func (c *Client) DeleteItem(ctx context.Context, id bundle.Identity, o Object) error {
+	resource, err := c.mapping(id)
+	if err != nil {
+		return err
+	}
+	uid, policy := o.typedUID(), metav1.DeletePropagationForeground
+	if bundle.IsRay(id) {
+		policy = metav1.DeletePropagationBackground
+	}
+	err = c.objects.Resource(resource).Namespace(id.Namespace).Delete(ctx, id.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy,
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %s: %w", id, err)
+	}
+	return nil
+}
+
+// Allowed asks the API server whether the user may create the object; when not,
+// why.
+func (c *Client) Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error) {
+	resource, err := c.mapping(id)
+	if err != nil {
+		return "", err
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.User, UID: user.UID, Groups: user.Groups,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: id.Namespace, Verb: "create", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Name: id.Name,
+		},
+	}}
+	answer, err := c.core.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask whether %q may create %s: %w", user.User, id, err)
+	}
+	if answer.Status.Allowed {
+		return "", nil
+	}
+	why = fmt.Sprintf("user %q may not create %s in namespace %s", user.User, resource.GroupResource(), id.Namespace)
+	return strings.TrimSuffix(why+": "+answer.Status.Reason, ": "), nil
+}

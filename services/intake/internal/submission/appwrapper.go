@@ -1,0 +1,35 @@
+package submission
+
+import (
+	"muster.dev/muster/pkg/appwrapper"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/workload"
+)
+
+// appWrapper reads the manifest as an AppWrapper, if it is one. Its queue is the
+// one it was submitted to, whatever its labels say; the priority of the
+// submission, when there is one, counts before its own.
+func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmitted, is bool, err error) {
+	tree, err := ray.Tree(manifest)
+	if err != nil || !appwrapper.Is(tree) {
+		return nil, false, err
+	}
+	wrapper, err := appwrapper.Read(tree)
+	if err != nil {
+		return nil, true, err
+	}
+	bundled, err := wrapper.Manifest()
+	if err != nil {
+		return nil, true, err
+	}
+	priority := wrapper.Priority
+	if s.priority != 0 {
+		priority = s.priority
+	}
+	name := ray.Name(ray.Object{Name: wrapper.Name, GenerateName: wrapper.GenerateName}, s.id)
+	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), Workload: workload.Workload{
+		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
+		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life,
+	}}, true, nil
+}
