@@ -82,6 +82,9 @@ func (e *commitError) Unwrap() error { return e.cause }
 
 // lead is one term; its first inputs, so many, are taken one by one.
 func lead(ctx context.Context, o Options, single int) error {
+	if err := awaitBus(ctx, o.Bus); err != nil {
+		return err
+	}
 	term, err := o.Store.Lead(ctx, o.Holder, o.Ready)
 	if err != nil {
 		return err
@@ -90,10 +93,22 @@ func lead(ctx context.Context, o Options, single int) error {
 	o.Metrics.terms.WithLabelValues("begun").Inc()
 	o.Metrics.epoch.Set(float64(term.Epoch))
 	o.Logger.Info("leader", zap.Int64("epoch", term.Epoch))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return term.Keep(ctx) })
+	group.Go(func() error { return keepBus(ctx, o.Bus) })
+	group.Go(func() error { return govern(ctx, o, term.Epoch, single) })
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("term of epoch %d: %w", term.Epoch, err)
+	}
+	return nil
+}
+
+// govern does the work of a term.
+func govern(ctx context.Context, o Options, epoch int64, single int) error {
 	if err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	if err := o.Store.SetQueues(ctx, term.Epoch, o.Queues); err != nil {
+	if err := o.Store.SetQueues(ctx, epoch, o.Queues); err != nil {
 		return err
 	}
 	stored, err := o.Store.Load(ctx)
@@ -102,9 +117,9 @@ func lead(ctx context.Context, o Options, single int) error {
 	}
 	stored.MaxEvent = o.Bus.MaxEvent()
 	group, ctx := errgroup.WithContext(ctx)
-	e := &engine{Options: o, book: book.New(term.Epoch, stored), single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable)}
+	e := &engine{Options: o, book: book.New(epoch, stored), single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable)}
 	e.relay = relay.New(relay.Options{
-		Epoch: term.Epoch, Ledger: o.Store, Bus: o.Bus, Logger: o.Logger, CheckEvery: o.CheckStreams,
+		Epoch: epoch, Ledger: o.Store, Bus: o.Bus, Logger: o.Logger, CheckEvery: o.CheckStreams,
 		Missing:       func(ctx context.Context, m relay.Missing) { pass(ctx, e.missing, m) },
 		Undeliverable: func(ctx context.Context, u relay.Undeliverable) { pass(ctx, e.undeliverable, u) },
 	})
@@ -113,10 +128,7 @@ func lead(ctx context.Context, o Options, single int) error {
 	}
 	group.Go(func() error { return e.relay.Run(ctx) })
 	group.Go(func() error { return e.run(ctx) })
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("term of epoch %d: %w", term.Epoch, err)
-	}
-	return nil
+	return group.Wait()
 }
 
 // engine is the state of one term.

@@ -118,50 +118,6 @@ type QueueConfig struct {
 	Rules      workload.Rules
 }
 
-// leadershipLock is the key of the advisory lock that the leader's session
-// holds: who waits for it is a standby.
-const leadershipLock = 0x6d7573746572
-
-// Leadership is a term as leader: it ends when its connection ends.
-type Leadership struct {
-	conn  *pgx.Conn
-	Epoch int64
-}
-
-// Lead waits until no other queue-manager holds the lock and takes a new epoch;
-// it calls standby if it has to wait. The lock only spares useless attempts;
-// what fences an old leader is the epoch.
-func (s *Store) Lead(ctx context.Context, holder string, standby func()) (*Leadership, error) {
-	config := s.pool.Config().ConnConfig.Copy()
-	config.RuntimeParams["statement_timeout"] = "0"
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to wait for leadership: %w", err)
-	}
-	term := &Leadership{conn: conn}
-	var free bool
-	if err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, leadershipLock).Scan(&free); err == nil && !free {
-		standby()
-		_, err = conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, leadershipLock)
-	}
-	if err == nil {
-		err = conn.QueryRow(ctx, `UPDATE leader SET epoch = epoch + 1, holder = $1, since = now() RETURNING epoch`,
-			holder).Scan(&term.Epoch)
-	}
-	if err != nil {
-		term.End()
-		return nil, fmt.Errorf("take leadership: %w", err)
-	}
-	return term, nil
-}
-
-// End gives the leadership up.
-func (l *Leadership) End() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	_ = l.conn.Close(ctx) // the server frees the lock when it notices in any case
-}
-
 // SetQueues brings the queues to what is configured. A queue that workloads
 // still name stays although it is not configured any more.
 func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig) error {

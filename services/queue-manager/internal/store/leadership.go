@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// leadershipLock is the key of the advisory lock that the leader's session
+// holds: who waits for it is a standby.
+const leadershipLock = 0x6d7573746572
+
+// A leader that is paused or cut off cannot say so: Postgres ends its session,
+// and with it the lock, when it has been silent for silence. The leader speaks
+// every beat, and takes beatTimeout without an answer for the end of its term.
+const (
+	silence     = 2500 * time.Millisecond
+	beat        = 500 * time.Millisecond
+	beatTimeout = 2 * time.Second
+)
+
+// waitSlice is how long a standby waits in one statement: Postgres may be cut
+// off from it, and then no answer ever comes.
+const (
+	waitSlice   = 5 * time.Second
+	waitTimeout = waitSlice + 2*time.Second
+)
+
+// lockNotAvailable is Postgres' SQLSTATE for a lock that was not had in time.
+const lockNotAvailable = "55P03"
+
+// Leadership is a term as leader: it ends when its connection ends.
+type Leadership struct {
+	conn  *pgx.Conn
+	Epoch int64
+}
+
+// Lead waits until no other queue-manager holds the lock and takes a new epoch;
+// it calls standby if it has to wait. The lock only spares useless attempts;
+// what fences an old leader is the epoch.
+func (s *Store) Lead(ctx context.Context, holder string, standby func()) (*Leadership, error) {
+	config := s.pool.Config().ConnConfig.Copy()
+	config.RuntimeParams["statement_timeout"] = "0"
+	config.RuntimeParams["lock_timeout"] = fmt.Sprint(waitSlice.Milliseconds())
+	config.RuntimeParams["idle_session_timeout"] = fmt.Sprint(silence.Milliseconds())
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to wait for leadership: %w", err)
+	}
+	term := &Leadership{conn: conn}
+	if err = term.lock(ctx, standby); err == nil {
+		err = conn.QueryRow(ctx, `UPDATE leader SET epoch = epoch + 1, holder = $1, since = now() RETURNING epoch`,
+			holder).Scan(&term.Epoch)
+	}
+	if err != nil {
+		term.End()
+		return nil, fmt.Errorf("take leadership: %w", err)
+	}
+	return term, nil
+}
+
+func (l *Leadership) lock(ctx context.Context, standby func()) error {
+	var free bool
+	err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, leadershipLock).Scan(&free)
+	if err != nil || free {
+		return err
+	}
+	standby()
+	for {
+		slice, cancel := context.WithTimeout(ctx, waitTimeout)
+		_, err := l.conn.Exec(slice, `SELECT pg_advisory_lock($1)`, leadershipLock)
+		cancel()
+		var refused *pgconn.PgError
+		if !errors.As(err, &refused) || refused.Code != lockNotAvailable {
+			return err
+		}
+	}
+}
+
+// Keep holds the leadership until ctx ends or the session is lost, and returns
+// why. Without it Postgres ends the session.
+func (l *Leadership) Keep(ctx context.Context) error {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		answer, cancel := context.WithTimeout(ctx, beatTimeout)
+		err := l.conn.Ping(answer)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("leadership of epoch %d: the session that holds it is lost: %w", l.Epoch, err)
+		}
+	}
+}
+
+// End gives the leadership up.
+func (l *Leadership) End() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = l.conn.Close(ctx) // the server frees the lock when it notices in any case
+}
