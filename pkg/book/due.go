@@ -195,6 +195,8 @@ func (b *Book) ageStarted(e *entry, now time.Time) {
 	}
 	switch {
 	case tearingDown(e):
+	case e.Phase == workload.Running && rules.OnPodLoss == workload.EvictOnLoss && over(now, e.broken.lost, settle):
+		b.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: "a pod of it was lost, and it asks to be evicted then"}, now)
 	case e.Phase == workload.Running && over(now, e.broken.since, settle):
 		b.ageBroken(e, rules, now)
 	case e.Phase == workload.Dispatched && over(now, e.Times.Dispatched, time.Duration(rules.ReadyDeadline)):

@@ -16,7 +16,7 @@ import (
 // time anew.
 type trouble struct {
 	since time.Time // not all pods are ready; zero when all are
-	lost  time.Time // a pod is missing, has ended or is being deleted
+	lost  time.Time // a pod was seen lost, whether or not it has been replaced
 	noted bool      // the workload's reason says so
 }
 
@@ -25,7 +25,7 @@ func (b *Book) checkWhole(e *entry, now time.Time) {
 	ready, all := b.readiness(e)
 	if ready == all {
 		mended := e.broken.noted && e.Reason != nil && e.Reason.Kind == workload.ReasonPodLost
-		e.broken = trouble{}
+		e.broken.since, e.broken.noted = time.Time{}, false
 		if mended {
 			e.Reason = nil
 			b.tell(e, now)
@@ -35,32 +35,24 @@ func (b *Book) checkWhole(e *entry, now time.Time) {
 	if e.broken.since.IsZero() {
 		e.broken.since = now
 	}
-	bound := 0
-	for _, held := range b.held(e) {
-		bound += held
-	}
-	switch {
-	case bound == all:
-		e.broken.lost = time.Time{}
-	case e.broken.lost.IsZero():
-		e.broken.lost = now
-	}
 }
 
-// held counts a gang's pods on nodes by pod set, without those that have ended or
-// are on their way out.
-func (b *Book) held(e *entry) map[string]int {
-	held := map[string]int{}
-	for at, pods := range b.bound(e) {
-		held[at.PodSet] += pods
+// noteLoss notes that a pod of a running gang which was there is gone, has ended
+// or is on its way out, even if another one is there instead.
+func (b *Book) noteLoss(e *entry, before, after []event.GangPod, now time.Time) {
+	if !e.broken.lost.IsZero() {
+		return
 	}
-	for _, set := range e.PodSets {
-		held[set.Name] = min(held[set.Name], set.Count)
-		if set.Role == workload.RoleSubmitter {
-			delete(held, set.Name)
+	here := map[string]bool{}
+	for _, pod := range after {
+		here[pod.Name] = pod.Holds() && !pod.Deleting
+	}
+	for _, pod := range before {
+		if pod.Attempt == e.Attempt && pod.Holds() && !pod.Deleting && pod.PodSet != submitterOf(e) && !here[pod.Name] {
+			e.broken.lost = now
+			return
 		}
 	}
-	return held
 }
 
 // ageBroken deals with a running gang that has lacked pods for a while.
@@ -69,9 +61,6 @@ func (b *Book) ageBroken(e *entry, rules workload.Rules, now time.Time) {
 	message := fmt.Sprintf("%d of %d pods are ready", ready, all)
 	reason := &workload.Reason{Kind: workload.ReasonPodLost}
 	switch {
-	case rules.OnPodLoss == workload.EvictOnLoss && over(now, e.broken.lost, settle):
-		reason.Message = message + ", and a lost pod evicts the gang"
-		b.evictForFault(e, reason, now)
 	case over(now, e.broken.since, time.Duration(rules.ReadyDeadline)):
 		reason.Message = message + fmt.Sprintf(" %s after one was lost", time.Duration(rules.ReadyDeadline))
 		b.evictForFault(e, reason, now)

@@ -107,6 +107,9 @@ func (b *Book) Gang(o *event.GangObserved, now time.Time) {
 	if e := b.live[o.Workload]; e != nil && e.Cluster == o.Cluster {
 		b.checkRunning(e, now)
 		if e.Phase == workload.Running {
+			if old != nil {
+				b.noteLoss(e, old.pods, o.Pods, now)
+			}
 			b.checkWhole(e, now)
 		}
 		b.checkPlaces(e, now)

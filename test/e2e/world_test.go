@@ -43,6 +43,18 @@ type world struct {
 // newWorld starts a stack for the test; queues are optional.
 func newWorld(t *testing.T, queues ...queuemanager.Queue) *world {
 	t.Helper()
+	return startWorld(t, stack.Options{Queues: queues})
+}
+
+// ruled starts a stack with a queue "default" under the rules, in which a node
+// may be not ready for a second.
+func ruled(t *testing.T, rules workload.Rules) *world {
+	t.Helper()
+	return startWorld(t, stack.Options{Rules: rules, NodeGrace: time.Second})
+}
+
+func startWorld(t *testing.T, o stack.Options) *world {
+	t.Helper()
 	if noCluster != nil && requireAll {
 		t.Fatalf("the dev cluster is required: %v", noCluster)
 	}
@@ -53,10 +65,9 @@ func newWorld(t *testing.T, queues ...queuemanager.Queue) *world {
 	if os.Getenv("MUSTER_TEST_LOG") != "" {
 		level = zap.DebugLevel
 	}
-	s, err := stack.Start(t.Context(), stack.Options{
-		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Queues: queues,
-		Logger: zaptest.NewLogger(t, zaptest.Level(level)),
-	})
+	o.Cluster, o.DatabaseURL, o.Dir = cluster, databases.Database(t), t.TempDir()
+	o.Logger = zaptest.NewLogger(t, zaptest.Level(level))
+	s, err := stack.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package stack
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 )
 
 // RayCluster is a manifest of a head (1 CPU, 1Gi) and so many workers (1 CPU,
@@ -26,6 +27,35 @@ func RayJob(name string, workers, gpus int, outcome, duration string) string {
 			"entrypoint": "python train.py", "shutdownAfterJobFinishes": true, "rayClusterSpec": clusterSpec(workers, gpus),
 		},
 	})
+}
+
+// Annotated adds annotations, given as key, value, key, value, to a manifest.
+func Annotated(manifest string, annotations ...string) string {
+	return changed(manifest, func(tree map[string]any) {
+		metadata := tree["metadata"].(map[string]any)
+		all, _ := metadata["annotations"].(map[string]any)
+		if all == nil {
+			all = map[string]any{}
+			metadata["annotations"] = all
+		}
+		for i := 0; i+1 < len(annotations); i += 2 {
+			all[annotations[i]] = annotations[i+1]
+		}
+	})
+}
+
+// With sets fields of a manifest's spec.
+func With(manifest string, fields map[string]any) string {
+	return changed(manifest, func(tree map[string]any) { maps.Copy(tree["spec"].(map[string]any), fields) })
+}
+
+func changed(manifest string, change func(map[string]any)) string {
+	var tree map[string]any
+	if err := json.Unmarshal([]byte(manifest), &tree); err != nil {
+		panic(err) // a manifest of this package always can
+	}
+	change(tree)
+	return encoded(tree)
 }
 
 func clusterSpec(workers, gpus int) map[string]any {

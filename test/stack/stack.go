@@ -8,6 +8,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ import (
 	"muster.dev/muster/pkg/localnats"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/workload"
 	watcher "muster.dev/muster/services/capacity-watcher/app"
 	dispatcher "muster.dev/muster/services/dispatcher/app"
 	intake "muster.dev/muster/services/intake/app"
@@ -50,9 +52,13 @@ type Options struct {
 	DatabaseURL string
 	// Dir is for files of the stack.
 	Dir string
-	// Queues; empty means a queue "default" for the stack's namespace.
+	// Queues; empty means a queue "default" for the stack's namespace, with the
+	// given rules.
 	Queues []queuemanager.Queue
+	Rules  workload.Rules
 	Logger *zap.Logger
+	// NodeGrace is queue-manager's; zero means a minute.
+	NodeGrace time.Duration
 	// AllNodes manages every node of the cluster instead of the stack's own.
 	AllNodes bool
 }
@@ -141,7 +147,7 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 		return err
 	}
 	if len(s.options.Queues) == 0 {
-		s.options.Queues = []queuemanager.Queue{{Name: "default", Namespaces: []string{s.Namespace}}}
+		s.options.Queues = []queuemanager.Queue{{Name: "default", Namespaces: []string{s.Namespace}, Rules: s.options.Rules}}
 	}
 	namespaces := []string{s.Namespace}
 	for _, queue := range s.options.Queues {
@@ -219,7 +225,7 @@ func (s *Stack) runner(name string, runtime *service.Runtime) (func(context.Cont
 		return func(ctx context.Context) error { return dispatcher.Run(ctx, config, runtime) }, config.Validate()
 	case QueueManager:
 		config := &queuemanager.Config{
-			NATSURL: s.NATSURL, DatabaseURL: s.options.DatabaseURL, Queues: s.options.Queues, NodeGrace: time.Minute,
+			NATSURL: s.NATSURL, DatabaseURL: s.options.DatabaseURL, Queues: s.options.Queues, NodeGrace: cmp.Or(s.options.NodeGrace, time.Minute),
 		}
 		return func(ctx context.Context) error { return queuemanager.Run(ctx, config, runtime) }, config.Validate()
 	}
