@@ -12,6 +12,51 @@ BEGIN
     END IF;
     PERFORM set_config('muster.epoch', mine::text, true);
 END $$;
+CREATE FUNCTION public.charge_quota() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    asked bigint;
+    found_rows bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM changed WHERE charges IS NOT NULL) THEN
+        RETURN NULL;
+    END IF;
+    WITH demand AS (
+        SELECT s.scope, f.value AS flavor, f.key AS resource, sum(c.pods * (c.requests->>f.key)::bigint) AS amount
+        FROM changed c, jsonb_array_elements_text(c.charges->'scopes') s (scope), jsonb_each_text(c.charges->'flavors') f
+        WHERE c.charges IS NOT NULL
+        GROUP BY 1, 2, 3
+        HAVING sum(c.pods * (c.requests->>f.key)::bigint) > 0
+    ), charged AS (
+        UPDATE quota_usage u
+        SET used = CASE TG_OP WHEN 'INSERT' THEN u.used + d.amount ELSE u.used - d.amount END
+        FROM demand d
+        WHERE u.scope = d.scope AND u.flavor = d.flavor AND u.resource = d.resource
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM demand), (SELECT count(*) FROM charged) INTO asked, found_rows;
+    IF asked <> found_rows THEN
+        RAISE EXCEPTION 'a reservation is charged to quota that does not exist (% charges, % found)', asked, found_rows
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overuse';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.charge_quota_resized() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE quota_usage u SET used = u.used + d.amount
+    FROM (
+        SELECT s.scope, f.value AS flavor, f.key AS resource, sum((c.pods - o.pods) * (c.requests->>f.key)::bigint) AS amount
+        FROM changed c JOIN old o USING (workload, pod_set, node),
+            jsonb_array_elements_text(c.charges->'scopes') s (scope), jsonb_each_text(c.charges->'flavors') f
+        WHERE c.charges IS NOT NULL
+        GROUP BY 1, 2, 3
+    ) d
+    WHERE u.scope = d.scope AND u.flavor = d.flavor AND u.resource = d.resource AND d.amount <> 0;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.charge_reservations() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -109,6 +154,13 @@ BEGIN
             USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overcommit';
     END IF;
     RETURN NEW;
+END $$;
+CREATE FUNCTION public.refuse_overuse() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION '%: % of % of flavor % would be used, but the quota is at most %', NEW.scope, NEW.used, NEW.resource, NEW.flavor, NEW.bound
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overuse';
 END $$;
 CREATE FUNCTION public.refuse_ownerless() RETURNS trigger
     LANGUAGE plpgsql
@@ -295,14 +347,29 @@ ALTER TABLE public.outbox ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+CREATE TABLE public.policy (
+    only_row boolean DEFAULT true NOT NULL,
+    config jsonb NOT NULL,
+    CONSTRAINT policy_only_row_check CHECK (only_row)
+);
 CREATE TABLE public.queues (
     name text NOT NULL,
     namespaces text[] NOT NULL,
     strategy text NOT NULL,
     rules jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT queues_namespaces_check CHECK ((cardinality(namespaces) > 0)),
-    CONSTRAINT queues_strategy_check CHECK ((strategy = ANY (ARRAY['StrictFIFO'::text, 'BestEffortFIFO'::text])))
+    CONSTRAINT queues_strategy_check CHECK ((strategy = ANY (ARRAY['StrictFIFO'::text, 'BestEffortFIFO'::text, 'Backfill'::text])))
 );
+CREATE TABLE public.quota_usage (
+    scope text NOT NULL,
+    flavor text NOT NULL,
+    resource text NOT NULL,
+    bound bigint NOT NULL,
+    used bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT quota_usage_bound_check CHECK ((bound >= 0)),
+    CONSTRAINT quota_usage_used_check CHECK ((used >= 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
 CREATE TABLE public.reservations (
     workload uuid NOT NULL,
     attempt integer NOT NULL,
@@ -312,6 +379,7 @@ CREATE TABLE public.reservations (
     pods integer NOT NULL,
     hostname text NOT NULL,
     requests jsonb NOT NULL,
+    charges jsonb,
     CONSTRAINT reservations_pods_check CHECK ((pods > 0))
 )
 WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
@@ -360,6 +428,7 @@ CREATE TABLE public.workloads (
     evict_at timestamp with time zone,
     shape uuid NOT NULL,
     gang integer NOT NULL,
+    flavors jsonb,
     CONSTRAINT live CHECK (((phase <> ALL (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])) OR holding)),
     CONSTRAINT workloads_attempt_check CHECK ((attempt >= 1)),
     CONSTRAINT workloads_check CHECK (((phase = ANY (ARRAY['admitted'::text, 'dispatched'::text, 'running'::text, 'evicting'::text, 'cancelling'::text])) <= holding)),
@@ -383,8 +452,12 @@ ALTER TABLE ONLY public.nodes
     ADD CONSTRAINT nodes_pkey PRIMARY KEY (cluster, name);
 ALTER TABLE ONLY public.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (seq);
+ALTER TABLE ONLY public.policy
+    ADD CONSTRAINT policy_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY public.queues
     ADD CONSTRAINT queues_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY public.quota_usage
+    ADD CONSTRAINT quota_usage_pkey PRIMARY KEY (scope, flavor, resource);
 ALTER TABLE ONLY public.reservations
     ADD CONSTRAINT reservations_pkey PRIMARY KEY (workload, pod_set, node);
 ALTER TABLE ONLY public.shapes
@@ -426,18 +499,24 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.manifests FOR 
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.node_resources FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.nodes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.outbox FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.policy FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.queues FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.quota_usage FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.reservations FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.shapes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.streams FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.undelivered FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.workloads FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER no_overcommit BEFORE UPDATE OF reserved ON public.node_resources FOR EACH ROW WHEN (((new.reserved > old.reserved) AND ((new.reserved + new.used) > new.allocatable))) EXECUTE FUNCTION public.refuse_overcommit();
+CREATE TRIGGER no_overuse BEFORE UPDATE OF used ON public.quota_usage FOR EACH ROW WHEN (((new.used > old.used) AND (new.used > new.bound))) EXECUTE FUNCTION public.refuse_overuse();
 CREATE TRIGGER node_in_use BEFORE DELETE ON public.node_resources FOR EACH ROW WHEN ((old.reserved > 0)) EXECUTE FUNCTION public.refuse_delete();
 CREATE TRIGGER owned AFTER DELETE ON public.workloads REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
 CREATE TRIGGER owned_added AFTER INSERT ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
 CREATE TRIGGER owned_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
 CREATE TRIGGER owned_resized AFTER UPDATE ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_ownerless();
+CREATE TRIGGER quota_added AFTER INSERT ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_quota();
+CREATE TRIGGER quota_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_quota();
+CREATE TRIGGER quota_resized AFTER UPDATE ON public.reservations REFERENCING OLD TABLE AS old NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_quota_resized();
 CREATE TRIGGER reservations_are_facts BEFORE UPDATE ON public.reservations FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
 ALTER TABLE ONLY public.node_resources
     ADD CONSTRAINT node_resources_cluster_node_fkey FOREIGN KEY (cluster, node) REFERENCES public.nodes(cluster, name);

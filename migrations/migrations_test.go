@@ -19,6 +19,7 @@ var released = map[string]string{
 	"0003_hot_and_cold.sql": "4729546c845102cd278f1000516372c48c2b7fa495c83a5cc219796b377a69fa",
 	"0004_moves.sql":        "b988234066ff44a9abc7ecd670a44601a07bcb1df227a175746950f210d36782",
 	"0005_streams.sql":      "6d5e224591cebcbd44f4b52b3afcb5b11cbf2a7a8dc02f466f4aa7c6f9ebfd2c",
+	"0006_quota.sql":        "0fa611b50220334b93b3e1c77f258911c1f38c5feb73b61a14f2d7929476bcbc",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

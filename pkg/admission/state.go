@@ -177,6 +177,9 @@ func (s *State) giveBack(q *queue, cluster string, w *workload.Workload, places 
 	s.freed[q.quota.Root()] = true
 }
 
+// QueueOf returns the ClusterQueue of a workload.
+func (s *State) QueueOf(w *workload.Workload) *quota.Queue { return s.queue(s.clusterQueue(w)).quota }
+
 // Counts returns how many workloads wait, those included that gangs are evicted
 // for, and how many have places.
 func (s *State) Counts() (waiting, started int) { return len(s.waiting), len(s.started) }

@@ -233,13 +233,15 @@ func PolicyOf(queues []Queue, policy quota.Config) quota.Config {
 	}
 	policy.ClusterQueues, policy.LocalQueues = slices.Clip(policy.ClusterQueues), slices.Clip(policy.LocalQueues)
 	for _, q := range queues {
-		if !named[q.Name] {
-			policy.ClusterQueues = append(policy.ClusterQueues, quota.ClusterQueue{Name: q.Name, Strategy: q.Strategy})
-		}
 		for _, namespace := range q.Namespaces {
-			if !local[[2]string{namespace, q.Name}] {
-				policy.LocalQueues = append(policy.LocalQueues, quota.LocalQueue{Namespace: namespace, Name: q.Name, ClusterQueue: q.Name})
+			if local[[2]string{namespace, q.Name}] {
+				continue
 			}
+			if !named[q.Name] {
+				named[q.Name] = true
+				policy.ClusterQueues = append(policy.ClusterQueues, quota.ClusterQueue{Name: q.Name, Strategy: q.Strategy})
+			}
+			policy.LocalQueues = append(policy.LocalQueues, quota.LocalQueue{Namespace: namespace, Name: q.Name, ClusterQueue: q.Name})
 		}
 	}
 	return policy

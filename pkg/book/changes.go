@@ -54,6 +54,15 @@ type Reservation struct {
 	Cluster  string
 	workload.Placement
 	Requests resource.List // of one pod
+	Charges  *Charges
+}
+
+// Charges is what a reservation is charged to; nil without quota.
+type Charges struct {
+	// Scopes are the ClusterQueue and the cohorts above it.
+	Scopes []string `json:"scopes"`
+	// Flavors of the resources that quota bounds.
+	Flavors map[resource.Name]string `json:"flavors"`
 }
 
 // NodeRow is a node as last observed.
@@ -123,9 +132,9 @@ func (b *Book) Take() Changes {
 			taken.Freed = append(taken.Freed, e.ID)
 		}
 		if reserved, ok := b.changed.reserved[e.ID]; ok {
-			taken.Reserved = append(taken.Reserved, reserved.reservations()...)
+			taken.Reserved = append(taken.Reserved, b.reservations(reserved)...)
 		} else if moved, ok := b.changed.moved[e.ID]; ok {
-			taken.Moved = append(taken.Moved, moved.reservations()...)
+			taken.Moved = append(taken.Moved, b.reservations(moved)...)
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(b.changed.nodes), compareKeys) {
@@ -152,10 +161,16 @@ func (b *Book) nodeRow(key admission.NodeKey) NodeRow {
 	return row
 }
 
-func (e *entry) reservations() []Reservation {
+func (b *Book) reservations(e *entry) []Reservation {
 	var rows []Reservation
 	for _, p := range e.Placements {
-		rows = append(rows, Reservation{e.ID, e.Attempt, e.Cluster, p, e.requests(p.PodSet)})
+		row := Reservation{e.ID, e.Attempt, e.Cluster, p, e.requests(p.PodSet), nil}
+		for _, f := range e.Flavors {
+			if f.PodSet == p.PodSet {
+				row.Charges = &Charges{b.admission.QueueOf(&e.Workload).Scopes(), f.Flavors}
+			}
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"muster.dev/muster/pkg/resource"
@@ -191,6 +192,52 @@ func (n *node) root() *node {
 		n = n.parent
 	}
 	return n
+}
+
+// Scopes names the queue and the cohorts above it: what its charges count for.
+func (q *Queue) Scopes() []string {
+	scopes := []string{"clusterQueue " + q.Name}
+	for n := q.node.parent; n != nil; n = n.parent {
+		scopes = append(scopes, "cohort "+n.name)
+	}
+	return scopes
+}
+
+// Bound is the most that may ever be used of a resource of a flavor in a scope.
+type Bound struct {
+	Scope string
+	FlavorResource
+	Amount int64
+}
+
+// Bounds returns the bounds of all scopes: what could be used by way of a
+// ClusterQueue or cohort if nobody else used anything, and what those below it
+// keep for themselves.
+func (t *Tree) Bounds() []Bound {
+	var bounds []Bound
+	list := func(scope string, n *node) {
+		for i, fr := range t.names {
+			if fr.Flavor != "" {
+				bounds = append(bounds, Bound{scope, fr, n.potential(i) + n.kept(i)})
+			}
+		}
+	}
+	for _, q := range t.sorted {
+		list("clusterQueue "+q.Name, q.node)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.cohorts)) {
+		list("cohort "+name, t.cohorts[name])
+	}
+	return bounds
+}
+
+// kept is what the nodes below do not lend.
+func (n *node) kept(i int) int64 {
+	sum := int64(0)
+	for _, child := range n.children {
+		sum = add(sum, add(child.guaranteed(i), child.kept(i)))
+	}
+	return sum
 }
 
 // Line is what a queue has and uses of a resource of a flavor.

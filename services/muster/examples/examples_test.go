@@ -47,7 +47,7 @@ func TestQueues(t *testing.T) {
 	if _, err := os.Stat(examples.Queues); err != nil {
 		t.Fatal(err)
 	}
-	queues, err := queuemanager.ReadQueues(examples.Queues)
+	queues, _, err := queuemanager.ReadQueues(examples.Queues)
 	if err != nil {
 		t.Fatal(err)
 	}

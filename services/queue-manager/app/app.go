@@ -46,7 +46,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	return engine.Run(ctx, engine.Options{
-		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: holder(), Queues: queuesOf(config),
+		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: holder(), Queues: queuesOf(config), Policy: config.Policy,
 		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, Metrics: engine.NewMetrics(runtime.Metrics), Ready: ready,
 	})
 }

@@ -29,7 +29,9 @@ type Config struct {
 	// QueuesFile names the queues; see Queues for its format.
 	QueuesFile string
 	// Queues are used when QueuesFile is empty.
-	Queues    []Queue
+	Queues []Queue
+	// Policy is read with the queues: quota, cohorts and the rest.
+	Policy    quota.Config
 	NodeGrace time.Duration
 	// CheckStreams is how often NATS' streams are compared with the ledger.
 	CheckStreams time.Duration
@@ -40,7 +42,8 @@ type Queue struct {
 	Name string `json:"name"`
 	// Namespaces that the queue's workloads may use; the first is the default.
 	Namespaces []string `json:"namespaces"`
-	// Strategy is BestEffortFIFO (the default) or StrictFIFO.
+	// Strategy is BestEffortFIFO (the default), StrictFIFO or Backfill. For a queue
+	// with quota the clusterQueue of its name says it.
 	Strategy string `json:"strategy,omitempty"`
 	// Rules of its workloads' lives; what is not set is at its default.
 	Rules workload.Rules `json:"life,omitzero"`
@@ -107,35 +110,63 @@ func (c *Config) Validate() error {
 		faults = append(faults, fmt.Errorf("node-grace: %s is negative", c.NodeGrace))
 	}
 	if c.QueuesFile != "" {
-		queues, err := ReadQueues(c.QueuesFile)
+		queues, policy, err := ReadQueues(c.QueuesFile)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("queues: %w", err))
 		}
-		c.Queues = queues
+		c.Queues, c.Policy = queues, policy
 	}
 	if len(c.Queues) == 0 {
 		c.Queues = DefaultQueues()
 	}
-	faults = append(faults, validateQueues(c.Queues))
+	faults = append(faults, validateQueues(c.Queues), c.Policy.Validate())
 	return errors.Join(faults...)
 }
 
-// ReadQueues reads a queues file: `queues:` with a list of Queue.
-func ReadQueues(path string) ([]Queue, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+// ReadQueues reads a queues file: `queues:` with a list of Queue, and the fields
+// of quota.Config. A LocalQueue whose name no queue has makes one, for all
+// namespaces that have a LocalQueue of the name.
+func ReadQueues(path string) ([]Queue, quota.Config, error) {
 	var file struct {
 		Queues []Queue `json:"queues"`
+		quota.Config
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, file.Config, err
 	}
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, file.Config, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(file.Queues) == 0 {
-		return nil, fmt.Errorf("%s: names no queue", path)
+	queues := withLocalQueues(file.Queues, file.Config)
+	if len(queues) == 0 {
+		return nil, file.Config, fmt.Errorf("%s: names no queue", path)
 	}
-	return file.Queues, nil
+	return queues, file.Config, nil
+}
+
+func withLocalQueues(queues []Queue, policy quota.Config) []Queue {
+	listed := map[string]bool{}
+	for _, q := range queues {
+		listed[q.Name] = true
+	}
+	strategies := map[string]string{}
+	for _, q := range policy.ClusterQueues {
+		strategies[q.Name] = q.Strategy
+	}
+	made := map[string]int{}
+	for _, l := range policy.LocalQueues {
+		i, known := made[l.Name]
+		switch {
+		case listed[l.Name]:
+		case known:
+			queues[i].Namespaces = append(queues[i].Namespaces, l.Namespace)
+		default:
+			made[l.Name] = len(queues)
+			queues = append(queues, Queue{Name: l.Name, Namespaces: []string{l.Namespace}, Strategy: strategies[l.ClusterQueue]})
+		}
+	}
+	return queues
 }
 
 // validateQueues checks the queues and fills in their default strategy.
@@ -154,9 +185,9 @@ func validateQueues(queues []Queue) error {
 			faults = append(faults, fmt.Errorf("queue %q: is there twice", q.Name))
 		case len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, ""):
 			faults = append(faults, fmt.Errorf("queue %q: want at least one namespace, none of them empty", q.Name))
-		case q.Strategy != quota.StrictFIFO && q.Strategy != quota.BestEffortFIFO:
-			faults = append(faults, fmt.Errorf("queue %q: strategy %q: want %s or %s",
-				q.Name, q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO))
+		case !slices.Contains([]string{quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill}, q.Strategy):
+			faults = append(faults, fmt.Errorf("queue %q: strategy %q: want %s, %s or %s",
+				q.Name, q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill))
 		}
 		if err := q.Rules.Validate(); err != nil {
 			faults = append(faults, fmt.Errorf("queue %q: life: %w", q.Name, err))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/services/muster/internal/dev"
 	"muster.dev/muster/services/muster/internal/running"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
@@ -47,9 +48,9 @@ func (o *devOptions) run(cmd *cobra.Command) (err error) {
 	if err := o.resolve(); err != nil {
 		return err
 	}
-	queues := queuemanager.DefaultQueues()
+	queues, policy := queuemanager.DefaultQueues(), quota.Config{}
 	if o.queues != "" {
-		if queues, err = queuemanager.ReadQueues(o.queues); err != nil {
+		if queues, policy, err = queuemanager.ReadQueues(o.queues); err != nil {
 			return usage("queues: %w", err)
 		}
 	}
@@ -57,6 +58,7 @@ func (o *devOptions) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	options.Policy = policy
 	if options.NATSPort = o.natsPort; o.natsPort == 0 {
 		options.NATSPort = freeOrAny(natsPort)
 	}

@@ -76,7 +76,7 @@ type part struct {
 // who asks.
 func (s *Stack) parts() []part {
 	manager := &queuemanager.Config{
-		NATSURL: s.NATSURL, DatabaseURL: s.databaseURL, Queues: s.options.Queues, NodeGrace: nodeGrace,
+		NATSURL: s.NATSURL, DatabaseURL: s.databaseURL, Queues: s.options.Queues, Policy: s.options.Policy, NodeGrace: nodeGrace,
 	}
 	watch := &watcher.Config{
 		NATSURL: s.NATSURL, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.CapacityWatcher),

@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/pkg/localcluster"
 	"muster.dev/muster/pkg/localnats"
 	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/scratch"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
@@ -42,8 +43,9 @@ type Options struct {
 	// the end.
 	FreshDatabase bool
 	Queues        []queuemanager.Queue
-	NATSPort      int    // -1 takes a free one
-	Dir           string // where the temporary directory is made; empty is the usual place
+	Policy        quota.Config // quota, cohorts and the rest
+	NATSPort      int          // -1 takes a free one
+	Dir           string       // where the temporary directory is made; empty is the usual place
 	Logger        *zap.Logger
 	// Say tells the user what happens.
 	Say func(format string, args ...any)

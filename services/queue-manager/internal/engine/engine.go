@@ -20,6 +20,7 @@ import (
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/services/queue-manager/internal/relay"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	// Holder names this process in the leader's row.
 	Holder string
 	Queues []store.QueueConfig
+	// Policy is quota, cohorts and the rest of the policy.
+	Policy quota.Config
 	// NodeGrace is how long a node may be not ready before gangs on it are evicted.
 	NodeGrace time.Duration
 	// CheckStreams is how often streams are compared with what they should have.
@@ -108,7 +111,7 @@ func govern(ctx context.Context, o Options, epoch int64, single int) error {
 	if err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	if err := o.Store.SetQueues(ctx, epoch, o.Queues); err != nil {
+	if err := o.Store.SetQueues(ctx, epoch, o.Queues, o.Policy); err != nil {
 		return err
 	}
 	stored, err := o.Store.Load(ctx)

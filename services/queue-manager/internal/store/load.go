@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -26,6 +28,9 @@ func (s *Store) Load(ctx context.Context) (book.Stored, error) {
 		}
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
+		}
+		if stored.Policy, err = loadPolicy(ctx, tx); err != nil {
+			return fmt.Errorf("load the policy: %w", err)
 		}
 		err = tx.QueryRow(ctx, `SELECT greatest((SELECT max(submission) FROM workloads), (SELECT max(submission) FROM archive), 0),
 			(SELECT max(version) FROM commits)`).Scan(&stored.LastOrder, &stored.Version)
@@ -47,12 +52,20 @@ func loadQueues(ctx context.Context, tx pgx.Tx) ([]book.Queue, error) {
 	})
 }
 
+func loadPolicy(ctx context.Context, tx pgx.Tx) (policy quota.Config, err error) {
+	err = tx.QueryRow(ctx, `SELECT config FROM policy`).Scan(&policy)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return policy, nil
+	}
+	return policy, err
+}
+
 // recordColumns are the columns of workloads w that scan reads; places and pod
 // sets are read apart.
 const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.shape,
 	w.phase, w.attempt, coalesce(w.cluster, ''), w.holding, w.cancel_requested, w.reason,
 	w.submitted_at, w.admitted_at, w.dispatched_at, w.running_at, w.finished_at,
-	w.life, w.requeues, w.not_before, w.evict_at`
+	w.life, w.requeues, w.not_before, w.evict_at, w.flavors`
 
 // reader turns rows into workloads. What many rows share is read once and then
 // shared: pod sets, reasons, and the texts that repeat.
@@ -103,7 +116,7 @@ func (r *reader) scan(rows pgx.Rows, w *book.StoredWorkload, more ...any) error 
 		&w.Order, &w.ID, &w.Queue, &w.Namespace, &w.Kind, &w.Name, &w.Priority, &w.Digest, &shape,
 		&w.Phase, &w.Attempt, &w.Cluster, &w.Holding, &w.CancelRequested, &reason,
 		&w.Times.Submitted, &admitted, &dispatched, &running, &finished,
-		&life, &w.Requeues, &notBefore, &evictAt,
+		&life, &w.Requeues, &notBefore, &evictAt, &w.Flavors,
 	}, more...)
 	if err := rows.Scan(targets...); err != nil {
 		return err

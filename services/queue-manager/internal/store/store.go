@@ -17,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -120,8 +122,15 @@ type QueueConfig struct {
 
 // SetQueues brings the queues to what is configured. A queue that workloads
 // still name stays although it is not configured any more.
-func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig) error {
-	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+//
+// The quota ledger gets a row for all that the policy bounds. What is not in the
+// policy any more has the bound zero, and goes when nothing is used of it.
+func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig, policy quota.Config) error {
+	tree, err := quota.New(policyOf(queues, policy))
+	if err != nil {
+		return fmt.Errorf("the policy is not valid: %w", err)
+	}
+	err = s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		names := make([]string, len(queues))
 		for i, queue := range queues {
 			names[i] = queue.Name
@@ -132,6 +141,8 @@ func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig
 		}
 		batch.Queue(`
 			DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
+		batch.Queue(`INSERT INTO policy (config) VALUES ($1) ON CONFLICT (only_row) DO UPDATE SET config = excluded.config`, encoded(policy))
+		queueBounds(batch, tree.Bounds())
 		// Pod sets that nobody has any more.
 		s.forgetShapes()
 		batch.Queue(`DELETE FROM shapes s WHERE NOT EXISTS (SELECT FROM workloads w WHERE w.shape = s.id)`)
@@ -140,6 +151,26 @@ func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig
 		return fmt.Errorf("store %d queues: %w", len(queues), err)
 	}
 	return nil
+}
+
+func policyOf(queues []QueueConfig, policy quota.Config) quota.Config {
+	known := make([]book.Queue, len(queues))
+	for i, q := range queues {
+		known[i] = book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy}
+	}
+	return book.PolicyOf(known, policy)
+}
+
+func queueBounds(batch *pgx.Batch, bounds []quota.Bound) {
+	scopes, flavors, resources := make([]string, len(bounds)), make([]string, len(bounds)), make([]string, len(bounds))
+	amounts := make([]int64, len(bounds))
+	for i, b := range bounds {
+		scopes[i], flavors[i], resources[i], amounts[i] = b.Scope, b.Flavor, string(b.Resource), b.Amount
+	}
+	batch.Queue(`UPDATE quota_usage SET bound = 0`)
+	batch.Queue(`INSERT INTO quota_usage (scope, flavor, resource, bound) SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+		ON CONFLICT (scope, flavor, resource) DO UPDATE SET bound = excluded.bound`, scopes, flavors, resources, amounts)
+	batch.Queue(`DELETE FROM quota_usage WHERE bound = 0 AND used = 0`)
 }
 
 // fenced is the SQLSTATE with which the database refuses a replaced leader.

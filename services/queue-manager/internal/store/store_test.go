@@ -63,7 +63,7 @@ func open(t *testing.T) ledger {
 	t.Cleanup(term.End)
 	if err := s.SetQueues(t.Context(), term.Epoch, []store.QueueConfig{
 		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO},
-	}); err != nil {
+	}, quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	l := ledger{s, term, url}
@@ -279,7 +279,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	rules := workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(time.Minute)}, Requeues: &requeues, Placement: workload.Trusted}
 	if err := l.SetQueues(t.Context(), l.term.Epoch, []store.QueueConfig{
 		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO, Rules: rules},
-	}); err != nil {
+	}, quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	changes := admitted(1, "gang", 1, 1, 1000)

@@ -122,38 +122,39 @@ func queueLive(batch *pgx.Batch, added, updated []row, reserved []book.Reservati
 	batch.Queue(`WITH added AS (
 			INSERT INTO workloads (id, submission, queue, namespace, kind, name, priority, digest, submitted_at, life, shape, gang,
 				phase, attempt, cluster, holding, cancel_requested, reason, admitted_at, dispatched_at, running_at, finished_at,
-				requeues, not_before, evict_at)
+				requeues, not_before, evict_at, flavors)
 			SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[],
 				$9::timestamptz[], $10::jsonb[], $11::uuid[], $12::int[], $13::text[], $14::int[], $15::text[], $16::bool[], $17::bool[],
 				$18::jsonb[], $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[],
-				$23::int[], $24::timestamptz[], $25::timestamptz[])
+				$23::int[], $24::timestamptz[], $25::timestamptz[], $50::jsonb[])
 		), changed AS (
 			UPDATE workloads w
 			SET shape = u.shape, gang = u.gang, phase = u.phase, attempt = u.attempt, cluster = u.cluster, holding = u.holding,
 				cancel_requested = u.cancel_requested, reason = u.reason, admitted_at = u.admitted, dispatched_at = u.dispatched,
-				running_at = u.running, finished_at = u.finished, requeues = u.requeues, not_before = u.not_before, evict_at = u.evict_at
+				running_at = u.running, finished_at = u.finished, requeues = u.requeues, not_before = u.not_before, evict_at = u.evict_at,
+				flavors = u.flavors
 			FROM unnest($26::uuid[], $27::uuid[], $28::int[], $29::text[], $30::int[], $31::text[], $32::bool[], $33::bool[],
 				$34::jsonb[], $35::timestamptz[], $36::timestamptz[], $37::timestamptz[], $38::timestamptz[],
-				$39::int[], $40::timestamptz[], $41::timestamptz[])
+				$39::int[], $40::timestamptz[], $41::timestamptz[], $51::jsonb[])
 				AS u (id, shape, gang, phase, attempt, cluster, holding, cancel_requested, reason, admitted, dispatched, running, finished,
-					requeues, not_before, evict_at)
+					requeues, not_before, evict_at, flavors)
 			WHERE w.id = u.id
 		)
-		INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests)
-		SELECT * FROM unnest($42::uuid[], $43::int[], $44::text[], $45::text[], $46::text[], $47::int[], $48::text[], $49::jsonb[])`,
+		INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests, charges)
+		SELECT * FROM unnest($42::uuid[], $43::int[], $44::text[], $45::text[], $46::text[], $47::int[], $48::text[], $49::jsonb[], $52::jsonb[])`,
 		a.ids, a.orders, a.queues, a.namespaces, a.kinds, a.names, a.priorities, a.digests, a.submitted, a.lives, a.shapes, a.gangs,
 		a.phases, a.attempts, a.clusters, a.holding, a.cancels, a.reasons, a.admitted, a.dispatched, a.running, a.finished,
 		a.requeues, a.notBefore, a.evictAt,
 		u.ids, u.shapes, u.gangs, u.phases, u.attempts, u.clusters, u.holding, u.cancels, u.reasons,
 		u.admitted, u.dispatched, u.running, u.finished, u.requeues, u.notBefore, u.evictAt,
-		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests)
+		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests, a.flavors, u.flavors, r.charges)
 }
 
 // columns are rows turned into one array per column. Arrays are never nil:
 // unnest of NULL would be of no length.
 type columns struct {
 	ids, queues, namespaces, kinds, names, phases, digests, lives, shapes []string
-	clusters, reasons                                                     []*string
+	clusters, reasons, flavors                                            []*string
 	priorities, attempts, gangs, requeues                                 []int32
 	orders                                                                []int64
 	holding, cancels                                                      []bool
@@ -167,7 +168,7 @@ func columnsOf(rows []row) columns {
 		ids: make([]string, n), queues: make([]string, n), namespaces: make([]string, n), kinds: make([]string, n),
 		names: make([]string, n), phases: make([]string, n), digests: make([]string, n), shapes: make([]string, n), lives: make([]string, n),
 		requeues: make([]int32, n), notBefore: make([]*time.Time, n), evictAt: make([]*time.Time, n),
-		clusters: make([]*string, n), reasons: make([]*string, n), priorities: make([]int32, n), attempts: make([]int32, n),
+		clusters: make([]*string, n), reasons: make([]*string, n), flavors: make([]*string, n), priorities: make([]int32, n), attempts: make([]int32, n),
 		gangs: make([]int32, n), orders: make([]int64, n), holding: make([]bool, n), cancels: make([]bool, n),
 		submitted: make([]time.Time, n), admitted: make([]*time.Time, n), dispatched: make([]*time.Time, n),
 		running: make([]*time.Time, n), finished: make([]*time.Time, n),
@@ -181,6 +182,9 @@ func columnsOf(rows []row) columns {
 		c.holding[i], c.cancels[i], c.clusters[i] = r.Holding, r.CancelRequested, orNull(r.Cluster)
 		c.submitted[i], c.admitted[i], c.dispatched[i] = r.Times.Submitted, timeOrNull(r.Times.Admitted), timeOrNull(r.Times.Dispatched)
 		c.running[i], c.finished[i] = timeOrNull(r.Times.Running), timeOrNull(r.Times.Finished)
+		if r.Flavors != nil {
+			c.flavors[i] = orNull(encoded(r.Flavors))
+		}
 		if r.Reason != nil {
 			c.reasons[i] = orNull(encoded(r.Reason))
 		}
@@ -228,8 +232,8 @@ func queueMoved(batch *pgx.Batch, moved []book.Reservation, updated []row) {
 	}
 	u, r := columnsOf(resized), reservationColumns(moved)
 	batch.Queue(`WITH wanted AS (
-			SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::jsonb[])
-				AS r (workload, attempt, cluster, node, pod_set, pods, hostname, requests)
+			SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::jsonb[], $12::jsonb[])
+				AS r (workload, attempt, cluster, node, pod_set, pods, hostname, requests, charges)
 		), resized AS (
 			UPDATE workloads w SET shape = u.shape, gang = u.gang
 			FROM unnest($9::uuid[], $10::uuid[], $11::int[]) AS u (id, shape, gang) WHERE w.id = u.id
@@ -240,14 +244,15 @@ func queueMoved(batch *pgx.Batch, moved []book.Reservation, updated []row) {
 			UPDATE reservations r SET pods = w.pods FROM wanted w
 			WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node AND w.pods <> r.pods
 		)
-		INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests)
+		INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests, charges)
 		SELECT * FROM wanted w WHERE NOT EXISTS (
 			SELECT FROM reservations r WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node)`,
-		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests, u.ids, u.shapes, u.gangs)
+		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests, u.ids, u.shapes, u.gangs, r.charges)
 }
 
 type reservationRows struct {
 	ids, clusters, nodes, sets, hostnames, requests []string
+	charges                                         []*string
 	attempts, pods                                  []int32
 }
 
@@ -255,11 +260,14 @@ func reservationColumns(reserved []book.Reservation) reservationRows {
 	n := len(reserved)
 	rows := reservationRows{
 		ids: make([]string, n), clusters: make([]string, n), nodes: make([]string, n), sets: make([]string, n),
-		hostnames: make([]string, n), requests: make([]string, n), attempts: make([]int32, n), pods: make([]int32, n),
+		hostnames: make([]string, n), requests: make([]string, n), charges: make([]*string, n), attempts: make([]int32, n), pods: make([]int32, n),
 	}
 	for i, r := range reserved {
 		rows.ids[i], rows.clusters[i], rows.nodes[i], rows.sets[i] = string(r.Workload), r.Cluster, r.Node, r.PodSet
 		rows.attempts[i], rows.pods[i], rows.hostnames[i], rows.requests[i] = int32(r.Attempt), int32(r.Pods), r.Hostname, encoded(r.Requests)
+		if r.Charges != nil {
+			rows.charges[i] = orNull(encoded(r.Charges))
+		}
 	}
 	return rows
 }
