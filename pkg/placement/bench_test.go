@@ -65,7 +65,7 @@ func BenchmarkSolve(b *testing.B) {
 		block := small(benchGang(400))
 		block.PodSets[1].Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "block", SliceSize: 7, SliceLevel: "rack"}
 		mixed := benchGang(65)
-		mixed.PodSets = append(mixed.PodSets, small(benchGang(nodes)).PodSets[1], small(benchGang(5*nodes)).PodSets[1])
+		mixed.PodSets = append(mixed.PodSets, small(benchGang(nodes)).PodSets[1], small(benchGang(5 * nodes)).PodSets[1])
 		mixed.PodSets[2].Name, mixed.PodSets[3].Name = "small", "tiny"
 		mixed.PodSets[3].Template.Requests = resource.List{"cpu": 1000, "memory": 1 << 30, "pods": 1, "nvidia.com/gpu": 1}
 		for _, c := range []struct {

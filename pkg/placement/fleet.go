@@ -35,6 +35,7 @@ type node struct {
 // Fleet is the nodes of one cluster. It is not safe for concurrent use.
 type Fleet struct {
 	columns columns
+	cpu     int // column of CPU
 	nodes   map[string]*node
 	slots   []*node // nil where a node was forgotten
 	vacant  []int
@@ -63,10 +64,12 @@ type Fleet struct {
 
 // NewFleet returns a fleet without nodes.
 func NewFleet() *Fleet {
-	return &Fleet{
+	f := &Fleet{
 		columns: newColumns(), nodes: map[string]*node{}, filterByKey: map[string]*filter{},
 		classes: map[string]*class{}, domains: map[string]*topology{}, parked: newParking(), demand: newDemand(),
 	}
+	f.cpu = f.columns.of(resource.CPU)
+	return f
 }
 
 // Len returns the number of nodes.

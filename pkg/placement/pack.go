@@ -116,7 +116,7 @@ type spot struct {
 	devices int64
 	// wasteful: the nodes have devices and the pod asks for none.
 	wasteful bool
-	strands  int64 // how many devices more a pod of the kind would strand
+	cost     int64 // of placing a pod here, 0 without typical pods
 	name     string
 	single   *node
 	rest     []*node // of nodes that are alike, those not looked at yet
@@ -302,7 +302,9 @@ func (q *spots) weigh(s *spot, n *node) {
 	s.name = n.Name
 	s.wasteful = k.devices == 0 && n.devices
 	if s.devices > 0 && len(q.typical) > 0 {
-		s.strands = q.fleet.stranded(q.typical, k.minus(s.free, 1), n) - q.fleet.stranded(q.typical, s.free, n)
+		after := k.minus(s.free, 1)
+		more := q.fleet.stranded(q.typical, after, n) - q.fleet.stranded(q.typical, s.free, n)
+		s.cost = Cost(more, q.fleet.demand.weight, s.devices, 1, after.at(q.fleet.cpu))
 	}
 	heap.Push(q, s)
 }
@@ -331,15 +333,15 @@ func (q *spots) Pop() any {
 	return last
 }
 
-// Less puts first what strands the fewest devices, then the fullest node, then
+// Less puts first what costs the least, then the fullest node, then
 // the first by name. Pods without devices keep off nodes that have some.
 func (q *spots) Less(i, j int) bool {
 	a, b := q.heap[i], q.heap[j]
 	switch {
 	case a.wasteful != b.wasteful:
 		return b.wasteful
-	case a.strands != b.strands:
-		return a.strands < b.strands
+	case a.cost != b.cost:
+		return a.cost < b.cost
 	case a.devices != b.devices:
 		return a.devices < b.devices
 	}
