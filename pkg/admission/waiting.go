@@ -167,6 +167,9 @@ func (s *State) Enqueue(w Waiting) {
 	added.shape.refs++
 	s.waiting[w.Workload.ID] = added
 	s.fresh = append(s.fresh, added)
+	if len(s.fresh) > 2*len(s.waiting)+spareFresh { // nobody decides on this state
+		s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return s.waiting[f.Workload.ID] != f })
+	}
 	switch added.held = s.heldBy(added); {
 	case added.held != nil:
 	case !w.NotBefore.IsZero():
@@ -183,6 +186,9 @@ func (s *State) clusterQueue(w *workload.Workload) string {
 	}
 	return w.Queue
 }
+
+// spareFresh that do not wait any more may be among the fresh.
+const spareFresh = 1000
 
 func earlier(a, b *Waiting) int {
 	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Order, b.Order), cmp.Compare(a.Workload.ID, b.Workload.ID))
@@ -224,7 +230,6 @@ func (s *State) Dequeue(id workload.ID) {
 		s.giveUp(s.claims[i])
 	}
 	delete(s.waiting, id)
-	s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return f == w })
 	s.later = slices.DeleteFunc(s.later, func(l *Waiting) bool { return l == w })
 	s.fromBucket(w)
 	if w.queue.strict() {

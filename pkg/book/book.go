@@ -109,6 +109,7 @@ type gang struct {
 type Book struct {
 	epoch     int64
 	queues    map[string]Queue
+	policy    quota.Config
 	live      map[workload.ID]*entry
 	objects   map[object]workload.ID
 	nodes     map[admission.NodeKey]*node
@@ -164,7 +165,7 @@ func New(epoch int64, stored Stored) *Book {
 		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
 	}
 	b := &Book{
-		epoch: epoch, queues: map[string]Queue{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
+		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},
@@ -173,25 +174,10 @@ func New(epoch int64, stored Stored) *Book {
 		b.queues[queue.Name] = queue
 	}
 	for _, n := range stored.Nodes {
-		b.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = &node{
-			Node: n.Node, version: n.Version, present: n.Present,
-			reserved: resource.List{}, strays: map[workload.ID]resource.List{}, holders: map[workload.ID]int{},
-		}
-		if n.Present && !n.Ready {
-			b.notReady[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = true
-		}
+		b.insertNode(n)
 	}
 	for _, w := range stored.Workloads {
-		e := &entry{Record: w.Record, order: w.Order}
-		b.live[e.ID] = e
-		b.objects[e.object()] = e.ID
-		b.charge(e, 1)
-		if e.Phase == workload.Queued {
-			b.enqueue(e)
-		} else {
-			b.start(e)
-		}
-		b.schedule(e)
+		b.insert(w)
 	}
 	for key := range b.nodes {
 		b.offer(key)
@@ -249,9 +235,13 @@ func PolicyOf(queues []Queue, policy quota.Config) quota.Config {
 
 // enqueue has a workload wait. Whether gangs were being evicted for it, in an
 // earlier term, is read from its reason.
-func (b *Book) enqueue(e *entry) {
+func (b *Book) enqueue(e *entry) { b.enqueueAs(e, false) }
+
+// enqueueAs puts a workload into its queue; told says that its reason is stored.
+func (b *Book) enqueueAs(e *entry, told bool) {
 	b.admission.Enqueue(admission.Waiting{
-		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Claiming: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
+		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Told: told,
+		Claiming: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
 }
 

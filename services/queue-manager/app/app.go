@@ -23,7 +23,7 @@ const pingTimeout = 2 * time.Second
 // Run runs queue-manager until ctx ends. The database must have been migrated.
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("leader or standby")
-	ledger, err := store.Open(ctx, config.DatabaseURL)
+	ledger, err := store.Open(ctx, config.DatabaseURL, config.Timeouts)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	}
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: holder(), Queues: queuesOf(config), Policy: config.Policy,
-		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, Metrics: engine.NewMetrics(runtime.Metrics), Ready: ready,
+		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
+		Retention: store.Retention{History: config.KeepHistory, Archive: config.KeepArchive},
+		Metrics:   engine.NewMetrics(runtime.Metrics), Ready: ready,
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // Config is queue-manager's settings.
@@ -35,6 +36,14 @@ type Config struct {
 	NodeGrace time.Duration
 	// CheckStreams is how often NATS' streams are compared with the ledger.
 	CheckStreams time.Duration
+	// LeaderTimeout is how long a leader may show no life before a standby takes
+	// over.
+	LeaderTimeout time.Duration
+	// Timeouts of statements, locks, idle transactions and dead peers.
+	Timeouts store.Timeouts
+	// KeepHistory and KeepArchive are how long steps of lives and finished
+	// workloads are kept, in whole days of UTC.
+	KeepHistory, KeepArchive time.Duration
 }
 
 // Queue is a queue as configured, an element of `queues` in the queues file.
@@ -75,11 +84,24 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
 	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
 	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "how often NATS' streams are compared with the ledger, to publish anew what they lost; it is done at each start and reconnection, too")
+	flags.DurationVar(&c.LeaderTimeout, "leader-timeout", defaultLeaderTimeout, "how long a leader may show no life before a standby takes over; at least 1s")
+	defaults := store.DefaultTimeouts()
+	flags.DurationVar(&c.Timeouts.Statement, "statement-timeout", defaults.Statement, "longest statement in Postgres, but for the reading of everything at a start")
+	flags.DurationVar(&c.Timeouts.Lock, "lock-timeout", defaults.Lock, "longest wait for a lock in Postgres")
+	flags.DurationVar(&c.Timeouts.Idle, "idle-transaction-timeout", defaults.Idle, "when Postgres ends a transaction that nobody goes on with")
+	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "when either side gives up a connection on which the other does not answer")
+	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the steps of workloads' lives are kept")
+	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; so long the same source and id are the same submission")
 	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
 }
 
 // defaultCheckStreams is every few minutes.
 const defaultCheckStreams = 5 * time.Minute
+
+const (
+	defaultLeaderTimeout = 2 * time.Second
+	defaultKeep          = 30 * 24 * time.Hour
+)
 
 // Validate implements service.Config. It reads the files that the settings name.
 func (c *Config) Validate() error {
@@ -100,6 +122,7 @@ func (c *Config) Validate() error {
 	if c.NATSReplicas < 0 || c.NATSReplicas > bus.MaxReplicas {
 		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
+	faults = append(faults, c.validateLedger())
 	if c.CheckStreams == 0 {
 		c.CheckStreams = defaultCheckStreams
 	}
@@ -120,6 +143,34 @@ func (c *Config) Validate() error {
 		c.Queues = DefaultQueues()
 	}
 	faults = append(faults, validateQueues(c.Queues), c.Policy.Validate())
+	return errors.Join(faults...)
+}
+
+// validateLedger checks what has to do with Postgres and the leadership, and fills
+// in what is not set.
+func (c *Config) validateLedger() error {
+	var faults []error
+	defaults := store.DefaultTimeouts()
+	for _, setting := range []struct {
+		name           string
+		value          *time.Duration
+		usual, atLeast time.Duration
+	}{
+		{"leader-timeout", &c.LeaderTimeout, defaultLeaderTimeout, time.Second},
+		{"statement-timeout", &c.Timeouts.Statement, defaults.Statement, time.Second},
+		{"lock-timeout", &c.Timeouts.Lock, defaults.Lock, 100 * time.Millisecond},
+		{"idle-transaction-timeout", &c.Timeouts.Idle, defaults.Idle, time.Second},
+		{"peer-timeout", &c.Timeouts.Peer, defaults.Peer, time.Second},
+		{"keep-history", &c.KeepHistory, defaultKeep, 24 * time.Hour},
+		{"keep-archive", &c.KeepArchive, defaultKeep, 24 * time.Hour},
+	} {
+		if *setting.value == 0 {
+			*setting.value = setting.usual
+		}
+		if *setting.value < setting.atLeast {
+			faults = append(faults, fmt.Errorf("%s: %s: want at least %s", setting.name, *setting.value, setting.atLeast))
+		}
+	}
 	return errors.Join(faults...)
 }
 

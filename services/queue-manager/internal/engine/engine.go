@@ -39,7 +39,11 @@ type Options struct {
 	NodeGrace time.Duration
 	// CheckStreams is how often streams are compared with what they should have.
 	CheckStreams time.Duration
-	Metrics      *Metrics
+	// LeaderTimeout is how long a leader may show no life before a standby takes
+	// over.
+	LeaderTimeout time.Duration
+	Retention     store.Retention
+	Metrics       *Metrics
 	// Ready is called when a term is ready to decide, or another queue-manager
 	// leads and this one stands by.
 	Ready func()
@@ -50,6 +54,8 @@ const (
 	// batchLimit bounds the inputs of one transaction.
 	batchLimit = 1000
 	tickEvery  = time.Second
+	// maintainEvery is how often partitions and old rows are looked after.
+	maintainEvery = 10 * time.Minute
 )
 
 // Run leads term after term until ctx ends.
@@ -88,8 +94,10 @@ func lead(ctx context.Context, o Options, single int) error {
 	if err := awaitBus(ctx, o.Bus); err != nil {
 		return err
 	}
-	term, err := o.Store.Lead(ctx, o.Holder, o.Ready)
+	following := newStandby(ctx, o)
+	term, err := o.Store.Lead(ctx, o.Holder, o.LeaderTimeout, following.start)
 	if err != nil {
+		following.stop()
 		return err
 	}
 	defer term.End()
@@ -99,7 +107,7 @@ func lead(ctx context.Context, o Options, single int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return term.Keep(ctx) })
 	group.Go(func() error { return keepBus(ctx, o.Bus) })
-	group.Go(func() error { return govern(ctx, o, term.Epoch, single) })
+	group.Go(func() error { return govern(ctx, o, term.Epoch, following, single) })
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("term of epoch %d: %w", term.Epoch, err)
 	}
@@ -107,20 +115,17 @@ func lead(ctx context.Context, o Options, single int) error {
 }
 
 // govern does the work of a term.
-func govern(ctx context.Context, o Options, epoch int64, single int) error {
+func govern(ctx context.Context, o Options, epoch int64, following *standby, single int) (err error) {
+	began := time.Now()
 	if err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	if err := o.Store.SetQueues(ctx, epoch, o.Queues, o.Policy); err != nil {
+	e := &engine{Options: o, single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable)}
+	if e.book, err = following.takeOver(ctx, epoch); err != nil {
 		return err
 	}
-	stored, err := o.Store.Load(ctx)
-	if err != nil {
-		return err
-	}
-	stored.MaxEvent = o.Bus.MaxEvent()
+	o.Logger.Info("the ledger is in memory", zap.Int64("version", e.book.Version()), zap.Duration("after", time.Since(began)))
 	group, ctx := errgroup.WithContext(ctx)
-	e := &engine{Options: o, book: book.New(epoch, stored), single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable)}
 	e.relay = relay.New(relay.Options{
 		Epoch: epoch, Ledger: o.Store, Bus: o.Bus, Logger: o.Logger, CheckEvery: o.CheckStreams,
 		Missing:       func(ctx context.Context, m relay.Missing) { pass(ctx, e.missing, m) },
@@ -130,7 +135,7 @@ func govern(ctx context.Context, o Options, epoch int64, single int) error {
 		return err
 	}
 	group.Go(func() error { return e.relay.Run(ctx) })
-	group.Go(func() error { return e.run(ctx) })
+	group.Go(func() error { return e.run(ctx, epoch) })
 	return group.Wait()
 }
 
@@ -156,7 +161,10 @@ func pass[T any](ctx context.Context, to chan<- T, value T) {
 	}
 }
 
-func (e *engine) run(ctx context.Context) error {
+func (e *engine) run(ctx context.Context, epoch int64) error {
+	maintain := time.NewTicker(maintainEvery)
+	defer maintain.Stop()
+	e.keepPartitions(ctx, epoch)
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
@@ -167,6 +175,11 @@ func (e *engine) run(ctx context.Context) error {
 		case <-tick.C:
 			e.book.Tick(time.Now(), e.NodeGrace)
 			e.count()
+		case <-maintain.C:
+			e.keepPartitions(ctx, epoch)
+			if err := e.Store.Tidy(ctx, epoch); err != nil {
+				return err
+			}
 		case m := <-e.missing:
 			e.book.RepeatCommands(time.Now(), func(subject string) bool { return m.All || !m.Present[subject] })
 		case u := <-e.undeliverable:
@@ -235,6 +248,14 @@ func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 		settled()
 	}
 	return nil
+}
+
+// keepPartitions makes and drops partitions. What fails, because somebody reads
+// for long, is tried again the next time; there are partitions for days.
+func (e *engine) keepPartitions(ctx context.Context, epoch int64) {
+	if err := e.Store.KeepPartitions(ctx, epoch, e.Retention); err != nil && ctx.Err() == nil {
+		e.Logger.Warn("cannot make partitions for the next days; trying again", zap.Error(err), zap.Duration("after", maintainEvery))
+	}
 }
 
 // count shows the load; it looks at all live workloads, so not on each step.

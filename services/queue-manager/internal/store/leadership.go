@@ -14,11 +14,9 @@ import (
 // holds: who waits for it is a standby.
 const leadershipLock = 0x6d7573746572
 
-// A leader that is paused or cut off cannot say so: Postgres ends its session,
-// and with it the lock, when it has been silent for silence. The leader speaks
-// every beat, and takes beatTimeout without an answer for the end of its term.
+// The leader speaks every beat, and takes beatTimeout without an answer for the
+// end of its term.
 const (
-	silence     = 2500 * time.Millisecond
 	beat        = 500 * time.Millisecond
 	beatTimeout = 2 * time.Second
 )
@@ -42,7 +40,10 @@ type Leadership struct {
 // Lead waits until no other queue-manager holds the lock and takes a new epoch;
 // it calls standby if it has to wait. The lock only spares useless attempts;
 // what fences an old leader is the epoch.
-func (s *Store) Lead(ctx context.Context, holder string, standby func()) (*Leadership, error) {
+//
+// A leader that is paused or cut off cannot say so: Postgres ends its session,
+// and with it the lock, when it has been silent for the given time.
+func (s *Store) Lead(ctx context.Context, holder string, silence time.Duration, standby func()) (*Leadership, error) {
 	config := s.pool.Config().ConnConfig.Copy()
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["lock_timeout"] = fmt.Sprint(waitSlice.Milliseconds())
@@ -53,14 +54,40 @@ func (s *Store) Lead(ctx context.Context, holder string, standby func()) (*Leade
 	}
 	term := &Leadership{conn: conn}
 	if err = term.lock(ctx, standby); err == nil {
-		err = conn.QueryRow(ctx, `UPDATE leader SET epoch = epoch + 1, holder = $1, since = now() RETURNING epoch`,
-			holder).Scan(&term.Epoch)
+		err = s.takeEpoch(ctx, term, holder)
 	}
 	if err != nil {
 		term.End()
 		return nil, fmt.Errorf("take leadership: %w", err)
 	}
 	return term, nil
+}
+
+// unblockEach is how often it is looked whether the new epoch is held off.
+const unblockEach = 250 * time.Millisecond
+
+// takeEpoch begins a new epoch. A transaction of the old leader that goes on
+// holds it off, and is over soon; one whose client stands still is ended.
+func (s *Store) takeEpoch(ctx context.Context, term *Leadership, holder string) error {
+	taking, done := context.WithCancel(ctx)
+	defer done()
+	go func() {
+		ticker := time.NewTicker(unblockEach)
+		defer ticker.Stop()
+		for looks := 0; ; looks++ {
+			select {
+			case <-taking.Done():
+				return
+			case <-ticker.C:
+			}
+			if looks > 0 { // it had its time
+				_, _ = s.pool.Exec(taking, `SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids($1)) AS pid`,
+					int32(term.conn.PgConn().PID()))
+			}
+		}
+	}()
+	return term.conn.QueryRow(ctx, `UPDATE leader SET epoch = epoch + 1, holder = $1, since = now() RETURNING epoch`,
+		holder).Scan(&term.Epoch)
 }
 
 func (l *Leadership) lock(ctx context.Context, standby func()) error {

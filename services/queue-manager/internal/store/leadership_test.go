@@ -17,7 +17,7 @@ func TestASilentLeaderIsReplacedAndOneThatSpeaksIsNot(t *testing.T) {
 	l := open(t) // leads, and nothing speaks for it
 	ctx, cancel := context.WithTimeout(t.Context(), takeOver)
 	defer cancel()
-	successor, err := l.Lead(ctx, "successor", func() {})
+	successor, err := l.Lead(ctx, "successor", silence, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestASilentLeaderIsReplacedAndOneThatSpeaksIsNot(t *testing.T) {
 	go func() { kept <- successor.Keep(speaking) }()
 	led := make(chan *store.Leadership, 1)
 	go func() {
-		third, err := l.Lead(ctx, "third", func() {})
+		third, err := l.Lead(ctx, "third", silence, func() {})
 		if err != nil {
 			t.Error(err)
 		}
@@ -45,7 +45,7 @@ func TestASilentLeaderIsReplacedAndOneThatSpeaksIsNot(t *testing.T) {
 		t.Error("a leader that speaks was replaced")
 	case err := <-kept:
 		t.Errorf("a leader that speaks lost its session: %v", err)
-	case <-time.After(2 * store.Silence): // that nothing happens is what is tested
+	case <-time.After(2 * silence): // that nothing happens is what is tested
 	}
 	quiet()
 	<-kept

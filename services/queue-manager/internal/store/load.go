@@ -20,8 +20,12 @@ func (s *Store) Load(ctx context.Context) (book.Stored, error) {
 	var stored book.Stored
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
-		if stored.Queues, err = loadQueues(ctx, tx); err != nil {
-			return fmt.Errorf("load queues: %w", err)
+		// It may take as long as it takes: a leader that cannot read cannot lead.
+		if _, err = tx.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+			return fmt.Errorf("prepare to load: %w", err)
+		}
+		if err = loadSettings(ctx, tx, &stored); err != nil {
+			return err
 		}
 		if stored.Workloads, err = newReader().loadLive(ctx, tx, nil); err != nil {
 			return fmt.Errorf("load live workloads: %w", err)
@@ -29,17 +33,24 @@ func (s *Store) Load(ctx context.Context) (book.Stored, error) {
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
 		}
-		if stored.Policy, err = loadPolicy(ctx, tx); err != nil {
-			return fmt.Errorf("load the policy: %w", err)
-		}
-		err = tx.QueryRow(ctx, `SELECT greatest((SELECT max(submission) FROM workloads), (SELECT max(submission) FROM archive), 0),
-			(SELECT max(version) FROM commits)`).Scan(&stored.LastOrder, &stored.Version)
+		err = tx.QueryRow(ctx, lastOrder+`, (SELECT max(version) FROM commits)`).Scan(&stored.LastOrder, &stored.Version)
 		if err != nil {
 			return fmt.Errorf("load the last submission and version: %w", err)
 		}
 		return nil
 	})
 	return stored, err
+}
+
+// loadSettings reads what is configured.
+func loadSettings(ctx context.Context, tx pgx.Tx, stored *book.Stored) (err error) {
+	if stored.Queues, err = loadQueues(ctx, tx); err != nil {
+		return fmt.Errorf("load queues: %w", err)
+	}
+	if stored.Policy, err = loadPolicy(ctx, tx); err != nil {
+		return fmt.Errorf("load the policy: %w", err)
+	}
+	return nil
 }
 
 func loadQueues(ctx context.Context, tx pgx.Tx) ([]book.Queue, error) {
@@ -225,9 +236,11 @@ func loadNodes(ctx context.Context, tx pgx.Tx) ([]book.StoredNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (n book.StoredNode, err error) {
-		return n, row.Scan(&n.Node, &n.Version.Session, &n.Version.Seq, &n.Present)
-	})
+	return pgx.CollectRows(rows, scanNode)
+}
+
+func scanNode(row pgx.CollectableRow) (n book.StoredNode, err error) {
+	return n, row.Scan(&n.Node, &n.Version.Session, &n.Version.Seq, &n.Present)
 }
 
 // Known returns what is stored of the given workloads, live or finished.

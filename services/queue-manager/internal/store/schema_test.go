@@ -77,7 +77,7 @@ func TestMigrationsKeepWhatIsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := store.Open(t.Context(), url)
+	s, err := store.Open(t.Context(), url, store.DefaultTimeouts())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -61,22 +60,13 @@ func (s *Store) forgetShapes() {
 	clear(s.shapes)
 }
 
-// statementTimeout and idleTimeout keep a stuck statement or transaction from
-// holding locks for ever.
-const (
-	statementTimeout = 15 * time.Second
-	idleTimeout      = 15 * time.Second
-)
-
 // Open connects and checks that the schema is there.
-func Open(ctx context.Context, url string) (*Store, error) {
+func Open(ctx context.Context, url string, timeouts Timeouts) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("parse database URL: %w", err) // pgx leaves the password out
 	}
-	config.ConnConfig.RuntimeParams["application_name"] = "muster-queue-manager"
-	config.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
-	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
+	timeouts.configure(config)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -143,9 +133,6 @@ func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig
 			DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
 		batch.Queue(`INSERT INTO policy (config) VALUES ($1) ON CONFLICT (only_row) DO UPDATE SET config = excluded.config`, encoded(policy))
 		queueBounds(batch, tree.Bounds())
-		// Pod sets that nobody has any more.
-		s.forgetShapes()
-		batch.Queue(`DELETE FROM shapes s WHERE NOT EXISTS (SELECT FROM workloads w WHERE w.shape = s.id)`)
 	})
 	if err != nil {
 		return fmt.Errorf("store %d queues: %w", len(queues), err)

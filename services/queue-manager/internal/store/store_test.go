@@ -41,6 +41,9 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// silence is how long a leader may say nothing.
+const silence = 2 * time.Second
+
 // ledger is an open store under a leader, with a queue and one node of 4 CPUs.
 type ledger struct {
 	*store.Store
@@ -51,12 +54,12 @@ type ledger struct {
 func open(t *testing.T) ledger {
 	t.Helper()
 	url := postgres.Database(t)
-	s, err := store.Open(t.Context(), url)
+	s, err := store.Open(t.Context(), url, store.DefaultTimeouts())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	term, err := s.Lead(t.Context(), "test", func() {})
+	term, err := s.Lead(t.Context(), "test", silence, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +198,7 @@ func TestAReplacedLeaderCanWriteNothing(t *testing.T) {
 	stood := make(chan struct{})
 	led := make(chan *store.Leadership)
 	go func() {
-		successor, err := old.Lead(context.Background(), "successor", func() { close(stood) })
+		successor, err := old.Lead(context.Background(), "successor", silence, func() { close(stood) })
 		if err != nil {
 			t.Error(err)
 		}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+const (
+	// followEvery is how often a standby asks for what the leader has committed.
+	followEvery = 100 * time.Millisecond
+	// refollowAfter is the pause before a standby reads all anew.
+	refollowAfter = time.Second
+)
+
+// standby keeps a book current while another queue-manager leads, so that taking
+// over does not take the time to read everything.
+type standby struct {
+	Options
+	ctx      context.Context
+	cancel   context.CancelFunc
+	started  bool
+	ended    chan struct{}
+	book     *book.Book // nil while there is none; for the owner once ended is closed
+	follower *store.Follower
+}
+
+func newStandby(ctx context.Context, o Options) *standby {
+	s := &standby{Options: o, ended: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	return s
+}
+
+// start follows the leader until stop.
+func (s *standby) start() {
+	s.started = true
+	go func() {
+		defer close(s.ended)
+		told := false
+		for s.ctx.Err() == nil {
+			err := s.follow(func() {
+				if !told {
+					told = true
+					s.Ready()
+				}
+			})
+			if s.ctx.Err() != nil {
+				return
+			}
+			s.book = nil
+			s.Logger.Warn("standby reads the ledger anew", zap.Error(err), zap.Duration("after", refollowAfter))
+			select {
+			case <-s.ctx.Done():
+			case <-time.After(refollowAfter):
+			}
+		}
+	}()
+}
+
+// follow reads everything, then what is committed, until something fails.
+func (s *standby) follow(current func()) error {
+	stored, err := s.Store.Load(s.ctx)
+	if err != nil {
+		return err
+	}
+	s.follower = s.Store.Follower()
+	s.book = book.New(0, stored)
+	stored = book.Stored{} // it is large
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		if err := s.catchUp(s.ctx); err != nil {
+			return err
+		}
+		current()
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// catchUp brings the book to the last commit.
+func (s *standby) catchUp(ctx context.Context) error {
+	for {
+		delta, more, err := s.follower.Next(ctx, s.book.Version())
+		if err != nil {
+			return err
+		}
+		if delta.Version != s.book.Version() {
+			s.book.Follow(delta)
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// stop ends the following and waits for it.
+func (s *standby) stop() {
+	s.cancel()
+	if s.started {
+		<-s.ended
+	}
+}
+
+// takeOver returns the book of the term that begins: the followed one, brought up
+// to date, if there is one and the settings are the same; else one read anew.
+func (s *standby) takeOver(ctx context.Context, epoch int64) (*book.Book, error) {
+	s.stop()
+	if err := s.Store.SetQueues(ctx, epoch, s.Queues, s.Policy); err != nil {
+		return nil, err
+	}
+	if s.book != nil {
+		warm, err := s.warm(ctx, epoch)
+		if warm || err != nil {
+			return s.book, err
+		}
+	}
+	s.book = nil
+	stored, err := s.Store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stored.MaxEvent = s.Bus.MaxEvent()
+	return book.New(epoch, stored), nil
+}
+
+// warm makes the followed book that of the term, if it can be.
+func (s *standby) warm(ctx context.Context, epoch int64) (bool, error) {
+	settings, err := s.Store.Settings(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !s.book.Governs(settings.Queues, settings.Policy) {
+		return false, nil
+	}
+	if err := s.catchUp(ctx); err != nil {
+		return false, nil // read anew; if Postgres is away that will tell
+	}
+	last, err := s.Store.LastOrder(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.book.Follow(book.Delta{Version: s.book.Version(), LastOrder: last})
+	s.book.Lead(epoch, s.Bus.MaxEvent())
+	return true, nil
+}

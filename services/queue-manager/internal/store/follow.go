@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/workload"
+)
+
+// ErrBehind is returned by Follower.Next when commits that it has not seen have
+// been removed: everything has to be read anew.
+var ErrBehind = errors.New("the commits since then are not kept any more")
+
+// followLimit bounds the commits that are followed at once.
+const followLimit = 500
+
+// Follower reads what a leader commits, for a standby.
+type Follower struct {
+	store  *Store
+	reader *reader
+}
+
+// Follower returns a follower. It is not safe for concurrent use.
+func (s *Store) Follower() *Follower { return &Follower{s, newReader()} }
+
+// Next returns what the commits after the given version have touched, as it is
+// now, and whether there may be more. Nothing new is a delta of the same version.
+func (f *Follower) Next(ctx context.Context, version int64) (delta book.Delta, more bool, err error) {
+	delta.Version = version
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, f.store.pool, options, func(tx pgx.Tx) error {
+		ids, keys, n, err := touched(ctx, tx, &delta.Version)
+		if err != nil || n == 0 {
+			return err
+		}
+		more = n == followLimit
+		if delta.Workloads, err = f.reader.loadLive(ctx, tx, ids); err != nil {
+			return err
+		}
+		live := map[workload.ID]bool{}
+		for _, w := range delta.Workloads {
+			live[w.ID] = true
+			delta.LastOrder = max(delta.LastOrder, w.Order)
+		}
+		for _, id := range ids {
+			if !live[workload.ID(id)] {
+				delta.Gone = append(delta.Gone, workload.ID(id))
+			}
+		}
+		return followNodes(ctx, tx, keys, &delta)
+	})
+	if err != nil {
+		return delta, false, fmt.Errorf("follow the leader from version %d: %w", version, err)
+	}
+	return delta, more, nil
+}
+
+// touched lists what the next commits have touched and moves the version on.
+func touched(ctx context.Context, tx querier, version *int64) (ids []string, keys map[admission.NodeKey]bool, n int, err error) {
+	rows, err := tx.Query(ctx, `SELECT version, workloads::text[], clusters, nodes FROM commits
+		WHERE version > $1 ORDER BY version LIMIT $2`, *version, followLimit)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	seen := map[string]bool{}
+	keys = map[admission.NodeKey]bool{}
+	var at int64
+	var workloads, clusters, nodes []string
+	_, err = pgx.ForEachRow(rows, []any{&at, &workloads, &clusters, &nodes}, func() error {
+		if at != *version+1 {
+			return fmt.Errorf("version %d comes after %d: %w", at, *version, ErrBehind)
+		}
+		*version = at
+		n++
+		for _, id := range workloads {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+		for i := range nodes {
+			keys[admission.NodeKey{Cluster: clusters[i], Name: nodes[i]}] = true
+		}
+		return nil
+	})
+	if ids == nil {
+		ids = []string{} // nil would mean all
+	}
+	return ids, keys, n, err
+}
+
+func followNodes(ctx context.Context, tx querier, keys map[admission.NodeKey]bool, delta *book.Delta) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	var clusters, names []string
+	for key := range keys {
+		clusters, names = append(clusters, key.Cluster), append(names, key.Name)
+	}
+	rows, err := tx.Query(ctx, `SELECT observed, session, seq, present FROM nodes
+		WHERE (cluster, name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`, clusters, names)
+	if err != nil {
+		return err
+	}
+	if delta.Nodes, err = pgx.CollectRows(rows, scanNode); err != nil {
+		return err
+	}
+	for _, n := range delta.Nodes {
+		delete(keys, admission.NodeKey{Cluster: n.Cluster, Name: n.Name})
+	}
+	for key := range keys {
+		delta.GoneNodes = append(delta.GoneNodes, key)
+	}
+	return nil
+}
+
+// LastOrder is the place of the last submission, live or finished.
+func (s *Store) LastOrder(ctx context.Context) (order int64, err error) {
+	if err := s.pool.QueryRow(ctx, lastOrder).Scan(&order); err != nil {
+		return 0, fmt.Errorf("look up the last submission: %w", err)
+	}
+	return order, nil
+}
+
+const lastOrder = `SELECT greatest((SELECT max(submission) FROM workloads), (SELECT max(submission) FROM archive), 0)`
+
+// Settings reads the queues as stored.
+func (s *Store) Settings(ctx context.Context) (stored book.Stored, err error) {
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		return loadSettings(ctx, tx, &stored)
+	})
+	return stored, err
+}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Retention is how long what is finished is kept.
+type Retention struct {
+	History, Archive time.Duration
+}
+
+const (
+	// partitionsAhead is for how many days partitions are made, so that nothing
+	// fails while they cannot be.
+	partitionsAhead = 7
+	// commitsKept is how far a standby may be behind before it reads all anew.
+	commitsKept = 50_000
+)
+
+// KeepPartitions makes the partitions of the next days and drops old ones.
+func (s *Store) KeepPartitions(ctx context.Context, epoch int64, keep Retention) error {
+	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		batch.Queue(`SELECT keep_partitions($1, $2, $3::interval, $4::interval)`, epoch, partitionsAhead, keep.History, keep.Archive)
+	})
+	if err != nil {
+		return fmt.Errorf("keep partitions: %w", err)
+	}
+	return nil
+}
+
+// Tidy removes what nobody needs any more. It must not run beside Commit.
+func (s *Store) Tidy(ctx context.Context, epoch int64) error {
+	s.forgetShapes() // what is removed now may be needed in the next commit
+	for _, statement := range []string{
+		fmt.Sprintf(`DELETE FROM commits WHERE version < (SELECT max(version) FROM commits) - %d`, commitsKept),
+		`DELETE FROM shapes s WHERE NOT EXISTS (SELECT FROM workloads w WHERE w.shape = s.id)`,
+	} {
+		if err := s.transact(ctx, epoch, func(batch *pgx.Batch) { batch.Queue(statement) }); err != nil {
+			return fmt.Errorf("tidy the ledger: %w", err)
+		}
+	}
+	return nil
+}
