@@ -1,0 +1,231 @@
+package helm_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"muster.dev/muster/deploy/helm"
+)
+
+var update = flag.Bool("update", false, "write the made files of the chart anew")
+
+const (
+	release   = "gangs"
+	namespace = "muster-system"
+)
+
+// modes are the values under which the chart is tried.
+func modes() map[string]map[string]any {
+	on := func() map[string]any { return map[string]any{"enabled": true} } // Helm writes into what it is given
+	return map[string]map[string]any{
+		"defaults": {},
+		"member":   {"mode": "member", "cluster": "east", "namespaces": []any{"team-a", "team-b"}},
+		"trial":    {"trial": on()},
+		"everything": {
+			"serviceMonitor": on(), "prometheusRule": on(), "dashboard": on(),
+			"image":        map[string]any{"repository": "registry.example/muster", "tag": "v1", "pullSecrets": []any{"pull"}},
+			"nodeSelector": "pool=gpu", "ownNodeSelector": map[string]any{"pool": "system"},
+			"podAnnotations": map[string]any{"a": "b"}, "podLabels": map[string]any{"c": "d"},
+			"tolerations": []any{map[string]any{"operator": "Exists"}},
+			"affinity":    map[string]any{"nodeAffinity": map[string]any{}},
+			"networkPolicy": map[string]any{"metricsFrom": []any{map[string]any{
+				"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "monitoring"}},
+			}}},
+			"queues": []any{
+				map[string]any{"name": "a", "namespaces": []any{"team-a", "team-b"}},
+				map[string]any{"name": "b", "namespaces": []any{"team-b"}, "strategy": "StrictFIFO"},
+			},
+		},
+	}
+}
+
+// render returns the objects of the chart by kind, namespace and name.
+func render(t *testing.T, values map[string]any) map[string]*unstructured.Unstructured {
+	t.Helper()
+	objects, err := rendered(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func rendered(values map[string]any) (map[string]*unstructured.Unstructured, error) {
+	chart, err := loader.Load("muster")
+	if err != nil {
+		return nil, err
+	}
+	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(chart, all)
+	if err != nil {
+		return nil, err
+	}
+	objects := map[string]*unstructured.Unstructured{}
+	for name, content := range files {
+		if !strings.HasSuffix(name, ".yaml") {
+			continue
+		}
+		if err := decode(objects, content); err != nil {
+			return nil, fmt.Errorf("%s: %w\n%s", name, err, content)
+		}
+	}
+	return objects, nil
+}
+
+func decode(objects map[string]*unstructured.Unstructured, content string) error {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(content)), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		key := fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
+		if objects[key] != nil {
+			return fmt.Errorf("%s is there twice", key)
+		}
+		objects[key] = object
+	}
+}
+
+// TestMadeFiles: the rights in the chart are those of the rest of the project.
+func TestMadeFiles(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]func() ([]byte, error){"rights.yaml": helm.Rights, "nats-users.yaml": helm.Users} {
+		want, err := content()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("muster", "files", name)
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the project says now; write it anew with: go test ./deploy/helm -run MadeFiles -update", path)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	t.Parallel()
+	for name, values := range modes() {
+		for _, message := range lint.RunAll("muster", values, namespace).Messages {
+			if message.Severity > 1 { // more than advice, such as to have an icon
+				t.Errorf("%s: %s", name, message)
+			}
+		}
+	}
+}
+
+// TestBadValues: the schema refuses what the services would refuse, or worse,
+// take.
+func TestBadValues(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values map[string]any
+		says   string
+	}{
+		"unknown value":         {map[string]any{"quees": []any{}}, "quees"},
+		"unknown mode":          {map[string]any{"mode": "both"}, "mode"},
+		"bad cluster":           {map[string]any{"cluster": "East 1"}, "cluster"},
+		"queue without a name":  {map[string]any{"queues": []any{map[string]any{"namespaces": []any{"a"}}}}, "name"},
+		"queue without a place": {map[string]any{"queues": []any{map[string]any{"name": "a", "namespaces": []any{}}}}, "namespaces"},
+		"no queue":              {map[string]any{"queues": []any{}}, "queues"},
+		"password in a URL":     {map[string]any{"nats": map[string]any{"url": "nats://me:secret@nats:4222"}}, "url"},
+		"grace without unit":    {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
+	} {
+		_, err := rendered(test.values)
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: the error is %v, want one that names %q", name, err, test.says)
+		}
+	}
+}
+
+// TestServices: each mode has its services, contained as they should be.
+func TestServices(t *testing.T) {
+	t.Parallel()
+	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
+	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "member": {"capacity-watcher", "dispatcher"}} {
+		objects := render(t, modes()[name])
+		var services []string
+		for _, key := range slices.Sorted(maps.Keys(objects)) {
+			object := objects[key]
+			if object.GetKind() != "Deployment" {
+				continue
+			}
+			services = append(services, strings.TrimPrefix(object.GetName(), release+"-"))
+			checkContained(t, name, object)
+			for _, kind := range []string{"ServiceAccount", "PodDisruptionBudget", "NetworkPolicy"} {
+				if objects[fmt.Sprintf("%s %s/%s", kind, namespace, object.GetName())] == nil {
+					t.Errorf("%s: %s has no %s", name, object.GetName(), kind)
+				}
+			}
+		}
+		if !slices.Equal(services, want) {
+			t.Errorf("%s: services are %v, want %v", name, services, want)
+		}
+	}
+}
+
+// checkContained checks what nobody should be able to get wrong by values.
+func checkContained(t *testing.T, mode string, deployment *unstructured.Unstructured) {
+	t.Helper()
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) != 1 {
+		t.Fatalf("%s: containers of %s: %v, %v", mode, deployment.GetName(), containers, err)
+	}
+	container := containers[0].(map[string]any)
+	context, _ := container["securityContext"].(map[string]any)
+	if context["readOnlyRootFilesystem"] != true || context["allowPrivilegeEscalation"] != false {
+		t.Errorf("%s: %s is not contained: %v", mode, deployment.GetName(), context)
+	}
+	for _, probe := range []string{"startupProbe", "livenessProbe", "readinessProbe"} {
+		if container[probe] == nil {
+			t.Errorf("%s: %s has no %s", mode, deployment.GetName(), probe)
+		}
+	}
+	requests, _, _ := unstructured.NestedMap(container, "resources", "requests") // absent is what is looked for
+	if requests["cpu"] == nil || requests["memory"] == nil {
+		t.Errorf("%s: %s requests %v", mode, deployment.GetName(), requests)
+	}
+	token, _, _ := unstructured.NestedBool(deployment.Object, "spec", "template", "spec", "automountServiceAccountToken")
+	if api := strings.HasSuffix(deployment.GetName(), "-capacity-watcher") || strings.HasSuffix(deployment.GetName(), "-dispatcher"); token != api {
+		t.Errorf("%s: %s has a token of the API server: %t", mode, deployment.GetName(), token)
+	}
+	for _, argument := range container["args"].([]any) {
+		if text := argument.(string); strings.Contains(text, "@") || strings.Contains(strings.ToLower(text), "password") {
+			t.Errorf("%s: %s has a secret among its arguments: %s", mode, deployment.GetName(), text)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+{{/*
+One service. Call with a dict: root, name, values (its part of the values),
+arguments (list), environment (list of env entries), mounts (list of dicts with
+name, secret or configMap, path, items), strategy.
+*/}}
+{{- define "muster.deployment" -}}
+{{- $root := .root -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ $root.Release.Name }}-{{ .name }}
+  namespace: {{ $root.Release.Namespace }}
+  labels: {{- include "muster.labels" (list $root .name) | nindent 4 }}
+spec:
+  replicas: {{ .values.replicas }}
+  {{- with .strategy }}
+  strategy: {type: {{ . }}}
+  {{- end }}
+  selector:
+    matchLabels: {{- include "muster.selector" (list $root .name) | nindent 6 }}
+  template:
+    metadata:
+      labels:
+        {{- include "muster.labels" (list $root .name) | nindent 8 }}
+        {{- with $root.Values.podLabels }}{{ toYaml . | nindent 8 }}{{ end }}
+      annotations:
+        {{- with .configuration }}
+        checksum/configuration: {{ . | sha256sum }}
+        {{- end }}
+        {{- with $root.Values.podAnnotations }}{{ toYaml . | nindent 8 }}{{ end }}
+    spec:
+      serviceAccountName: {{ $root.Release.Name }}-{{ .name }}
+      automountServiceAccountToken: {{ or (eq .name "capacity-watcher") (eq .name "dispatcher") }}
+      terminationGracePeriodSeconds: 30
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        fsGroup: 65532
+        seccompProfile: {type: RuntimeDefault}
+      {{- with $root.Values.image.pullSecrets }}
+      imagePullSecrets: {{- range . }}{{ dict "name" . | list | toYaml | nindent 8 }}{{ end }}
+      {{- end }}
+      {{- with $root.Values.ownNodeSelector }}
+      nodeSelector: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $root.Values.tolerations }}
+      tolerations: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $root.Values.affinity }}
+      affinity: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels: {{- include "muster.selector" (list $root .name) | nindent 14 }}
+      containers:
+        - name: {{ .name }}
+          image: {{ include "muster.image" $root }}
+          imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+          command: [{{ .name }}]
+          args:
+            - --health-address=0.0.0.0:8080
+            - --log-level={{ $root.Values.logLevel }}
+            {{- if not $root.Values.trial.enabled }}
+            - --nats-url={{ include "muster.natsURL" $root }}
+            - --nats-credentials=/etc/muster/nats/credentials
+            {{- end }}
+            {{- range .arguments }}
+            - {{ . | quote }}
+            {{- end }}
+          env:
+            # Leaves room below the limit for what is not on the heap.
+            - name: GOMEMLIMIT
+              valueFrom: {resourceFieldRef: {resource: limits.memory}}
+            {{- if $root.Values.trial.enabled }}
+            - name: MUSTER_{{ .name | upper | replace "-" "_" }}_NATS_URL
+              valueFrom: {secretKeyRef: {name: {{ $root.Release.Name }}-trial, key: {{ .name }}-nats-url}}
+            {{- end }}
+            {{- with .environment }}{{ toYaml . | nindent 12 }}{{ end }}
+          ports:
+            - {name: health, containerPort: 8080}
+          startupProbe:
+            httpGet: {path: /healthz, port: health}
+            periodSeconds: 2
+            failureThreshold: 60
+          livenessProbe:
+            httpGet: {path: /healthz, port: health}
+            periodSeconds: 10
+            timeoutSeconds: 3
+          readinessProbe:
+            httpGet: {path: /readyz, port: health}
+            periodSeconds: 5
+            timeoutSeconds: 3
+          resources: {{- toYaml .values.resources | nindent 12 }}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: {drop: [ALL]}
+          volumeMounts:
+            {{- if not $root.Values.trial.enabled }}
+            - {name: nats, mountPath: /etc/muster/nats, readOnly: true}
+            {{- end }}
+            {{- range .mounts }}
+            - {name: {{ .name }}, mountPath: {{ .path }}, readOnly: true}
+            {{- end }}
+      volumes:
+        {{- if not $root.Values.trial.enabled }}
+        - name: nats
+          secret:
+            secretName: {{ $root.Values.nats.credentialsSecret }}
+            items: [{key: {{ .name }}, path: credentials}]
+        {{- end }}
+        {{- range .mounts }}
+        - name: {{ .name }}
+          {{- toYaml .source | nindent 10 }}
+        {{- end }}
+{{- end }}

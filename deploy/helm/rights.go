@@ -1,0 +1,137 @@
+// Package helm makes the parts of the Helm chart that are said elsewhere in the
+// project: the rights in Kubernetes (package rbac) and on the NATS server
+// (package access). Its tests render the chart in all its modes and have a real
+// API server look at every object.
+//
+// It is not for installing anything: Helm does that.
+package helm
+
+import (
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/deploy/nats/access"
+	"muster.dev/muster/deploy/rbac"
+)
+
+// prefix begins the names in package rbac; the chart has its own.
+const prefix = "muster-"
+
+// rights is what the chart's templates read of package rbac, names without
+// prefix.
+type rights struct {
+	ClusterRoles    []role    `json:"clusterRoles"`
+	Everywhere      []binding `json:"everywhere"`      // cluster role bindings
+	QueueNamespaces []binding `json:"queueNamespaces"` // role bindings in each queue's namespace
+	OwnNamespace    []role    `json:"ownNamespace"`    // roles in Muster's own namespace
+}
+
+// role is a set of rules and the account that it is for.
+type role struct {
+	Name    string              `json:"name"`
+	Account string              `json:"account"`
+	Rules   []rbacv1.PolicyRule `json:"rules"`
+}
+
+type binding struct {
+	Role    string `json:"role"`
+	Account string `json:"account"`
+}
+
+// placeholder stands for a queue's namespace while the bindings are read.
+const placeholder = "queue-namespace"
+
+// Rights returns files/rights.yaml: the roles and bindings of package rbac.
+func Rights() ([]byte, error) {
+	perNamespace, err := rbac.ForNamespace(placeholder)
+	if err != nil {
+		return nil, err
+	}
+	var all rights
+	accounts := map[string]string{} // by kind and name of the role
+	for _, document := range append(rbac.Documents(), perNamespace...) {
+		var b rbacv1.RoleBinding // a ClusterRoleBinding reads the same
+		if err := yaml.Unmarshal(document, &b); err != nil {
+			return nil, fmt.Errorf("read manifest of package rbac: %w", err)
+		}
+		if b.Kind != "RoleBinding" && b.Kind != "ClusterRoleBinding" {
+			continue
+		}
+		bound := binding{strings.TrimPrefix(b.RoleRef.Name, prefix), strings.TrimPrefix(b.Subjects[0].Name, prefix)}
+		accounts[b.RoleRef.Kind+"/"+b.RoleRef.Name] = bound.Account
+		switch {
+		case b.Kind == "ClusterRoleBinding":
+			all.Everywhere = append(all.Everywhere, bound)
+		case b.Namespace == placeholder:
+			all.QueueNamespaces = append(all.QueueNamespaces, bound)
+		case b.RoleRef.Kind != "Role" || b.Namespace != rbac.Namespace:
+			return nil, fmt.Errorf("role binding %s/%s: the chart knows no such place", b.Namespace, b.Name)
+		}
+	}
+	if err := all.addRoles(accounts); err != nil {
+		return nil, err
+	}
+	return header(all)
+}
+
+func (r *rights) addRoles(accounts map[string]string) error {
+	for _, document := range rbac.Documents() {
+		var found rbacv1.ClusterRole // a Role reads the same
+		if err := yaml.Unmarshal(document, &found); err != nil {
+			return fmt.Errorf("read manifest of package rbac: %w", err)
+		}
+		if found.Kind != "ClusterRole" && found.Kind != "Role" {
+			continue
+		}
+		account, bound := accounts[found.Kind+"/"+found.Name]
+		if !bound {
+			return fmt.Errorf("%s %s: nobody is bound to it", found.Kind, found.Name)
+		}
+		entry := role{strings.TrimPrefix(found.Name, prefix), account, found.Rules}
+		if found.Kind == "ClusterRole" {
+			r.ClusterRoles = append(r.ClusterRoles, entry)
+		} else {
+			r.OwnNamespace = append(r.OwnNamespace, entry)
+		}
+	}
+	return nil
+}
+
+// user is what the chart's trial server knows of a user of NATS.
+type user struct {
+	Name      string   `json:"name"`
+	Service   string   `json:"service"` // the name without the cluster's
+	Publish   []string `json:"publish"`
+	Subscribe []string `json:"subscribe"`
+	Answers   bool     `json:"answers,omitempty"`
+}
+
+// cluster stands for the cluster's name in the file; the chart puts it in.
+const cluster = "CLUSTER"
+
+// Users returns files/nats-users.yaml: the users of package access, for the
+// chart's trial server. They have passwords there and share the inbox prefix,
+// because keys of their own cannot be made by a template.
+func Users() ([]byte, error) {
+	var all struct {
+		Users []user `json:"users"`
+	}
+	for _, u := range access.Users(cluster) {
+		all.Users = append(all.Users, user{
+			Name: u.Name, Service: strings.TrimSuffix(u.Name, "-"+cluster), Publish: u.Publish,
+			Subscribe: append([]string{"_INBOX.>"}, u.Subscribe...), Answers: u.Answers,
+		})
+	}
+	return header(all)
+}
+
+func header(content any) ([]byte, error) {
+	encoded, err := yaml.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", content, err)
+	}
+	return append([]byte("# Made from the rest of the project by go test ./deploy/helm -update; not to be edited.\n"), encoded...), nil
+}
