@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 SERVICES         := muster intake capacity-watcher queue-manager dispatcher
 DEVCLUSTER_FILES := $(shell find deploy/devcluster -name testdata -prune -o -type f ! -name '*_test.go' ! -name '*.md' -print)
-MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/images
+MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/images deploy/helm
 
 # Everything that is linked without race detector is linked statically, and
 # with the same flags, so that the build cache serves all of it.

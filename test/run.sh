@@ -20,14 +20,16 @@ packages=$(go list work)
 mapfile -t beside < <(grep -vE "$stacks" <<<"$packages")
 mapfile -t alone < <(grep -E "$stacks" <<<"$packages")
 
-# The dev cluster links all of Kubernetes: built with the race detector it
-# would take longer than everything else together, so its own tests go without.
+# The modules outside of the workspace have tests without concurrency of their
+# own, or link so much (the dev cluster: all of Kubernetes) that building that
+# with the race detector would take longer than everything else together.
 all() {
 	local failed=0
 	go test -json -race -shuffle=on -timeout=$limit "$@" "${beside[@]}" || failed=1
 	go test -json -race -shuffle=on -timeout=$limit -p=1 "$@" "${alone[@]}" || failed=1
-	CGO_ENABLED=0 GOWORK=off go -C deploy/devcluster test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
-	CGO_ENABLED=0 GOWORK=off go -C deploy/images test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
+	for module in deploy/devcluster deploy/images deploy/helm; do
+		CGO_ENABLED=0 GOWORK=off go -C "$module" test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
+	done
 	return $failed
 }
 

@@ -29,11 +29,14 @@ type rights struct {
 	OwnNamespace    []role    `json:"ownNamespace"`    // roles in Muster's own namespace
 }
 
-// role is a set of rules and the account that it is for.
+// role is a set of rules and the account that it is for. A role may gather the
+// rules of others by their labels.
 type role struct {
-	Name    string              `json:"name"`
-	Account string              `json:"account"`
-	Rules   []rbacv1.PolicyRule `json:"rules"`
+	Name    string                  `json:"name"`
+	Account string                  `json:"account"`
+	Labels  map[string]string       `json:"labels,omitempty"`
+	Gathers *rbacv1.AggregationRule `json:"gathers,omitempty"`
+	Rules   []rbacv1.PolicyRule     `json:"rules"`
 }
 
 type binding struct {
@@ -78,6 +81,7 @@ func Rights() ([]byte, error) {
 }
 
 func (r *rights) addRoles(accounts map[string]string) error {
+	gatherers := map[string]string{} // account by label
 	for _, document := range rbac.Documents() {
 		var found rbacv1.ClusterRole // a Role reads the same
 		if err := yaml.Unmarshal(document, &found); err != nil {
@@ -87,10 +91,22 @@ func (r *rights) addRoles(accounts map[string]string) error {
 			continue
 		}
 		account, bound := accounts[found.Kind+"/"+found.Name]
+		for label := range found.Labels {
+			if !bound {
+				account, bound = gatherers[label]
+			}
+		}
 		if !bound {
 			return fmt.Errorf("%s %s: nobody is bound to it", found.Kind, found.Name)
 		}
-		entry := role{strings.TrimPrefix(found.Name, prefix), account, found.Rules}
+		if found.AggregationRule != nil {
+			for _, selector := range found.AggregationRule.ClusterRoleSelectors {
+				for label := range selector.MatchLabels {
+					gatherers[label] = account
+				}
+			}
+		}
+		entry := role{strings.TrimPrefix(found.Name, prefix), account, found.Labels, found.AggregationRule, found.Rules}
 		if found.Kind == "ClusterRole" {
 			r.ClusterRoles = append(r.ClusterRoles, entry)
 		} else {

@@ -103,6 +103,8 @@ func lead(ctx context.Context, o Options, single int) error {
 	defer term.End()
 	o.Metrics.terms.WithLabelValues("begun").Inc()
 	o.Metrics.epoch.Set(float64(term.Epoch))
+	o.Metrics.leading.Set(1)
+	defer o.Metrics.leading.Set(0)
 	o.Logger.Info("leader", zap.Int64("epoch", term.Epoch))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return term.Keep(ctx) })

@@ -12,6 +12,7 @@ import (
 type Metrics struct {
 	terms      *prometheus.CounterVec
 	epoch      prometheus.Gauge
+	leading    prometheus.Gauge
 	waiting    prometheus.Gauge
 	started    prometheus.Gauge
 	admissions prometheus.Counter
@@ -27,6 +28,9 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		}, []string{"result"}),
 		epoch: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_queue_manager_epoch", Help: "Epoch of the last term as leader of this process.",
+		}),
+		leading: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_queue_manager_leading", Help: "1 while this process leads, as far as it knows; else 0.",
 		}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_workloads_waiting", Help: "Workloads waiting in queues.",
@@ -45,7 +49,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}),
 	}
-	registry.MustRegister(m.terms, m.epoch, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
+	registry.MustRegister(m.terms, m.epoch, m.leading, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
 	return m
 }
 
