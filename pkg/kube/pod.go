@@ -44,8 +44,34 @@ func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 	}
 	return workload.Template{
 		Requests: requests, NodeSelector: spec.NodeSelector,
-		Affinity: requiredTerms(spec.Affinity), Tolerations: tolerations(spec.Tolerations),
+		Affinity: requiredTerms(spec.Affinity), Tolerations: tolerations(spec.Tolerations), HostPorts: HostPorts(spec),
 	}, nil
+}
+
+// HostPorts returns the ports of its node that a pod takes: those of containers,
+// and of init containers that stay.
+func HostPorts(spec *corev1.PodSpec) []workload.HostPort {
+	var ports []workload.HostPort
+	list := func(container *corev1.Container) {
+		for _, p := range container.Ports {
+			port := p.HostPort
+			if port == 0 && spec.HostNetwork {
+				port = p.ContainerPort
+			}
+			if port > 0 {
+				ports = append(ports, workload.HostPort{Port: port, Protocol: string(p.Protocol), IP: p.HostIP})
+			}
+		}
+	}
+	for i := range spec.Containers {
+		list(&spec.Containers[i])
+	}
+	for i := range spec.InitContainers {
+		if policy := spec.InitContainers[i].RestartPolicy; policy != nil && *policy == corev1.ContainerRestartPolicyAlways {
+			list(&spec.InitContainers[i])
+		}
+	}
+	return ports
 }
 
 func defaultRequests(r *corev1.ResourceRequirements) {

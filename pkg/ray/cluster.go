@@ -18,7 +18,11 @@ func readCluster(tree map[string]any, manifest json.RawMessage) ([]workload.PodS
 	}
 	c := clusterSpec{path: "spec", spec: &cluster.Spec, annotations: cluster.Annotations}
 	specTree, _ := tree["spec"].(map[string]any)
-	return c.read(specTree)
+	members, err := c.read(specTree)
+	if err != nil {
+		return nil, err
+	}
+	return bindGang(members)
 }
 
 // clusterSpec is the spec of a RayCluster, of its own or in a RayJob.
@@ -33,7 +37,7 @@ type clusterSpec struct {
 }
 
 // read checks the spec and predicts its pods.
-func (c *clusterSpec) read(tree map[string]any) ([]workload.PodSet, error) {
+func (c *clusterSpec) read(tree map[string]any) ([]member, error) {
 	if groups, _ := tree["workerGroupSpecs"].([]any); len(groups) != len(c.spec.WorkerGroupSpecs) {
 		return nil, refuse(c.path+".workerGroupSpecs", "cannot be read", "want a list of worker groups")
 	}
@@ -50,7 +54,7 @@ func (c *clusterSpec) read(tree map[string]any) ([]workload.PodSet, error) {
 	if err := c.checkAsKubeRay(); err != nil {
 		return nil, err
 	}
-	return c.podSets()
+	return c.members()
 }
 
 // checkLife refuses what takes the start of the cluster out of Muster's hands.

@@ -3,10 +3,12 @@ package ray
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -28,7 +30,7 @@ func readJob(tree map[string]any, manifest json.RawMessage) ([]workload.PodSet, 
 		path: "spec.rayClusterSpec", spec: spec.RayClusterSpec, annotations: job.Annotations,
 		sidecarSubmitter: spec.SubmissionMode == rayv1.SidecarMode, reserved: []string{SubmitterGroup},
 	}
-	sets, err := c.read(clusterTree)
+	members, err := c.read(clusterTree)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +38,13 @@ func readJob(tree map[string]any, manifest json.RawMessage) ([]workload.PodSet, 
 		return nil, err
 	}
 	if spec.SubmissionMode != rayv1.K8sJobMode {
-		return sets, nil
+		return bindGang(members)
 	}
 	submitter, err := submitterSet(spec)
 	if err != nil {
 		return nil, err
 	}
-	return append(sets, submitter), nil
+	return bindGang(append(members, submitter))
 }
 
 func checkJob(spec *rayv1.RayJobSpec) error {
@@ -168,14 +170,25 @@ func checkDashboard(path string, spec *rayv1.RayClusterSpec) error {
 
 // submitterSet is the pod that submits the job once the cluster is ready; its
 // retries come one after the other.
-func submitterSet(spec *rayv1.RayJobSpec) (workload.PodSet, error) {
+func submitterSet(spec *rayv1.RayJobSpec) (member, error) {
 	const path = "spec.submitterPodTemplate"
 	pod := corev1.PodSpec{Containers: []corev1.Container{submitterContainer(spec.RayClusterSpec)}}
 	if spec.SubmitterPodTemplate != nil {
 		pod = spec.SubmitterPodTemplate.Spec
 		if pod.RestartPolicy != corev1.RestartPolicyNever && pod.RestartPolicy != corev1.RestartPolicyOnFailure {
-			return workload.PodSet{}, refuse(path+".spec.restartPolicy", "is "+quote(string(pod.RestartPolicy)), "want Never or OnFailure")
+			return member{}, refuse(path+".spec.restartPolicy", "is "+quote(string(pod.RestartPolicy)), "want Never or OnFailure")
 		}
 	}
-	return podSet(path, SubmitterGroup, workload.RoleSubmitter, 1, &pod)
+	submitter := member{
+		set: workload.PodSet{Name: SubmitterGroup, Role: workload.RoleSubmitter, Count: 1}, path: path, spec: &pod, hosts: 1,
+		labels: map[string]string{kube.PodSetLabel: SubmitterGroup},
+	}
+	if spec.SubmitterPodTemplate != nil {
+		maps.Copy(submitter.labels, spec.SubmitterPodTemplate.Labels)
+		submitter.annotations = spec.SubmitterPodTemplate.Annotations
+	}
+	if err := refuseAmongPods(path+".spec", &pod); err != nil { // it is pinned before the others exist
+		return member{}, err
+	}
+	return submitter, submitter.readTemplate()
 }

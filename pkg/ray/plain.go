@@ -17,7 +17,12 @@ func Tree(data []byte) (map[string]any, error) {
 
 // CheckPod refuses a pod template of another kind of object for the reasons for
 // which one of a RayCluster is refused. Errors wrap ErrInvalid.
-func CheckPod(path string, spec *corev1.PodSpec) error { return checkTemplate(path, spec) }
+func CheckPod(path string, spec *corev1.PodSpec) error {
+	if err := checkTemplate(path, spec); err != nil {
+		return err
+	}
+	return refuseAmongPods(path, spec)
+}
 
 // ReadLife reads what annotations ask of a workload's life. Errors wrap
 // ErrInvalid.

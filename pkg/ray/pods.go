@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"maps"
 	"slices"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -11,37 +12,52 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
-// podSets predicts the pods of a cluster: the head, and the groups that have
-// pods. Every template is checked, also of a group without pods.
-func (c *clusterSpec) podSets() ([]workload.PodSet, error) {
-	head, err := podSet(c.path+".headGroupSpec.template", HeadGroup, workload.RoleHead, 1, c.headPod())
-	if err != nil {
-		return nil, err
-	}
-	sets := []workload.PodSet{head}
+// members predicts the pods of a cluster: the head, and all groups, also those
+// without pods, so that each template is checked.
+func (c *clusterSpec) members() ([]member, error) {
+	head := &c.spec.HeadGroupSpec
+	all := []member{{
+		set: workload.PodSet{Name: HeadGroup, Role: workload.RoleHead, Count: 1}, path: c.path + ".headGroupSpec.template",
+		labels:      knownLabels(head.Template.Labels, head.Labels, rayv1.HeadNode, HeadGroup),
+		annotations: head.Template.Annotations, spec: c.headPod(), hosts: 1,
+	}}
 	for i := range c.spec.WorkerGroupSpecs {
 		g := &c.spec.WorkerGroupSpecs[i]
-		count := int(replicas(g)) * int(g.NumOfHosts) // bounded by checkSize
-		set, err := podSet(c.groupPath(i)+".template", g.GroupName, workload.RoleWorker, count, workerPod(g))
-		if err != nil {
+		all = append(all, member{
+			set:         workload.PodSet{Name: g.GroupName, Role: workload.RoleWorker, Count: int(replicas(g)) * int(g.NumOfHosts)}, // bounded by checkSize
+			path:        c.groupPath(i) + ".template",
+			labels:      knownLabels(g.Template.Labels, g.Labels, rayv1.WorkerNode, g.GroupName),
+			annotations: g.Template.Annotations, spec: workerPod(g), hosts: int(g.NumOfHosts),
+		})
+	}
+	for i := range all {
+		if err := all[i].readTemplate(); err != nil {
 			return nil, err
 		}
-		if count > 0 {
-			sets = append(sets, set)
-		}
 	}
-	return sets, nil
+	return all, nil
 }
 
-func podSet(path, name, role string, count int, spec *corev1.PodSpec) (workload.PodSet, error) {
-	if err := checkTemplate(path+".spec", spec); err != nil {
-		return workload.PodSet{}, err
+// knownLabels are the labels of a pod of which the value is known now.
+func knownLabels(template, group map[string]string, nodeType rayv1.RayNodeType, name string) map[string]string {
+	all := map[string]string{"ray.io/is-ray-node": "yes", "app.kubernetes.io/name": "kuberay", "app.kubernetes.io/created-by": "kuberay-operator"}
+	maps.Copy(all, template)
+	maps.Copy(all, group)
+	all["ray.io/node-type"], all[groupLabel], all[kube.PodSetLabel] = string(nodeType), name, name
+	return all
+}
+
+// readTemplate checks a member's pod and reads what of it matters for its place.
+func (m *member) readTemplate() error {
+	if err := checkTemplate(m.path+".spec", m.spec); err != nil {
+		return err
 	}
-	template, err := kube.PodTemplate(spec)
+	template, err := kube.PodTemplate(m.spec)
 	if err != nil {
-		return workload.PodSet{}, refuse(path+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
+		return refuse(m.path+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
 	}
-	return workload.PodSet{Name: name, Role: role, Count: count, Template: template}, nil
+	m.set.Template = template
+	return nil
 }
 
 // headPod is the head with the containers that KubeRay adds to it.

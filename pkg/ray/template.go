@@ -30,6 +30,9 @@ func checkTemplate(path string, spec *corev1.PodSpec) error {
 			}
 		}
 	}
+	if err := checkHostPorts(path, spec); err != nil {
+		return err
+	}
 	if err := checkPlace(path, spec); err != nil {
 		return err
 	}
@@ -49,9 +52,8 @@ func checkContainer(where string, container *corev1.Container, names map[string]
 		return refuse(where+".image", "is empty", "want the name of an image")
 	}
 	for i, port := range container.Ports {
-		if port.HostPort != 0 {
-			return refuse(fmt.Sprintf("%s.ports[%d].hostPort", where, i), fmt.Sprintf("is %d", port.HostPort),
-				"remove it: Muster does not plan ports of nodes")
+		if port.HostPort < 0 || port.HostPort > 65535 {
+			return refuse(fmt.Sprintf("%s.ports[%d].hostPort", where, i), fmt.Sprintf("is %d", port.HostPort), "want a port from 1 to 65535, or nothing")
 		}
 	}
 	if len(container.Resources.Claims) > 0 {
@@ -111,6 +113,17 @@ func exact(name corev1.ResourceName) bool {
 	return extended(name) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
+// checkHostPorts refuses a pod that asks for one port of its node twice.
+func checkHostPorts(path string, spec *corev1.PodSpec) error {
+	ports := kube.HostPorts(spec)
+	for i, port := range ports {
+		if slices.ContainsFunc(ports[:i], port.Conflicts) {
+			return refuse(path+".containers", fmt.Sprintf("ask for host port %d twice", port.Port), "choose another for one of them")
+		}
+	}
+	return nil
+}
+
 // checkPlace refuses what would put a pod elsewhere than the plan does.
 func checkPlace(path string, spec *corev1.PodSpec) error {
 	switch {
@@ -125,24 +138,9 @@ func checkPlace(path string, spec *corev1.PodSpec) error {
 	case len(spec.ResourceClaims) > 0:
 		return refuse(path+".resourceClaims", "is set", "remove it: Muster does not plan dynamic resources")
 	case spec.HostNetwork:
-		return refuse(path+".hostNetwork", "is true", "remove it: Muster does not plan ports of nodes")
+		return refuse(path+".hostNetwork", "is true", "remove it, and list the ports as hostPort of the container")
 	case len(spec.Overhead) > 0 && spec.RuntimeClassName == nil:
 		return refuse(path+".overhead", "is set without runtimeClassName", "remove it: Kubernetes takes the overhead from the runtime class")
-	}
-	for i, spread := range spec.TopologySpreadConstraints {
-		if spread.WhenUnsatisfiable != corev1.ScheduleAnyway {
-			return refuse(fmt.Sprintf("%s.topologySpreadConstraints[%d].whenUnsatisfiable", path, i), "is "+quote(string(spread.WhenUnsatisfiable)),
-				"want ScheduleAnyway: Muster does not plan spreading")
-		}
-	}
-	if affinity := spec.Affinity; affinity != nil {
-		const remedy = "use a preferred term: Muster does not plan affinity between pods"
-		if a := affinity.PodAffinity; a != nil && len(a.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			return refuse(path+".affinity.podAffinity", "is required", remedy)
-		}
-		if a := affinity.PodAntiAffinity; a != nil && len(a.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			return refuse(path+".affinity.podAntiAffinity", "is required", remedy)
-		}
 	}
 	return nil
 }

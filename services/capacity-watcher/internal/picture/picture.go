@@ -26,6 +26,7 @@ type Pod struct{ Namespace, Name string }
 type Unmanaged struct {
 	Node     string
 	Requests resource.List
+	Ports    []workload.HostPort // of its node that it takes
 }
 
 // Member is a pod of a workload.
@@ -55,9 +56,9 @@ func New(cluster string) *Picture {
 	}
 }
 
-// SetNode records a node as seen; its Unmanaged is ignored.
+// SetNode records a node as seen; its Unmanaged and UsedPorts are ignored.
 func (p *Picture) SetNode(node capacity.Node) {
-	node.Unmanaged = nil
+	node.Unmanaged, node.UsedPorts = nil, nil
 	if known, ok := p.nodes[node.Name]; ok && sameNode(known, node) {
 		return
 	}
@@ -89,7 +90,7 @@ func (p *Picture) ReplaceNodes(nodes []capacity.Node) {
 // SetUnmanaged records a pod that takes room and is not managed.
 func (p *Picture) SetUnmanaged(name Pod, pod Unmanaged) {
 	known, ok := p.unmanaged[name]
-	if ok && known.Node == pod.Node && known.Requests.Equal(pod.Requests) {
+	if ok && known.Node == pod.Node && known.Requests.Equal(pod.Requests) && slices.Equal(known.Ports, pod.Ports) {
 		return
 	}
 	if ok {

@@ -105,3 +105,27 @@ func TestTakeInOrder(t *testing.T) {
 		t.Errorf("taken (-want +got):\n%s", diff)
 	}
 }
+
+func TestHostPortsOfPodsThatAreNotManaged(t *testing.T) {
+	t.Parallel()
+	p := New("c1")
+	p.SetNode(machine("n1"))
+	pod := Unmanaged{Node: "n1", Requests: resource.List{resource.Pods: 1}, Ports: []workload.HostPort{{Port: 9100}, {Port: 80}}}
+	p.SetUnmanaged(Pod{"sys", "a"}, pod)
+	p.SetUnmanaged(Pod{"sys", "b"}, Unmanaged{Node: "n1", Requests: pod.Requests, Ports: pod.Ports[:1]})
+	p.Take(9)
+	node, _ := p.node("n1")
+	if diff := cmp.Diff([]workload.HostPort{{Port: 80}, {Port: 9100}}, node.UsedPorts); diff != "" {
+		t.Errorf("ports in use (-want +got):\n%s", diff)
+	}
+	pod.Ports = pod.Ports[:1]
+	p.SetUnmanaged(Pod{"sys", "a"}, pod)
+	if p.Changed() != 1 {
+		t.Errorf("%d things have changed with the ports of a pod, want its node", p.Changed())
+	}
+	p.RemoveUnmanaged(Pod{"sys", "a"})
+	p.RemoveUnmanaged(Pod{"sys", "b"})
+	if node, _ = p.node("n1"); len(node.UsedPorts) != 0 {
+		t.Errorf("ports in use of an empty node: %v", node.UsedPorts)
+	}
+}

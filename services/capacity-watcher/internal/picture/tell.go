@@ -101,7 +101,12 @@ func (p *Picture) node(name string) (capacity.Node, bool) {
 	used := resource.List{}
 	for pod := range p.onNode[name] {
 		used = used.Plus(p.unmanaged[pod].Requests)
+		node.UsedPorts = append(node.UsedPorts, p.unmanaged[pod].Ports...)
 	}
+	slices.SortFunc(node.UsedPorts, func(a, b workload.HostPort) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.IP, b.IP))
+	})
+	node.UsedPorts = slices.Compact(node.UsedPorts)
 	if len(used) > 0 {
 		node.Unmanaged = used
 	}

@@ -133,7 +133,7 @@ func (v *view) members(listed func()) cache.ReflectorStore {
 
 func (v *view) unmanaged(listed func()) cache.ReflectorStore {
 	of := func(pod *corev1.Pod) picture.Unmanaged {
-		return picture.Unmanaged{Node: pod.Spec.NodeName, Requests: v.requests(pod)}
+		return picture.Unmanaged{Node: pod.Spec.NodeName, Requests: v.requests(pod), Ports: kube.HostPorts(&pod.Spec)}
 	}
 	return &store[*corev1.Pod]{
 		set: func(pod *corev1.Pod) {
