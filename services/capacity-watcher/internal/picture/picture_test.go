@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
 )
 
 func machine(name string) capacity.Node {
