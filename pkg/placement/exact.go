@@ -121,7 +121,7 @@ func (s *search) useful() []*node {
 func (s *search) count(useful []*node) {
 	s.counted, s.empty, s.floor = make([][]bool, len(s.rules)), make([]int, len(s.rules)), make([]int, len(s.rules))
 	for i, r := range s.rules {
-		if r.key == "" {
+		if r.key == perNode {
 			continue
 		}
 		t := s.fleet.topologyOf(r.key)

@@ -159,13 +159,13 @@ func (s *search) onGroup(i int, g *group, free vector) int {
 
 // apartOnNode reports whether the kind keeps away from another on a node.
 func (s *search) apartOnNode(i int) bool {
-	return slices.ContainsFunc(s.rules, func(r rule) bool { return r.what == apart && r.key == "" && slices.Contains(r.kinds, i) })
+	return slices.ContainsFunc(s.rules, func(r rule) bool { return r.what == apart && r.key == perNode && slices.Contains(r.kinds, i) })
 }
 
 // conflict reports whether a kind may not join what is on a node.
 func (s *search) conflict(i int, there counts) bool {
 	return slices.ContainsFunc(s.rules, func(r rule) bool {
-		if r.what != apart || r.key != "" || !slices.Contains(r.kinds, i) {
+		if r.what != apart || r.key != perNode || !slices.Contains(r.kinds, i) {
 			return false
 		}
 		return r.kinds[0] != r.kinds[1] && there[r.kinds[0]]+there[r.kinds[1]]-there[i] > 0

@@ -33,7 +33,7 @@ func (p *problem) packable() bool {
 				return false
 			}
 		case apart:
-			if r.key != "" {
+			if r.key != perNode {
 				return false
 			}
 		case bind:
@@ -184,7 +184,7 @@ func (p *packing) room(kind int, n *node, limit int) int {
 // there.
 func (p *problem) conflicts(kind int, there counts) bool {
 	return slices.ContainsFunc(p.rules, func(r rule) bool {
-		if r.what != apart || r.key != "" || !slices.Contains(r.kinds, kind) {
+		if r.what != apart || r.key != perNode || !slices.Contains(r.kinds, kind) {
 			return false
 		}
 		return there[r.kinds[0]+r.kinds[1]-kind] > 0

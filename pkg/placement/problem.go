@@ -41,12 +41,15 @@ type ask struct {
 // ask for a least number.
 type rule struct {
 	what  what
-	key   string // the label whose values are the domains; "" for single nodes
+	key   string // the label whose values are the domains, or perNode
 	kinds []int  // bind: all; apart: two, or one twice; others: one
 	// size is the pods of a slice, or the skew of a spread.
 	size       int
 	minDomains int
 }
+
+// perNode is the key of rules on single nodes; no label has it.
+const perNode = "\x00"
 
 type what int
 
@@ -74,7 +77,7 @@ func (f *Fleet) newProblem(w *workload.Workload, budget int) *problem {
 	for i := range p.kinds {
 		for j := range i {
 			if portConflict(p.kinds[i].set.Template.HostPorts, p.kinds[j].set.Template.HostPorts) {
-				p.rules = append(p.rules, rule{what: apart, kinds: []int{j, i}})
+				p.rules = append(p.rules, rule{what: apart, key: perNode, kinds: []int{j, i}})
 			}
 		}
 	}

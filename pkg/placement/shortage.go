@@ -92,7 +92,7 @@ func left(g *group, bins map[*node]bin) []rest {
 func (p *problem) leftOver(packed *packing, stuck *kind) *workload.Shortage {
 	if packed == nil { // rules that packing does not follow: pack without them
 		relaxed := *p
-		relaxed.rules = slices.DeleteFunc(slices.Clone(p.rules), func(r rule) bool { return r.key != "" })
+		relaxed.rules = slices.DeleteFunc(slices.Clone(p.rules), func(r rule) bool { return r.key != perNode })
 		if packed, stuck = relaxed.pack(); stuck == nil {
 			short := p.shortage(p.hardestFirst()[0], 1, nil)
 			short.Constraint = p.constraints()
@@ -132,7 +132,7 @@ func (p *problem) ruledOut(i, best int) *workload.Shortage {
 func (p *problem) constraints() string {
 	var texts []string
 	for _, r := range p.rules {
-		if r.key == "" || r.what == prefer {
+		if r.key == perNode || r.what == prefer {
 			continue
 		}
 		text := ""

@@ -181,7 +181,7 @@ func (s *search) arrange(nodes []*node) {
 	width := map[string]int{}
 	keys := map[string]bool{}
 	for _, r := range s.rules {
-		if r.key != "" && r.what != prefer {
+		if r.key != perNode && r.what != prefer {
 			keys[r.key] = true
 		}
 	}

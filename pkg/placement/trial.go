@@ -68,7 +68,7 @@ func (t *trial) place(kind, done, from int) bool {
 
 // in counts the pods of a kind in a node's domain.
 func (t *trial) in(r rule, node, kind int) int {
-	if r.key == "" {
+	if r.key == perNode {
 		return t.on[node][kind]
 	}
 	top, pods := t.tops[r.key], 0
@@ -87,7 +87,7 @@ func (t *trial) allowed(kind, node int) bool {
 		if !slices.Contains(r.kinds, kind) {
 			continue
 		}
-		bare := r.key != "" && t.tops[r.key].of[t.nodes[node].slot] == none
+		bare := r.key != perNode && t.tops[r.key].of[t.nodes[node].slot] == none
 		switch r.what {
 		case apart:
 			other := r.kinds[0] + r.kinds[1] - kind

@@ -215,8 +215,10 @@ func readSpread(members []member, i int) error {
 			return refuse(where+".whenUnsatisfiable", "is "+quote(string(c.WhenUnsatisfiable)), "want DoNotSchedule or ScheduleAnyway")
 		case c.MaxSkew < 1:
 			return refuse(where+".maxSkew", fmt.Sprintf("is %d", c.MaxSkew), "want 1 or more")
-		case c.MinDomains != nil && *c.MinDomains < 1:
-			return refuse(where+".minDomains", fmt.Sprintf("is %d", *c.MinDomains), "want 1 or more")
+		case c.MinDomains != nil && *c.MinDomains != 1:
+			// kube-scheduler counts the domains of nodes that a pod's selector allows:
+			// one, when it is pinned.
+			return refuse(where+".minDomains", fmt.Sprintf("is %d", *c.MinDomains), "remove it: pods that are pinned to their nodes cannot obey it")
 		case c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy != corev1.NodeInclusionPolicyHonor:
 			return refuse(where+".nodeAffinityPolicy", "is "+quote(string(*c.NodeAffinityPolicy)), "want Honor or nothing")
 		case c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy != corev1.NodeInclusionPolicyIgnore:
@@ -233,11 +235,7 @@ func readSpread(members []member, i int) error {
 			return refuse(where+".labelSelector", fmt.Sprintf("matches %q", names),
 				fmt.Sprintf("want one that matches the pods of %q and no others, such as matchLabels %s: %s", m.set.Name, groupLabel, m.set.Name))
 		}
-		spread := workload.Spread{TopologyKey: c.TopologyKey, MaxSkew: int(c.MaxSkew)}
-		if c.MinDomains != nil {
-			spread.MinDomains = int(*c.MinDomains)
-		}
-		m.set.Template.Spread = append(m.set.Template.Spread, spread)
+		m.set.Template.Spread = append(m.set.Template.Spread, workload.Spread{TopologyKey: c.TopologyKey, MaxSkew: int(c.MaxSkew)})
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ const (
 
 func TestConstraintsWithinTheGang(t *testing.T) {
 	t.Parallel()
-	spread := `"topologySpreadConstraints": [{"topologyKey": "rack", "maxSkew": 1, "minDomains": 2, "whenUnsatisfiable": "DoNotSchedule",
+	spread := `"topologySpreadConstraints": [{"topologyKey": "rack", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
 		"labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["ray.io/cluster", "ray.io/group"]}],`
 	for _, c := range []struct {
 		name     string
@@ -45,7 +45,7 @@ func TestConstraintsWithinTheGang(t *testing.T) {
 		{"affinity to the head", gang(plainMeta, affinity("podAffinity", theHead), ""), workload.PodSet{
 			Template: workload.Template{Together: []workload.Together{{TopologyKey: "zone", PodSets: []string{"headgroup"}}}}}},
 		{"spread", gang(plainMeta, spread, ""), workload.PodSet{
-			Template: workload.Template{Spread: []workload.Spread{{TopologyKey: "rack", MaxSkew: 1, MinDomains: 2}}}}},
+			Template: workload.Template{Spread: []workload.Spread{{TopologyKey: "rack", MaxSkew: 1}}}}},
 		{"required topology", gang(`"annotations": {"kueue.x-k8s.io/podset-required-topology": "block"}`, "", ""), workload.PodSet{
 			Topology: &workload.Topology{Mode: workload.TopologyRequired, Level: "block"}}},
 		{"preferred topology, slices of a replica", gang(`"annotations": {"muster.dev/podset-preferred-topology": "block", "kueue.x-k8s.io/podset-slice-required-topology": "rack"}`, "", ""), workload.PodSet{
@@ -85,6 +85,7 @@ func TestConstraintsThatReachBeyondTheGangAreRefused(t *testing.T) {
 		{"each waits for the other", gang(plainMeta, affinity("podAffinity", theHead), affinity("podAffinity", workers)), "do not have the same term"},
 		{"spread over several pod sets", spread(`"labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["ray.io/cluster"]`), `labelSelector: matches ["headgroup" "w"]; want one that matches the pods of "w" and no others`},
 		{"spread by taints", spread(`"nodeTaintsPolicy": "Honor", "labelSelector": {}, "matchLabelKeys": ["ray.io/cluster", "ray.io/group"]`), `nodeTaintsPolicy: is "Honor"`},
+		{"least domains", spread(`"minDomains": 2, "labelSelector": {}, "matchLabelKeys": ["ray.io/cluster", "ray.io/group"]`), "minDomains: is 2; remove it"},
 		{"two modes", annotated(`"muster.dev/podset-required-topology": "a", "muster.dev/podset-preferred-topology": "a"`), "choose one of them"},
 		{"two values", annotated(`"muster.dev/podset-required-topology": "a", "kueue.x-k8s.io/podset-required-topology": "b"`), "choose one of them"},
 		{"slices that are not whole", annotated(`"muster.dev/podset-slice-required-topology": "a", "muster.dev/podset-slice-size": "3"`), "podset-slice-size: is 3, and there are 4 pods"},

@@ -214,6 +214,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(glue))
 	f.Add([]byte(train))
 	f.Add([]byte("a: &a [*a]"))
+	f.Add(gang(`"annotations": {"kueue.x-k8s.io/podset-required-topology": "block", "muster.dev/podset-slice-required-topology": "rack"}`, affinity("podAntiAffinity", all), ""))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		begun := time.Now()
 		object, err := Read(data)
