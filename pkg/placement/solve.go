@@ -11,6 +11,9 @@ import (
 // ten milliseconds of work.
 const Budget = 200_000
 
+// countedFirst is how many pods of a pod set are counted before they are packed.
+const countedFirst = 32
+
 // Solve looks for a node for each pod of the gang, in at most budget steps of
 // exact search. It does not change the fleet.
 func (f *Fleet) Solve(w *workload.Workload, budget int) Verdict {
@@ -23,6 +26,13 @@ func (f *Fleet) Solve(w *workload.Workload, budget int) Verdict {
 func (p *problem) decide(w *workload.Workload) Verdict {
 	if len(p.kinds) == 0 {
 		return Verdict{Outcome: Fits}
+	}
+	for i := range p.kinds { // packing many pods to see that there are too many takes longer than counting
+		if p.kinds[i].count > countedFirst {
+			if certificate := p.countAlone(i); certificate != nil {
+				return Verdict{Outcome: DoesNotFit, Certificate: certificate}
+			}
+		}
 	}
 	var packed *packing
 	var stuck *kind
@@ -72,11 +82,10 @@ func (p *problem) ruled(kind int) bool {
 func (p *problem) countAlone(i int) *Certificate {
 	k, room := &p.kinds[i], 0
 	for _, c := range p.fleet.classList {
-		for _, g := range c.groups {
-			room += k.on(g, k.count) * len(g.nodes)
-		}
-		if room >= k.count {
-			return nil
+		for _, g := range slices.Backward(c.groups) { // the emptiest first
+			if room += k.on(g, k.count) * len(g.nodes); room >= k.count {
+				return nil
+			}
 		}
 	}
 	return &Certificate{

@@ -1,0 +1,110 @@
+// Command decisions measures how fast package placement answers: for gangs of
+// several sizes on fleets of several sizes, on nodes that are in use and change
+// all the time. It uses one core and neither a database nor a cluster. What it
+// prints goes into docs/performance.md.
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/placement"
+	"muster.dev/muster/pkg/workload"
+)
+
+func main() {
+	for _, nodes := range []int{1000, 5000, 15_000} {
+		before := heap()
+		s := newSite(nodes)
+		fmt.Printf("\n%d nodes, %.0f %% of the GPUs in use, %.1f MB of heap\n", nodes, 100*s.inUse(), float64(heap()-before)/1e6)
+		fmt.Printf("  %-34s %10s %10s %12s   %s\n", "gang", "p50", "p99", "decisions/s", "answers")
+		for _, c := range []struct {
+			name string
+			gang func(*rand.Rand) *workload.Workload
+		}{
+			{"3 pods", func(r *rand.Rand) *workload.Workload { return gang(r, 3) }},
+			{"8 pods", func(r *rand.Rand) *workload.Workload { return gang(r, 8) }},
+			{"64 pods", func(r *rand.Rand) *workload.Workload { return gang(r, 64) }},
+			{"512 pods", func(r *rand.Rand) *workload.Workload { return gang(r, 512) }},
+			{"512 pods, racks preferred", func(r *rand.Rand) *workload.Workload {
+				return near(gang(r, 513), workload.Topology{Mode: workload.TopologyPreferred, Level: "rack"})
+			}},
+			{"257 pods, one block, slices in racks", func(r *rand.Rand) *workload.Workload {
+				return near(gang(r, 257), workload.Topology{Mode: workload.TopologyRequired, Level: "block", SliceSize: 4, SliceLevel: "rack"})
+			}},
+			{"more than there is", func(r *rand.Rand) *workload.Workload { return gang(r, 8*nodes) }},
+			{"mixed, more than there is", func(r *rand.Rand) *workload.Workload { return mixed(r, nodes) }},
+		} {
+			s.measure(c.name, c.gang)
+		}
+		s.events(1000)
+	}
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// measure decides on gangs for a while; between two of them a node changes.
+func (s *site) measure(name string, draw func(*rand.Rand) *workload.Workload) {
+	const least, most = 30, 3000
+	var times []time.Duration
+	answers := map[placement.Outcome]int{}
+	for begun := time.Now(); len(times) < least || len(times) < most && time.Since(begun) < time.Second; {
+		s.change()
+		w := draw(s.random)
+		start := time.Now()
+		verdict := s.fleet.Solve(w, placement.Budget)
+		times = append(times, time.Since(start))
+		answers[verdict.Outcome]++
+		s.fleet.Take(w, verdict.Placements)
+		s.fleet.Give(w, verdict.Placements)
+	}
+	sum := time.Duration(0)
+	for _, t := range times {
+		sum += t
+	}
+	slices.Sort(times)
+	fmt.Printf("  %-34s %10s %10s %12.0f   %v\n", name, micros(times[len(times)/2]), micros(times[len(times)*99/100]),
+		float64(len(times))/sum.Seconds(), answers)
+}
+
+// events parks 100,000 shapes that do not fit, and measures what a change of a
+// node costs with asking who may fit now.
+func (s *site) events(kinds int) {
+	before := heap()
+	for kind := range kinds {
+		w := gang(s.random, 8*len(s.nodes))
+		w.PodSets[1].Template.Requests["memory"] += int64(kind)
+		verdict := s.fleet.Solve(w, placement.Budget)
+		for i := range 100_000 / kinds {
+			more := *w
+			more.PodSets = slices.Clone(w.PodSets)
+			more.PodSets[1].Count += i
+			s.fleet.Park(fmt.Sprint(kind, "/", i), &more, verdict)
+		}
+	}
+	parked := heap() - before
+	var times []time.Duration
+	woken := 0
+	for range 2000 {
+		start := time.Now()
+		s.change()
+		woken += len(s.fleet.Wake())
+		times = append(times, time.Since(start))
+	}
+	slices.Sort(times)
+	fmt.Printf("  one node event, 100,000 shapes of %d requests parked (%.0f MB): p50 %s, p99 %s, %d woken\n",
+		kinds, float64(parked)/1e6, micros(times[len(times)/2]), micros(times[len(times)*99/100]), woken)
+}
+
+func micros(d time.Duration) string {
+	return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
+}
