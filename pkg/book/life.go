@@ -89,9 +89,12 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
 		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
 	}
+	if state != event.Forgotten {
+		command.Placements = e.Placements
+	}
 	if state == event.Present {
 		command.Created = !e.Times.Dispatched.IsZero()
-		command.PodSets, command.Placements, command.EvictAt = e.PodSets, e.Placements, e.EvictAt
+		command.PodSets, command.EvictAt = e.PodSets, e.EvictAt
 	}
 	return command
 }

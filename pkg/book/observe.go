@@ -157,7 +157,7 @@ func (b *Book) readiness(e *entry) (ready, all int) {
 	}
 	for _, set := range e.PodSets {
 		if set.Role != workload.RoleSubmitter {
-			ready, all = ready+min(counts[set.Name], set.Count), all+set.Count
+			ready, all = ready+min(counts[set.Name], set.AtStart()), all+set.AtStart()
 		}
 	}
 	return ready, all

@@ -43,11 +43,12 @@ type GangDesired struct {
 	ForceAfter workload.Duration `json:"forceAfter,omitzero"`
 	// EvictAt, with Present: what the object is told of its eviction.
 	EvictAt time.Time `json:"evictAt,omitzero"`
-	// PodSets and Placements are set with Present, Manifest where NeedsManifest
-	// says so.
-	PodSets    []workload.PodSet    `json:"podSets,omitempty"`
+	// Placements are set with Present, and with Absent for what KubeRay runs after
+	// the gang.
 	Placements []workload.Placement `json:"placements,omitempty"`
-	Manifest   json.RawMessage      `json:"manifest,omitempty"`
+	// PodSets are set with Present, Manifest where NeedsManifest says so.
+	PodSets  []workload.PodSet `json:"podSets,omitempty"`
+	Manifest json.RawMessage   `json:"manifest,omitempty"`
 }
 
 // Supersedes reports whether the command was given after the other one.

@@ -29,6 +29,10 @@ const (
 	RunTimeKey         = "muster.dev/run-time"
 )
 
+// AutoscalingKey is the annotation by which a manifest says at which size a
+// cluster with Ray's autoscaler is admitted: "maximum" or "minimum".
+const AutoscalingKey = "muster.dev/autoscaling"
+
 // PlacementGate keeps a pod from being scheduled until the dispatcher has
 // pinned it to its reserved node.
 const PlacementGate = "muster.dev/placement"

@@ -1,32 +1,26 @@
 package ray
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"muster.dev/muster/pkg/workload"
 )
 
-func readCluster(tree map[string]any, manifest json.RawMessage) ([]workload.PodSet, error) {
+func (r *reading) cluster() ([]member, error) {
 	var cluster rayv1.RayCluster
-	if err := decode(manifest, &cluster); err != nil {
+	if err := decode(r.manifest, &cluster); err != nil {
 		return nil, err
 	}
-	c := clusterSpec{path: "spec", spec: &cluster.Spec, annotations: cluster.Annotations}
-	specTree, _ := tree["spec"].(map[string]any)
-	members, err := c.read(specTree)
-	if err != nil {
-		return nil, err
-	}
-	return bindGang(members)
+	c := clusterSpec{reading: r, path: "spec", spec: &cluster.Spec, annotations: cluster.Annotations}
+	specTree, _ := r.tree["spec"].(map[string]any)
+	return c.read(specTree)
 }
 
-// clusterSpec is the spec of a RayCluster, of its own or in a RayJob.
+// clusterSpec is the spec of a RayCluster, of its own or in another object.
 type clusterSpec struct {
+	*reading
 	path        string
 	spec        *rayv1.RayClusterSpec
 	annotations map[string]string
@@ -42,11 +36,12 @@ func (c *clusterSpec) read(tree map[string]any) ([]member, error) {
 		return nil, refuse(c.path+".workerGroupSpecs", "cannot be read", "want a list of worker groups")
 	}
 	setDefaults(c.spec, tree)
-	if err := c.checkLife(); err != nil {
-		return nil, err
-	}
+	waits := c.checkLife()
 	if _, ok := tree["headGroupSpec"].(map[string]any); !ok {
 		return nil, refuse(c.path+".headGroupSpec", "is missing", "a cluster has a head: give its pod template")
+	}
+	if err := c.checkAutoscaling(); err != nil {
+		return nil, err
 	}
 	if err := c.checkGroups(); err != nil {
 		return nil, err
@@ -54,22 +49,40 @@ func (c *clusterSpec) read(tree map[string]any) ([]member, error) {
 	if err := c.checkAsKubeRay(); err != nil {
 		return nil, err
 	}
-	return c.members()
+	members, err := c.members()
+	if waits {
+		nothingCreated(members)
+	}
+	return members, err
 }
 
-// checkLife refuses what takes the start of the cluster out of Muster's hands.
-func (c *clusterSpec) checkLife() error {
-	if suspend := c.spec.Suspend; suspend != nil && *suspend {
-		return refuse(c.path+".suspend", "is true", "remove it: the queue holds the workload back until it can start")
+// nothingCreated notes that KubeRay creates none of the pods as things are.
+func nothingCreated(members []member) {
+	for i := range members {
+		members[i].created = 0
 	}
-	return checkManager(c.path, c.spec.ManagedBy)
 }
 
-func checkManager(path string, manager *string) error {
-	if manager != nil && *manager != "ray.io/kuberay-operator" {
-		return refuse(path+".managedBy", "is "+quote(*manager), `remove it, or say "ray.io/kuberay-operator"`)
+// checkLife refuses what takes the start of the cluster out of Muster's hands,
+// and reports whether it keeps KubeRay from creating pods.
+func (c *clusterSpec) checkLife() (waits bool) {
+	suspended := c.spec.Suspend != nil && *c.spec.Suspend
+	if suspended {
+		c.verdict.refuse(c.path+".suspend", "is true", "remove it: the queue holds the workload back until it can start")
 	}
-	return nil
+	return c.managedElsewhere(c.path, c.spec.ManagedBy) || suspended
+}
+
+// multiKueue is the other manager that KubeRay's schema allows.
+const multiKueue = "kueue.x-k8s.io/multikueue"
+
+// managedElsewhere reports whether KubeRay leaves the object alone.
+func (r *reading) managedElsewhere(path string, manager *string) bool {
+	if manager == nil || *manager == "ray.io/kuberay-operator" {
+		return false
+	}
+	r.verdict.refuse(path+".managedBy", "is "+quote(*manager), `remove it, or say "ray.io/kuberay-operator"`)
+	return *manager == multiKueue
 }
 
 func (c *clusterSpec) checkGroups() error {
@@ -132,24 +145,10 @@ func checkCounts(where string, g *rayv1.WorkerGroupSpec) error {
 	return nil
 }
 
-// checkSize bounds the gang.
-func (c *clusterSpec) checkSize() error {
-	total := int64(1)
-	for i := range c.spec.WorkerGroupSpecs {
-		g := &c.spec.WorkerGroupSpecs[i]
-		pods := int64(replicas(g)) * int64(g.NumOfHosts)
-		if total += pods; total > MaxPods {
-			return refuse(c.groupPath(i)+".replicas", fmt.Sprintf("makes %d pods of the group and at least %d of the gang", pods, total),
-				fmt.Sprintf("a gang has at most %d pods", MaxPods))
-		}
-	}
-	return nil
-}
-
 // replicas is how many replicas KubeRay creates of a group with its defaults
 // set; each has NumOfHosts pods.
 func replicas(g *rayv1.WorkerGroupSpec) int32 {
-	if g.Suspend != nil && *g.Suspend {
+	if suspended(g) {
 		return 0
 	}
 	return min(max(*g.Replicas, *g.MinReplicas), *g.MaxReplicas)

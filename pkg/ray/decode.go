@@ -8,12 +8,34 @@ import (
 	"strings"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	rayv1alpha1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1alpha1"
 	sigsjson "sigs.k8s.io/json"
 )
 
 // decode fills the Go type of the manifest. A field that KubeRay v1.6.2 does not
 // know is refused: it may change which pods are created.
 func decode(manifest json.RawMessage, into any) error {
+	return decodeStrictly(manifest, into, "is no field of KubeRay v1.6.2", "correct its name or place, or remove it")
+}
+
+// checkOldVersion refuses fields that ray.io/v1alpha1 lacks: the API server drops
+// them, numOfHosts among them, where Muster, which creates v1, would not.
+func checkOldVersion(kind string, manifest json.RawMessage) error {
+	var into any
+	switch kind {
+	case RayCluster:
+		into = &rayv1alpha1.RayCluster{}
+	case RayJob:
+		into = &rayv1alpha1.RayJob{}
+	case RayService:
+		into = &rayv1alpha1.RayService{}
+	default:
+		return refuse("apiVersion", "is "+quote(oldVersion)+", which has no "+kind, "want "+GroupVersion)
+	}
+	return decodeStrictly(manifest, into, "is no field of "+oldVersion, "say apiVersion: "+GroupVersion+", or correct its name or place")
+}
+
+func decodeStrictly(manifest json.RawMessage, into any, what, remedy string) error {
 	unknown, err := sigsjson.UnmarshalStrict(manifest, into, sigsjson.DisallowUnknownFields)
 	if err != nil {
 		return mismatch(err)
@@ -29,7 +51,6 @@ func decode(manifest json.RawMessage, into any) error {
 		return nil
 	}
 	const shown = 3
-	what := "is no field of KubeRay v1.6.2"
 	if len(fields) > 1 {
 		others := fields[1:min(len(fields), shown)]
 		what += ", neither is " + clip(strings.Join(others, ", "))
@@ -37,7 +58,7 @@ func decode(manifest json.RawMessage, into any) error {
 			what += ", and more"
 		}
 	}
-	return refuse(clip(fields[0]), what, "correct its name or place, or remove it")
+	return refuse(clip(fields[0]), what, remedy)
 }
 
 var mismatchText = regexp.MustCompile(`cannot unmarshal (.+) into Go struct field \w+\.(\S+) of type (\S+)`)

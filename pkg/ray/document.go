@@ -21,7 +21,7 @@ const maxDepth = 64
 // parse returns the one document that the data holds. Numbers are json.Number.
 func parse(data []byte) (map[string]any, error) {
 	if !utf8.Valid(data) {
-		return nil, refuse("manifest", "is not UTF-8 text", "want one RayCluster or RayJob in JSON or YAML")
+		return nil, refuse("manifest", "is not UTF-8 text", "want one RayCluster, RayJob or RayService in JSON or YAML")
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !json.Valid(data) {
@@ -55,7 +55,7 @@ func checkBytes(size int, as string) error {
 
 // fromYAML turns YAML into JSON as kubectl does.
 func fromYAML(data []byte) ([]byte, error) {
-	const remedy = "want one RayCluster or RayJob in JSON or YAML"
+	const remedy = "want one RayCluster, RayJob or RayService in JSON or YAML"
 	documents := yaml3.NewDecoder(bytes.NewReader(data))
 	var document, another yaml3.Node
 	if err := documents.Decode(&document); err != nil {

@@ -15,7 +15,9 @@ import (
 
 // member is a pod set with what its template says about other pods.
 type member struct {
-	set         workload.PodSet
+	set         workload.PodSet // as admitted
+	created     int             // how many of its pods KubeRay creates at once
+	asCreated   workload.Template
 	path        string // of the template
 	labels      map[string]string
 	annotations map[string]string

@@ -9,10 +9,10 @@ import (
 
 // longestName is KubeRay's limit on the name of each kind; what it names after
 // them must be a label, too.
-var longestName = map[string]int{RayCluster: 53, RayJob: 47}
+var longestName = map[string]int{RayCluster: 53, RayJob: 47, RayService: 47, RayCronJob: 36}
 
 // identify reads what the object calls itself.
-func identify(tree map[string]any) (Object, error) {
+func identify(v *verdict, tree map[string]any) (Object, error) {
 	var o Object
 	var err error
 	if o.Kind, err = textOf(tree, "kind", "kind"); err != nil {
@@ -22,9 +22,9 @@ func identify(tree map[string]any) (Object, error) {
 		return o, err
 	}
 	if _, known := longestName[o.Kind]; !known {
-		return o, refuse("kind", "is "+quote(o.Kind), "want RayCluster or RayJob")
+		return o, refuse("kind", "is "+quote(o.Kind), "want RayCluster, RayJob or RayService")
 	}
-	if o.APIVersion != GroupVersion && o.APIVersion != "ray.io/v1alpha1" {
+	if o.APIVersion != GroupVersion && o.APIVersion != oldVersion {
 		return o, refuse("apiVersion", "is "+quote(o.APIVersion), "want "+GroupVersion)
 	}
 	metadata, isObject := tree["metadata"].(map[string]any)
@@ -45,7 +45,8 @@ func identify(tree map[string]any) (Object, error) {
 	if o.Life, err = readLife(metadata); err != nil {
 		return o, err
 	}
-	return o, checkOwnership(metadata)
+	checkOwnership(v, metadata)
+	return o, nil
 }
 
 func textOf(object map[string]any, field, where string) (string, error) {
@@ -88,14 +89,13 @@ func checkNames(o Object) error {
 
 // checkOwnership refuses what would let somebody else delete the object, or keep
 // Muster from deleting it.
-func checkOwnership(metadata map[string]any) error {
+func checkOwnership(v *verdict, metadata map[string]any) {
 	for _, field := range []string{"ownerReferences", "finalizers"} {
 		if list, isList := metadata[field].([]any); isList && len(list) > 0 {
-			return refuse("metadata."+field, fmt.Sprintf("has %d entries", len(list)),
+			v.refuse("metadata."+field, fmt.Sprintf("has %d entries", len(list)),
 				"remove them: Muster alone decides how long the object lives")
 		}
 	}
-	return nil
 }
 
 // child returns the object in a field, which is created when it is missing.

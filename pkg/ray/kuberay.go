@@ -45,7 +45,7 @@ func (c *clusterSpec) checkGroupParams(where string, params, resources, labels m
 	}
 	for key, value := range labels {
 		if strings.HasPrefix(key, "muster.dev/") {
-			return refuse(where+".labels", "has "+quote(key), "remove it: Muster sets the labels of its own domain")
+			c.verdict.refuse(where+".labels", "has "+quote(key), "remove it: Muster sets the labels of its own domain")
 		}
 		if err := checkLabel(where+".labels", key, value); err != nil {
 			return err
@@ -75,7 +75,9 @@ func (c *clusterSpec) checkAutoscaler() error {
 	for i := range c.spec.WorkerGroupSpecs {
 		g, where := &c.spec.WorkerGroupSpecs[i], c.groupPath(i)
 		switch {
-		case autoscaled(c.spec) && g.Suspend != nil && *g.Suspend:
+		case suspended(g) && !c.operator.enabled(gateDeletionPolicy):
+			return refuse(where+".suspend", "is true, and the operator's feature gate "+gateDeletionPolicy+" is off", "remove the group, or turn the gate on")
+		case autoscaled(c.spec) && suspended(g):
 			return refuse(where+".suspend", "is true with enableInTreeAutoscaling", "remove the group")
 		case autoscaled(c.spec) && v2 && restarts(g.Template.Spec):
 			return refuse(where+".template.spec.restartPolicy", "is not Never with autoscaler v2", "want Never or nothing")
@@ -88,12 +90,21 @@ func (c *clusterSpec) checkAutoscaler() error {
 	return nil
 }
 
+func suspended(g *rayv1.WorkerGroupSpec) bool { return g.Suspend != nil && *g.Suspend }
+
 func restarts(spec corev1.PodSpec) bool {
 	return spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyNever
 }
 
+// ftEnabled is the annotation that turned GCS fault tolerance on before there was
+// a field for it.
+const ftEnabled = "ray.io/ft-enabled"
+
+func (c *clusterSpec) faultTolerant() bool {
+	return strings.EqualFold(c.annotations[ftEnabled], "true")
+}
+
 func (c *clusterSpec) checkRedis() error {
-	const ftEnabled = "ray.io/ft-enabled"
 	options, params := c.spec.GcsFaultToleranceOptions, c.spec.HeadGroupSpec.RayStartParams
 	env := c.path + ".headGroupSpec.template.spec.containers[0].env"
 	_, address := c.headEnv("RAY_REDIS_ADDRESS")
@@ -109,7 +120,7 @@ func (c *clusterSpec) checkRedis() error {
 		return refuse(env, "has RAY_REDIS_ADDRESS or REDIS_PASSWORD beside gcsFaultToleranceOptions", remedy)
 	case options != nil && params["redis-password"] != "":
 		return refuse(c.path+".headGroupSpec.rayStartParams", "has redis-password beside gcsFaultToleranceOptions", remedy)
-	case options == nil && address && !strings.EqualFold(c.annotations[ftEnabled], "true"):
+	case options == nil && address && !c.faultTolerant():
 		return refuse(env, "has RAY_REDIS_ADDRESS", "use gcsFaultToleranceOptions for fault tolerance")
 	case username || params["redis-username"] != "":
 		return refuse(c.path+".headGroupSpec", "sets the Redis user name", "use gcsFaultToleranceOptions.redisUsername")

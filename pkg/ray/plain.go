@@ -18,8 +18,12 @@ func Tree(data []byte) (map[string]any, error) {
 // CheckPod refuses a pod template of another kind of object for the reasons for
 // which one of a RayCluster is refused. Errors wrap ErrInvalid.
 func CheckPod(path string, spec *corev1.PodSpec) error {
-	if err := checkTemplate(path, spec); err != nil {
+	v := &verdict{}
+	if err := checkTemplate(v, path, spec); err != nil {
 		return err
+	}
+	if v.refusal != nil {
+		return v.refusal
 	}
 	return refuseAmongPods(path, spec)
 }

@@ -6,7 +6,7 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/workload"
@@ -17,25 +17,26 @@ import (
 func (c *clusterSpec) members() ([]member, error) {
 	head := &c.spec.HeadGroupSpec
 	all := []member{{
-		set: workload.PodSet{Name: HeadGroup, Role: workload.RoleHead, Count: 1}, path: c.path + ".headGroupSpec.template",
+		set: workload.PodSet{Name: HeadGroup, Role: workload.RoleHead, Count: 1}, created: 1, path: c.path + ".headGroupSpec.template",
 		labels:      knownLabels(head.Template.Labels, head.Labels, rayv1.HeadNode, HeadGroup),
 		annotations: head.Template.Annotations, spec: c.headPod(), hosts: 1,
 	}}
 	for i := range c.spec.WorkerGroupSpecs {
 		g := &c.spec.WorkerGroupSpecs[i]
+		size := c.sizeOf(g)
 		all = append(all, member{
-			set:         workload.PodSet{Name: g.GroupName, Role: workload.RoleWorker, Count: int(replicas(g)) * int(g.NumOfHosts)}, // bounded by checkSize
-			path:        c.groupPath(i) + ".template",
+			set:     workload.PodSet{Name: g.GroupName, Role: workload.RoleWorker, Count: size.admitted, Later: size.later},
+			created: size.created, path: c.groupPath(i) + ".template",
 			labels:      knownLabels(g.Template.Labels, g.Labels, rayv1.WorkerNode, g.GroupName),
-			annotations: g.Template.Annotations, spec: workerPod(g), hosts: int(g.NumOfHosts),
+			annotations: g.Template.Annotations, spec: c.workerPod(g), hosts: int(g.NumOfHosts),
 		})
 	}
 	for i := range all {
-		if err := all[i].readTemplate(); err != nil {
+		if err := all[i].readTemplate(c.reading); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return all, c.keepForCleanup(&all[0])
 }
 
 // knownLabels are the labels of a pod of which the value is known now.
@@ -48,67 +49,92 @@ func knownLabels(template, group map[string]string, nodeType rayv1.RayNodeType, 
 }
 
 // readTemplate checks a member's pod and reads what of it matters for its place.
-func (m *member) readTemplate() error {
-	if err := checkTemplate(m.path+".spec", m.spec); err != nil {
+func (m *member) readTemplate(r *reading) error {
+	if err := r.operator.addOverhead(r.verdict, m.path+".spec", m.spec); err != nil {
+		return err
+	}
+	if err := checkTemplate(r.verdict, m.path+".spec", m.spec); err != nil {
 		return err
 	}
 	template, err := kube.PodTemplate(m.spec)
 	if err != nil {
 		return refuse(m.path+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
 	}
-	m.set.Template = template
+	m.set.Template, m.asCreated = template, template
+	return nil
+}
+
+// keepForCleanup makes the head's place large enough for what comes after it in a
+// cluster with GCS fault tolerance: KubeRay builds that pod from the head's.
+func (c *clusterSpec) keepForCleanup(head *member) error {
+	if !c.cleansRedis() {
+		return nil
+	}
+	cleaner := *head.spec
+	cleaner.Containers = []corev1.Container{redisCleanupContainer(imageOf(head.spec.Containers))}
+	template, err := kube.PodTemplate(&cleaner)
+	if err != nil {
+		return refuse(head.path+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
+	}
+	head.set.Template.Requests = head.asCreated.Requests.Max(template.Requests)
 	return nil
 }
 
 // headPod is the head with the containers that KubeRay adds to it.
 func (c *clusterSpec) headPod() *corev1.PodSpec {
 	spec := c.spec.HeadGroupSpec.Template.Spec
+	image := imageOf(spec.Containers)
 	spec.Containers = slices.Clone(spec.Containers)
 	if c.sidecarSubmitter {
-		spec.Containers = append(spec.Containers, submitterContainer(c.spec))
+		spec.Containers = append(spec.Containers, submitterContainer(image))
 	}
 	if autoscaled(c.spec) {
-		autoscaler := corev1.Container{Name: "autoscaler", Image: imageOf(spec.Containers), Resources: fixed("500m", "512Mi")}
+		autoscaler := autoscalerContainer(image)
 		if options := c.spec.AutoscalerOptions; options != nil && options.Resources != nil {
 			autoscaler.Resources = *options.Resources // replaces the default wholly
 		}
 		spec.Containers = append(spec.Containers, autoscaler)
 	}
+	spec.Containers = append(spec.Containers, c.operator.HeadSidecarContainers...)
 	return &spec
 }
 
-// workerPod is a worker with the init container that KubeRay adds to it. It
-// matters for workers that ask for less.
-func workerPod(g *rayv1.WorkerGroupSpec) *corev1.PodSpec {
+// workerPod is a worker with the containers that KubeRay adds to it.
+func (c *clusterSpec) workerPod(g *rayv1.WorkerGroupSpec) *corev1.PodSpec {
 	spec := g.Template.Spec
-	wait := corev1.Container{Name: "wait-gcs-ready", Image: imageOf(spec.Containers), Resources: fixed("200m", "256Mi")}
-	spec.InitContainers = append(slices.Clone(spec.InitContainers), wait)
+	if c.operator.InitContainerInjection {
+		spec.InitContainers = append(slices.Clone(spec.InitContainers), waitGCSReady(imageOf(spec.Containers)))
+	}
+	spec.Containers = append(slices.Clone(spec.Containers), c.operator.WorkerSidecarContainers...)
 	return &spec
 }
 
-// submitterContainer is what KubeRay submits a job with when the user says
-// nothing about it (GetDefaultSubmitterContainer).
-func submitterContainer(spec *rayv1.RayClusterSpec) corev1.Container {
-	return corev1.Container{
-		Name: "ray-job-submitter", Image: imageOf(spec.HeadGroupSpec.Template.Spec.Containers),
-		Resources: corev1.ResourceRequirements{Limits: amounts("1", "1Gi"), Requests: amounts("500m", "200Mi")},
+// addOverhead gives the pod the overhead of its runtime class, as the API server
+// does when the pod is created.
+func (o Operator) addOverhead(v *verdict, path string, spec *corev1.PodSpec) error {
+	if spec.RuntimeClassName == nil {
+		if len(spec.Overhead) > 0 {
+			return refuse(path+".overhead", "is set without runtimeClassName", "remove it: Kubernetes takes the overhead from the runtime class")
+		}
+		return nil
 	}
+	class := *spec.RuntimeClassName
+	overhead, known := o.RuntimeClasses[class]
+	switch {
+	case !known && len(spec.Overhead) > 0: // which Kubernetes holds against the class
+	case !known:
+		v.refuse(path+".runtimeClassName", "is "+quote(class)+", of which Muster does not know the overhead",
+			"give the pod's overhead, or name the class under runtimeClasses in the KubeRay profile")
+	case len(spec.Overhead) > 0 && !apiequality.Semantic.DeepEqual(overhead, spec.Overhead):
+		return refuse(path+".overhead", "is not that of runtime class "+quote(class), "remove it: Kubernetes takes the overhead from the runtime class")
+	default:
+		spec.Overhead = overhead
+	}
+	return nil
 }
 
-// imageOf is the image of the Ray container, which is the first.
-func imageOf(containers []corev1.Container) string {
-	if len(containers) == 0 {
-		return ""
-	}
-	return containers[0].Image
-}
-
-func fixed(cpu, memory string) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: amounts(cpu, memory), Limits: amounts(cpu, memory)}
-}
-
-func amounts(cpu, memory string) corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU: apiresource.MustParse(cpu), corev1.ResourceMemory: apiresource.MustParse(memory),
-	}
+// cleansRedis reports whether KubeRay cleans Redis up after the cluster
+// (IsGCSFaultToleranceEnabled).
+func (c *clusterSpec) cleansRedis() bool {
+	return c.operator.RedisCleanup && (c.spec.GcsFaultToleranceOptions != nil || c.faultTolerant())
 }

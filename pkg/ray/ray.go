@@ -1,21 +1,24 @@
-// Package ray reads RayCluster and RayJob manifests, predicts the pods that
-// KubeRay will make of them, and writes into them what Muster must set.
+// Package ray reads RayCluster, RayJob and RayService manifests, predicts the
+// pods that a KubeRay operator will make of them, and writes into them what
+// Muster must set.
 //
 // It refuses what Muster cannot guarantee, with the place, the value and the
-// remedy. Three rules of it are Muster's own:
+// remedy. Five rules of it are Muster's own:
 //
-//   - A cluster with the in-tree autoscaler is admitted at the size in which it
-//     is created, and Stamp sets maxReplicas to it: it never outgrows its
-//     reservation.
+//   - A cluster with the in-tree autoscaler is admitted at its maximum, or with
+//     the annotation muster.dev/autoscaling: minimum at its minimum, to which
+//     Stamp then caps its growth: it never outgrows its reservation.
+//   - A RayService does not change to a second cluster beside the first: its
+//     upgrade strategy is stamped None.
+//   - The head of a cluster with GCS fault tolerance keeps room for the pod that
+//     cleans Redis up after it.
 //   - Labels that hand an object to Kueue are dropped, so that it is not queued
 //     twice.
-//   - v1alpha1 is the same as v1 to KubeRay, which stores both alike; what is
-//     stamped is v1.
+//   - What is stamped is v1, also of a v1alpha1 manifest, which may have no fields
+//     that v1alpha1 lacks.
 //
-// Not predicted, because the manifest does not show it: sidecars that the
-// operator's configuration adds, limit ranges, overhead of runtime classes,
-// mutating webhooks, and the pod that cleans Redis up after a cluster with GCS
-// fault tolerance, which runs when the gang is gone.
+// Not predicted, because neither the manifest nor the operator's profile shows
+// it: limit ranges and mutating webhooks.
 //
 // The package is pure. It is not for talking to an API server.
 package ray
@@ -33,10 +36,16 @@ import (
 const (
 	RayCluster = "RayCluster"
 	RayJob     = "RayJob"
+	RayService = "RayService"
+	// RayCronJob is predicted, and refused at submission.
+	RayCronJob = "RayCronJob"
 )
 
 // GroupVersion is the API version of a stamped manifest.
 const GroupVersion = "ray.io/v1"
+
+// oldVersion is read, too.
+const oldVersion = "ray.io/v1alpha1"
 
 // Names of pod sets that are no worker groups.
 const (
@@ -62,47 +71,116 @@ type Object struct {
 	GenerateName     string
 	// Manifest is the object as JSON with sorted keys, otherwise as submitted.
 	Manifest json.RawMessage
-	// PodSets are the pods that KubeRay will create; groups without pods are
+	// PodSets are the pods for which Muster keeps places; groups without pods are
 	// left out.
 	PodSets []workload.PodSet
 	// Life is what the annotations ask for.
 	Life workload.Life
 }
 
-// Read reads one RayCluster or RayJob in JSON or YAML. Errors wrap ErrInvalid
-// and say what is wrong, where, and what would be right.
-func Read(data []byte) (Object, error) {
-	if err := checkBytes(len(data), ""); err != nil {
+// Prediction is what KubeRay makes of a manifest.
+type Prediction struct {
+	Object
+	// Created are the pods that KubeRay creates of the manifest as it stands, with
+	// what each asks for; groups without pods are left out. They differ from
+	// PodSets where the cluster may grow, where something comes after the pods,
+	// and where the object is suspended.
+	Created []workload.PodSet
+	// Refusal is why Muster does not take the manifest, although KubeRay would; it
+	// wraps ErrInvalid. Nil when Muster takes it.
+	Refusal error
+}
+
+// Read reads one manifest for KubeRay as shipped; see Operator.Read.
+func Read(data []byte) (Object, error) { return Shipped().Read(data) }
+
+// Read reads one RayCluster, RayJob or RayService in JSON or YAML. Errors wrap
+// ErrInvalid and say what is wrong, where, and what would be right.
+func (o Operator) Read(data []byte) (Object, error) {
+	prediction, err := o.Predict(data)
+	if err != nil {
 		return Object{}, err
+	}
+	return prediction.Object, prediction.Refusal
+}
+
+// Predict predicts what the operator creates of one RayCluster, RayJob,
+// RayService or, for one run of it, RayCronJob. An error, which wraps ErrInvalid,
+// means that KubeRay or the API server would choke on the manifest.
+func (o Operator) Predict(data []byte) (Prediction, error) {
+	if err := checkBytes(len(data), ""); err != nil {
+		return Prediction{}, err
 	}
 	tree, err := parse(data)
 	if err != nil {
-		return Object{}, err
+		return Prediction{}, err
 	}
-	object, err := identify(tree)
+	v := &verdict{}
+	object, err := identify(v, tree)
 	if err != nil {
-		return Object{}, err
+		return Prediction{}, err
 	}
 	delete(tree, "status") // of another life of the object
 	if err := checkQuantities(tree); err != nil {
-		return Object{}, err
+		return Prediction{}, err
 	}
 	if object.Manifest, err = encode(tree); err != nil {
-		return Object{}, refuse("manifest", err.Error(), "write it as JSON or YAML")
+		return Prediction{}, refuse("manifest", err.Error(), "write it as JSON or YAML")
 	}
 	if err := checkBytes(len(object.Manifest), " as JSON"); err != nil {
-		return Object{}, err
+		return Prediction{}, err
+	}
+	if object.APIVersion == oldVersion {
+		if err := checkOldVersion(object.Kind, object.Manifest); err != nil {
+			return Prediction{}, err
+		}
 	}
 	if object.Kind == RayJob {
 		object.Life.RunTime = declaredRunTime(object.Life.RunTime, object.Manifest)
-		object.PodSets, err = readJob(tree, object.Manifest)
-	} else {
-		object.PodSets, err = readCluster(tree, object.Manifest)
+	}
+	read := reading{operator: o, verdict: v, tree: tree, manifest: object.Manifest}
+	created, admitted, err := read.pods(object.Kind)
+	if err != nil {
+		return Prediction{}, err
+	}
+	object.PodSets = admitted
+	return Prediction{Object: object, Created: created, Refusal: v.refusal}, nil
+}
+
+// reading is a manifest in the course of being read.
+type reading struct {
+	operator Operator
+	verdict  *verdict
+	tree     map[string]any
+	manifest json.RawMessage
+}
+
+// pods predicts the pods of an object.
+func (r *reading) pods(kind string) (created, admitted []workload.PodSet, err error) {
+	var members []member
+	switch kind {
+	case RayJob:
+		members, err = r.job()
+	case RayService:
+		members, err = r.service()
+	case RayCronJob:
+		members, err = r.cronJob()
+	default:
+		members, err = r.cluster()
 	}
 	if err != nil {
-		return Object{}, err
+		return nil, nil, err
 	}
-	return object, nil
+	for _, m := range members {
+		if m.created > 0 {
+			created = append(created, workload.PodSet{Name: m.set.Name, Role: m.set.Role, Count: m.created, Template: m.asCreated})
+		}
+	}
+	admitted, err = bindGang(members)
+	if err != nil {
+		r.verdict.note(err)
+	}
+	return created, admitted, nil
 }
 
 // suffixLength makes names drawn from one generateName collide once in 10^11.

@@ -55,6 +55,26 @@ spec:
   rayClusterSpec:
 ` + indent(glue[strings.Index(glue, "  headGroupSpec"):])
 
+// serve is a RayService around the same cluster.
+var serve = `apiVersion: ray.io/v1
+kind: RayService
+metadata:
+  name: serve
+spec:
+  serveConfigV2: 'applications: []'
+  rayClusterConfig:
+` + indent(glue[strings.Index(glue, "  headGroupSpec"):])
+
+// nightly is a RayCronJob of the same job.
+var nightly = `apiVersion: ray.io/v1
+kind: RayCronJob
+metadata:
+  name: nightly
+spec:
+  schedule: '0 3 * * *'
+  jobTemplate:
+` + indent(train[strings.Index(train, "  entrypoint"):])
+
 func indent(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	return "  " + strings.Join(lines[:len(lines)-1], "  ")
@@ -124,7 +144,7 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%q: %v", c.group, err)
 			continue
 		}
-		if got := summary(object); got != c.want {
+		if got := summary(object.PodSets); got != c.want {
 			t.Errorf("%q makes %s, want %s", c.group, got, c.want)
 		}
 	}
@@ -139,14 +159,14 @@ func TestReadJob(t *testing.T) {
 	}{
 		{"submitted by a pod", train, "headgroup 1, gpu 2, submitter 1, nvidia.com/gpu 4"},
 		{"submitted by the operator", edit(t, train, "spec:\n  entry", "spec:\n  submissionMode: HTTPMode\n  entry"), "headgroup 1, gpu 2, nvidia.com/gpu 4"},
-		{"autoscaled", edit(t, train, "  rayClusterSpec:\n", "  rayClusterSpec:\n    enableInTreeAutoscaling: true\n"), "headgroup 1, gpu 2, submitter 1, nvidia.com/gpu 4"},
+		{"autoscaled", edit(t, train, "  rayClusterSpec:\n", "  rayClusterSpec:\n    enableInTreeAutoscaling: true\n"), "headgroup 1, gpu 4, submitter 1, nvidia.com/gpu 8"},
 	} {
 		object, err := Read([]byte(c.manifest))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got := summary(object); got != c.want {
+		if got := summary(object.PodSets); got != c.want {
 			t.Errorf("%s: makes %s, want %s", c.name, got, c.want)
 		}
 	}

@@ -19,6 +19,18 @@ func refuse(where, what, remedy string) error {
 	return &refusal{where: where, what: what, remedy: remedy}
 }
 
+// verdict keeps the first thing that Muster, and not KubeRay, has against a
+// manifest: it can be predicted all the same.
+type verdict struct{ refusal error }
+
+func (v *verdict) refuse(where, what, remedy string) { v.note(refuse(where, what, remedy)) }
+
+func (v *verdict) note(refusal error) {
+	if v.refusal == nil {
+		v.refusal = refusal
+	}
+}
+
 // trail is the way to a field from the root of the manifest.
 type trail []string
 

@@ -19,7 +19,7 @@ func TestRefusals(t *testing.T) {
 	inJob := func(line string) string { return edit(t, train, "spec:\n  entry", "spec:\n  "+line+"\n  entry") }
 	with := func(pairs ...string) string { return edit(t, glue, pairs...) }
 	for _, c := range []struct{ name, manifest, want string }{
-		{"nothing", "", "manifest: is empty; want one RayCluster or RayJob in JSON or YAML"},
+		{"nothing", "", "manifest: is empty; want one RayCluster, RayJob or RayService in JSON or YAML"},
 		{"only comments", "# nothing\n", "manifest: is empty"},
 		{"a word", "hello", "manifest: is a text; want an object with apiVersion, kind, metadata and spec"},
 		{"a list", "[1, 2]", "manifest: is a list; want an object"},
@@ -40,8 +40,8 @@ func TestRefusals(t *testing.T) {
 		{"very deep", strings.Repeat("[", 100_000), "manifest: is neither JSON nor YAML"},
 		{"too large", strings.Repeat(" ", event.MaxSubmission) + "{}", "manifest: has 524290 bytes; at most 524288 are accepted"},
 
-		{"no kind", "apiVersion: ray.io/v1", `kind: is ""; want RayCluster or RayJob`},
-		{"wrong kind", with("kind: RayCluster", "kind: RayService"), `kind: is "RayService"; want RayCluster or RayJob`},
+		{"no kind", "apiVersion: ray.io/v1", `kind: is ""; want RayCluster, RayJob or RayService`},
+		{"wrong kind", with("kind: RayCluster", "kind: RayThing"), `kind: is "RayThing"; want RayCluster, RayJob or RayService`},
 		{"kind of another type", with("kind: RayCluster", "kind: 7"), "kind: is a number; want a text"},
 		{"wrong version", with("ray.io/v1", "ray.io/v2"), `apiVersion: is "ray.io/v2"; want ray.io/v1`},
 		{"no metadata", "apiVersion: ray.io/v1\nkind: RayJob", "metadata: is null; want an object with name or generateName"},
@@ -122,6 +122,36 @@ func TestRefusals(t *testing.T) {
 		{"submitter restarts", inJob("submitterPodTemplate: {spec: {containers: [{name: a, image: b}]}}"), `spec.submitterPodTemplate.spec.restartPolicy: is ""; want Never or OnFailure`},
 		{"no dashboard", edit(t, train, "- name: ray-head\n", "- name: ray-head\n            ports: [{containerPort: 6379, name: gcs}]\n"), `ports: lists no port named "dashboard"`},
 		{"rules and shutdown", inJob("shutdownAfterJobFinishes: true\n  deletionStrategy: {deletionRules: [{policy: DeleteCluster, condition: {jobStatus: FAILED}}]}"), "spec.deletionStrategy.deletionRules: is set together with shutdownAfterJobFinishes"},
+		{"rule twice", inJob("deletionStrategy: {deletionRules: [{policy: DeleteSelf, condition: {jobStatus: FAILED}}, {policy: DeleteSelf, condition: {jobStatus: FAILED}}]}"), "deletionRules[1]: is a second rule of DeleteSelf for jobStatus FAILED; keep one"},
+		{"rule without a state", inJob("deletionStrategy: {deletionRules: [{policy: DeleteSelf, condition: {}}]}"), "deletionRules[0].condition: does not say when; want one of"},
+		{"rules in the wrong order", inJob("deletionStrategy: {deletionRules: [{policy: DeleteWorkers, condition: {jobStatus: FAILED, ttlSeconds: 9}}, {policy: DeleteSelf, condition: {jobStatus: FAILED, ttlSeconds: 3}}]}"), "has DeleteSelf after 3 s for jobStatus FAILED, sooner than what deletes less; give it the same or more ttlSeconds"},
+		{"half of the policies", inJob("deletionStrategy: {onSuccess: {policy: DeleteSelf}}"), "spec.deletionStrategy: is incomplete; want deletionRules, or both"},
+		{"empty policy", inJob("deletionStrategy: {onSuccess: {}, onFailure: {policy: DeleteSelf}}"), "spec.deletionStrategy.onSuccess.policy: is missing; want DeleteCluster"},
+		{"keep and shut down", inJob("shutdownAfterJobFinishes: true\n  deletionStrategy: {onSuccess: {policy: DeleteNone}, onFailure: {policy: DeleteNone}}"), "is DeleteNone together with shutdownAfterJobFinishes; choose one"},
+		{"no environment", inJob("runtimeEnvYAML: '{a: ['"), "spec.runtimeEnvYAML: does not decode: "},
+		{"retries in InteractiveMode", inJob("submissionMode: InteractiveMode\n  backoffLimit: 1"), "spec.backoffLimit: is 1 in InteractiveMode; remove it"},
+		{"sidecar and restarts", edit(t, train, "spec:\n  entry", "spec:\n  submissionMode: SidecarMode\n  entry", "- name: ray-head\n", "- name: ray-head\n", "      spec:\n          containers:\n          - name: ray-head", "      spec:\n          restartPolicy: Always\n          containers:\n          - name: ray-head"), `restartPolicy: is "Always" in SidecarMode; want Never or nothing`},
+
+		{"autoscaled without a maximum", edit(t, glue, "spec:\n  headGroup", "spec:\n  enableInTreeAutoscaling: true\n  headGroup", "    maxReplicas: 4\n", ""), "spec.workerGroupSpecs[0].maxReplicas: lets the group grow to 2147483647 pods; an autoscaled cluster is admitted at its maximum, of at most 10000 pods: set maxReplicas, or annotate it muster.dev/autoscaling: minimum"},
+		{"autoscaled at a size of one's own", with("name: glue\n", "name: glue\n  annotations: {muster.dev/autoscaling: medium}\n"), `metadata.annotations[muster.dev/autoscaling]: is "medium"; want maximum or minimum`},
+		{"suspended and autoscaled group", edit(t, glue, "spec:\n  headGroup", "spec:\n  enableInTreeAutoscaling: true\n  headGroup", counts, counts+"\n    suspend: true"), "spec.workerGroupSpecs[0].suspend: is true with enableInTreeAutoscaling; remove the group"},
+		{"unknown runtime class", with(selector, "runtimeClassName: kata"), `runtimeClassName: is "kata", of which Muster does not know the overhead; give the pod's overhead, or name the class under runtimeClasses in the KubeRay profile`},
+		{"another overhead than the class's", with(selector, "runtimeClassName: nvidia\n        overhead: {cpu: 1}"), `overhead: is not that of runtime class "nvidia"; remove it`},
+		{"bad service account", with(selector, "serviceAccountName: $KSA"), `serviceAccountName: "$KSA" cannot name a service account`},
+		{"hosts in the old version", edit(t, glue, "ray.io/v1", "ray.io/v1alpha1", counts, counts+"\n    numOfHosts: 2"), "spec.workerGroupSpecs[0].numOfHosts: is no field of ray.io/v1alpha1; say apiVersion: ray.io/v1, or correct its name or place"},
+		{"dynamic resources", with(worker, "claims: [{name: gpu}]"), "resources.claims: is set; remove it: Muster does not plan dynamic resources"},
+
+		{"upgrade by a second cluster", edit(t, serve, "spec:\n  serve", "spec:\n  upgradeStrategy: {type: NewCluster}\n  serve"), `spec.upgradeStrategy.type: is "NewCluster", with which KubeRay starts a second cluster beside the first; remove it, or say None; to upgrade, submit the new version under another name`},
+		{"upgrade in steps", edit(t, serve, "spec:\n  serve", "spec:\n  upgradeStrategy: {type: NewClusterWithIncrementalUpgrade}\n  serve"), `is "NewClusterWithIncrementalUpgrade", with which KubeRay starts a second cluster`},
+		{"unknown upgrade", edit(t, serve, "spec:\n  serve", "spec:\n  upgradeStrategy: {type: Rolling}\n  serve"), `spec.upgradeStrategy.type: is "Rolling"; want None`},
+		{"named service of the head", edit(t, serve, "    headGroupSpec:\n", "    headGroupSpec:\n      headService: {metadata: {name: a}}\n"), `headService.metadata.name: is "a"; remove it: KubeRay names`},
+		{"Serve's configuration", edit(t, serve, "serveConfigV2: 'applications: []'", "serveConfigV2: 'a: ['"), "spec.serveConfigV2: does not decode: "},
+		{"time to initialize", edit(t, serve, "name: serve\n", "name: serve\n  annotations: {ray.io/initializing-timeout: soon}\n"), `metadata.annotations[ray.io/initializing-timeout]: is "soon"; want a time such as "30m", or a number of seconds`},
+		{"deletion in the past", edit(t, serve, "spec:\n  serve", "spec:\n  rayClusterDeletionDelaySeconds: -1\n  serve"), "spec.rayClusterDeletionDelaySeconds: is -1; want zero or more"},
+		{"suspended service", edit(t, serve, "    headGroupSpec:\n", "    suspend: true\n    headGroupSpec:\n"), "spec.rayClusterConfig.suspend: is true; remove it"},
+		{"cron job", nightly, `kind: is "RayCronJob", whose RayJobs KubeRay would create itself, past the queue; submit spec.jobTemplate as a RayJob at each of its times`},
+		{"cron job without a schedule", edit(t, nightly, "schedule: '0 3 * * *'", "schedule: ''"), "spec.schedule: is empty; want a schedule"},
+		{"fault in a cron job", edit(t, nightly, "entrypoint: python train.py", "entrypoint: python train.py\n    submissionMode: Mail"), `spec.jobTemplate.submissionMode: is "Mail"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

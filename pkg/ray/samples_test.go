@@ -14,14 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
 )
 
 var (
 	separator = regexp.MustCompile(`(?m)^---\s*$`)
-	rayKind   = regexp.MustCompile(`(?m)^kind: Ray(Cluster|Job)\s*$`)
+	rayKind   = regexp.MustCompile(`(?m)^kind: Ray(Cluster|Job|Service|CronJob)\s*$`)
 )
 
-// samples returns KubeRay's own RayClusters and RayJobs, by file name.
+// samples returns KubeRay's own manifests of Ray kinds, by file name.
 func samples(t testing.TB) map[string]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/ray-project/kuberay/ray-operator").Output()
@@ -52,10 +53,10 @@ func samples(t testing.TB) map[string]string {
 }
 
 // summary is the gang in short: its sets, and its sum of accelerators.
-func summary(o Object) string {
+func summary(sets []workload.PodSet) string {
 	var parts []string
 	accelerators := resource.List{}
-	for _, set := range o.PodSets {
+	for _, set := range sets {
 		parts = append(parts, fmt.Sprintf("%s %d", set.Name, set.Count))
 		for name, amount := range set.Template.Requests.Times(int64(set.Count)) {
 			if strings.Contains(string(name), "/") {
@@ -81,14 +82,14 @@ func TestSamples(t *testing.T) {
 		twoWorkers    = "headgroup 1, worker 2"
 	)
 	want := map[string]string{
-		"ray-cluster-label-selector":                        "headgroup 1, large-cpu-group 1",
+		"ray-cluster-label-selector":                        "headgroup 1, large-cpu-group 1; admitted at headgroup 1, large-cpu-group 10, accelerator-group 10, spot-group 5",
 		"ray-cluster-resource-isolation-with-overrides.gke": workgroup,
 		"ray-cluster-resource-isolation.gke":                workgroup,
-		"ray-cluster.auth":                                  workgroup,
+		"ray-cluster.auth":                                  workgroup + "; admitted at headgroup 1, workergroup 5",
 		"ray-cluster.auth-manual":                           workgroup,
-		"ray-cluster.auth.secret-ref":                       workgroup,
-		"ray-cluster.autoscaler":                            headOnly,
-		"ray-cluster.autoscaler-v2":                         headOnly,
+		"ray-cluster.auth.secret-ref":                       workgroup + "; admitted at headgroup 1, workergroup 5",
+		"ray-cluster.autoscaler":                            headOnly + "; admitted at headgroup 1, small-group 10",
+		"ray-cluster.autoscaler-v2":                         headOnly + "; admitted at headgroup 1, small-group 10",
 		"ray-cluster.complete":                              smallCluster,
 		"ray-cluster.custom-head-service":                   headOnly,
 		"ray-cluster.deprecate-gcs-ft":                      smallCluster,
@@ -119,6 +120,21 @@ func TestSamples(t *testing.T) {
 		"ray-cluster.volcano-scheduler":                     headOnly,
 		"ray-cluster.volcano-scheduler-queue":               twoWorkers,
 		"ray-cluster.yunikorn-scheduler":                    twoWorkers,
+		"ray-cronjob.sample":                                smallJob + "; refused: kind: is \"RayCronJob\", whose RayJobs KubeRay would create itself, past the queue; submit spec.jobTemplate as a RayJob at each of its times, for instance with `muster submit` in a CronJob",
+		"ray-service.custom-serve-service":                  smallCluster,
+		"ray-service.deepseek":                              "headgroup 1, gpu-group 2, nvidia.com/gpu 16",
+		"ray-service.different-port":                        smallCluster,
+		"ray-service.high-availability":                     twoWorkers,
+		"ray-service.incremental-upgrade":                   headOnly + "; refused: spec.upgradeStrategy.type: is \"NewClusterWithIncrementalUpgrade\", with which KubeRay starts a second cluster beside the first; remove it, or say None; to upgrade, submit the new version under another name and cancel the old one when the new one runs",
+		"ray-service.llm-serve":                             "headgroup 1, gpu-group 1, nvidia.com/gpu 4",
+		"ray-service.mobilenet":                             "headgroup 1, worker 1",
+		"ray-service.no-ray-serve-replica":                  "headgroup 1, small-group 2",
+		"ray-service.sample":                                smallCluster,
+		"ray-service.stable-diffusion":                      "headgroup 1, gpu-group 1, nvidia.com/gpu 1",
+		"ray-service.text-ml":                               smallCluster,
+		"ray-service.text-summarizer":                       "headgroup 1, gpu-group 1, nvidia.com/gpu 1",
+		"ray-service.tpu-single-host":                       "headgroup 1, tpu-group 1, google.com/tpu 4",
+		"ray-service.vllm-tpu-v6e-singlehost":               "KubeRay chokes: spec.rayClusterConfig.headGroupSpec.template.spec.serviceAccountName: \"$KSA_NAME\" cannot name a service account; a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		"ray-data-image-resize-gcsfusecsi-job":              "headgroup 1, worker-group 3, submitter 1",
 		"ray-job.batch-inference":                           "headgroup 1, submitter 1, nvidia.com/gpu 4",
 		"ray-job.custom-head-svc":                           smallJob,
@@ -138,16 +154,22 @@ func TestSamples(t *testing.T) {
 		"ray-job.tpu-v6e-16-multihost":                      "headgroup 1, tpu-group 4, submitter 1, google.com/tpu 16",
 		"ray-job.tpu-v6e-256-multihost":                     "headgroup 1, tpu-group 64, submitter 1, google.com/tpu 256",
 		"ray-job.tpu-v6e-singlehost":                        "headgroup 1, tpu-group 1, submitter 1, google.com/tpu 4",
-		"ray-job.use-existing-raycluster":                   "refused: spec.clusterSelector: is set; give the job a rayClusterSpec of its own: Muster cannot promise room in a cluster that it did not start for the job",
+		"ray-job.use-existing-raycluster":                   "submitter 1; refused: spec.clusterSelector: is set; give the job a rayClusterSpec of its own: Muster cannot promise room in a cluster that it did not start for the job",
 		"ray-job.volcano-scheduler-queue":                   "headgroup 1, small-group 2, submitter 1",
 		"ray-job.yunikorn-scheduler":                        smallJob,
 	}
 	got := map[string]string{}
 	for name, text := range samples(t) {
-		object, err := Read([]byte(text))
-		got[name] = summary(object)
+		predicted, err := Shipped().Predict([]byte(text))
+		got[name] = summary(predicted.Created)
+		if admitted := summary(predicted.PodSets); predicted.Refusal == nil && admitted != got[name] {
+			got[name] += "; admitted at " + admitted
+		}
+		if predicted.Refusal != nil {
+			got[name] += "; refused: " + predicted.Refusal.Error()
+		}
 		if err != nil {
-			got[name] = "refused: " + err.Error()
+			got[name] = "KubeRay chokes: " + err.Error()
 		}
 		if err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: error %v is no refusal", name, err)
@@ -183,7 +205,7 @@ func TestSampleRequests(t *testing.T) {
 				t.Errorf("%s of %s asks %s, want %s", c.set, c.sample, set.Template.Requests, c.want)
 			}
 		}
-		if !strings.Contains(summary(object), c.set) {
+		if !strings.Contains(summary(object.PodSets), c.set) {
 			t.Errorf("%s has no %s", c.sample, c.set)
 		}
 	}

@@ -49,16 +49,33 @@ func Stamp(manifest json.RawMessage, kind string, s StampInput) (json.RawMessage
 	if err := s.object(tree); err != nil {
 		return nil, fmt.Errorf("stamp %s of workload %s: %w", kind, s.Workload, err)
 	}
-	spec, err := child(tree, "spec")
-	if err == nil && kind == RayJob {
-		err = s.job(spec)
-	} else if err == nil {
-		err = s.cluster(spec)
-	}
-	if err != nil {
+	if err := s.spec(tree, kind); err != nil {
 		return nil, fmt.Errorf("stamp %s of workload %s: %w", kind, s.Workload, err)
 	}
 	return encode(tree)
+}
+
+func (s StampInput) spec(tree map[string]any, kind string) error {
+	spec, err := child(tree, "spec")
+	if err != nil {
+		return err
+	}
+	metadata, err := child(tree, "metadata")
+	if err != nil {
+		return err
+	}
+	annotations, err := child(metadata, "annotations")
+	if err != nil {
+		return err
+	}
+	grows := annotations[kube.AutoscalingKey] != AtMinimum
+	switch kind {
+	case RayJob:
+		return s.job(spec, grows)
+	case RayService:
+		return s.service(spec, grows)
+	}
+	return s.cluster(spec, grows)
 }
 
 func (s StampInput) object(tree map[string]any) error {
@@ -97,8 +114,9 @@ func setLabels(metadata map[string]any, labels map[string]string) error {
 	return nil
 }
 
-// cluster stamps the spec of a RayCluster.
-func (s StampInput) cluster(spec map[string]any) error {
+// cluster stamps the spec of a RayCluster, which an autoscaler may let grow to its
+// maximum or not at all.
+func (s StampInput) cluster(spec map[string]any, grows bool) error {
 	head, err := child(spec, "headGroupSpec")
 	if err != nil {
 		return err
@@ -118,7 +136,7 @@ func (s StampInput) cluster(spec map[string]any) error {
 			return err
 		}
 		if autoscaling {
-			if err := keepSize(group); err != nil {
+			if err := capSize(group, grows); err != nil {
 				return err
 			}
 		}
@@ -162,8 +180,8 @@ func (s StampInput) template(template map[string]any, podSet string) (spec map[s
 	return child(template, "spec")
 }
 
-// keepSize makes the autoscaler stay within what was admitted.
-func keepSize(group map[string]any) error {
+// capSize makes the autoscaler stay within what was admitted.
+func capSize(group map[string]any, grows bool) error {
 	encoded, err := encode(group)
 	if err != nil {
 		return err
@@ -174,17 +192,36 @@ func keepSize(group map[string]any) error {
 	}
 	spec := rayv1.RayClusterSpec{WorkerGroupSpecs: []rayv1.WorkerGroupSpec{typed}}
 	setDefaults(&spec, map[string]any{"workerGroupSpecs": []any{group}})
-	group["maxReplicas"] = json.Number(strconv.Itoa(int(replicas(&spec.WorkerGroupSpecs[0]))))
+	most := *spec.WorkerGroupSpecs[0].MaxReplicas
+	if !grows {
+		most = *spec.WorkerGroupSpecs[0].MinReplicas
+	}
+	group["maxReplicas"] = json.Number(strconv.Itoa(int(most)))
 	return nil
 }
 
+// service stamps the spec of a RayService. Without an upgrade strategy KubeRay
+// would answer a change with a second cluster beside the first.
+func (s StampInput) service(spec map[string]any, grows bool) error {
+	cluster, err := child(spec, "rayClusterConfig")
+	if err != nil {
+		return err
+	}
+	strategy, err := child(spec, "upgradeStrategy")
+	if err != nil {
+		return err
+	}
+	strategy["type"] = string(rayv1.RayServiceUpgradeNone)
+	return s.cluster(cluster, grows)
+}
+
 // job stamps the spec of a RayJob.
-func (s StampInput) job(spec map[string]any) error {
+func (s StampInput) job(spec map[string]any, grows bool) error {
 	cluster, err := child(spec, "rayClusterSpec")
 	if err != nil {
 		return err
 	}
-	if err := s.cluster(cluster); err != nil {
+	if err := s.cluster(cluster, grows); err != nil {
 		return err
 	}
 	if mode, _ := spec["submissionMode"].(string); mode != "" && mode != string(rayv1.K8sJobMode) {
@@ -239,7 +276,7 @@ func defaultSubmitter(cluster map[string]any) (map[string]any, error) {
 	}
 	template := map[string]any{}
 	encoded, err = json.Marshal(corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		Containers: []corev1.Container{submitterContainer(&typed)}, RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{submitterContainer(imageOf(typed.HeadGroupSpec.Template.Spec.Containers))}, RestartPolicy: corev1.RestartPolicyNever,
 	}})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/workload"
 )
 
 func stamped(t *testing.T, manifest string) json.RawMessage {
@@ -42,6 +43,15 @@ func jobOf(t *testing.T, manifest json.RawMessage) rayv1.RayJob {
 		t.Fatal(err)
 	}
 	return job
+}
+
+func serviceOf(t *testing.T, manifest json.RawMessage) rayv1.RayService {
+	t.Helper()
+	var service rayv1.RayService
+	if err := decode(manifest, &service); err != nil {
+		t.Fatal(err)
+	}
+	return service
 }
 
 func podLabels(set string) map[string]string {
@@ -91,29 +101,53 @@ func TestStampKeepsTheUsersLabels(t *testing.T) {
 	}
 }
 
-// TestStampBoundsTheAutoscaler to what was admitted, and only with it.
-func TestStampBoundsTheAutoscaler(t *testing.T) {
+// TestAutoscaling: the cluster is admitted at the stated size, and stamped so that
+// it cannot grow beyond.
+func TestAutoscaling(t *testing.T) {
 	t.Parallel()
+	const maximum, minimum = "", "  annotations: {muster.dev/autoscaling: minimum}\n"
 	for _, c := range []struct {
-		counts      string
-		autoscaling bool
-		want        int32
+		counts, annotation      string
+		created, admitted, most int
+		later                   int
 	}{
-		{"replicas: 2\n    maxReplicas: 4", false, 4},
-		{"replicas: 2\n    maxReplicas: 4", true, 2},
-		{"minReplicas: 1", true, 1},
-		{"replicas: 0\n    maxReplicas: 10", true, 0},
-		{"replicas: 9\n    maxReplicas: 3\n    numOfHosts: 2", true, 3},
+		{"replicas: 2\n    maxReplicas: 4", maximum, 2, 4, 4, 2},
+		{"replicas: 9\n    maxReplicas: 3\n    numOfHosts: 2", maximum, 6, 6, 3, 0},
+		{"replicas: 0\n    maxReplicas: 10", maximum, 0, 10, 10, 10},
+		{"replicas: 2\n    minReplicas: 1\n    maxReplicas: 4", minimum, 2, 1, 1, 0},
+		{"minReplicas: 1", minimum, 1, 1, 1, 0}, // and maxReplicas left out
+		{"replicas: 3", minimum, 3, 0, 0, 0},
 	} {
-		manifest := edit(t, glue, "replicas: 2\n    maxReplicas: 4", c.counts)
-		if c.autoscaling {
-			manifest = edit(t, manifest, "spec:\n  headGroup", "spec:\n  enableInTreeAutoscaling: true\n  headGroup")
+		manifest := edit(t, glue, "replicas: 2\n    maxReplicas: 4", c.counts, "spec:\n  headGroup", "spec:\n  enableInTreeAutoscaling: true\n  headGroup",
+			"  name: glue\n", "  name: glue\n"+c.annotation)
+		predicted, err := Shipped().Predict([]byte(manifest))
+		if err != nil || predicted.Refusal != nil {
+			t.Errorf("%q: %v, %v", c.counts, err, predicted.Refusal)
+			continue
 		}
-		got := clusterOf(t, stamped(t, manifest)).Spec.WorkerGroupSpecs[0].MaxReplicas
-		if got == nil || *got != c.want {
-			t.Errorf("%q, autoscaling %v: maxReplicas %v, want %d", c.counts, c.autoscaling, got, c.want)
+		created, _ := count(predicted.Created, "gpu")
+		admitted, later := count(predicted.PodSets, "gpu")
+		if created != c.created || admitted != c.admitted || later != c.later {
+			t.Errorf("%q %q: %d created, %d admitted, %d of them later, want %d, %d, %d",
+				c.counts, c.annotation, created, admitted, later, c.created, c.admitted, c.later)
+		}
+		if got := clusterOf(t, stamped(t, manifest)).Spec.WorkerGroupSpecs[0].MaxReplicas; got == nil || int(*got) != c.most {
+			t.Errorf("%q %q: stamped with maxReplicas %v, want %d", c.counts, c.annotation, got, c.most)
 		}
 	}
+	got := clusterOf(t, stamped(t, glue)).Spec.WorkerGroupSpecs[0].MaxReplicas
+	if got == nil || *got != 4 {
+		t.Errorf("without the autoscaler maxReplicas is stamped %v, want it as it was", got)
+	}
+}
+
+func count(sets []workload.PodSet, name string) (pods, later int) {
+	for _, set := range sets {
+		if set.Name == name {
+			return set.Count, set.Later
+		}
+	}
+	return 0, 0
 }
 
 // TestStampSubmitter: without a template of the user's it is KubeRay's, pinned.
@@ -204,9 +238,16 @@ func TestStampSamples(t *testing.T) {
 func checkTemplates(t *testing.T, name, kind string, manifest json.RawMessage) {
 	t.Helper()
 	var spec *rayv1.RayClusterSpec
-	if kind == RayJob {
+	switch kind {
+	case RayJob:
 		spec = jobOf(t, manifest).Spec.RayClusterSpec
-	} else {
+	case RayService:
+		service := serviceOf(t, manifest)
+		spec = &service.Spec.RayClusterSpec
+		if strategy := service.Spec.UpgradeStrategy; strategy == nil || *strategy.Type != rayv1.RayServiceUpgradeNone {
+			t.Errorf("%s: upgrade strategy %+v, want None", name, strategy)
+		}
+	default:
 		cluster := clusterOf(t, manifest)
 		spec = &cluster.Spec
 	}

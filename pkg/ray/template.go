@@ -14,7 +14,7 @@ import (
 
 // checkTemplate refuses pods that the API server would refuse, as far as that
 // depends on what Muster looks at, and pods whose place Muster cannot plan.
-func checkTemplate(path string, spec *corev1.PodSpec) error {
+func checkTemplate(v *verdict, path string, spec *corev1.PodSpec) error {
 	if len(spec.Containers) == 0 {
 		return refuse(path+".containers", "is empty", "want the Ray container, first")
 	}
@@ -25,7 +25,7 @@ func checkTemplate(path string, spec *corev1.PodSpec) error {
 	}{{"containers", spec.Containers}, {"initContainers", spec.InitContainers}} {
 		for i := range list.containers {
 			where := fmt.Sprintf("%s.%s[%d]", path, list.field, i)
-			if err := checkContainer(where, &list.containers[i], names); err != nil {
+			if err := checkContainer(v, where, &list.containers[i], names); err != nil {
 				return err
 			}
 		}
@@ -33,13 +33,16 @@ func checkTemplate(path string, spec *corev1.PodSpec) error {
 	if err := checkHostPorts(path, spec); err != nil {
 		return err
 	}
-	if err := checkPlace(path, spec); err != nil {
-		return err
+	if name := spec.ServiceAccountName; name != "" {
+		if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
+			return refuse(path+".serviceAccountName", quote(name)+" cannot name a service account", faults[0])
+		}
 	}
+	checkPlace(v, path, spec)
 	return checkConstraints(path, spec)
 }
 
-func checkContainer(where string, container *corev1.Container, names map[string]bool) error {
+func checkContainer(v *verdict, where string, container *corev1.Container, names map[string]bool) error {
 	if faults := validation.IsDNS1123Label(container.Name); len(faults) > 0 {
 		return refuse(where+".name", quote(container.Name)+" cannot name a container", faults[0])
 	}
@@ -57,7 +60,7 @@ func checkContainer(where string, container *corev1.Container, names map[string]
 		}
 	}
 	if len(container.Resources.Claims) > 0 {
-		return refuse(where+".resources.claims", "is set", "remove it: Muster does not plan dynamic resources")
+		v.refuse(where+".resources.claims", "is set", "remove it: Muster does not plan dynamic resources")
 	}
 	return checkResources(where+".resources", &container.Resources)
 }
@@ -125,22 +128,19 @@ func checkHostPorts(path string, spec *corev1.PodSpec) error {
 }
 
 // checkPlace refuses what would put a pod elsewhere than the plan does.
-func checkPlace(path string, spec *corev1.PodSpec) error {
+func checkPlace(v *verdict, path string, spec *corev1.PodSpec) {
 	switch {
 	case spec.NodeName != "":
-		return refuse(path+".nodeName", "is "+quote(spec.NodeName),
+		v.refuse(path+".nodeName", "is "+quote(spec.NodeName),
 			"remove it; to ask for a node use nodeSelector with "+kube.HostnameLabel)
 	case spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName:
-		return refuse(path+".schedulerName", "is "+quote(spec.SchedulerName), "remove it: Muster chooses the nodes and kube-scheduler binds")
+		v.refuse(path+".schedulerName", "is "+quote(spec.SchedulerName), "remove it: Muster chooses the nodes and kube-scheduler binds")
 	case len(spec.SchedulingGates) > 0:
-		return refuse(path+".schedulingGates", "has "+quote(spec.SchedulingGates[0].Name),
+		v.refuse(path+".schedulingGates", "has "+quote(spec.SchedulingGates[0].Name),
 			"remove it: the gang would hold its nodes until somebody lifts the gate")
 	case len(spec.ResourceClaims) > 0:
-		return refuse(path+".resourceClaims", "is set", "remove it: Muster does not plan dynamic resources")
+		v.refuse(path+".resourceClaims", "is set", "remove it: Muster does not plan dynamic resources")
 	case spec.HostNetwork:
-		return refuse(path+".hostNetwork", "is true", "remove it, and list the ports as hostPort of the container")
-	case len(spec.Overhead) > 0 && spec.RuntimeClassName == nil:
-		return refuse(path+".overhead", "is set without runtimeClassName", "remove it: Kubernetes takes the overhead from the runtime class")
+		v.refuse(path+".hostNetwork", "is true", "remove it, and list the ports as hostPort of the container")
 	}
-	return nil
 }

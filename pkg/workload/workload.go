@@ -58,13 +58,20 @@ const (
 
 // PodSet is a number of pods that are alike.
 type PodSet struct {
-	Name     string   `json:"name"` // unique in the workload; KubeRay's group name, or "submitter"
-	Role     string   `json:"role"`
-	Count    int      `json:"count"`
+	Name  string `json:"name"` // unique in the workload; KubeRay's group name, or "submitter"
+	Role  string `json:"role"`
+	Count int    `json:"count"`
+	// Later is how many of Count do not come into being with the others: they
+	// have a place from the start, and come when Ray's autoscaler asks for them.
+	Later    int      `json:"later,omitempty"`
 	Template Template `json:"template"`
 	// Topology is nil when the set's pods may be anywhere.
 	Topology *Topology `json:"topology,omitempty"`
 }
+
+// AtStart returns how many pods come into being at once; with them the gang is
+// complete.
+func (s PodSet) AtStart() int { return s.Count - s.Later }
 
 // Template is what matters of a pod for its place.
 type Template struct {

@@ -286,7 +286,7 @@ func (w *world) pods(id workload.ID) []corev1.Pod {
 func (w *world) objects(id workload.ID) []string {
 	w.t.Helper()
 	var names []string
-	for _, resource := range []string{"rayclusters", "rayjobs"} {
+	for _, resource := range []string{"rayclusters", "rayjobs", "rayservices"} {
 		list, err := w.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}).
 			List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
 		if err != nil {

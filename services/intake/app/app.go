@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/intake/internal/submission"
 )
@@ -20,16 +23,33 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	// KubeRayFile says how the clusters' KubeRay operator is set up; see
+	// ray.Operator for its format.
+	KubeRayFile string
+	// Operator is what the file says; as shipped when there is none. Validate sets
+	// it.
+	Operator ray.Operator
 }
 
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	flags.StringVar(&c.KubeRayFile, "kuberay", "", "YAML `file` that says how the KubeRay operator is set up; without it: 1.6.2 as shipped")
 }
 
-// Validate implements service.Config.
+// Validate implements service.Config. It reads the file that the settings name.
 func (c *Config) Validate() error {
+	c.Operator = ray.Shipped()
+	if c.KubeRayFile != "" {
+		content, err := os.ReadFile(c.KubeRayFile)
+		if err != nil {
+			return fmt.Errorf("kuberay: %w", err)
+		}
+		if c.Operator, err = ray.ReadOperator(content); err != nil {
+			return fmt.Errorf("kuberay: %s: %w", c.KubeRayFile, err)
+		}
+	}
 	if c.NATSURL == "" {
 		return errors.New("nats-url: is missing")
 	}
@@ -67,7 +87,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err != nil {
 		return err
 	}
-	in := &intake{bus: b, logger: runtime.Logger, results: newResults(runtime.Metrics), published: make(chan underway, underWay)}
+	in := &intake{bus: b, operator: config.Operator, logger: runtime.Logger, results: newResults(runtime.Metrics), published: make(chan underway, underWay)}
 	ready()
 	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -96,6 +116,7 @@ func newResults(registry *prometheus.Registry) *prometheus.CounterVec {
 
 type intake struct {
 	bus       *bus.Bus
+	operator  ray.Operator
 	logger    *zap.Logger
 	results   *prometheus.CounterVec
 	published chan underway
@@ -112,7 +133,7 @@ type underway struct {
 // server: results are stored in the order of the submissions.
 func (in *intake) take(d bus.Delivery) {
 	message := submission.Message{Subject: d.Subject, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored}
-	result, err := submission.Read(message)
+	result, err := submission.Read(in.operator, message)
 	if err != nil {
 		in.retry(d, err)
 		return

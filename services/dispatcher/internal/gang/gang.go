@@ -23,8 +23,11 @@ type Pod struct {
 	Hostname, Node string
 	Gated          bool // the placement gate is on
 	OtherGates     []string
-	Ended          bool // its containers have all ended
-	Deleting       bool
+	// Cleanup: it comes after the gang, in the head's place, and cleans up what the
+	// head kept in Redis. KubeRay makes it of the head's template.
+	Cleanup  bool
+	Ended    bool // its containers have all ended
+	Deleting bool
 	// GoneBy is when a pod that is being deleted should have ended by itself.
 	GoneBy time.Time
 }
@@ -40,7 +43,8 @@ type Pin struct {
 
 // Pins returns the pods to pin now. Until all pods of the gang exist there are
 // none, so that a gang that cannot come into being whole starts nowhere; pods
-// that replace others later get the places that these have left. KubeRay's
+// that come later, to replace others or because the gang grows, get the places of
+// their set that are free. KubeRay's
 // submitter has no gate: it is pinned by its template.
 //
 // sent is where pods have been sent already, by UID. What is seen of them may
@@ -48,17 +52,12 @@ type Pin struct {
 func Pins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin {
 	sets := map[string][]Pod{}
 	started := false
-	for _, pod := range pods {
-		if hostname, ok := sent[pod.UID]; ok && pod.Gated {
-			pod.Gated, pod.Hostname = false, hostname
+	for _, pod := range present(command, pods, sent) {
+		if pod.Cleanup {
+			continue
 		}
-		switch {
-		case pod.Namespace != command.Namespace || pod.Attempt != command.Attempt || pod.Ended:
-		case pod.Gated && pod.Deleting: // it never had a place and needs none
-		default:
-			started = started || !pod.Gated && !submitter(command, pod.PodSet)
-			sets[pod.PodSet] = append(sets[pod.PodSet], pod)
-		}
+		started = started || !pod.Gated && !submitter(command, pod.PodSet)
+		sets[pod.PodSet] = append(sets[pod.PodSet], pod)
 	}
 	var pins []Pin
 	for _, set := range command.PodSets {
@@ -66,7 +65,7 @@ func Pins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin 
 			continue
 		}
 		there := sets[set.Name]
-		if !started && len(there) < set.Count {
+		if !started && len(there) < set.AtStart() {
 			return nil
 		}
 		pins = append(pins, pinsOf(command, set.Name, there)...)
@@ -118,6 +117,37 @@ func places(command *event.GangDesired) (count map[place]int, hostnames map[stri
 		hostnames[p.Node] = hostname
 	}
 	return count, hostnames
+}
+
+// CleanupPins returns, while the object is being deleted, the pods that clean up
+// after the gang: each has the place of a pod of its set that is gone.
+func CleanupPins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin {
+	there := present(command, pods, sent)
+	i := slices.IndexFunc(there, func(p Pod) bool { return p.Cleanup && p.Gated })
+	if i < 0 {
+		return nil
+	}
+	set := there[i].PodSet
+	return pinsOf(command, set, slices.DeleteFunc(there, func(p Pod) bool {
+		return p.PodSet != set || p.Gated && !p.Cleanup // what has not started will not any more
+	}))
+}
+
+// present returns the pods of the attempt that have a place or need one.
+func present(command *event.GangDesired, pods []Pod, sent map[string]string) []Pod {
+	var there []Pod
+	for _, pod := range pods {
+		if hostname, ok := sent[pod.UID]; ok && pod.Gated {
+			pod.Gated, pod.Hostname = false, hostname
+		}
+		switch {
+		case pod.Namespace != command.Namespace || pod.Attempt != command.Attempt || pod.Ended:
+		case pod.Gated && pod.Deleting: // it never had a place and needs none
+		default:
+			there = append(there, pod)
+		}
+	}
+	return there
 }
 
 // submitter reports whether the pod set is the one without gates.

@@ -80,6 +80,49 @@ func TestPins(t *testing.T) {
 	}
 }
 
+// TestPinsOfAGangThatGrows: it starts without the pods that come later, and these
+// have places.
+func TestPinsOfAGangThatGrows(t *testing.T) {
+	t.Parallel()
+	grows := command()
+	grows.PodSets[1].Later = 2
+	if got := gang.Pins(grows, []gang.Pod{pod("head", "headgroup")}, nil); len(got) != 1 {
+		t.Errorf("without the workers that come later the head is pinned %v, want it pinned", got)
+	}
+	got := gang.Pins(grows, []gang.Pod{pinned(pod("head", "headgroup"), "a"), pod("w1", "workers")}, nil)
+	if len(got) != 1 || got[0].Pod.Name != "w1" || got[0].Hostname != "a" {
+		t.Errorf("a worker that came later is pinned %v, want a", got)
+	}
+}
+
+func TestCleanupPins(t *testing.T) {
+	t.Parallel()
+	cleaner := pod("cleaner", "headgroup")
+	cleaner.Cleanup, cleaner.UID = true, "cleaner"
+	head, worker := pinned(pod("head", "headgroup"), "a"), pod("w1", "workers")
+	for name, c := range map[string]struct {
+		pods []gang.Pod
+		sent map[string]string
+		want int
+	}{
+		"in the place of the head that is gone":  {[]gang.Pod{worker, cleaner}, nil, 1},
+		"not while the head is there":            {[]gang.Pod{head, cleaner}, nil, 0},
+		"once":                                   {[]gang.Pod{cleaner}, map[string]string{"cleaner": "a"}, 0},
+		"a head that never started is no matter": {[]gang.Pod{pod("head", "headgroup"), cleaner}, nil, 1},
+		"nothing without it":                     {[]gang.Pod{pod("head", "headgroup"), worker}, nil, 0},
+	} {
+		absent := command()
+		absent.State, absent.PodSets = event.Absent, nil
+		got := gang.CleanupPins(absent, c.pods, c.sent)
+		if len(got) != c.want || c.want == 1 && (got[0].Pod.Name != "cleaner" || got[0].Hostname != "a") {
+			t.Errorf("%s: pins %v, want %d of the cleaner to a", name, got, c.want)
+		}
+	}
+	if got := gang.Pins(command(), []gang.Pod{cleaner, worker, pod("w2", "workers")}, nil); len(got) > 0 {
+		t.Errorf("with the cleaner for a head the gang is pinned: %v", got)
+	}
+}
+
 func TestNewer(t *testing.T) {
 	t.Parallel()
 	at := func(attempt int, epoch int64) *event.GangDesired {

@@ -37,6 +37,7 @@ import (
 var resources = map[string]schema.GroupVersionResource{
 	"RayCluster": {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
 	"RayJob":     {Group: "ray.io", Version: "v1", Resource: "rayjobs"},
+	"RayService": {Group: "ray.io", Version: "v1", Resource: "rayservices"},
 }
 
 // Object is a Ray object as seen.
@@ -248,10 +249,14 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 }
 
 // troubleOf returns why KubeRay cannot create pods: the condition ReplicaFailure
-// of a RayCluster, which a RayJob repeats of its own. It has the error of the
-// API server, such as a service account that does not exist.
+// of a RayCluster, which a RayJob and a RayService repeat of
+// their own. It has the error of the API server, such as a service account that
+// does not exist.
 func troubleOf(u *unstructured.Unstructured) string {
-	for _, path := range [][]string{{"status", "conditions"}, {"status", "rayClusterStatus", "conditions"}} {
+	for _, path := range [][]string{
+		{"status", "conditions"}, {"status", "rayClusterStatus", "conditions"},
+		{"status", "pendingServiceStatus", "rayClusterStatus", "conditions"}, {"status", "activeServiceStatus", "rayClusterStatus", "conditions"},
+	} {
 		conditions, _, _ := unstructured.NestedSlice(u.Object, path...) // absent reads as empty
 		for _, c := range conditions {
 			condition, ok := c.(map[string]any)
@@ -300,7 +305,7 @@ func podOf(p *corev1.Pod) gang.Pod {
 	attempt, _ := strconv.Atoi(p.Labels[kube.AttemptLabel]) // 0 when it is not ours
 	pod := gang.Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel],
-		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil,
+		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil, Cleanup: p.Labels["ray.io/node-type"] == "redis-cleanup",
 		GoneBy: goneBy(p),
 		Ended:  p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}

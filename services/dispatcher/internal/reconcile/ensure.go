@@ -114,8 +114,11 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	if object.Outcome != "" {
 		return r.awaitRelease(ctx, command, status)
 	}
-	if err := r.tell(ctx, status); err != nil || object.Deleting {
-		return 0, err // pods of an object that is on its way out start nowhere
+	if err := r.tell(ctx, status); err != nil {
+		return 0, err
+	}
+	if object.Deleting { // the pods of an object that is on its way out start nowhere
+		return 0, r.pinCleanup(ctx, command)
 	}
 	if err := r.announce(ctx, command, object); err != nil || command.Trusted {
 		return 0, err

@@ -17,7 +17,17 @@ const pinsAtOnce = 16
 // pin sends the pods that may start to their nodes.
 func (r *Reconciler) pin(ctx context.Context, command *event.GangDesired) error {
 	pods := r.cache.Pods(command.Workload)
-	pins := gang.Pins(command, pods, r.sentOf(command, pods))
+	return r.send(ctx, command, gang.Pins(command, pods, r.sentOf(command, pods)))
+}
+
+// pinCleanup sends what comes after the gang to its place. Without it the object
+// could not go before KubeRay loses its patience.
+func (r *Reconciler) pinCleanup(ctx context.Context, command *event.GangDesired) error {
+	pods := r.cache.Pods(command.Workload)
+	return r.send(ctx, command, gang.CleanupPins(command, pods, r.sentOf(command, pods)))
+}
+
+func (r *Reconciler) send(ctx context.Context, command *event.GangDesired, pins []gang.Pin) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(pinsAtOnce)
 	for _, pin := range pins {

@@ -20,6 +20,7 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -295,7 +296,8 @@ func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, sta
 		r.logger.Info("object deleted", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
 			zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
 	}
-	return pollAfter, r.reap(ctx, command) // its disappearance will be seen
+	// Its disappearance will be seen.
+	return pollAfter, errors.Join(r.reap(ctx, command), r.pinCleanup(ctx, command))
 }
 
 // outdated leaves an object of a later attempt alone: the command is not the
@@ -311,6 +313,9 @@ func (r *Reconciler) outdated(command *event.GangDesired, object *kubernetes.Obj
 func (r *Reconciler) awaitRelease(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
 	if status.Released {
 		return 0, r.tell(ctx, status)
+	}
+	if err := r.pinCleanup(ctx, command); err != nil {
+		return 0, err
 	}
 	// Each pod that ends leads here; the API server is asked once none is seen.
 	if !r.holding(command) {

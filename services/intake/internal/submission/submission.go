@@ -45,10 +45,11 @@ type Result struct {
 	Rejection *workload.Reason
 }
 
-// Read turns a message into what is to be published for it. An error means that
-// Muster itself is at fault and nothing can be published.
-func Read(m Message) (result Result, err error) {
-	s := &submission{message: m, queue: m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
+// Read turns a message into what is to be published for it; the operator says
+// what pods its manifest becomes. An error means that Muster itself is at fault
+// and nothing can be published.
+func Read(operator ray.Operator, m Message) (result Result, err error) {
+	s := &submission{operator: operator, message: m, queue: m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
 	accepted, err := s.accept()
 	if err != nil {
 		return s.reject(err)
@@ -70,6 +71,7 @@ func Reject(m Message, cause error) (Result, error) {
 
 // submission is a message in the course of being read.
 type submission struct {
+	operator ray.Operator
 	message  Message
 	queue    string
 	envelope event.Envelope
@@ -104,7 +106,7 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if wrapped, is, err := s.appWrapper(manifest); is || err != nil {
 		return wrapped, err
 	}
-	object, err := ray.Read(manifest)
+	object, err := s.operator.Read(manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +234,7 @@ func manifestOf(e event.Envelope) ([]byte, error) {
 	case len(e.DataBase64) > 0:
 		return e.DataBase64, nil
 	case len(e.Data) == 0 || string(e.Data) == "null":
-		return nil, errors.New("the CloudEvent has no data; want a RayCluster or RayJob manifest")
+		return nil, errors.New("the CloudEvent has no data; want a RayCluster, RayJob or RayService manifest")
 	case e.Data[0] != '"':
 		return e.Data, nil
 	}

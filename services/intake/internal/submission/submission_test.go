@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -75,7 +76,7 @@ func quoted(text string) string {
 
 func accepted(t *testing.T, m Message) (*event.WorkloadSubmitted, Result) {
 	t.Helper()
-	result, err := Read(m)
+	result, err := Read(ray.Shipped(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,14 +203,14 @@ func TestRejections(t *testing.T) {
 		{"empty body in binary mode", binary(""), known, "the CloudEvent has no data"},
 		{"a number", structured(t, "data", "7"), known, "manifest: is a number"},
 		{"bad priority", structured(t, "data", manifestJSON, "priority", `"high"`), known, `CloudEvents attribute "priority" is "high"; want a whole number`},
-		{"bad manifest", structured(t, "data", quoted("kind: Pod")), known, `kind: is "Pod"; want RayCluster or RayJob`},
+		{"bad manifest", structured(t, "data", quoted("kind: Pod")), known, `kind: is "Pod"; want RayCluster, RayJob or RayService`},
 		{"too large", structured(t, "data", quoted(strings.Repeat("#", event.MaxSubmission))), known, "at most 524288 are accepted"},
 		{"too large in binary mode", binary(strings.Repeat("#", event.MaxSubmission)), known, "at most 524288 are accepted"},
 		{"impossible queue", at("muster.submit.Research_1"), known, `queue "Research_1": want a name of at most 63 lower-case letters, digits and dashes`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			result, err := Read(c.message)
+			result, err := Read(ray.Shipped(), c.message)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +233,7 @@ func TestRejections(t *testing.T) {
 			if rejected.Workload != c.id || result.Subject != "muster.events."+queue+"."+token {
 				t.Errorf("workload %q on %s, want %q", rejected.Workload, result.Subject, c.id)
 			}
-			again, err := Read(c.message)
+			again, err := Read(ray.Shipped(), c.message)
 			if err != nil || again.Event.ID != result.Event.ID {
 				t.Errorf("read again: event id %s, error %v; want %s", again.Event.ID, err, result.Event.ID)
 			}
@@ -253,7 +254,7 @@ func FuzzRead(f *testing.F) {
 		if id != "" {
 			m = binary(string(data), "ce-id", id)
 		}
-		result, err := Read(m)
+		result, err := Read(ray.Shipped(), m)
 		if err != nil {
 			t.Fatal(err)
 		}

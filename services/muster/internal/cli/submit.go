@@ -33,9 +33,9 @@ func submitCommand(s *server) *cobra.Command {
 	o := &submitOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "submit -f FILE",
-		Short: "Submit RayCluster and RayJob manifests to a queue",
-		Long: `Submit RayCluster and RayJob manifests, in YAML or JSON, to a queue. A file may
-hold several documents; each is a workload of its own.
+		Short: "Submit RayCluster, RayJob and RayService manifests to a queue",
+		Long: `Submit RayCluster, RayJob and RayService manifests, in YAML or JSON, to a queue.
+A file may hold several documents; each is a workload of its own.
 
 By default the command waits until Muster has stored the workload for good, so
 that a refusal is seen: its reason is printed and the exit code is 4. With

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoKubeRay says what a cluster of the user's lacks.
-var ErrNoKubeRay = errors.New("the cluster does not know RayClusters and RayJobs: install the KubeRay operator first")
+var ErrNoKubeRay = errors.New("the cluster does not know RayClusters, RayJobs and RayServices: install the KubeRay operator first")
 
 // ErrOtherMuster says that a cluster is managed already.
 var ErrOtherMuster = errors.New("the cluster has workloads of another Muster")
@@ -28,7 +28,7 @@ func guard(ctx context.Context, admin *rest.Config, emptyDatabase bool) error {
 	if err != nil {
 		return fmt.Errorf("client for %s: %w", admin.Host, err)
 	}
-	for _, kind := range []string{"rayclusters", "rayjobs"} {
+	for _, kind := range []string{"rayclusters", "rayjobs", "rayservices"} {
 		resource := schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: kind}
 		found, err := client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel, Limit: 1})
 		if apierrors.IsNotFound(err) {

@@ -20,13 +20,14 @@ type Document struct {
 	Raw  []byte
 	JSON bool // Raw is JSON; otherwise YAML, or something that Muster will refuse
 
-	Kind, Namespace, Name, GenerateName string
+	APIVersion, Kind, Namespace, Name, GenerateName string
 }
 
 // head is the part of a manifest that says what it is.
 type head struct {
-	Kind     string `json:"kind"`
-	Metadata struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
 		Namespace    string `json:"namespace"`
 		Name         string `json:"name"`
 		GenerateName string `json:"generateName"`
@@ -81,7 +82,7 @@ func read(raw []byte, isJSON bool) Document {
 	if err := yaml.Unmarshal(raw, &h); err != nil {
 		return d // Muster will say what is wrong with it
 	}
-	d.Kind, d.Namespace, d.Name, d.GenerateName = h.Kind, h.Metadata.Namespace, h.Metadata.Name, h.Metadata.GenerateName
+	d.APIVersion, d.Kind, d.Namespace, d.Name, d.GenerateName = h.APIVersion, h.Kind, h.Metadata.Namespace, h.Metadata.Name, h.Metadata.GenerateName
 	return d
 }
 

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/manifest"
+	"muster.dev/muster/services/muster/internal/output"
+)
+
+// predictOptions are the flags of "predict".
+type predictOptions struct {
+	files    []string
+	output   string
+	profile  string
+	admitted bool
+}
+
+func predictCommand() *cobra.Command {
+	o := &predictOptions{}
+	cmd := &cobra.Command{
+		Use:   "predict -f FILE",
+		Short: "Show the pods that KubeRay will create of a manifest",
+		Long: `Show, without a server, the pods that KubeRay will create of RayClusters,
+RayJobs, RayServices and one run of RayCronJobs: how many of each group, what
+each asks of its node with everything that KubeRay adds, and where it may go.
+
+What KubeRay or the API server would choke on is rejected as by "muster submit".
+What Muster alone would reject is predicted, with the reason on standard error.
+Documents of other kinds are passed over.
+
+--admitted shows the pods for which Muster keeps places instead. They differ
+for a cluster with the in-tree autoscaler, which is admitted at its maximum, or
+with the annotation muster.dev/autoscaling: minimum at its minimum.`,
+		Example: `  muster predict -f glue.yaml
+  muster predict -f glue.yaml -o json
+  generate | muster predict -f - --kuberay operator.yaml`,
+		Args: args(0, 0, "no argument, but -f FILE"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "file", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
+	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, wide, json or yaml")
+	flags.StringVar(&o.profile, "kuberay", "", "`file` that says how the KubeRay operator is set up (default: 1.6.2 as shipped)")
+	flags.BoolVar(&o.admitted, "admitted", false, "show the pods for which Muster keeps places")
+	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.Wide, output.JSON, output.YAML}))
+	return cmd
+}
+
+func (o *predictOptions) run(cmd *cobra.Command) error {
+	format, err := output.ParseFormat(o.output)
+	switch {
+	case err != nil:
+		return usage("%w", err)
+	case len(o.files) == 0:
+		return usage("say what to predict: -f FILE, or -f - for standard input")
+	}
+	operator := ray.Shipped()
+	if o.profile != "" {
+		content, err := os.ReadFile(o.profile)
+		if err != nil {
+			return usage("%w", err)
+		}
+		if operator, err = ray.ReadOperator(content); err != nil {
+			return usage("%s: %w", o.profile, err)
+		}
+	}
+	documents, err := o.documents(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	groups, err := o.predict(operator, documents, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	return output.Print(cmd.OutOrStdout(), format, groups, func() output.Table { return output.Predicted(groups) })
+}
+
+// documents reads the Ray objects of all files, or what is there when there is
+// none.
+func (o *predictOptions) documents(in io.Reader) ([]manifest.Document, error) {
+	var all, ofRay []manifest.Document
+	for _, file := range o.files {
+		content, err := readFile(file, in)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		documents := manifest.Split(content)
+		if len(documents) == 0 {
+			return nil, usage("there is no manifest in %q", file)
+		}
+		for _, d := range documents {
+			all = append(all, d)
+			if d.Kind == "" || d.APIVersion == "" || strings.HasPrefix(d.APIVersion, "ray.io/") {
+				ofRay = append(ofRay, d)
+			}
+		}
+	}
+	if len(ofRay) == 0 {
+		return all, nil
+	}
+	return ofRay, nil
+}
+
+// predict predicts each document, or tells of all that cannot be.
+func (o *predictOptions) predict(operator ray.Operator, documents []manifest.Document, notes io.Writer) ([]output.Group, error) {
+	groups := []output.Group{}
+	var faults []error
+	for _, document := range documents {
+		predicted, err := operator.Predict(document.Raw)
+		if err != nil || o.admitted && predicted.Refusal != nil {
+			reason := workload.Reason{Kind: workload.ReasonInvalid, Message: errors.Join(err, predicted.Refusal).Error()}
+			faults = append(faults, fmt.Errorf("%s was rejected: %s", document, output.Reason(&reason)))
+			continue
+		}
+		if predicted.Refusal != nil {
+			fmt.Fprintf(notes, "muster: %s would be rejected by Muster: %v\n", document, predicted.Refusal)
+		}
+		sets := predicted.Created
+		if o.admitted {
+			sets = predicted.PodSets
+		}
+		groups = append(groups, output.Groups(document.String(), sets)...)
+	}
+	if len(faults) > 0 {
+		return nil, &exitError{ExitRejected, errors.Join(faults...)}
+	}
+	return groups, nil
+}
