@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +98,27 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 		command.PodSets, command.EvictAt = e.PodSets, e.EvictAt
 	}
 	return command
+}
+
+// withDomains returns the places of a workload, those of pod sets with slices
+// with the domains that keep these together.
+func (b *Book) withDomains(e *entry) []workload.Placement {
+	levels := map[string]string{}
+	for _, set := range e.PodSets {
+		if set.Topology != nil && set.Topology.SliceSize > 1 {
+			levels[set.Name] = set.Topology.SliceLevel
+		}
+	}
+	if len(levels) == 0 {
+		return e.Placements
+	}
+	places := slices.Clone(e.Placements)
+	for i := range places {
+		if n := b.nodes[admission.NodeKey{Cluster: e.Cluster, Name: places[i].Node}]; n != nil {
+			places[i].Domain = n.Labels[levels[places[i].PodSet]]
+		}
+	}
+	return places
 }
 
 // RepeatCommands commands anew what shall be of the workloads that have been

@@ -69,6 +69,9 @@ func (m *member) readSlices(t *workload.Topology, where, level, size string) err
 		}
 		t.SliceSize = number
 	}
+	if m.hosts > 1 && t.SliceSize > 1 && t.SliceSize%m.hosts != 0 {
+		return refuse(where+"."+sliceSize, fmt.Sprintf("is %d, and a replica has %d hosts", t.SliceSize, m.hosts), "want slices of whole replicas")
+	}
 	if m.set.Count%t.SliceSize != 0 {
 		return refuse(where+"."+sliceSize, fmt.Sprintf("is %d, and there are %d pods", t.SliceSize, m.set.Count), "want pods in whole slices")
 	}

@@ -123,6 +123,9 @@ type Placement struct {
 	// Hostname is the node's kubernetes.io/hostname label where it differs from
 	// its name; that label is what pins a pod.
 	Hostname string `json:"hostname,omitempty"`
+	// Domain of the node at the slice level of the pod set's topology; pods of a
+	// slice go to one domain. It is filled in for whoever places the pods.
+	Domain string `json:"domain,omitempty"`
 }
 
 // Times are the moments of a workload's life; zero where not reached. They are

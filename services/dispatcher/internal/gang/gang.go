@@ -6,6 +6,7 @@ package gang
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,8 @@ type Pod struct {
 	Namespace, Name, UID string
 	Attempt              int
 	PodSet               string
+	// Replica names the pods of a replica of several hosts, which belong together.
+	Replica string
 	// Hostname is what the pod is pinned to, or Node, where it is bound, when it
 	// was not pinned; both empty while it waits at its gate.
 	Hostname, Node string
@@ -157,41 +160,97 @@ func submitter(command *event.GangDesired, set string) bool {
 	})
 }
 
-// pinsOf gives the gated pods of a set, in the order of their names, the places
-// of the set that no other pod has.
+// pinsOf gives the gated pods of a set the places of the set that no other pod
+// has: pods of a replica in one domain, replicas and pods in the order of their
+// names.
 func pinsOf(command *event.GangDesired, set string, pods []Pod) []Pin {
-	free := map[string]int{}
-	var order []string
-	for _, place := range command.Placements {
-		if place.PodSet == set {
-			hostname := cmp.Or(place.Hostname, place.Node)
-			free[hostname] += place.Pods
-			order = append(order, hostname)
-		}
-	}
+	v := vacant{}
 	nodeOf := map[string]string{} // bound pods are known by node, places by hostname
 	for _, place := range command.Placements {
-		nodeOf[place.Node] = cmp.Or(place.Hostname, place.Node)
+		hostname := cmp.Or(place.Hostname, place.Node)
+		nodeOf[place.Node] = hostname
+		if place.PodSet == set {
+			v = append(v, &spot{hostname: hostname, domain: place.Domain, pods: place.Pods})
+		}
 	}
-	var gated []Pod
+	replicas := map[string][]Pod{}
+	homes := map[string]string{} // domains of replicas that are placed in part
 	for _, pod := range pods {
 		if pod.Gated {
-			gated = append(gated, pod)
-		} else {
-			free[cmp.Or(pod.Hostname, nodeOf[pod.Node])]--
+			replicas[pod.Replica] = append(replicas[pod.Replica], pod)
+		} else if s := v.at(cmp.Or(pod.Hostname, nodeOf[pod.Node])); s != nil {
+			s.pods--
+			homes[pod.Replica] = s.domain
 		}
 	}
-	slices.SortFunc(gated, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var pins []Pin
-	for _, pod := range gated {
-		i := slices.IndexFunc(order, func(hostname string) bool { return free[hostname] > 0 })
-		if i < 0 {
-			break
+	for _, replica := range slices.Sorted(maps.Keys(replicas)) {
+		gated := replicas[replica]
+		slices.SortFunc(gated, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+		home, placed := homes[replica]
+		if replica != "" && !(placed && v.free(home) >= len(gated)) {
+			home = v.domainFor(len(gated))
 		}
-		free[order[i]]--
-		pins = append(pins, Pin{pod, order[i]})
+		for _, pod := range gated {
+			s := v.first(home, replica != "")
+			if s == nil {
+				return pins
+			}
+			s.pods--
+			pins = append(pins, Pin{pod, s.hostname})
+		}
 	}
 	return pins
+}
+
+// vacant is the places of a pod set and how many pods each still takes.
+type vacant []*spot
+
+type spot struct {
+	hostname, domain string
+	pods             int
+}
+
+func (v vacant) at(hostname string) *spot {
+	if i := slices.IndexFunc(v, func(s *spot) bool { return s.hostname == hostname }); i >= 0 {
+		return v[i]
+	}
+	return nil
+}
+
+// free returns how many pods a domain still takes.
+func (v vacant) free(domain string) int {
+	pods := 0
+	for _, s := range v {
+		if s.domain == domain {
+			pods += max(0, s.pods)
+		}
+	}
+	return pods
+}
+
+// domainFor returns the first domain that takes so many pods.
+func (v vacant) domainFor(pods int) string {
+	for _, s := range v {
+		if v.free(s.domain) >= pods {
+			return s.domain
+		}
+	}
+	return ""
+}
+
+// first returns the first place that takes a pod, of the domain when one of it
+// does and there is a choice to make.
+func (v vacant) first(domain string, choose bool) *spot {
+	if choose {
+		if i := slices.IndexFunc(v, func(s *spot) bool { return s.pods > 0 && s.domain == domain }); i >= 0 {
+			return v[i]
+		}
+	}
+	if i := slices.IndexFunc(v, func(s *spot) bool { return s.pods > 0 }); i >= 0 {
+		return v[i]
+	}
+	return nil
 }
 
 // Newer reports whether a command replaces what is known of its workload: it is

@@ -143,3 +143,39 @@ func TestNewer(t *testing.T) {
 		}
 	}
 }
+
+// Replicas of two hosts, whose names mix with those of the places' domains, stay
+// together; one that lost a pod gets it back where the other is.
+func TestReplicasStayInOneDomain(t *testing.T) {
+	t.Parallel()
+	c := &event.GangDesired{Attempt: 2,
+		PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: 4}},
+		Placements: []workload.Placement{
+			{PodSet: "workers", Node: "a", Pods: 1, Domain: "r1"}, {PodSet: "workers", Node: "b", Pods: 1, Domain: "r2"},
+			{PodSet: "workers", Node: "c", Pods: 1, Domain: "r1"}, {PodSet: "workers", Node: "d", Pods: 1, Domain: "r2"},
+		},
+	}
+	member := func(name, replica string) gang.Pod {
+		p := pod(name, "workers")
+		p.Replica = replica
+		return p
+	}
+	pods := []gang.Pod{member("w1", "y"), member("w2", "x"), member("w3", "y"), member("w4", "x")}
+	where := map[string]string{}
+	for _, pin := range gang.Pins(c, pods, nil) {
+		where[pin.Pod.Name] = pin.Hostname
+	}
+	want := map[string]string{"w2": "a", "w4": "c", "w1": "b", "w3": "d"}
+	if diff := cmp.Diff(want, where); diff != "" {
+		t.Errorf("pins (-want +got):\n%s", diff)
+	}
+	again := []gang.Pod{pinned(pods[0], "b"), member("w5", "y"), member("w6", "x"), member("w7", "x")}
+	where = map[string]string{}
+	for _, pin := range gang.Pins(c, again, nil) {
+		where[pin.Pod.Name] = pin.Hostname
+	}
+	want = map[string]string{"w5": "d", "w6": "a", "w7": "c"}
+	if diff := cmp.Diff(want, where); diff != "" {
+		t.Errorf("pins of replacements (-want +got):\n%s", diff)
+	}
+}

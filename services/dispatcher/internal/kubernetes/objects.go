@@ -301,10 +301,13 @@ func outcomeOf(u *unstructured.Unstructured) (outcome, message string) {
 	return outcome, message
 }
 
+// replicaLabel names, on pods of replicas of several hosts, the replica.
+const replicaLabel = "ray.io/worker-group-replica-name"
+
 func podOf(p *corev1.Pod) gang.Pod {
 	attempt, _ := strconv.Atoi(p.Labels[kube.AttemptLabel]) // 0 when it is not ours
 	pod := gang.Pod{
-		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel],
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel], Replica: p.Labels[replicaLabel],
 		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil, Cleanup: p.Labels["ray.io/node-type"] == "redis-cleanup",
 		GoneBy: goneBy(p),
 		Ended:  p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
