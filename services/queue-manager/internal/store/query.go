@@ -28,15 +28,21 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	if r.ID != "" && uuid.Validate(string(r.ID)) != nil {
 		return query.WorkloadsAnswer{Workloads: []workload.Record{}}, nil
 	}
-	live, err := s.liveWorkloads(ctx, r)
+	var found []book.StoredWorkload
+	// One snapshot: a workload that moves to the archive meanwhile is in one place.
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		live, err := liveWorkloads(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		finished, err := finishedWorkloads(ctx, tx, r)
+		found = append(live, finished...)
+		return err
+	})
 	if err != nil {
 		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
-	finished, err := s.finishedWorkloads(ctx, r)
-	if err != nil {
-		return query.WorkloadsAnswer{}, fmt.Errorf("list finished workloads: %w", err)
-	}
-	found := append(live, finished...)
 	slices.SortFunc(found, func(a, b book.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
 	answer := query.WorkloadsAnswer{Workloads: []workload.Record{}}
 	for i, w := range found {
@@ -81,24 +87,21 @@ func filter(r query.WorkloadsRequest) (where string, args []any) {
 	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
 }
 
-func (s *Store) liveWorkloads(ctx context.Context, r query.WorkloadsRequest) (live []book.StoredWorkload, err error) {
+func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]book.StoredWorkload, error) {
 	where, args := filter(r)
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
-		if err != nil {
-			return err
-		}
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		if live, err = newReader().loadLive(ctx, tx, ids); err != nil {
-			return err
-		}
-		return positions(ctx, tx, live)
-	})
-	return live, err
+	rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	live, err := newReader().loadLive(ctx, tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return live, positions(ctx, tx, live)
 }
 
 // positions fills in the places in the queues.
@@ -131,9 +134,9 @@ func positions(ctx context.Context, tx querier, live []book.StoredWorkload) erro
 	return nil
 }
 
-func (s *Store) finishedWorkloads(ctx context.Context, r query.WorkloadsRequest) ([]book.StoredWorkload, error) {
+func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]book.StoredWorkload, error) {
 	where, args := filter(r)
-	rows, err := s.pool.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
+	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}
