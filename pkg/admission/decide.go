@@ -109,6 +109,9 @@ func (d *decision) evict(g *Started, why workload.Reason) {
 func (d *decision) wake() {
 	s := d.state
 	for _, cluster := range s.clusters {
+		if s.trying {
+			break // everything is open
+		}
 		for _, key := range s.fleets[cluster].Wake() {
 			v := s.variants[key]
 			if v == nil {

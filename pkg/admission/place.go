@@ -91,7 +91,9 @@ func (s *State) fit(v *variant) (cluster string, placements []workload.Placement
 				return cluster, verdict.Placements, nil
 			}
 			v.verdicts[cluster] = verdict
-			fleet.Park(v.key, v.w, verdict)
+			if !s.trying {
+				fleet.Park(v.key, v.w, verdict)
+			}
 		}
 		if reason := verdict.Reason(); nearer(*reason, *why) {
 			why = reason

@@ -89,7 +89,9 @@ func (s *State) drop(sh *shape) {
 			if v.shapes--; v.shapes == 0 {
 				delete(s.variants, v.key)
 				for cluster := range v.verdicts {
-					s.fleets[cluster].Unpark(v.key)
+					if !s.trying {
+						s.fleets[cluster].Unpark(v.key)
+					}
 				}
 			}
 		}

@@ -46,6 +46,8 @@ type State struct {
 	nextAt            time.Time // of the last decision
 	size              map[NodeKey]resource.List
 	total             resource.List // allocatable on all nodes
+	// trying: the nodes are another state's, so nothing of it is parked there.
+	trying bool
 }
 
 // NewState returns a state with the queues of a tree, of which nothing is used

@@ -18,6 +18,15 @@ func (q *Queue) declares(fr FlavorResource) (int, bool) {
 	return i, declared
 }
 
+// Available returns how much more of a resource of a flavor the queue may use now;
+// nothing where it has no quota.
+func (q *Queue) Available(fr FlavorResource) int64 {
+	if i, declared := q.declares(fr); declared {
+		return max(0, q.node.available(i))
+	}
+	return 0
+}
+
 // Fits reports whether the queue may use the charges beside what is used.
 func (q *Queue) Fits(charges []Charge) bool { return q.Over(charges) == nil }
 

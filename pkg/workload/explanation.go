@@ -1,0 +1,55 @@
+package workload
+
+import "muster.dev/muster/pkg/resource"
+
+// Explanation is why a workload waits, where, and what would change it.
+type Explanation struct {
+	Workload ID     `json:"workload"`
+	Queue    string `json:"queue"` // the ClusterQueue
+	// Position among the waiting of its queue, from 1; 0 for a workload that does
+	// not stand in line, such as one that gangs are being evicted for.
+	Position int    `json:"position,omitempty"`
+	Waiting  int    `json:"waiting"` // in its queue
+	Reason   Reason `json:"reason"`
+	// Changes are the smallest of their kind, each of which alone would admit the
+	// workload now.
+	Changes []Change `json:"changes,omitempty"`
+	// Partial: looking for more was given up for the time it takes.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// ChangeKind says what is to change.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	ChangeFewerPods ChangeKind = "FewerPods" // Pods fewer of PodSet
+	ChangeMoreNodes ChangeKind = "MoreNodes" // Nodes more that are like node Like, empty, in Cluster
+	ChangeMoreQuota ChangeKind = "MoreQuota" // the nominal quota of Quota raised
+	ChangeAfterEnd  ChangeKind = "AfterEnd"  // Workloads end, and their pods go
+	ChangeResume    ChangeKind = "Resume"    // its queue is not held any more
+	ChangePriority  ChangeKind = "Priority"  // it has at least Priority
+)
+
+// Change is something that would admit a workload.
+type Change struct {
+	Kind    ChangeKind `json:"kind"`
+	Message string     `json:"message"`
+	PodSet  string     `json:"podSet,omitempty"`
+	Pods    int        `json:"pods,omitempty"`
+	Cluster string     `json:"cluster,omitempty"`
+	Like    string     `json:"like,omitempty"`
+	Nodes   int        `json:"nodes,omitempty"`
+	// Quota lists what is to be raised, by how much.
+	Quota     []QuotaRaise `json:"quota,omitempty"`
+	Workloads []ID         `json:"workloads,omitempty"`
+	Priority  int32        `json:"priority,omitempty"`
+}
+
+// QuotaRaise is an amount by which a nominal quota is to grow.
+type QuotaRaise struct {
+	Queue    string        `json:"queue"`
+	Flavor   string        `json:"flavor"`
+	Resource resource.Name `json:"resource"`
+	Amount   int64         `json:"amount"`
+}
