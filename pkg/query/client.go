@@ -40,6 +40,11 @@ func (c *Client) Nodes(ctx context.Context) (NodesAnswer, error) {
 	return ask[NodesAnswer](ctx, c.nc, NodesSubject, struct{}{})
 }
 
+// Explain says why a workload waits and what would admit it.
+func (c *Client) Explain(ctx context.Context, request ExplainRequest) (ExplainAnswer, error) {
+	return ask[ExplainAnswer](ctx, c.nc, ExplainSubject, request)
+}
+
 // problemHeader marks an answer that is a Problem.
 const problemHeader = "Muster-Problem"
 

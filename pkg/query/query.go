@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -19,6 +20,8 @@ const (
 	HistorySubject   = "muster.query.history"
 	QueuesSubject    = "muster.query.queues"
 	NodesSubject     = "muster.query.nodes"
+	// ExplainSubject is answered by the queue-manager that leads.
+	ExplainSubject = "muster.query.explain"
 )
 
 // MaxPage is the largest number of rows of one answer.
@@ -75,6 +78,28 @@ type Queue struct {
 	Waiting    int           `json:"waiting"`
 	Live       int           `json:"live"`     // admitted, dispatched, running or being torn down
 	Reserved   resource.List `json:"reserved"` // by its live workloads
+	// ClusterQueue from whose quota its workloads are charged, and the cohort of
+	// that.
+	ClusterQueue string `json:"clusterQueue"`
+	Cohort       string `json:"cohort,omitempty"`
+	// StopPolicy is set while the queue is held: Hold or HoldAndDrain.
+	StopPolicy string `json:"stopPolicy,omitempty"`
+	// Quota is what the ClusterQueue has and uses, by flavor and resource; empty
+	// without quota.
+	Quota []quota.Line `json:"quota,omitempty"`
+	// Share is the weighted dominant share of the ClusterQueue in its cohort, in
+	// millionths.
+	Share quota.Share `json:"share,omitempty"`
+}
+
+// ExplainRequest asks why a workload waits and what would admit it.
+type ExplainRequest struct {
+	ID workload.ID `json:"id"`
+}
+
+// ExplainAnswer explains.
+type ExplainAnswer struct {
+	workload.Explanation
 }
 
 // NodesAnswer lists all nodes by cluster and name.

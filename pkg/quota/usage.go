@@ -203,11 +203,17 @@ func (n *node) root() *node {
 	return n
 }
 
+// Prefixes of the names of scopes.
+const (
+	QueueScope  = "clusterQueue "
+	CohortScope = "cohort "
+)
+
 // Scopes names the queue and the cohorts above it: what its charges count for.
 func (q *Queue) Scopes() []string {
-	scopes := []string{"clusterQueue " + q.Name}
+	scopes := []string{QueueScope + q.Name}
 	for n := q.node.parent; n != nil; n = n.parent {
-		scopes = append(scopes, "cohort "+n.name)
+		scopes = append(scopes, CohortScope+n.name)
 	}
 	return scopes
 }
@@ -232,10 +238,10 @@ func (t *Tree) Bounds() []Bound {
 		}
 	}
 	for _, q := range t.sorted {
-		list("clusterQueue "+q.Name, q.node)
+		list(QueueScope+q.Name, q.node)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.cohorts)) {
-		list("cohort "+name, t.cohorts[name])
+		list(CohortScope+name, t.cohorts[name])
 	}
 	return bounds
 }

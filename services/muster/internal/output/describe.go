@@ -140,11 +140,18 @@ type Queue struct {
 
 // DescribeQueue writes a queue and what is in it.
 func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
-	err := writeFields(w, []field{
-		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
+	fields := []field{
+		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Held", d.StopPolicy}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
+		{"Cohort", d.Cohort}, {"Share", share(d.Queue)},
 		{"Waiting", strconv.Itoa(d.Waiting)}, {"Live", strconv.Itoa(d.Live)}, {"Reserved", requests(d.Reserved)},
-	})
-	if err != nil {
+	}
+	if d.ClusterQueue != d.Name {
+		fields = append(fields, field{"Cluster queue", d.ClusterQueue})
+	}
+	if err := writeFields(w, fields); err != nil {
+		return err
+	}
+	if err := section(w, "Quota", quotaTable(d.Quota)); err != nil {
 		return err
 	}
 	return section(w, "Workloads", Workloads(d.Workloads, Plain, now))

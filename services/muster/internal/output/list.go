@@ -55,14 +55,14 @@ func Reason(r *workload.Reason) string {
 
 // Queues is the table of queues.
 func Queues(queues []query.Queue, format Format) Table {
-	t := Table{Header: []string{"NAME", "STRATEGY", "WAITING", "LIVE", "RESERVED"}}
+	t := Table{Header: []string{"NAME", "STRATEGY", "HELD", "WAITING", "LIVE", "QUOTA USED", "RESERVED"}}
 	if format == Wide {
-		t.Header = append(t.Header, "NAMESPACES")
+		t.Header = append(t.Header, "COHORT", "NAMESPACES")
 	}
 	for _, q := range queues {
-		row := []string{q.Name, q.Strategy, strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), requests(q.Reserved)}
+		row := []string{q.Name, q.Strategy, dash(q.StopPolicy), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
 		if format == Wide {
-			row = append(row, strings.Join(q.Namespaces, ","))
+			row = append(row, dash(q.Cohort), strings.Join(q.Namespaces, ","))
 		}
 		t.Rows = append(t.Rows, row)
 	}

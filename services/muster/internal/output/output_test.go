@@ -13,6 +13,7 @@ import (
 
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/muster/internal/output"
@@ -76,8 +77,23 @@ func records() []workload.Record {
 func queue() query.Queue {
 	return query.Queue{
 		Name: "default", Namespaces: []string{"team", "team-2"}, Strategy: "BestEffortFIFO", Waiting: 1, Live: 2,
-		Reserved: resource.List{resource.CPU: 11000, resource.Memory: 48 * gib, "nvidia.com/gpu": 4, resource.Pods: 3},
+		Reserved:     resource.List{resource.CPU: 11000, resource.Memory: 48 * gib, "nvidia.com/gpu": 4, resource.Pods: 3},
+		ClusterQueue: "default", Cohort: "all", StopPolicy: quota.Hold, Share: 125_000,
+		Quota: []quota.Line{
+			{FlavorResource: quota.FlavorResource{Resource: resource.CPU}, Used: 11000, Unbounded: true},
+			{FlavorResource: quota.FlavorResource{Flavor: "v100", Resource: "nvidia.com/gpu"}, Nominal: 3, Used: 4, Borrowed: 1, Available: 2},
+		},
 	}
+}
+
+func explanation() output.Explanation {
+	return output.Explanation{Name: "glue-2", Phase: workload.Queued, Explanation: workload.Explanation{
+		Workload: records()[1].ID, Queue: "default", Position: 2, Waiting: 5, Reason: *records()[1].Reason, Partial: true,
+		Changes: []workload.Change{
+			{Kind: workload.ChangeFewerPods, PodSet: "small", Pods: 1, Message: `1 pod fewer in pod set "small" (1 instead of 2)`},
+			{Kind: workload.ChangeAfterEnd, Workloads: []workload.ID{"x"}, Message: "after the end of workload x"},
+		},
+	}}
 }
 
 func node() query.Node {
@@ -127,6 +143,7 @@ func TestGolden(t *testing.T) {
 		"describe-queue.txt": func(w io.Writer) error {
 			return output.DescribeQueue(w, output.Queue{Queue: queue(), Workloads: records()[:2]}, now())
 		},
+		"explain.txt": func(w io.Writer) error { return output.Explain(w, explanation()) },
 		"describe-node.txt": func(w io.Writer) error {
 			return output.DescribeNode(w, output.Node{Node: node(), Workloads: records()[:1]})
 		},

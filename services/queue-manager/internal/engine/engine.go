@@ -122,7 +122,7 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	if err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	e := &engine{Options: o, single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable)}
+	e := &engine{Options: o, single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable), questions: make(chan question)}
 	if e.book, err = following.takeOver(ctx, epoch); err != nil {
 		return err
 	}
@@ -134,6 +134,9 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 		Undeliverable: func(ctx context.Context, u relay.Undeliverable) { pass(ctx, e.undeliverable, u) },
 	})
 	if e.inputs, err = subscribe(ctx, o.Bus); err != nil {
+		return err
+	}
+	if err := e.serve(ctx); err != nil {
 		return err
 	}
 	group.Go(func() error { return e.relay.Run(ctx) })
@@ -153,6 +156,7 @@ type engine struct {
 	// missing and undeliverable are what the relay finds.
 	missing       chan relay.Missing
 	undeliverable chan relay.Undeliverable
+	questions     chan question
 }
 
 // pass hands a value over unless ctx ends first.
@@ -186,6 +190,8 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 			e.book.RepeatCommands(time.Now(), func(subject string) bool { return m.All || !m.Present[subject] })
 		case u := <-e.undeliverable:
 			e.book.Undeliverable(u.Workload, u.Reason, time.Now())
+		case q := <-e.questions:
+			e.explain(q)
 		case <-e.inputs.caughtUp():
 			e.inputs.nextCaughtUp()
 		case d, open := <-e.inputs.capacity.C:

@@ -3,15 +3,18 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -183,7 +186,64 @@ func (s *Store) Queues(ctx context.Context) (query.QueuesAnswer, error) {
 	if err != nil {
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)
 	}
+	if err := s.quotaOf(ctx, queues); err != nil {
+		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)
+	}
 	return query.QueuesAnswer{Queues: queues}, nil
+}
+
+// quotaOf fills in what the policy and the quota ledger say of the queues.
+func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
+	var policy quota.Config
+	err := s.pool.QueryRow(ctx, `SELECT config FROM policy`).Scan(&policy)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("read the policy: %w", err)
+	}
+	known := make([]book.Queue, len(queues))
+	for i, q := range queues {
+		known[i] = book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy}
+	}
+	tree, err := quota.New(book.PolicyOf(known, policy))
+	if err != nil {
+		return fmt.Errorf("read the policy: %w", err)
+	}
+	rows, err := s.pool.Query(ctx, `SELECT scope, flavor, resource, used FROM quota_usage WHERE used > 0 AND starts_with(scope, $1)`, quota.QueueScope)
+	if err != nil {
+		return err
+	}
+	var scope string
+	var used quota.Charge
+	if _, err := pgx.ForEachRow(rows, []any{&scope, &used.Flavor, &used.Resource, &used.Amount}, func() error {
+		tree.Ensure(strings.TrimPrefix(scope, quota.QueueScope)).Use([]quota.Charge{used})
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i := range queues {
+		describe(&queues[i], tree)
+	}
+	return nil
+}
+
+func describe(q *query.Queue, tree *quota.Tree) {
+	q.ClusterQueue = q.Name
+	for _, namespace := range q.Namespaces {
+		if local := tree.Local(namespace, q.Name); local != nil {
+			q.ClusterQueue = local.ClusterQueue
+			if local.StopPolicy != quota.StopNone {
+				q.StopPolicy = local.StopPolicy
+			}
+			break
+		}
+	}
+	of := tree.Ensure(q.ClusterQueue)
+	q.Cohort, q.Quota, q.Share = of.Cohort, of.Lines(), of.Share()
+	if of.Strategy != "" {
+		q.Strategy = of.Strategy
+	}
+	if of.StopPolicy != "" && of.StopPolicy != quota.StopNone {
+		q.StopPolicy = of.StopPolicy
+	}
 }
 
 // Nodes returns all nodes that are there.

@@ -1,0 +1,26 @@
+package book
+
+import (
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Explain says why a workload waits and what would admit it. Of one that does not
+// wait it says the reason alone.
+func (b *Book) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
+	e := b.live[id]
+	if e == nil {
+		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
+	}
+	if explained, waits := admission.Explain(b.admission, id, now); waits {
+		return explained, nil
+	}
+	explained := workload.Explanation{Workload: id, Queue: b.admission.QueueOf(&e.Workload).Name}
+	if e.Reason != nil {
+		explained.Reason = *e.Reason
+	}
+	return explained, nil
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/services/muster/internal/output"
+)
+
+// explainOptions are the flags of "explain".
+type explainOptions struct {
+	server    *server
+	output    string
+	namespace string
+}
+
+func explainCommand(s *server) *cobra.Command {
+	o := &explainOptions{server: s}
+	cmd := &cobra.Command{
+		Use: "explain NAME|ID", Short: "Why a workload waits, and the smallest changes that would admit it now",
+		Long: "Explain tells where a workload stands in its queue, why it waits, and changes each of which alone would\n" +
+			"admit it now: fewer pods, more nodes of a kind, more quota, the end of others. Each has been tried by a\n" +
+			"decision on the present state.",
+		Args: args(1, 1, "one name or id"), RunE: o.explain, ValidArgsFunction: completeWorkloads(s, false),
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "`format`: text, json or yaml")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
+	completeFlag(cmd, "output", fixed([]string{"text", "json", "yaml"}))
+	return cmd
+}
+
+func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
+	format := output.Format(o.output)
+	if format != "text" && format != output.JSON && format != output.YAML {
+		return usage("output format %q: want text, json or yaml", o.output)
+	}
+	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
+		record, err := findWorkload(ctx, client, names[0], o.namespace)
+		if err != nil {
+			return err
+		}
+		told := output.Explanation{Name: record.Name, Phase: record.Phase}
+		told.Workload, told.Queue = record.ID, record.Queue
+		if record.Reason != nil {
+			told.Reason = *record.Reason
+		}
+		if !record.Phase.Final() {
+			answer, err := client.Explain(ctx, query.ExplainRequest{ID: record.ID})
+			if errors.Is(err, query.ErrNoAnswer) {
+				return fmt.Errorf("no queue-manager leads at the moment, try again: %w", err)
+			}
+			if err != nil {
+				return err
+			}
+			told.Explanation = answer.Explanation
+		}
+		if format == "text" {
+			return output.Explain(cmd.OutOrStdout(), told)
+		}
+		return output.Print(cmd.OutOrStdout(), format, told, nil)
+	})
+}
