@@ -3,6 +3,7 @@ package book
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -253,25 +254,52 @@ func (b *Book) move(e *entry, now time.Time) {
 	b.desire(e, event.Present, now)
 }
 
-// swap reserves other places instead of the given ones, or changes nothing.
+// swap reserves other places instead of the given ones, or changes nothing. A
+// gang of which no pod is bound yet may get other places for all its pods, when
+// that is what it takes.
 func (b *Book) swap(e *entry, moves map[slot]int) bool {
-	var kept []workload.Placement
-	part := e.Workload // the pods that need a place
-	part.PodSets = slices.Clone(e.PodSets)
-	for i := range part.PodSets {
-		part.PodSets[i].Count = 0
-		for at, pods := range moves {
-			if at.PodSet == part.PodSets[i].Name {
-				part.PodSets[i].Count += pods
-			}
+	if !interdependent(e) && b.swapThese(e, moves) {
+		return true
+	}
+	if len(b.bound(e)) > 0 {
+		return false
+	}
+	all := map[slot]int{}
+	for _, p := range e.Placements {
+		if p.PodSet != submitterOf(e) { // its place is written in the object
+			all[slot{p.PodSet, p.Node}] = p.Pods
 		}
 	}
+	return b.swapThese(e, all)
+}
+
+// interdependent reports whether the places of some pods decide where others may
+// be, so that one alone cannot be moved.
+func interdependent(e *entry) bool {
+	return slices.ContainsFunc(e.PodSets, func(set workload.PodSet) bool {
+		t := set.Template
+		return len(t.Together)+len(t.Apart)+len(t.Spread) > 0 || set.Topology != nil && set.Topology.SliceSize > 1
+	})
+}
+
+func (b *Book) swapThese(e *entry, moves map[slot]int) bool {
+	var kept []workload.Placement
 	for _, p := range e.Placements {
 		if p.Pods -= moves[slot{p.PodSet, p.Node}]; p.Pods > 0 {
 			kept = append(kept, p)
 		}
 	}
-	placements, fits := b.admission.Move(e.ID, kept, part.PodSets)
+	rest := slices.Clone(e.PodSets) // the pods that need a place
+	for i := range rest {
+		rest[i].Count = 0
+		for at, pods := range moves {
+			if at.PodSet == rest[i].Name {
+				rest[i].Count += pods
+			}
+		}
+		b.stayNear(e, &rest[i], kept)
+	}
+	placements, fits := b.admission.Move(e.ID, kept, rest)
 	if !fits {
 		return false
 	}
@@ -282,4 +310,22 @@ func (b *Book) swap(e *entry, moves map[slot]int) bool {
 	b.changed.workloads[e.ID] = e
 	b.countStrays(gangKey{e.Cluster, e.ID})
 	return true
+}
+
+// stayNear keeps the moved pods of a set in the topology domain of those that
+// stay, when the set is required to be in one.
+func (b *Book) stayNear(e *entry, set *workload.PodSet, kept []workload.Placement) {
+	if set.Topology == nil || set.Topology.Mode != workload.TopologyRequired {
+		return
+	}
+	i := slices.IndexFunc(kept, func(p workload.Placement) bool { return p.PodSet == set.Name })
+	if i < 0 {
+		return
+	}
+	selector := maps.Clone(set.Template.NodeSelector)
+	if selector == nil {
+		selector = map[string]string{}
+	}
+	selector[set.Topology.Level] = b.nodes[admission.NodeKey{Cluster: e.Cluster, Name: kept[i].Node}].Labels[set.Topology.Level]
+	set.Template.NodeSelector = selector
 }

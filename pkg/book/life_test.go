@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/quota"
@@ -465,5 +466,29 @@ func TestADrainedNodeIsEmptied(t *testing.T) {
 		if command := s.commanded(); command.State != event.Present || !command.EvictAt.IsZero() {
 			t.Errorf("moved with %+v", command)
 		}
+	}
+}
+
+// A replacement stays in the domain that the pod set requires; elsewhere there is
+// no place for it.
+func TestAReplacementStaysInItsDomain(t *testing.T) {
+	t.Parallel()
+	in := func(rack string) func(*capacity.Node) {
+		return func(n *capacity.Node) { n.Labels = map[string]string{"rack": rack} }
+	}
+	for rack, want := range map[string]workload.Phase{"a": workload.Running, "b": workload.Evicting} {
+		s := newStage(t, workload.Rules{}, 0)
+		s.live[gangID].PodSets[1].Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "rack"}
+		s.admission.Enqueue(admission.Waiting{Workload: &s.live[gangID].Workload, Order: 1})
+		for i := range 3 {
+			s.node(fmt.Sprintf("a%d", i), in("a"))
+		}
+		s.step(0)
+		s.created(true)
+		s.is(workload.Running, "")
+		s.node("spare", in(rack))
+		s.seq++
+		s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: s.place("workers")}, s.now)
+		s.is(want, "")
 	}
 }
