@@ -51,6 +51,7 @@ type entry struct {
 	slowSince time.Time // when it was last noted that it starts slowly
 	moveAt    time.Time // when its lost places are replaced; zero while it has all
 	broken    trouble
+	head      event.GangPod // as seen last
 	// commandedAway: the last command was to remove what exists of it.
 	commandedAway bool
 }

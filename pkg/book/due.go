@@ -98,7 +98,7 @@ func (b *Book) nextMoment(e *entry) time.Time {
 		if !e.broken.noted {
 			at(e.broken.since, settle)
 		}
-		if rules.OnPodLoss == workload.EvictOnLoss {
+		if lossEvicts(e, rules) {
 			at(e.broken.lost, settle)
 		}
 		at(e.broken.since, time.Duration(rules.ReadyDeadline))
@@ -195,8 +195,12 @@ func (b *Book) ageStarted(e *entry, now time.Time) {
 	}
 	switch {
 	case tearingDown(e):
-	case e.Phase == workload.Running && rules.OnPodLoss == workload.EvictOnLoss && over(now, e.broken.lost, settle):
-		b.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: "a pod of it was lost, and it asks to be evicted then"}, now)
+	case e.Phase == workload.Running && lossEvicts(e, rules) && over(now, e.broken.lost, settle):
+		message := "a pod of it was lost, and it asks to be evicted then"
+		if e.broken.head {
+			message = "its head was lost, and what Ray knew with it"
+		}
+		b.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: message}, now)
 	case e.Phase == workload.Running && over(now, e.broken.since, settle):
 		b.ageBroken(e, rules, now)
 	case e.Phase == workload.Dispatched && over(now, e.Times.Dispatched, time.Duration(rules.ReadyDeadline)):

@@ -85,7 +85,7 @@ func (b *Book) release(e *entry, now time.Time) {
 	b.admission.Release(e.ID)
 	cluster := e.Cluster
 	e.Placements, e.Flavors, e.Holding = nil, nil, false
-	e.broken, e.moveAt, e.slowSince = trouble{}, time.Time{}, time.Time{}
+	e.broken, e.moveAt, e.slowSince, e.head = trouble{}, time.Time{}, time.Time{}, event.GangPod{}
 	b.changed.freed[e.ID] = true
 	delete(b.changed.reserved, e.ID)
 	delete(b.changed.moved, e.ID)

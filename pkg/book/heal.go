@@ -18,6 +18,7 @@ import (
 type trouble struct {
 	since time.Time // not all pods are ready; zero when all are
 	lost  time.Time // a pod was seen lost, whether or not it has been replaced
+	head  bool      // the head was replaced
 	noted bool      // the workload's reason says so
 }
 
@@ -41,19 +42,41 @@ func (b *Book) checkWhole(e *entry, now time.Time) {
 // noteLoss notes that a pod of a running gang which was there is gone, has ended
 // or is on its way out, even if another one is there instead.
 func (b *Book) noteLoss(e *entry, before, after []event.GangPod, now time.Time) {
-	if !e.broken.lost.IsZero() {
-		return
-	}
 	here := map[string]bool{}
 	for _, pod := range after {
 		here[pod.Name] = pod.Holds() && !pod.Deleting
 	}
 	for _, pod := range before {
 		if pod.Attempt == e.Attempt && pod.Holds() && !pod.Deleting && pod.PodSet != submitterOf(e) && !here[pod.Name] {
-			e.broken.lost = now
-			return
+			if e.broken.lost.IsZero() {
+				e.broken.lost = now
+			}
 		}
 	}
+}
+
+// noteHead notes that the head of a running gang was replaced by another one in
+// the same RayCluster. KubeRay's retries make another RayCluster.
+func (b *Book) noteHead(e *entry, pods []event.GangPod, now time.Time) {
+	for _, pod := range pods {
+		if pod.Attempt != e.Attempt || pod.PodSet != setOf(e, workload.RoleHead) || !pod.Holds() || pod.Deleting {
+			continue
+		}
+		if e.head.Name != "" && e.head.Name != pod.Name && e.head.RayCluster == pod.RayCluster {
+			e.broken.head = true
+			if e.broken.lost.IsZero() {
+				e.broken.lost = now
+			}
+		}
+		e.head = pod
+	}
+}
+
+// lossEvicts reports whether the loss of a pod means the end of the attempt:
+// because the workload asks for it, or because a job has lost its head, with
+// which Ray forgets the job, so that KubeRay would wait for it for ever.
+func lossEvicts(e *entry, rules workload.Rules) bool {
+	return rules.OnPodLoss == workload.EvictOnLoss || e.broken.head && e.Kind == "RayJob"
 }
 
 // ageBroken deals with a running gang that has lacked pods for a while.

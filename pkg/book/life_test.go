@@ -492,3 +492,32 @@ func TestAReplacementStaysInItsDomain(t *testing.T) {
 		s.is(want, "")
 	}
 }
+
+// A job whose head is replaced begins anew, because Ray has forgotten it; a
+// cluster does not, and neither does a job that KubeRay tries again with another
+// RayCluster.
+func TestAJobWithoutItsHeadBeginsAnew(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, rayCluster string
+		want             workload.Phase
+	}{
+		{"RayJob", "a", workload.Evicting}, {"RayJob", "b", workload.Running}, {"RayCluster", "a", workload.Running},
+	} {
+		s := newStage(t, workload.Rules{}, 3)
+		s.gang().Kind = c.kind
+		s.created(true)
+		for _, step := range []struct{ name, rayCluster string }{{"head", "a"}, {"", ""}, {"new-head", c.rayCluster}} {
+			s.loses("headgroup", "")
+			if step.name != "" {
+				s.pods[step.name] = event.GangPod{Name: step.name, PodSet: "headgroup", RayCluster: step.rayCluster, Node: s.place("headgroup"),
+					Phase: "Running", Ready: true, Requests: resource.List{"cpu": 4, "pods": 1}}
+			}
+			s.observe()
+		}
+		s.step(settle)
+		if got := s.gang().Phase; got != c.want {
+			t.Errorf("%s with its next head in RayCluster %s is %s, want %s", c.kind, c.rayCluster, got, c.want)
+		}
+	}
+}

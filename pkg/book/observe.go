@@ -110,6 +110,7 @@ func (b *Book) Gang(o *event.GangObserved, now time.Time) {
 			if old != nil {
 				b.noteLoss(e, old.pods, o.Pods, now)
 			}
+			b.noteHead(e, o.Pods, now)
 			b.checkWhole(e, now)
 		}
 		b.checkPlaces(e, now)

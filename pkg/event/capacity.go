@@ -75,14 +75,17 @@ type GangObserved struct {
 
 // GangPod is one pod of a gang as seen.
 type GangPod struct {
-	Name     string        `json:"name"`
-	Attempt  int           `json:"attempt"`
-	PodSet   string        `json:"podSet"`
-	Node     string        `json:"node,omitempty"` // empty while not bound
-	Phase    string        `json:"phase"`          // Kubernetes' pod phase
-	Ready    bool          `json:"ready,omitempty"`
-	Deleting bool          `json:"deleting,omitempty"`
-	Requests resource.List `json:"requests"` // effective, one pod slot included
+	Name    string `json:"name"`
+	Attempt int    `json:"attempt"`
+	PodSet  string `json:"podSet"`
+	// RayCluster is the RayCluster that the pod belongs to; a RayJob that KubeRay
+	// tries again has another one.
+	RayCluster string        `json:"rayCluster,omitempty"`
+	Node       string        `json:"node,omitempty"` // empty while not bound
+	Phase      string        `json:"phase"`          // Kubernetes' pod phase
+	Ready      bool          `json:"ready,omitempty"`
+	Deleting   bool          `json:"deleting,omitempty"`
+	Requests   resource.List `json:"requests"` // effective, one pod slot included
 }
 
 // Holds reports whether the pod takes room on a node: it is bound and its

@@ -37,5 +37,8 @@ const AutoscalingKey = "muster.dev/autoscaling"
 // pinned it to its reserved node.
 const PlacementGate = "muster.dev/placement"
 
+// RayClusterLabel is KubeRay's, on the pods of a RayCluster.
+const RayClusterLabel = "ray.io/cluster"
+
 // HostnameLabel is the node label that pins a pod.
 const HostnameLabel = "kubernetes.io/hostname"

@@ -171,6 +171,7 @@ func (v *view) member(pod *corev1.Pod) picture.Member {
 		Workload: workloadOf(pod),
 		GangPod: event.GangPod{
 			Name: pod.Name, Attempt: attempt, PodSet: pod.Labels[kube.PodSetLabel], Node: pod.Spec.NodeName,
+			RayCluster: pod.Labels[kube.RayClusterLabel],
 			Phase: string(pod.Status.Phase), Deleting: pod.DeletionTimestamp != nil, Requests: v.requests(pod),
 		},
 	}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// nemesis disturbs: each step it draws one deed.
+type nemesis struct {
+	*soak
+	random *rand.Rand
+	deeds  map[string]int
+	next   int             // numbers foreign pods
+	broken map[string]bool // nodes, by what undoes it
+	gone   map[string]bool
+}
+
+// step is the time between two deeds.
+const step = 700 * time.Millisecond
+
+func (n *nemesis) run(ctx context.Context) {
+	n.deeds, n.broken, n.gone = map[string]int{}, map[string]bool{}, map[string]bool{}
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	deeds := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"foreign pod comes", n.foreign}, {"foreign pod comes", n.foreign}, {"foreign pod goes", n.unforeign}, {"foreign pod goes", n.unforeign},
+		{"pod deleted", n.deletePod}, {"pod deleted", n.deletePod}, {"pod fails", n.failPod},
+		{"object deleted", n.deleteObject},
+		{"node removed", n.remove}, {"node added", n.add}, {"node added", n.add},
+		{"node broken", n.breakNode}, {"node repaired", n.repairNode}, {"node repaired", n.repairNode},
+		{"node cordoned", n.cordon}, {"node uncordoned", n.uncordon}, {"node uncordoned", n.uncordon},
+		{"node drained", n.drain},
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		deed := deeds[n.random.IntN(len(deeds))]
+		// A deed that finds nothing to do, or comes too late, is none.
+		if err := deed.do(ctx); err == nil {
+			n.deeds[deed.name]++
+		}
+	}
+}
+
+// repair undoes what stands in the way of gangs.
+func (n *nemesis) repair(ctx context.Context) error {
+	for name := range n.broken {
+		if err := n.Node(ctx, "repair", name); err != nil {
+			return fmt.Errorf("repair node %s: %w", name, err)
+		}
+		delete(n.broken, name)
+	}
+	for name := range n.gone {
+		if err := n.addNamed(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := n.Node(ctx, "uncordon", n.Pool+"-*"); err != nil {
+		return fmt.Errorf("uncordon nodes: %w", err)
+	}
+	for i := range n.nodes {
+		_ = n.taint(ctx, n.NodeName(group, i)) // without any
+	}
+	now := int64(0)
+	return n.Kube.CoreV1().Pods(n.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
+		metav1.ListOptions{LabelSelector: "soak=foreign"})
+}
+
+func (n *nemesis) node() string { return n.NodeName(group, n.random.IntN(n.nodes)) }
+
+var errNothing = fmt.Errorf("there is nothing to do")
+
+// foreign brings a pod that the scheduler places where it finds room.
+func (n *nemesis) foreign(ctx context.Context) error {
+	n.next++
+	requests := corev1.ResourceList{"cpu": resource.MustParse(fmt.Sprint(1 + n.random.IntN(3))), "nvidia.com/gpu": resource.MustParse(fmt.Sprint(n.random.IntN(3)))}
+	_, err := n.Kube.CoreV1().Pods(n.Namespace).Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("foreign-%d", n.next), Labels: map[string]string{"soak": "foreign"}},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{"test.muster.dev/pool": n.Pool},
+			Containers:   []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests}}},
+		},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+func (n *nemesis) unforeign(ctx context.Context) error {
+	name, err := n.anyPod(ctx, "soak=foreign")
+	if err != nil {
+		return err
+	}
+	return n.Kube.CoreV1().Pods(n.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+func (n *nemesis) anyPod(ctx context.Context, labels string) (string, error) {
+	list, err := n.Kube.CoreV1().Pods(n.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels})
+	if err != nil || len(list.Items) == 0 {
+		return "", errNothing
+	}
+	return list.Items[n.random.IntN(len(list.Items))].Name, nil
+}
+
+func (n *nemesis) deletePod(ctx context.Context) error {
+	name, err := n.anyPod(ctx, "muster.dev/workload")
+	if err != nil {
+		return err
+	}
+	return n.Kube.CoreV1().Pods(n.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+func (n *nemesis) failPod(ctx context.Context) error {
+	name, err := n.anyPod(ctx, "muster.dev/pod-set=workers")
+	if err != nil {
+		return err
+	}
+	_, err = n.Kube.CoreV1().Pods(n.Namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`),
+		metav1.PatchOptions{}, "status")
+	return err
+}
+
+func (n *nemesis) deleteObject(ctx context.Context) error {
+	clusters := n.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).Namespace(n.Namespace)
+	list, err := clusters.List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) == 0 {
+		return errNothing
+	}
+	item := list.Items[n.random.IntN(len(list.Items))]
+	if strings.HasPrefix(item.GetName(), "job-") {
+		return errNothing // of a job: KubeRay would not notice
+	}
+	return clusters.Delete(ctx, item.GetName(), metav1.DeleteOptions{})
+}
+
+// remove takes a node away, but never more than a third of them.
+func (n *nemesis) remove(ctx context.Context) error {
+	name := n.node()
+	if len(n.gone)+len(n.broken) >= n.nodes/3 || n.gone[name] {
+		return errNothing
+	}
+	n.gone[name] = true
+	delete(n.broken, name)
+	return n.Node(ctx, "remove", name)
+}
+
+func (n *nemesis) add(ctx context.Context) error {
+	for name := range n.gone {
+		return n.addNamed(ctx, name)
+	}
+	return errNothing
+}
+
+func (n *nemesis) addNamed(ctx context.Context, name string) error {
+	err := n.Node(ctx, "add", "--pattern", name, "--label", "test.muster.dev/pool="+n.Pool,
+		"--resource", "cpu=8", "--resource", "memory=64Gi", "--resource", "nvidia.com/gpu=4")
+	if err != nil {
+		return fmt.Errorf("add node %s: %w", name, err)
+	}
+	delete(n.gone, name)
+	return nil
+}
+
+func (n *nemesis) breakNode(ctx context.Context) error {
+	name := n.node()
+	if len(n.gone)+len(n.broken) >= n.nodes/3 || n.gone[name] || n.broken[name] {
+		return errNothing
+	}
+	n.broken[name] = true
+	return n.Node(ctx, "break", name)
+}
+
+func (n *nemesis) repairNode(ctx context.Context) error {
+	for name := range n.broken {
+		delete(n.broken, name)
+		return n.Node(ctx, "repair", name)
+	}
+	return errNothing
+}
+
+func (n *nemesis) cordon(ctx context.Context) error { return n.Node(ctx, "cordon", n.node()) }
+
+// uncordon takes marks of an operator away from some node.
+func (n *nemesis) uncordon(ctx context.Context) error {
+	name := n.node()
+	if n.gone[name] {
+		return errNothing
+	}
+	if err := n.taint(ctx, name); err != nil {
+		return err
+	}
+	return n.Node(ctx, "uncordon", name)
+}
+
+func (n *nemesis) drain(ctx context.Context) error {
+	name := n.node()
+	if n.gone[name] || n.broken[name] {
+		return errNothing
+	}
+	return n.taint(ctx, name, corev1.Taint{Key: "muster.dev/drain", Effect: corev1.TaintEffectNoSchedule})
+}
+
+// taint gives a node exactly these taints, but leaves those of a broken one.
+func (n *nemesis) taint(ctx context.Context, name string, taints ...corev1.Taint) error {
+	if n.broken[name] {
+		return errNothing
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
+	if err != nil {
+		return err
+	}
+	_, err = n.Kube.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
