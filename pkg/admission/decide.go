@@ -55,10 +55,13 @@ func Decide(s *State, now time.Time) Plan {
 	d.ripen()
 	d.drain()
 	d.settleClaims()
+	d.age()
 	d.wake()
 	d.reclaim()
-	for b := d.next(); b != nil; b = d.next() {
-		d.try(b)
+	for again := true; again; again = d.reserveHeads(false) {
+		for b := d.next(); b != nil; b = d.next() {
+			d.try(b)
+		}
 	}
 	d.tellFresh()
 	s.grown, s.newCluster, s.fresh = false, false, nil
@@ -126,11 +129,14 @@ func (d *decision) wake() {
 	if !s.grown && !s.newCluster && len(s.freed) == 0 && !s.due(d.now) {
 		return
 	}
+	for _, h := range s.holds {
+		h.stale = true
+	}
 	for _, q := range s.sorted {
 		freed := s.freed[q.quota.Root()]
 		for b := range q.blocked {
 			due := !b.retryAt.IsZero() && !d.now.Before(b.retryAt)
-			if s.newCluster || due || b.preempts && (s.grown || freed) || freed && q.eased(b) {
+			if s.newCluster || due || b.behind != nil || b.preempts && (s.grown || freed) || freed && q.eased(b) {
 				s.reopen(b)
 			}
 		}
@@ -169,7 +175,7 @@ func (d *decision) next() *bucket {
 	trees := map[string][]*bucket{}
 	var best *bucket
 	for _, q := range d.state.sorted {
-		b := q.candidate()
+		b := q.candidate(d.now)
 		switch {
 		case b == nil:
 		case q.quota.Cohort != "":
@@ -278,6 +284,17 @@ func (d *decision) nextAt() time.Time {
 		for b := range q.blocked {
 			note(b.retryAt)
 		}
+		if q.backfills() && q.all.Len() > 0 {
+			note(q.all.list[0].head().patient())
+		}
+		if len(q.young) > 0 {
+			note(q.young[0].patient())
+		}
+	}
+	for _, h := range d.state.holds {
+		if !h.start.IsZero() {
+			note(h.start.Add(time.Second)) // somebody is over time
+		}
 	}
 	return next
 }
@@ -303,6 +320,9 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 			Message: "it is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
 		}
 	case w.bucket.atOpen < 0 && (!w.queue.strict() || w.queue.claims == 0 && w.queue.all.list[0] == w.bucket && w.bucket.head() == w):
+		if h := s.holdOf(w); h != nil && h.cluster != "" && w.bucket.lacks != nil {
+			return h.reasonHead(w.bucket.reason)
+		}
 		return w.bucket.reason
 	case w.queue.strict():
 		return &workload.Reason{

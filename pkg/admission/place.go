@@ -18,7 +18,7 @@ const searchBudget = 20_000
 func (d *decision) start(w *Waiting) *workload.Reason {
 	o := d.state.optionsOf(w.queue, w.shape)
 	b := w.bucket
-	b.overs, b.preempts = nil, false
+	b.overs, b.preempts, b.lacks = nil, false, nil
 	if o.why != nil {
 		return o.why
 	}
@@ -29,9 +29,15 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 		v := o.variantOf(a)
 		if a.Mode == quota.Within {
 			cluster, placements, why := d.state.fit(v)
+			if why == nil && d.bound(w) {
+				cluster, placements, why = d.pass(w, v)
+			}
 			if why == nil {
 				d.admit(w, a, cluster, placements)
 				return nil
+			}
+			if b.lacks == nil {
+				b.lacks = v
 			}
 			if noPlace == nil || nearer(*why, *noPlace) {
 				noPlace = why
@@ -117,7 +123,9 @@ func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements 
 	s.Start(Started{
 		Workload: w.Workload, Order: w.Order, Queue: w.queue.name,
 		Cluster: cluster, Placements: placements, Flavors: a.Flavors, Admitted: d.now,
+		RunTime: w.RunTime,
 	})
+	d.noteShort(s.started[w.Workload.ID])
 	delete(s.waiting, w.Workload.ID)
 	s.drop(w.shape)
 	if a.Borrows {

@@ -35,6 +35,7 @@ type State struct {
 	fresh    []*Waiting // no decision has looked at them yet
 	later    []*Waiting // backing off, by NotBefore
 	claims   []*claim   // by before
+	holds    []*hold    // by before of their heads
 	// fought has, by preemptor, whom it had evicted: see the package comment on
 	// why preemption ends.
 	fought map[workload.ID]map[workload.ID]bool
@@ -124,6 +125,9 @@ type Started struct {
 	Placements []workload.Placement
 	Flavors    []workload.PodSetFlavors
 	Admitted   time.Time
+	// RunTime is how long it is declared to hold its places from then on; zero
+	// when that is not known.
+	RunTime time.Duration
 	// Going: it is being torn down or has ended, and holds its places only until
 	// its pods are gone.
 	Going bool

@@ -19,6 +19,7 @@ import (
 func (p *preemption) search(attempts []attempt) *victims {
 	undo := p.begin()
 	defer undo()
+	p.d.keep(p.w, p.cluster) // an eviction must not help past a head
 	for _, g := range p.going {
 		p.remove(g)
 	}

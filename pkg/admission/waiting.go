@@ -25,6 +25,10 @@ type Waiting struct {
 	// Told: the caller has a reason of it already, so Decide names it in
 	// Plan.Waits only when there is news.
 	Told bool
+	// Since is when it was submitted, and RunTime how long it is declared to hold
+	// its places; zero where that is not known. Backfill goes by them.
+	Since   time.Time
+	RunTime time.Duration
 	// Claiming: gangs were being evicted for it in an earlier term. It is looked
 	// at before all others, so that it gets what they free.
 	Claiming bool
@@ -34,6 +38,7 @@ type Waiting struct {
 	bucket *bucket // nil while held or backing off, or when it has a claim
 	index  int     // in the bucket
 	held   *workload.Reason
+	aged   bool // its patience is over, in a queue where that matters
 }
 
 // before orders the waiting: priority, then submission.
@@ -41,7 +46,8 @@ func before(a, b *Waiting) int {
 	return cmp.Or(cmp.Compare(b.Workload.Priority, a.Workload.Priority), cmp.Compare(a.Order, b.Order))
 }
 
-// bucket holds the waiting of a queue that are alike in shape and priority. One
+// bucket holds the waiting of a queue that are alike in shape and priority, and
+// in run time where that matters. One
 // verdict serves all: when its head does not start, nobody in it does. It is a
 // heap by submission.
 type bucket struct {
@@ -59,6 +65,10 @@ type bucket struct {
 	overs []quota.Charge
 	// preempts: evictions were considered, so whatever is freed may help.
 	preempts bool
+	// lacks is, when it is within quota but lacks places, what it has none for.
+	lacks *variant
+	// behind is the hold that keeps it back, if one does.
+	behind *hold
 }
 
 func (b *bucket) head() *Waiting     { return b.members[0] }
@@ -80,10 +90,11 @@ func (b *bucket) Pop() any {
 	return last
 }
 
-// buckets is a heap of buckets by their heads; place is where a bucket keeps its
-// index.
+// buckets is a heap of buckets by their heads, in an order of the queue; place is
+// where a bucket keeps its index.
 type buckets struct {
 	list  []*bucket
+	order func(a, b *Waiting) int
 	place func(*bucket) *int
 }
 
@@ -91,7 +102,7 @@ func placeInAll(b *bucket) *int  { return &b.atAll }
 func placeInOpen(b *bucket) *int { return &b.atOpen }
 
 func (h *buckets) Len() int           { return len(h.list) }
-func (h *buckets) Less(i, j int) bool { return before(h.list[i].head(), h.list[j].head()) < 0 }
+func (h *buckets) Less(i, j int) bool { return h.order(h.list[i].head(), h.list[j].head()) < 0 }
 func (h *buckets) Swap(i, j int) {
 	h.list[i], h.list[j] = h.list[j], h.list[i]
 	*h.place(h.list[i]), *h.place(h.list[j]) = i, j
@@ -120,11 +131,15 @@ type queue struct {
 	claims  int // preemptors of the queue that gangs are evicted for
 	// blocked are the buckets that are not open.
 	blocked map[*bucket]bool
+	// young are those whose patience is not over, by Since, where that matters.
+	young []*Waiting
 }
 
 type bucketKey struct {
 	shape    *shape
 	priority int32
+	runTime  time.Duration
+	aged     bool
 }
 
 func (s *State) queue(name string) *queue {
@@ -132,8 +147,10 @@ func (s *State) queue(name string) *queue {
 	if q == nil {
 		q = &queue{
 			name: name, quota: s.tree.Ensure(name), buckets: map[bucketKey]*bucket{}, started: map[workload.ID]*Started{},
-			all: buckets{place: placeInAll}, open: buckets{place: placeInOpen}, blocked: map[*bucket]bool{},
+			blocked: map[*bucket]bool{},
 		}
+		q.all = buckets{place: placeInAll, order: q.inLine}
+		q.open = buckets{place: placeInOpen, order: q.passing}
 		s.queues[name] = q
 		i, _ := slices.BinarySearchFunc(s.sorted, name, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
 		s.sorted = slices.Insert(s.sorted, i, q)
@@ -144,12 +161,22 @@ func (s *State) queue(name string) *queue {
 func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
 
 // candidate returns the bucket whose head is to be looked at next, nil for none.
-func (q *queue) candidate() *bucket {
+func (q *queue) candidate(now time.Time) *bucket {
 	switch {
 	case q.open.Len() == 0, q.strict() && (q.claims > 0 || q.all.list[0].atOpen < 0):
 		return nil
 	case q.strict():
 		return q.all.list[0]
+	case q.backfills():
+		// The head comes first. One that waits for quota beyond its patience is not
+		// passed: what its queue frees is to be its.
+		head := q.all.list[0]
+		if head.atOpen >= 0 {
+			return head
+		}
+		if head.lacks == nil && head.reason.Kind == workload.ReasonQuota && !now.Before(head.head().patient()) {
+			return nil
+		}
 	}
 	return q.open.list[0]
 }
@@ -195,7 +222,8 @@ func earlier(a, b *Waiting) int {
 }
 
 func (s *State) toBucket(w *Waiting) {
-	q, key := w.queue, bucketKey{w.shape, w.Workload.Priority}
+	q, key := w.queue, w.key()
+	q.watchAge(w)
 	b := q.buckets[key]
 	if b == nil {
 		b = &bucket{queue: q, shape: w.shape, priority: w.Workload.Priority, atOpen: -1}
@@ -232,7 +260,7 @@ func (s *State) Dequeue(id workload.ID) {
 	delete(s.waiting, id)
 	s.later = slices.DeleteFunc(s.later, func(l *Waiting) bool { return l == w })
 	s.fromBucket(w)
-	if w.queue.strict() {
+	if w.queue.strict() || w.queue.backfills() {
 		s.freed[w.queue.quota.Root()] = true // it may have a new head
 	}
 	s.drop(w.shape)
@@ -257,7 +285,7 @@ func (s *State) fromBucket(w *Waiting) {
 		heap.Remove(&b.queue.open, b.atOpen)
 	}
 	b.members = nil
-	delete(b.queue.buckets, bucketKey{b.shape, b.priority})
+	delete(b.queue.buckets, w.key())
 }
 
 // block notes that the bucket need not be looked at until something changes
@@ -280,6 +308,10 @@ func (s *State) unblock(b *bucket) {
 		}
 	}
 	b.retryAt, b.preempts, b.overs = time.Time{}, false, nil
+	if b.behind != nil {
+		delete(b.behind.behind, b)
+		b.behind = nil
+	}
 }
 
 // reopen has a blocked bucket looked at again.

@@ -242,15 +242,19 @@ func (b *Book) enqueue(e *entry) { b.enqueueAs(e, false) }
 func (b *Book) enqueueAs(e *entry, told bool) {
 	b.admission.Enqueue(admission.Waiting{
 		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Told: told,
+		Since: e.Times.Submitted, RunTime: b.runTime(e),
 		Claiming: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
 }
+
+// runTime is the declared run time of a workload, as its queue completes it.
+func (b *Book) runTime(e *entry) time.Duration { return b.queues[e.Queue].Rules.Declared(e.Life) }
 
 // start tells admission of a gang that was admitted in an earlier term.
 func (b *Book) start(e *entry) {
 	b.admission.Start(admission.Started{
 		Workload: &e.Workload, Order: e.order, Cluster: e.Cluster, Placements: e.Placements, Flavors: e.Flavors,
-		Admitted: e.Times.Admitted, Going: tearingDown(e),
+		Admitted: e.Times.Admitted, RunTime: b.runTime(e), Going: tearingDown(e),
 	})
 }
 

@@ -88,9 +88,30 @@ type ClusterQueue struct {
 	Strategy           string             `json:"queueingStrategy,omitempty"` // BestEffortFIFO if empty
 	Fungibility        *FlavorFungibility `json:"flavorFungibility,omitempty"`
 	Preemption         *Preemption        `json:"preemption,omitempty"`
-	FairSharing        *FairSharing       `json:"fairSharing,omitempty"`
-	StopPolicy         string             `json:"stopPolicy,omitempty"` // None if empty
+	// Backfill settles how a queue with that strategy is passed. Muster's own.
+	Backfill    *BackfillPolicy `json:"backfill,omitempty"`
+	FairSharing *FairSharing    `json:"fairSharing,omitempty"`
+	StopPolicy  string          `json:"stopPolicy,omitempty"` // None if empty
 }
+
+// BackfillPolicy settles who is the head of a queue with strategy Backfill, and
+// who passes it first.
+type BackfillPolicy struct {
+	// Order is Submission (the default), ShortestBackfill or ShortestFirst.
+	Order string `json:"order,omitempty"`
+	// PatienceSeconds is how long a gang waits before nodes are drained for it
+	// when the run times that matter have not been declared, and, with
+	// ShortestFirst, before it comes ahead of all that have waited for less. Zero
+	// is one hour.
+	PatienceSeconds int64 `json:"patienceSeconds,omitempty"`
+}
+
+// Orders of a Backfill queue.
+const (
+	Submission       = "Submission"       // head and those who pass by submission
+	ShortestBackfill = "ShortestBackfill" // head by submission, those who pass by declared run time
+	ShortestFirst    = "ShortestFirst"    // all by declared run time, until their patience is over
+)
 
 // How resources count that a ClusterQueue with quota does not declare.
 const (

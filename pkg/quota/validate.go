@@ -107,6 +107,7 @@ func (v *validation) clusterQueues(c *Config) {
 		v.groups(where, q.ResourceGroups)
 		v.weight(where, q.FairSharing)
 		v.oneOf(where, "queueingStrategy", q.Strategy, BestEffortFIFO, StrictFIFO, Backfill)
+		v.backfill(where, &q)
 		v.oneOf(where, "quotaCheckStrategy", q.QuotaCheckStrategy, BlockUndeclared, IgnoreUndeclared)
 		v.oneOf(where, "stopPolicy", q.StopPolicy, StopNone, Hold, HoldAndDrain)
 		if f := q.Fungibility; f != nil {
@@ -117,6 +118,20 @@ func (v *validation) clusterQueues(c *Config) {
 		if q.Cohort == "" {
 			v.noBorrowing(where, q.ResourceGroups)
 		}
+	}
+}
+
+func (v *validation) backfill(where string, q *ClusterQueue) {
+	b := q.Backfill
+	if b == nil {
+		return
+	}
+	if q.Strategy != Backfill {
+		v.fault(where, "backfill is set, but queueingStrategy is %q; want %s", q.Strategy, Backfill)
+	}
+	v.oneOf(where, "backfill: order", b.Order, Submission, ShortestBackfill, ShortestFirst)
+	if b.PatienceSeconds < 0 {
+		v.fault(where, "backfill: patienceSeconds %d is negative; want zero or more", b.PatienceSeconds)
 	}
 }
 

@@ -3,8 +3,8 @@ package simulation
 import (
 	"fmt"
 	"strings"
+	"time"
 
-	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/quota"
 )
 
@@ -12,18 +12,30 @@ import (
 type Policy struct {
 	Name  string
 	Means string // in a sentence for people
-	queue book.Queue
+	queue quota.ClusterQueue
 }
 
-// Queue returns the queue's settings; its name and namespaces are empty.
-func (p Policy) Queue() book.Queue { return p.queue }
+// Queue returns the settings of the queue, which has no name.
+func (p Policy) Queue() quota.ClusterQueue { return p.queue }
 
 // Policies lists what can be simulated.
 func Policies() []Policy {
 	return []Policy{
-		{"fcfs", "first come, first served: nobody passes", book.Queue{Strategy: quota.StrictFIFO}},
-		{"first-fit", "whoever fits starts", book.Queue{Strategy: quota.BestEffortFIFO}},
+		{"fcfs", "first come, first served: nobody passes", quota.ClusterQueue{Strategy: quota.StrictFIFO}},
+		{"first-fit", "whoever fits starts", quota.ClusterQueue{Strategy: quota.BestEffortFIFO}},
+		{"easy", "backfill: others pass the head only if that does not delay it", backfill(quota.Submission, 0)},
+		{"easy-sjbf", "the same, the shortest first among those who pass", backfill(quota.ShortestBackfill, 0)},
+		{
+			"shortest-first", "backfill, all by declared run time; who has waited for 72 hours comes first",
+			backfill(quota.ShortestFirst, 72*time.Hour),
+		},
 	}
+}
+
+func backfill(order string, patience time.Duration) quota.ClusterQueue {
+	return quota.ClusterQueue{Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{
+		Order: order, PatienceSeconds: int64(patience / time.Second),
+	}}
 }
 
 // ParsePolicy returns the policy of that name.

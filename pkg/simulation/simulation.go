@@ -27,6 +27,7 @@ import (
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/rehearsal"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/swf"
@@ -109,14 +110,19 @@ type run struct {
 	jobs []*job
 	byID map[workload.ID]*job
 	ends ends
+	// starts counts the jobs that were started.
+	starts int
 }
 
 func newRun(jobs []*job, nodes int, policy Policy) *run {
 	queue := policy.Queue()
-	queue.Name, queue.Namespaces = queueName, []string{namespace}
+	queue.Name = queueName
 	s := &run{
-		Rehearsal: rehearsal.New(rehearsal.Options{Start: jobs[0].submitted, Queues: []book.Queue{queue}}),
-		jobs:      jobs, byID: map[workload.ID]*job{},
+		Rehearsal: rehearsal.New(rehearsal.Options{
+			Start: jobs[0].submitted, Queues: []book.Queue{{Name: queueName, Namespaces: []string{namespace}}},
+			Policy: quota.Config{ClusterQueues: []quota.ClusterQueue{queue}},
+		}),
+		jobs: jobs, byID: map[workload.ID]*job{},
 	}
 	for i := range nodes {
 		s.SetNode(capacity.Node{
@@ -188,7 +194,8 @@ func (s *run) note(steps []rehearsal.Step) error {
 		case workload.Admitted:
 			j := s.byID[step.ID]
 			j.started = step.At
-			heap.Push(&s.ends, end{step.At.Add(j.run), len(s.byID), step.ID})
+			s.starts++
+			heap.Push(&s.ends, end{step.At.Add(j.run), s.starts, step.ID})
 		case workload.Evicting, workload.Failed, workload.Cancelled:
 			return errors.New("workload " + string(step.ID) + " became " + string(step.Phase) + " in a world where nothing fails")
 		}

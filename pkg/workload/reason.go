@@ -1,6 +1,10 @@
 package workload
 
-import "muster.dev/muster/pkg/resource"
+import (
+	"time"
+
+	"muster.dev/muster/pkg/resource"
+)
 
 // ReasonKind classifies why a workload is where it is.
 type ReasonKind string
@@ -46,6 +50,21 @@ type Reason struct {
 	Quota *QuotaShortage `json:"quota,omitempty"`
 	// Preemption is set for ReasonWaitingForEviction and ReasonPreempted.
 	Preemption *PreemptionCause `json:"preemption,omitempty"`
+	// Start is set for a head that places are held for, and for ReasonBehindHead in
+	// a Backfill queue: the start that must not be delayed.
+	Start *PlannedStart `json:"start,omitempty"`
+}
+
+// PlannedStart is the reservation in time of the head of a queue.
+type PlannedStart struct {
+	Workload ID `json:"workload"` // the head
+	// By is when it starts at the latest, if the gangs it waits for keep to their
+	// declared run times; zero when that is not known.
+	By time.Time `json:"by,omitzero"`
+	// After are the gangs whose end it waits for, in the order of their ends.
+	After   []ID     `json:"after,omitempty"`
+	Cluster string   `json:"cluster"`
+	Nodes   []string `json:"nodes"` // on which places are held
 }
 
 // QuotaShortage is the bound of quota that a gang meets first.
