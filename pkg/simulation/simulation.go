@@ -59,18 +59,33 @@ const MostNodes = 100_000
 // is called now and then with the number of jobs that have been submitted; what
 // it returns ends the simulation when it is an error.
 func Run(log swf.Log, nodes int, policy Policy, progress func(submitted, jobs int) error) (Result, error) {
+	result, _, err := simulate(log, nodes, policy, progress)
+	return result, err
+}
+
+// Starts is Run, with the time at which each simulated job was started, in the
+// order of submission and in seconds since the start of the log.
+func Starts(log swf.Log, nodes int, policy Policy) (result Result, starts []int64, err error) {
+	result, jobs, err := simulate(log, nodes, policy, nil)
+	for _, j := range jobs {
+		starts = append(starts, j.started.Unix())
+	}
+	return result, starts, err
+}
+
+func simulate(log swf.Log, nodes int, policy Policy, progress func(submitted, jobs int) error) (Result, []*job, error) {
 	if nodes < 1 || nodes > MostNodes {
-		return Result{}, fmt.Errorf("%d nodes: want 1 to %d", nodes, MostNodes)
+		return Result{}, nil, fmt.Errorf("%d nodes: want 1 to %d", nodes, MostNodes)
 	}
 	jobs, left := usable(log, nodes)
 	if len(jobs) == 0 {
-		return Result{}, fmt.Errorf("none of the %d jobs of the log can be simulated on %d nodes: %s", len(log.Jobs), nodes, left)
+		return Result{}, nil, fmt.Errorf("none of the %d jobs of the log can be simulated on %d nodes: %s", len(log.Jobs), nodes, left)
 	}
 	s := newRun(jobs, nodes, policy)
 	if err := s.run(progress); err != nil {
-		return Result{}, err
+		return Result{}, nil, err
 	}
-	return measure(jobs, nodes, policy, left), nil
+	return measure(jobs, nodes, policy, left), jobs, nil
 }
 
 // usable returns the jobs that are simulated, in the order of their submission.

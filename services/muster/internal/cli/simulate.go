@@ -45,7 +45,7 @@ With one policy -o json prints an object, with several a list of them.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.trace, "trace", "", "the log, an SWF `file`; - is standard input")
 	flags.IntVar(&o.nodes, "nodes", 0, "the `number` of nodes (default: the log's MaxNodes, else MaxProcs)")
-	flags.StringSliceVar(&o.policies, "policy", []string{"first-fit"}, "the `policies` to simulate, one after the other")
+	flags.StringSliceVar(&o.policies, "policy", []string{"easy"}, "the `policies` to simulate, one after the other")
 	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, json or yaml")
 	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.JSON, output.YAML}))
 	completeFlag(cmd, "policy", fixed(policyNames()))
