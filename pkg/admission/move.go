@@ -9,7 +9,8 @@ import (
 
 // Move gives a started gang the placements kept and places for the pods of rest,
 // which have lost theirs, in its cluster and its flavors; it returns all of them.
-// Without places for all pods of rest it reports false and nothing has changed.
+// Without places for all pods of rest, or when these and those kept break a rule
+// on domains, it reports false and nothing has changed.
 func (s *State) Move(id workload.ID, kept []workload.Placement, rest []workload.PodSet) ([]workload.Placement, bool) {
 	g := s.started[id]
 	if g == nil {
@@ -21,11 +22,12 @@ func (s *State) Move(id workload.ID, kept []workload.Placement, rest []workload.
 	lacking := &workload.Workload{PodSets: s.tree.Effective(rest, g.Flavors)}
 	verdict := fleet.Solve(lacking, searchBudget)
 	fleet.Give(g.Workload, kept)
-	if verdict.Outcome != placement.Fits {
+	all := merged(kept, verdict.Placements)
+	if verdict.Outcome != placement.Fits || !fleet.Obeys(g.Workload, all) {
 		fleet.Take(g.Workload, g.Placements)
 		return nil, false
 	}
-	g.Placements = merged(kept, verdict.Placements)
+	g.Placements = all
 	fleet.Take(g.Workload, g.Placements)
 	s.grown = true // what it left may be of use to others
 	return g.Placements, true

@@ -7,7 +7,7 @@ import (
 )
 
 // searchBudget bounds the steps of the search for one gang on one cluster.
-const searchBudget = 20_000
+const searchBudget = placement.Budget
 
 // start admits the workload or has gangs evicted for it; it returns why neither
 // can be.

@@ -75,6 +75,9 @@ func (s *State) fleet(cluster string) *placement.Fleet {
 	if fleet == nil {
 		fleet = placement.NewFleet()
 		s.fleets[cluster] = fleet
+		for _, w := range s.waiting {
+			fleet.Expect(w.Workload)
+		}
 		i, _ := slices.BinarySearch(s.clusters, cluster)
 		s.clusters = slices.Insert(s.clusters, i, cluster)
 	}

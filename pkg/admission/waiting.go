@@ -193,6 +193,9 @@ func (s *State) Enqueue(w Waiting) {
 	added.shape = s.shapeOf(w.Workload)
 	added.shape.refs++
 	s.waiting[w.Workload.ID] = added
+	for _, fleet := range s.fleets {
+		fleet.Expect(w.Workload)
+	}
 	s.fresh = append(s.fresh, added)
 	if len(s.fresh) > 2*len(s.waiting)+spareFresh { // nobody decides on this state
 		s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return s.waiting[f.Workload.ID] != f })
@@ -258,6 +261,9 @@ func (s *State) Dequeue(id workload.ID) {
 		s.giveUp(s.claims[i])
 	}
 	delete(s.waiting, id)
+	for _, fleet := range s.fleets {
+		fleet.Unexpect(w.Workload)
+	}
 	s.later = slices.DeleteFunc(s.later, func(l *Waiting) bool { return l == w })
 	s.fromBucket(w)
 	if w.queue.strict() || w.queue.backfills() {

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,13 +11,12 @@ import (
 // mostTypical is how many kinds of pods count as typical.
 const mostTypical = 16
 
-// demand is the pods with devices that run or wait, for which packing keeps room.
+// demand is the pods with devices that run or wait, for which packing keeps
+// room. What is typical depends on which these are and not on how they came, and
+// what-ifs do not change it.
 type demand struct {
-	pods    map[string]*expected
-	total   int64
-	drift   int64 // pods that came or went since typical was made
-	typical []typicalPod
-	weight  int64 // of typical, in all
+	pods   map[string]*expected
+	ranked []*expected // the most frequent first
 }
 
 // expected is a number of pods that ask the same.
@@ -26,12 +24,8 @@ type expected struct {
 	key      string
 	template *workload.Template
 	pods     int64
-}
-
-// typicalPod is one of the most frequent kinds of pods with devices.
-type typicalPod struct {
-	kind   kind
-	weight int64
+	kind     kind
+	columns  int // how many columns there were when kind was made
 }
 
 func newDemand() demand { return demand{pods: map[string]*expected{}} }
@@ -76,49 +70,52 @@ func (d *demand) add(t *workload.Template, pods int64) {
 	if e == nil {
 		e = &expected{key: key, template: t}
 		d.pods[key] = e
+	} else {
+		i, _ := slices.BinarySearchFunc(d.ranked, e, compareExpected)
+		d.ranked = slices.Delete(d.ranked, i, i+1)
 	}
-	e.pods += pods
-	d.total += pods
-	d.drift += max(pods, -pods)
-	if e.pods == 0 {
+	if e.pods += pods; e.pods == 0 {
 		delete(d.pods, key)
+		return
 	}
+	i, _ := slices.BinarySearchFunc(d.ranked, e, compareExpected)
+	d.ranked = slices.Insert(d.ranked, i, e)
 }
 
-// typicalPods returns the most frequent kinds of pods with devices. They are
-// looked for anew when as many pods as an eighth of all have come or gone.
-func (f *Fleet) typicalPods() []typicalPod {
-	d := &f.demand
-	if d.drift*8 <= d.total {
-		return d.typical
-	}
-	all := slices.SortedFunc(maps.Values(d.pods), func(a, b *expected) int {
-		return cmp.Or(cmp.Compare(b.pods, a.pods), strings.Compare(a.key, b.key))
-	})
-	d.drift, d.typical, d.weight = 0, nil, 0
-	for _, e := range all[:min(len(all), mostTypical)] {
-		if e.pods > 0 {
-			set := &workload.PodSet{Count: 1, Template: *e.template}
-			d.typical = append(d.typical, typicalPod{f.newKind(set, 0), e.pods})
-			d.weight += e.pods
+func compareExpected(a, b *expected) int {
+	return cmp.Or(cmp.Compare(b.pods, a.pods), strings.Compare(a.key, b.key))
+}
+
+// typicalPods returns the most frequent kinds of pods with devices, and how many
+// pods they are together.
+func (f *Fleet) typicalPods() (all []*expected, weight int64) {
+	typical := 0
+	for _, e := range f.demand.ranked[:min(len(f.demand.ranked), mostTypical)] {
+		if e.pods < 0 { // more was taken back than was said
+			break
 		}
+		typical++
+		if e.columns != len(f.columns.names) || !f.current(e.kind.filter) {
+			e.kind = f.newKind(&workload.PodSet{Count: 1, Template: *e.template}, 0)
+			e.columns = len(f.columns.names)
+		}
+		weight += e.pods
 	}
-	return d.typical
+	return f.demand.ranked[:typical], weight
 }
 
 // stranded is how many free devices typical pods cannot use, each kind of pods
 // by its frequency: FGD's fragmentation of a node. Pods that ask for fewer
 // devices than are free can use them all.
-func (f *Fleet) stranded(typical []typicalPod, free vector, n *node) int64 {
+func (f *Fleet) stranded(typical []*expected, free vector, n *node) int64 {
 	devices := f.columns.devices(free)
 	if devices == 0 {
 		return 0
 	}
 	sum := int64(0)
-	for i := range typical {
-		t := &typical[i]
+	for _, t := range typical {
 		if !t.kind.filter.eligible(n) || t.kind.fits(free, 1) == 0 {
-			sum = add(sum, multiply(t.weight, devices))
+			sum = add(sum, multiply(t.pods, devices))
 		}
 	}
 	return sum

@@ -65,6 +65,9 @@ func (f *Fleet) filterOf(t *workload.Template) *filter {
 // dropFilter forgets the filter that was not asked for the longest.
 func (f *Fleet) dropFilter() {
 	oldest := slices.MinFunc(f.filters, func(a, b *filter) int { return int(a.used - b.used) })
+	if oldest.used > f.since { // the gang at hand asks for it
+		return
+	}
 	f.filters = slices.DeleteFunc(f.filters, func(fl *filter) bool { return fl == oldest })
 	delete(f.filterByKey, oldest.key)
 }
@@ -105,3 +108,6 @@ func appendTexts(key []byte, texts ...string) []byte {
 }
 
 func appendAmount(key []byte, amount int64) []byte { return strconv.AppendInt(key, amount, 36) }
+
+// current reports whether a filter is still kept up to date.
+func (f *Fleet) current(fl *filter) bool { return fl != nil && f.filterByKey[fl.key] == fl }

@@ -44,6 +44,7 @@ type Fleet struct {
 	filters     []*filter
 	filterByKey map[string]*filter
 	uses        int64
+	since       int64 // the value of uses when the gang at hand came
 	classes     map[string]*class
 	classList   []*class // by key
 

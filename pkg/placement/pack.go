@@ -11,7 +11,8 @@ import (
 // best for the next pod. It may fail where the exact search does not.
 type packing struct {
 	*problem
-	typical []typicalPod
+	typical []*expected
+	weight  int64 // of typical, in pods
 	bins    map[*node]bin
 }
 
@@ -50,7 +51,8 @@ func (p *problem) packable() bool {
 // pack places all kinds, the hardest first. It returns what it placed and the
 // kind that it could not place whole, or nil.
 func (p *problem) pack() (*packing, *kind) {
-	k := &packing{problem: p, typical: p.fleet.typicalPods(), bins: make(map[*node]bin, len(p.kinds))}
+	k := &packing{problem: p, bins: make(map[*node]bin, len(p.kinds))}
+	k.typical, k.weight = p.fleet.typicalPods()
 	done := make([]bool, len(p.kinds))
 	for _, i := range p.hardestFirst() {
 		if done[i] {
@@ -304,7 +306,7 @@ func (q *spots) weigh(s *spot, n *node) {
 	if s.devices > 0 && len(q.typical) > 0 {
 		after := k.minus(s.free, 1)
 		more := q.fleet.stranded(q.typical, after, n) - q.fleet.stranded(q.typical, s.free, n)
-		s.cost = Cost(more, q.fleet.demand.weight, s.devices, 1, after.at(q.fleet.cpu))
+		s.cost = Cost(more, q.weight, s.devices, 1, after.at(q.fleet.cpu))
 	}
 	heap.Push(q, s)
 }

@@ -63,6 +63,7 @@ const (
 
 // newProblem makes a gang ready. Pod sets without pods do not matter.
 func (f *Fleet) newProblem(w *workload.Workload, budget int) *problem {
+	f.since = f.uses
 	p := &problem{fleet: f, left: budget, kinds: make([]kind, 0, len(w.PodSets))}
 	of := map[string]int{}
 	for i := range w.PodSets {
