@@ -85,6 +85,7 @@ lint: ## gofmt, vet, staticcheck, import rules, tidy modules, each module on its
 bench: need-postgres services $(BIN)/devcluster ## measure; prints what docs/performance.md shows
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster go run ./test/bench
 	@go run ./test/decisions
+	@go run ./services/queue-manager/ledgerbench
 	@go run ./test/packing
 
 .PHONY: tidy

@@ -65,6 +65,12 @@ func (b *Book) Governs(queues []Queue, policy quota.Config) bool {
 // Lead begins a term on a book that has followed.
 func (b *Book) Lead(epoch, maxEvent int64) { b.epoch, b.maxEvent = epoch, maxEvent }
 
+// Restore takes in a live workload as stored, while the book is being made.
+func (b *Book) Restore(w StoredWorkload) {
+	b.insert(w)
+	clear(b.changed.nodes) // reading is no change
+}
+
 // insert takes in a live workload as stored.
 func (b *Book) insert(w StoredWorkload) {
 	e := &entry{Record: w.Record, order: w.Order}

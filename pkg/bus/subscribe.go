@@ -22,6 +22,10 @@ type Work struct {
 	AckWait time.Duration
 	// MaxPending bounds delivered but unsettled messages; zero for 4096.
 	MaxPending int
+	// TakeOver makes the consumer anew, so that what its last reader has not
+	// settled comes at once, and nothing more goes to that one: it may stand still
+	// with its connection open.
+	TakeOver bool
 }
 
 // buffered messages wait in a subscription's channel; when it is full the
@@ -54,6 +58,12 @@ func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
 			return nil, fmt.Errorf("create consumer %s of stream %s: %w", w.Durable, w.Stream, err)
 		}
 		return consumer, nil
+	}
+	if w.TakeOver {
+		err := b.js.DeleteConsumer(ctx, w.Stream, w.Durable)
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil, fmt.Errorf("take over consumer %s of stream %s: %w", w.Durable, w.Stream, err)
+		}
 	}
 	consumer, err := subscribe(ctx)
 	if err != nil {

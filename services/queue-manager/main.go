@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime/debug"
 
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/queue-manager/app"
@@ -16,8 +17,16 @@ func main() {
 		os.Args = append(os.Args[:1], os.Args[2:]...)
 		os.Exit(service.Main("queue-manager", &app.Config{}, migrate))
 	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	os.Exit(service.Main("queue-manager", &app.Config{}, app.Run))
 }
+
+// memoryLimit is where the garbage collector works harder instead of letting the
+// heap grow to twice the live data: a million waiting workloads are more than a
+// gigabyte.
+const memoryLimit = 1700 << 20
 
 func migrate(ctx context.Context, config *app.Config, runtime *service.Runtime) error {
 	return app.Migrate(ctx, config.DatabaseURL, runtime.Logger)

@@ -60,7 +60,8 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
-			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), jetstream + "STREAM.MSG.GET." + bus.DispatchStream},
+			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), jetstream + "STREAM.MSG.GET." + bus.DispatchStream,
+				jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + "." + bus.QueueManagerDurable},
 			works(bus.WorkloadStream, bus.QueueManagerDurable), makesStreams(), configuresStreams(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
 		),

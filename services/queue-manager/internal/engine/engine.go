@@ -2,9 +2,10 @@
 // lets the book decide, commits the outcome in one transaction, and only then
 // settles the messages and lets the outbox go.
 //
-// One goroutine does all of it, so there is one order of decisions; what arrives
-// while a commit waits for the disk makes the next batch, so the number of
-// commits does not grow with the load. After any failure of a commit the term
+// One goroutine decides, so there is one order of decisions, and another writes
+// them in that order, one commit after the other: while one waits for the disk the
+// next batch is decided, and what arrives meanwhile makes the one after it, so the
+// number of commits does not grow with the load. After any failure of a commit the term
 // ends: the memory is thrown away, everything is read anew, and unsettled
 // messages come again.
 package engine
@@ -139,7 +140,9 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	if err := e.serve(ctx); err != nil {
 		return err
 	}
+	e.commits = newCommitter(e)
 	group.Go(func() error { return e.relay.Run(ctx) })
+	group.Go(func() error { return e.commits.run(ctx) })
 	group.Go(func() error { return e.run(ctx, epoch) })
 	return group.Wait()
 }
@@ -150,7 +153,9 @@ type engine struct {
 	book   *book.Book
 	relay  *relay.Relay
 	inputs *inputs
-	single int // so many inputs are still to be taken one by one
+	// commits writes what was decided.
+	commits *committer
+	single  int // so many inputs are still to be taken one by one
 	// decide is false until everything observed has been read once.
 	decide bool
 	// missing and undeliverable are what the relay finds.
@@ -183,6 +188,9 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 			e.count()
 		case <-maintain.C:
 			e.keepPartitions(ctx, epoch)
+			if err := e.commits.flush(ctx, epoch); err != nil {
+				return err
+			}
 			if err := e.Store.Tidy(ctx, epoch); err != nil {
 				return err
 			}
@@ -226,7 +234,8 @@ func giveBack(batch []bus.Delivery) {
 	}
 }
 
-// step takes in one batch, decides, commits and settles.
+// step takes in one batch, decides, and hands the outcome over to be written and
+// settled.
 func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 	began := time.Now()
 	batch := e.gather(first)
@@ -239,21 +248,21 @@ func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 		e.book.Decide(time.Now())
 	}
 	changes := e.book.Take()
-	if !changes.Empty() || len(settle) > 0 { // only a leader may settle
-		outgoing, err := e.Store.Commit(ctx, changes)
-		if errors.Is(err, store.ErrBadData) && len(batch) == 1 {
-			return e.setApart(ctx, batch[0], err)
-		}
-		if err != nil {
-			giveBack(batch)
-			return &commitError{err}
-		}
-		e.Metrics.observe(changes, time.Since(began))
-		e.relay.Hand(outgoing)
-	}
+	single := e.single > 0
 	e.single = max(0, e.single-len(batch))
-	for _, settled := range settle {
-		settled()
+	if changes.Empty() && len(settle) == 0 {
+		return nil
+	}
+	prepared, err := e.Store.Prepare(changes) // an empty one, too: only a leader may settle
+	if err != nil {
+		giveBack(batch)
+		return err
+	}
+	if err := e.commits.add(ctx, commit{prepared: prepared, changes: changes, batch: batch, settle: settle, began: began}); err != nil {
+		return err
+	}
+	if single { // a batch that cannot be stored must not take the next one with it
+		return e.commits.flush(ctx, changes.Epoch)
 	}
 	return nil
 }

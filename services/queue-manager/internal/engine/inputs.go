@@ -30,7 +30,7 @@ func subscribe(ctx context.Context, b *bus.Bus) (in *inputs, err error) {
 	if in.status, err = b.Follow(ctx, bus.StatusStream, bus.StatusFilter()); err != nil {
 		return nil, err
 	}
-	if in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable}); err != nil {
+	if in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true}); err != nil {
 		return nil, err
 	}
 	in.pending = []<-chan struct{}{in.capacity.CaughtUp, in.status.CaughtUp}
@@ -106,6 +106,7 @@ func (e *engine) apply(ctx context.Context, batch []bus.Delivery) (settle []func
 	if err != nil {
 		return nil, err
 	}
+	e.commits.known(ids, known)
 	for i, payload := range payloads {
 		d, now := batch[i], time.Now()
 		switch p := payload.(type) {

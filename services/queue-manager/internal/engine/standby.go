@@ -63,13 +63,11 @@ func (s *standby) start() {
 
 // follow reads everything, then what is committed, until something fails.
 func (s *standby) follow(current func()) error {
-	stored, err := s.Store.Load(s.ctx)
+	b, err := s.Store.LoadBook(s.ctx, 0, s.Bus.MaxEvent())
 	if err != nil {
 		return err
 	}
-	s.follower = s.Store.Follower()
-	s.book = book.New(0, stored)
-	stored = book.Stored{} // it is large
+	s.book, s.follower = b, s.Store.Follower()
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -123,12 +121,7 @@ func (s *standby) takeOver(ctx context.Context, epoch int64) (*book.Book, error)
 		}
 	}
 	s.book = nil
-	stored, err := s.Store.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	stored.MaxEvent = s.Bus.MaxEvent()
-	return book.New(epoch, stored), nil
+	return s.Store.LoadBook(ctx, epoch, s.Bus.MaxEvent())
 }
 
 // warm makes the followed book that of the term, if it can be.

@@ -19,32 +19,54 @@ var ErrBadData = errors.New("a value cannot be stored")
 // the ledger that is not the last one.
 var ErrStale = errors.New("the ledger has changed since this was decided")
 
-// Commit writes the changes in one transaction and returns the messages that
-// may now leave, in order. Errors wrap ErrFenced, ErrStale or ErrBadData; after
-// any error nothing was written, but for a connection lost during the commit
-// itself, when it is unknown: read anew.
-func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, error) {
+// Prepared is a transaction that is ready to be sent. It shares nothing with
+// what it was made of.
+type Prepared struct {
+	epoch    int64
+	batch    *pgx.Batch
+	outgoing []Outgoing
+	shapes   []string
+}
+
+// Prepare makes the transaction that writes the changes; one of no changes asks
+// whether the leader still is.
+func (s *Store) Prepare(changes book.Changes) (*Prepared, error) {
 	outgoing, err := encode(changes.Messages)
 	if err != nil {
-		return nil, fmt.Errorf("commit changes: %w", err)
+		return nil, fmt.Errorf("prepare changes: %w", err)
 	}
-	var shapes []string
-	err = s.transact(ctx, changes.Epoch, func(batch *pgx.Batch) {
-		if changes.Empty() {
-			return // the leader asks whether it still is
-		}
-		queueVersion(batch, changes)
-		queueNodes(batch, changes.Nodes)
-		shapes = s.queueWorkloads(batch, changes)
-		queueDropped(batch, changes.Nodes)
-		queueHistory(batch, changes)
-		queueOutbox(batch, outgoing)
-	})
-	if err != nil {
+	p := &Prepared{epoch: changes.Epoch, batch: newBatch(changes.Epoch), outgoing: outgoing}
+	if changes.Empty() {
+		return p, nil
+	}
+	queueVersion(p.batch, changes)
+	queueNodes(p.batch, changes.Nodes)
+	p.shapes = s.queueWorkloads(p.batch, changes)
+	queueDropped(p.batch, changes.Nodes)
+	queueHistory(p.batch, changes)
+	queueOutbox(p.batch, p.outgoing)
+	return p, nil
+}
+
+// Write sends a prepared transaction and returns the messages that may now
+// leave, in order. It serves once. Errors wrap ErrFenced, ErrStale or ErrBadData;
+// after any error nothing was written, but for a connection lost during the
+// commit itself, when it is unknown: read anew.
+func (s *Store) Write(ctx context.Context, p *Prepared) ([]Outgoing, error) {
+	if err := s.send(ctx, p.batch); err != nil {
 		return nil, fmt.Errorf("commit changes: %w", explained(err))
 	}
-	s.noteShapes(shapes)
-	return outgoing, nil
+	s.noteShapes(p.shapes)
+	return p.outgoing, nil
+}
+
+// Commit is Prepare and Write.
+func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, error) {
+	p, err := s.Prepare(changes)
+	if err != nil {
+		return nil, err
+	}
+	return s.Write(ctx, p)
 }
 
 // explained marks the errors that a caller tells apart.

@@ -17,18 +17,34 @@ import (
 // Load reads what a leader starts from: queues, live workloads and nodes, of
 // one moment.
 func (s *Store) Load(ctx context.Context) (book.Stored, error) {
-	var stored book.Stored
+	var all book.Stored
+	err := s.Read(ctx, func(stored book.Stored) { all = stored }, func(w book.StoredWorkload) {
+		all.Workloads = append(all.Workloads, w)
+	})
+	return all, err
+}
+
+// LoadBook is Load into a book, workload by workload: there may be a million.
+func (s *Store) LoadBook(ctx context.Context, epoch, maxEvent int64) (b *book.Book, err error) {
+	err = s.Read(ctx, func(stored book.Stored) {
+		stored.MaxEvent = maxEvent
+		b = book.New(epoch, stored)
+	}, func(w book.StoredWorkload) { b.Restore(w) })
+	return b, err
+}
+
+// Read reads all of one moment: it calls begin with everything but the workloads,
+// then each with one after the other, in the order in which they are tried.
+func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(book.StoredWorkload)) error {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
+	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
+		var stored book.Stored
 		// It may take as long as it takes: a leader that cannot read cannot lead.
 		if _, err = tx.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
 			return fmt.Errorf("prepare to load: %w", err)
 		}
 		if err = loadSettings(ctx, tx, &stored); err != nil {
 			return err
-		}
-		if stored.Workloads, err = newReader().loadLive(ctx, tx, nil); err != nil {
-			return fmt.Errorf("load live workloads: %w", err)
 		}
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
@@ -37,9 +53,12 @@ func (s *Store) Load(ctx context.Context) (book.Stored, error) {
 		if err != nil {
 			return fmt.Errorf("load the last submission and version: %w", err)
 		}
+		begin(stored)
+		if err = newReader().eachLive(ctx, tx, nil, each); err != nil {
+			return fmt.Errorf("load live workloads: %w", err)
+		}
 		return nil
 	})
-	return stored, err
 }
 
 // loadSettings reads what is configured.
@@ -186,32 +205,37 @@ type querier interface {
 	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
 }
 
-// loadLive reads live workloads with their places: the given ones, or all for
+// loadLive reads the given live workloads with their places.
+func (r *reader) loadLive(ctx context.Context, tx querier, of []string) (live []book.StoredWorkload, err error) {
+	err = r.eachLive(ctx, tx, of, func(w book.StoredWorkload) { live = append(live, w) })
+	return live, err
+}
+
+// eachLive reads live workloads with their places: the given ones, or all for
 // nil, in the order in which they are tried.
-func (r *reader) loadLive(ctx context.Context, tx querier, of []string) ([]book.StoredWorkload, error) {
+func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each func(book.StoredWorkload)) error {
 	if err := r.loadShapes(ctx, tx, of); err != nil {
-		return nil, err
+		return err
 	}
 	places, err := loadPlaces(ctx, tx, of)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rows, err := tx.Query(ctx, `SELECT `+recordColumns+` FROM workloads w
 		WHERE $1::uuid[] IS NULL OR w.id = ANY($1::uuid[]) ORDER BY w.priority DESC, w.submission`, of)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	var live []book.StoredWorkload
 	for rows.Next() {
 		var w book.StoredWorkload
 		if err := r.scan(rows, &w); err != nil {
-			return nil, err
+			return err
 		}
 		w.Placements = places[w.ID]
-		live = append(live, w)
+		each(w)
 	}
-	return live, rows.Err()
+	return rows.Err()
 }
 
 // loadPlaces reads reservations by workload.

@@ -167,9 +167,18 @@ const fenced = "MUFEN"
 // epoch, in one round trip: what is pipelined up to one sync is a transaction
 // (PostgreSQL, "Pipelining" in the frontend protocol).
 func (s *Store) transact(ctx context.Context, epoch int64, fill func(*pgx.Batch)) error {
+	batch := newBatch(epoch)
+	fill(batch)
+	return s.send(ctx, batch)
+}
+
+func newBatch(epoch int64) *pgx.Batch {
 	batch := &pgx.Batch{}
 	batch.Queue(`SELECT assert_leader($1)`, epoch)
-	fill(batch)
+	return batch
+}
+
+func (s *Store) send(ctx context.Context, batch *pgx.Batch) error {
 	err := s.pool.SendBatch(ctx, batch).Close()
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == fenced {

@@ -1,0 +1,103 @@
+// Command ledgerbench measures the ledger on a real, durable Postgres: gangs
+// admitted per second, reading everything at a start, memory, taking over, and
+// the outbox. Each figure has a baseline of the same Postgres in the same run.
+// What it prints goes into docs/performance.md.
+//
+// The first part drives the rules (package book) and the store directly, as the
+// service does, without NATS. The second runs the service itself, as processes.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+
+	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+type options struct {
+	waiting   int
+	gangs     int
+	single    int
+	processes bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var o options
+	flag.IntVar(&o.waiting, "waiting", 1_000_000, "workloads that wait and do not fit, in the second half")
+	flag.IntVar(&o.gangs, "gangs", 30_000, "gangs to admit, 100 in a transaction")
+	flag.IntVar(&o.single, "single", 1_000, "gangs to admit, one in a transaction")
+	flag.BoolVar(&o.processes, "processes", true, "measure starts and take-overs of the service, too")
+	flag.Parse()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "ledgerbench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	fmt.Printf("The ledger on %d cores, Postgres with fsync on the same machine\n", runtime.NumCPU())
+	for _, delay := range []time.Duration{0, 3 * time.Millisecond} {
+		if err := ledger(ctx, o, delay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settings are those of a small server; the added delay is Postgres' own
+// commit_delay, a sleep before each flush.
+func settings(delay time.Duration) map[string]string {
+	return map[string]string{
+		"shared_buffers": "'512MB'", "max_wal_size": "'4GB'", "checkpoint_timeout": "'15min'",
+		"commit_delay": fmt.Sprint(delay.Microseconds()), "commit_siblings": "0",
+	}
+}
+
+// ledger measures on one Postgres: with nobody waiting, then with many.
+func ledger(ctx context.Context, o options, delay time.Duration) error {
+	server, err := localpg.Start(ctx, localpg.Options{Settings: settings(delay)})
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	url, err := server.CreateDatabase(ctx, "muster", "")
+	if err != nil {
+		return err
+	}
+	if _, err := store.Migrate(ctx, url); err != nil {
+		return err
+	}
+	fmt.Printf("\nWith %s added to each commit (commit_delay)\n", delay)
+	if err := baseline(ctx, url); err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	for _, waiting := range []int{0, o.waiting} {
+		if err := seed(ctx, url, waiting); err != nil {
+			return fmt.Errorf("seed %d waiting workloads: %w", waiting, err)
+		}
+		t, err := openTerm(ctx, url)
+		if err != nil {
+			return err
+		}
+		t.report(waiting)
+		for _, size := range []struct{ each, gangs int }{{1, o.single}, {100, o.gangs}} {
+			if err := t.admit(ctx, size.each, size.gangs); err != nil {
+				t.close()
+				return fmt.Errorf("admit %d gangs, %d in a transaction, %d waiting: %w", size.gangs, size.each, waiting, err)
+			}
+		}
+		t.close()
+	}
+	if delay == 0 && o.processes {
+		return takeOvers(ctx, url, o.waiting)
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// processPatience bounds a start and a take-over.
+const processPatience = 3 * time.Minute
+
+// site is the service as processes, with NATS.
+type site struct {
+	ctx    context.Context
+	dir    string
+	url    string // of the database
+	server *localnats.Server
+	bus    *bus.Bus
+	events *bus.Following
+	count  int
+}
+
+// takeOvers measures starts and take-overs of real processes with the workloads
+// that wait in the database.
+func takeOvers(ctx context.Context, url string, waiting int) error {
+	dir, err := os.MkdirTemp("", "muster-ledgerbench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s := &site{ctx: ctx, dir: dir, url: url}
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.server.Stop()
+	defer s.bus.Close()
+	fmt.Printf("\nThe service as processes, %d waiting\n", waiting)
+	began := time.Now()
+	first, err := s.start()
+	if err != nil {
+		return err
+	}
+	defer first.stop()
+	now, peak := residentOf(first.cmd.Process.Pid)
+	fmt.Printf("  start to ready to decide           %s   %d MB resident, %d MB at its peak\n", time.Since(began).Round(10*time.Millisecond), megabytes(now), megabytes(peak))
+	if err := s.node(); err != nil {
+		return err
+	}
+	if _, err := s.admission(); err != nil {
+		return err
+	}
+	second, err := s.start()
+	if err != nil {
+		return err
+	}
+	defer second.stop()
+	for _, fault := range []struct {
+		name   string
+		signal syscall.Signal
+		of     **process
+	}{{"killed (SIGKILL)", syscall.SIGKILL, &first}, {"paused (SIGSTOP)", syscall.SIGSTOP, &second}} {
+		victim := *fault.of
+		if err := victim.cmd.Process.Signal(fault.signal); err != nil {
+			return err
+		}
+		took, err := s.admission()
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  leader %s: next gang admitted and told by the standby after %s\n", fault.name, took.Round(10*time.Millisecond))
+		if fault.signal == syscall.SIGKILL {
+			victim.stop()
+			if *fault.of, err = s.start(); err != nil {
+				return err
+			}
+		}
+	}
+	now, peak = residentOf(first.cmd.Process.Pid)
+	fmt.Printf("  memory of the successor            %d MB resident, %d MB at its peak\n", megabytes(now), megabytes(peak))
+	_ = second.cmd.Process.Signal(syscall.SIGCONT)
+	return s.outbox()
+}
+
+func (s *site) open() (err error) {
+	build := exec.CommandContext(s.ctx, "go", "build", "-o", s.dir, "muster.dev/muster/services/queue-manager")
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build queue-manager: %w: %s", err, output)
+	}
+	queues := "queues:\n- {name: waiting, namespaces: [waiting]}\n- {name: fits, namespaces: [fits]}\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "queues.yaml"), []byte(queues), 0o600); err != nil {
+		return err
+	}
+	if s.server, err = localnats.Start(filepath.Join(s.dir, "nats"), -1); err != nil {
+		return err
+	}
+	if s.bus, err = bus.Connect(s.ctx, bus.Options{URL: s.server.URL(), Name: "bench", Logger: zap.NewNop()}); err != nil {
+		return err
+	}
+	if err := s.bus.EnsureStreams(s.ctx); err != nil {
+		return err
+	}
+	s.events, err = s.bus.Follow(s.ctx, bus.EventsStream, bus.EventsSubject("fits", "*"))
+	return err
+}
+
+// process is a queue-manager.
+type process struct {
+	cmd    *exec.Cmd
+	log    strings.Builder
+	ended  chan struct{}
+	ending sync.Once
+}
+
+// start starts a queue-manager and waits until it is ready: as leader to decide,
+// as standby to take over.
+func (s *site) start() (*process, error) {
+	p := &process{ended: make(chan struct{})}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	p.cmd = exec.CommandContext(s.ctx, filepath.Join(s.dir, "queue-manager"), "--nats-url", s.server.URL(), "--queues", filepath.Join(s.dir, "queues.yaml"),
+		"--health-address", "127.0.0.1:"+port, "--log-format", "console")
+	p.cmd.Env = append(os.Environ(), "MUSTER_QUEUE_MANAGER_DATABASE_URL="+s.url)
+	p.cmd.Stderr = &p.log
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = p.cmd.Wait(); close(p.ended) }()
+	ctx, cancel := context.WithTimeout(s.ctx, processPatience)
+	defer cancel()
+	for !ready(ctx, "http://127.0.0.1:"+port+"/readyz") {
+		select {
+		case <-p.ended:
+			return nil, fmt.Errorf("queue-manager has ended: %s", p.log.String())
+		case <-ctx.Done():
+			p.stop()
+			return nil, fmt.Errorf("queue-manager is not ready after %s: %s", processPatience, p.log.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return p, nil
+}
+
+func (p *process) stop() {
+	p.ending.Do(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	})
+}
+
+// node reports a node with room for all gangs of the benchmark.
+func (s *site) node() error {
+	observed := &event.NodeObserved{Version: event.Version{Session: time.Now().UnixNano(), Seq: 1}, Node: capacity.Node{
+		Cluster: "bench", Name: "large", Ready: true, Allocatable: resource.List{"cpu": 1e9, "pods": 1e6},
+	}}
+	envelope, err := event.New(event.NewID(), "bench", time.Now(), observed)
+	if err != nil {
+		return err
+	}
+	return s.bus.Publish(s.ctx, bus.NodeSubject("bench", "large"), envelope)
+}
+
+func (s *site) submit() (workload.ID, error) {
+	s.count++
+	name := fmt.Sprintf("process-%d-%d", os.Getpid(), s.count)
+	w := workload.Workload{
+		ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
+		PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1000, "pods": 1}}}},
+	}
+	envelope, err := event.New(event.NewID(), "bench", time.Now(), &event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{"kind":"RayCluster"}`)})
+	if err != nil {
+		return "", err
+	}
+	return w.ID, s.bus.Publish(s.ctx, bus.WorkloadSubject("fits"), envelope)
+}
+
+// admission submits a gang and returns the time until it is told that it is
+// admitted.
+func (s *site) admission() (time.Duration, error) {
+	began := time.Now()
+	id, err := s.submit()
+	if err != nil {
+		return 0, err
+	}
+	deadline := time.After(processPatience)
+	for {
+		select {
+		case d := <-s.events.C:
+			_, payload, err := d.Event()
+			if changed, ok := payload.(*event.WorkloadChanged); err == nil && ok && changed.ID == id && changed.Phase == workload.Admitted {
+				return time.Since(began), nil
+			}
+		case <-deadline:
+			return 0, errors.New("the gang was not admitted")
+		}
+	}
+}
+
+// throughOutbox is how many gangs are submitted to measure the whole way.
+const throughOutbox = 5000
+
+// outbox measures the service from the submission to the events and commands.
+func (s *site) outbox() error {
+	before, err := s.bus.State(s.ctx, bus.EventsStream)
+	if err != nil {
+		return err
+	}
+	dispatched, err := s.bus.State(s.ctx, bus.DispatchStream)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	published := make([]bus.Published, 0, throughOutbox)
+	for range throughOutbox {
+		s.count++
+		name := fmt.Sprintf("process-%d-%d", os.Getpid(), s.count)
+		w := workload.Workload{
+			ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
+			PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1000, "pods": 1}}}},
+		}
+		envelope, err := event.New(event.NewID(), "bench", time.Now(), &event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{"kind":"RayCluster"}`)})
+		if err != nil {
+			return err
+		}
+		p, err := s.bus.PublishAsync(bus.WorkloadSubject("fits"), envelope)
+		if err != nil {
+			return err
+		}
+		published = append(published, p)
+	}
+	for _, p := range published {
+		if err := p.Wait(s.ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		commands, err := s.bus.State(s.ctx, bus.DispatchStream)
+		if err != nil {
+			return err
+		}
+		events, err := s.bus.State(s.ctx, bus.EventsStream)
+		if err != nil {
+			return err
+		}
+		if commands.Last-dispatched.Last >= throughOutbox && events.Last-before.Last >= 2*throughOutbox {
+			took := time.Since(began).Seconds()
+			fmt.Printf("  the whole way over NATS, %d gangs submitted at once: %.0f gangs/s from submission to command; outbox %.0f messages/s\n",
+				throughOutbox, throughOutbox/took, 3*throughOutbox/took)
+			return nil
+		}
+		if time.Since(began) > processPatience {
+			return fmt.Errorf("after %s: %d commands, %d events", processPatience, commands.Last-dispatched.Last, events.Last-before.Last)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
