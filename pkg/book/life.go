@@ -96,6 +96,9 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 	if state == event.Present {
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.PodSets, command.EvictAt = e.PodSets, e.EvictAt
+		for _, f := range e.Flavors {
+			command.Terms = append(command.Terms, b.admission.Quota().Terms(f))
+		}
 	}
 	return command
 }

@@ -39,7 +39,9 @@ func (i Item) Stamp(in ray.StampInput) (json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("stamp %s of workload %s: %w", id, in.Workload, err)
 		}
-		stampPod(pod, template.PodSet, in)
+		if err := stampPod(pod, template.PodSet, in); err != nil {
+			return nil, fmt.Errorf("stamp %s of workload %s: %w", id, in.Workload, err)
+		}
 	}
 	return encode(tree)
 }
@@ -49,17 +51,25 @@ func IsRay(id Identity) bool {
 	return strings.HasPrefix(id.APIVersion, "ray.io/") && (id.Kind == ray.RayCluster || id.Kind == ray.RayJob)
 }
 
-func stampPod(pod map[string]any, podSet string, in ray.StampInput) {
+func stampPod(pod map[string]any, podSet string, in ray.StampInput) error {
 	setLabels(child(pod, "metadata"), map[string]string{
 		kube.WorkloadLabel: string(in.Workload), kube.ClusterLabel: in.Cluster,
 		kube.AttemptLabel: strconv.Itoa(in.Attempt), kube.PodSetLabel: podSet,
 	})
 	spec := child(pod, "spec")
+	for _, terms := range in.Terms {
+		if terms.PodSet == podSet {
+			if err := ray.AddTerms(spec, terms); err != nil {
+				return err
+			}
+		}
+	}
 	if in.Trusted {
-		return
+		return nil
 	}
 	gates, _ := spec["schedulingGates"].([]any)
 	spec["schedulingGates"] = append(append([]any{}, gates...), map[string]any{"name": kube.PlacementGate})
+	return nil
 }
 
 // stampRay has package ray stamp the object, under the names of pod sets that it
@@ -73,6 +83,14 @@ func (i Item) stampRay(id Identity, in ray.StampInput) (json.RawMessage, error) 
 		}
 	}
 	in.Placements = placements
+	var ours []workload.PodSetTerms
+	for _, terms := range in.Terms {
+		if name, of := strings.CutPrefix(terms.PodSet, i.PodSetPrefix); of {
+			terms.PodSet = name
+			ours = append(ours, terms)
+		}
+	}
+	in.Terms = ours
 	stamped, err := ray.Stamp(i.Object, id.Kind, in)
 	if err != nil || i.PodSetPrefix == "" {
 		return stamped, err

@@ -46,6 +46,8 @@ type GangDesired struct {
 	// Placements are set with Present, and with Absent for what KubeRay runs after
 	// the gang.
 	Placements []workload.Placement `json:"placements,omitempty"`
+	// Terms are what the flavors of pod sets add to their pods, with Present.
+	Terms []workload.PodSetTerms `json:"terms,omitempty"`
 	// PodSets are set with Present, Manifest where NeedsManifest says so.
 	PodSets  []workload.PodSet `json:"podSets,omitempty"`
 	Manifest json.RawMessage   `json:"manifest,omitempty"`

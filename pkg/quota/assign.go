@@ -227,20 +227,32 @@ func (t *Tree) Effective(podSets []workload.PodSet, flavors []workload.PodSetFla
 }
 
 func (t *Tree) narrow(template *workload.Template, f workload.PodSetFlavors) {
-	names := slices.Compact(slices.Sorted(maps.Values(f.Flavors)))
-	for _, name := range names {
+	terms := t.Terms(f)
+	if len(terms.NodeSelector) > 0 {
+		selector := maps.Clone(template.NodeSelector)
+		if selector == nil {
+			selector = map[string]string{}
+		}
+		maps.Copy(selector, terms.NodeSelector)
+		template.NodeSelector = selector
+	}
+	template.Tolerations = append(slices.Clip(template.Tolerations), terms.Tolerations...)
+}
+
+// Terms returns what the flavors of a pod set add to its pods. A flavor that is
+// not configured any more adds nothing.
+func (t *Tree) Terms(f workload.PodSetFlavors) workload.PodSetTerms {
+	terms := workload.PodSetTerms{PodSet: f.PodSet}
+	for _, name := range slices.Compact(slices.Sorted(maps.Values(f.Flavors))) {
 		flavor := t.flavors[name]
 		if flavor == nil {
-			continue // of an older configuration
+			continue
 		}
-		if len(flavor.NodeLabels) > 0 {
-			selector := maps.Clone(template.NodeSelector)
-			if selector == nil {
-				selector = map[string]string{}
-			}
-			maps.Copy(selector, flavor.NodeLabels)
-			template.NodeSelector = selector
+		if len(flavor.NodeLabels) > 0 && terms.NodeSelector == nil {
+			terms.NodeSelector = map[string]string{}
 		}
-		template.Tolerations = append(slices.Clip(template.Tolerations), flavor.Tolerations...)
+		maps.Copy(terms.NodeSelector, flavor.NodeLabels)
+		terms.Tolerations = append(terms.Tolerations, flavor.Tolerations...)
 	}
+	return terms
 }

@@ -25,6 +25,8 @@ type StampInput struct {
 	// Placements are of the attempt; of them the submitter's is written into the
 	// manifest. The other pods are placed when they exist.
 	Placements []workload.Placement
+	// Terms are what the flavors of pod sets add to their pods.
+	Terms []workload.PodSetTerms
 	// Trusted: the scheduler places the pods; they get no gate and no pin.
 	Trusted bool
 }
@@ -177,7 +179,45 @@ func (s StampInput) template(template map[string]any, podSet string) (spec map[s
 	}); err != nil {
 		return nil, err
 	}
-	return child(template, "spec")
+	if spec, err = child(template, "spec"); err != nil {
+		return nil, err
+	}
+	for _, terms := range s.Terms {
+		if terms.PodSet == podSet {
+			err = AddTerms(spec, terms)
+		}
+	}
+	return spec, err
+}
+
+// AddTerms adds what flavors say to the spec of a pod; selectors that the pod has
+// stay, for they do not contradict.
+func AddTerms(spec map[string]any, terms workload.PodSetTerms) error {
+	if len(terms.NodeSelector) > 0 {
+		selector, err := child(spec, "nodeSelector")
+		if err != nil {
+			return err
+		}
+		for key, value := range terms.NodeSelector {
+			selector[key] = value
+		}
+	}
+	if len(terms.Tolerations) == 0 {
+		return nil
+	}
+	tolerations, _ := spec["tolerations"].([]any)
+	tolerations = slices.Clone(tolerations)
+	for _, t := range terms.Tolerations {
+		toleration := map[string]any{}
+		for field, value := range map[string]string{"key": t.Key, "operator": t.Operator, "value": t.Value, "effect": t.Effect} {
+			if value != "" {
+				toleration[field] = value
+			}
+		}
+		tolerations = append(tolerations, toleration)
+	}
+	spec["tolerations"] = tolerations
+	return nil
 }
 
 // capSize makes the autoscaler stay within what was admitted.

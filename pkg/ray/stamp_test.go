@@ -264,3 +264,31 @@ func checkTemplates(t *testing.T, name, kind string, manifest json.RawMessage) {
 		}
 	}
 }
+
+// TestStampAddsWhatFlavorsSay, to the pods of the pod set alone.
+func TestStampAddsWhatFlavorsSay(t *testing.T) {
+	t.Parallel()
+	object, err := Read([]byte(glue))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := Stamp(object.Manifest, object.Kind, StampInput{
+		Workload: "w1", Cluster: "c1", Attempt: 2, Epoch: 7, Queue: "default", Namespace: "research", Name: "glue-x",
+		Terms: []workload.PodSetTerms{{
+			PodSet: "gpu", NodeSelector: map[string]string{"gpu": "h100"}, Tolerations: []workload.Toleration{{Key: "dear", Operator: "Exists", Effect: "NoSchedule"}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, flavored := clusterOf(t, stamped(t, glue)), clusterOf(t, manifest)
+	worker := &plain.Spec.WorkerGroupSpecs[0].Template.Spec
+	if worker.NodeSelector == nil {
+		worker.NodeSelector = map[string]string{}
+	}
+	worker.NodeSelector["gpu"] = "h100"
+	worker.Tolerations = append(worker.Tolerations, corev1.Toleration{Key: "dear", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+	if diff := cmp.Diff(plain, flavored); diff != "" {
+		t.Errorf("stamped with a flavor (-want +got):\n%s", diff)
+	}
+}

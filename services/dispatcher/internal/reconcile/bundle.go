@@ -122,7 +122,7 @@ var (
 func (r *Reconciler) createItem(ctx context.Context, command *event.GangDesired, item bundle.Item, id bundle.Identity) error {
 	manifest, err := item.Stamp(ray.StampInput{
 		Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
-		Namespace: command.Namespace, Placements: command.Placements, Trusted: command.Trusted,
+		Namespace: command.Namespace, Placements: command.Placements, Terms: command.Terms, Trusted: command.Trusted,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotAllowed, err)

@@ -49,7 +49,7 @@ func (r *Reconciler) missing(ctx context.Context, command *event.GangDesired, st
 func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
 	manifest, err := ray.Stamp(command.Manifest, command.Kind, ray.StampInput{
 		Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
-		Namespace: command.Namespace, Name: command.Name, Placements: command.Placements, Trusted: command.Trusted,
+		Namespace: command.Namespace, Name: command.Name, Placements: command.Placements, Terms: command.Terms, Trusted: command.Trusted,
 	})
 	if err != nil {
 		return r.refuse(ctx, status, err)
