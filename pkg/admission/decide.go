@@ -58,12 +58,13 @@ func Decide(s *State, now time.Time) Plan {
 	d.age()
 	d.wake()
 	d.reclaim()
-	for again := true; again; again = d.reserveHeads(false) {
+	for again := true; again; again = d.reserveHeads() {
 		for b := d.next(); b != nil; b = d.next() {
 			d.try(b)
 		}
 	}
 	d.tellFresh()
+	d.tellHolds()
 	s.grown, s.newCluster, s.fresh = false, false, nil
 	clear(s.freed)
 	d.plan.NextAt = d.nextAt()
@@ -266,6 +267,16 @@ func (d *decision) tellFresh() {
 			}
 			w.Told = true
 		}
+	}
+}
+
+// tellHolds tells heads what is held for them.
+func (d *decision) tellHolds() {
+	for _, h := range d.state.holds {
+		if h.cluster != "" && !h.told && h.head.Told {
+			d.wait(h.head, d.state.reason(h.head))
+		}
+		h.told = true
 	}
 }
 

@@ -16,6 +16,38 @@
 // one. In a StrictFIFO queue nobody passes a waiting gang; in a BestEffortFIFO
 // queue whoever fits may.
 //
+// # Backfill
+//
+// In a Backfill queue the head that lacks places gets a reservation in time (a
+// hold): the places that it will have when certain gangs have ended, found by
+// taking the started gangs of a cluster out, in the order of their expected ends,
+// until the head fits. Whoever comes after the head, in whatever queue, starts
+// only if it cannot delay it: it has ended, by its declared run time, before the
+// head starts; or it has places beside those held; or the head, placed anew,
+// still has places at that time (EASY backfill, on nodes instead of sums). The
+// expected end of a gang is its admission plus its declared run time; one that is
+// over time has a grace of a tenth, at least a minute, and then no known end.
+// When an end that matters is not known, others pass freely until the head has
+// waited for the queue's patience; then its nodes are drained: what it needs of
+// them is given to nobody after it, whatever their run time.
+//
+// Nobody starves. Let P be the patience of the queue and R the longest time for
+// which a gang really holds its places. A gang that would fit on an empty
+// cluster, and that has become the first of its queue (under ShortestFirst: has
+// waited for P and no one who has is before it), starts at most P + 2R later,
+// however many gangs come after it: either its start is known, and no later than
+// the longest declared run from now, or a gang on which it waits is over time, and
+// then, from P after its submission, only gangs that were started before the
+// draining keep it, each for R at most. With m gangs before it in line that is P +
+// 2(m+1)R. The bound is on nodes, among gangs of the same priority: a stream of
+// higher priority starves whoever is below it, and gangs that never end, such as
+// RayClusters that nobody cancels, are waited for without end. A head that waits
+// for quota is not passed in its own queue once its patience is over.
+//
+// Making a hold for a head with k gangs to wait for costs O(log k) searches for
+// places and k what-if changes; a candidate that fits now costs one more search
+// for each cluster with a hold. Nothing of it is done for gangs that do not fit.
+//
 // # Work
 //
 // The waiting of a queue that are alike in shape and priority form a bucket and

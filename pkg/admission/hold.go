@@ -29,6 +29,8 @@ type hold struct {
 	drained time.Time
 	// stale: it must be made anew before it is used.
 	stale bool
+	// told: the reason of the head says so.
+	told bool
 	// behind are the buckets that were refused because of it.
 	behind map[*bucket]bool
 }
@@ -150,7 +152,7 @@ func amountsOn(sum map[string]resource.List, w *workload.Workload, places []work
 // bound reports whether a hold keeps places from the workload. The holds are
 // brought up to date for that.
 func (d *decision) bound(w *Waiting) bool {
-	d.reserveHeads(true)
+	d.reserveHeads()
 	return slices.ContainsFunc(d.state.holds, func(h *hold) bool { return h.binds(w) })
 }
 

@@ -63,10 +63,9 @@ func (d *decision) inOrderOfEnd(cluster string, drained time.Time) []expected {
 	return order
 }
 
-// reserveHeads brings the holds up to date. Heads that had none are looked at;
-// those that had are only when all is true. It reports whether somebody may pass
-// now who was kept back by a hold that is over.
-func (d *decision) reserveHeads(all bool) (opened bool) {
+// reserveHeads brings the holds up to date with what has changed. It reports
+// whether somebody may pass now who was kept back by a hold that is over.
+func (d *decision) reserveHeads() (opened bool) {
 	s := d.state
 	for _, h := range slices.Clone(s.holds) {
 		if !h.head.isHeld() {
@@ -82,7 +81,7 @@ func (d *decision) reserveHeads(all bool) (opened bool) {
 	}
 	slices.SortFunc(heads, before)
 	for _, w := range heads {
-		if h := s.holdOf(w); h == nil || all && (h.stale || !h.start.IsZero() && d.now.After(h.start)) {
+		if h := s.holdOf(w); h == nil || h.stale || !h.start.IsZero() && d.now.After(h.start) {
 			d.reserve(w, h)
 		}
 	}

@@ -174,6 +174,13 @@ func (r *Rehearsal) Advance(to time.Time) []Step {
 	return r.settle()
 }
 
+// Refresh has reasons brought up to date that changed in amounts only, which
+// queue-manager does once a second.
+func (r *Rehearsal) Refresh() []Step {
+	r.book.Tick(r.now, r.nodeGrace)
+	return r.settle()
+}
+
 // Jump moves the clock without looking at what time alone changes. The next
 // event decides on the new time.
 func (r *Rehearsal) Jump(to time.Time) { r.now = to }

@@ -232,6 +232,7 @@ func (p *play) note(steps []rehearsal.Step) {
 
 // finish completes the outcome of the step with who waits after it.
 func (p *play) finish() StepOutcome {
+	p.note(p.Refresh())
 	for _, id := range p.order {
 		if record, known := p.Record(id); known && record.Phase == workload.Queued {
 			p.at.Waiting = append(p.at.Waiting, ReasonOutcome{Name: record.Name, Phase: record.Phase, Reason: record.Reason})
