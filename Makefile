@@ -18,7 +18,7 @@ help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: services $(BIN)/devcluster ## build all binaries into bin/
+build: services $(BIN)/devcluster $(BIN)/kubectl ## build all binaries into bin/
 
 .PHONY: services
 services:
@@ -30,6 +30,13 @@ services:
 $(BIN)/devcluster: $(DEVCLUSTER_FILES)
 	@mkdir -p $(BIN)
 	@deploy/local/build-devcluster.sh $@
+	@touch $@
+
+# kubectl of the dev cluster's Kubernetes, for tests of what people type.
+$(BIN)/kubectl: deploy/devcluster/go.mod
+	@mkdir -p $(BIN)
+	@echo "kubectl: building into $(BIN)/"
+	@GOWORK=off go -C deploy/devcluster build -trimpath -buildvcs=false -ldflags="-s -w" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
 # With KUBECONFIG set the demo and the local stack use that cluster.
@@ -74,7 +81,7 @@ down: ## stop the local stack
 	@deploy/local/stack.sh down
 
 .PHONY: test
-test: need-postgres need-compiler services $(BIN)/devcluster ## run all tests, with the race detector, against real parts
+test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl ## run all tests, with the race detector, against real parts
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 
 .PHONY: lint

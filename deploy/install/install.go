@@ -47,7 +47,7 @@ func Install(ctx context.Context, admin *rest.Config, namespaces []string) error
 			return err
 		}
 	}
-	return nil
+	return installDoors(ctx, client)
 }
 
 func namespaceDocument(name string) []byte {

@@ -67,9 +67,10 @@ const (
 // Is reports whether the document calls itself an AppWrapper.
 func Is(tree map[string]any) bool { return tree["kind"] == Kind }
 
-// Read reads one AppWrapper.
-func Read(tree map[string]any) (Wrapper, error) {
-	r := &reader{items: map[string]string{}}
+// Read reads one AppWrapper; the operator says what KubeRay makes of wrapped Ray
+// objects.
+func Read(operator ray.Operator, tree map[string]any) (Wrapper, error) {
+	r := &reader{operator: operator, items: map[string]string{}}
 	if err := r.identify(tree); err != nil {
 		return Wrapper{}, err
 	}
@@ -97,6 +98,7 @@ func Read(tree map[string]any) (Wrapper, error) {
 // reader is an AppWrapper in the course of being read.
 type reader struct {
 	Wrapper
+	operator    ray.Operator
 	annotations map[string]any
 	items       map[string]string // where an object was seen first, by identity
 	manyRays    bool              // several items of which package ray knows the pods

@@ -106,7 +106,7 @@ func (r *reader) rayPods(it *item, wrapped *bundle.Item) ([]workload.PodSet, err
 	if err != nil {
 		return nil, refuse(it.where, err.Error(), "write it as JSON or YAML")
 	}
-	read, err := ray.Read(encoded)
+	read, err := r.operator.Read(encoded)
 	if err != nil {
 		if errors.Is(err, ray.ErrInvalid) {
 			return nil, fmt.Errorf("%s.%w", it.where, err)
@@ -187,7 +187,7 @@ func (r *reader) declaredSets(it *item) []workload.PodSet {
 
 // declaredSet is room that comes with nobody waiting for its pods.
 func declaredSet(name string, count int, each resource.List) workload.PodSet {
-	return workload.PodSet{Name: name, Role: RoleDeclared, Count: count, Template: workload.Template{Requests: each}}
+	return workload.PodSet{Name: name, Role: RoleDeclared, Count: count, Later: count, Template: workload.Template{Requests: each}}
 }
 
 // encode writes JSON with sorted keys, characters as they are.

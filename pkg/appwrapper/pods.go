@@ -126,7 +126,7 @@ func (r *reader) sources(it *item) (list []source, known bool, err error) {
 				list = append(list, source{[]string{"spec", "pytorchReplicaSpecs", role, "template"}, count(replicas, "replicas", 1)})
 			}
 		}
-	case "DaemonSet.apps", "CronJob.batch", "RayCronJob.ray.io", "RayService.ray.io":
+	case "DaemonSet.apps", "CronJob.batch", "RayCronJob.ray.io":
 		return nil, true, refuse(it.where+".kind", "is "+it.id.Kind, "remove it: Muster cannot reserve room for the pods that it will make")
 	case "PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.volcano.sh", "PodGroup.scheduling.sigs.k8s.io":
 		r.podGroups = append(r.podGroups, podGroup{it.where, count(spec, "minMember", 0)})

@@ -19,7 +19,7 @@ func read(t *testing.T, manifest string) (appwrapper.Wrapper, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return appwrapper.Read(tree)
+	return appwrapper.Read(ray.Shipped(), tree)
 }
 
 const rayCluster = `

@@ -33,8 +33,24 @@ func Status(version string, old map[string]any, v View) (status map[string]any, 
 		status = statusV1beta2(old, v)
 	} else {
 		status = statusV1beta1(old, v)
+		status["phase"] = phaseOf(v) // kubectl shows the newer version's columns
+	}
+	status["why"] = whyOf(v)
+	if v.Rejected != nil {
+		status["rejected"] = true
 	}
 	return status, !reflect.DeepEqual(normal(old), normal(status))
+}
+
+// whyOf is the reason in one sentence, for a column.
+func whyOf(v View) string {
+	switch {
+	case v.Rejected != nil:
+		return v.Rejected.Message
+	case v.Record != nil:
+		return why(v.Record)
+	}
+	return ""
 }
 
 // normal makes values comparable, whichever way they were decoded.

@@ -152,7 +152,7 @@ func waiting(r *workload.Record, init, queueing, head entry) []entry {
 	case workload.ReasonBehindHead:
 		queueing.message = r.Reason.Message
 		return []entry{init, queueing}
-	case "Quota", "WaitingForQuota", "ExceedsMaxQuota":
+	case workload.ReasonQuota:
 		return []entry{init, queueing, head, {
 			kind: "Backoff", reason: "quota limit exceeded",
 			message: "Insufficient quota and/or resources to dispatch AppWrapper. " + r.Reason.Message,

@@ -48,7 +48,7 @@ func (i Item) Stamp(in ray.StampInput) (json.RawMessage, error) {
 
 // IsRay reports whether package ray knows the object's pods.
 func IsRay(id Identity) bool {
-	return strings.HasPrefix(id.APIVersion, "ray.io/") && (id.Kind == ray.RayCluster || id.Kind == ray.RayJob)
+	return strings.HasPrefix(id.APIVersion, "ray.io/") && (id.Kind == ray.RayCluster || id.Kind == ray.RayJob || id.Kind == ray.RayService)
 }
 
 func stampPod(pod map[string]any, podSet string, in ray.StampInput) error {

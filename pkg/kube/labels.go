@@ -33,6 +33,10 @@ const (
 // cluster with Ray's autoscaler is admitted: "maximum" or "minimum".
 const AutoscalingKey = "muster.dev/autoscaling"
 
+// HeldKey is an annotation: the UID of an object that is not created by Muster
+// but held by suspend, and released.
+const HeldKey = "muster.dev/held"
+
 // PlacementGate keeps a pod from being scheduled until the dispatcher has
 // pinned it to its reserved node.
 const PlacementGate = "muster.dev/placement"

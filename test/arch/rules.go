@@ -46,8 +46,8 @@ func confinements() []confined {
 		},
 		{
 			what: "client-go", match: under("k8s.io/client-go"), linked: true,
-			allowed: []string{"services/capacity-watcher", "services/dispatcher", "services/muster", "deploy", "test"},
-			why:     "only capacity-watcher and dispatcher talk to an API server",
+			allowed: []string{"services/capacity-watcher", "services/dispatcher", "services/intake", "services/muster", "deploy", "test"},
+			why:     "only capacity-watcher, dispatcher and intake's door talk to an API server",
 		},
 		{
 			what: "nats.go", match: under("github.com/nats-io/nats.go"),

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -149,19 +150,25 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 	if len(s.options.Queues) == 0 {
 		s.options.Queues = []queuemanager.Queue{{Name: "default", Namespaces: []string{s.Namespace}, Rules: s.options.Rules}}
 	}
-	namespaces := []string{s.Namespace}
-	for _, queue := range s.options.Queues {
-		namespaces = append(namespaces, queue.Namespaces...)
-	}
-	if err := install.Install(ctx, admin, namespaces); err != nil {
+	if err := install.Install(ctx, admin, s.namespaces()); err != nil {
 		return err
 	}
-	for _, name := range []string{CapacityWatcher, Dispatcher} {
+	for _, name := range []string{CapacityWatcher, Dispatcher, Intake} {
 		if s.kubeconfigs[name], err = writeKubeconfig(ctx, admin, s.options.Dir, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// namespaces lists those of the stack, each once.
+func (s *Stack) namespaces() []string {
+	namespaces := []string{s.Namespace}
+	for _, queue := range s.options.Queues {
+		namespaces = append(namespaces, queue.Namespaces...)
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
 }
 
 func writeKubeconfig(ctx context.Context, admin *rest.Config, dir, name string) (string, error) {
@@ -213,7 +220,9 @@ func (s *Stack) runner(name string, runtime *service.Runtime) (func(context.Cont
 	}
 	switch name {
 	case Intake:
-		config := &intake.Config{NATSURL: s.NATSURL}
+		config := &intake.Config{
+			NATSURL: s.NATSURL, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name], KubeNamespaces: strings.Join(s.namespaces(), ","),
+		}
 		return func(ctx context.Context) error { return intake.Run(ctx, config, runtime) }, config.Validate()
 	case CapacityWatcher:
 		config := &watcher.Config{

@@ -51,8 +51,10 @@ func Users(clusters ...string) []User {
 
 func intake() User {
 	return User{Name: Intake, Publish: slices.Concat(
-		[]string{bus.WorkloadSubject("*"), bus.EventsSubject("*", "*")},
+		[]string{bus.WorkloadSubject("*"), bus.EventsSubject("*", "*"), query.WorkloadsSubject},
 		works(bus.SubmitStream, bus.IntakeDurable), makesStreams(),
+		// The door of Kubernetes writes back what becomes of workloads.
+		follows(bus.EventsStream, bus.EventsSubject("*", "*")), follows(bus.CapacityStream, bus.GangSubject("*", "*")),
 	)}
 }
 

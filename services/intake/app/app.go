@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/ray"
@@ -29,6 +30,15 @@ type Config struct {
 	// Operator is what the file says; as shipped when there is none. Validate sets
 	// it.
 	Operator ray.Operator
+	// Cluster turns the door to Kubernetes on: it is what Muster calls the cluster.
+	Cluster string
+	// Kubeconfig is a path; empty means the pod's own service account.
+	Kubeconfig string
+	// KubeNamespaces are the namespaces whose objects come through the door,
+	// separated by commas; empty for all.
+	KubeNamespaces string
+	// DefaultQueue takes AppWrappers without a queue label.
+	DefaultQueue string
 }
 
 // Register implements service.Config.
@@ -36,6 +46,10 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
 	flags.StringVar(&c.KubeRayFile, "kuberay", "", "YAML `file` that says how the KubeRay operator is set up; without it: 1.6.2 as shipped")
+	flags.StringVar(&c.Cluster, "cluster", "", "`name` in Muster of the cluster whose AppWrappers and held Ray objects are taken; without it none are")
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of that cluster; without it the pod's own service account")
+	flags.StringVar(&c.KubeNamespaces, "kube-namespaces", "", "`namespaces`, separated by commas, whose objects are taken; empty for all")
+	flags.StringVar(&c.DefaultQueue, "default-queue", "default", "`queue` of AppWrappers without a queue label")
 }
 
 // Validate implements service.Config. It reads the file that the settings name.
@@ -50,10 +64,20 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("kuberay: %s: %w", c.KubeRayFile, err)
 		}
 	}
+	var faults []error
 	if c.NATSURL == "" {
-		return errors.New("nats-url: is missing")
+		faults = append(faults, errors.New("nats-url: is missing"))
 	}
-	return nil
+	if c.Cluster != "" && !bus.ValidName(c.Cluster) {
+		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))
+	}
+	if c.Cluster == "" && c.Kubeconfig != "" {
+		faults = append(faults, errors.New("cluster: is missing; with kubeconfig the door to Kubernetes needs the cluster's name in Muster"))
+	}
+	if c.DefaultQueue == "" {
+		c.DefaultQueue = "default"
+	}
+	return errors.Join(faults...)
 }
 
 const (
@@ -83,6 +107,10 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err := b.EnsureStreams(ctx); err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	if config.Cluster != "" {
+		group.Go(func() error { return runDoor(ctx, config, b, runtime) })
+	}
 	deliveries, err := b.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
 	if err != nil {
 		return err
@@ -102,6 +130,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	}
 	close(in.published)
 	<-settled
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 

@@ -53,6 +53,9 @@ type Object struct {
 	Owned bool
 	// EvictingAt is what the object has been told of its eviction, as text.
 	EvictingAt string
+	// Held: it was not created by Muster but released, and is suspended again
+	// instead of being deleted.
+	Held bool
 	// Outcome of a job that came to its end.
 	Outcome string
 	// Message is what KubeRay says of the outcome or, before it, of its failure
@@ -136,8 +139,13 @@ func (c *Client) Get(ctx context.Context, kind, namespace, name string) (*Object
 // ours selects what this cluster's dispatchers have made.
 func (c *Client) ours() string { return kube.ClusterLabel + "=" + c.cluster }
 
-// Delete removes exactly this object, what it owns in the background.
+// Delete removes exactly this object, what it owns in the background. An object
+// that was released is somebody's own: it is suspended again and not the
+// workload's any more.
 func (c *Client) Delete(ctx context.Context, o Object) error {
+	if o.Held {
+		return c.hold(ctx, o)
+	}
 	uid, background := types.UID(o.UID), metav1.DeletePropagationBackground
 	err := c.objects.Resource(resources[o.Kind]).Namespace(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
@@ -237,6 +245,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
 		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
 		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
+		Held:       u.GetAnnotations()[kube.HeldKey] != "",
 		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil,
 	}
 	if kind == "RayJob" {

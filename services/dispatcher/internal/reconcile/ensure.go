@@ -54,6 +54,9 @@ func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, sta
 	if err != nil {
 		return r.refuse(ctx, status, err)
 	}
+	if uid := heldUID(manifest); uid != "" {
+		return r.release(ctx, command, status, uid, manifest)
+	}
 	began := time.Now()
 	err = r.cluster.Create(ctx, command.Kind, command.Namespace, manifest)
 	switch {

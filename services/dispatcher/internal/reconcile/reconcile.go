@@ -45,6 +45,7 @@ type Cluster interface {
 	Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error)
 	Pin(ctx context.Context, pin gang.Pin) error
 	Items
+	Release(ctx context.Context, kind, uid string, manifest json.RawMessage) (done bool, err error)
 }
 
 // Cache is what has been seen of the API server.

@@ -15,7 +15,7 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	if err != nil || !appwrapper.Is(tree) {
 		return nil, false, err
 	}
-	wrapper, err := appwrapper.Read(tree)
+	wrapper, err := appwrapper.Read(s.operator, tree)
 	if err != nil {
 		return nil, true, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
 )
@@ -110,6 +111,9 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkHeld(object.Manifest); err != nil {
+		return nil, err
+	}
 	digest := s.digest(object.Manifest)
 	if object, err = ray.Named(object, s.id); err != nil {
 		return nil, err
@@ -118,6 +122,23 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
 		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life,
 	}}, nil
+}
+
+// checkHeld refuses the mark of objects that came through the door of Kubernetes:
+// with it a submission would take over somebody's suspended object.
+func checkHeld(manifest json.RawMessage) error {
+	var object struct {
+		Metadata struct {
+			Annotations map[string]any `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(manifest, &object); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if _, held := object.Metadata.Annotations[kube.HeldKey]; held {
+		return fmt.Errorf("metadata.annotations[%s]: is set; remove it: only Muster sets it", kube.HeldKey)
+	}
+	return nil
 }
 
 // messageID returns the message's Nats-Msg-Id.

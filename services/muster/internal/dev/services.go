@@ -48,7 +48,7 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 	if err := install.Install(ctx, admin, slices.Compact(namespaces)); err != nil {
 		return fmt.Errorf("install Muster's rights: %w", err)
 	}
-	for _, account := range []string{rbac.CapacityWatcher, rbac.Dispatcher} {
+	for _, account := range []string{rbac.CapacityWatcher, rbac.Dispatcher, rbac.Intake} {
 		content, err := install.Kubeconfig(ctx, admin, account)
 		if err != nil {
 			return err
@@ -83,7 +83,7 @@ func (s *Stack) parts() []part {
 		NodeSelector: s.options.NodeSelector, ResyncEvery: time.Minute,
 	}
 	dispatch := &dispatcher.Config{NATSURL: s.NATSURL, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Dispatcher)}
-	door := &intake.Config{NATSURL: s.NATSURL}
+	door := &intake.Config{NATSURL: s.NATSURL, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Intake)}
 	return []part{
 		{"queue-manager", manager.Validate, func(ctx context.Context, r *service.Runtime) error { return queuemanager.Run(ctx, manager, r) }},
 		{"capacity-watcher", watch.Validate, func(ctx context.Context, r *service.Runtime) error { return watcher.Run(ctx, watch, r) }},

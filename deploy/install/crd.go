@@ -1,0 +1,118 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/deploy/crd"
+	"muster.dev/muster/deploy/policy"
+	"muster.dev/muster/deploy/rbac"
+)
+
+// crdsServed bounds the wait for a new definition to be served.
+const crdsServed = 30 * time.Second
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// installDoors applies the definitions and policies of the Kubernetes door. A
+// definition that somebody else has installed, such as the AppWrapper operator,
+// is left as it is. Where the API server serves no mutating policies they are
+// left out; then AppWrappers are refused, for nobody says who created them.
+func installDoors(ctx context.Context, client dynamic.Interface) error {
+	for _, document := range crd.Documents() {
+		var object metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			return fmt.Errorf("read manifest: %w", err)
+		}
+		present, err := client.Resource(definitions).Get(ctx, object.Name, metav1.GetOptions{})
+		switch {
+		case err == nil && present.GetLabels()[managedBy] != manager:
+			continue
+		case err != nil && !apierrors.IsNotFound(err):
+			return fmt.Errorf("read definition %s: %w", object.Name, err)
+		}
+		if err := apply(ctx, client, document); err != nil {
+			return err
+		}
+		if err := awaitServed(ctx, client, object.Name); err != nil {
+			return err
+		}
+	}
+	kueue, err := installed(ctx, client, "workloads.kueue.x-k8s.io")
+	if err != nil {
+		return err
+	}
+	for _, document := range policy.Documents(kueue) {
+		if err := apply(ctx, client, document); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil // a Kubernetes older than 1.36
+			}
+			return err
+		}
+	}
+	return awaitCreations(ctx, client)
+}
+
+// awaitCreations returns when AppWrappers can be created: for some seconds the
+// API server does not know the types of new definitions when it applies policies.
+func awaitCreations(ctx context.Context, client dynamic.Interface) error {
+	probe := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "workload.codeflare.dev/v1beta1", "kind": "AppWrapper",
+		"metadata": map[string]any{"name": "probe"}, "spec": map[string]any{},
+	}}
+	wrappers := client.Resource(schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta1", Resource: "appwrappers"})
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, crdsServed, true, func(ctx context.Context) (bool, error) {
+		_, err := wrappers.Namespace(rbac.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return !apierrors.IsServiceUnavailable(err), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until AppWrappers can be created: %w", err)
+	}
+	return nil
+}
+
+// The label of what Muster installs.
+const (
+	managedBy = "app.kubernetes.io/managed-by"
+	manager   = "muster"
+)
+
+func installed(ctx context.Context, client dynamic.Interface, name string) (bool, error) {
+	_, err := client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read definition %s: %w", name, err)
+	}
+	return true, nil
+}
+
+func awaitServed(ctx context.Context, client dynamic.Interface, name string) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, crdsServed, true, func(ctx context.Context) (bool, error) {
+		found, err := client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		conditions, _, _ := unstructured.NestedSlice(found.Object, "status", "conditions") // absent reads as empty
+		for _, c := range conditions {
+			if condition, ok := c.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for definition %s to be served: %w", name, err)
+	}
+	return nil
+}

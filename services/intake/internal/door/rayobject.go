@@ -1,0 +1,166 @@
+package door
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"muster.dev/muster/pkg/appwrapper"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Annotations on a held object that say how it stands.
+const (
+	stateKey  = "muster.dev/state"
+	reasonKey = "muster.dev/reason"
+)
+
+// lookRay does the next step for a RayJob or RayCluster with a queue label.
+func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k known) (time.Duration, error) {
+	suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend") // absent reads as false
+	held := object.GetAnnotations()[kube.HeldKey] != ""
+	if metav1.GetControllerOfNoCopy(object) != nil || !suspended && !held && !hasFinalizer(object) {
+		return 0, nil // of a RayJob, or never held
+	}
+	id, queue := d.ID(string(object.GetUID())), queueOf(object)
+	if object.GetDeletionTimestamp() != nil {
+		return d.deleteRay(ctx, object, id, queue, k)
+	}
+	if !hasFinalizer(object) {
+		return 0, d.cluster.SetFinalizer(ctx, object, true) // the change leads here again
+	}
+	if err := d.fate(ctx, id, &k); err != nil {
+		return 0, err
+	}
+	switch {
+	case k.rejected != nil:
+		return 0, d.say(ctx, object, id, k, "rejected", k.rejected)
+	case k.record != nil:
+		d.note(id, func(kept *known) { kept.queue = queue })
+		return 0, d.say(ctx, object, id, k, string(k.record.Phase), k.record.Reason)
+	case ended(object.GetAnnotations()[stateKey]):
+		return 0, nil // it was said, and queue-manager may have forgotten it since
+	}
+	submitted, err := heldWorkload(d.options.Operator, object, id, queue)
+	if err != nil {
+		reason := &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
+		d.note(id, func(kept *known) { kept.rejected = reason })
+		return 0, d.say(ctx, object, id, k, "rejected", reason)
+	}
+	return d.submit(ctx, submitted, &k)
+}
+
+func ended(state string) bool { return state == "rejected" || workload.Phase(state).Final() }
+
+func queueOf(object *unstructured.Unstructured) string {
+	labels := object.GetLabels()
+	if queue := labels[appwrapper.QueueLabel]; queue != "" {
+		return queue
+	}
+	return labels[appwrapper.KueueQueueLabel]
+}
+
+// notSubmitted are the annotations that Kubernetes' tools and Muster write.
+var notSubmitted = []string{kube.HeldKey, stateKey, reasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
+
+// heldWorkload reads the object as it would be if nobody held it.
+func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string) (*event.WorkloadSubmitted, error) {
+	if !bus.ValidName(queue) {
+		return nil, fmt.Errorf("metadata.labels[%s]: %q names no queue; want at most 63 lower-case letters, digits and dashes", appwrapper.QueueLabel, queue)
+	}
+	plain := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "spec": object.DeepCopy().Object["spec"],
+	}}
+	unstructured.RemoveNestedField(plain.Object, "spec", "suspend")
+	plain.SetName(object.GetName())
+	plain.SetNamespace(object.GetNamespace())
+	plain.SetLabels(object.GetLabels())
+	annotations := object.GetAnnotations()
+	for _, key := range notSubmitted {
+		delete(annotations, key)
+	}
+	plain.SetAnnotations(annotations)
+	encoded, err := json.Marshal(plain.Object)
+	if err != nil {
+		return nil, err
+	}
+	read, err := operator.Read(encoded)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(append([]byte(queue+"\x00"), read.Manifest...))
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[kube.HeldKey] = string(object.GetUID())
+	plain.SetAnnotations(annotations)
+	manifest, err := json.Marshal(plain.Object)
+	if err != nil {
+		return nil, err
+	}
+	return &event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
+		ID: id, Queue: queue, Namespace: read.Namespace, Kind: read.Kind, Name: read.Name,
+		Digest: hex.EncodeToString(digest[:16]), PodSets: read.PodSets, Life: read.Life,
+	}}, nil
+}
+
+// say writes how the workload stands on the object: as annotations, which
+// describe and scripts can read, and as an event when it is news.
+func (d *Door) say(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k known, state string, reason *workload.Reason) error {
+	why := ""
+	if reason != nil {
+		why = reason.Message
+	}
+	annotations := object.GetAnnotations()
+	if annotations[stateKey] == state && annotations[reasonKey] == why {
+		return nil
+	}
+	if err := d.cluster.Annotate(ctx, object, map[string]string{stateKey: state, reasonKey: why}); err != nil {
+		return err
+	}
+	said := state
+	if reason != nil {
+		said += string(reason.Kind) // amounts alone are no news
+	}
+	if k.told == said {
+		return nil
+	}
+	d.note(id, func(kept *known) { kept.told = said })
+	warning := state == "rejected" || state == string(workload.Failed) || state == string(workload.Evicting)
+	if why == "" {
+		why = "workload " + string(id) + " is " + state
+	}
+	return d.cluster.Tell(ctx, object, warning, "Muster"+state2reason(state), why)
+}
+
+// state2reason makes a word of an event of a phase: queued is Queued.
+func state2reason(state string) string {
+	return string(state[0]-'a'+'A') + state[1:]
+}
+
+// deleteRay has the workload cancelled, and lets the object go at once: its pods
+// are deleted only after it. That they are gone is seen by the dispatcher.
+func (d *Door) deleteRay(ctx context.Context, object *unstructured.Unstructured, id workload.ID, queue string, k known) (time.Duration, error) {
+	if !hasFinalizer(object) {
+		return 0, nil
+	}
+	if err := d.fate(ctx, id, &k); err != nil {
+		return 0, err
+	}
+	if k.rejected == nil && (k.record == nil || !k.record.Phase.Final() || k.record.Holding) {
+		if err := d.messages.Cancel(ctx, queue, &event.WorkloadCancel{Workload: id, Why: k.key.String() + " was deleted"}); err != nil {
+			return 0, err
+		}
+	}
+	return 0, d.cluster.SetFinalizer(ctx, object, false)
+}
