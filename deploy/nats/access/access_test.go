@@ -100,7 +100,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		bus.DispatchSubject("here", "id"):                                                 {"operator": "r", "queue-manager": "w"},
 		bus.StatusSubject("here", "id"):                                                   {"operator": "r", "dispatcher-here": "w"},
 		bus.StatusSubject("there", "id"):                                                  {"operator": "r", "dispatcher-there": "w"},
-		query.WorkloadsSubject:                                                            {"operator": "w", "queue-manager": "r", "dispatcher-here": "w", "dispatcher-there": "w"},
+		query.WorkloadsSubject:                                                            {"operator": "w", "queue-manager": "r", "intake": "w", "dispatcher-here": "w", "dispatcher-there": "w"},
 		query.NodesSubject:                                                                {"operator": "w", "queue-manager": "r"},
 		"$JS.API.STREAM.DELETE." + bus.SubmitStream:                                       {},
 		"$JS.API.STREAM.PURGE." + bus.DispatchStream:                                      {},

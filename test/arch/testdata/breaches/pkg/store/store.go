@@ -1,4 +1,8 @@
-// Package store runs a database.
+// Package store runs a database and talks to an API server.
 package store
 
-import _ "muster.dev/muster/pkg/localpg"
+import (
+	_ "k8s.io/client-go"
+
+	_ "muster.dev/muster/pkg/localpg"
+)
