@@ -301,12 +301,6 @@ CREATE TABLE public.leader (
     since timestamp with time zone NOT NULL,
     CONSTRAINT leader_only_row_check CHECK (only_row)
 );
-CREATE SEQUENCE public.leader_beat
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
 CREATE TABLE public.manifests (
     workload uuid NOT NULL,
     manifest json NOT NULL
@@ -520,3 +514,39 @@ CREATE TRIGGER quota_resized AFTER UPDATE ON public.reservations REFERENCING OLD
 CREATE TRIGGER reservations_are_facts BEFORE UPDATE ON public.reservations FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
 ALTER TABLE ONLY public.node_resources
     ADD CONSTRAINT node_resources_cluster_node_fkey FOREIGN KEY (cluster, node) REFERENCES public.nodes(cluster, name);
+REVOKE ALL ON FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) TO muster_queue_manager;
+GRANT SELECT,INSERT ON TABLE public.archive TO muster_queue_manager;
+GRANT SELECT ON TABLE public.archive TO muster_reader;
+GRANT SELECT ON TABLE public.archive_rest TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE ON TABLE public.commits TO muster_queue_manager;
+GRANT SELECT ON TABLE public.commits TO muster_reader;
+GRANT USAGE ON SEQUENCE public.history_order TO muster_queue_manager;
+GRANT SELECT,INSERT ON TABLE public.history TO muster_queue_manager;
+GRANT SELECT ON TABLE public.history TO muster_reader;
+GRANT SELECT ON TABLE public.history_rest TO muster_queue_manager;
+GRANT SELECT,UPDATE ON TABLE public.leader TO muster_queue_manager;
+GRANT SELECT ON TABLE public.leader TO muster_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.manifests TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.node_resources TO muster_queue_manager;
+GRANT SELECT ON TABLE public.node_resources TO muster_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.nodes TO muster_queue_manager;
+GRANT SELECT ON TABLE public.nodes TO muster_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.outbox TO muster_queue_manager;
+GRANT USAGE ON SEQUENCE public.outbox_seq_seq TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.policy TO muster_queue_manager;
+GRANT SELECT ON TABLE public.policy TO muster_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.queues TO muster_queue_manager;
+GRANT SELECT ON TABLE public.queues TO muster_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.quota_usage TO muster_queue_manager;
+GRANT SELECT ON TABLE public.quota_usage TO muster_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.reservations TO muster_queue_manager;
+GRANT SELECT ON TABLE public.reservations TO muster_reader;
+GRANT UPDATE(pods) ON TABLE public.reservations TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE ON TABLE public.shapes TO muster_queue_manager;
+GRANT SELECT ON TABLE public.shapes TO muster_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.streams TO muster_queue_manager;
+GRANT SELECT ON TABLE public.streams TO muster_reader;
+GRANT SELECT,INSERT ON TABLE public.undelivered TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.workloads TO muster_queue_manager;
+GRANT SELECT ON TABLE public.workloads TO muster_reader;

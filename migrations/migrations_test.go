@@ -20,6 +20,7 @@ var released = map[string]string{
 	"0004_moves.sql":        "b988234066ff44a9abc7ecd670a44601a07bcb1df227a175746950f210d36782",
 	"0005_streams.sql":      "6d5e224591cebcbd44f4b52b3afcb5b11cbf2a7a8dc02f466f4aa7c6f9ebfd2c",
 	"0006_quota.sql":        "0fa611b50220334b93b3e1c77f258911c1f38c5feb73b61a14f2d7929476bcbc",
+	"0007_roles.sql":        "96277aa287086a1863206c3509296e7b7a6d4e745cdd93883ae5d1828aa7c266",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

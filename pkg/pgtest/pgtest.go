@@ -86,6 +86,28 @@ func (s *Server) Empty(t testing.TB) string {
 	return s.database(t, "template1")
 }
 
+// As returns the URL of the same database for a login that is a member of the
+// role and nothing else, dropped after the test.
+func (s *Server) As(t testing.TB, database, role string) string {
+	t.Helper()
+	parsed, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, password := "test_"+strings.ToLower(rand.Text()), rand.Text()
+	// Names and passwords are made here, of letters and digits.
+	if err := s.exec(t.Context(), fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s' IN ROLE %s", name, password, role)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.exec(context.Background(), "DROP ROLE "+name); err != nil {
+			t.Errorf("drop test role: %v", err)
+		}
+	})
+	parsed.User = url.UserPassword(name, password)
+	return parsed.String()
+}
+
 func (s *Server) database(t testing.TB, template string) string {
 	t.Helper()
 	if s.missing != nil {

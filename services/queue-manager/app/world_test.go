@@ -63,7 +63,7 @@ func newWorld(t *testing.T, queues ...app.Queue) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, ctx: ctx, bus: b, queries: query.NewClient(b.Conn()), arrived: make(chan struct{}, 1)}
-	w.config = app.Config{NATSURL: server.URL(), DatabaseURL: postgres.Database(t), Queues: queues, NodeGrace: time.Hour}
+	w.config = app.Config{NATSURL: server.URL(), DatabaseURL: postgres.As(t, postgres.Database(t), "muster_queue_manager"), Queues: queues, NodeGrace: time.Hour}
 	if err := w.config.Validate(); err != nil {
 		t.Fatal(err)
 	}

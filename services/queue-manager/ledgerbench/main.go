@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/localpg"
@@ -25,6 +26,7 @@ type options struct {
 	gangs     int
 	single    int
 	processes bool
+	added     string
 }
 
 func main() {
@@ -35,6 +37,7 @@ func main() {
 	flag.IntVar(&o.gangs, "gangs", 30_000, "gangs to admit, 100 in a transaction")
 	flag.IntVar(&o.single, "single", 1_000, "gangs to admit, one in a transaction")
 	flag.BoolVar(&o.processes, "processes", true, "measure starts and take-overs of the service, too")
+	flag.StringVar(&o.added, "added", "0s,3ms", "`times` to add to each commit; a Postgres is made for each")
 	flag.Parse()
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "ledgerbench:", err)
@@ -44,7 +47,11 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	fmt.Printf("The ledger on %d cores, Postgres with fsync on the same machine\n", runtime.NumCPU())
-	for _, delay := range []time.Duration{0, 3 * time.Millisecond} {
+	for text := range strings.SplitSeq(o.added, ",") {
+		delay, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("added: %w", err)
+		}
 		if err := ledger(ctx, o, delay); err != nil {
 			return err
 		}

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/localpg"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
 func databases(t *testing.T, url string) int {
@@ -63,5 +65,27 @@ func TestFreshDatabaseRefusesWhatIsNoURL(t *testing.T) {
 	_, _, err := freshDatabase(t.Context(), "host=127.0.0.1 password=secret")
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v, want an error that does not show the password", err)
+	}
+}
+
+func TestTheServiceLogsInAsItsOwnRole(t *testing.T) {
+	t.Parallel()
+	server, err := localpg.Start(t.Context(), localpg.Options{NoFsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	if err := queuemanager.Migrate(t.Context(), server.URL(), zap.NewNop()); err != nil {
+		t.Fatal(err)
+	}
+	service, err := serviceLogin(t.Context(), server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := execute(t.Context(), service, "SELECT epoch FROM leader FOR SHARE"); err != nil {
+		t.Errorf("the service cannot do its work: %v", err)
+	}
+	if err := execute(t.Context(), service, "DROP TABLE workloads"); err == nil {
+		t.Error("the service can drop tables")
 	}
 }

@@ -171,6 +171,13 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err := queuemanager.Migrate(ctx, s.databaseURL, s.options.Logger); err != nil {
 		return err
 	}
+	if s.options.DatabaseURL == "" {
+		service, err := serviceLogin(ctx, s.databaseURL)
+		if err != nil {
+			return err
+		}
+		s.databaseURL = service
+	}
 	server, err := localnats.Start(filepath.Join(s.Dir, "nats"), s.options.NATSPort)
 	if err != nil {
 		return err

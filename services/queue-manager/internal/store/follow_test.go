@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -15,7 +17,11 @@ import (
 func TestATransactionThatStandsStillDoesNotHoldASuccessorOff(t *testing.T) {
 	t.Parallel()
 	old := open(t)
-	conn := old.connect(t)
+	conn, err := pgx.Connect(t.Context(), old.service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	if _, err := conn.Exec(t.Context(), `BEGIN; SELECT assert_leader(1)`); err != nil {
 		t.Fatal(err)
 	}

@@ -47,14 +47,16 @@ const silence = 2 * time.Second
 // ledger is an open store under a leader, with a queue and one node of 4 CPUs.
 type ledger struct {
 	*store.Store
-	term *store.Leadership
-	url  string
+	term    *store.Leadership
+	url     string // of the owner
+	service string // URL of the same as the service
 }
 
 func open(t *testing.T) ledger {
 	t.Helper()
 	url := postgres.Database(t)
-	s, err := store.Open(t.Context(), url, store.DefaultTimeouts())
+	service := postgres.As(t, url, "muster_queue_manager")
+	s, err := store.Open(t.Context(), service, store.DefaultTimeouts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func open(t *testing.T) ledger {
 	}, quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	l := ledger{s, term, url}
+	l := ledger{s, term, url, service}
 	l.commit(t, book.Changes{Nodes: []book.NodeRow{{
 		Node:    capacity.Node{Cluster: "c", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 4000, "pods": 10}},
 		Version: event.Version{Session: 1, Seq: 1}, Present: true, Used: resource.List{"cpu": 1000},
