@@ -49,6 +49,14 @@ func With(manifest string, fields map[string]any) string {
 	return changed(manifest, func(tree map[string]any) { maps.Copy(tree["spec"].(map[string]any), fields) })
 }
 
+// WorkerTemplate changes the pod template of the workers of a RayCluster.
+func WorkerTemplate(manifest string, change func(template map[string]any)) string {
+	return changed(manifest, func(tree map[string]any) {
+		groups := tree["spec"].(map[string]any)["workerGroupSpecs"].([]any)
+		change(groups[0].(map[string]any)["template"].(map[string]any))
+	})
+}
+
 func changed(manifest string, change func(map[string]any)) string {
 	var tree map[string]any
 	if err := json.Unmarshal([]byte(manifest), &tree); err != nil {
