@@ -182,14 +182,3 @@ func (k *kind) minus(free vector, pods int) vector {
 	}
 	return left
 }
-
-// keys returns the labels that a node must have to take pods of the kind.
-func (p *problem) keys(kind int) []string {
-	var keys []string
-	for _, r := range p.rules {
-		if r.what != apart && r.what != prefer && slices.Contains(r.kinds, kind) && !slices.Contains(keys, r.key) {
-			keys = append(keys, r.key)
-		}
-	}
-	return keys
-}
