@@ -150,3 +150,28 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The example of docs/queues.md is a valid file.
+func TestTheDocumentedPolicyIsValid(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/queues.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```yaml\n")
+	example, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("docs/queues.md has no example")
+	}
+	path := filepath.Join(t.TempDir(), "queues.yaml")
+	if err := os.WriteFile(path, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := app.Config{NATSURL: "nats://localhost", DatabaseURL: "postgres://localhost/none", QueuesFile: path}
+	if err := config.Validate(); err != nil {
+		t.Error(err)
+	}
+	if len(config.Queues) != 2 || len(config.Policy.ClusterQueues) != 2 {
+		t.Errorf("the example has %d queues and %d cluster queues", len(config.Queues), len(config.Policy.ClusterQueues))
+	}
+}
