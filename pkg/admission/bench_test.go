@@ -2,7 +2,9 @@ package admission_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/workload"
@@ -23,5 +25,87 @@ func BenchmarkDecide(b *testing.B) {
 			b.Fatalf("not admitted: %+v", plan.Waits)
 		}
 		s.Release("gang-0")
+	}
+}
+
+// crowd is 5,000 nodes that are full and so many gangs that wait, of a hundred
+// shapes, in ten queues.
+func crowd(tb testing.TB, waiting int) *admission.State {
+	s := admission.NewState(nil)
+	for i := range 5000 {
+		s.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 96, 8))
+	}
+	for i := range 5000 {
+		enqueue(s, i, "full", []workload.PodSet{setOf("workers", 1, 1, 8)})
+	}
+	if plan := decide(s); len(plan.Admissions) != 5000 {
+		tb.Fatalf("%d of 5000 admitted", len(plan.Admissions))
+	}
+	for i := range waiting {
+		enqueue(s, 5000+i, fmt.Sprintf("queue-%d", i%10), []workload.PodSet{setOf("workers", 2+i%100, 1, 8)})
+	}
+	decide(s)
+	return s
+}
+
+// BenchmarkNodeEvent is a gang that ends on a full cluster, and a gang that takes
+// its places, with so many waiting that do not fit.
+func BenchmarkNodeEvent(b *testing.B) {
+	for _, waiting := range []int{0, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			s := crowd(b, waiting)
+			next, last := 1_000_000, workload.ID("gang-0")
+			for b.Loop() {
+				s.Leave(last)
+				s.Release(last)
+				enqueue(s, next, "full", []workload.PodSet{setOf("workers", 1, 1, 8)})
+				if plan := decide(s); len(plan.Admissions) != 1 {
+					b.Fatalf("%d admitted", len(plan.Admissions))
+				}
+				last = workload.ID(fmt.Sprintf("gang-%d", next))
+				next++
+			}
+		})
+	}
+}
+
+// BenchmarkWaiting tells the heap in use for 100,000 that wait.
+func BenchmarkWaiting(b *testing.B) {
+	for b.Loop() {
+		var before, after runtime.MemStats
+		empty := crowd(b, 0)
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		full := crowd(b, 100_000)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB-of-5000-nodes-and-100000-waiting")
+		runtime.KeepAlive(empty)
+		runtime.KeepAlive(full)
+	}
+}
+
+// BenchmarkPreemption is a decision that evicts one of 5,000 gangs on 5,000 nodes.
+func BenchmarkPreemption(b *testing.B) {
+	tree := treeOf(b, gpuPolicy(b, false, gpuQueue("a", -1, `"withinClusterQueue": "LowerPriority"`)))
+	s := admission.NewState(tree)
+	for i := range 5000 {
+		s.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 96, 8))
+		enqueue(s, i, "a", []workload.PodSet{setOf("workers", 1, 1, 8)})
+	}
+	decide(s)
+	now, order := start.Add(time.Hour), 5000
+	for b.Loop() {
+		w := &workload.Workload{ID: workload.ID(fmt.Sprintf("high-%d", order)), Queue: "a", Priority: 9, PodSets: []workload.PodSet{setOf("workers", 3, 1, 8)}}
+		s.Enqueue(admission.Waiting{Workload: w, Order: int64(order)})
+		plan := admission.Decide(s, now)
+		if len(plan.Evictions) != 3 {
+			b.Fatalf("%d evicted, want 3", len(plan.Evictions))
+		}
+		for _, v := range plan.Evictions {
+			s.Release(v.Workload)
+		}
+		admission.Decide(s, now)
+		order++
 	}
 }

@@ -12,10 +12,10 @@ import (
 // none.
 //
 // Of each attempt's candidates, in order, those are evicted that quota lets be,
-// as many as it takes (a binary search, since more room never hurts); then, from
-// the last to the first, those are spared without whom it works as well. So no
-// victim can be left out of what it returns. A single gang that would do is
-// looked for, too.
+// as many as it takes (found by doubling and halving, since more room never
+// hurts); then, from the last to the first, those are spared without whom it
+// works as well. So no victim can be left out of what it returns. A single gang
+// that would do is looked for, too.
 func (p *preemption) search(attempts []attempt) *victims {
 	undo := p.begin()
 	defer undo()
@@ -108,10 +108,13 @@ func (p *preemption) several(a attempt) *victims {
 		}
 		return p.fits(chosen[:n], a.borrow)
 	}
-	if enough(len(chosen)) == nil {
+	high := 1
+	for ; high < len(chosen) && enough(high) == nil; high *= 2 {
+	}
+	if high = min(high, len(chosen)); high == 0 || enough(high) == nil {
 		return nil
 	}
-	low, high := 1, len(chosen)
+	low := high/2 + 1
 	for low < high {
 		if middle := (low + high) / 2; enough(middle) != nil {
 			high = middle
@@ -125,12 +128,13 @@ func (p *preemption) several(a attempt) *victims {
 // permittedOf evicts one after the other who may be evicted then, and returns
 // them.
 func (p *preemption) permittedOf(candidates []candidate) []candidate {
-	undo := p.begin()
-	defer undo()
+	tree := p.d.state.tree // what is permitted depends on quota alone
+	mark := tree.Begin()
+	defer tree.Rollback(mark)
 	var chosen []candidate
 	for _, c := range candidates {
 		if p.permitted(c) {
-			p.remove(c.Started)
+			c.queue.quota.Free(c.charges)
 			chosen = append(chosen, c)
 		}
 	}

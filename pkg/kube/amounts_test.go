@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
 
 	"muster.dev/muster/pkg/resource"
 )
@@ -62,4 +63,24 @@ func TestAmountsTakesTheLargest(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("amounts (-want +got):\n%s", diff)
 	}
+}
+
+// Package resource reads quantities by itself, to stay pure; it must agree with
+// Kubernetes.
+func TestParsedAmountsAreKubernetes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[0-9]{1,6}(\.[0-9]{0,3})?(n|u|m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi|e[+-]?[0-9]|E[0-9])?`).Draw(t, "quantity")
+		for _, name := range []resource.Name{resource.CPU, resource.Memory, "nvidia.com/gpu"} {
+			quantity, err := apiresource.ParseQuantity(text)
+			if err != nil {
+				t.Skipf("Kubernetes does not take %q: %v", text, err)
+			}
+			want, refused := Amounts(corev1.ResourceList{corev1.ResourceName(name): quantity})
+			got, err := resource.Parse(name, text)
+			if (err != nil) != (refused != nil) || err == nil && got != want[name] {
+				t.Errorf("%s %q is read as %d (%v), by Kubernetes as %d (%v)", name, text, got, err, want[name], refused)
+			}
+		}
+	})
 }
