@@ -111,6 +111,8 @@ type Book struct {
 	epoch     int64
 	queues    map[string]Queue
 	policy    quota.Config
+	limits    Limits
+	liveIn    map[string]int // by queue
 	live      map[workload.ID]*entry
 	objects   map[object]workload.ID
 	nodes     map[admission.NodeKey]*node
@@ -166,7 +168,7 @@ func New(epoch int64, stored Stored) *Book {
 		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
 	}
 	b := &Book{
-		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
+		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},

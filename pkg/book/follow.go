@@ -75,6 +75,7 @@ func (b *Book) Restore(w StoredWorkload) {
 func (b *Book) insert(w StoredWorkload) {
 	e := &entry{Record: w.Record, order: w.Order}
 	b.live[e.ID] = e
+	b.liveIn[e.Queue]++
 	b.objects[e.object()] = e.ID
 	b.charge(e, 1)
 	if e.Phase == workload.Queued {
@@ -99,6 +100,7 @@ func (b *Book) remove(id workload.ID) {
 		b.admission.Release(id)
 	}
 	delete(b.live, id)
+	b.liveIn[e.Queue]--
 	if b.objects[e.object()] == id {
 		delete(b.objects, e.object())
 	}

@@ -234,6 +234,7 @@ func (b *Book) finish(e *entry, phase workload.Phase, reason *workload.Reason, n
 
 func (b *Book) forget(e *entry) {
 	delete(b.live, e.ID)
+	b.liveIn[e.Queue]--
 	delete(b.objects, e.object())
 	delete(b.lazy, e.ID)
 }

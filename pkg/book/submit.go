@@ -52,6 +52,7 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		Workload: w, Phase: workload.Queued, Attempt: 1, Times: workload.Times{Submitted: now},
 	}}
 	b.live[w.ID] = added
+	b.liveIn[w.Queue]++
 	b.objects[added.object()] = w.ID
 	b.changed.added[w.ID] = e.Manifest
 	b.tell(added, now)
@@ -106,7 +107,7 @@ func (b *Book) refuse(w *workload.Workload, stored *Known) *workload.Reason {
 				w.Kind, w.Namespace, w.Name, other, b.live[other].Phase),
 		}
 	}
-	return nil
+	return b.full(w.Queue)
 }
 
 func (b *Book) queueNames() []string {

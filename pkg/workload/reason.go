@@ -37,6 +37,7 @@ const (
 	ReasonJobEnded           ReasonKind = "JobEnded"   // the Ray job came to its end
 	ReasonInvalid            ReasonKind = "Invalid"    // the submission is not acceptable
 	ReasonDuplicate          ReasonKind = "Duplicate"  // the id or the name is taken by another workload
+	ReasonFull               ReasonKind = "Full"       // Muster, or the queue, has as many workloads as it may; try again later
 	ReasonQueue              ReasonKind = "Queue"      // the queue is unknown or may not use the namespace
 )
 

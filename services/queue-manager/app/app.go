@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/service"
@@ -48,6 +49,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: holder(), Queues: queuesOf(config), Policy: config.Policy,
 		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
+		Limits:    book.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
 		Retention: store.Retention{History: config.KeepHistory, Archive: config.KeepArchive},
 		Metrics:   engine.NewMetrics(runtime.Metrics), Ready: ready,
 	})

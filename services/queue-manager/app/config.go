@@ -41,6 +41,9 @@ type Config struct {
 	LeaderTimeout time.Duration
 	// Timeouts of statements, locks, idle transactions and dead peers.
 	Timeouts store.Timeouts
+	// MaxLive and MaxLivePerQueue bound the workloads that have not ended, and with
+	// them the memory; what is submitted beyond is refused until there is room.
+	MaxLive, MaxLivePerQueue int
 	// KeepHistory and KeepArchive are how long steps of lives and finished
 	// workloads are kept, in whole days of UTC.
 	KeepHistory, KeepArchive time.Duration
@@ -90,6 +93,8 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.DurationVar(&c.Timeouts.Lock, "lock-timeout", defaults.Lock, "longest wait for a lock in Postgres")
 	flags.DurationVar(&c.Timeouts.Idle, "idle-transaction-timeout", defaults.Idle, "when Postgres ends a transaction that nobody goes on with")
 	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "when either side gives up a connection on which the other does not answer")
+	flags.IntVar(&c.MaxLive, "max-live", defaultMaxLive, "most workloads that have not ended; what is submitted beyond is refused with the reason Full, to be tried again later")
+	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "the same for each queue, so that one cannot take the room of all")
 	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the steps of workloads' lives are kept")
 	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; so long the same source and id are the same submission")
 	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
@@ -101,6 +106,9 @@ const defaultCheckStreams = 5 * time.Minute
 const (
 	defaultLeaderTimeout = 2 * time.Second
 	defaultKeep          = 30 * 24 * time.Hour
+
+	defaultMaxLive         = 1_200_000
+	defaultMaxLivePerQueue = 1_000_000
 )
 
 // Validate implements service.Config. It reads the files that the settings name.
@@ -150,6 +158,15 @@ func (c *Config) Validate() error {
 // in what is not set.
 func (c *Config) validateLedger() error {
 	var faults []error
+	if c.MaxLive == 0 {
+		c.MaxLive = defaultMaxLive
+	}
+	if c.MaxLivePerQueue == 0 {
+		c.MaxLivePerQueue = defaultMaxLivePerQueue
+	}
+	if c.MaxLive < 0 || c.MaxLivePerQueue < 0 {
+		faults = append(faults, fmt.Errorf("max-live: %d, max-live-per-queue: %d: want at least 1", c.MaxLive, c.MaxLivePerQueue))
+	}
 	defaults := store.DefaultTimeouts()
 	for _, setting := range []struct {
 		name           string

@@ -19,6 +19,7 @@ const (
 	ExitRejected    = 4
 	ExitTimeout     = 5
 	ExitUnreachable = 6
+	ExitTryAgain    = 7
 )
 
 // exitHelp is shown by the help of the root command.
@@ -29,7 +30,8 @@ const exitHelp = `Exit codes:
   3  no such workload, queue or node
   4  Muster rejected a submission
   5  the time to wait is over
-  6  no answer: NATS or queue-manager is not there`
+  6  no answer: NATS or queue-manager is not there
+  7  Muster, or the queue, is full: submit the same again later`
 
 // exitError is an error that decides the exit code. What it wraps is what the
 // user reads; nothing is printed when that is nil.

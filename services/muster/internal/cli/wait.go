@@ -123,7 +123,11 @@ func (w *waiting) take(step follow.Step) (done bool, err error) {
 	case follow.Missed:
 		return true, fmt.Errorf("%s is %s: %s", w.label, r.Phase, output.Reason(r.Reason))
 	case follow.Rejected:
-		return true, &exitError{ExitRejected, fmt.Errorf("%s was rejected: %s", w.label, output.Reason(r.Reason))}
+		code := ExitRejected
+		if r.Reason != nil && r.Reason.Kind == workload.ReasonFull {
+			code = ExitTryAgain
+		}
+		return true, &exitError{code, fmt.Errorf("%s was rejected: %s", w.label, output.Reason(r.Reason))}
 	}
 	return false, nil
 }

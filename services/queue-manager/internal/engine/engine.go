@@ -44,7 +44,9 @@ type Options struct {
 	// over.
 	LeaderTimeout time.Duration
 	Retention     store.Retention
-	Metrics       *Metrics
+	// Limits refuse submissions beyond them.
+	Limits  book.Limits
+	Metrics *Metrics
 	// Ready is called when a term is ready to decide, or another queue-manager
 	// leads and this one stands by.
 	Ready func()
@@ -127,6 +129,7 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	if e.book, err = following.takeOver(ctx, epoch); err != nil {
 		return err
 	}
+	e.book.SetLimits(o.Limits)
 	o.Logger.Info("the ledger is in memory", zap.Int64("version", e.book.Version()), zap.Duration("after", time.Since(began)))
 	group, ctx := errgroup.WithContext(ctx)
 	e.relay = relay.New(relay.Options{
