@@ -95,6 +95,10 @@ bench: need-postgres services $(BIN)/devcluster ## measure; prints what docs/per
 	@go run ./services/queue-manager/ledgerbench
 	@go run ./test/packing
 
+.PHONY: soak
+soak: need-postgres services $(BIN)/devcluster ## churn for MINUTES=10 on the dev cluster, watched by an independent recorder; prints figures
+	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster go run ./test/soak -minutes $(or $(MINUTES),10)
+
 .PHONY: tidy
 tidy: ## format all code and tidy all modules
 	@gofmt -w $(MODULES)

@@ -51,7 +51,8 @@ type entry struct {
 	slowSince time.Time // when it was last noted that it starts slowly
 	moveAt    time.Time // when its lost places are replaced; zero while it has all
 	broken    trouble
-	head      event.GangPod // as seen last
+	head      event.GangPod  // as seen last
+	sizes     map[string]int // of its worker groups, as the dispatcher sees them; nil while it has not
 	// commandedAway: the last command was to remove what exists of it.
 	commandedAway bool
 }

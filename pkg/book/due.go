@@ -193,6 +193,9 @@ func (b *Book) ageStarted(e *entry, now time.Time) {
 	if over(now, e.moveAt, 0) {
 		b.move(e, now)
 	}
+	if e.Phase == workload.Running && lossEvicts(e, rules) && over(now, e.broken.lost, settle) && b.retried(e) {
+		e.broken.lost = time.Time{}
+	}
 	switch {
 	case tearingDown(e):
 	case e.Phase == workload.Running && lossEvicts(e, rules) && over(now, e.broken.lost, settle):

@@ -86,6 +86,7 @@ func (b *Book) release(e *entry, now time.Time) {
 	cluster := e.Cluster
 	e.Placements, e.Flavors, e.Holding = nil, nil, false
 	e.broken, e.moveAt, e.slowSince, e.head = trouble{}, time.Time{}, time.Time{}, event.GangPod{}
+	e.sizes = nil
 	b.changed.freed[e.ID] = true
 	delete(b.changed.reserved, e.ID)
 	delete(b.changed.moved, e.ID)

@@ -19,6 +19,7 @@ type trouble struct {
 	since time.Time // not all pods are ready; zero when all are
 	lost  time.Time // a pod was seen lost, whether or not it has been replaced
 	head  bool      // the head was replaced
+	of    string    // the RayCluster of the lost pod
 	noted bool      // the workload's reason says so
 }
 
@@ -49,10 +50,19 @@ func (b *Book) noteLoss(e *entry, before, after []event.GangPod, now time.Time) 
 	for _, pod := range before {
 		if pod.Attempt == e.Attempt && pod.Holds() && !pod.Deleting && pod.PodSet != submitterOf(e) && !here[pod.Name] {
 			if e.broken.lost.IsZero() {
-				e.broken.lost = now
+				e.broken.lost, e.broken.of = now, pod.RayCluster
 			}
 		}
 	}
+}
+
+// retried reports whether a job lost a pod because KubeRay took its RayCluster
+// away whole: it tries the job again with another one.
+func (b *Book) retried(e *entry) bool {
+	g := b.gangs[gangKey{e.Cluster, e.ID}]
+	return e.Kind == "RayJob" && !e.broken.head && !slices.ContainsFunc(g.pods, func(p event.GangPod) bool {
+		return p.RayCluster == e.broken.of && p.Holds() && !p.Deleting
+	})
 }
 
 // noteHead notes that the head of a running gang was replaced by another one in
@@ -192,8 +202,8 @@ func (b *Book) misplaced(e *entry) (moves map[slot]int, reason *workload.Reason)
 		}
 		at := slot{p.PodSet, p.Node}
 		open := max(0, p.Pods-bound[at])
-		if p.PodSet == submitterOf(e) && b.seen(e, p.PodSet) {
-			open = 0 // it is there, or has ended
+		if p.PodSet == submitterOf(e) && b.seen(e, p.PodSet) || e.scaledDown(p.PodSet, bound) {
+			open = 0 // it is there, or has ended; or nobody wants more pods now
 		}
 		refusal := n.Refuses(e.template(p.PodSet))
 		switch {
@@ -208,6 +218,17 @@ func (b *Book) misplaced(e *entry) (moves map[slot]int, reason *workload.Reason)
 		}
 	}
 	return moves, reason
+}
+
+// scaledDown reports whether a pod set has as many pods as its owner wants.
+func (e *entry) scaledDown(set string, bound map[slot]int) bool {
+	size, known := e.sizes[set]
+	for at, pods := range bound {
+		if at.PodSet == set {
+			size -= pods
+		}
+	}
+	return known && size <= 0
 }
 
 func lostBecause(n *node, grace time.Duration) string {

@@ -147,6 +147,13 @@ func (b *Book) Status(s *event.GangStatus, now time.Time) {
 	if !ok || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
 		return
 	}
+	if s.Sizes != nil {
+		e.sizes = s.Sizes
+		if e.Phase == workload.Running {
+			b.checkWhole(e, now)
+			b.schedule(e)
+		}
+	}
 	switch {
 	case s.Refused:
 		b.fail(e, s, workload.ReasonRefused, now)

@@ -521,3 +521,41 @@ func TestAJobWithoutItsHeadBeginsAnew(t *testing.T) {
 		}
 	}
 }
+
+// A cluster that its owner makes smaller has lost nothing: it runs on, and keeps
+// the places that it was admitted with.
+func TestASmallerClusterIsWhole(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+	s.created(true)
+	s.loses("workers", s.place("workers"))
+	s.step(settle)
+	s.is(workload.Running, workload.ReasonPodLost)
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Sizes: map[string]int{"workers": 1}}, s.now)
+	s.step(time.Hour)
+	s.is(workload.Running, "")
+	if e := s.gang(); e.Reason != nil || len(e.Placements) != 3 {
+		t.Errorf("reason %+v, places %v", e.Reason, e.Placements)
+	}
+}
+
+// KubeRay's retry of a job takes all pods of its RayCluster away; that is no lost
+// pod, also to a job that asks to be evicted for one.
+func TestARetryOfKubeRayIsNoLoss(t *testing.T) {
+	t.Parallel()
+	for _, all := range []bool{true, false} {
+		s := newStage(t, workload.Rules{Life: workload.Life{OnPodLoss: workload.EvictOnLoss}}, 3)
+		s.gang().Kind = "RayJob"
+		s.created(true)
+		s.loses("workers", "")
+		if all {
+			s.loses("headgroup", "")
+		}
+		s.step(settle)
+		want := workload.Evicting
+		if all {
+			want = workload.Running
+		}
+		s.is(want, workload.ReasonPodLost)
+	}
+}

@@ -158,10 +158,20 @@ func (b *Book) readiness(e *entry) (ready, all int) {
 	}
 	for _, set := range e.PodSets {
 		if set.Role != workload.RoleSubmitter {
-			ready, all = ready+min(counts[set.Name], set.AtStart()), all+set.AtStart()
+			wanted := e.wanted(set)
+			ready, all = ready+min(counts[set.Name], wanted), all+wanted
 		}
 	}
 	return ready, all
+}
+
+// wanted is how many pods of a set are waited for: as many as have places, or
+// fewer when the owner of a RayCluster, or Ray's autoscaler, wants fewer now.
+func (e *entry) wanted(set workload.PodSet) int {
+	if size, known := e.sizes[set.Name]; known {
+		return min(size, set.AtStart())
+	}
+	return set.AtStart()
 }
 
 // countStrays charges to nodes what a workload's pods take beyond what is

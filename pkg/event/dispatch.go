@@ -97,6 +97,9 @@ type GangStatus struct {
 	// Released: no pod of the workload holds or will hold capacity, seen by an
 	// uncached read after Gone or Outcome.
 	Released bool `json:"released,omitempty"`
+	// Sizes are the pods that KubeRay keeps of each worker group of a RayCluster;
+	// its owner or Ray's autoscaler may have changed them.
+	Sizes map[string]int `json:"sizes,omitempty"`
 	// Message tells more of a refusal or an outcome; before these, what keeps
 	// KubeRay from creating the pods.
 	Message string `json:"message,omitempty"`

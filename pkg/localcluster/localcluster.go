@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -141,6 +142,33 @@ func (c *Cluster) Node(ctx context.Context, command ...string) error {
 		return fmt.Errorf("devcluster %q: %w: %s", arguments, err, bytes.TrimSpace(output))
 	}
 	return nil
+}
+
+// Pause stops a component, such as "apiserver", as if its machine hung, until
+// resume is called.
+func (c *Cluster) Pause(ctx context.Context, component string) (resume func() error, err error) {
+	out, err := exec.CommandContext(ctx, c.binary, "status", "--name", c.name, "-o", "json").Output()
+	if err != nil {
+		return nil, fmt.Errorf("status of dev cluster %q: %w", c.name, err)
+	}
+	var status struct {
+		Components []struct {
+			Name string `json:"name"`
+			PID  int    `json:"pid"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(out, &status); err != nil {
+		return nil, fmt.Errorf("status of dev cluster %q: %w", c.name, err)
+	}
+	var names []string
+	for _, known := range status.Components {
+		if known.Name == component {
+			resume = func() error { return syscall.Kill(known.PID, syscall.SIGCONT) }
+			return resume, syscall.Kill(known.PID, syscall.SIGSTOP)
+		}
+		names = append(names, known.Name)
+	}
+	return nil, fmt.Errorf("dev cluster %q has no component %q; there are: %s", c.name, component, strings.Join(names, ", "))
 }
 
 // Exited is closed when the cluster has ended, by Stop or on its own.

@@ -26,6 +26,7 @@ func main() {
 	flag.IntVar(&o.idle, "idle", 200, "gangs submitted one after the other")
 	flag.IntVar(&o.burst, "burst", 1000, "gangs submitted at once")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often the burst is measured")
+	flag.IntVar(&o.large, "large", 512, "pods of one large gang")
 	flag.StringVar(&o.fleet, "fleet", "fleet-1000", "fleet of the dev cluster")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process, services included, to a `file`")
 	flag.Parse()
@@ -59,8 +60,8 @@ func startProfile(path string) (stop func(), err error) {
 }
 
 type options struct {
-	idle, burst, rounds int
-	fleet               string
+	idle, burst, rounds, large int
+	fleet                      string
 }
 
 func run(ctx context.Context, o options) error {
@@ -73,6 +74,11 @@ func run(ctx context.Context, o options) error {
 	if o.burst > 0 && o.rounds > 0 {
 		if err := bursts(ctx, o); err != nil {
 			return fmt.Errorf("burst: %w", err)
+		}
+	}
+	if o.large > 1 {
+		if err := large(ctx, o); err != nil {
+			return fmt.Errorf("large gang: %w", err)
 		}
 	}
 	return nil

@@ -366,3 +366,40 @@ func TestAnEditBehindOurBack(t *testing.T) {
 	w.reaches(id, workload.Cancelled)
 	w.nothingOf(id)
 }
+
+// The owner of a cluster makes it smaller, and larger than it was admitted: the
+// first is obeyed, and of the second no pod starts beyond the reservation.
+func TestTheOwnerChangesTheSize(t *testing.T) {
+	t.Parallel()
+	w := ruled(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(3)}})
+	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=4")
+	id := w.submit(stack.RayCluster("gang", 2, 1))
+	w.reaches(id, workload.Running)
+	for _, size := range []int{1, 3} {
+		patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":%[1]d},
+			{"op":"replace","path":"/spec/workerGroupSpecs/0/minReplicas","value":%[1]d},
+			{"op":"replace","path":"/spec/workerGroupSpecs/0/maxReplicas","value":%[1]d}]`, size)
+		if _, err := w.rayClusters().Patch(t.Context(), "gang", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.until(fmt.Sprintf("%d workers, 2 of them at most started", size), func() bool {
+			all, started := 0, 0
+			for _, pod := range w.pods(id) {
+				if pod.Labels[kube.PodSetLabel] == "workers" && pod.DeletionTimestamp == nil {
+					all++
+					if len(pod.Spec.SchedulingGates) == 0 {
+						started++
+					}
+				}
+			}
+			return all == size && started == min(size, 2)
+		})
+	}
+	// For longer than its ready deadline nothing happens to it: a gang that comes
+	// and goes meanwhile shows that time has passed.
+	other := w.submit(stack.Annotated(stack.RayCluster("other", 0, 0), kube.MaxRunTimeKey, "4s"))
+	w.reaches(other, workload.Cancelled)
+	if record := w.one(id); record.Phase != workload.Running || record.Attempt != 1 {
+		t.Errorf("it is %s, attempt %d, because of %+v", record.Phase, record.Attempt, record.Reason)
+	}
+}

@@ -51,8 +51,9 @@ func (n *nemesis) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		deed := deeds[n.random.IntN(len(deeds))]
-		// A deed that finds nothing to do, or comes too late, is none.
-		if err := deed.do(ctx); err == nil {
+		// A deed that finds nothing to do, or comes too late, is none. One that was
+		// begun is ended, so that it is known what is to be undone.
+		if err := deed.do(context.WithoutCancel(ctx)); err == nil {
 			n.deeds[deed.name]++
 		}
 	}

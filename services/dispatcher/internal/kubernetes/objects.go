@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +53,8 @@ type Object struct {
 	Stamped bool
 	// Owned: another object controls it, such as the RayJob of a RayCluster.
 	Owned bool
+	// Sizes of the worker groups of a RayCluster: how many pods KubeRay shall keep.
+	Sizes map[string]int
 	// EvictingAt is what the object has been told of its eviction, as text.
 	EvictingAt string
 	// Held: it was not created by Muster but released, and is suspended again
@@ -75,14 +79,16 @@ type Client struct {
 }
 
 // Connect returns a client of the named cluster with the rights of the kubeconfig, or of the pod it
-// runs in when the path is empty. It limits itself by no rate: the API server's
-// own fairness does.
+// runs in when the path is empty. It limits itself by no rate, but by how many
+// requests are on their way, which follows the API server's answers.
 func Connect(kubeconfig, cluster string) (*Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
 	}
 	config.QPS = -1
+	limiter := newLimiter() // one for all clients
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{limiter, next} })
 	config.UserAgent = "muster-dispatcher"
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -254,7 +260,38 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 	if o.Outcome == "" {
 		o.Message = troubleOf(u)
 	}
+	if kind == "RayCluster" {
+		o.Sizes = sizesOf(u)
+	}
 	return o
+}
+
+// sizesOf returns how many pods KubeRay keeps of each worker group
+// (GetWorkerGroupDesiredReplicas in its util.go). The API server has filled in
+// the defaults.
+func sizesOf(u *unstructured.Unstructured) map[string]int {
+	groups, _, _ := unstructured.NestedSlice(u.Object, "spec", "workerGroupSpecs") // absent reads as empty
+	sizes := map[string]int{}
+	for _, item := range groups {
+		group, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		number := func(field string, otherwise int64) int64 {
+			if value, found, err := unstructured.NestedInt64(group, field); found && err == nil {
+				return value
+			}
+			return otherwise
+		}
+		least := number("minReplicas", 0)
+		replicas := min(max(number("replicas", least), least), number("maxReplicas", math.MaxInt32))
+		if suspended, _ := group["suspend"].(bool); suspended {
+			replicas = 0
+		}
+		name, _ := group["groupName"].(string)
+		sizes[name] = int(replicas * number("numOfHosts", 1))
+	}
+	return sizes
 }
 
 // troubleOf returns why KubeRay cannot create pods: the condition ReplicaFailure

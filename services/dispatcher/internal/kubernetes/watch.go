@@ -96,7 +96,13 @@ func trimObject(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	delete(u.Object, "spec")
+	groups, _, _ := unstructured.NestedSlice(u.Object, "spec", "workerGroupSpecs") // absent reads as empty
+	for i := range groups {
+		if group, ok := groups[i].(map[string]any); ok {
+			delete(group, "template")
+		}
+	}
+	u.Object["spec"] = map[string]any{"workerGroupSpecs": groups}
 	u.SetManagedFields(nil)
 	return u, nil
 }

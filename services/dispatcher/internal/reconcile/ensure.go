@@ -113,7 +113,7 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 		}
 		return pollAfter, r.cluster.Delete(ctx, *object) // of an attempt before
 	}
-	status.Created, status.Outcome, status.Message = true, object.Outcome, object.Message
+	status.Created, status.Outcome, status.Message, status.Sizes = true, object.Outcome, object.Message, object.Sizes
 	if object.Outcome != "" {
 		return r.awaitRelease(ctx, command, status)
 	}

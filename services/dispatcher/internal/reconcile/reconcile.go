@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -232,7 +233,7 @@ func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	repeat := r.repeat[status.Workload]
 	r.mu.Unlock()
 	old.Epoch = status.Epoch // an epoch alone is no news
-	if told && old == status && !repeat {
+	if told && reflect.DeepEqual(old, status) && !repeat {
 		return nil
 	}
 	if err := r.report(ctx, status, 0); err != nil {

@@ -1,0 +1,186 @@
+// Package outage tests what happens to gangs while a part of Kubernetes hangs.
+// It has a dev cluster to itself, because its parts are paused.
+package outage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/stack"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 60 * time.Second
+
+var (
+	cluster   *localcluster.Cluster
+	noCluster error
+	databases *pgtest.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	var err error
+	databases, err = pgtest.Start(func(ctx context.Context, url string) error { return queuemanager.Migrate(ctx, url, zap.NewNop()) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer databases.Stop()
+	cluster, err = localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("outage-%d", os.Getpid()), Fleet: "laptop"})
+	switch {
+	case errors.Is(err, localcluster.ErrNotBuilt):
+		noCluster = err
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	default:
+		defer cluster.Stop()
+	}
+	return m.Run()
+}
+
+// world is a stack as a test uses it.
+type world struct {
+	*stack.Stack
+	*testing.T
+}
+
+func newWorld(t *testing.T, deadline time.Duration) *world {
+	t.Helper()
+	if noCluster != nil && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
+		t.Skipf("no dev cluster: %v", noCluster)
+	}
+	if noCluster != nil {
+		t.Fatalf("the dev cluster is required: %v", noCluster)
+	}
+	once := 0 // a gang that is at fault would fail at once
+	s, err := stack.Start(t.Context(), stack.Options{
+		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), NodeGrace: time.Second,
+		Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)),
+		Rules: workload.Rules{
+			Life: workload.Life{ReadyDeadline: workload.Duration(deadline)}, Requeues: &once, BackoffFirst: workload.Duration(time.Second),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	if err := s.AddNodes(t.Context(), "gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2"); err != nil {
+		t.Fatal(err)
+	}
+	return &world{s, t}
+}
+
+func (w *world) submit(name string) workload.ID {
+	w.Helper()
+	published, err := w.Bus.PublishAsync(bus.SubmitSubject("default"), event.Envelope{
+		SpecVersion: event.SpecVersion, ID: name, Source: w.Pool, Type: event.SubmitType,
+		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, 1, 1)),
+	})
+	if err == nil {
+		err = published.Wait(w.Context())
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return event.WorkloadID(w.Pool, name)
+}
+
+// until polls a workload until it is as wanted.
+func (w *world) until(what string, id workload.ID, met func(workload.Record) bool) workload.Record {
+	w.Helper()
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	deadline := time.After(patience)
+	var last workload.Record
+	for {
+		if answer, err := w.Queries.Workloads(w.Context(), query.WorkloadsRequest{ID: id}); err == nil && len(answer.Workloads) == 1 {
+			if last = answer.Workloads[0]; met(last) {
+				return last
+			}
+		}
+		select {
+		case <-poll.C:
+		case <-deadline:
+			w.Fatalf("not within %s: %s; it is %s, attempt %d, because of %+v", patience, what, last.Phase, last.Attempt, last.Reason)
+		}
+	}
+}
+
+func (w *world) running(id workload.ID) workload.Record {
+	w.Helper()
+	return w.until("it runs", id, func(r workload.Record) bool { return r.Phase == workload.Running })
+}
+
+func (w *world) pause(component string) (resume func()) {
+	w.Helper()
+	resumed, err := cluster.Pause(w.Context(), component)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = resumed() })
+	return func() {
+		if err := resumed(); err != nil {
+			w.Error(err)
+		}
+	}
+}
+
+// While the operator hangs, what runs goes on, and a gang that waits for its pods
+// is not failed for it, although its queue forgives nothing.
+func TestTheOperatorIsAway(t *testing.T) {
+	w := newWorld(t, 2*time.Second)
+	before := w.submit("before")
+	w.running(before)
+	resume := w.pause("kuberay")
+	during := w.submit("during")
+	again := w.until("it is tried again", during, func(r workload.Record) bool { return r.Attempt > 1 })
+	if again.Requeues != 0 {
+		t.Errorf("%d requeues are held against it", again.Requeues)
+	}
+	if record := w.running(before); record.Attempt != 1 {
+		t.Errorf("the running gang is in attempt %d", record.Attempt)
+	}
+	resume()
+	w.running(during)
+}
+
+// While the API server hangs nothing is decided on old news: what ran runs on in
+// the same attempt, and what was submitted meanwhile starts afterwards.
+func TestTheAPIServerIsAway(t *testing.T) {
+	w := newWorld(t, 30*time.Second)
+	before := w.submit("before")
+	w.running(before)
+	resume := w.pause("apiserver")
+	during := w.submit("during")
+	w.until("it is admitted", during, func(r workload.Record) bool { return r.Phase == workload.Admitted && r.Reason != nil })
+	if record := w.running(before); record.Attempt != 1 {
+		t.Errorf("the running gang is in attempt %d", record.Attempt)
+	}
+	resume()
+	if record := w.running(during); record.Attempt != 1 {
+		t.Errorf("the gang of meanwhile is in attempt %d", record.Attempt)
+	}
+	if record := w.running(before); record.Attempt != 1 {
+		t.Errorf("afterwards the running gang is in attempt %d", record.Attempt)
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/pgtest"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+)
+
+// TestSoak is a short soak; `make soak` is a long one.
+func TestSoak(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	databases, err := pgtest.Start(func(ctx context.Context, url string) error { return queuemanager.Migrate(ctx, url, zap.NewNop()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer databases.Stop()
+	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("soak-test-%d", os.Getpid()), Fleet: "laptop"})
+	if errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
+		t.Skipf("no dev cluster: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Stop()
+	s, err := newSoak(ctx, options{lasts: 30 * time.Second, gangs: 40, nodes: 10, seed: 7}, parts{
+		cluster: cluster, databaseURL: databases.Database(t), dir: t.TempDir(), logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures, err := s.run(ctx)
+	t.Logf("\n%s", figures)
+	if err != nil {
+		t.Error(err)
+	}
+}
