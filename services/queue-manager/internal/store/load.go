@@ -34,7 +34,7 @@ func (s *Store) LoadBook(ctx context.Context, epoch, maxEvent int64) (b *book.Bo
 }
 
 // Read reads all of one moment: it calls begin with everything but the workloads,
-// then each with one after the other, in the order in which they are tried.
+// then each with one after the other, in the order of submission.
 func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(book.StoredWorkload)) error {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
@@ -212,7 +212,7 @@ func (r *reader) loadLive(ctx context.Context, tx querier, of []string) (live []
 }
 
 // eachLive reads live workloads with their places: the given ones, or all for
-// nil, in the order in which they are tried.
+// nil, in the order of submission.
 func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each func(book.StoredWorkload)) error {
 	if err := r.loadShapes(ctx, tx, of); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each fun
 		return err
 	}
 	rows, err := tx.Query(ctx, `SELECT `+recordColumns+` FROM workloads w
-		WHERE $1::uuid[] IS NULL OR w.id = ANY($1::uuid[]) ORDER BY w.priority DESC, w.submission`, of)
+		WHERE $1::uuid[] IS NULL OR w.id = ANY($1::uuid[]) ORDER BY w.submission`, of)
 	if err != nil {
 		return err
 	}
