@@ -1,6 +1,7 @@
 // Command bench measures Muster on real parts against a named baseline in the
-// same run: creating the same objects in the same kind of cluster by hand. What
-// it prints goes into docs/performance.md.
+// same run: creating the same objects in the same kind of cluster by hand; and
+// the decision alone, in memory, against a naive scan of all that wait. What it
+// prints goes into docs/performance.md.
 package main
 
 import (
@@ -28,6 +29,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "how often the burst is measured")
 	flag.IntVar(&o.large, "large", 512, "pods of one large gang")
 	flag.StringVar(&o.fleet, "fleet", "fleet-1000", "fleet of the dev cluster")
+	flag.StringVar(&o.section, "section", "all", "what is measured: decisions (in memory), cluster (on real parts) or all")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process, services included, to a `file`")
 	flag.Parse()
 	if *profile != "" {
@@ -62,9 +64,24 @@ func startProfile(path string) (stop func(), err error) {
 type options struct {
 	idle, burst, rounds, large int
 	fleet                      string
+	section                    string
 }
 
 func run(ctx context.Context, o options) error {
+	switch o.section {
+	case "all", "decisions", "cluster":
+	default:
+		return fmt.Errorf("section %q: want decisions, cluster or all", o.section)
+	}
+	if o.section != "cluster" {
+		fmt.Printf("Muster on %d cores\n\n", runtime.NumCPU())
+		if err := decisions(); err != nil {
+			return fmt.Errorf("decisions: %w", err)
+		}
+	}
+	if o.section == "decisions" {
+		return nil
+	}
 	fmt.Printf("Muster on %d cores, fleet %s, durable Postgres\n\n", runtime.NumCPU(), o.fleet)
 	if o.idle > 0 {
 		if err := idle(ctx, o); err != nil {
