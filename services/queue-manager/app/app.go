@@ -24,6 +24,9 @@ const pingTimeout = 2 * time.Second
 // Run runs queue-manager until ctx ends. The database must have been migrated.
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("leader or standby")
+	for _, note := range config.notes {
+		runtime.Logger.Warn("queues file", zap.String("note", note))
+	}
 	ledger, err := store.Open(ctx, config.DatabaseURL, config.Timeouts)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/kueue"
 	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -29,6 +30,8 @@ type Config struct {
 	DatabaseURLFile string
 	// QueuesFile names the queues; see Queues for its format.
 	QueuesFile string
+	// notes name what of the queues file does nothing.
+	notes []string
 	// Queues are used when QueuesFile is empty.
 	Queues []Queue
 	// Policy is read with the queues: quota, cohorts and the rest.
@@ -141,7 +144,8 @@ func (c *Config) Validate() error {
 		faults = append(faults, fmt.Errorf("node-grace: %s is negative", c.NodeGrace))
 	}
 	if c.QueuesFile != "" {
-		queues, policy, err := ReadQueues(c.QueuesFile)
+		queues, policy, notes, err := readQueues(c.QueuesFile)
+		c.notes = notes
 		if err != nil {
 			faults = append(faults, fmt.Errorf("queues: %w", err))
 		}
@@ -192,25 +196,37 @@ func (c *Config) validateLedger() error {
 }
 
 // ReadQueues reads a queues file: `queues:` with a list of Queue, and the fields
-// of quota.Config. A LocalQueue whose name no queue has makes one, for all
-// namespaces that have a LocalQueue of the name.
+// of quota.Config; or Kueue's manifests as they are. A LocalQueue whose name no
+// queue has makes one, for all namespaces that have a LocalQueue of the name.
 func ReadQueues(path string) ([]Queue, quota.Config, error) {
+	queues, policy, _, err := readQueues(path)
+	return queues, policy, err
+}
+
+// readQueues also returns what was accepted and does nothing.
+func readQueues(path string) ([]Queue, quota.Config, []string, error) {
 	var file struct {
 		Queues []Queue `json:"queues"`
 		quota.Config
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, file.Config, err
+		return nil, file.Config, nil, err
 	}
-	if err := yaml.UnmarshalStrict(content, &file); err != nil {
-		return nil, file.Config, fmt.Errorf("%s: %w", path, err)
+	var notes []string
+	if kueue.Is(content) {
+		file.Config, notes, err = kueue.Read(content)
+	} else {
+		err = yaml.UnmarshalStrict(content, &file)
+	}
+	if err != nil {
+		return nil, file.Config, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	queues := withLocalQueues(file.Queues, file.Config)
 	if len(queues) == 0 {
-		return nil, file.Config, fmt.Errorf("%s: names no queue", path)
+		return nil, file.Config, nil, fmt.Errorf("%s: names no queue", path)
 	}
-	return queues, file.Config, nil
+	return queues, file.Config, notes, nil
 }
 
 func withLocalQueues(queues []Queue, policy quota.Config) []Queue {
