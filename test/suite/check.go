@@ -1,0 +1,218 @@
+package suite
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/workload"
+)
+
+var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+
+// watchObjects notes every RayCluster of the installation that ever exists, by
+// its UID.
+func (w *world) watchObjects() {
+	options := metav1.ListOptions{LabelSelector: kube.ClusterLabel + "=" + w.access.Cluster}
+	for w.ctx.Err() == nil {
+		watching, err := w.kube.Resource(rayClusters).Namespace(metav1.NamespaceAll).Watch(w.ctx, options)
+		if err != nil {
+			continue
+		}
+		for change := range watching.ResultChan() {
+			object, ok := change.Object.(*unstructured.Unstructured)
+			if !ok {
+				break // the watch is too old
+			}
+			id := workload.ID(object.GetLabels()[kube.WorkloadLabel])
+			w.mu.Lock()
+			if w.created[id] == nil {
+				w.created[id] = map[string]bool{}
+			}
+			w.created[id][string(object.GetUID())] = true
+			w.mu.Unlock()
+		}
+		watching.Stop()
+	}
+}
+
+// watchLedger looks all the time at what must never be in the ledger.
+func (w *world) watchLedger() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
+		_ = w.lookAtLedger(ctx) // Postgres may be broken
+		cancel()
+	}
+}
+
+func (w *world) lookAtLedger(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, w.access.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for what, statement := range map[string]string{
+		"over-committed node": `SELECT node || ' ' || resource FROM node_resources WHERE reserved + used > allocatable`,
+		"half a gang": `SELECT w.name FROM workloads w
+			WHERE w.phase IN ('admitted', 'dispatched', 'running')
+			AND w.gang <> (SELECT coalesce(sum(r.pods), 0) FROM reservations r WHERE r.workload = w.id)`,
+		"queued with a reservation": `SELECT w.name FROM workloads w JOIN reservations r ON r.workload = w.id WHERE w.phase = 'queued'`,
+		"reservation without an owner": `SELECT r.workload::text FROM reservations r
+			WHERE NOT EXISTS (SELECT FROM workloads w WHERE w.id = r.workload)`,
+	} {
+		rows, err := conn.Query(ctx, statement)
+		if err != nil {
+			return err
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			w.mu.Lock()
+			w.breach("%s: %v", what, found)
+			w.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// check proves at the end what the promises say, from Postgres, the streams and
+// the cluster.
+func (w *world) check(t *testing.T) {
+	t.Helper()
+	w.until(t, "nothing is left in Kubernetes", func() bool {
+		left, err := w.kube.Resource(rayClusters).Namespace(metav1.NamespaceAll).List(w.ctx,
+			metav1.ListOptions{LabelSelector: kube.ClusterLabel + "=" + w.access.Cluster})
+		return err == nil && len(left.Items) == 0
+	})
+	if err := w.lookAtLedger(w.ctx); err != nil {
+		t.Errorf("look at the ledger: %v", err)
+	}
+	w.checkDatabase(t)
+	w.checkStreams(t)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, g := range w.submitted {
+		if g.phase != workload.Cancelled {
+			t.Errorf("gang %s is %q, want it cancelled", g.name, g.phase)
+		}
+		if count := len(w.created[id]); count != 1 {
+			t.Errorf("gang %s was created %d times, want once", g.name, count)
+		}
+	}
+	for _, breach := range w.breaches {
+		t.Error(breach)
+	}
+	t.Logf("%d gangs: none lost, none twice", len(w.submitted))
+}
+
+// checkDatabase reads the end of every gang, and that nothing is held.
+func (w *world) checkDatabase(t *testing.T) {
+	t.Helper()
+	conn, err := pgx.Connect(w.ctx, w.access.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(w.ctx) }()
+	rows, err := conn.Query(w.ctx, `SELECT id::text, count(*) FROM (SELECT id FROM workloads UNION ALL SELECT id FROM archive) AS w GROUP BY id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[workload.ID]int{}
+	var id string
+	var count int
+	if _, err := pgx.ForEachRow(rows, []any{&id, &count}, func() error { found[workload.ID(id)] = count; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	for id, g := range w.submitted {
+		if found[id] != 1 {
+			t.Errorf("gang %s is %d times in the database, want once", g.name, found[id])
+		}
+	}
+	if len(found) != len(w.submitted) {
+		t.Errorf("there are %d workloads in the database, %d were submitted", len(found), len(w.submitted))
+	}
+	w.mu.Unlock()
+	for what, statement := range map[string]string{
+		"reservations":                `SELECT count(*) FROM reservations`,
+		"amounts reserved":            `SELECT count(*) FROM node_resources WHERE reserved <> 0`,
+		"admissions beyond the first": `SELECT count(*) FROM (SELECT FROM history WHERE phase = 'admitted' GROUP BY workload, attempt HAVING count(*) > 1) AS twice`,
+	} {
+		if err := conn.QueryRow(w.ctx, statement).Scan(&count); err != nil {
+			t.Errorf("count %s: %v", what, err)
+		} else if count != 0 {
+			t.Errorf("at the end there are %d %s", count, what)
+		}
+	}
+}
+
+// checkStreams reads what the streams have: an event once, an admission once for
+// each attempt, and no command to start anything.
+func (w *world) checkStreams(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	admissions := map[string]string{}
+	history, err := w.bus.Replay(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drain(t, ctx, history, func(id string, payload event.Payload) {
+		changed, ok := payload.(*event.WorkloadChanged)
+		if !ok || changed.Phase != workload.Admitted {
+			return
+		}
+		key := string(changed.ID)
+		if before := admissions[key]; before != "" && before != id {
+			t.Errorf("workload %s was admitted by the events %s and %s", changed.ID, before, id)
+		}
+		admissions[key] = id
+	})
+	commands, err := w.bus.Follow(ctx, bus.DispatchStream, bus.DispatchFilter(w.access.Cluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drain(t, ctx, commands, func(_ string, payload event.Payload) {
+		if command, ok := payload.(*event.GangDesired); ok && command.State == event.Present {
+			t.Errorf("at the end there is a command to start workload %s", command.Workload)
+		}
+	})
+}
+
+// drain hands over what a stream has now.
+func drain(t *testing.T, ctx context.Context, following *bus.Following, take func(id string, payload event.Payload)) {
+	t.Helper()
+	caughtUp := following.CaughtUp
+	for caughtUp != nil || len(following.C) > 0 {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("read a stream: %v", ctx.Err())
+		case <-caughtUp:
+			caughtUp = nil
+		case d := <-following.C:
+			envelope, payload, err := d.Event()
+			if err != nil {
+				t.Errorf("unreadable message: %v", err)
+				continue
+			}
+			take(envelope.ID, payload)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package suite
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// held is how long a fault lasts when nothing else ends it.
+const held = 3 * time.Second
+
+// Run runs all suites.
+func Run(t *testing.T, p Provider) {
+	t.Logf("parts are %s", p.Name())
+	t.Run("one NATS server", func(t *testing.T) { single(t, p) })
+	t.Run("three NATS servers", func(t *testing.T) { cluster(t, p) })
+}
+
+// single breaks every part of an installation with one NATS server, one after
+// the other, under load.
+func single(t *testing.T, p Provider) {
+	w := newWorld(t, p, Shape{NATS: 1})
+	t.Run("nothing breaks", func(t *testing.T) { w.load(t, func() {}) })
+	for _, c := range []struct {
+		part  string
+		fault Fault
+	}{
+		{Intake, Killed},
+		{CapacityWatcher, Killed},
+		{Dispatcher, Killed},
+		{Dispatcher, CutFromNATS},
+		{CapacityWatcher, CutFromNATS},
+		{Postgres, Killed},
+		{NATS(1), Killed},
+		{NATS(1), Wiped},
+	} {
+		t.Run(fmt.Sprintf("%s %s", c.part, c.fault), func(t *testing.T) {
+			w.load(t, func() { w.hold(t, c.part, c.fault) })
+		})
+	}
+	for _, fault := range []Fault{Killed, Paused, CutFromPostgres, CutFromNATS} {
+		t.Run(fmt.Sprintf("the leader %s", fault), func(t *testing.T) {
+			w.load(t, func() { w.replaceLeader(t, fault) })
+		})
+	}
+	w.check(t)
+}
+
+// cluster breaks one of three NATS servers: the others go on.
+func cluster(t *testing.T, p Provider) {
+	w := newWorld(t, p, Shape{NATS: 3})
+	for i, fault := range []Fault{Killed, CutFromNATS, Paused} {
+		part := NATS(i + 1)
+		t.Run(fmt.Sprintf("%s %s", part, fault), func(t *testing.T) {
+			mend := w.breaks(t, part, fault)
+			w.load(t, func() {}) // all of it while the server is away
+			mend()
+		})
+	}
+	w.check(t)
+}
+
+// hold causes a fault for a while.
+func (w *world) hold(t *testing.T, part string, fault Fault) {
+	t.Helper()
+	mend := w.breaks(t, part, fault)
+	select {
+	case <-time.After(held): // the length of a fault is what is tested
+	case <-t.Context().Done():
+	}
+	mend()
+}
+
+// replaceLeader causes a fault of the leader, which the other queue-manager must
+// take over from while it lasts.
+func (w *world) replaceLeader(t *testing.T, fault Fault) {
+	t.Helper()
+	leader, epoch := w.leader(t)
+	began := time.Now()
+	mend := w.breaks(t, leader, fault)
+	defer mend()
+	w.until(t, "the other queue-manager leads", func() bool {
+		now, later := w.leader(t)
+		return now != leader && later > epoch
+	})
+	t.Logf("%s was %s, the other one led after %s", leader, fault, time.Since(began).Round(time.Millisecond))
+	// The new leader must admit while the old one is away.
+	w.running(t, w.submit(t))
+}
+
+// breaks causes a fault and returns its end.
+func (w *world) breaks(t *testing.T, part string, fault Fault) (mend func()) {
+	t.Helper()
+	heal, err := w.Break(t.Context(), part, fault)
+	if err != nil {
+		t.Fatalf("%s %s: %v", part, fault, err)
+	}
+	return func() {
+		if err := heal(w.ctx); err != nil {
+			t.Errorf("%s is to be no longer %s: %v", part, fault, err)
+		}
+	}
+}

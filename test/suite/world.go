@@ -1,0 +1,268 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/test/stack"
+)
+
+const (
+	// patience is how long a test waits for what must happen.
+	patience = 90 * time.Second
+	// source names the submitter.
+	source = "suite"
+	// gangs is the load of one fault: before it, while it lasts, and after it.
+	gangs = 3
+	// lookEvery is how often the world is looked at.
+	lookEvery = 150 * time.Millisecond
+	// askTimeout bounds one question; parts that should answer are broken.
+	askTimeout = 2 * time.Second
+)
+
+// world is an installation under load.
+type world struct {
+	Installation
+	access Access
+	ctx    context.Context // until the end of the installation
+	bus    *bus.Bus
+	kube   dynamic.Interface
+
+	mu        sync.Mutex
+	submitted map[workload.ID]*gang
+	created   map[workload.ID]map[string]bool // UIDs of the objects ever seen
+	breaches  []string                        // of the promises, seen on the way
+}
+
+// gang is a submission as its submitter sees it.
+type gang struct {
+	name  string
+	phase workload.Phase // empty: never heard of
+	// tried is when it was last submitted or cancelled: without an answer that is
+	// done again, as any submitter must.
+	tried time.Time
+}
+
+func newWorld(t *testing.T, p Provider, shape Shape) *world {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &world{
+		Installation: p.Start(t, shape), ctx: ctx,
+		submitted: map[workload.ID]*gang{}, created: map[workload.ID]map[string]bool{},
+	}
+	w.access = w.Access()
+	var err error
+	w.bus, err = bus.Connect(ctx, bus.Options{
+		URL: w.access.NATSURL, Name: source, CredentialsFile: w.access.Credentials, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", w.access.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.kube, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	var watching sync.WaitGroup
+	t.Cleanup(func() { cancel(); watching.Wait(); w.bus.Close() })
+	watching.Go(w.drive)
+	watching.Go(w.watchObjects)
+	watching.Go(w.watchLedger)
+	return w
+}
+
+// load runs gangs through the installation, some before the fault, some beside
+// it and some after it, and waits until all of them have come to their end.
+func (w *world) load(t *testing.T, fault func()) {
+	t.Helper()
+	var ids []workload.ID
+	submit := func() {
+		for range gangs {
+			ids = append(ids, w.submit(t))
+		}
+	}
+	submit()
+	submit() // a backlog for the fault to fall into
+	fault()
+	submit()
+	w.until(t, "all gangs are at their end", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return !slices.ContainsFunc(ids, func(id workload.ID) bool { return !w.submitted[id].phase.Final() })
+	})
+}
+
+// submit makes a gang of a head and a worker with a GPU, which drive sees to.
+func (w *world) submit(t *testing.T) workload.ID {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := fmt.Sprintf("gang-%d", len(w.submitted))
+	id := event.WorkloadID(source, name)
+	w.submitted[id] = &gang{name: name}
+	return id
+}
+
+// running waits until a gang has run.
+func (w *world) running(t *testing.T, id workload.ID) {
+	t.Helper()
+	w.until(t, "gang "+string(id)+" has run", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		phase := w.submitted[id].phase
+		return phase == workload.Running || phase == workload.Cancelling || phase == workload.Cancelled
+	})
+}
+
+// drive is the submitter: it submits what is new, cancels what runs, and does
+// both again when Muster has not answered.
+func (w *world) drive() {
+	queries := query.NewClient(w.bus.Conn())
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		w.look(queries)
+		w.mu.Lock()
+		for id, g := range w.submitted {
+			w.act(id, g)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// look asks for the phases. Nobody may answer for a while.
+func (w *world) look(queries *query.Client) {
+	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
+	defer cancel()
+	answer, err := queries.Workloads(ctx, query.WorkloadsRequest{Queue: "default"})
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, record := range answer.Workloads {
+		g := w.submitted[record.ID]
+		switch {
+		case g == nil:
+			w.breach("workload %s was never submitted", record.ID)
+		case g.phase.Final() && record.Phase != g.phase:
+			w.breach("gang %s was %s and is %s", g.name, g.phase, record.Phase)
+		case g.phase != record.Phase:
+			g.phase, g.tried = record.Phase, time.Time{}
+		}
+	}
+}
+
+// againAfter is how long a submitter waits for an answer.
+const againAfter = 3 * time.Second
+
+func (w *world) act(id workload.ID, g *gang) {
+	if time.Since(g.tried) < againAfter {
+		return
+	}
+	switch g.phase {
+	case "":
+		w.publish(bus.SubmitSubject("default"), event.Envelope{
+			SpecVersion: event.SpecVersion, ID: g.name, Source: source, Type: event.SubmitType,
+			DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(g.name, 1, 1)),
+		})
+	case workload.Running:
+		cancel, err := event.New(event.NewID(), source, time.Now(), &event.WorkloadCancel{Workload: id, Why: "it has run"})
+		if err != nil {
+			w.breach("cancel %s: %v", g.name, err)
+			return
+		}
+		w.publish(bus.WorkloadSubject("default"), cancel)
+	default:
+		return
+	}
+	g.tried = time.Now()
+}
+
+// publish sends without waiting: the answer is what look sees.
+func (w *world) publish(subject string, e event.Envelope) {
+	encoded, err := e.Encode()
+	if err != nil {
+		w.breach("encode %s: %v", e.ID, err)
+		return
+	}
+	// An id of its own: a repetition must reach Muster, not NATS' memory.
+	_, _ = w.bus.PublishEncoded(subject, event.NewID(), encoded, 0)
+}
+
+// leader reads who leads; while Postgres does not answer it is the one before.
+func (w *world) leader(t *testing.T) (part string, epoch int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, w.access.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	var holder string
+	if err := conn.QueryRow(ctx, `SELECT holder, epoch FROM leader`).Scan(&holder, &epoch); err != nil {
+		t.Fatal(err)
+	}
+	for i := range QueueManagers {
+		if name := QueueManager(i + 1); strings.Contains(holder, w.Holder(name)) {
+			return name, epoch
+		}
+	}
+	t.Fatalf("the leader calls itself %q, which is no queue-manager of this installation", holder)
+	return "", 0
+}
+
+// until polls a condition that no event tells of.
+func (w *world) until(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for !met() {
+		select {
+		case <-time.After(lookEvery):
+		case <-deadline:
+			t.Fatalf("not within %s: %s; gangs: %s", patience, what, w.unfinished())
+		}
+	}
+}
+
+// unfinished lists what has not come to its end.
+func (w *world) unfinished() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines []string
+	for _, id := range slices.Sorted(maps.Keys(w.submitted)) {
+		if g := w.submitted[id]; !g.phase.Final() {
+			lines = append(lines, fmt.Sprintf("%s %s %q", g.name, id, g.phase))
+		}
+	}
+	return strings.Join(lines, ", ")
+}
+
+// breach notes a broken promise; the caller holds mu.
+func (w *world) breach(format string, args ...any) {
+	w.breaches = append(w.breaches, fmt.Sprintf(format, args...))
+}
