@@ -81,7 +81,7 @@ down: ## stop the local stack
 	@deploy/local/stack.sh down
 
 .PHONY: test
-test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl ## run all tests, with the race detector, against real parts
+test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server ## run all tests, with the race detector, against real parts
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 
 .PHONY: lint

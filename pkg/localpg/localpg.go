@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -122,3 +123,24 @@ func (s *Server) LogFile() string { return filepath.Join(s.home.Path, "postgres.
 
 // dataDir is Postgres' own directory.
 func (s *Server) dataDir() string { return filepath.Join(s.home.Path, "data") }
+
+// Crash ends the server without a checkpoint, as a failure would: every
+// connection breaks, and the next start recovers from the log of writes.
+func (s *Server) Crash() {
+	_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+	<-s.process.exited
+}
+
+// Restart starts a server that has ended, on the same port and data.
+func (s *Server) Restart(ctx context.Context) error {
+	binaries, err := findBinaries(ctx)
+	if err != nil {
+		return err
+	}
+	process, err := startProcess(s, binaries)
+	if err != nil {
+		return err
+	}
+	s.process = process
+	return s.awaitReady(ctx)
+}

@@ -49,6 +49,7 @@ func (s Secrets) Seed(user string) string { return keys.File(s.Dir, user) }
 // NATSServer is one server as its configuration says.
 type NATSServer struct {
 	Name        string
+	Host        string // empty for all interfaces
 	Port        int
 	ClusterPort int
 	Store       string
@@ -67,6 +68,9 @@ ping_max: 2
 jetstream { store_dir: %q, max_file_store: 8GB, max_memory_store: 64MB, sync_interval: 1s }
 include %q
 `, s.Name, s.Port, s.Store, s.Accounts)
+	if s.Host != "" {
+		text += fmt.Sprintf("host: %q\n", s.Host)
+	}
 	if len(s.Routes) > 1 {
 		text += fmt.Sprintf("cluster { name: muster, port: %d, routes: [nats-route://%s] }\n",
 			s.ClusterPort, strings.Join(s.Routes, ", nats-route://"))

@@ -9,6 +9,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -75,3 +76,6 @@ const (
 	CutFromNATS     Fault = "cut from NATS"        // nothing arrives, nothing is closed
 	CutFromPostgres Fault = "cut from Postgres"    // the same
 )
+
+// ErrNotHere is wrapped by Break for a fault that the provider cannot cause.
+var ErrNotHere = errors.New("this fault cannot be caused here")

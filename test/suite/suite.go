@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -14,6 +15,20 @@ func Run(t *testing.T, p Provider) {
 	t.Logf("parts are %s", p.Name())
 	t.Run("one NATS server", func(t *testing.T) { single(t, p) })
 	t.Run("three NATS servers", func(t *testing.T) { cluster(t, p) })
+}
+
+// Kills kills every part of an installation with one NATS server, one after the
+// other, under load.
+func Kills(t *testing.T, p Provider) {
+	t.Logf("parts are %s", p.Name())
+	w := newWorld(t, p, Shape{NATS: 1})
+	t.Run("nothing breaks", func(t *testing.T) { w.load(t, func() {}) })
+	for _, part := range append(Services(), Postgres, NATS(1)) {
+		t.Run(part, func(t *testing.T) {
+			w.load(t, func() { w.hold(t, part, Killed) })
+		})
+	}
+	w.check(t)
 }
 
 // single breaks every part of an installation with one NATS server, one after
@@ -92,6 +107,9 @@ func (w *world) replaceLeader(t *testing.T, fault Fault) {
 func (w *world) breaks(t *testing.T, part string, fault Fault) (mend func()) {
 	t.Helper()
 	heal, err := w.Break(t.Context(), part, fault)
+	if errors.Is(err, ErrNotHere) {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatalf("%s %s: %v", part, fault, err)
 	}

@@ -228,7 +228,7 @@ func (w *world) leader(t *testing.T) (part string, epoch int64) {
 		t.Fatal(err)
 	}
 	for i := range QueueManagers {
-		if name := QueueManager(i + 1); strings.Contains(holder, w.Holder(name)) {
+		if name := QueueManager(i + 1); strings.Contains(holder+"\n", w.Holder(name)) {
 			return name, epoch
 		}
 	}

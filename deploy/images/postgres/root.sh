@@ -24,6 +24,6 @@ for path in /usr/share/doc /usr/share/man /usr/share/info /usr/share/locale; do
 done
 
 echo "postgres: making a root file system from Debian $suite's packages"
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} mmdebstrap --quiet --variant=essential --include="postgresql-$version" \
+SOURCE_DATE_EPOCH=0 mmdebstrap --quiet --variant=essential --include="postgresql-$version" \
 	--essential-hook="$prepare" "${leave_out[@]}" "$suite" "$output.part.tar"
 mv "$output.part.tar" "$output"
