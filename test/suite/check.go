@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,7 +120,9 @@ func (w *world) check(t *testing.T) {
 	for _, breach := range w.breaches {
 		t.Error(breach)
 	}
-	t.Logf("%d gangs: none lost, none twice", len(w.submitted))
+	if !t.Failed() {
+		t.Logf("%d gangs: none lost, none twice", len(w.submitted))
+	}
 }
 
 // checkDatabase reads the end of every gang, and that nothing is held.
@@ -163,33 +166,33 @@ func (w *world) checkDatabase(t *testing.T) {
 	}
 }
 
-// checkStreams reads what the streams have: an event once, an admission once for
-// each attempt, and no command to start anything.
+// checkStreams reads what the streams have: one admission of each workload, which
+// may be told again to who submits again, and no command to start anything.
 func (w *world) checkStreams(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	admissions := map[string]string{}
+	admissions := map[workload.ID]string{}
 	history, err := w.bus.Replay(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	drain(t, ctx, history, func(id string, payload event.Payload) {
+	drain(t, ctx, history, func(payload event.Payload) {
 		changed, ok := payload.(*event.WorkloadChanged)
 		if !ok || changed.Phase != workload.Admitted {
 			return
 		}
-		key := string(changed.ID)
-		if before := admissions[key]; before != "" && before != id {
-			t.Errorf("workload %s was admitted by the events %s and %s", changed.ID, before, id)
+		admission := fmt.Sprintf("attempt %d at %v on %v", changed.Attempt, changed.Times.Admitted, changed.Placements)
+		if before := admissions[changed.ID]; before != "" && before != admission {
+			t.Errorf("workload %s was admitted twice: %s, and %s", changed.ID, before, admission)
 		}
-		admissions[key] = id
+		admissions[changed.ID] = admission
 	})
 	commands, err := w.bus.Follow(ctx, bus.DispatchStream, bus.DispatchFilter(w.access.Cluster))
 	if err != nil {
 		t.Fatal(err)
 	}
-	drain(t, ctx, commands, func(_ string, payload event.Payload) {
+	drain(t, ctx, commands, func(payload event.Payload) {
 		if command, ok := payload.(*event.GangDesired); ok && command.State == event.Present {
 			t.Errorf("at the end there is a command to start workload %s", command.Workload)
 		}
@@ -197,7 +200,7 @@ func (w *world) checkStreams(t *testing.T) {
 }
 
 // drain hands over what a stream has now.
-func drain(t *testing.T, ctx context.Context, following *bus.Following, take func(id string, payload event.Payload)) {
+func drain(t *testing.T, ctx context.Context, following *bus.Following, take func(event.Payload)) {
 	t.Helper()
 	caughtUp := following.CaughtUp
 	for caughtUp != nil || len(following.C) > 0 {
@@ -207,12 +210,12 @@ func drain(t *testing.T, ctx context.Context, following *bus.Following, take fun
 		case <-caughtUp:
 			caughtUp = nil
 		case d := <-following.C:
-			envelope, payload, err := d.Event()
+			_, payload, err := d.Event()
 			if err != nil {
 				t.Errorf("unreadable message: %v", err)
 				continue
 			}
-			take(envelope.ID, payload)
+			take(payload)
 		}
 	}
 }
