@@ -111,6 +111,10 @@ func (b *Bus) ConfigureStreams(ctx context.Context) error {
 // MaxReplicas is the largest number of servers that keep a stream.
 const MaxReplicas = 5
 
+// ValidReplicas reports whether so many servers can keep a stream, or 0, which
+// leaves it to the server.
+func ValidReplicas(replicas int) bool { return replicas >= 0 && replicas <= MaxReplicas }
+
 // Streams lists the names of all streams.
 func Streams() []string {
 	var names []string

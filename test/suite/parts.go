@@ -115,13 +115,13 @@ func AwaitJetStream(ctx context.Context, url, credentials string) error {
 // ServiceArguments is how a service is started. kubeconfig, databaseURL and key
 // are files as the service sees them.
 func ServiceArguments(part, natsURL, key, kubeconfig, databaseURLFile, queues, cluster string, shape Shape) []string {
-	arguments := []string{"--nats-url=" + natsURL, "--nats-credentials=" + key}
+	arguments := []string{"--nats-url=" + natsURL, "--nats-credentials=" + key, fmt.Sprintf("--nats-replicas=%d", shape.NATS)}
 	switch part {
 	case Intake:
 	case CapacityWatcher, Dispatcher:
 		arguments = append(arguments, "--cluster="+cluster, "--kubeconfig="+kubeconfig)
 	default:
-		arguments = append(arguments, "--database-url-file="+databaseURLFile, "--queues="+queues, fmt.Sprintf("--nats-replicas=%d", shape.NATS))
+		arguments = append(arguments, "--database-url-file="+databaseURLFile, "--queues="+queues)
 	}
 	return arguments
 }

@@ -35,6 +35,7 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	}
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "capacity-watcher/" + config.Cluster, Logger: rt.Logger, CredentialsFile: config.NATSCredentials,
+		Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err

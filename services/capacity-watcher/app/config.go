@@ -15,6 +15,9 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	// NATSReplicas is on how many servers of a NATS cluster a stream is kept that
+	// this service makes; 0 is one.
+	NATSReplicas int
 	// Cluster is the name under which the cluster is known in Muster.
 	Cluster string
 	// Kubeconfig is a file; empty when the service runs inside of the cluster.
@@ -33,6 +36,7 @@ const DefaultResync = 3 * time.Minute
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster a stream is kept that is made here; the same for all services")
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the service account of the pod is used")
 	flags.StringVar(&c.NodeSelector, "node-selector", "", "`labels` of the nodes that Muster may use, as in kubectl; without it all")
@@ -44,6 +48,9 @@ func (c *Config) Validate() error {
 	var faults []error
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
+	}
+	if !bus.ValidReplicas(c.NATSReplicas) {
+		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
 	if !bus.ValidName(c.Cluster) {
 		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))

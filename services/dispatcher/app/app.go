@@ -25,6 +25,9 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	// NATSReplicas is on how many servers of a NATS cluster a stream is kept that
+	// this service makes; 0 is one.
+	NATSReplicas int
 	// Cluster is what queue-manager calls the cluster of this dispatcher.
 	Cluster string
 	// Kubeconfig is a path; empty means the pod's own service account.
@@ -43,6 +46,7 @@ const (
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster a stream is kept that is made here; the same for all services")
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the pod's own service account")
 	flags.IntVar(&c.Workers, "workers", defaultWorkers, "workloads worked on at once")
@@ -61,6 +65,9 @@ func (c *Config) Validate() error {
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
 	}
+	if !bus.ValidReplicas(c.NATSReplicas) {
+		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
+	}
 	if !bus.ValidName(c.Cluster) {
 		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))
 	}
@@ -78,6 +85,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("commands and caches read")
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "dispatcher-" + config.Cluster, Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
+		Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err

@@ -24,6 +24,9 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	// NATSReplicas is on how many servers of a NATS cluster a stream is kept that
+	// this service makes; 0 is one.
+	NATSReplicas int
 	// KubeRayFile says how the clusters' KubeRay operator is set up; see
 	// ray.Operator for its format.
 	KubeRayFile string
@@ -45,6 +48,7 @@ type Config struct {
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster a stream is kept that is made here; the same for all services")
 	flags.StringVar(&c.KubeRayFile, "kuberay", "", "YAML `file` that says how the KubeRay operator is set up; without it: 1.6.2 as shipped")
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` in Muster of the cluster whose AppWrappers and held Ray objects are taken; without it none are")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of that cluster; without it the pod's own service account")
@@ -67,6 +71,9 @@ func (c *Config) Validate() error {
 	var faults []error
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
+	}
+	if !bus.ValidReplicas(c.NATSReplicas) {
+		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
 	if c.Cluster != "" && !bus.ValidName(c.Cluster) {
 		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))
@@ -98,6 +105,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("subscribed")
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "intake", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
+		Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err

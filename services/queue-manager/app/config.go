@@ -130,7 +130,7 @@ func (c *Config) Validate() error {
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
 	}
-	if c.NATSReplicas < 0 || c.NATSReplicas > bus.MaxReplicas {
+	if !bus.ValidReplicas(c.NATSReplicas) {
 		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
 	faults = append(faults, c.validateLedger())
