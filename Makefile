@@ -82,6 +82,7 @@ down: ## stop the local stack
 
 .PHONY: test
 test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server ## run all tests, with the race detector, against real parts
+	@if deploy/local/compose.sh able; then $(MAKE) --no-print-directory images; fi
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 
 .PHONY: lint

@@ -13,6 +13,15 @@ export MUSTER_DEVCLUSTER=${MUSTER_DEVCLUSTER:-$PWD/bin/devcluster}
 export MUSTER_TEST_DATABASE_URL=${MUSTER_TEST_DATABASE_URL:-${MUSTER_DATABASE_URL:-}}
 limit=25m
 
+# The suites of what holds when parts fail run in containers where that can be,
+# else in processes of this machine; an engine that is there is used.
+if why=$(deploy/local/compose.sh able 2>&1); then
+	echo "test: a Docker engine answers: the suites of test/suite run in containers"
+else
+	export MUSTER_TEST_PROVIDER=local
+	echo "test: ${why//$'\n'/ }: the suites of test/suite run in processes of this machine, NOT in containers"
+fi
+
 # The packages under test/ each start a whole stack, one after the other; all
 # others run side by side.
 stacks='^muster.dev/muster/test(/|$)'

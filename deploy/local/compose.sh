@@ -26,16 +26,16 @@ ours() {
 
 able() {
 	if ! docker version >/dev/null 2>&1; then
-		echo "no Docker engine answers: the local stack is one process"
+		echo "no Docker engine answers"
 		return 1
 	fi
 	if ! docker compose version >/dev/null 2>&1 && ! command -v docker-compose >/dev/null; then
-		echo "there is no docker compose: the local stack is one process"
+		echo "a Docker engine answers, but there is no docker compose"
 		return 1
 	fi
 	if [ -z "${MUSTER_POSTGRES_IMAGE:-}" ] && ! docker image inspect muster-postgres:15 >/dev/null 2>&1 &&
 		! deploy/local/machine.sh install images; then
-		echo "the image of Postgres cannot be made: the local stack is one process"
+		echo "a Docker engine answers, but the image of Postgres cannot be made"
 		return 1
 	fi
 }
