@@ -87,17 +87,6 @@ func (q *Queue) over(c Charge, i int) *Over {
 	return o
 }
 
-// WithinNominal reports whether the queue uses no more than its own quota of
-// everything in the charges.
-func (q *Queue) WithinNominal(of []Charge) bool {
-	for _, c := range of {
-		if i, ok := q.declares(c.FlavorResource); ok && q.node.usage[i] > q.node.subtree[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // Borrows reports whether the queue would use more than its own quota with the
 // charges.
 func (q *Queue) Borrows(with []Charge) bool {
