@@ -94,6 +94,7 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 		command.Placements = e.Placements
 	}
 	if state == event.Present {
+		command.PodPolicy = rules.Pods
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.PodSets, command.EvictAt = e.PodSets, e.EvictAt
 		for _, f := range e.Flavors {

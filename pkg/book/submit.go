@@ -8,6 +8,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/podpolicy"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -36,6 +37,12 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	if reason := b.refuse(&w, stored); reason != nil {
 		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
 			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: *reason,
+		})
+		return
+	}
+	if err := podpolicy.Check(b.queues[w.Queue].Rules.Pods, e.Manifest); err != nil {
+		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
+			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: plain(err.Error())},
 		})
 		return
 	}

@@ -48,6 +48,9 @@ type GangDesired struct {
 	Placements []workload.Placement `json:"placements,omitempty"`
 	// Terms are what the flavors of pod sets add to their pods, with Present.
 	Terms []workload.PodSetTerms `json:"terms,omitempty"`
+	// PodPolicy, with Present, is the queue's, held against the manifest before the
+	// object is created.
+	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
 	// PodSets are set with Present, Manifest where NeedsManifest says so.
 	PodSets  []workload.PodSet `json:"podSets,omitempty"`
 	Manifest json.RawMessage   `json:"manifest,omitempty"`

@@ -103,6 +103,8 @@ type Rules struct {
 	KeepFinished Duration `json:"keepFinished,omitzero"`
 	// Placement is Pinned or Trusted.
 	Placement string `json:"placement,omitempty"`
+	// Pods is what pod templates may contain.
+	Pods PodPolicy `json:"podPolicy,omitzero"`
 }
 
 // Defaults of a queue's rules.

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -285,5 +286,23 @@ func TestRefused(t *testing.T) {
 	status := d.await(gang.Workload, "refused", func(s event.GangStatus) bool { return s.Refused })
 	if status.Message == "" || status.Created {
 		t.Errorf("status is %+v, want a message and nothing created", status)
+	}
+}
+
+// TestPodPolicyAtDispatch: the queue's policy may have become stricter since the
+// submission; then nothing is created.
+func TestPodPolicyAtDispatch(t *testing.T) {
+	t.Parallel()
+	w, d := newWorld(t, "policy", 1), newDesk(t)
+	w.run(d)
+	gang := w.gang("policy-gang", "policy", workers{1})
+	gang.PodPolicy = workload.PodPolicy{Mode: workload.PodsRestricted}
+	d.command(gang)
+	status := d.await(gang.Workload, "refused", func(s event.GangStatus) bool { return s.Refused })
+	if !strings.Contains(status.Message, "not allowed by the queue's pod policy: spec.headGroupSpec.template.spec.containers[0].securityContext") {
+		t.Errorf("the reason is %q", status.Message)
+	}
+	if object := w.object("RayCluster", "policy"); object != nil {
+		t.Errorf("the object was created: %v", object)
 	}
 }

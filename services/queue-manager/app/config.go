@@ -13,6 +13,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/kueue"
+	"muster.dev/muster/pkg/podpolicy"
 	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -62,6 +63,8 @@ type Queue struct {
 	Strategy string `json:"strategy,omitempty"`
 	// Rules of its workloads' lives; what is not set is at its default.
 	Rules workload.Rules `json:"life,omitzero"`
+	// PodPolicy is what pod templates may contain.
+	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
 }
 
 // DefaultQueues are there when nothing is configured: one queue for the
@@ -276,6 +279,10 @@ func validateQueues(queues []Queue) error {
 		if err := q.Rules.Validate(); err != nil {
 			faults = append(faults, fmt.Errorf("queue %q: life: %w", q.Name, err))
 		}
+		if err := podpolicy.Validate(q.PodPolicy); err != nil {
+			faults = append(faults, fmt.Errorf("queue %q: podPolicy: %w", q.Name, err))
+		}
+		q.Rules.Pods = q.PodPolicy
 		seen[q.Name] = true
 	}
 	return errors.Join(faults...)

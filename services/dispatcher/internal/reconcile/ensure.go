@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/podpolicy"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -51,6 +52,10 @@ func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, sta
 		Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
 		Namespace: command.Namespace, Name: command.Name, Placements: command.Placements, Terms: command.Terms, Trusted: command.Trusted,
 	})
+	if err == nil {
+		// Rules may have become stricter since the submission.
+		err = podpolicy.Check(command.PodPolicy, manifest)
+	}
 	if err != nil {
 		return r.refuse(ctx, status, err)
 	}

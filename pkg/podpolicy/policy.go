@@ -1,0 +1,73 @@
+// Package podpolicy says what the pod templates of a queue's workloads may
+// contain. Whoever may submit has his pods created by KubeRay's operator, which
+// may create any; so what they may be is decided before, by an allow-list.
+//
+// The policy is about what a pod can reach of its node and of the cluster. What
+// keeps Muster from planning a pod is refused elsewhere (package ray), and who
+// may submit where is not its matter either. The package is pure.
+package podpolicy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/workload"
+)
+
+// ErrDenied is wrapped by every error of Check.
+var ErrDenied = errors.New("not allowed")
+
+// Validate checks a policy as configured.
+func Validate(rules workload.PodPolicy) error {
+	for _, kind := range rules.Volumes {
+		if kind != all && !slices.Contains(volumeKinds(), kind) {
+			return fmt.Errorf("volumes: Kubernetes has no volumes of kind %q; it has %s", kind, strings.Join(volumeKinds(), ", "))
+		}
+	}
+	return rules.Validate()
+}
+
+// policy is a queue's policy with what its mode allows.
+type policy struct{ workload.PodPolicy }
+
+// all in a list allows everything of the kind.
+const all = "*"
+
+func (p policy) restricted() bool { return p.Mode == workload.PodsRestricted }
+
+func (p policy) volumes() []string {
+	if p.restricted() {
+		return append([]string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}, p.Volumes...)
+	}
+	kinds := slices.DeleteFunc(volumeKinds(), func(kind string) bool { return kind == hostPath })
+	return append(kinds, p.Volumes...)
+}
+
+func (p policy) capabilities() []string {
+	if p.restricted() {
+		return append([]string{"NET_BIND_SERVICE"}, p.Capabilities...)
+	}
+	return append([]string{
+		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP",
+		"SETUID", "SYS_CHROOT", "SYS_PTRACE",
+	}, p.Capabilities...)
+}
+
+func (p policy) sysctls() []string {
+	return append([]string{
+		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies",
+		"net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout",
+		"net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+	}, p.Sysctls...)
+}
+
+// listed reports whether a name is in the list, or not to be listed in the mode.
+func (p policy) listed(list []string, name string) bool {
+	return !p.restricted() && len(list) == 0 || allows(list, name)
+}
+
+func allows(list []string, name string) bool {
+	return slices.Contains(list, all) || slices.Contains(list, name)
+}

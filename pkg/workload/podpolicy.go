@@ -1,0 +1,61 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Modes of a pod policy.
+const (
+	// PodsBaseline keeps pods from taking over their node: Kubernetes' pod security
+	// standard of the same name, but for ports of nodes and for tracing one's own
+	// processes, which profilers of Ray need.
+	PodsBaseline = "baseline"
+	// PodsRestricted is the pod security standard of that name; service accounts,
+	// priority and runtime classes and tolerations must be listed, too.
+	PodsRestricted = "restricted"
+	// PodsUnchecked allows everything.
+	PodsUnchecked = "off"
+)
+
+// PodPolicy says what pod templates of a queue's workloads may contain; package
+// podpolicy holds manifests against it. The zero value is PodsBaseline. The lists
+// add to what the mode allows; "*" in a list allows all.
+type PodPolicy struct {
+	Mode string `json:"mode,omitempty"`
+	// Privileged, HostNetwork, HostPID and HostIPC allow these.
+	Privileged  bool `json:"privileged,omitempty"`
+	HostNetwork bool `json:"hostNetwork,omitempty"`
+	HostPID     bool `json:"hostPID,omitempty"`
+	HostIPC     bool `json:"hostIPC,omitempty"`
+	// HostPaths are directories of nodes that may be mounted, with all below.
+	HostPaths []string `json:"hostPaths,omitempty"`
+	// Volumes are kinds of volumes, as the fields of a volume are called.
+	Volumes []string `json:"volumes,omitempty"`
+	// Capabilities that containers may add.
+	Capabilities []string `json:"capabilities,omitempty"`
+	// Sysctls that pods may set.
+	Sysctls []string `json:"sysctls,omitempty"`
+	// ServiceAccounts, PriorityClasses, RuntimeClasses and Tolerations (keys of
+	// taints) are listed by name.
+	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
+	PriorityClasses []string `json:"priorityClasses,omitempty"`
+	RuntimeClasses  []string `json:"runtimeClasses,omitempty"`
+	Tolerations     []string `json:"tolerations,omitempty"`
+}
+
+// Validate checks the policy as configured.
+func (p PodPolicy) Validate() error {
+	switch p.Mode {
+	case "", PodsBaseline, PodsRestricted, PodsUnchecked:
+	default:
+		return fmt.Errorf("mode %q: want %s, %s or %s", p.Mode, PodsBaseline, PodsRestricted, PodsUnchecked)
+	}
+	for _, path := range p.HostPaths {
+		if !strings.HasPrefix(path, "/") || slices.Contains(strings.Split(path, "/"), "..") {
+			return fmt.Errorf("hostPaths: %q: want an absolute path without \"..\"", path)
+		}
+	}
+	return nil
+}
