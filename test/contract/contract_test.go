@@ -1,0 +1,242 @@
+// Package contract generates what others read about Muster's messages from the
+// Go types that Muster itself uses, and holds what is in docs against it: JSON
+// Schemas, an example of each event, and an AsyncAPI document. With -update it
+// writes them.
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+var update = flag.Bool("update", false, "write what is generated into docs")
+
+const docs = "../../docs"
+
+// message is an event with where it goes.
+type message struct {
+	payload  event.Payload
+	channel  string // with {parameters}
+	from, to string
+	what     string
+}
+
+// messages are all events, in the order of a workload's life.
+func messages() []message {
+	const queue, cluster, id, node = "{queue}", "{cluster}", "{workload}", "{node}"
+	events, anybody := bus.EventsSubject(queue, id), "anybody"
+	return []message{
+		{&event.WorkloadSubmitted{}, bus.WorkloadSubject(queue), "intake", "queue-manager", "an accepted submission, normalised to pod sets"},
+		{&event.WorkloadCancel{}, bus.WorkloadSubject(queue), anybody, "queue-manager", "end a workload"},
+		{&event.WorkloadRejected{}, events, "intake, queue-manager", anybody, "a submission was refused for good, and why"},
+		{&event.WorkloadChanged{}, events, "queue-manager", anybody, "a workload entered a phase, or its reason changed"},
+		{&event.NodeObserved{}, bus.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},
+		{&event.NodeRemoved{}, bus.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "a node is gone"},
+		{&event.CapacitySynced{}, bus.SyncedSubject(cluster), "capacity-watcher", "queue-manager", "all that the watcher sees"},
+		{&event.GangObserved{}, bus.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "what is seen of a workload's pods"},
+		{&event.GangDesired{}, bus.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "what shall be true of a workload"},
+		{&event.GangStatus{}, bus.StatusSubject(cluster, id), "dispatcher", "queue-manager", "what is true of a workload's objects"},
+	}
+}
+
+func TestAllTypesAreDescribed(t *testing.T) {
+	var described []string
+	for _, m := range messages() {
+		described = append(described, m.payload.EventType())
+	}
+	slices.Sort(described)
+	if diff := cmp.Diff(event.Types(), described); diff != "" {
+		t.Errorf("types (-in the registry +described):\n%s", diff)
+	}
+}
+
+// reflector makes schemas that allow fields of later versions, with the types'
+// own comments.
+func reflector(t *testing.T) *jsonschema.Reflector {
+	t.Helper()
+	r := &jsonschema.Reflector{AllowAdditionalProperties: true, ExpandedStruct: true, Anonymous: true}
+	r.Mapper = func(of reflect.Type) *jsonschema.Schema {
+		switch of {
+		case reflect.TypeFor[workload.Duration]():
+			return &jsonschema.Schema{Type: "string", Description: "A number and a unit, such as 90s or 10m."}
+		case reflect.TypeFor[json.RawMessage]():
+			return &jsonschema.Schema{Type: "object"}
+		case reflect.TypeFor[workload.Phase]():
+			var phases []any
+			for _, phase := range workload.Phases() {
+				phases = append(phases, phase)
+			}
+			return &jsonschema.Schema{Type: "string", Enum: phases}
+		}
+		return nil
+	}
+	for _, pkg := range []string{"event", "workload", "capacity", "resource"} {
+		if err := r.AddGoComments("muster.dev/muster/pkg/"+pkg, "../../pkg/"+pkg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func TestSchemas(t *testing.T) {
+	r := reflector(t)
+	for _, m := range messages() {
+		schema := r.Reflect(m.payload)
+		schema.Title = m.payload.EventType()
+		current(t, schemaFile(m), indented(t, schema))
+	}
+}
+
+func schemaFile(m message) string { return filepath.Join("schemas", m.payload.EventType()+".json") }
+
+func exampleFile(m message) string {
+	return filepath.Join("schemas", "examples", m.payload.EventType()+".json")
+}
+
+// TestExamples: an event with every field set reads as it did, is what its schema
+// says, and comes back whole. A change of the file is a change of what others
+// read: new fields are fine, others need a new type.
+func TestExamples(t *testing.T) {
+	for _, m := range messages() {
+		fill(reflect.ValueOf(m.payload).Elem(), "")
+		envelope, err := event.New("example", "docs", moment, m.payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded := indented(t, envelope)
+		current(t, exampleFile(m), encoded)
+		parsed, err := event.Parse(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := event.Decode(parsed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(m.payload, decoded, cmp.Comparer(sameJSON)); diff != "" {
+			t.Errorf("%s comes back otherwise (-sent +read):\n%s", m.payload.EventType(), diff)
+		}
+		compiled, err := validator.NewCompiler().Compile(filepath.Join(docs, schemaFile(m)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := validator.UnmarshalJSON(bytes.NewReader(parsed.Data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled.Validate(data); err != nil {
+			t.Errorf("%s: %v", m.payload.EventType(), err)
+		}
+		if err := compiled.Validate(map[string]any{}); err == nil {
+			t.Errorf("%s: the schema allows an event that says nothing", m.payload.EventType())
+		}
+	}
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && x.String() == y.String()
+}
+
+// moment is when everything in the examples happens.
+var moment = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// fill sets every field to something.
+func fill(v reflect.Value, name string) {
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(moment))
+		return
+	case workload.Duration:
+		v.Set(reflect.ValueOf(workload.Duration(90 * time.Second)))
+		return
+	case workload.Phase:
+		v.Set(reflect.ValueOf(workload.Running))
+		return
+	case json.RawMessage:
+		v.Set(reflect.ValueOf(json.RawMessage(`{"apiVersion":"ray.io/v1","kind":"RayCluster"}`)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), v.Type().Field(i).Name)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), name)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), name)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, name)
+		fill(value, name)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString("some " + name)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint64:
+		v.SetUint(1)
+	}
+}
+
+func TestAsyncAPI(t *testing.T) {
+	encoded, err := yaml.Marshal(asyncAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	current(t, "asyncapi.yaml", append([]byte("# Generated from the Go types: go test ./contract -update, in test.\n"), encoded...))
+}
+
+func indented(t *testing.T, value any) []byte {
+	t.Helper()
+	encoded, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(encoded, '\n')
+}
+
+// current holds a file of docs against what it should be.
+func current(t *testing.T, file string, want []byte) {
+	t.Helper()
+	path := filepath.Join(docs, file)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Errorf("%v; `go test ./contract -update` writes it", err)
+		return
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("docs/%s is not current; `go test ./contract -update` writes it (-want +got):\n%s", file, diff)
+	}
+}

@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"muster.dev/muster/pkg/event"
+)
+
+// natsPub finds `nats pub` in a page, its arguments and the file that it reads.
+var natsPub = regexp.MustCompile(`\$ nats (pub (?:[^\n]*\\\n)*[^\n]*) < (\S+)`)
+
+// What the pages say to type with the nats tool submits a workload. Where the tool
+// is not installed, the same message is sent.
+func TestDocumentedSubmissions(t *testing.T) {
+	t.Parallel()
+	const root = "../.."
+	for _, page := range []string{"README.md", "docs/events.md"} {
+		content, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := natsPub.FindAllSubmatch(content, -1)
+		if len(found) == 0 {
+			t.Errorf("%s has no example of nats pub", page)
+		}
+		for _, match := range found {
+			arguments := strings.Fields(strings.ReplaceAll(string(match[1]), "\\\n", " "))
+			manifest, err := os.ReadFile(filepath.Join(root, string(match[2])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(page, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				headers := publishAsWritten(w, arguments, manifest)
+				id := event.WorkloadID(headers.Get("ce-source"), headers.Get("ce-id"))
+				await(w, "the workload is stored", func(e *event.WorkloadChanged) bool { return e.ID == id })
+			})
+		}
+	}
+}
+
+// publishAsWritten runs the tool, or does what it would, and returns the headers.
+func publishAsWritten(w *world, arguments []string, manifest []byte) nats.Header {
+	w.t.Helper()
+	message := nats.NewMsg(arguments[len(arguments)-1])
+	message.Data = manifest
+	for i, argument := range arguments {
+		if argument == "-H" {
+			key, value, _ := strings.Cut(arguments[i+1], ":")
+			message.Header.Set(key, value)
+		}
+	}
+	if tool, err := exec.LookPath("nats"); err == nil {
+		command := exec.CommandContext(w.ctx, tool, append([]string{"--server", w.NATSURL}, arguments...)...)
+		command.Stdin = bytes.NewReader(manifest)
+		if output, err := command.CombinedOutput(); err != nil {
+			w.t.Fatalf("nats %q: %v: %s", arguments, err, output)
+		}
+		return message.Header
+	}
+	connection, err := nats.Connect(w.NATSURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := js.PublishMsg(w.ctx, message); err != nil {
+		w.t.Fatal(err)
+	}
+	return message.Header
+}
