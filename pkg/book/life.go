@@ -91,7 +91,7 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
 	}
 	if state != event.Forgotten {
-		command.Placements = e.Placements
+		command.Placements = b.withDomains(e)
 	}
 	if state == event.Present {
 		command.PodPolicy = rules.Pods

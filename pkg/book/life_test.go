@@ -493,6 +493,24 @@ func TestAReplacementStaysInItsDomain(t *testing.T) {
 	}
 }
 
+// The command says which domain each place of a slice is in, so that the pods of
+// one replica are sent there together.
+func TestPlacesOfSlicesAreCommandedWithTheirDomain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 0)
+	s.live[gangID].PodSets[1].Topology = &workload.Topology{SliceSize: 2, SliceLevel: "rack"}
+	s.admission.Enqueue(admission.Waiting{Workload: &s.live[gangID].Workload, Order: 1})
+	for i := range 3 {
+		s.node(fmt.Sprintf("n%d", i), func(n *capacity.Node) { n.Labels = map[string]string{"rack": "a"} })
+	}
+	s.step(0)
+	for _, place := range s.commanded().Placements {
+		if want := map[string]string{"headgroup": "", "workers": "a"}[place.PodSet]; place.Domain != want {
+			t.Errorf("the place of %s on %s is in domain %q, want %q", place.PodSet, place.Node, place.Domain, want)
+		}
+	}
+}
+
 // A job whose head is replaced begins anew, because Ray has forgotten it; a
 // cluster does not, and neither does a job that KubeRay tries again with another
 // RayCluster.
