@@ -24,6 +24,11 @@ const (
 	ExplainSubject = "muster.query.explain"
 )
 
+// Subjects lists all of them.
+func Subjects() []string {
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject}
+}
+
 // MaxPage is the largest number of rows of one answer.
 const MaxPage = 500
 

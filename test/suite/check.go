@@ -173,10 +173,9 @@ func (w *world) checkStreams(t *testing.T) {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	admissions := map[workload.ID]string{}
-	history, err := w.bus.Replay(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	history := w.reads(t, bus.EventsStream, func() (*bus.Following, error) {
+		return w.bus.Replay(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
+	})
 	drain(t, ctx, history, func(payload event.Payload) {
 		changed, ok := payload.(*event.WorkloadChanged)
 		if !ok || changed.Phase != workload.Admitted {
@@ -188,15 +187,28 @@ func (w *world) checkStreams(t *testing.T) {
 		}
 		admissions[changed.ID] = admission
 	})
-	commands, err := w.bus.Follow(ctx, bus.DispatchStream, bus.DispatchFilter(w.access.Cluster))
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := w.reads(t, bus.DispatchStream, func() (*bus.Following, error) {
+		return w.bus.Follow(ctx, bus.DispatchStream, bus.DispatchFilter(w.access.Cluster))
+	})
 	drain(t, ctx, commands, func(payload event.Payload) {
 		if command, ok := payload.(*event.GangDesired); ok && command.State == event.Present {
 			t.Errorf("at the end there is a command to start workload %s", command.Workload)
 		}
 	})
+}
+
+// reads begins to read a stream; servers that have just come back may not have
+// agreed on who leads it.
+func (w *world) reads(t *testing.T, stream string, begin func() (*bus.Following, error)) (following *bus.Following) {
+	t.Helper()
+	w.until(t, "stream "+stream+" can be read", func() bool {
+		var err error
+		if following, err = begin(); err != nil {
+			t.Logf("stream %s cannot be read yet: %v", stream, err)
+		}
+		return err == nil
+	})
+	return following
 }
 
 // drain hands over what a stream has now.

@@ -67,7 +67,7 @@ func queueManager() User {
 			works(bus.WorkloadStream, bus.QueueManagerDurable), makesStreams(), configuresStreams(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
 		),
-		Subscribe: []string{query.WorkloadsSubject, query.HistorySubject, query.QueuesSubject, query.NodesSubject},
+		Subscribe: query.Subjects(),
 	}
 }
 
@@ -91,12 +91,11 @@ func operator() User {
 		Name: Operator, Person: true,
 		Publish: []string{
 			bus.SubmitSubject("*"), bus.WorkloadSubject("*"),
-			query.WorkloadsSubject, query.HistorySubject, query.QueuesSubject, query.NodesSubject,
 			jetstream + "INFO", jetstream + "STREAM.NAMES", jetstream + "STREAM.LIST",
 		},
 		Subscribe: []string{bus.EventsSubject("*", "*"), bus.CapacityFilter("*"), bus.DispatchFilter("*"), bus.StatusFilter()},
 	}
-	user.Publish = slices.Concat(user.Publish, perStream("STREAM.INFO."),
+	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."),
 		follows(bus.EventsStream, bus.EventsSubject("*", "*")), follows(bus.CapacityStream, bus.CapacityFilter("*")),
 		follows(bus.DispatchStream, bus.DispatchFilter("*")), follows(bus.StatusStream, bus.StatusFilter()))
 	return user
