@@ -61,8 +61,18 @@ type Wrapper struct {
 const (
 	QueueLabel         = "muster.dev/queue-name"
 	KueueQueueLabel    = "kueue.x-k8s.io/queue-name"
+	PriorityLabel      = "muster.dev/priority-class"
 	KueuePriorityLabel = "kueue.x-k8s.io/priority-class"
 )
+
+// PriorityClassOf is the WorkloadPriorityClass that the labels of an object name;
+// empty for none.
+func PriorityClassOf(labels map[string]any) string {
+	if class := text(labels, PriorityLabel); class != "" {
+		return class
+	}
+	return text(labels, KueuePriorityLabel)
+}
 
 // Is reports whether the document calls itself an AppWrapper.
 func Is(tree map[string]any) bool { return tree["kind"] == Kind }
@@ -125,7 +135,7 @@ func (r *reader) identify(tree map[string]any) error {
 		return refuse("metadata.name", "is missing", "want a name, or generateName")
 	}
 	labels, _ := metadata["labels"].(map[string]any)
-	r.Queue, r.PriorityClass = text(labels, QueueLabel), text(labels, KueuePriorityLabel)
+	r.Queue, r.PriorityClass = text(labels, QueueLabel), PriorityClassOf(labels)
 	if r.Queue == "" {
 		r.Queue = text(labels, KueueQueueLabel)
 	}
@@ -139,6 +149,9 @@ func (r *reader) identify(tree map[string]any) error {
 func (r *reader) finish() error {
 	if len(r.Bundle.Items) == 0 {
 		return refuse("spec", "wraps no object", "want at least one")
+	}
+	if r.Priority != 0 && r.PriorityClass != "" {
+		return refuse("spec.priority", fmt.Sprintf("is %d, and a label names the priority class %q", r.Priority, r.PriorityClass), "want one of them")
 	}
 	pods := 0
 	for _, set := range r.PodSets {

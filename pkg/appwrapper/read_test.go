@@ -182,6 +182,8 @@ func TestRefusals(t *testing.T) {
 	cluster := fmt.Sprintf(rayCluster, "a")
 	for _, c := range []struct{ manifest, want string }{
 		{v1beta1(item(config, "")), "wraps nothing that makes pods"},
+		{strings.Replace(v1beta1(item(cluster, "")), "name: aw", "labels: {kueue.x-k8s.io/priority-class: urgent}, name: aw", 1),
+			`spec.priority: is 9, and a label names the priority class "urgent"; want one of them`},
 		{v1beta1(item(cluster, ""), item(cluster, "")), "wrap each object once"},
 		{v1beta1(item(" {apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper, metadata: {name: c}}", "")), "AppWrappers are not nested"},
 		{v1beta1(item(" {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: other}}", "")), `GenericItems[0].generictemplate.metadata.namespace: is "other"; remove it`},

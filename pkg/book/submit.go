@@ -34,7 +34,7 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		}
 		return
 	}
-	if reason := b.refuse(&w, stored); reason != nil {
+	if reason := b.refuse(&w, e.PriorityClass, stored); reason != nil {
 		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
 			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: *reason,
 		})
@@ -80,9 +80,9 @@ func commandSize(w workload.Workload, manifest int) int64 {
 	return int64(frameBytes + 2*manifest + podSetBytes*len(w.PodSets) + placeBytes*w.Pods())
 }
 
-// refuse fills in the default namespace and returns why the submission cannot be
-// accepted, nil when it can.
-func (b *Book) refuse(w *workload.Workload, stored *Known) *workload.Reason {
+// refuse fills in the default namespace and the priority of the class, and returns
+// why the submission cannot be accepted, nil when it can.
+func (b *Book) refuse(w *workload.Workload, class string, stored *Known) *workload.Reason {
 	queue, known := b.queues[w.Queue]
 	if !known {
 		return &workload.Reason{
@@ -112,6 +112,12 @@ func (b *Book) refuse(w *workload.Workload, stored *Known) *workload.Reason {
 			Kind: workload.ReasonDuplicate,
 			Message: fmt.Sprintf("%s %s/%s is the name of workload %s, which is %s; cancel that one or use another name",
 				w.Kind, w.Namespace, w.Name, other, b.live[other].Phase),
+		}
+	}
+	if class != "" {
+		var err error
+		if w.Priority, err = b.policy.Priority(class); err != nil {
+			return &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
 		}
 	}
 	return b.full(w.Queue)

@@ -15,6 +15,9 @@ type WorkloadSubmitted struct {
 	Workload workload.Workload `json:"workload"`
 	// Manifest is the submitted object as JSON, named, otherwise untouched.
 	Manifest json.RawMessage `json:"manifest"`
+	// PriorityClass is the WorkloadPriorityClass that the submission names; empty
+	// for none. Queue-manager gives the workload its value.
+	PriorityClass string `json:"priorityClass,omitempty"`
 	// MessageID is the JetStream message id (Nats-Msg-Id) of the submission; empty
 	// when the submitter set none.
 	MessageID string `json:"messageId,omitempty"`

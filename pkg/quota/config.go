@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/resource"
@@ -287,6 +288,23 @@ func (f FairSharing) MarshalJSON() ([]byte, error) {
 
 // defaultWeight is a weight of one.
 const defaultWeight = 1000
+
+// Priority returns the value of a WorkloadPriorityClass. The error says which
+// there are.
+func (c Config) Priority(class string) (int32, error) {
+	names := make([]string, len(c.Priorities))
+	for i, known := range c.Priorities {
+		if known.Name == class {
+			return known.Value, nil
+		}
+		names[i] = known.Name
+	}
+	if len(names) == 0 {
+		return 0, fmt.Errorf("priority class %q does not exist; there are none", class)
+	}
+	slices.Sort(names)
+	return 0, fmt.Errorf("priority class %q does not exist; there are: %s", class, strings.Join(names, ", "))
+}
 
 // Raised returns the Config with the nominal quota of a ClusterQueue raised by an
 // amount.

@@ -111,9 +111,10 @@ func (r *Rehearsal) RemoveNode(cluster, name string) []Step {
 	return r.settle()
 }
 
-// Submit submits a workload. A refusal is an error that has its reason.
-func (r *Rehearsal) Submit(w workload.Workload) ([]Step, error) {
-	r.book.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage("{}")}, nil, r.now)
+// Submit submits a workload, of the priority class of that name if there is one. A
+// refusal is an error that has its reason.
+func (r *Rehearsal) Submit(w workload.Workload, priorityClass string) ([]Step, error) {
+	r.book.Submit(&event.WorkloadSubmitted{Workload: w, PriorityClass: priorityClass, Manifest: json.RawMessage("{}")}, nil, r.now)
 	changes := r.book.Take()
 	for _, message := range changes.Messages {
 		if refused, is := message.Payload.(*event.WorkloadRejected); is {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -155,9 +154,11 @@ func (f *File) workload(path string, g *Gang, queues []book.Queue) (workload.Wor
 		}
 		w.Queue = queues[0].Name
 	}
-	var err error
-	if w.Priority, err = f.priority(path, g); err != nil {
-		return w, err
+	switch {
+	case g.Priority != nil && g.PriorityClass != "":
+		return w, fault(path, "%q has both priority and priorityClass; want one of them", w.Name)
+	case g.Priority != nil:
+		w.Priority = *g.Priority
 	}
 	declared, err := g.RunTime.duration(path + ".runTime")
 	if err != nil {
@@ -189,26 +190,6 @@ func (s *PodSet) podSet(path string) (workload.PodSet, error) {
 	return workload.PodSet{Name: s.Name, Role: workload.RoleWorker, Count: count, Template: workload.Template{
 		Requests: requests, NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations,
 	}}, nil
-}
-
-func (f *File) priority(path string, g *Gang) (int32, error) {
-	if g.PriorityClass == "" {
-		if g.Priority == nil {
-			return 0, nil
-		}
-		return *g.Priority, nil
-	}
-	if g.Priority != nil {
-		return 0, fault(path, "%q has both priority and priorityClass; want one of them", g.Name)
-	}
-	var names []string
-	for _, class := range f.Priorities {
-		if class.Name == g.PriorityClass {
-			return class.Value, nil
-		}
-		names = append(names, strconv.Quote(class.Name))
-	}
-	return 0, fault(path+".priorityClass", "%q is not among workloadPriorityClasses; there are: %s", g.PriorityClass, strings.Join(names, ", "))
 }
 
 // placements are where the pods of a running gang are said to be.

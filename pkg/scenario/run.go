@@ -118,7 +118,7 @@ func (p *play) submit(path string, g *Gang) error {
 	if err != nil {
 		return err
 	}
-	steps, err := p.Submit(w)
+	steps, err := p.Submit(w, g.PriorityClass)
 	if err != nil {
 		p.at.Rejected = append(p.at.Rejected, ReasonOutcome{
 			Name: w.Name, Phase: workload.Rejected, Reason: &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()},
@@ -284,6 +284,11 @@ func (f *File) open() (*play, error) {
 		}
 		if w.Namespace == "" {
 			w.Namespace = namespaceOf(queues, w.Queue)
+		}
+		if g.PriorityClass != "" {
+			if w.Priority, err = f.Config.Priority(g.PriorityClass); err != nil {
+				return nil, fault(path+".priorityClass", "%w", err)
+			}
 		}
 		record := workload.Record{Workload: w, Phase: workload.Running, Attempt: 1, Holding: true}
 		if record.Placements, record.Cluster, err = g.placements(path, &w, known); err != nil {

@@ -185,7 +185,7 @@ func (s *run) submit(j *job) error {
 		PodSets: []workload.PodSet{{Name: "processors", Role: workload.RoleWorker, Count: j.processors, Template: workload.Template{
 			Requests: resource.List{processor: 1, resource.Pods: 1},
 		}}},
-	})
+	}, "")
 	if err != nil {
 		return fmt.Errorf("job %d of line %d is refused: %w", j.Number, j.Line, err)
 	}

@@ -108,7 +108,11 @@ func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id w
 	if err != nil {
 		return nil, err
 	}
-	return &event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
+	labels, _, err := unstructured.NestedMap(object.Object, "metadata", "labels")
+	if err != nil {
+		return nil, err
+	}
+	return &event.WorkloadSubmitted{Manifest: manifest, PriorityClass: appwrapper.PriorityClassOf(labels), Workload: workload.Workload{
 		ID: id, Queue: queue, Namespace: read.Namespace, Kind: read.Kind, Name: read.Name,
 		Digest: hex.EncodeToString(digest[:16]), PodSets: read.PodSets, Life: read.Life,
 	}}, nil

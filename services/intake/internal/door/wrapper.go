@@ -98,7 +98,7 @@ func (d *Door) progress(ctx context.Context, object *unstructured.Unstructured, 
 		return 0, err
 	}
 	digest := sha256.Sum256(append([]byte(queue+"\x00"), manifest...))
-	return d.submit(ctx, &event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
+	return d.submit(ctx, &event.WorkloadSubmitted{Manifest: manifest, PriorityClass: wrapper.PriorityClass, Workload: workload.Workload{
 		ID: id, Queue: queue, Namespace: object.GetNamespace(), Kind: appwrapper.Kind, Name: object.GetName(),
 		Priority: wrapper.Priority, Digest: hex.EncodeToString(digest[:16]), PodSets: wrapper.PodSets, Life: wrapper.Life,
 	}}, k)

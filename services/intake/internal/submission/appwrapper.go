@@ -23,12 +23,16 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	if err != nil {
 		return nil, true, err
 	}
+	class, err := s.classBeside(wrapper.PriorityClass)
+	if err != nil {
+		return nil, true, err
+	}
 	priority := wrapper.Priority
-	if s.priority != 0 {
+	if s.numbered {
 		priority = s.priority
 	}
 	name := ray.Name(ray.Object{Name: wrapper.Name, GenerateName: wrapper.GenerateName}, s.id)
-	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
 		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life,
 	}}, true, nil

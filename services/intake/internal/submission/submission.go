@@ -12,11 +12,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
+	"muster.dev/muster/pkg/appwrapper"
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
@@ -76,8 +75,8 @@ type submission struct {
 	message  Message
 	queue    string
 	envelope event.Envelope
-	priority int32
 	id       workload.ID
+	rank
 }
 
 // accept returns the workload. Every error is a reason to reject; a panic while
@@ -111,34 +110,41 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkHeld(object.Manifest); err != nil {
+	labels, err := checkMetadata(object.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	class, err := s.classBeside(appwrapper.PriorityClassOf(labels))
+	if err != nil {
 		return nil, err
 	}
 	digest := s.digest(object.Manifest)
 	if object, err = ray.Named(object, s.id); err != nil {
 		return nil, err
 	}
-	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), PriorityClass: class, Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
 		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life,
 	}}, nil
 }
 
-// checkHeld refuses the mark of objects that came through the door of Kubernetes:
-// with it a submission would take over somebody's suspended object.
-func checkHeld(manifest json.RawMessage) error {
+// checkMetadata returns the labels. It refuses the mark of objects that came
+// through the door of Kubernetes: with it a submission would take over somebody's
+// suspended object.
+func checkMetadata(manifest json.RawMessage) (labels map[string]any, err error) {
 	var object struct {
 		Metadata struct {
+			Labels      map[string]any `json:"labels"`
 			Annotations map[string]any `json:"annotations"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(manifest, &object); err != nil {
-		return fmt.Errorf("manifest: %w", err)
+		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	if _, held := object.Metadata.Annotations[kube.HeldKey]; held {
-		return fmt.Errorf("metadata.annotations[%s]: is set; remove it: only Muster sets it", kube.HeldKey)
+		return nil, fmt.Errorf("metadata.annotations[%s]: is set; remove it: only Muster sets it", kube.HeldKey)
 	}
-	return nil
+	return object.Metadata.Labels, nil
 }
 
 // messageID returns the message's Nats-Msg-Id.
@@ -165,6 +171,9 @@ func (s *submission) size() int {
 func (s *submission) digest(manifest json.RawMessage) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\x00%d\x00", s.queue, s.priority)
+	if s.class != "" {
+		fmt.Fprintf(hash, "%s\x00", s.class) // the class of a label is in the manifest
+	}
 	hash.Write(manifest)
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
@@ -212,10 +221,14 @@ func (s *submission) open() error {
 	}
 	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
 	var extensions struct {
-		Priority json.RawMessage `json:"priority"`
+		Priority      json.RawMessage `json:"priority"`
+		PriorityClass *string         `json:"priorityclass"`
 	}
 	if err := json.Unmarshal(s.message.Data, &extensions); err != nil {
 		return fmt.Errorf("%w: %w", event.ErrMalformed, err)
+	}
+	if extensions.PriorityClass != nil {
+		s.class = *extensions.PriorityClass
 	}
 	return s.setPriority(strings.Trim(string(extensions.Priority), `"`))
 }
@@ -230,20 +243,8 @@ func (s *submission) openBinary(attributes map[string]string) error {
 		return fmt.Errorf("%w; in binary mode it is the header ce-<attribute>", err)
 	}
 	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
+	s.class = attributes["ce-priorityclass"]
 	return s.setPriority(attributes["ce-priority"])
-}
-
-// setPriority reads the CloudEvents extension "priority".
-func (s *submission) setPriority(text string) error {
-	if text == "" || text == "null" {
-		return nil
-	}
-	priority, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return fmt.Errorf("CloudEvents attribute \"priority\" is %q; want a whole number from %d to %d", text, math.MinInt32, math.MaxInt32)
-	}
-	s.priority = int32(priority)
-	return nil
 }
 
 // manifestOf returns the bytes of the manifest: the data itself when it is an

@@ -155,6 +155,41 @@ func TestPriority(t *testing.T) {
 	}
 }
 
+// TestPriorityClass: the extension counts before the labels, and Muster's label
+// before Kueue's. It is content: another class is another submission.
+func TestPriorityClass(t *testing.T) {
+	t.Parallel()
+	labelled := func(labels string) string {
+		return strings.Replace(manifestJSON, `"name": "glue"`, `"name": "glue", "labels": {`+labels+`}`, 1)
+	}
+	const muster, kueue = `"muster.dev/priority-class": "ours"`, `"kueue.x-k8s.io/priority-class": "theirs"`
+	const wrapper = `{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "metadata": {"name": "w", "labels": {` + kueue + `}},
+		"spec": {"components": [{"template": ` + manifestJSON + `}]}}`
+	for name, c := range map[string]struct {
+		message Message
+		want    string
+	}{
+		"none":                    {structured(t, "data", manifestJSON), ""},
+		"null":                    {structured(t, "data", manifestJSON, "priorityclass", "null"), ""},
+		"extension":               {structured(t, "data", manifestJSON, "priorityclass", `"urgent"`), "urgent"},
+		"header":                  {binary(manifestYAML, "Ce-Priorityclass", "urgent"), "urgent"},
+		"Kueue's label":           {structured(t, "data", labelled(kueue)), "theirs"},
+		"both labels":             {structured(t, "data", labelled(kueue+","+muster)), "ours"},
+		"extension before labels": {structured(t, "data", labelled(muster), "priorityclass", `"urgent"`), "urgent"},
+		"label of an AppWrapper":  {structured(t, "data", wrapper), "theirs"},
+		"extension before that":   {structured(t, "data", wrapper, "priorityclass", `"urgent"`), "urgent"},
+	} {
+		if got, _ := accepted(t, c.message); got.PriorityClass != c.want || got.Workload.Priority != 0 {
+			t.Errorf("%s: class %q, priority %d; want class %q", name, got.PriorityClass, got.Workload.Priority, c.want)
+		}
+	}
+	low, first := accepted(t, structured(t, "data", manifestJSON, "priorityclass", `"low"`))
+	high, second := accepted(t, structured(t, "data", manifestJSON, "priorityclass", `"high"`))
+	if low.Workload.Digest == high.Workload.Digest || first.Event.ID == second.Event.ID {
+		t.Error("another priority class is the same content")
+	}
+}
+
 // TestGeneratedNames come from the identity alone, and are in the manifest.
 func TestGeneratedNames(t *testing.T) {
 	t.Parallel()
@@ -203,6 +238,10 @@ func TestRejections(t *testing.T) {
 		{"empty body in binary mode", binary(""), known, "the CloudEvent has no data"},
 		{"a number", structured(t, "data", "7"), known, "manifest: is a number"},
 		{"bad priority", structured(t, "data", manifestJSON, "priority", `"high"`), known, `CloudEvents attribute "priority" is "high"; want a whole number`},
+		{"priority and class", structured(t, "data", manifestJSON, "priority", "0", "priorityclass", `"urgent"`), known, `CloudEvents attribute "priority" is 0, and CloudEvents attribute "priorityclass" is "urgent"; want one of them`},
+		{"priority and label", structured(t, "data", strings.Replace(manifestJSON, `"name": "glue"`, `"name": "glue", "labels": {"muster.dev/priority-class": "urgent"}`, 1), "priority", "3"), known, `CloudEvents attribute "priority" is 3, and the label for the priority class is "urgent"; want one of them`},
+		{"long class", structured(t, "data", manifestJSON, "priorityclass", quoted(strings.Repeat("a", 254))), known, "has 254 bytes; want the name of a priority class, of at most 253"},
+		{"class is a number", structured(t, "data", manifestJSON, "priorityclass", "7"), known, "priorityclass"},
 		{"bad manifest", structured(t, "data", quoted("kind: Pod")), known, `kind: is "Pod"; want RayCluster, RayJob or RayService`},
 		{"too large", structured(t, "data", quoted(strings.Repeat("#", event.MaxSubmission))), known, "at most 524288 are accepted"},
 		{"too large in binary mode", binary(strings.Repeat("#", event.MaxSubmission)), known, "at most 524288 are accepted"},

@@ -54,6 +54,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"submit -f - --id one", "2 manifests"},
 		{"submit -f - --namespace other", `in namespace "mine"`},
 		{"submit -f - --timeout -1s", "negative"},
+		{"submit -f - --priority 0 --priority-class urgent", "want one of them"},
 		{"cancel", "one name or id"},
 		{"events -o table", "want text or json"},
 		{"dev --kubeconfig /nowhere/at/all", "no such file"},

@@ -146,6 +146,8 @@ func TestCommandsOnAStack(t *testing.T) {
 	})
 	t.Run("rejections", func(t *testing.T) {
 		want(t, cli.ExitRejected, `queue "nowhere" does not exist`, glue, "submit", "-f", "-", "--queue=nowhere")
+		want(t, cli.ExitRejected, `priority class "urgnt" does not exist; there are none`,
+			strings.Replace(glue, "name: raycluster-glue", "name: raycluster-glue-2", 1), "submit", "-f", "-", "--priority-class=urgnt")
 		want(t, cli.ExitRejected, "Invalid", "kind: Pod\nmetadata: {name: a}\n", "submit", "-f", "-")
 		want(t, cli.ExitRejected, "Invalid", "\t{{{", "submit", "-f", "-")
 		want(t, cli.ExitRejected, "524288", second+"# "+strings.Repeat("x", 600<<10), "submit", "-f", "-")

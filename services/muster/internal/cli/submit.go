@@ -23,6 +23,7 @@ type submitOptions struct {
 	files            []string
 	queue, namespace string
 	priority         int32
+	priorityClass    string
 	id, source       string
 	wait             string
 	timeout          time.Duration
@@ -54,6 +55,7 @@ pair again is the same workload, not a second one.`,
 	flags.StringVarP(&o.queue, "queue", "q", "default", "the `queue` to wait in")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` to run in (default: the manifest's, else the queue's)")
 	flags.Int32Var(&o.priority, "priority", 0, "a higher `number` comes first in the queue")
+	flags.StringVar(&o.priorityClass, "priority-class", "", "the priority of the `class` of this name (default: the one that a label of the manifest names)")
 	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a fresh one)")
 	flags.StringVar(&o.source, "source", submission.DefaultSource, "who submits; unique together with the id")
 	flags.StringVar(&o.wait, "wait", string(follow.Queued), "how far to wait: submitted, queued, admitted, running or finished")
@@ -70,6 +72,9 @@ type sent struct {
 }
 
 func (o *submitOptions) run(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("priority") && o.priorityClass != "" {
+		return usage("--priority %d and --priority-class %q are both set; want one of them", o.priority, o.priorityClass)
+	}
 	goal, err := o.check()
 	if err != nil {
 		return err
@@ -149,7 +154,7 @@ func (o *submitOptions) read(in io.Reader) ([]sent, error) {
 			if err != nil {
 				return nil, usage("%w", err)
 			}
-			s, err := submission.New(document, submission.Options{ID: o.id, Source: o.source, Priority: o.priority}, time.Now())
+			s, err := submission.New(document, submission.Options{ID: o.id, Source: o.source, Priority: o.priority, PriorityClass: o.priorityClass}, time.Now())
 			if err != nil {
 				return nil, err
 			}

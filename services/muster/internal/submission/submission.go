@@ -31,6 +31,8 @@ var ErrNotStored = errors.New("NATS does not confirm it")
 type Options struct {
 	ID, Source string
 	Priority   int32
+	// PriorityClass is the name of one; with it Priority is 0.
+	PriorityClass string
 }
 
 // Submission is a manifest ready to be sent.
@@ -44,15 +46,16 @@ type Submission struct {
 	encoded   []byte
 }
 
-// submitEvent is a submission with the CloudEvents extension that Muster knows.
+// submitEvent is a submission with the CloudEvents extensions that Muster knows.
 type submitEvent struct {
 	event.Envelope
-	Priority *int32 `json:"priority,omitempty"`
+	Priority      *int32 `json:"priority,omitempty"`
+	PriorityClass string `json:"priorityclass,omitempty"`
 }
 
 // New makes the CloudEvent for a manifest.
 func New(document manifest.Document, o Options, at time.Time) (Submission, error) {
-	e := submitEvent{Envelope: event.Envelope{
+	e := submitEvent{PriorityClass: o.PriorityClass, Envelope: event.Envelope{
 		SpecVersion: event.SpecVersion, ID: o.ID, Source: o.Source, Type: event.SubmitType, Time: at.UTC(),
 	}}
 	if e.ID == "" {
@@ -87,7 +90,7 @@ func messageID(e submitEvent) string {
 	if e.Priority != nil {
 		priority = *e.Priority
 	}
-	fmt.Fprintf(digest, "%q %q %d %q ", e.Source, e.ID, priority, e.DataContentType)
+	fmt.Fprintf(digest, "%q %q %d %q %q ", e.Source, e.ID, priority, e.PriorityClass, e.DataContentType)
 	digest.Write(e.Data)
 	digest.Write(e.DataBase64)
 	return hex.EncodeToString(digest.Sum(nil))

@@ -92,6 +92,19 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// Another class under the same id has to arrive, to be refused.
+func TestThePriorityClassIsContent(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, class := range []string{"", "low", "high"} {
+		s := one(t, "kind: RayJob", submission.Options{ID: "a", Source: "ci", PriorityClass: class})
+		if other, twice := seen[s.MessageID("q")]; twice {
+			t.Errorf("the classes %q and %q have the same message id", class, other)
+		}
+		seen[s.MessageID("q")] = class
+	}
+}
+
 func TestTooLargeForNATS(t *testing.T) {
 	t.Parallel()
 	b := connect(t)

@@ -1,0 +1,60 @@
+package book
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/workload"
+)
+
+// A class gives its value at submission. What is no class is refused, with those
+// there are. A policy without the class changes nothing of who is in already.
+func TestAPriorityClassIsLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	queues, now := []Queue{{Name: "q", Namespaces: []string{"q"}}}, time.Unix(1_000_000, 0)
+	policy := quota.Config{Priorities: []quota.PriorityClass{{Name: "urgent", Value: 100}, {Name: "batch", Value: -5}}}
+	b := New(1, Stored{MaxEvent: 1 << 20, Queues: queues, Policy: policy})
+	submission := func(name, class string) *event.WorkloadSubmitted {
+		return &event.WorkloadSubmitted{PriorityClass: class, Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+			ID: event.WorkloadID("test", name), Queue: "q", Kind: "RayCluster", Name: name, Digest: "d",
+			PodSets: []workload.PodSet{{Name: "head", Role: workload.RoleHead, Count: 1}},
+		}}
+	}
+	refusal := func(b *Book) *workload.Reason {
+		for _, message := range b.Take().Messages {
+			if rejected, is := message.Payload.(*event.WorkloadRejected); is {
+				return &rejected.Reason
+			}
+		}
+		return nil
+	}
+	for class, want := range map[string]int32{"": 0, "urgent": 100, "batch": -5} {
+		s := submission("of-"+class, class)
+		b.Submit(s, nil, now)
+		if live := b.live[s.Workload.ID]; live == nil || live.Priority != want {
+			t.Errorf("class %q gives %+v, want priority %d", class, live, want)
+		}
+	}
+	b.Take()
+	unknown := submission("unknown", "urgnt")
+	b.Submit(unknown, nil, now)
+	if why := refusal(b); why == nil || why.Kind != workload.ReasonInvalid ||
+		!strings.Contains(why.Message, `priority class "urgnt" does not exist; there are: batch, urgent`) {
+		t.Errorf("an unknown class is answered %+v", why)
+	}
+	again := submission("of-urgent", "urgent")
+	stored := StoredWorkload{Order: 1, Record: b.live[again.Workload.ID].Record}
+	without := New(2, Stored{MaxEvent: 1 << 20, Queues: queues, Workloads: []StoredWorkload{stored}})
+	without.Submit(again, nil, now)
+	if why := refusal(without); why != nil || without.live[again.Workload.ID].Priority != 100 {
+		t.Errorf("sent again when the class is gone: refused %+v, priority %d", why, without.live[again.Workload.ID].Priority)
+	}
+	without.Submit(unknown, nil, now)
+	if why := refusal(without); why == nil || !strings.Contains(why.Message, "there are none") {
+		t.Errorf("without any class the answer is %+v", why)
+	}
+}

@@ -1,0 +1,40 @@
+package door
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/pkg/ray"
+)
+
+// A held object is of the priority class that its labels name, Muster's first.
+func TestAHeldObjectHasThePriorityClassOfItsLabels(t *testing.T) {
+	t.Parallel()
+	for labels, want := range map[string]string{
+		"{}":                                     "",
+		"{kueue.x-k8s.io/priority-class: batch}": "batch",
+		"{kueue.x-k8s.io/priority-class: batch, muster.dev/priority-class: urgent}": "urgent",
+	} {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(`
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: glue, namespace: lab, uid: u, labels: `+labels+`}
+spec:
+  suspend: true
+  headGroupSpec:
+    template: {spec: {containers: [{name: ray, image: "rayproject/ray:2.52.0", resources: {limits: {cpu: 2}}}]}}
+`), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		submitted, err := heldWorkload(ray.Shipped(), object, "id", "research")
+		if err != nil {
+			t.Fatalf("labels %s: %v", labels, err)
+		}
+		if submitted.PriorityClass != want {
+			t.Errorf("labels %s: priority class %q, want %q", labels, submitted.PriorityClass, want)
+		}
+	}
+}

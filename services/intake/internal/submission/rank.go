@@ -1,0 +1,46 @@
+package submission
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// maxClass is the longest name of an object in Kubernetes.
+const maxClass = 253
+
+// rank is what the CloudEvents extensions say of the workload's priority.
+type rank struct {
+	priority int32
+	numbered bool   // a priority is given, be it 0
+	class    string // "priorityclass"; empty for none
+}
+
+// setPriority reads the CloudEvents extension "priority".
+func (r *rank) setPriority(text string) error {
+	if text == "" || text == "null" {
+		return nil
+	}
+	priority, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return fmt.Errorf("CloudEvents attribute \"priority\" is %q; want a whole number from %d to %d", text, math.MinInt32, math.MaxInt32)
+	}
+	r.priority, r.numbered = int32(priority), true
+	return nil
+}
+
+// classBeside is the priority class of the submission, which counts before that
+// of its labels. Which classes there are queue-manager knows.
+func (r *rank) classBeside(labels string) (string, error) {
+	class, where := r.class, "CloudEvents attribute \"priorityclass\""
+	if class == "" {
+		class, where = labels, "the label for the priority class"
+	}
+	switch {
+	case len(class) > maxClass:
+		return "", fmt.Errorf("%s has %d bytes; want the name of a priority class, of at most %d", where, len(class), maxClass)
+	case class != "" && r.numbered:
+		return "", fmt.Errorf("CloudEvents attribute \"priority\" is %d, and %s is %q; want one of them", r.priority, where, class)
+	}
+	return class, nil
+}
