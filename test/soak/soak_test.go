@@ -24,7 +24,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer databases.Stop()
+	t.Cleanup(databases.Stop) // behind the removal of the database, which is a cleanup too
 	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("soak-test-%d", os.Getpid()), Fleet: "laptop"})
 	if errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
 		t.Skipf("no dev cluster: %v", err)
@@ -32,7 +32,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cluster.Stop()
+	t.Cleanup(cluster.Stop)
 	s, err := newSoak(ctx, options{lasts: 30 * time.Second, gangs: 40, nodes: 10, seed: 7}, parts{
 		cluster: cluster, databaseURL: databases.Database(t), dir: t.TempDir(), logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)),
 	})
