@@ -70,8 +70,12 @@ func drawPolicy(t *rapid.T) quota.Config {
 			one("whenCanBorrow", "MayStopSearch", "TryNextFlavor"), one("whenCanPreempt", "MayStopSearch", "TryNextFlavor"), one("weight", "1", "2", "0"),
 			one("within", "Never", "LowerPriority", "LowerOrNewerEqualPriority"), reclaim, rapid.IntRange(0, 1).Draw(t, "protect")*60, borrow)
 	}
+	return parsed(t, text+"]}")
+}
+
+func parsed(t *rapid.T, text string) quota.Config {
 	var c quota.Config
-	if err := json.Unmarshal([]byte(text+"]}"), &c); err != nil {
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
 	return c
