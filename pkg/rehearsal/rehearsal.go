@@ -159,6 +159,17 @@ func (r *Rehearsal) Gone(id workload.ID) ([]Step, error) {
 	return r.settle(), nil
 }
 
+// LosePod takes the last pod of a started workload away. Nobody replaces it.
+func (r *Rehearsal) LosePod(id workload.ID) ([]Step, error) {
+	record, known := r.records[id]
+	if !known || !record.Holding || record.Phase.Final() {
+		return nil, fmt.Errorf("workload %s has not been started", id)
+	}
+	pods := podsOf(record.PodSets, record.Placements, record.Attempt)
+	r.book.Gang(&event.GangObserved{Version: r.next(), Cluster: record.Cluster, Workload: id, Pods: pods[:len(pods)-1]}, r.now)
+	return r.settle(), nil
+}
+
 // Advance lets time pass. Every second, and every minute of what is beyond two
 // hours, queue-manager looks whether time alone has changed anything.
 func (r *Rehearsal) Advance(to time.Time) []Step {

@@ -166,6 +166,7 @@ func (p *play) step(path string, s *Step) error {
 		{"fail", s.Fail, func(id workload.ID) ([]rehearsal.Step, error) { return p.End(id, event.OutcomeFailed) }},
 		{"cancel", s.Cancel, func(id workload.ID) ([]rehearsal.Step, error) { return p.Cancel(id, "") }},
 		{"gone", s.Gone, p.Gone},
+		{"losePod", s.LosePod, p.LosePod},
 	} {
 		for _, name := range e.names {
 			steps, err := e.do(workload.ID(name))

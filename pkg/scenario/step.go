@@ -17,6 +17,8 @@ type Step struct {
 	Cancel []string `json:"cancel,omitempty"`
 	// Gone says that the pods of these workloads are gone, with podsGo "when said".
 	Gone []string `json:"gone,omitempty"`
+	// LosePod takes a pod of each of these workloads away; nobody replaces it.
+	LosePod []string `json:"losePod,omitempty"`
 
 	AddNodes    []NodeGroup `json:"addNodes,omitempty"`
 	RemoveNodes []string    `json:"removeNodes,omitempty"`
@@ -104,6 +106,7 @@ func (s *Step) events() []happening {
 	add("fail", s.Fail)
 	add("cancel", s.Cancel)
 	add("gone", s.Gone)
+	add("losePod", s.LosePod)
 	add("addNodes", added)
 	add("removeNodes", s.RemoveNodes)
 	add("cordon", s.Cordon)

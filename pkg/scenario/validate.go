@@ -90,7 +90,7 @@ func (f *File) validateNames(path string, s *Step, known map[string]string) erro
 	for _, e := range []struct {
 		field string
 		names []string
-	}{{"end", s.End}, {"fail", s.Fail}, {"cancel", s.Cancel}, {"gone", s.Gone}} {
+	}{{"end", s.End}, {"fail", s.Fail}, {"cancel", s.Cancel}, {"gone", s.Gone}, {"losePod", s.LosePod}} {
 		for _, name := range e.names {
 			check(e.field, name)
 		}
