@@ -208,26 +208,34 @@ func ReadQueues(path string) ([]Queue, quota.Config, error) {
 
 // readQueues also returns what was accepted and does nothing.
 func readQueues(path string) ([]Queue, quota.Config, []string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, quota.Config{}, nil, err
+	}
+	queues, policy, notes, err := decodeQueues(content)
+	if err != nil {
+		return nil, policy, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return queues, policy, notes, nil
+}
+
+// decodeQueues reads the content of a queues file.
+func decodeQueues(content []byte) (_ []Queue, _ quota.Config, notes []string, err error) {
 	var file struct {
 		Queues []Queue `json:"queues"`
 		quota.Config
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, file.Config, nil, err
-	}
-	var notes []string
 	if kueue.Is(content) {
 		file.Config, notes, err = kueue.Read(content)
 	} else {
 		err = yaml.UnmarshalStrict(content, &file)
 	}
 	if err != nil {
-		return nil, file.Config, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, file.Config, nil, err
 	}
 	queues := withLocalQueues(file.Queues, file.Config)
 	if len(queues) == 0 {
-		return nil, file.Config, nil, fmt.Errorf("%s: names no queue", path)
+		return nil, file.Config, nil, errors.New("names no queue")
 	}
 	return queues, file.Config, notes, nil
 }
