@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/rehearsal"
 	"muster.dev/muster/pkg/workload"
 )
@@ -272,13 +273,20 @@ func (f *File) open() (*play, error) {
 			o.Nodes = append(o.Nodes, n)
 		}
 	}
+	policy, err := quota.New(book.PolicyOf(queues, f.Config))
+	if err != nil {
+		return nil, err
+	}
 	p := &play{file: f, queues: queues, nodes: map[string]capacity.Node{}}
 	for i := range f.Running {
 		g := &f.Running[i]
+		path := fmt.Sprintf("running[%d]", i)
 		if g.Places == nil {
+			if g.Age != "" {
+				return nil, fault(path+".age", "%q: a gang without places is admitted when the scenario begins; give its places too", g.Age)
+			}
 			continue
 		}
-		path := fmt.Sprintf("running[%d]", i)
 		w, err := f.workload(path, g, queues)
 		if err != nil {
 			return nil, err
@@ -294,6 +302,9 @@ func (f *File) open() (*play, error) {
 		record := workload.Record{Workload: w, Phase: workload.Running, Attempt: 1, Holding: true}
 		if record.Placements, record.Cluster, err = g.placements(path, &w, known); err != nil {
 			return nil, err
+		}
+		if record.Flavors, err = flavorsOf(policy, &w, record.Placements, known); err != nil {
+			return nil, fault(path+".places", "%w", err)
 		}
 		age, err := g.Age.duration(path + ".age")
 		if err != nil {
