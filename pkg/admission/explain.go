@@ -23,8 +23,8 @@ const (
 	mostTrials = 64
 )
 
-// Explain says why a workload waits, as of the last decision, and the smallest
-// changes each of which would admit it now. Every change has been tried: a
+// Explain says why a workload waits, and the smallest changes each of which would
+// admit it now. Every change has been tried: a
 // decision on a copy of the state with the change admitted the workload. That
 // takes time, so it is for when somebody asks. It reports false for a workload
 // that does not wait. The state stays as it is.
@@ -39,6 +39,7 @@ func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, boo
 	for _, b := range w.queue.all.list {
 		e.found.Waiting += b.Len()
 	}
+	e.refresh()
 	e.resume()
 	e.priority()
 	e.fewerPods()
@@ -46,6 +47,23 @@ func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, boo
 	e.moreNodes()
 	e.afterEnd()
 	return e.found, true
+}
+
+// refresh replaces what the last look at the workload's kind found by what one
+// finds now: nobody looks again while nothing could admit it, and the amounts in
+// the reason may have changed since.
+func (e *explainer) refresh() {
+	switch e.found.Reason.Kind {
+	case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology:
+	default:
+		return
+	}
+	if _, now := e.s.rehearse(e.w.Workload.ID, e.now, e.config(), nil); now != nil {
+		switch now.Kind {
+		case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology:
+			e.found.Reason = *now
+		}
+	}
 }
 
 type explainer struct {

@@ -164,3 +164,29 @@ func TestAHeldQueueIsToBeResumed(t *testing.T) {
 		t.Errorf("the changes are %q", got)
 	}
 }
+
+// What an explanation says is so now, though nobody has looked at the workload
+// since it was last refused.
+func TestAnExplanationHasThePresentAmounts(t *testing.T) {
+	t.Parallel()
+	s := stateOf([]capacity.Node{nodeOf("a", 32, 8)},
+		[]workload.PodSet{setOf("w", 1, 1, 5)}, []workload.PodSet{setOf("w", 1, 1, 2)}, []workload.PodSet{setOf("w", 1, 1, 8)})
+	decide(s)
+	free := func() int64 {
+		t.Helper()
+		explained, ok := admission.Explain(s, "gang-2", start)
+		if !ok || explained.Reason.Shortage == nil {
+			t.Fatalf("gang-2 is explained by %+v, want a shortage", explained.Reason)
+		}
+		return explained.Reason.Shortage.Largest
+	}
+	if got := free(); got != 1 {
+		t.Errorf("%d GPUs are said to be free, want 1", got)
+	}
+	s.Leave("gang-1")
+	s.Release("gang-1")
+	decide(s)
+	if got := free(); got != 3 {
+		t.Errorf("%d GPUs are said to be free after the end of gang-1, want 3", got)
+	}
+}

@@ -118,9 +118,16 @@ const trialWaiting = 2000
 // trial decides on a copy of the state in which something is changed, and reports
 // whether the workload is admitted. The state stays as it is.
 func (s *State) trial(id workload.ID, now time.Time, config quota.Config, change func(*State)) bool {
+	admitted, _ := s.rehearse(id, now, config, change)
+	return admitted
+}
+
+// rehearse is trial, and says why the workload waits there when it is not
+// admitted.
+func (s *State) rehearse(id workload.ID, now time.Time, config quota.Config, change func(*State)) (admitted bool, why *workload.Reason) {
 	tree, err := quota.New(config)
 	if err != nil {
-		return false
+		return false, nil
 	}
 	for _, cluster := range s.clusters {
 		fleet := s.fleets[cluster]
@@ -138,8 +145,11 @@ func (s *State) trial(id workload.ID, now time.Time, config quota.Config, change
 	}
 	for _, a := range Decide(copied, now).Admissions {
 		if a.Workload == id {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	if w := copied.waiting[id]; w != nil {
+		why = copied.reason(w)
+	}
+	return false, why
 }
