@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"time"
 
+	yaml3 "go.yaml.in/yaml/v3"
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -27,6 +29,9 @@ func Parse(data []byte) (*File, error) {
 	if len(data) > largest {
 		return nil, fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalid, len(data), largest)
 	}
+	if err := single(data); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -43,6 +48,19 @@ func Parse(data []byte) (*File, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return &f, nil
+}
+
+// single refuses a second document, which would otherwise be passed over.
+func single(data []byte) error {
+	documents := yaml3.NewDecoder(bytes.NewReader(data))
+	var node yaml3.Node
+	if err := documents.Decode(&node); err != nil {
+		return nil // what is wrong with the first is said better below
+	}
+	if err := documents.Decode(&node); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("line %d: another document begins; want one scenario in a file", node.Line)
+	}
+	return nil
 }
 
 // writeOut turns what may be written shorter into its long form: a single
