@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"muster.dev/muster/pkg/workload"
@@ -75,7 +76,39 @@ func streams() []jetstream.StreamConfig {
 
 // EnsureStreams creates the streams that are missing and leaves the others as
 // they are. Any number of services may do it at once.
+//
+// NATS servers that have just started, or lost one of them, cannot create streams
+// until they agree on a leader; that is waited for, up to ensureWithin.
 func (b *Bus) EnsureStreams(ctx context.Context) error {
+	until := time.Now().Add(ensureWithin)
+	for {
+		err := b.createStreams(ctx)
+		if err == nil || !withoutLeader(err) || ctx.Err() != nil || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(ensureAgain):
+		}
+	}
+}
+
+const (
+	ensureWithin = time.Minute
+	ensureAgain  = 250 * time.Millisecond
+	// notAvailable is the server's JSClusterNotAvailErr.
+	notAvailable jetstream.ErrorCode = 10008
+)
+
+// withoutLeader tells the errors of servers that have not agreed on a leader.
+func withoutLeader(err error) bool {
+	var refused *jetstream.APIError
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.As(err, &refused) && refused.ErrorCode == notAvailable
+}
+
+func (b *Bus) createStreams(ctx context.Context) error {
 	for _, config := range streams() {
 		config.Replicas = b.replicas
 		_, err := b.js.CreateStream(ctx, config)

@@ -181,7 +181,7 @@ func (w *world) checkStreams(t *testing.T) {
 		if !ok || changed.Phase != workload.Admitted {
 			return
 		}
-		admission := fmt.Sprintf("attempt %d at %v on %v", changed.Attempt, changed.Times.Admitted, changed.Placements)
+		admission := fmt.Sprintf("attempt %d at %v on %v", changed.Attempt, changed.Times.Admitted.Truncate(time.Microsecond), changed.Placements) // as Postgres keeps it
 		if before := admissions[changed.ID]; before != "" && before != admission {
 			t.Errorf("workload %s was admitted twice: %s, and %s", changed.ID, before, admission)
 		}
