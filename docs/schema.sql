@@ -137,6 +137,43 @@ BEGIN
     DELETE FROM history_rest WHERE at < now() - keep_history;
     RETURN NEXT;
 END $_$;
+CREATE FUNCTION public.keep_partitions_of(mine bigint, parent text, days_ahead integer, keep interval) RETURNS TABLE(made integer, dropped integer)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO '$user', 'public'
+    SET lock_timeout TO '500ms'
+    AS $_$ -- who reads for long must not make the writers wait behind us
+DECLARE
+    today date := (now() AT TIME ZONE 'UTC')::date;
+    moment text := CASE parent WHEN 'archive' THEN 'finished_at' WHEN 'history' THEN 'at' WHEN 'decisions' THEN 'at' WHEN 'bases' THEN 'at' END;
+    part record;
+    day date;
+BEGIN
+    PERFORM assert_leader(mine);
+    IF moment IS NULL THEN
+        RAISE EXCEPTION 'table % has no partitions to keep', parent;
+    END IF;
+    made := 0;
+    dropped := 0;
+    FOR day IN SELECT d::date FROM generate_series(today, today + days_ahead, '1 day') d LOOP
+        CONTINUE WHEN to_regclass(format('%I', parent || to_char(day, '_YYYYMMDD'))) IS NOT NULL;
+        BEGIN
+            EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (%L)', parent || to_char(day, '_YYYYMMDD'),
+                parent, day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC');
+            made := made + 1;
+        EXCEPTION WHEN check_violation THEN
+            NULL; -- rows of that day are in the rest already, and stay there
+        END;
+    END LOOP;
+    FOR part IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = parent::regclass AND c.relname ~ '_[0-9]{8}$' LOOP
+        IF (to_date(right(part.relname, 8), 'YYYYMMDD') + 1)::timestamp AT TIME ZONE 'UTC' < now() - keep THEN
+            EXECUTE format('DROP TABLE %I', part.relname);
+            dropped := dropped + 1;
+        END IF;
+    END LOOP;
+    EXECUTE format('DELETE FROM %I WHERE %I < now() - $1', parent || '_rest', moment) USING keep;
+    RETURN NEXT;
+END $_$;
 CREATE FUNCTION public.refuse_delete() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -227,6 +264,22 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'rows of % are never updated', TG_TABLE_NAME;
 END $$;
+CREATE TABLE public.applied (
+    kind text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    origin text NOT NULL,
+    manifest json NOT NULL,
+    version bigint NOT NULL
+);
+CREATE TABLE public.applied_changes (
+    version bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    epoch bigint NOT NULL,
+    origin text NOT NULL,
+    written jsonb NOT NULL,
+    removed jsonb NOT NULL
+);
 CREATE TABLE public.archive (
     id uuid NOT NULL,
     submission bigint NOT NULL,
@@ -254,15 +307,54 @@ CREATE TABLE public.archive_rest (
     manifest json,
     CONSTRAINT archive_phase_check CHECK ((phase = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
 );
+CREATE TABLE public.bases (
+    epoch bigint NOT NULL,
+    part integer NOT NULL,
+    version bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    content bytea NOT NULL
+)
+PARTITION BY RANGE (at);
+ALTER TABLE ONLY public.bases ALTER COLUMN content SET STORAGE EXTERNAL;
+CREATE TABLE public.bases_rest (
+    epoch bigint NOT NULL,
+    part integer NOT NULL,
+    version bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    content bytea NOT NULL
+);
+ALTER TABLE ONLY public.bases_rest ALTER COLUMN content SET STORAGE EXTERNAL;
 CREATE TABLE public.commits (
     version bigint NOT NULL,
     epoch bigint NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
     workloads uuid[] NOT NULL,
     clusters text[] NOT NULL,
-    nodes text[] NOT NULL
+    nodes text[] NOT NULL,
+    settings boolean DEFAULT false NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='10000', autovacuum_vacuum_cost_delay='0');
+CREATE TABLE public.decisions (
+    epoch bigint NOT NULL,
+    number bigint NOT NULL,
+    version bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    inputs bytea NOT NULL,
+    outcome bytea NOT NULL
+)
+PARTITION BY RANGE (at);
+ALTER TABLE ONLY public.decisions ALTER COLUMN inputs SET STORAGE EXTERNAL;
+ALTER TABLE ONLY public.decisions ALTER COLUMN outcome SET STORAGE EXTERNAL;
+CREATE TABLE public.decisions_rest (
+    epoch bigint NOT NULL,
+    number bigint NOT NULL,
+    version bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    inputs bytea NOT NULL,
+    outcome bytea NOT NULL
+);
+ALTER TABLE ONLY public.decisions_rest ALTER COLUMN inputs SET STORAGE EXTERNAL;
+ALTER TABLE ONLY public.decisions_rest ALTER COLUMN outcome SET STORAGE EXTERNAL;
 CREATE SEQUENCE public.history_order
     START WITH 1
     INCREMENT BY 1
@@ -423,6 +515,7 @@ CREATE TABLE public.workloads (
     shape uuid NOT NULL,
     gang integer NOT NULL,
     flavors jsonb,
+    submitter text DEFAULT ''::text NOT NULL,
     CONSTRAINT live CHECK (((phase <> ALL (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])) OR holding)),
     CONSTRAINT workloads_attempt_check CHECK ((attempt >= 1)),
     CONSTRAINT workloads_check CHECK (((phase = ANY (ARRAY['admitted'::text, 'dispatched'::text, 'running'::text, 'evicting'::text, 'cancelling'::text])) <= holding)),
@@ -433,7 +526,13 @@ CREATE TABLE public.workloads (
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 ALTER TABLE ONLY public.archive ATTACH PARTITION public.archive_rest DEFAULT;
+ALTER TABLE ONLY public.bases ATTACH PARTITION public.bases_rest DEFAULT;
+ALTER TABLE ONLY public.decisions ATTACH PARTITION public.decisions_rest DEFAULT;
 ALTER TABLE ONLY public.history ATTACH PARTITION public.history_rest DEFAULT;
+ALTER TABLE ONLY public.applied_changes
+    ADD CONSTRAINT applied_changes_pkey PRIMARY KEY (version);
+ALTER TABLE ONLY public.applied
+    ADD CONSTRAINT applied_pkey PRIMARY KEY (kind, namespace, name);
 ALTER TABLE ONLY public.commits
     ADD CONSTRAINT commits_pkey PRIMARY KEY (version);
 ALTER TABLE ONLY public.leader
@@ -470,6 +569,10 @@ CREATE INDEX archive_rest_id_idx ON public.archive_rest USING btree (id);
 CREATE INDEX archive_rest_name_idx ON public.archive_rest USING btree (name);
 CREATE INDEX archive_submission ON ONLY public.archive USING btree (submission);
 CREATE INDEX archive_rest_submission_idx ON public.archive_rest USING btree (submission);
+CREATE INDEX bases_order ON ONLY public.bases USING btree (epoch, part);
+CREATE INDEX bases_rest_epoch_part_idx ON public.bases_rest USING btree (epoch, part);
+CREATE INDEX decisions_order ON ONLY public.decisions USING btree (epoch, number);
+CREATE INDEX decisions_rest_epoch_number_idx ON public.decisions_rest USING btree (epoch, number);
 CREATE INDEX history_seq ON ONLY public.history USING btree (seq);
 CREATE INDEX history_rest_seq_idx ON public.history_rest USING btree (seq);
 CREATE INDEX history_workload ON ONLY public.history USING btree (workload, seq);
@@ -479,6 +582,8 @@ CREATE INDEX workloads_order ON public.workloads USING btree (queue, priority DE
 ALTER INDEX public.archive_id ATTACH PARTITION public.archive_rest_id_idx;
 ALTER INDEX public.archive_name ATTACH PARTITION public.archive_rest_name_idx;
 ALTER INDEX public.archive_submission ATTACH PARTITION public.archive_rest_submission_idx;
+ALTER INDEX public.bases_order ATTACH PARTITION public.bases_rest_epoch_part_idx;
+ALTER INDEX public.decisions_order ATTACH PARTITION public.decisions_rest_epoch_number_idx;
 ALTER INDEX public.history_seq ATTACH PARTITION public.history_rest_seq_idx;
 ALTER INDEX public.history_workload ATTACH PARTITION public.history_rest_workload_seq_idx;
 CREATE TRIGGER all_or_nothing_added AFTER INSERT ON public.workloads REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_partial_gangs();
@@ -486,8 +591,12 @@ CREATE TRIGGER all_or_nothing_changed AFTER UPDATE ON public.workloads REFERENCI
 CREATE TRIGGER charge_added AFTER INSERT ON public.reservations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_reservations();
 CREATE TRIGGER charge_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_reservations();
 CREATE TRIGGER charge_resized AFTER UPDATE ON public.reservations REFERENCING OLD TABLE AS old NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_resized();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.applied FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.applied_changes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.archive FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.bases FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.commits FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.decisions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.history FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.manifests FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.node_resources FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
@@ -516,11 +625,19 @@ ALTER TABLE ONLY public.node_resources
     ADD CONSTRAINT node_resources_cluster_node_fkey FOREIGN KEY (cluster, node) REFERENCES public.nodes(cluster, name);
 REVOKE ALL ON FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) TO muster_queue_manager;
+REVOKE ALL ON FUNCTION public.keep_partitions_of(mine bigint, parent text, days_ahead integer, keep interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.keep_partitions_of(mine bigint, parent text, days_ahead integer, keep interval) TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.applied TO muster_queue_manager;
+GRANT SELECT ON TABLE public.applied TO muster_reader;
+GRANT SELECT,INSERT ON TABLE public.applied_changes TO muster_queue_manager;
+GRANT SELECT ON TABLE public.applied_changes TO muster_reader;
 GRANT SELECT,INSERT ON TABLE public.archive TO muster_queue_manager;
 GRANT SELECT ON TABLE public.archive TO muster_reader;
 GRANT SELECT ON TABLE public.archive_rest TO muster_queue_manager;
+GRANT SELECT,INSERT ON TABLE public.bases TO muster_queue_manager;
 GRANT SELECT,INSERT,DELETE ON TABLE public.commits TO muster_queue_manager;
 GRANT SELECT ON TABLE public.commits TO muster_reader;
+GRANT SELECT,INSERT ON TABLE public.decisions TO muster_queue_manager;
 GRANT USAGE ON SEQUENCE public.history_order TO muster_queue_manager;
 GRANT SELECT,INSERT ON TABLE public.history TO muster_queue_manager;
 GRANT SELECT ON TABLE public.history TO muster_reader;

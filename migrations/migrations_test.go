@@ -21,6 +21,8 @@ var released = map[string]string{
 	"0005_streams.sql":      "6d5e224591cebcbd44f4b52b3afcb5b11cbf2a7a8dc02f466f4aa7c6f9ebfd2c",
 	"0006_quota.sql":        "0fa611b50220334b93b3e1c77f258911c1f38c5feb73b61a14f2d7929476bcbc",
 	"0007_roles.sql":        "96277aa287086a1863206c3509296e7b7a6d4e745cdd93883ae5d1828aa7c266",
+	"0008_decisions.sql":    "ba83b7711241a64ae23b0469c695ff664a928cb53640d80e6f1a64b1907ce9b3",
+	"0009_applied.sql":      "7de4b6055b86f7c6788eb16fe23f32a6ce7c7604d43f75ca1656089bfafbfee3",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {
