@@ -54,16 +54,22 @@ func (c *claim) reason() *workload.Reason {
 	for _, g := range c.leaving {
 		cause.Victims = append(cause.Victims, g.Workload.ID)
 	}
+	who, frees := fmt.Sprintf("%d workloads are", len(c.leaving)), "they free"
+	if len(c.leaving) == 1 {
+		who, frees = fmt.Sprintf("workload %s is", c.leaving[0].Workload.Title()), "it frees"
+	}
 	return &workload.Reason{
 		Kind:       workload.ReasonWaitingForEviction,
-		Message:    fmt.Sprintf("%d workloads are being torn down; what they free is held for it", len(c.leaving)),
+		Message:    fmt.Sprintf("%s being torn down; what %s is held for it", who, frees),
 		Preemption: cause,
 	}
 }
 
-// settleClaims starts those whose places have become free. When all victims are
-// gone and the places are not there, as after the loss of a node, the claim ends
-// and the workload is looked at like any other.
+// settleClaims starts those whose places have become free. When its victims are
+// gone, but others have taken what they freed for what their own victims still
+// have, a claim waits for those. When nobody is left to wait for and the places
+// are not there, as after the loss of a node, the claim ends and the workload is
+// looked at like any other.
 func (d *decision) settleClaims() {
 	s := d.state
 	for _, c := range slices.Clone(s.claims) {
@@ -75,13 +81,29 @@ func (d *decision) settleClaims() {
 		}
 		s.giveUp(c)
 		s.toBucket(w)
+		if w.Grows && len(s.clustersFor(w)) == 0 {
+			continue // the gang is being torn down itself
+		}
 		verdict := s.fleet(c.cluster).Solve(c.variant.w, searchBudget)
-		if verdict.Outcome == placement.Fits && w.queue.quota.Fits(c.assess.Charges) {
+		switch {
+		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(c.assess.Charges):
 			d.admit(w, c.assess, c.cluster, verdict.Placements)
-		} else if len(c.leaving) > 0 {
+		case len(c.leaving) > 0 || d.lean(c):
 			d.hold(c)
 		}
 	}
+}
+
+// lean has a claim wait for all gangs that are being torn down, if that is enough
+// for it.
+func (d *decision) lean(c *claim) bool {
+	p := &preemption{d: d, w: c.waiting, charges: c.assess.Charges, variant: c.variant, cluster: c.cluster, going: d.going()}
+	found := p.search(nil)
+	if found == nil {
+		return false
+	}
+	c.leaving, c.places = p.going, found.places
+	return true
 }
 
 // free reports whether nothing is over-committed on the nodes of the claim.

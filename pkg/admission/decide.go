@@ -15,7 +15,9 @@ import (
 // cannot carry it out has to make the state anew.
 type Plan struct {
 	Admissions []Admission
-	Evictions  []Eviction
+	// Growths are started gangs that get more places: all that each has now.
+	Growths   []Admission
+	Evictions []Eviction
 	// Waits are the reasons of those that were looked at and do not start. The
 	// waiting of a queue that are alike share one verdict, and only the first of
 	// them is named; State.Reason has the reason of each.

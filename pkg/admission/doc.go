@@ -66,14 +66,33 @@
 // being torn down anyhow count as gone, so a claim that a new leader does not
 // know is found anew without new victims.
 //
-// Preemption ends. Within a queue a victim has the lower priority, or the same
-// and a later submission: an order, so it has no cycle. Who takes back what its
-// cohort has lent is within its own quota afterwards, and what is within its own
-// quota is not taken. Under fair sharing the larger of the two shares shrinks
-// with each eviction. Policies that are mixed across queues could still chase
-// each other, so there is a bound that needs no such argument: until something
-// happens from outside (a gang ends, is cancelled, or loses a node), the same
-// gang is not evicted twice for the same other gang, and never has the one
-// evicted that it was evicted for. With n gangs that is at most n(n-1)/2
-// evictions.
+// Whom it has evicted is the cheapest of all sets of gangs that would do: the
+// fewest, then, under fair sharing, those of the queues with the largest shares,
+// then those of the lowest priorities, then those that lose the least work. First
+// a set is found by evicting in that order and sparing whoever can be: O(log n)
+// what-ifs for n candidates, and one for each victim. Then sets of one gang, of
+// two and so on are searched depth first, bounded by what each gang can bring of
+// what is lacking (quota, room for pods) and by the price; that is exponential in
+// the number of victims where the bounds do not tell, so there is a budget of
+// steps, after which the best that was found is taken. Where
+// nothing was found at first, one what-if says whether evicting all candidates
+// would be enough.
+//
+// Preemption ends. Of two gangs one is evicted for the other at most once, and
+// the other never for it, until one of them ends, is cancelled, or loses a node;
+// with n gangs those are at most n(n-1)/2 evictions. Beyond that there are only
+// exchanges: one gang for one that is charged the same, in its own queue by the
+// order of the queue, or in another one if the shares in the tree become more
+// even (quota.Queue.Evens). Let nothing happen from outside, and all evictions
+// but exchanges be over. An exchange leaves what is used as it is, and makes the
+// shares more even, or leaves them too and makes the order in a queue better; an
+// admission makes more be used. So what is used, the shares and the orders, in
+// that order of importance, get better with each step. No state comes twice, and
+// there are finitely many.
+//
+// So fair sharing ends with no gang waiting for what one that is charged the same
+// has in a branch with the larger share, even if the waiting one started: it would
+// be exchanged. Between gangs that are charged differently there is no such bound.
+// What a large one leaves over when a small one takes its place would be taken by
+// others whose shares grow by it, which could justify the way back.
 package admission

@@ -24,10 +24,10 @@ const (
 )
 
 // Explain says why a workload waits, and the smallest changes each of which would
-// admit it now. Every change has been tried: a
-// decision on a copy of the state with the change admitted the workload. That
-// takes time, so it is for when somebody asks. It reports false for a workload
-// that does not wait. The state stays as it is.
+// admit it now. Every change has been tried: a decision on a copy of the state
+// with the change admitted the workload. That takes time, so it is for when
+// somebody asks. It reports false for a workload that does not wait. The state
+// stays as it is.
 func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, bool) {
 	w := s.waiting[id]
 	if w == nil {
@@ -58,10 +58,10 @@ func (e *explainer) refresh() {
 	default:
 		return
 	}
-	if _, now := e.s.rehearse(e.w.Workload.ID, e.now, e.config(), nil); now != nil {
-		switch now.Kind {
+	if _, present := e.s.rehearse(e.w.Workload.ID, e.now, e.config(), nil); present != nil {
+		switch present.Kind {
 		case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology:
-			e.found.Reason = *now
+			e.found.Reason = *present
 		}
 	}
 }
@@ -272,14 +272,14 @@ func (e *explainer) afterEnd() {
 	for i := 0; i < len(ends) && i < mostTrials/4 && singles < singleEnds; i++ {
 		if after(ends[i]) {
 			singles++
-			e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: []workload.ID{ends[i].Workload.ID}}, "after the end of workload %s", ends[i].Workload.ID)
+			e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: []workload.ID{ends[i].Workload.ID}}, "after the end of workload %s", ends[i].Workload.Title())
 		}
 	}
 	if singles > 0 {
 		return
 	}
 	if n := least(len(ends), func(n int) bool { return after(ends[:n]...) }); n > 1 {
-		e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: ids(ends[:n])}, "after the end of %d workloads, of which %s is the last", n, ends[n-1].Workload.ID)
+		e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: ids(ends[:n])}, "after the end of %d workloads, of which %s is the last", n, ends[n-1].Workload.Title())
 	}
 }
 

@@ -143,10 +143,9 @@ func (s *State) rehearse(id workload.ID, now time.Time, config quota.Config, cha
 	if change != nil {
 		change(copied)
 	}
-	for _, a := range Decide(copied, now).Admissions {
-		if a.Workload == id {
-			return true, nil
-		}
+	plan := Decide(copied, now)
+	if slices.ContainsFunc(slices.Concat(plan.Admissions, plan.Growths), func(a Admission) bool { return a.Workload == id }) {
+		return true, nil
 	}
 	if w := copied.waiting[id]; w != nil {
 		why = copied.reason(w)

@@ -173,7 +173,7 @@ func (d *decision) keep(w *Waiting, cluster string) (against []*hold) {
 // after the other. The caller knows that there are places otherwise.
 func (d *decision) pass(w *Waiting, v *variant) (cluster string, places []workload.Placement, why *workload.Reason) {
 	var delayed *hold
-	for _, cluster := range d.state.clusters {
+	for _, cluster := range d.state.clustersFor(w) {
 		if _, none := v.verdicts[cluster]; none || d.state.fleets[cluster].Len() == 0 {
 			continue
 		}
@@ -280,7 +280,7 @@ func ending(gangs []*Started) string {
 	const shown = 3
 	var names []string
 	for i := len(gangs) - 1; i >= 0 && len(names) < shown; i-- {
-		names = append(names, string(gangs[i].Workload.ID))
+		names = append(names, gangs[i].Workload.Title())
 	}
 	text := strings.Join(names, ", ")
 	switch more := len(gangs) - len(names); {
@@ -298,7 +298,7 @@ func (h *hold) reasonBehind() *workload.Reason {
 	return &workload.Reason{
 		Kind: workload.ReasonBehindHead,
 		Message: fmt.Sprintf("it has places, but would delay workload %s, the head of queue %q (%s), which %s",
-			h.head.Workload.ID, h.head.queue.name, quota.Backfill, h.when()),
+			h.head.Workload.Title(), h.head.queue.name, quota.Backfill, h.when()),
 		Start: h.planned(),
 	}
 }

@@ -78,6 +78,9 @@ func shortest(a, b *Waiting) int {
 // run time are alike.
 func (w *Waiting) key() bucketKey {
 	key := bucketKey{shape: w.shape, priority: w.Workload.Priority}
+	if w.Grows {
+		key.grows = w.Workload.ID
+	}
 	if w.queue.backfills() {
 		key.runTime, key.aged = w.RunTime, w.aged
 	}

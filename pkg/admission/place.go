@@ -18,6 +18,10 @@ const searchBudget = placement.Budget
 func (d *decision) start(w *Waiting) *workload.Reason {
 	o := d.state.optionsOf(w.queue, w.shape)
 	b := w.bucket
+	clusters := d.state.clustersFor(w)
+	if w.Grows && len(clusters) == 0 {
+		return &workload.Reason{Kind: workload.ReasonUnknown, Message: "the gang is being torn down"}
+	}
 	b.overs, b.preempts, b.lacks = nil, false, nil
 	if o.why != nil {
 		return o.why
@@ -26,11 +30,18 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	var rest []quota.Assess
 	assessed := w.queue.quota.Assess(o.assignments)
 	for _, a := range assessed {
+		if why := d.state.unsuited(w, a); why != nil {
+			over = why
+			continue
+		}
 		v := o.variantOf(a)
 		if a.Mode == quota.Within {
-			cluster, placements, why := d.state.fit(v)
+			cluster, placements, why := d.state.fit(v, clusters)
 			if why == nil && d.bound(w) {
 				cluster, placements, why = d.pass(w, v)
+			}
+			if why == nil {
+				why = d.disobeyed(w, placements)
 			}
 			if why == nil {
 				d.admit(w, a, cluster, placements)
@@ -83,9 +94,9 @@ func (o *options) variantOf(a quota.Assess) *variant {
 // fit looks for places on one cluster after the other, by name, and returns, when
 // there are none, the reason of the cluster that lacks least. Clusters that are
 // known to have none are not asked again.
-func (s *State) fit(v *variant) (cluster string, placements []workload.Placement, why *workload.Reason) {
+func (s *State) fit(v *variant, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
 	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported any node"}
-	for _, cluster := range s.clusters {
+	for _, cluster := range clusters {
 		fleet := s.fleets[cluster]
 		if fleet.Len() == 0 {
 			continue
@@ -117,6 +128,10 @@ func nearer(a, b workload.Reason) bool {
 }
 
 func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements []workload.Placement) {
+	if w.Grows {
+		d.grow(w, a, placements)
+		return
+	}
 	s := d.state
 	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors})
 	s.fromBucket(w)

@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -18,14 +19,17 @@ const (
 	fairShare    = "fairSharing"
 )
 
-// singleTries bounds how many gangs are tried as the only victim.
-const singleTries = 64
-
 // candidate is a started gang that may be evicted for a waiting one.
 type candidate struct {
 	*Started
 	policy string
 	lost   int64 // pods x seconds that its eviction throws away
+	// offence is, under fair sharing, the place of its queue among all of the tree
+	// in falling order of their shares; else zero.
+	offence int
+	// again: one of the two has been evicted for the other before. Then only an
+	// exchange is possible.
+	again bool
 }
 
 // preemption is the search for victims for one waiting workload under one
@@ -50,7 +54,7 @@ type victims struct {
 // already count as gone: if that is enough nobody is evicted.
 func (d *decision) preempt(w *Waiting, a quota.Assess, v *variant) bool {
 	policy := w.queue.quota.Preemption
-	if policy == nil {
+	if policy == nil || w.Grows && w.Workload.Interdependent() {
 		return false
 	}
 	attempts := d.attempts(w, a)
@@ -61,12 +65,12 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, v *variant) bool {
 	w.bucket.preempts = true
 	var best *victims
 	var on string
-	for _, cluster := range d.state.clusters {
+	for _, cluster := range d.state.clustersFor(w) {
 		p := &preemption{d: d, w: w, charges: a.Charges, variant: v, cluster: cluster, going: going}
 		if d.state.fleets[cluster].Len() == 0 {
 			continue
 		}
-		if found := p.search(attempts); found != nil && (best == nil || found.compare(best) < 0) {
+		if found := p.search(attempts); cheaper(best, found) != best {
 			best, on = found, cluster
 		}
 	}
@@ -98,7 +102,7 @@ func (d *decision) carryOut(w *Waiting, a quota.Assess, v *variant, cluster stri
 	for _, g := range found.list {
 		d.evict(g.Started, workload.Reason{
 			Kind:       workload.ReasonPreempted,
-			Message:    fmt.Sprintf("evicted for workload %s of queue %q, priority %d (%s)", w.Workload.ID, w.queue.name, w.Workload.Priority, g.policy),
+			Message:    fmt.Sprintf("evicted for workload %s of queue %q, priority %d (%s)", w.Workload.Title(), w.queue.name, w.Workload.Priority, g.policy),
 			Preemption: &workload.PreemptionCause{Preemptor: w.Workload.ID, Policy: g.policy},
 		})
 		g.preempted = true
@@ -133,10 +137,9 @@ func (d *decision) attempts(w *Waiting, a quota.Assess) []attempt {
 		}
 	}
 	canBorrowAbove := q.Preemption.BorrowWithinCohort != nil && q.Preemption.BorrowWithinCohort.Policy == quota.LowerPriority
-	own := d.candidates(w, withinQueue)
+	own := d.candidates(w, a, withinQueue)
 	if d.state.fair() {
-		add(true, own)
-		add(true, d.candidates(w, fairShare), own)
+		add(true, d.candidates(w, a, fairShare), own)
 		return all
 	}
 	// What is more than the own quota does not evict, as in Kueue, unless it may
@@ -144,23 +147,29 @@ func (d *decision) attempts(w *Waiting, a quota.Assess) []attempt {
 	if !q.ExceedsNominal(a.Charges) || canBorrowAbove {
 		add(true, own)
 	}
-	add(false, d.candidates(w, reclaimed), own)
+	add(false, d.candidates(w, a, reclaimed), own)
 	if canBorrowAbove {
-		add(true, d.candidates(w, borrowWithin), own)
+		add(true, d.candidates(w, a, borrowWithin), own)
 	}
 	return all
 }
 
-// candidates returns whom the policy lets the workload evict, those of the lowest
-// priority and with the least work to lose first.
-func (d *decision) candidates(w *Waiting, policy string) []candidate {
+// candidates returns whom the policy lets the workload evict: of the queues with
+// the largest shares first, if sharing is fair, then those of the lowest priority
+// and with the least work to lose.
+func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candidate {
 	var list []candidate
+	offences := d.offences(w)
 	for _, q := range d.state.sorted {
 		if (q == w.queue) != (policy == withinQueue) || !w.queue.quota.SameTree(q.quota) {
 			continue
 		}
 		for _, g := range q.started {
-			if g.Going || !w.mayEvict(g, policy) || d.state.fought[w.Workload.ID][g.Workload.ID] || d.state.fought[g.Workload.ID][w.Workload.ID] {
+			if g.Going || g.Workload.ID == w.Workload.ID || !w.mayEvict(g, policy) {
+				continue
+			}
+			again := d.state.fought[w.Workload.ID][g.Workload.ID] || d.state.fought[g.Workload.ID][w.Workload.ID]
+			if again && !slices.Equal(a.Charges, g.charges) {
 				continue
 			}
 			if until := g.protectedUntil(); d.now.Before(until) {
@@ -170,14 +179,40 @@ func (d *decision) candidates(w *Waiting, policy string) []candidate {
 				continue
 			}
 			ran := max(0, d.now.Sub(g.Admitted)) / time.Second
-			list = append(list, candidate{g, policy, int64(g.Workload.Pods()) * int64(ran)})
+			list = append(list, candidate{g, policy, int64(g.Workload.Pods()) * int64(ran), offences[q], again})
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.Workload.Priority, b.Workload.Priority), cmp.Compare(a.lost, b.lost),
+		return cmp.Or(cmp.Compare(a.offence, b.offence), cmp.Compare(a.Workload.Priority, b.Workload.Priority), cmp.Compare(a.lost, b.lost),
 			cmp.Compare(b.Order, a.Order), cmp.Compare(a.Workload.ID, b.Workload.ID))
 	})
 	return list
+}
+
+// offences ranks the queues of the workload's tree, if sharing is fair, as Kueue
+// does: from the root down the branch with the larger share comes first.
+func (d *decision) offences(w *Waiting) map[*queue]int {
+	if !d.state.fair() {
+		return nil
+	}
+	shares := map[*queue][]quota.Share{}
+	var queues []*queue
+	for _, q := range d.state.sorted {
+		if w.queue.quota.SameTree(q.quota) {
+			shares[q] = q.quota.Shares()
+			queues = append(queues, q)
+		}
+	}
+	slices.SortStableFunc(queues, func(a, b *queue) int { return slices.Compare(shares[b], shares[a]) })
+	ranks := map[*queue]int{}
+	for i, q := range queues {
+		if i > 0 && slices.Equal(shares[q], shares[queues[i-1]]) {
+			ranks[q] = ranks[queues[i-1]]
+		} else {
+			ranks[q] = i
+		}
+	}
+	return ranks
 }
 
 // mayEvict is Kueue's rule of who may be evicted by whom, the state of quotas
@@ -210,19 +245,40 @@ func (g *Started) protectedUntil() time.Time {
 	return g.Admitted.Add(run)
 }
 
-// compare orders by what evictions cost: fewer gangs, then the lower priority of
-// the highest among them, then less lost work.
-func (v *victims) compare(other *victims) int {
-	cost := func(v *victims) (highest int32, lost int64) {
-		for i, c := range v.list {
-			if i == 0 || c.Workload.Priority > highest {
-				highest = c.Workload.Priority
-			}
-			lost += c.lost
-		}
-		return highest, lost
+// price is what the eviction of some gangs costs. It never falls when a gang is
+// added.
+type price struct {
+	gangs   int
+	offence int // the greatest: the least offender among the queues
+	highest int32
+	lost    int64
+}
+
+func priceOf(list []candidate) price {
+	p := price{highest: math.MinInt32}
+	for _, c := range list {
+		p = p.plus(c)
 	}
-	highest, lost := cost(v)
-	otherHighest, otherLost := cost(other)
-	return cmp.Or(cmp.Compare(len(v.list), len(other.list)), cmp.Compare(highest, otherHighest), cmp.Compare(lost, otherLost))
+	return p
+}
+
+func (p price) plus(c candidate) price {
+	return price{p.gangs + 1, max(p.offence, c.offence), max(p.highest, c.Workload.Priority), p.lost + c.lost}
+}
+
+// compare orders by what evictions cost: fewer gangs, then those of the queues
+// with the largest shares, then the lower priority of the highest among them,
+// then less lost work.
+func (p price) compare(other price) int {
+	return cmp.Or(cmp.Compare(p.gangs, other.gangs), cmp.Compare(p.offence, other.offence),
+		cmp.Compare(p.highest, other.highest), cmp.Compare(p.lost, other.lost))
+}
+
+// cheaper returns the victims that cost less, the first ones if they are even;
+// nil are none.
+func cheaper(a, b *victims) *victims {
+	if a == nil || b != nil && priceOf(b.list).compare(priceOf(a.list)) < 0 {
+		return b
+	}
+	return a
 }

@@ -27,10 +27,12 @@ type model struct {
 	nodes   map[string]capacity.Node
 	gangs   map[workload.ID]*workload.Workload
 	order   map[workload.ID]int64
+	came    map[workload.ID]time.Time
 	waiting map[workload.ID]bool
 	started map[workload.ID]admission.Admission
 	since   map[workload.ID]time.Time
 	going   map[workload.ID]bool
+	growing map[workload.ID]growing
 	// promised are preemptors that wait for their victims; a loss of capacity
 	// breaks the promise.
 	promised map[workload.ID]bool
@@ -66,7 +68,7 @@ func drawPolicy(t *rapid.T) quota.Config {
 		text += fmt.Sprintf(`{"name": %q, "cohortName": %q, "quotaCheckStrategy": "IgnoreUndeclared", "queueingStrategy": %q%s,
 			"flavorFungibility": {"whenCanBorrow": %q, "whenCanPreempt": %q}, "fairSharing": {"weight": %q},
 			"preemption": {"withinClusterQueue": %q, "reclaimWithinCohort": %q, "minRunSeconds": %d%s}}`,
-			name, one("cohort", "", "root", "left", "right"), one("strategy", "BestEffortFIFO", "StrictFIFO"), given,
+			name, one("cohort", "", "root", "left", "right"), one("strategy", "BestEffortFIFO", "StrictFIFO", "Backfill"), given,
 			one("whenCanBorrow", "MayStopSearch", "TryNextFlavor"), one("whenCanPreempt", "MayStopSearch", "TryNextFlavor"), one("weight", "1", "2", "0"),
 			one("within", "Never", "LowerPriority", "LowerOrNewerEqualPriority"), reclaim, rapid.IntRange(0, 1).Draw(t, "protect")*60, borrow)
 	}
@@ -88,8 +90,9 @@ func newModel(t *rapid.T, c quota.Config) *model {
 	}
 	return &model{
 		t: t, config: c, state: admission.NewState(tree), now: start, nodes: map[string]capacity.Node{},
-		gangs: map[workload.ID]*workload.Workload{}, order: map[workload.ID]int64{}, waiting: map[workload.ID]bool{},
+		gangs: map[workload.ID]*workload.Workload{}, order: map[workload.ID]int64{}, came: map[workload.ID]time.Time{}, waiting: map[workload.ID]bool{},
 		started: map[workload.ID]admission.Admission{}, since: map[workload.ID]time.Time{}, going: map[workload.ID]bool{}, promised: map[workload.ID]bool{},
+		growing: map[workload.ID]growing{},
 	}
 }
 
@@ -109,7 +112,17 @@ func (m *model) removeNode(name string) {
 
 func (m *model) submit(w *workload.Workload, order int64) {
 	m.gangs[w.ID], m.order[w.ID], m.waiting[w.ID] = w, order, true
-	m.state.Enqueue(admission.Waiting{Workload: w, Order: order})
+	if _, back := m.came[w.ID]; !back {
+		m.came[w.ID] = m.now
+	}
+	m.enqueue(w)
+}
+
+// enqueue has a workload wait; every other one has declared for how long it runs.
+func (m *model) enqueue(w *workload.Workload) {
+	m.state.Enqueue(admission.Waiting{
+		Workload: w, Order: m.order[w.ID], Since: m.came[w.ID], RunTime: time.Duration(m.order[w.ID]%2*10) * time.Minute,
+	})
 }
 
 // end has a workload finish or be cancelled.
@@ -124,6 +137,7 @@ func (m *model) end(id workload.ID) {
 		m.state.Leave(id)
 		m.state.Release(id)
 		delete(m.started, id)
+		delete(m.growing, id)
 		delete(m.gangs, id)
 	}
 }
@@ -141,11 +155,22 @@ func (m *model) decide() admission.Plan {
 	m.t.Helper()
 	plan := admission.Decide(m.state, m.now)
 	m.plans = append(m.plans, plan)
+	for _, a := range plan.Growths { // whoever grows may be evicted behind
+		m.grown(a)
+	}
+	stopped := false
 	for _, v := range plan.Evictions {
+		_, grows := m.growing[v.Workload]
+		stopped = stopped || grows
 		m.evicted(v)
 	}
 	for _, a := range plan.Admissions {
 		m.admitted(a)
+	}
+	for id := range m.growing {
+		if why := m.state.Reason(id); why == nil || why.Message == "" || why.Kind == workload.ReasonUnknown {
+			m.t.Fatalf("workload %s waits to grow without a reason: %+v", id, why)
+		}
 	}
 	for id := range m.waiting {
 		switch why := m.state.Reason(id); {
@@ -160,7 +185,7 @@ func (m *model) decide() admission.Plan {
 			m.promised[w.Workload] = true
 		}
 	}
-	if m.state.Pending(m.now) {
+	if m.state.Pending(m.now) && !stopped {
 		m.t.Fatal("after a decision another one is pending")
 	}
 	return plan
@@ -171,15 +196,21 @@ func (m *model) evicted(v admission.Eviction) {
 		m.t.Fatalf("%s is evicted, which does not run", v.Workload)
 	}
 	m.going[v.Workload] = true
+	m.state.Leave(v.Workload)
+	delete(m.growing, v.Workload)
 	victim, preemptor := m.gangs[v.Workload], m.gangs[v.Reason.Preemption.Preemptor]
-	if v.Reason.Kind != workload.ReasonPreempted || preemptor == nil || !m.waiting[preemptor.ID] {
+	if v.Reason.Kind != workload.ReasonPreempted || preemptor == nil || !m.waiting[preemptor.ID] && m.growing[preemptor.ID].set.Count == 0 || victim == preemptor {
 		m.t.Fatalf("%s is evicted because of %+v", v.Workload, v.Reason)
+	}
+	order := m.order[preemptor.ID]
+	if asked, grows := m.growing[preemptor.ID]; grows {
+		order = asked.order
 	}
 	own, lower := victim.Queue == preemptor.Queue, victim.Priority < preemptor.Priority
 	policy := m.state.Quota().Queue(preemptor.Queue).Preemption
 	allowed := map[string]bool{
 		"withinClusterQueue": own && (lower || policy.WithinClusterQueue == quota.LowerOrNewerEqualPriority &&
-			victim.Priority == preemptor.Priority && m.order[victim.ID] > m.order[preemptor.ID]),
+			victim.Priority == preemptor.Priority && m.order[victim.ID] > order),
 		"reclaimWithinCohort": !own && (lower || policy.ReclaimWithinCohort == quota.Any),
 		"borrowWithinCohort":  !own && lower && victim.Priority <= 1,
 		"fairSharing":         !own && (lower || policy.ReclaimWithinCohort == quota.Any),
@@ -194,7 +225,10 @@ func (m *model) evicted(v admission.Eviction) {
 
 // admitted checks that all pods have places, that no node is over-committed by it
 // and that its queue is within quota, by sums of its own.
-func (m *model) admitted(a admission.Admission) {
+func (m *model) admitted(a admission.Admission) { m.placed(a, a.Placements) }
+
+// placed is admitted for a gang that gets the given of its places now.
+func (m *model) placed(a admission.Admission, given []workload.Placement) {
 	w := m.gangs[a.Workload]
 	if !m.waiting[a.Workload] {
 		m.t.Fatalf("%s is admitted, which does not wait", a.Workload)
@@ -223,7 +257,7 @@ func (m *model) admitted(a admission.Admission) {
 		}
 		tree.Queue(m.gangs[id].Queue).Use(quota.ChargesOf(m.gangs[id].PodSets, other.Flavors))
 	}
-	for _, p := range a.Placements {
+	for _, p := range given {
 		i := slices.IndexFunc(w.PodSets, func(set workload.PodSet) bool { return set.Name == p.PodSet })
 		for name, amount := range w.PodSets[i].Template.Requests { // of others there may be less than nothing free
 			if n := m.nodes[p.Node]; amount > 0 && used[p.Node][name] > n.Allocatable[name] {
@@ -258,7 +292,7 @@ func (m *model) calm() {
 				m.t.Fatalf("%s had others evicted, who are gone, and waits still: %+v", id, m.state.Reason(id))
 			}
 		}
-		if len(ids) == 0 && len(plan.Admissions)+len(plan.Evictions) == 0 {
+		if len(ids) == 0 && len(plan.Admissions)+len(plan.Evictions)+len(plan.Growths) == 0 {
 			return
 		}
 		if round == 199 {
@@ -289,7 +323,13 @@ func (m *model) step(i int) {
 	t := m.t
 	m.now = m.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second)
 	ids := slices.Sorted(maps.Keys(m.gangs))
-	switch kind := rapid.IntRange(0, 9).Draw(t, "event"); {
+	var run []workload.ID
+	for _, id := range ids {
+		if _, runs := m.started[id]; runs && !m.going[id] {
+			run = append(run, id)
+		}
+	}
+	switch kind := rapid.IntRange(0, 12).Draw(t, "event"); {
 	case kind <= 3:
 		m.submit(drawGang(t, i), int64(i))
 	case kind <= 5:
@@ -300,6 +340,10 @@ func (m *model) step(i int) {
 		m.end(rapid.SampledFrom(ids).Draw(t, "ended"))
 	case kind == 8 && len(m.going) > 0:
 		m.gone(rapid.SampledFrom(slices.Sorted(maps.Keys(m.going))).Draw(t, "gone"))
+	case (kind == 10 || kind == 11) && len(run) > 0:
+		m.asks(rapid.SampledFrom(run).Draw(t, "grows"), i)
+	case kind == 12 && len(run) > 0:
+		m.shrinks(rapid.SampledFrom(run).Draw(t, "shrinks"))
 	}
 	m.decide()
 }

@@ -119,7 +119,7 @@ func (d *decision) reserve(w *Waiting, old *hold) {
 		s.holds = slices.DeleteFunc(s.holds, func(h *hold) bool { return h == old })
 	}
 	var best *hold
-	for _, cluster := range s.clusters {
+	for _, cluster := range s.clustersFor(w) {
 		if found := d.reserveOn(w, made, cluster); found != nil && (best == nil || found.sooner(best)) {
 			best = found
 		}
@@ -149,6 +149,7 @@ func (h *hold) sooner(other *hold) bool {
 func (d *decision) reserveOn(w *Waiting, made *hold, cluster string) *hold {
 	fleet := d.state.fleets[cluster]
 	order := d.inOrderOfEnd(cluster, made.drained)
+	order = slices.DeleteFunc(order, func(e expected) bool { return e.Workload.ID == w.Workload.ID }) // a gang that grows goes on
 	mark := fleet.Begin()
 	defer fleet.Rollback(mark)
 	for _, other := range d.state.holds {

@@ -159,6 +159,7 @@ func (s *State) Start(g Started) {
 // Leave says that a started gang is being torn down or has ended: it is no
 // candidate for preemption any more, and others may count on its places.
 func (s *State) Leave(id workload.ID) {
+	s.StopGrowing(id)
 	if g := s.started[id]; g != nil {
 		g.Going = true
 	}
@@ -171,6 +172,7 @@ func (s *State) Release(id workload.ID) {
 	if g == nil {
 		return
 	}
+	s.StopGrowing(id)
 	delete(s.started, id)
 	delete(g.queue.started, id)
 	s.giveBack(g.queue, g.Cluster, g.Workload, g.Placements, g.charges)

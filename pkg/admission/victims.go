@@ -11,11 +11,11 @@ import (
 // search returns the cheapest victims that any of the attempts finds, nil for
 // none.
 //
-// Of each attempt's candidates, in order, those are evicted that quota lets be,
-// as many as it takes (found by doubling and halving, since more room never
-// hurts); then, from the last to the first, those are spared without whom it
-// works as well. So no victim can be left out of what it returns. A single gang
-// that would do is looked for, too.
+// Of each attempt's candidates, in order, those are evicted that quota lets be, as
+// many as it takes (found by doubling and halving, since more room never hurts);
+// then those are spared without whom it works as well, so that no victim can be
+// left out. Then fewer, or as many that cost less, are sought exactly, unless
+// nothing was found and evicting all candidates at once is not enough.
 func (p *preemption) search(attempts []attempt) *victims {
 	undo := p.begin()
 	defer undo()
@@ -27,11 +27,14 @@ func (p *preemption) search(attempts []attempt) *victims {
 		return &victims{places: places}
 	}
 	var best *victims
+	steps := victimSteps
 	for _, a := range attempts {
-		for _, found := range []*victims{p.single(a), p.several(a)} {
-			if found != nil && (best == nil || found.compare(best) < 0) {
-				best = found
-			}
+		if !p.any(a.candidates) {
+			continue
+		}
+		found := p.several(a)
+		if best = cheaper(best, found); found != nil || p.helps(a.candidates) {
+			best = p.fewest(a, best, &steps)
 		}
 	}
 	return best
@@ -97,6 +100,15 @@ func (p *preemption) fair(c candidate) bool {
 	})
 }
 
+// exchange reports whether the candidate may be evicted although one of the two
+// has been evicted for the other before. The two are charged the same, so that
+// nothing is left over for others: it must have the shares become more even, or,
+// within the queue, gangs run in its order. The package comment says why that
+// ends.
+func (p *preemption) exchange(c candidate) bool {
+	return c.policy == withinQueue || p.w.queue.quota.Evens(p.charges, c.queue.quota)
+}
+
 // several evicts as many as it takes.
 func (p *preemption) several(a attempt) *victims {
 	chosen := p.permittedOf(a.candidates)
@@ -131,17 +143,38 @@ func (p *preemption) permittedOf(candidates []candidate) []candidate {
 	tree := p.d.state.tree // what is permitted depends on quota alone
 	mark := tree.Begin()
 	defer tree.Rollback(mark)
-	var chosen []candidate
+	var chosen, refused []candidate
 	for _, c := range candidates {
-		if p.permitted(c) {
-			c.queue.quota.Free(c.charges)
-			chosen = append(chosen, c)
+		if c.again || slices.ContainsFunc(refused, c.likeToQuota) {
+			continue
 		}
+		if !p.permitted(c) {
+			refused = append(refused, c)
+			continue
+		}
+		c.queue.quota.Free(c.charges)
+		chosen, refused = append(chosen, c), nil
 	}
 	return chosen
 }
 
-// spare puts back those without whom the workload fits as well.
+// any reports whether one of the candidates may be evicted first.
+func (p *preemption) any(candidates []candidate) bool {
+	var refused []candidate
+	return slices.ContainsFunc(candidates, func(c candidate) bool {
+		if slices.ContainsFunc(refused, c.likeToQuota) {
+			return false
+		}
+		if p.permitted(c) && (!c.again || p.exchange(c)) {
+			return true
+		}
+		refused = append(refused, c)
+		return false
+	})
+}
+
+// spare puts back those without whom the workload fits as well, until there are
+// none.
 func (p *preemption) spare(chosen []candidate, borrow bool) *victims {
 	needed := slices.Clone(chosen)
 	var places []workload.Placement
@@ -164,37 +197,13 @@ func (p *preemption) spare(chosen []candidate, borrow bool) *victims {
 	if places = without(-1); places == nil {
 		return nil
 	}
-	for i := len(needed) - 1; i >= 0; i-- {
-		if fit := without(i); fit != nil {
-			needed, places = slices.Delete(needed, i, i+1), fit
+	for spared := true; spared; {
+		spared = false
+		for i := len(needed) - 1; i >= 0; i-- {
+			if fit := without(i); fit != nil {
+				needed, places, spared = slices.Delete(needed, i, i+1), fit, true
+			}
 		}
 	}
 	return &victims{needed, places}
-}
-
-// single looks for one gang whose eviction is enough, the cheapest first.
-func (p *preemption) single(a attempt) *victims {
-	for i, c := range a.candidates {
-		if i == singleTries {
-			break
-		}
-		if found := p.alone(c, a.borrow); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-func (p *preemption) alone(c candidate, borrow bool) *victims {
-	if !p.permitted(c) {
-		return nil
-	}
-	undo := p.begin()
-	defer undo()
-	p.remove(c.Started)
-	evicted := []candidate{c}
-	if places := p.fits(evicted, borrow); places != nil {
-		return &victims{evicted, places}
-	}
-	return nil
 }

@@ -32,6 +32,9 @@ type Waiting struct {
 	// Claiming: gangs were being evicted for it in an earlier term. It is looked
 	// at before all others, so that it gets what they free.
 	Claiming bool
+	// Grows: it is what a started gang of the same id asks for beyond its places;
+	// see State.Grow.
+	Grows bool
 
 	queue  *queue
 	shape  *shape
@@ -140,6 +143,7 @@ type bucketKey struct {
 	priority int32
 	runTime  time.Duration
 	aged     bool
+	grows    workload.ID // which gang, of a bucket of its own
 }
 
 func (s *State) queue(name string) *queue {
@@ -184,7 +188,7 @@ func (q *queue) candidate(now time.Time) *bucket {
 // Enqueue adds a workload to the waiting. Workloads with equal pod sets share
 // them in memory from then on. A workload that waits already is replaced.
 func (s *State) Enqueue(w Waiting) {
-	s.Dequeue(w.Workload.ID)
+	s.takeOut(w.Workload.ID)
 	added := &w
 	if added.Queue == "" {
 		added.Queue = s.clusterQueue(w.Workload)
@@ -250,9 +254,14 @@ func (b *bucket) moved() {
 	}
 }
 
-// Dequeue removes a workload from the waiting, and gives back what was held for
-// it.
+// Dequeue removes a workload from the waiting for good, and gives back what was
+// held for it.
 func (s *State) Dequeue(id workload.ID) {
+	s.takeOut(id)
+	delete(s.fought, id)
+}
+
+func (s *State) takeOut(id workload.ID) {
 	w := s.waiting[id]
 	if w == nil {
 		return

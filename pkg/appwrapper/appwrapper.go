@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"muster.dev/muster/pkg/bundle"
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
 )
@@ -141,7 +142,9 @@ func (r *reader) identify(tree map[string]any) error {
 	}
 	r.annotations, _ = metadata["annotations"].(map[string]any)
 	var err error
-	r.Life, err = ray.ReadLife(metadata)
+	if r.Life, err = ray.ReadLife(metadata); err == nil && r.Life.IdleTime > 0 {
+		err = refuse("metadata.annotations["+kube.IdleTimeKey+"]", "is set", "remove it: of wrapped objects Muster does not see whether they are idle")
+	}
 	return err
 }
 

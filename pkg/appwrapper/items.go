@@ -116,6 +116,9 @@ func (r *reader) rayPods(it *item, wrapped *bundle.Item) ([]workload.PodSet, err
 	if r.manyRays {
 		wrapped.PodSetPrefix = fmt.Sprintf("%d.", it.number)
 	}
+	for _, warning := range read.Warnings {
+		r.warn("%s.%s", it.where, warning)
+	}
 	sets := read.PodSets
 	for i := range sets {
 		sets[i].Name = wrapped.PodSetPrefix + sets[i].Name

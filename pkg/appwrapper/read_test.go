@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"muster.dev/muster/pkg/appwrapper"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
@@ -145,7 +147,71 @@ spec:
 	if w.Life.ReadyDeadline != workload.Duration(5*time.Minute) {
 		t.Errorf("ready deadline is %s", time.Duration(w.Life.ReadyDeadline))
 	}
-	if len(w.Warnings) != 2 || !strings.Contains(w.Warnings[1], "terminalExitCodes") && !strings.Contains(w.Warnings[0], "terminalExitCodes") {
+	if len(w.Warnings) != 1 || !strings.Contains(w.Warnings[0], "spec.suspend: does nothing") {
+		t.Errorf("warnings are %q", w.Warnings)
+	}
+	if tolerance := w.Life.Tolerance; tolerance == nil || !slices.Equal(tolerance.TerminalExitCodes, []int32{3}) {
+		t.Errorf("tolerance is %+v", tolerance)
+	}
+}
+
+// The annotations that ask for fault tolerance act; those that do nothing, and
+// values that mean nothing, are named.
+func TestFaultToleranceAnnotations(t *testing.T) {
+	t.Parallel()
+	retries := 2
+	for name, c := range map[string]struct {
+		annotations string
+		want        *workload.Tolerance
+		warnings    []string
+	}{
+		"all that act": {
+			"retryLimit: '2', AW/retryPausePeriodDuration: 5s, AW/failureGracePeriodDuration: 20s, AW/forcefulDeletionGracePeriodDuration: 3m, AW/terminalExitCodes: '3,10', AW/retryableExitCodes: '20, 30'",
+			&workload.Tolerance{
+				Retries: &retries, RetryFailed: true, Pause: seconds(5), LossDeadline: seconds(20), ForceAfter: seconds(180),
+				TerminalExitCodes: []int32{3, 10}, RetryableExitCodes: []int32{20, 30},
+			}, nil,
+		},
+		"what does nothing": {"successTTLDuration: 1h, AW/deletionOnFailureGracePeriodDuration: 1m, AW/other: x", nil,
+			[]string{"deletionOnFailureGracePeriodDuration]: does nothing", "other]: does nothing", "successTTLDuration]: does nothing"}},
+		"what means nothing": {"retryLimit: often, AW/retryPausePeriodDuration: 25h, AW/terminalExitCodes: 'one,0,7'", &workload.Tolerance{TerminalExitCodes: []int32{7}},
+			[]string{`retryLimit]: is "often" and does nothing; want a whole number`, `retryPausePeriodDuration]: is "25h" and does nothing; want a duration`, `"one" is no exit code`, `"0" is no exit code`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := read(t, "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata:\n  name: aw\n  annotations: {"+
+				strings.ReplaceAll("AW/"+c.annotations, "AW/", "workload.codeflare.dev.appwrapper/")+"}\n"+
+				"spec: {components: [{template: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}}]}\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, w.Life.Tolerance); diff != "" {
+				t.Errorf("tolerance (-want +got):\n%s", diff)
+			}
+			if len(w.Warnings) != len(c.warnings) {
+				t.Errorf("warnings are %q, want %q", w.Warnings, c.warnings)
+			}
+			for _, want := range c.warnings {
+				if !slices.ContainsFunc(w.Warnings, func(got string) bool { return strings.Contains(got, want) }) {
+					t.Errorf("warnings are %q, want %q", w.Warnings, want)
+				}
+			}
+		})
+	}
+}
+
+func seconds(n int) workload.Duration { return workload.Duration(time.Duration(n) * time.Second) }
+
+// A wrapped RayCluster that tells Ray of GPUs which its pods do not have is named.
+func TestOtherGPUsThanThePodsHave(t *testing.T) {
+	t.Parallel()
+	w, err := read(t, v1beta1(item(strings.Replace(fmt.Sprintf(rayCluster, "a"), "rayStartParams: {}", "rayStartParams: {num-gpus: '2'}", 1), "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(w.Warnings, func(s string) bool {
+		return strings.Contains(s, `GenericItems[0].generictemplate.spec.`) && strings.Contains(s, `rayStartParams.num-gpus: is "2", but the limits of its Ray container have 0 GPUs`)
+	}) {
 		t.Errorf("warnings are %q", w.Warnings)
 	}
 }
@@ -155,24 +221,28 @@ func TestFieldsWithoutEffectAreNamed(t *testing.T) {
 	t.Parallel()
 	manifest := v1beta1(item(fmt.Sprintf(rayCluster, "a"), "\n      minavailable: 2\n      allocated: 1\n      priorityslope: 0.5")) +
 		"\n    Items: []\n    metadata: {}\n  service: {spec: {a: 1}}\n  priorityslope: 1.5\n  schedulingSpec:\n    minAvailable: 2\n" +
-		"    nodeSelector: {a: b}\n    requeuing: {timeInSeconds: 30, growthType: linear, maxTimeInSeconds: 60}\n    dispatchDuration: {limit: 120, expected: 60}\n"
+		"    nodeSelector: {a: b}\n    requeuing: {timeInSeconds: 30, growthType: linear, maxTimeInSeconds: 60, initialTimeInSeconds: 7, numRequeuings: 1, maxNumRequeuings: 4}\n    dispatchDuration: {limit: 120, expected: 60}\n"
 	w, err := read(t, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, field := range []string{
 		"GenericItems[0].minavailable", "GenericItems[0].allocated", "GenericItems[0].priorityslope", "spec.service", "spec.priorityslope",
-		"schedulingSpec.nodeSelector", "requeuing.growthType", "requeuing.maxTimeInSeconds", "dispatchDuration.expected",
+		"schedulingSpec.nodeSelector", "requeuing.growthType", "requeuing.maxTimeInSeconds", "requeuing.initialTimeInSeconds", "requeuing.numRequeuings",
+		"dispatchDuration.expected",
 	} {
 		if !slices.ContainsFunc(w.Warnings, func(s string) bool { return strings.Contains(s, field+": does nothing") }) {
 			t.Errorf("no warning of %s in %q", field, w.Warnings)
 		}
 	}
-	if len(w.Warnings) != 9 {
+	if len(w.Warnings) != 11 {
 		t.Errorf("%d warnings: %q", len(w.Warnings), w.Warnings)
 	}
 	if w.Life.ReadyDeadline != workload.Duration(30*time.Second) || w.Life.MaxRunTime != workload.Duration(2*time.Minute) {
 		t.Errorf("life is %+v", w.Life)
+	}
+	if w.Life.Tolerance == nil || *w.Life.Tolerance.Retries != 4 {
+		t.Errorf("tolerance is %+v", w.Life.Tolerance)
 	}
 }
 
@@ -181,6 +251,14 @@ func TestRefusals(t *testing.T) {
 	config := " {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"
 	cluster := fmt.Sprintf(rayCluster, "a")
 	for _, c := range []struct{ manifest, want string }{
+		{
+			v1beta1(item(config, "\n      custompodresources: [{replicas: 1, requests: {nvidia.com/gpu: 0.5}}]")),
+			"GenericItems[0].custompodresources[0].requests: nvidia.com/gpu: 500m is not a whole number; want whole ones, such as 1",
+		},
+		{
+			v1beta1(item(" {apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1.5}}}]}}}}", "")),
+			`resources.nvidia.com/gpu: 1500m is not a whole number; want whole ones, such as "1"`,
+		},
 		{v1beta1(item(config, "")), "wraps nothing that makes pods"},
 		{strings.Replace(v1beta1(item(cluster, "")), "name: aw", "labels: {kueue.x-k8s.io/priority-class: urgent}, name: aw", 1),
 			`spec.priority: is 9, and a label names the priority class "urgent"; want one of them`},

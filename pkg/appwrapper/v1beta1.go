@@ -137,7 +137,7 @@ func amounts(where string, value any) (resource.List, error) {
 	}
 	read, err := kube.Amounts(list)
 	if err != nil {
-		return nil, refuse(where, err.Error(), "ask for less")
+		return nil, refuse(where, err.Error(), "want what a node can have")
 	}
 	return read, nil
 }
@@ -183,12 +183,13 @@ func (r *reader) requeuing(scheduling map[string]any, minAvailable int) error {
 		}
 	}
 	requeuing, given := scheduling["requeuing"].(map[string]any)
-	r.idle(where, requeuing, "timeInSeconds", "initialTimeInSeconds", "numRequeuings", "maxNumRequeuings")
+	r.idle(where, requeuing, "timeInSeconds", "maxNumRequeuings")
 	grace, err := r.number(requeuing, where, "timeInSeconds", 0, math.MaxInt32)
 	if err != nil {
 		return err
 	}
-	if _, err := r.number(requeuing, where, "maxNumRequeuings", 0, math.MaxInt32); err != nil {
+	most, err := r.number(requeuing, where, "maxNumRequeuings", 0, math.MaxInt32)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -207,6 +208,10 @@ func (r *reader) requeuing(scheduling map[string]any, minAvailable int) error {
 		grace = defaultGrace
 	}
 	r.Life.ReadyDeadline = workload.Duration(time.Duration(grace) * time.Second)
+	if most > 0 { // 0 is MCAD's word for no limit; then the queue's counts
+		retries := int(most)
+		r.Life.Tolerance = &workload.Tolerance{Retries: &retries}
+	}
 	return nil
 }
 

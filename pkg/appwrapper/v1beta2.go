@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,10 +94,14 @@ func parsePath(where, path string) ([]string, error) {
 // annotationPrefix is of the annotations that ask for fault tolerance.
 const annotationPrefix = "workload.codeflare.dev.appwrapper/"
 
-// faultTolerance reads the annotations of v1beta2. Durations that do not parse
-// are as if they were not there, which is v1beta2's own rule, but for a warning.
+// longestGrace is v1beta2's own bound of all durations.
+const longestGrace = 24 * time.Hour
+
+// faultTolerance reads the annotations of v1beta2. What does not parse is as if it
+// were not there, which is v1beta2's own rule, but for a warning.
 func (r *reader) faultTolerance() error {
-	grace := time.Duration(0)
+	var grace time.Duration
+	t := workload.Tolerance{}
 	for _, key := range slices.Sorted(maps.Keys(r.annotations)) {
 		name, ours := strings.CutPrefix(key, annotationPrefix)
 		if !ours {
@@ -104,18 +110,62 @@ func (r *reader) faultTolerance() error {
 		written := fmt.Sprint(r.annotations[key])
 		switch name {
 		case "admissionGracePeriodDuration", "warmupGracePeriodDuration":
-			d, err := time.ParseDuration(written)
-			if err != nil || d < 0 || d > 24*time.Hour {
-				r.warn("metadata.annotations[%s]: is %s and does nothing; want a duration from 0s to 24h", key, quote(written))
+			grace += r.grace(key, written)
+		case "failureGracePeriodDuration":
+			t.LossDeadline = workload.Duration(r.grace(key, written))
+		case "retryPausePeriodDuration":
+			t.Pause = workload.Duration(r.grace(key, written))
+		case "forcefulDeletionGracePeriodDuration":
+			t.ForceAfter = workload.Duration(r.grace(key, written))
+		case "retryLimit":
+			limit, err := strconv.ParseInt(written, 10, 32)
+			if err != nil || limit < 0 {
+				r.warn("metadata.annotations[%s]: is %s and does nothing; want a whole number of at least 0", key, quote(written))
 				continue
 			}
-			grace += d
+			retries := int(limit)
+			t.Retries, t.RetryFailed = &retries, true
+		case "terminalExitCodes":
+			t.TerminalExitCodes = r.exitCodes(key, written)
+		case "retryableExitCodes":
+			t.RetryableExitCodes = r.exitCodes(key, written)
+		case "successTTLDuration":
+			r.warn("metadata.annotations[%s]: does nothing; what is wrapped stays until the AppWrapper is deleted, and takes no capacity once its pods have ended", key)
+		case "deletionOnFailureGracePeriodDuration":
+			r.warn("metadata.annotations[%s]: does nothing; what has failed is removed at once, and the reason is kept", key)
 		default:
-			r.warn("metadata.annotations[%s]: does nothing; a queue's rules say how often a gang is queued again and how it is taken down", key)
+			r.warn("metadata.annotations[%s]: does nothing", key)
 		}
 	}
 	if grace > 0 {
 		r.Life.ReadyDeadline = workload.Duration(grace)
 	}
+	if !reflect.DeepEqual(t, workload.Tolerance{}) {
+		r.Life.Tolerance = &t
+	}
 	return nil
+}
+
+// grace reads a duration; 0 for one that does nothing.
+func (r *reader) grace(key, written string) time.Duration {
+	d, err := time.ParseDuration(written)
+	if err != nil || d < 0 || d > longestGrace {
+		r.warn("metadata.annotations[%s]: is %s and does nothing; want a duration from 0s to 24h", key, quote(written))
+		return 0
+	}
+	return d
+}
+
+// exitCodes reads a list such as "3,10".
+func (r *reader) exitCodes(key, written string) []int32 {
+	var codes []int32
+	for _, word := range strings.Split(written, ",") {
+		code, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
+		if err != nil || code == 0 {
+			r.warn("metadata.annotations[%s]: %s is no exit code of a failure and does nothing; want numbers separated by commas, such as 3,10", key, quote(word))
+			continue
+		}
+		codes = append(codes, int32(code))
+	}
+	return codes
 }

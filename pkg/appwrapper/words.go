@@ -133,12 +133,12 @@ func words(v View) (string, []entry) {
 		if r.Reason != nil && r.Reason.Kind == workload.ReasonRefused {
 			return stateFailed, end("Failed", "ItemCreationFailure.", why(r))
 		}
-		if r.Reason != nil && r.Reason.Kind == workload.ReasonMaxRunTime {
-			limit := time.Duration(r.Life.MaxRunTime) / time.Second
-			return stateFailed, end("PreemptCandidate", "DispatchDeadlineExceeded",
-				fmt.Sprintf("Dispatch deadline exceeded. allowed to run for %d seconds", limit))
-		}
 		return stateFailed, end("Failed", cause(r), why(r))
+	}
+	if r.Reason != nil && r.Reason.Kind == workload.ReasonMaxRunTime {
+		limit := time.Duration(r.Life.MaxRunTime) / time.Second
+		return stateFailed, end("PreemptCandidate", "DispatchDeadlineExceeded",
+			fmt.Sprintf("Dispatch deadline exceeded. allowed to run for %d seconds", limit))
 	}
 	return stateDeleted, end("Deleted", cause(r), why(r))
 }

@@ -51,8 +51,15 @@ type entry struct {
 	slowSince time.Time // when it was last noted that it starts slowly
 	moveAt    time.Time // when its lost places are replaced; zero while it has all
 	broken    trouble
-	head      event.GangPod  // as seen last
-	sizes     map[string]int // of its worker groups, as the dispatcher sees them; nil while it has not
+	head      event.GangPod // as seen last
+	// sizes of its worker groups, as the dispatcher sees them, and how many places
+	// of each are to be kept; nil while it has not.
+	sizes, keeps map[string]int
+	grows        *growth // nil while it does not ask for more places
+	yield        *yield  // nil while it gives none up
+	// idleSince is zero while it is not idle; lastUsed while nobody says when it was
+	// used. saidUse is a time to come that was said.
+	idleSince, lastUsed, saidUse time.Time
 	// commandedAway: the last command was to remove what exists of it.
 	commandedAway bool
 }
@@ -105,23 +112,27 @@ type gang struct {
 	version event.Version
 	pods    []event.GangPod
 	strayOn map[string]bool // names of nodes that have strays of it
+	beside  int             // pods on other nodes than are reserved for them
 }
 
 // Book is the memory of one leader during its term.
 type Book struct {
-	epoch     int64
-	queues    map[string]Queue
-	policy    quota.Config
-	limits    Limits
-	liveIn    map[string]int // by queue
-	live      map[workload.ID]*entry
-	objects   map[object]workload.ID
-	nodes     map[admission.NodeKey]*node
-	gangs     map[gangKey]*gang
-	admission *admission.State
-	lastOrder int64
-	version   int64 // of the ledger, with all that has been taken
-	messages  int   // numbers the messages of the term
+	epoch   int64
+	queues  map[string]Queue
+	policy  quota.Config
+	limits  Limits
+	liveIn  map[string]int // by queue
+	live    map[workload.ID]*entry
+	objects map[object]workload.ID
+	nodes   map[admission.NodeKey]*node
+	gangs   map[gangKey]*gang
+	// watchers and dispatchers are the epochs of those whose word counts, by
+	// cluster.
+	watchers, dispatchers map[string]int64
+	admission             *admission.State
+	lastOrder             int64
+	version               int64 // of the ledger, with all that has been taken
+	messages              int   // numbers the messages of the term
 	// maxEvent is the size of the largest event that can be sent, in bytes.
 	maxEvent int64
 
@@ -133,6 +144,8 @@ type Book struct {
 	// notReady are the nodes that are there and not ready.
 	notReady map[admission.NodeKey]bool
 	grace    time.Duration // of nodes that are not ready, as of the last Tick
+	// beside counts the pods on other nodes than are reserved for them.
+	beside struct{ now, ever int }
 }
 
 // Stored is what a book starts from, as read from Postgres.
@@ -171,6 +184,7 @@ func New(epoch int64, stored Stored) *Book {
 	b := &Book{
 		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
+		watchers: map[string]int64{}, dispatchers: map[string]int64{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},
 	}

@@ -83,7 +83,18 @@ func drawInput(t *rapid.T, seq uint64) input {
 			Outcome: rapid.SampledFrom([]string{"", "", event.OutcomeSucceeded, event.OutcomeFailed}).Draw(t, "outcome"),
 		}
 		e.Released = (e.Gone || e.Outcome != "") && rapid.Bool().Draw(t, "released")
-		return func(b *Book, now time.Time) { b.Status(e, now) }
+		if rapid.Bool().Draw(t, "sized") {
+			size := rapid.IntRange(0, 5).Draw(t, "size")
+			e.Sizes, e.Keeps = map[string]int{"workers": size}, map[string]int{"workers": size + rapid.IntRange(0, 1).Draw(t, "kept")}
+		}
+		obeys := rapid.Bool().Draw(t, "obeys")
+		return func(b *Book, now time.Time) {
+			answer := *e
+			if live := b.live[e.Workload]; obeys && live != nil && live.yield != nil {
+				answer.Yielded = live.yield.id
+			}
+			b.Status(&answer, now)
+		}
 	default:
 		e := &event.CapacitySynced{Version: version, Cluster: testCluster, Nodes: []string{"n0", "n1"}, Gangs: []workload.ID{id()}}
 		return func(b *Book, now time.Time) { b.Synced(e, now); b.Tick(now, testGrace) }

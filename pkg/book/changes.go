@@ -24,10 +24,14 @@ type Changes struct {
 	Version int64
 	Added   []Added
 	Updated []workload.Record
+	// Grown is how many running gangs got more places.
+	Grown int
 	// Freed are the workloads whose reservations end. Freed before Reserved.
 	Freed    []workload.ID
 	Reserved []Reservation
-	// Moved are all reservations of the workloads that have other ones now.
+	// Moved are all reservations of the workloads that have other ones now, one
+	// workload after the other in the order in which they got them: one may have
+	// what another before it has left.
 	Moved    []Reservation
 	Nodes    []NodeRow
 	History  []HistoryRow
@@ -94,6 +98,8 @@ type Message struct {
 	At      time.Time
 	TTL     time.Duration // zero for none
 	Payload event.Payload
+	// Traceparent is the context of the trace that it continues; set by who commits.
+	Traceparent string
 }
 
 // changed collects changes until they are taken.
@@ -103,9 +109,11 @@ type changed struct {
 	freed     map[workload.ID]bool
 	reserved  map[workload.ID]*entry
 	moved     map[workload.ID]*entry
+	moves     []workload.ID // the last of each in moved counts
 	nodes     map[admission.NodeKey]bool
 	history   []HistoryRow
 	messages  []Message
+	grown     int
 }
 
 func newChanged() *changed {
@@ -116,11 +124,16 @@ func newChanged() *changed {
 	}
 }
 
+func (c *changed) move(e *entry) {
+	c.moved[e.ID] = e
+	c.moves = append(c.moves, e.ID)
+}
+
 func (c *changed) node(key admission.NodeKey) { c.nodes[key] = true }
 
 // Take returns what changed since the last Take.
 func (b *Book) Take() Changes {
-	taken := Changes{Epoch: b.epoch, History: b.changed.history, Messages: b.changed.messages}
+	taken := Changes{Epoch: b.epoch, Grown: b.changed.grown, History: b.changed.history, Messages: b.changed.messages}
 	byOrder := slices.SortedFunc(maps.Values(b.changed.workloads), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
 	for _, e := range byOrder {
 		if manifest, isNew := b.changed.added[e.ID]; isNew {
@@ -133,7 +146,11 @@ func (b *Book) Take() Changes {
 		}
 		if reserved, ok := b.changed.reserved[e.ID]; ok {
 			taken.Reserved = append(taken.Reserved, b.reservations(reserved)...)
-		} else if moved, ok := b.changed.moved[e.ID]; ok {
+			delete(b.changed.moved, e.ID)
+		}
+	}
+	for i, id := range b.changed.moves {
+		if moved := b.changed.moved[id]; moved != nil && !slices.Contains(b.changed.moves[i+1:], id) {
 			taken.Moved = append(taken.Moved, b.reservations(moved)...)
 		}
 	}

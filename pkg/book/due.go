@@ -95,13 +95,16 @@ func (b *Book) nextMoment(e *entry) time.Time {
 		if rules.MaxRunTime > 0 {
 			at(e.Times.Running, time.Duration(rules.MaxRunTime))
 		}
+		if rules.IdleTime > 0 {
+			at(e.idleSince, time.Duration(rules.IdleTime))
+		}
 		if !e.broken.noted {
 			at(e.broken.since, settle)
 		}
 		if lossEvicts(e, rules) {
 			at(e.broken.lost, settle)
 		}
-		at(e.broken.since, time.Duration(rules.ReadyDeadline))
+		at(e.broken.since, rules.HealWithin())
 	default:
 		at(e.Times.Dispatched, time.Duration(rules.ReadyDeadline))
 		if e.slowSince.IsZero() {
@@ -190,11 +193,14 @@ func (b *Book) ageStarted(e *entry, now time.Time) {
 		}, now)
 		return
 	}
+	if b.endIdle(e, rules, now) {
+		return
+	}
 	if over(now, e.moveAt, 0) {
 		b.move(e, now)
 	}
 	if e.Phase == workload.Running && lossEvicts(e, rules) && over(now, e.broken.lost, settle) && b.retried(e) {
-		e.broken.lost = time.Time{}
+		e.broken.lost, e.broken.gone = time.Time{}, nil
 	}
 	switch {
 	case tearingDown(e):

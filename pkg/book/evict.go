@@ -30,7 +30,7 @@ func (b *Book) announce(e *entry, phase workload.Phase, reason *workload.Reason,
 
 func (b *Book) tearDownAt(e *entry, phase workload.Phase, reason *workload.Reason, at, now time.Time) {
 	e.Phase, e.Reason, e.EvictAt = phase, reason, at
-	e.broken, e.moveAt = trouble{}, time.Time{}
+	e.broken, e.moveAt, e.grows, e.yield, e.idleSince = trouble{}, time.Time{}, nil, nil, time.Time{}
 	b.admission.Leave(e.ID)
 	b.tell(e, now)
 	if at.After(now) {
@@ -49,13 +49,39 @@ func (b *Book) evict(e *entry, reason *workload.Reason, now time.Time) {
 
 // evictForFault sends a workload back that did not become ready or lost pods.
 // The count of such evictions begins anew when it has run for longer than the
-// longest back-off.
+// longest back-off, unless the workload itself has said how often it may be.
 func (b *Book) evictForFault(e *entry, reason *workload.Reason, now time.Time) {
-	if over(now, e.Times.Running, time.Duration(b.rules(e).BackoffMost)) {
+	counted := e.Life.Tolerance != nil && e.Life.Tolerance.Retries != nil
+	if !counted && over(now, e.Times.Running, time.Duration(b.rules(e).BackoffMost)) {
 		e.Requeues = 0
 	}
 	e.Requeues++
 	b.tearDown(e, workload.Evicting, reason, now)
+}
+
+// checkExits ends a workload of which a container has ended with a code after
+// which it asks not to be tried again; also while it is being torn down for that.
+func (b *Book) checkExits(e *entry, now time.Time) {
+	t := e.Life.Tolerance
+	if t == nil || e.Phase.Final() || e.Phase == workload.Cancelling || e.Reason != nil && e.Reason.Kind == workload.ReasonExitCode {
+		return
+	}
+	for _, pod := range b.gangs[gangKey{e.Cluster, e.ID}].pods {
+		if pod.Attempt != e.Attempt || pod.ExitCode == 0 || t.RetriesAfter(pod.ExitCode) {
+			continue
+		}
+		reason := &workload.Reason{
+			Kind:    workload.ReasonExitCode,
+			Message: fmt.Sprintf("a container of pod %s ended with exit code %d, after which the workload asks not to be tried again", pod.Name, pod.ExitCode),
+		}
+		if e.Phase == workload.Evicting {
+			e.Reason = reason
+			b.tell(e, now)
+		} else {
+			b.tearDown(e, workload.Evicting, reason, now)
+		}
+		return
+	}
 }
 
 // notReadyInTime deals with a gang whose deadline has passed. When KubeRay has
@@ -86,7 +112,8 @@ func (b *Book) release(e *entry, now time.Time) {
 	cluster := e.Cluster
 	e.Placements, e.Flavors, e.Holding = nil, nil, false
 	e.broken, e.moveAt, e.slowSince, e.head = trouble{}, time.Time{}, time.Time{}, event.GangPod{}
-	e.sizes = nil
+	e.sizes, e.keeps, e.grows, e.yield = nil, nil, nil, nil
+	e.idleSince, e.lastUsed, e.saidUse = time.Time{}, time.Time{}, time.Time{}
 	b.changed.freed[e.ID] = true
 	delete(b.changed.reserved, e.ID)
 	delete(b.changed.moved, e.ID)
@@ -109,15 +136,18 @@ func (b *Book) release(e *entry, now time.Time) {
 // back-off, or ends it when that has been done often enough.
 func (b *Book) requeue(e *entry, now time.Time) {
 	rules, cause := b.rules(e), e.Reason
-	if e.Requeues > *rules.Requeues {
+	if e.Requeues > *rules.Requeues || cause.Kind == workload.ReasonExitCode {
+		message := fmt.Sprintf("given up after it was queued again %d times: %s", *rules.Requeues, cause.Message)
+		if cause.Kind == workload.ReasonExitCode {
+			message = cause.Message
+		}
 		b.desire(e, event.Forgotten, now)
-		b.finish(e, workload.Failed, &workload.Reason{
-			Kind: cause.Kind, Message: fmt.Sprintf("given up after it was queued again %d times: %s", *rules.Requeues, cause.Message),
-		}, now)
+		b.finish(e, workload.Failed, &workload.Reason{Kind: cause.Kind, Message: message}, now)
 		return
 	}
 	e.Phase, e.Attempt, e.Cluster, e.EvictAt = workload.Queued, e.Attempt+1, "", time.Time{}
 	e.Times.Admitted, e.Times.Dispatched, e.Times.Running = time.Time{}, time.Time{}, time.Time{}
+	e.asSubmitted()
 	switch cause.Kind {
 	case workload.ReasonNotReady, workload.ReasonPodLost:
 		e.NotBefore = now.Add(rules.Backoff(e.Requeues))

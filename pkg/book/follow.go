@@ -1,7 +1,10 @@
 package book
 
 import (
+	"cmp"
+	"maps"
 	"reflect"
+	"slices"
 
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/quota"
@@ -18,15 +21,33 @@ type Delta struct {
 	Gone      []workload.ID
 	Nodes     []StoredNode
 	GoneNodes []admission.NodeKey
+	// Settings are what governs now, nil when that has not changed.
+	Settings *Settings
+}
+
+// Settings are queues and policy.
+type Settings struct {
+	Queues []Queue
+	Policy quota.Config
 }
 
 // Version is the version of the ledger that the book knows.
 func (b *Book) Version() int64 { return b.version }
 
+// Settings are what the book was made with, and where it is: all that is needed
+// beside the live workloads and the nodes to make the same one again.
+func (b *Book) Settings() Stored {
+	queues := slices.SortedFunc(maps.Values(b.queues), func(x, y Queue) int { return cmp.Compare(x.Name, y.Name) })
+	return Stored{Queues: queues, Policy: b.policy, LastOrder: b.lastOrder, Version: b.version, MaxEvent: b.maxEvent}
+}
+
 // Follow takes in what the leader has committed. The book then is as if it had
 // been read anew. It is for standbys: a book that has decided or taken anything
 // in by itself must not follow.
 func (b *Book) Follow(d Delta) {
+	if d.Settings != nil {
+		b.Govern(d.Settings.Queues, d.Settings.Policy, d.Version)
+	}
 	for _, n := range d.Nodes {
 		b.insertNode(n)
 	}

@@ -21,6 +21,44 @@ type trouble struct {
 	head  bool      // the head was replaced
 	of    string    // the RayCluster of the lost pod
 	noted bool      // the workload's reason says so
+	// gone counts the lost pods by pod set; excused are those of which the owner or
+	// Ray's autoscaler wants fewer. The news of either may come first.
+	gone, excused map[string]int
+}
+
+// excuse makes the loss of pods none: that many fewer of the set are wanted than
+// before, and of those that are there so many are yet to go.
+func (t *trouble) excuse(set string, fewer, yet int) {
+	if t.gone[set] > 0 {
+		t.gone[set] = max(0, t.gone[set]-fewer)
+	}
+	if t.excused == nil {
+		t.excused = map[string]int{}
+	}
+	t.excused[set] = yet
+	for _, gone := range t.gone {
+		if gone > 0 {
+			return
+		}
+	}
+	if !t.head {
+		t.lost = time.Time{}
+	}
+}
+
+// lose notes the loss of a pod, unless fewer are wanted.
+func (t *trouble) lose(pod event.GangPod, now time.Time) {
+	if t.excused[pod.PodSet] > 0 {
+		t.excused[pod.PodSet]--
+		return
+	}
+	if t.gone == nil {
+		t.gone = map[string]int{}
+	}
+	t.gone[pod.PodSet]++
+	if t.lost.IsZero() {
+		t.lost, t.of = now, pod.RayCluster
+	}
 }
 
 // checkWhole notes whether a running gang has all its pods.
@@ -30,7 +68,7 @@ func (b *Book) checkWhole(e *entry, now time.Time) {
 		mended := e.broken.noted && e.Reason != nil && e.Reason.Kind == workload.ReasonPodLost
 		e.broken.since, e.broken.noted = time.Time{}, false
 		if mended {
-			e.Reason = nil
+			e.Reason = b.growthReason(e)
 			b.tell(e, now)
 		}
 		return
@@ -49,9 +87,7 @@ func (b *Book) noteLoss(e *entry, before, after []event.GangPod, now time.Time) 
 	}
 	for _, pod := range before {
 		if pod.Attempt == e.Attempt && pod.Holds() && !pod.Deleting && pod.PodSet != submitterOf(e) && !here[pod.Name] {
-			if e.broken.lost.IsZero() {
-				e.broken.lost, e.broken.of = now, pod.RayCluster
-			}
+			e.broken.lose(pod, now)
 		}
 	}
 }
@@ -95,8 +131,8 @@ func (b *Book) ageBroken(e *entry, rules workload.Rules, now time.Time) {
 	message := fmt.Sprintf("%d of %d pods are ready", ready, all)
 	reason := &workload.Reason{Kind: workload.ReasonPodLost}
 	switch {
-	case over(now, e.broken.since, time.Duration(rules.ReadyDeadline)):
-		reason.Message = message + fmt.Sprintf(" %s after one was lost", time.Duration(rules.ReadyDeadline))
+	case over(now, e.broken.since, rules.HealWithin()):
+		reason.Message = message + fmt.Sprintf(" %s after one was lost", rules.HealWithin())
 		b.evictForFault(e, reason, now)
 	case !e.broken.noted:
 		e.broken.noted = true
@@ -296,13 +332,14 @@ func (b *Book) move(e *entry, now time.Time) {
 	}
 	b.tell(e, now)
 	b.desire(e, event.Present, now)
+	b.resize(e, now)
 }
 
 // swap reserves other places instead of the given ones, or changes nothing. A
 // gang of which no pod is bound yet may get other places for all its pods, when
 // that is what it takes.
 func (b *Book) swap(e *entry, moves map[slot]int) bool {
-	if !interdependent(e) && b.swapThese(e, moves) {
+	if !e.Interdependent() && b.swapThese(e, moves) {
 		return true
 	}
 	if len(b.bound(e)) > 0 {
@@ -315,15 +352,6 @@ func (b *Book) swap(e *entry, moves map[slot]int) bool {
 		}
 	}
 	return b.swapThese(e, all)
-}
-
-// interdependent reports whether the places of some pods decide where others may
-// be, so that one alone cannot be moved.
-func interdependent(e *entry) bool {
-	return slices.ContainsFunc(e.PodSets, func(set workload.PodSet) bool {
-		t := set.Template
-		return len(t.Together)+len(t.Apart)+len(t.Spread) > 0 || set.Topology != nil && set.Topology.SliceSize > 1
-	})
 }
 
 func (b *Book) swapThese(e *entry, moves map[slot]int) bool {
@@ -350,9 +378,8 @@ func (b *Book) swapThese(e *entry, moves map[slot]int) bool {
 	b.charge(e, -1)
 	e.Placements = placements
 	b.charge(e, 1)
-	b.changed.moved[e.ID] = e
-	b.changed.workloads[e.ID] = e
-	b.countStrays(gangKey{e.Cluster, e.ID})
+	e.yield = nil
+	b.moved(e)
 	return true
 }
 

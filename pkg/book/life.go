@@ -22,6 +22,9 @@ func (b *Book) Decide(now time.Time) {
 		return
 	}
 	plan := admission.Decide(b.admission, now)
+	for _, g := range plan.Growths { // before somebody has it evicted
+		b.grown(b.live[g.Workload], g, now)
+	}
 	for _, v := range plan.Evictions {
 		b.evict(b.live[v.Workload], &v.Reason, now)
 	}
@@ -31,6 +34,8 @@ func (b *Book) Decide(now time.Time) {
 	for _, w := range plan.Waits {
 		if e := b.live[w.Workload]; e.Phase == workload.Queued {
 			b.explain(e, w.Reason, now)
+		} else {
+			b.noteGrowth(e, w.Reason, now)
 		}
 	}
 }
@@ -77,6 +82,10 @@ func (b *Book) desire(e *entry, state string, now time.Time) {
 	e.commandedAway = state != event.Present
 	command, ttl := b.desired(e, state), time.Duration(0)
 	command.Order = int64(b.messages + 1) // as in the id that say gives it
+	if state == event.Present && e.yield != nil {
+		e.yield.id, e.yield.obeyed = b.yieldID(command.Order), false
+		command.Yield = e.yield.id
+	}
 	if state == event.Forgotten {
 		ttl = forgottenFor
 	}
@@ -91,12 +100,14 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
 	}
 	if state != event.Forgotten {
-		command.Placements = b.withDomains(e)
+		_, places := e.shown()
+		command.Placements = b.withDomains(e, places)
 	}
 	if state == event.Present {
 		command.PodPolicy = rules.Pods
 		command.Created = !e.Times.Dispatched.IsZero()
-		command.PodSets, command.EvictAt = e.PodSets, e.EvictAt
+		command.EvictAt = e.EvictAt
+		command.PodSets, _ = e.shown()
 		for _, f := range e.Flavors {
 			command.Terms = append(command.Terms, b.admission.Quota().Terms(f))
 		}
@@ -104,9 +115,9 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 	return command
 }
 
-// withDomains returns the places of a workload, those of pod sets with slices
+// withDomains returns places of a workload, those of pod sets with slices
 // with the domains that keep these together.
-func (b *Book) withDomains(e *entry) []workload.Placement {
+func (b *Book) withDomains(e *entry, places []workload.Placement) []workload.Placement {
 	levels := map[string]string{}
 	for _, set := range e.PodSets {
 		if set.Topology != nil && set.Topology.SliceSize > 1 {
@@ -114,15 +125,27 @@ func (b *Book) withDomains(e *entry) []workload.Placement {
 		}
 	}
 	if len(levels) == 0 {
-		return e.Placements
+		return places
 	}
-	places := slices.Clone(e.Placements)
+	places = slices.Clone(places)
 	for i := range places {
 		if n := b.nodes[admission.NodeKey{Cluster: e.Cluster, Name: places[i].Node}]; n != nil {
 			places[i].Domain = n.Labels[levels[places[i].PodSet]]
 		}
 	}
 	return places
+}
+
+// Commanded lists the subjects, of workloads that hold capacity, that are as
+// wanted.
+func (b *Book) Commanded(wanted func(subject string) bool) []string {
+	var subjects []string
+	for _, e := range b.inOrder() {
+		if subject := bus.DispatchSubject(e.Cluster, e.ID); e.Holding && wanted(subject) {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects
 }
 
 // RepeatCommands commands anew what shall be of the workloads that have been
@@ -141,19 +164,27 @@ func (b *Book) RepeatCommands(now time.Time, missing func(subject string) bool) 
 	}
 }
 
-// Status takes in what the dispatcher knows of a workload's objects.
+// Status takes in what the dispatcher knows of a workload's objects, unless
+// another one has replaced it.
 func (b *Book) Status(s *event.GangStatus, now time.Time) {
+	if s.Session < b.dispatchers[s.Cluster] {
+		return
+	}
+	b.dispatchers[s.Cluster] = s.Session
+	b.status(s, now)
+}
+
+func (b *Book) status(s *event.GangStatus, now time.Time) {
 	s.Message = plain(s.Message)
 	e, ok := b.live[s.Workload]
 	if !ok || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
 		return
 	}
 	if s.Sizes != nil {
-		e.sizes = s.Sizes
-		if e.Phase == workload.Running {
-			b.checkWhole(e, now)
-			b.schedule(e)
-		}
+		b.sized(e, s, now)
+	}
+	if s.Created {
+		e.noteUse(s.LastUsed, now)
 	}
 	switch {
 	case s.Refused:
@@ -175,6 +206,12 @@ func (b *Book) Status(s *event.GangStatus, now time.Time) {
 	case s.Created && s.Outcome == "" && !tearingDown(e):
 		b.noteTrouble(e, s.Message, now)
 	}
+	if b.live[e.ID] == e && e.Holding {
+		b.yielded(e, s.Yielded, now)
+		b.resize(e, now)
+		b.checkIdle(e, now)
+		b.schedule(e)
+	}
 }
 
 // noteTrouble says what keeps a started workload from running, or that nothing
@@ -182,7 +219,7 @@ func (b *Book) Status(s *event.GangStatus, now time.Time) {
 func (b *Book) noteTrouble(e *entry, message string, now time.Time) {
 	switch {
 	case message == "" && e.Reason != nil && e.Reason.Kind == workload.ReasonStarting:
-		e.Reason = nil
+		e.Reason = b.growthReason(e)
 	case message != "" && (e.Reason == nil || e.Reason.Message != message):
 		e.Reason = &workload.Reason{Kind: workload.ReasonStarting, Message: message}
 	default:
@@ -223,6 +260,12 @@ func (b *Book) jobEnded(e *entry, s *event.GangStatus, now time.Time) {
 	phase := workload.Succeeded
 	if s.Outcome == event.OutcomeFailed {
 		phase = workload.Failed
+		if t := e.Life.Tolerance; t != nil && t.RetryFailed {
+			if e.Phase != workload.Evicting {
+				b.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: s.Message}, now)
+			}
+			return
+		}
 	}
 	b.end(e, phase, &workload.Reason{Kind: workload.ReasonJobEnded, Message: s.Message}, now)
 }

@@ -540,8 +540,8 @@ func TestAJobWithoutItsHeadBeginsAnew(t *testing.T) {
 	}
 }
 
-// A cluster that its owner makes smaller has lost nothing: it runs on, and keeps
-// the places that it was admitted with.
+// A cluster that its owner makes smaller has lost nothing: it runs on, and as long
+// as the dispatcher does not tell what is to be kept it keeps its places.
 func TestASmallerClusterIsWhole(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)

@@ -13,8 +13,15 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
+// replaced reports whether an observation is of a watcher that another one has
+// replaced, which has told everything since. Until it has, versions tell.
+func (b *Book) replaced(cluster string, v event.Version) bool { return v.Session < b.watchers[cluster] }
+
 // Node takes in a node's present state.
 func (b *Book) Node(o *event.NodeObserved, now time.Time) {
+	if b.replaced(o.Node.Cluster, o.Version) {
+		return
+	}
 	key := admission.NodeKey{Cluster: o.Node.Cluster, Name: o.Node.Name}
 	n := b.nodes[key]
 	if n == nil {
@@ -46,7 +53,7 @@ func (b *Book) noteReadiness(key admission.NodeKey, now time.Time) {
 // NodeRemoved takes a node away; the gangs that have a place there lose it.
 func (b *Book) NodeRemoved(o *event.NodeRemoved, now time.Time) {
 	key := admission.NodeKey{Cluster: o.Cluster, Name: o.Node}
-	if n := b.nodes[key]; n != nil && n.version.Before(o.Version) {
+	if n := b.nodes[key]; n != nil && n.version.Before(o.Version) && !b.replaced(o.Cluster, o.Version) {
 		n.version = o.Version
 		b.loseNode(key, now)
 		b.ageAll(now)
@@ -68,6 +75,10 @@ func (b *Book) loseNode(key admission.NodeKey, now time.Time) {
 
 // Synced takes in a watcher's full list: what is older and not on it is gone.
 func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
+	if b.replaced(o.Cluster, o.Version) {
+		return
+	}
+	b.watchers[o.Cluster] = o.Version.Session
 	listed := map[string]bool{}
 	for _, name := range o.Nodes {
 		listed[name] = true
@@ -95,16 +106,17 @@ func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
 func (b *Book) Gang(o *event.GangObserved, now time.Time) {
 	key := gangKey{o.Cluster, o.Workload}
 	old := b.gangs[key]
-	if old != nil && !old.version.Before(o.Version) {
+	if old != nil && !old.version.Before(o.Version) || b.replaced(o.Cluster, o.Version) {
 		return // old news
 	}
 	seen := &gang{version: o.Version, pods: o.Pods}
 	if old != nil {
-		seen.strayOn = old.strayOn
+		seen.strayOn, seen.beside = old.strayOn, old.beside
 	}
 	b.gangs[key] = seen
 	b.countStrays(key)
 	if e := b.live[o.Workload]; e != nil && e.Cluster == o.Cluster {
+		b.checkExits(e, now)
 		b.checkRunning(e, now)
 		if e.Phase == workload.Running {
 			if old != nil {
@@ -114,6 +126,9 @@ func (b *Book) Gang(o *event.GangObserved, now time.Time) {
 			b.checkWhole(e, now)
 		}
 		b.checkPlaces(e, now)
+		b.resize(e, now)
+		b.noteBeside(e, now)
+		b.checkIdle(e, now)
 		b.schedule(e)
 	}
 }
@@ -206,6 +221,7 @@ func (b *Book) countStrays(key gangKey) {
 		}
 		b.setStray(admission.NodeKey{Cluster: key.cluster, Name: name}, key.workload, stray)
 	}
+	b.countBeside(key)
 	if len(g.pods) == 0 && b.live[key.workload] == nil {
 		delete(b.gangs, key)
 	}

@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -100,6 +101,9 @@ func (b *Book) refuse(w *workload.Workload, class string, stored *Known) *worklo
 				w.Namespace, w.Queue, strings.Join(queue.Namespaces, ", ")),
 		}
 	}
+	if reason := forbidden(queue, w); reason != nil {
+		return reason
+	}
 	if stored != nil {
 		return &workload.Reason{
 			Kind: workload.ReasonDuplicate,
@@ -123,6 +127,36 @@ func (b *Book) refuse(w *workload.Workload, class string, stored *Known) *worklo
 	return b.full(w.Queue)
 }
 
+// forbidden says why the queue does not take the workload from who submitted it.
+func forbidden(queue Queue, w *workload.Workload) *workload.Reason {
+	if queue.Rules.MaySubmit(w.Submitter, w.Namespace) {
+		return nil
+	}
+	return &workload.Reason{
+		Kind: workload.ReasonForbidden,
+		Message: fmt.Sprintf("%q may not submit to queue %q in namespace %q; the queue's submitters are set in queue-manager's queues file",
+			w.Submitter, w.Queue, w.Namespace),
+	}
+}
+
+// CheckRights ends those who wait whose submitters may not submit any more: a
+// queue's submitters may have changed since. What has started goes on.
+func (b *Book) CheckRights(now time.Time) {
+	listed := func(q Queue) bool { return len(q.Rules.Submitters) > 0 }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(b.queues)), listed) {
+		return // there may be a million of them
+	}
+	for _, e := range b.inOrder() {
+		if e.Phase != workload.Queued {
+			continue
+		}
+		if reason := forbidden(b.queues[e.Queue], &e.Workload); reason != nil {
+			b.admission.Dequeue(e.ID)
+			b.finish(e, workload.Failed, reason, now)
+		}
+	}
+}
+
 func (b *Book) queueNames() []string {
 	names := make([]string, 0, len(b.queues))
 	for name := range b.queues {
@@ -138,6 +172,9 @@ func (b *Book) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 	e, ok := b.live[c.Workload]
 	if !ok {
 		return false
+	}
+	if c.Submitter != "" && !b.queues[e.Queue].Rules.MaySubmit(c.Submitter, e.Namespace) {
+		return true // whoever asks has been told by intake; this is the second look
 	}
 	if e.CancelRequested {
 		return true

@@ -14,7 +14,7 @@ func (b *Book) Undeliverable(id workload.ID, why string, now time.Time) {
 	if !ok || e.Phase != workload.Admitted {
 		return
 	}
-	b.Status(&event.GangStatus{
+	b.status(&event.GangStatus{
 		Workload: id, Cluster: e.Cluster, Attempt: e.Attempt, Refused: true,
 		Message: "the command to start it cannot be sent: " + why,
 	}, now)

@@ -82,7 +82,7 @@ func (i Item) stampRay(id Identity, in ray.StampInput) (json.RawMessage, error) 
 			placements = append(placements, p)
 		}
 	}
-	in.Placements = placements
+	in.Placements, in.Fixed = placements, true // nobody looks at sizes within a bundle
 	var ours []workload.PodSetTerms
 	for _, terms := range in.Terms {
 		if name, of := strings.CutPrefix(terms.PodSet, i.PodSetPrefix); of {

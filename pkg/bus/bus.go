@@ -1,8 +1,8 @@
 // Package bus is Muster's use of NATS JetStream: which streams and subjects
 // exist, publishing events, and the two ways of reading them.
 //
-// Work is for things that must be done once: a durable consumer whose messages
-// are settled one by one with Ack, Retry or Reject. Follow is for things that
+// Work is for things that must be done once: durable consumers, one for each
+// subject, whose messages are settled one by one with Ack, Retry or Reject. Follow is for things that
 // are true: the last value of each subject, then every change, in order and
 // without acknowledgement; after a lost connection everything is read anew, so
 // a reader must take the same value twice.
@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/tracing"
 )
 
 // ErrTooLarge is wrapped by Publish for an event above the server's limit.
@@ -31,6 +33,10 @@ var ErrTooLarge = errors.New("event is larger than the server takes")
 // ErrNoStream is wrapped by Publish and Follow when the server has no stream for
 // the subject: no part of Muster has ever run there, or its data was lost.
 var ErrNoStream = errors.New("this NATS server has no such stream of Muster")
+
+// ErrFull is wrapped by Publish when the server takes no more of the subject or
+// the stream, or has no room at all. What is published later may be taken.
+var ErrFull = errors.New("NATS has no room for it: try again later")
 
 // Bus is a connection to NATS. Its methods may be called concurrently.
 type Bus struct {
@@ -52,6 +58,7 @@ type Options struct {
 	// CredentialsFile is a NATS .creds file or holds the seed of an nkey; empty
 	// for none.
 	CredentialsFile string
+	TLS             TLS
 	// Replicas is on how many servers a stream is kept, at most MaxReplicas; 0
 	// leaves it as it is, and makes new ones with 1.
 	Replicas int
@@ -99,7 +106,10 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, credentials...)
+	if err := o.TLS.Validate(); err != nil {
+		return nil, err
+	}
+	options = slices.Concat(options, credentials, o.TLS.options())
 	nc, err := connectWithin(ctx, o.URL, o.ConnectTimeout, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %q: %w", o.URL, err)
@@ -197,6 +207,13 @@ func (b *Bus) Publish(ctx context.Context, subject string, e event.Envelope) err
 type Published struct {
 	subject, id string
 	future      jetstream.PubAckFuture
+	told        func(context.Context) (uint64, error) // instead of future
+}
+
+// PublishedBy returns an event of which somebody else than NATS tells when it is
+// stored: for simulations.
+func PublishedBy(told func(context.Context) (sequence uint64, err error)) Published {
+	return Published{told: told}
 }
 
 // Wait returns nil when the server has stored the event.
@@ -208,6 +225,9 @@ func (p Published) Wait(ctx context.Context) error {
 // Stored waits until the server has stored the event and returns its place in
 // the stream. Errors may wrap ErrNoStream or ErrOvertaken.
 func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
+	if p.told != nil {
+		return p.told(ctx)
+	}
 	select {
 	case ack := <-p.future.Ok():
 		return ack.Sequence, nil
@@ -221,8 +241,25 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 		err = fmt.Errorf("%w: %w", ErrNoStream, err)
 	case errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
 		err = fmt.Errorf("%w: %w", ErrOvertaken, err)
+	case errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
+		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case errors.As(err, &refused) && slices.Contains(full(), refused.ErrorCode):
+		err = fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return 0, fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
+}
+
+// full are the server's errors that say that there is no room, by their numbers in
+// its errors.json.
+func full() []jetstream.ErrorCode {
+	const (
+		accountResources      = 10002
+		insufficientResources = 10023
+		memoryResources       = 10028
+		storageResources      = 10047
+		storeFailed           = 10077 // the limits of a stream, among others
+	)
+	return []jetstream.ErrorCode{accountResources, insufficientResources, memoryResources, storageResources, storeFailed}
 }
 
 // PublishAsync sends the event without waiting for the server. Events are
@@ -252,7 +289,11 @@ func (b *Bus) publish(subject, id string, encoded []byte, ttl time.Duration, opt
 	if ttl > 0 {
 		options = append(options, jetstream.WithMsgTTL(ttl))
 	}
-	future, err := b.js.PublishAsync(subject, encoded, options...)
+	message := &nats.Msg{Subject: subject, Data: encoded}
+	if parent := event.TraceparentOf(encoded); parent != "" {
+		message.Header = nats.Header{tracing.Header: {parent}}
+	}
+	future, err := b.js.PublishMsgAsync(message, options...)
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return Published{}, fmt.Errorf("publish event %q of %d bytes on %s: %w", id, len(encoded), subject, ErrTooLarge)
 	}

@@ -28,3 +28,23 @@ func TestCredentialsThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+func TestTLSFilesThatAreNone(t *testing.T) {
+	t.Parallel()
+	missing, text := filepath.Join(t.TempDir(), "missing"), filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for says, files := range map[string]bus.TLS{
+		"nats-ca: open " + missing:      {CA: missing},
+		"holds no certificate":          {CA: text},
+		"nats-key: is missing":          {Certificate: text},
+		"nats-certificate: is":          {Key: text},
+		text + `" with key "` + missing: {Certificate: text, Key: missing},
+	} {
+		_, err := bus.Connect(t.Context(), bus.Options{URL: "nats://127.0.0.1:1", TLS: files, Logger: zap.NewNop()})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v, want an error that says %q", files, err, says)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/tracing"
 )
 
 // Delivery is one message as read. A delivery of Work must be settled with
@@ -23,7 +24,22 @@ type Delivery struct {
 	// Attempts counts the deliveries of this message, this one included.
 	Attempts uint64
 
-	msg jetstream.Msg
+	settler Settler
+}
+
+// Settler tells whoever delivered a message what became of it.
+type Settler interface {
+	Ack() error
+	NakWithDelay(delay time.Duration) error
+	TermWithReason(reason string) error
+	InProgress() error
+}
+
+// SettledBy returns the delivery as one that is settled with somebody else than
+// NATS: for simulations.
+func (d Delivery) SettledBy(s Settler) Delivery {
+	d.settler = s
+	return d
 }
 
 func newDelivery(msg jetstream.Msg, settle bool) Delivery {
@@ -32,10 +48,13 @@ func newDelivery(msg jetstream.Msg, settle bool) Delivery {
 		d.Stored, d.Sequence, d.Attempts = metadata.Timestamp, metadata.Sequence.Stream, metadata.NumDelivered
 	}
 	if settle {
-		d.msg = msg
+		d.settler = msg
 	}
 	return d
 }
+
+// Settles reports whether the message is one of Work.
+func (d Delivery) Settles() bool { return d.settler != nil }
 
 // Event decodes the message. Errors wrap event.ErrMalformed or
 // event.ErrUnknownType.
@@ -43,6 +62,9 @@ func (d Delivery) Event() (event.Envelope, event.Payload, error) {
 	envelope, err := event.Parse(d.Data)
 	if err != nil {
 		return envelope, nil, fmt.Errorf("message %d on %s: %w", d.Sequence, d.Subject, err)
+	}
+	if parent := d.Headers.Get(tracing.Header); parent != "" {
+		envelope.Traceparent = parent
 	}
 	payload, err := event.Decode(envelope)
 	if err != nil {
@@ -54,30 +76,30 @@ func (d Delivery) Event() (event.Envelope, event.Payload, error) {
 // Ack says that the message is done with; it will not come again. An error of
 // the connection means that it may come again, which readers must take anyway.
 func (d Delivery) Ack() {
-	if d.msg != nil {
-		_ = d.msg.Ack()
+	if d.settler != nil {
+		_ = d.settler.Ack()
 	}
 }
 
 // Retry asks for the message again after the given time.
 func (d Delivery) Retry(after time.Duration) {
-	if d.msg != nil {
-		_ = d.msg.NakWithDelay(after)
+	if d.settler != nil {
+		_ = d.settler.NakWithDelay(after)
 	}
 }
 
 // Reject gives the message up for good; the reason goes to the server's
 // advisories.
 func (d Delivery) Reject(reason string) {
-	if d.msg != nil {
-		_ = d.msg.TermWithReason(reason)
+	if d.settler != nil {
+		_ = d.settler.TermWithReason(reason)
 	}
 }
 
 // Working keeps the server from delivering the message to somebody else while
 // it is being worked on.
 func (d Delivery) Working() {
-	if d.msg != nil {
-		_ = d.msg.InProgress()
+	if d.settler != nil {
+		_ = d.settler.InProgress()
 	}
 }

@@ -11,23 +11,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// Work names a durable consumer of a stream.
-type Work struct {
-	Stream, Durable string
-	// Filter selects subjects; empty for all of the stream.
-	Filter string
-	// AckWait is the time until an unsettled message comes again; zero for 5 s.
-	// It is also how long a message may be delayed that was on its way to a
-	// reader that died.
-	AckWait time.Duration
-	// MaxPending bounds delivered but unsettled messages; zero for 4096.
-	MaxPending int
-	// TakeOver makes the consumer anew, so that what its last reader has not
-	// settled comes at once, and nothing more goes to that one: it may stand still
-	// with its connection open.
-	TakeOver bool
-}
-
 // buffered messages wait in a subscription's channel; when it is full the
 // server sends no more.
 const buffered = 256
@@ -37,66 +20,6 @@ const drainTimeout = time.Second
 
 // resubscribeAfter is the pause before another try to subscribe.
 const resubscribeAfter = 250 * time.Millisecond
-
-// Work delivers the messages of a durable consumer to the returned channel
-// until ctx ends; the channel is then closed, and what was not taken from it is
-// given back. Each delivery must be settled.
-// The consumer is created when missing, also later when the server lost it.
-func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
-	if w.AckWait == 0 {
-		w.AckWait = 5 * time.Second
-	}
-	if w.MaxPending == 0 {
-		w.MaxPending = 4096
-	}
-	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
-		consumer, err := b.js.CreateOrUpdateConsumer(ctx, w.Stream, jetstream.ConsumerConfig{
-			Durable: w.Durable, FilterSubject: w.Filter, AckPolicy: jetstream.AckExplicitPolicy,
-			AckWait: w.AckWait, MaxAckPending: w.MaxPending, MaxDeliver: -1,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("create consumer %s of stream %s: %w", w.Durable, w.Stream, err)
-		}
-		return consumer, nil
-	}
-	if w.TakeOver {
-		err := b.js.DeleteConsumer(ctx, w.Stream, w.Durable)
-		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil, fmt.Errorf("take over consumer %s of stream %s: %w", w.Durable, w.Stream, err)
-		}
-	}
-	consumer, err := subscribe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := make(chan Delivery, buffered)
-	go func() {
-		defer close(out)
-		b.keepConsuming(ctx, consumer, subscribe, func(msg jetstream.Msg) {
-			d := newDelivery(msg, true)
-			select {
-			case <-ctx.Done():
-				d.Retry(0)
-			case out <- d:
-			}
-		})
-		giveBack(out)
-	}()
-	return out, nil
-}
-
-// giveBack returns what nobody took any more, so that the next reader has it at
-// once and not only after the AckWait.
-func giveBack(out <-chan Delivery) {
-	for {
-		select {
-		case d := <-out:
-			d.Retry(0)
-		default:
-			return
-		}
-	}
-}
 
 // Following is a subscription to what is true.
 type Following struct {
@@ -153,7 +76,7 @@ func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverP
 				return
 			}
 			progress.advance()
-		})
+		}, jetstream.PullMaxMessages(buffered))
 	}()
 	return &Following{C: out, CaughtUp: progress.done}, nil
 }
@@ -202,44 +125,39 @@ func (b *Bus) LastValues(ctx context.Context, stream string, filters ...string) 
 		return nil, err
 	}
 	var values []Delivery
-	caughtUp := following.CaughtUp
-	for caughtUp != nil || len(following.C) > 0 {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("read %v of stream %s: %w", filters, stream, ctx.Err())
-		case d := <-following.C:
-			values = append(values, d)
-		case <-caughtUp:
-			caughtUp = nil
-		}
+	if err := drain(ctx, following, func(d Delivery) { values = append(values, d) }); err != nil {
+		return nil, fmt.Errorf("read %v of stream %s: %w", filters, stream, err)
 	}
 	return values, nil
 }
 
-// Redelivered returns how many messages of a durable consumer have been
-// delivered more than once and are not settled yet.
-func (b *Bus) Redelivered(ctx context.Context, stream, durable string) (int, error) {
-	consumer, err := b.js.Consumer(ctx, stream, durable)
-	if err != nil {
-		return 0, fmt.Errorf("look up consumer %s of stream %s: %w", durable, stream, err)
+// drain calls each with what existed at the start of a subscription.
+func drain(ctx context.Context, following *Following, each func(Delivery)) error {
+	caughtUp := following.CaughtUp
+	for caughtUp != nil || len(following.C) > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case d := <-following.C:
+			each(d)
+		case <-caughtUp:
+			caughtUp = nil
+		}
 	}
-	info, err := consumer.Info(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("look up consumer %s of stream %s: %w", durable, stream, err)
-	}
-	return info.NumRedelivered, nil
+	return nil
 }
 
-// keepConsuming hands messages over until ctx ends. When the connection was
-// lost or the consumer fails it subscribes again.
+// keepConsuming hands messages over until ctx ends, from the consumer or, without
+// one, from what subscribe returns. When the connection was lost or the consumer
+// fails it subscribes again.
 func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer,
-	subscribe func(context.Context) (jetstream.Consumer, error), handle jetstream.MessageHandler,
+	subscribe func(context.Context) (jetstream.Consumer, error), handle jetstream.MessageHandler, limit jetstream.PullConsumeOpt,
 ) {
 	reconnected, done := b.Reconnected()
 	defer done()
 	for ctx.Err() == nil {
 		if consumer != nil {
-			b.consume(ctx, consumer, handle, reconnected)
+			b.consume(ctx, consumer, handle, limit, reconnected)
 		}
 		if ctx.Err() != nil {
 			return
@@ -247,6 +165,9 @@ func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer,
 		var err error
 		if consumer, err = subscribe(ctx); err != nil {
 			consumer = nil
+			if ctx.Err() != nil {
+				return
+			}
 			b.logger.Warn("cannot subscribe; trying again", zap.Error(err), zap.Duration("after", resubscribeAfter))
 			b.restoreStreams(ctx, err)
 			wait(ctx, resubscribeAfter)
@@ -257,11 +178,11 @@ func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer,
 // consume returns when ctx ends, the connection was restored, or the consumer
 // cannot go on.
 func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, handle jetstream.MessageHandler,
-	reconnected <-chan struct{},
+	limit jetstream.PullConsumeOpt, reconnected <-chan struct{},
 ) {
 	failed := make(chan error, 1)
 	consuming, err := consumer.Consume(handle,
-		jetstream.PullMaxMessages(buffered),
+		limit,
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			if errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, jetstream.ErrConnectionClosed) {
 				return // the library asks again by itself; a lost connection restarts us

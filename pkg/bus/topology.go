@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/workload"
 )
@@ -23,9 +23,11 @@ const (
 	CapacityStream = "MUSTER_CAPACITY" // nodes and gangs as seen, last value each
 	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, last value per workload
 	StatusStream   = "MUSTER_STATUS"   // what dispatchers know, last value per workload
+	DeadStream     = "MUSTER_DEAD"     // messages that nobody can take, with the reason
 )
 
-// Durable consumers, one for each stream of work.
+// Beginnings of the names of durable consumers, one for each subject of a stream
+// of work.
 const (
 	IntakeDurable       = "intake"        // of SubmitStream
 	QueueManagerDurable = "queue-manager" // of WorkloadStream
@@ -43,15 +45,23 @@ const (
 const (
 	queuedBytes = 512 << 20
 	eventsBytes = 512 << 20
+	deadBytes   = 64 << 20
+	// queuedMost bounds the messages of one queue that wait to be read, so that one
+	// queue cannot take the room of all.
+	queuedMost = 20_000
+	// queuedMessage bounds one message of work, four times what intake accepts.
+	queuedMessage = 2 << 20
+	// DeadKept is how long a message is kept that nobody could take.
+	DeadKept = 30 * 24 * time.Hour
 )
 
 // streams returns the streams as data.
 func streams() []jetstream.StreamConfig {
-	queue := func(name, subject string) jetstream.StreamConfig {
+	queue := func(name string, subjects ...string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
-			Name: name, Subjects: []string{subject}, Retention: jetstream.WorkQueuePolicy,
+			Name: name, Subjects: subjects, Retention: jetstream.WorkQueuePolicy,
 			Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, Duplicates: dedupeWindow,
-			MaxBytes: queuedBytes,
+			MaxBytes: queuedBytes, MaxMsgsPerSubject: queuedMost, DiscardNewPerSubject: true, MaxMsgSize: queuedMessage,
 		}
 	}
 	lastValue := func(name, subject string) jetstream.StreamConfig {
@@ -60,43 +70,65 @@ func streams() []jetstream.StreamConfig {
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, AllowMsgTTL: true,
 		}
 	}
+	// direct lets the last value of a subject be read with a right to that subject.
+	direct := func(c jetstream.StreamConfig) jetstream.StreamConfig {
+		c.AllowDirect = true
+		return c
+	}
 	return []jetstream.StreamConfig{
-		queue(SubmitStream, "muster.submit.*"),
+		queue(SubmitStream, "muster.submit.*", "muster.submit.*.*"),
 		queue(WorkloadStream, "muster.workload.*"),
 		{
 			Name: EventsStream, Subjects: []string{"muster.events.*.*"}, MaxAge: EventsKept,
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow,
 			Discard: jetstream.DiscardOld, MaxBytes: eventsBytes,
+			AllowDirect: true, // of the last event of a workload, by its subject: LastEventSubject
 		},
-		lastValue(CapacityStream, "muster.capacity.>"),
+		direct(lastValue(CapacityStream, "muster.capacity.>")),
 		lastValue(DispatchStream, "muster.dispatch.*.*"),
-		lastValue(StatusStream, "muster.status.*.*"),
+		direct(lastValue(StatusStream, "muster.status.*.*")),
+		{
+			Name: DeadStream, Subjects: []string{DeadFilter}, MaxAge: DeadKept,
+			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: deadBytes,
+		},
 	}
 }
 
 // EnsureStreams creates the streams that are missing and leaves the others as
 // they are. Any number of services may do it at once.
-//
-// NATS servers that have just started, or lost one of them, cannot create streams
-// until they agree on a leader; that is waited for, up to ensureWithin.
 func (b *Bus) EnsureStreams(ctx context.Context) error {
-	until := time.Now().Add(ensureWithin)
+	for _, config := range streams() {
+		config.Replicas = b.replicas
+		_, err := b.js.CreateStream(ctx, config)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fmt.Errorf("create stream %s: %w", config.Name, err)
+		}
+	}
+	return nil
+}
+
+// AwaitStreams is EnsureStreams for a service that starts: NATS servers that have
+// just started, or lost one of them, cannot create streams until they agree on a
+// leader; that is waited for, up to awaitWithin, and logged.
+func (b *Bus) AwaitStreams(ctx context.Context) error {
+	until := time.Now().Add(awaitWithin)
 	for {
-		err := b.createStreams(ctx)
+		err := b.EnsureStreams(ctx)
 		if err == nil || !withoutLeader(err) || ctx.Err() != nil || time.Now().After(until) {
 			return err
 		}
+		b.logger.Warn("NATS cannot create streams yet", zap.Error(err))
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(ensureAgain):
+		case <-time.After(awaitAgain):
 		}
 	}
 }
 
 const (
-	ensureWithin = time.Minute
-	ensureAgain  = 250 * time.Millisecond
+	awaitWithin = time.Minute
+	awaitAgain  = 250 * time.Millisecond
 	// notAvailable is the server's JSClusterNotAvailErr.
 	notAvailable jetstream.ErrorCode = 10008
 )
@@ -106,17 +138,6 @@ func withoutLeader(err error) bool {
 	var refused *jetstream.APIError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) ||
 		errors.As(err, &refused) && refused.ErrorCode == notAvailable
-}
-
-func (b *Bus) createStreams(ctx context.Context) error {
-	for _, config := range streams() {
-		config.Replicas = b.replicas
-		_, err := b.js.CreateStream(ctx, config)
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fmt.Errorf("create stream %s: %w", config.Name, err)
-		}
-	}
-	return nil
 }
 
 // ConfigureStreams creates the streams that are missing and brings the others to
@@ -157,15 +178,19 @@ func Streams() []string {
 	return names
 }
 
-// validToken is what a queue or cluster name may be: a DNS label, so that it is
-// one token of a subject and no wildcard.
-var validToken = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
-// ValidName reports whether name may name a queue or a cluster.
-func ValidName(name string) bool { return validToken.MatchString(name) }
-
 // SubmitSubject takes submissions for a queue.
 func SubmitSubject(queue string) string { return "muster.submit." + queue }
+
+// SubmitSubjectAs takes submissions of a user of NATS for a queue. The user's
+// rights name it, so who publishes there is that user, whatever the message says.
+func SubmitSubjectAs(queue, user string) string { return SubmitSubject(queue) + "." + user }
+
+// SubmittedBy reads queue and user of a submit subject; the user is empty where
+// the subject does not say.
+func SubmittedBy(subject string) (queue, user string) {
+	queue, user, _ = strings.Cut(strings.TrimPrefix(subject, SubmitSubject("")), ".")
+	return queue, user
+}
 
 // WorkloadSubject carries accepted submissions and cancellations of a queue.
 func WorkloadSubject(queue string) string { return "muster.workload." + queue }
@@ -173,6 +198,12 @@ func WorkloadSubject(queue string) string { return "muster.workload." + queue }
 // EventsSubject carries the life of one workload.
 func EventsSubject(queue string, id workload.ID) string {
 	return "muster.events." + queue + "." + token(string(id))
+}
+
+// LastEventSubject answers a request with the last event of a workload. Unlike a
+// consumer it can be allowed for one queue only.
+func LastEventSubject(queue string, id workload.ID) string {
+	return "$JS.API.DIRECT.GET." + EventsStream + "." + EventsSubject(queue, id)
 }
 
 // NodeSubject holds the last observation of a node.
@@ -209,6 +240,14 @@ func StatusFilter() string { return "muster.status.*.*" }
 
 // ClusterStatusFilter matches the statuses of one cluster.
 func ClusterStatusFilter(cluster string) string { return "muster.status." + cluster + ".*" }
+
+// DeadFilter matches all messages that nobody could take.
+const DeadFilter = "muster.dead.>"
+
+// deadSubject holds a message of the given subject that nobody could take.
+func deadSubject(subject string) string {
+	return "muster.dead." + strings.TrimPrefix(subject, "muster.")
+}
 
 // token makes one subject token of a Kubernetes name or an id. Neither may
 // contain an underscore, so no two names get the same token.

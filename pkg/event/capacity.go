@@ -80,12 +80,15 @@ type GangPod struct {
 	PodSet  string `json:"podSet"`
 	// RayCluster is the RayCluster that the pod belongs to; a RayJob that KubeRay
 	// tries again has another one.
-	RayCluster string        `json:"rayCluster,omitempty"`
-	Node       string        `json:"node,omitempty"` // empty while not bound
-	Phase      string        `json:"phase"`          // Kubernetes' pod phase
-	Ready      bool          `json:"ready,omitempty"`
-	Deleting   bool          `json:"deleting,omitempty"`
-	Requests   resource.List `json:"requests"` // effective, one pod slot included
+	RayCluster string `json:"rayCluster,omitempty"`
+	Node       string `json:"node,omitempty"` // empty while not bound
+	Phase      string `json:"phase"`          // Kubernetes' pod phase
+	Ready      bool   `json:"ready,omitempty"`
+	Deleting   bool   `json:"deleting,omitempty"`
+	// ExitCode is that of a container that has ended for good, where it is not
+	// zero; the largest of several.
+	ExitCode int32         `json:"exitCode,omitempty"`
+	Requests resource.List `json:"requests"` // effective, one pod slot included
 }
 
 // Holds reports whether the pod takes room on a node: it is bound and its

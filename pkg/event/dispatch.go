@@ -51,6 +51,9 @@ type GangDesired struct {
 	// PodPolicy, with Present, is the queue's, held against the manifest before the
 	// object is created.
 	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
+	// Yield, with Present, says that places were given up and names this command:
+	// they are freed once GangStatus.Yielded repeats it.
+	Yield string `json:"yield,omitempty"`
 	// PodSets are set with Present, Manifest where NeedsManifest says so.
 	PodSets  []workload.PodSet `json:"podSets,omitempty"`
 	Manifest json.RawMessage   `json:"manifest,omitempty"`
@@ -89,8 +92,15 @@ type GangStatus struct {
 	Cluster  string      `json:"cluster"`
 	Attempt  int         `json:"attempt"`
 	Epoch    int64       `json:"epoch"`
+	// Session is the epoch of the dispatcher's lease. Once a later one has been seen
+	// of the cluster, an earlier one says nothing any more.
+	Session int64 `json:"session,omitempty"`
 	// Created: the object of this attempt was seen in the API server.
 	Created bool `json:"created,omitempty"`
+	// UID of the object of this attempt. Another one of its name is not it.
+	UID string `json:"uid,omitempty"`
+	// LastUsed is when somebody says that a RayCluster was used last.
+	LastUsed time.Time `json:"lastUsed,omitzero"`
 	// Refused: the object cannot be created, for good; Message says why.
 	Refused bool `json:"refused,omitempty"`
 	// Outcome of a job that came to its end; empty before.
@@ -103,6 +113,12 @@ type GangStatus struct {
 	// Sizes are the pods that KubeRay keeps of each worker group of a RayCluster;
 	// its owner or Ray's autoscaler may have changed them.
 	Sizes map[string]int `json:"sizes,omitempty"`
+	// Keeps are the pods of each of these groups that places are kept for: as many,
+	// or as maxReplicas says where Ray's autoscaler may come back to them.
+	Keeps map[string]int `json:"keeps,omitempty"`
+	// Yielded is the GangDesired.Yield of the command that is obeyed: no pod is, or
+	// will be, sent elsewhere. Empty when the command has none.
+	Yielded string `json:"yielded,omitempty"`
 	// Message tells more of a refusal or an outcome; before these, what keeps
 	// KubeRay from creating the pods.
 	Message string `json:"message,omitempty"`

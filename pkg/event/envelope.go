@@ -34,12 +34,15 @@ var ErrMalformed = errors.New("malformed event")
 
 // Envelope is a CloudEvent 1.0 in its JSON format.
 type Envelope struct {
-	SpecVersion     string          `json:"specversion"`
-	ID              string          `json:"id"`
-	Source          string          `json:"source"`
-	Type            string          `json:"type"`
-	Subject         string          `json:"subject,omitempty"`
-	Time            time.Time       `json:"time,omitzero"`
+	SpecVersion string    `json:"specversion"`
+	ID          string    `json:"id"`
+	Source      string    `json:"source"`
+	Type        string    `json:"type"`
+	Subject     string    `json:"subject,omitempty"`
+	Time        time.Time `json:"time,omitzero"`
+	// Traceparent is CloudEvents' extension for distributed tracing: W3C's
+	// traceparent of what led to the event.
+	Traceparent     string          `json:"traceparent,omitempty"`
 	DataContentType string          `json:"datacontenttype,omitempty"`
 	Data            json.RawMessage `json:"data,omitempty"`
 	DataBase64      []byte          `json:"data_base64,omitempty"`
@@ -86,6 +89,15 @@ func (e Envelope) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode event %q: %w", e.ID, err)
 	}
 	return encoded, nil
+}
+
+// TraceparentOf returns the traceparent of an event as Encode wrote it, without
+// decoding it.
+func TraceparentOf(encoded []byte) string {
+	head, _, _ := bytes.Cut(encoded, []byte(`,"data":`))
+	_, rest, _ := bytes.Cut(head, []byte(`,"traceparent":"`))
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(value)
 }
 
 // encode leaves <, > and & as they are: escaped, a manifest full of them would

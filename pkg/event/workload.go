@@ -69,6 +69,9 @@ func (e *WorkloadChanged) EventSubject() string { return string(e.ID) }
 type WorkloadCancel struct {
 	Workload workload.ID `json:"workload"`
 	Why      string      `json:"why,omitempty"`
+	// Submitter is for whom intake asks, who must be one of the workload's queue;
+	// empty for those whom NATS lets publish this event.
+	Submitter string `json:"submitter,omitempty"`
 }
 
 // EventType implements Payload.

@@ -11,8 +11,8 @@ import (
 )
 
 // Amounts turns Kubernetes' quantities into exact amounts: CPU into millicores,
-// everything else into units, both rounded up. It refuses negative quantities
-// and those beyond int64.
+// everything else into units, both rounded up. It refuses negative quantities,
+// those beyond int64, and parts of what comes in whole pieces, such as devices.
 func Amounts(list corev1.ResourceList) (resource.List, error) {
 	amounts := make(resource.List, len(list))
 	for name, quantity := range list {
@@ -36,7 +36,15 @@ func amountOf(name resource.Name, quantity apiresource.Quantity) (int64, error) 
 	if vast(quantity) || quantity.CmpInt64(limit) >= 0 {
 		return 0, fmt.Errorf("%s: %s is more than can be counted", name, quantity.String())
 	}
+	if resource.Whole(name) && !whole(quantity) {
+		return 0, fmt.Errorf("%s: %s is not a whole number; want whole ones, such as 1", name, quantity.String())
+	}
 	return amount(), nil
+}
+
+func whole(quantity apiresource.Quantity) bool {
+	rounded := quantity.DeepCopy()
+	return rounded.RoundUp(0)
 }
 
 // vast reports whether the quantity is beyond int64 by its exponent alone. To

@@ -23,7 +23,7 @@ func quantities(pairs ...string) corev1.ResourceList {
 func TestAmounts(t *testing.T) {
 	t.Parallel()
 	got, err := Amounts(quantities(
-		"cpu", "0.0001", "memory", "1.5Gi", "ephemeral-storage", "1k", "nvidia.com/gpu", "8", "example.com/part", "100m",
+		"cpu", "0.0001", "memory", "1.5Gi", "ephemeral-storage", "1k", "nvidia.com/gpu", "8", "example.com/part", "1000m",
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +44,9 @@ func TestAmountsRefuses(t *testing.T) {
 		{"cpu", "9223372036854775807", "cpu: 9223372036854775807 is more than can be counted"},
 		{"memory", "8Ei", "memory: 9223372036854775807 is more than can be counted"},
 		{"memory", "1e100000", "memory: 10e99999 is more than can be counted"},
+		{"nvidia.com/gpu", "0.5", "nvidia.com/gpu: 500m is not a whole number; want whole ones, such as 1"},
+		{"nvidia.com/gpu", "2.000001", "nvidia.com/gpu: 2.000001 is not a whole number"},
+		{"pods", "1n", "pods: 1n is not a whole number"},
 		{"nvidia.com/gpu", "1e19", "nvidia.com/gpu: 10e18 is more than can be counted"},
 	} {
 		_, err := Amounts(quantities(c.name, c.quantity))

@@ -27,11 +27,20 @@ const (
 	CheckpointGraceKey = "muster.dev/checkpoint-grace"
 	MaxRunTimeKey      = "muster.dev/max-run-time"
 	RunTimeKey         = "muster.dev/run-time"
+	IdleTimeKey        = "muster.dev/idle-time"
 )
+
+// LastUsedKey is an annotation on a live RayCluster: when it was used last, in RFC
+// 3339. Whoever knows may write it; see workload.Life.IdleTime.
+const LastUsedKey = "muster.dev/last-used"
 
 // AutoscalingKey is the annotation by which a manifest says at which size a
 // cluster with Ray's autoscaler is admitted: "maximum" or "minimum".
 const AutoscalingKey = "muster.dev/autoscaling"
+
+// TraceparentKey is an annotation: W3C's traceparent of the command to create the
+// object, where traces are on.
+const TraceparentKey = "muster.dev/traceparent"
 
 // HeldKey is an annotation: the UID of an object that is not created by Muster
 // but held by suspend, and released.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster.dev/muster/pkg/fault"
 	"muster.dev/muster/pkg/kueue"
 	"muster.dev/muster/pkg/quota"
 )
@@ -33,14 +34,21 @@ value: 100
 	f.Add([]byte("apiVersion: kueue.x-k8s.io/v1beta1\nkind: Topology\nmetadata: {name: t}\n1: 2\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		kueue.Is(data)
-		config, _, err := kueue.Read(data)
+		objects, err := kueue.Parse(data)
 		if err != nil {
-			if !errors.Is(err, kueue.ErrInvalid) {
-				t.Fatalf("error %v", err)
+			var faults fault.List
+			if !errors.As(err, &faults) || len(faults) == 0 {
+				t.Fatalf("the error has no faults: %v", err)
 			}
 			return
 		}
-		if config.Validate() != nil {
+		config := kueue.Merge(objects)
+		if err := config.Validate(); err != nil {
+			for _, f := range kueue.Locate(objects, err) {
+				if f.Line < 1 {
+					t.Fatalf("a fault without a line: %v", f)
+				}
+			}
 			return
 		}
 		encoded, err := json.Marshal(config)

@@ -1,163 +1,247 @@
-// Package kueue reads Kueue's manifests, v1beta1 and v1beta2, into Muster's
-// policy (package quota): ResourceFlavor, ClusterQueue, Cohort, LocalQueue and
-// WorkloadPriorityClass. AdmissionCheck, ProvisioningRequestConfig and Topology
-// are accepted and named as doing nothing, and so are the fields that Muster has
-// no use for; a field that it does not know is refused by name.
+// Package kueue reads Kueue's manifests as policy of Muster: ResourceFlavor,
+// ClusterQueue, Cohort, LocalQueue and WorkloadPriorityClass, of v1beta1 and
+// v1beta2, so that those of a cluster that runs Kueue work unmodified. What
+// Muster does not do is refused; what it does not need is named and left out.
 //
-// It is not for what the words mean (package quota). The package is pure.
+// What the policy means, and whether it is valid, is package quota's. The package
+// is pure.
 package kueue
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
-	yaml3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
+	"muster.dev/muster/pkg/fault"
 	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/strictyaml"
 )
 
 // group is the API group of Kueue's manifests.
 const group = "kueue.x-k8s.io/"
 
-// ErrInvalid is wrapped by every error of Read.
-var ErrInvalid = errors.New("invalid Kueue manifest")
-
-// document is a manifest as all kinds have it; WorkloadPriorityClass has no spec.
-type document struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Spec        map[string]any `json:"spec"`
-	Value       json.Number    `json:"value"`
-	Description string         `json:"description"`
-}
-
 // Is reports whether the first document of a file is one of Kueue's.
 func Is(content []byte) bool {
-	var first document
-	return yaml3.NewDecoder(bytes.NewReader(content)).Decode(new(yaml3.Node)) == nil &&
-		yaml.Unmarshal(bytes.SplitN(content, []byte("\n---"), 2)[0], &first) == nil && strings.HasPrefix(first.APIVersion, group)
+	var first yaml.Node
+	return yaml.NewDecoder(bytes.NewReader(content)).Decode(&first) == nil && len(first.Content) > 0 &&
+		strings.HasPrefix(text(first.Content[0], "apiVersion"), group)
 }
 
-// Read reads all documents. notes name, in the order of the documents, what was
-// accepted and does nothing.
-func Read(content []byte) (config quota.Config, notes []string, err error) {
-	r := reader{}
-	documents := yaml3.NewDecoder(bytes.NewReader(content))
-	for n := 1; ; n++ {
-		var node any
-		if err := documents.Decode(&node); errors.Is(err, io.EOF) {
-			return r.config, r.notes, nil
-		} else if err != nil {
-			return config, nil, fmt.Errorf("%w: document %d: %w", ErrInvalid, n, err)
-		}
-		if node == nil {
-			continue // an empty document
-		}
-		encoded, err := json.Marshal(node)
-		var d document
-		if err == nil {
-			err = json.Unmarshal(encoded, &d)
-		}
-		if err == nil {
-			err = r.add(d)
-		}
-		if err != nil {
-			return config, nil, fmt.Errorf("%w: document %d, %s %q: %w", ErrInvalid, n, d.Kind, d.Metadata.Name, err)
+// text is a field of an object that is a text; empty when there is none.
+func text(n *yaml.Node, path ...string) string {
+	for _, name := range path {
+		if n = strictyaml.Field(n, name); n == nil {
+			return ""
 		}
 	}
+	if n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
 }
 
-type reader struct {
-	config quota.Config
-	notes  []string
+// origin is the part of a document that a policy is read from, and how a message
+// calls it.
+type origin struct {
+	document    *yaml.Node
+	node        *yaml.Node
+	name, field string // such as `ClusterQueue "a"`, and spec
 }
 
-func (r *reader) add(d document) error {
-	switch version := strings.TrimPrefix(d.APIVersion, group); {
-	case version == d.APIVersion, !slices.Contains([]string{"v1alpha1", "v1beta1", "v1beta2"}, version):
-		return fmt.Errorf("apiVersion %q: want %sv1beta1 or v1beta2", d.APIVersion, group)
-	case d.Metadata.Name == "":
-		return errors.New("metadata.name is missing")
+// at is a path below the part, as it is in the document.
+func (o origin) at(path string) string {
+	if path == "name" || path == "namespace" {
+		return "metadata." + path
 	}
-	if d.Spec == nil {
-		d.Spec = map[string]any{}
+	return fault.Below(o.field, path)
+}
+
+// locate puts a fault of the part at its place in the file.
+func (o origin) locate(f fault.Fault) fault.Fault {
+	at := o.at(f.Path)
+	if f.Line == 0 {
+		if strings.HasPrefix(at, "metadata.") {
+			f.Line = strictyaml.Line(o.document, at)
+		} else {
+			f.Line = strictyaml.Line(o.node, f.Path)
+		}
 	}
-	switch d.Kind {
+	f.Path = o.name + ": " + at
+	return f
+}
+
+// inPolicy is the path of an element of a policy, and the rest of a path.
+var inPolicy = regexp.MustCompile(`^([A-Za-z]+\[[0-9]+\])\.?(.*)$`)
+
+// Locate returns faults of the merged policy of objects at their places in the
+// file.
+func Locate(objects []Object, err error) fault.List {
+	origins, seen := map[string]origin{}, map[string]int{}
+	for _, o := range objects {
+		for path := range elements(o.Says) { // one at most
+			list := strings.TrimSuffix(path, "[0]")
+			origins[fault.Index(list, seen[list])] = o.origin
+			seen[list]++
+		}
+	}
+	return replace(origins, err)
+}
+
+// Name returns faults of a policy with the names of its objects where they are in
+// its lists, for policies that are of no file.
+func Name(policy quota.Config, err error) fault.List {
+	origins := map[string]origin{}
+	for path, key := range elements(policy) {
+		name := key.called()
+		if key.Namespace != "" {
+			name += fmt.Sprintf(" of namespace %q", key.Namespace)
+		}
+		origins[path] = origin{document: &yaml.Node{}, node: &yaml.Node{}, name: name, field: fieldOf(key.Kind)}
+	}
+	return replace(origins, err)
+}
+
+func replace(origins map[string]origin, err error) fault.List {
+	if err == nil {
+		return nil
+	}
+	var faults fault.List
+	for _, f := range fault.Of(err) {
+		if parts := inPolicy.FindStringSubmatch(f.Path); parts != nil {
+			if o, known := origins[parts[1]]; known {
+				f.Path = parts[2]
+				f = o.locate(f)
+			}
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+// fieldOf is where a kind says what it means; a priority class says it at the top.
+func fieldOf(kind string) string {
+	if kind == "WorkloadPriorityClass" {
+		return ""
+	}
+	return "spec"
+}
+
+// elements names the objects of a policy by their paths in it.
+func elements(policy quota.Config) map[string]Key {
+	keys := map[string]Key{}
+	for i, o := range policy.Flavors {
+		keys[fault.Index("resourceFlavors", i)] = Key{Kind: "ResourceFlavor", Name: o.Name}
+	}
+	for i, o := range policy.Cohorts {
+		keys[fault.Index("cohorts", i)] = Key{Kind: "Cohort", Name: o.Name}
+	}
+	for i, o := range policy.ClusterQueues {
+		keys[fault.Index("clusterQueues", i)] = Key{Kind: "ClusterQueue", Name: o.Name}
+	}
+	for i, o := range policy.LocalQueues {
+		keys[fault.Index("localQueues", i)] = Key{Kind: "LocalQueue", Namespace: o.Namespace, Name: o.Name}
+	}
+	for i, o := range policy.Priorities {
+		keys[fault.Index("workloadPriorityClasses", i)] = Key{Kind: "WorkloadPriorityClass", Name: o.Name}
+	}
+	return keys
+}
+
+// says reads what a document of a known group and name means.
+func (o *Object) says(document *yaml.Node) fault.List {
+	refuse := func(field, format string, args ...any) fault.List {
+		return fault.List{{Line: strictyaml.Line(document, field), Path: o.origin.name + ": " + field, Text: fmt.Sprintf(format, args...)}}
+	}
+	spec := &yaml.Node{Kind: yaml.MappingNode, Line: document.Line}
+	if written := strictyaml.Field(document, "spec"); written != nil && written.Kind == yaml.MappingNode {
+		*spec = *written
+		spec.Content = slices.Clone(written.Content)
+	} else if written != nil && written.ShortTag() != "!!null" {
+		return refuse("spec", "want an object")
+	}
+	for _, field := range []string{"name", "namespace"} {
+		if strictyaml.Field(spec, field) != nil {
+			return refuse("spec."+field, "there is no such field; the %s is in metadata", field)
+		}
+	}
+	o.origin.node = spec
+	c := &o.Says
+	switch o.Kind {
 	case "ResourceFlavor":
-		return take(d, &r.config.Flavors)
+		return take(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
-		if cohort, old := d.Spec["cohort"]; old { // its name in v1beta1
-			delete(d.Spec, "cohort")
-			d.Spec["cohortName"] = cohort
-		}
-		r.drop(d, "namespaceSelector", "Muster lets the namespaces of LocalQueues in", "admissionChecks", "Muster asks nobody else",
+		rename(spec, "cohort", "cohortName") // its name in v1beta1
+		o.drop("namespaceSelector", "Muster lets the namespaces of LocalQueues in", "admissionChecks", "Muster asks nobody else",
 			"admissionChecksStrategy", "Muster asks nobody else", "admissionScope", "past use counts for all queues or for none")
-		return take(d, &r.config.ClusterQueues)
+		return take(o.origin, &c.ClusterQueues, func(q *quota.ClusterQueue) { q.Name = o.Name })
 	case "Cohort":
-		if parent, old := d.Spec["parent"]; old {
-			delete(d.Spec, "parent")
-			d.Spec["parentName"] = parent
-		}
-		return take(d, &r.config.Cohorts)
+		rename(spec, "parent", "parentName")
+		return take(o.origin, &c.Cohorts, func(co *quota.Cohort) { co.Name = o.Name })
 	case "LocalQueue":
-		r.drop(d, "fairSharing", "shares are of ClusterQueues")
-		d.Spec["namespace"] = d.Metadata.Namespace
-		if d.Metadata.Namespace == "" {
-			d.Spec["namespace"] = "default"
+		o.drop("fairSharing", "shares are of ClusterQueues")
+		return take(o.origin, &c.LocalQueues, func(l *quota.LocalQueue) { l.Name, l.Namespace = o.Name, o.Namespace })
+	case "WorkloadPriorityClass": // it has no spec
+		spec.Content = nil
+		for i := 0; i+1 < len(document.Content); i += 2 {
+			if key := document.Content[i]; key.Value == "value" || key.Value == "description" {
+				spec.Content = append(spec.Content, key, document.Content[i+1])
+			}
 		}
-		return take(d, &r.config.LocalQueues)
-	case "WorkloadPriorityClass":
-		d.Spec = map[string]any{"value": d.Value, "description": d.Description}
-		return take(d, &r.config.Priorities)
+		return take(o.origin, &c.Priorities, func(p *quota.PriorityClass) { p.Name = o.Name })
 	case "AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster":
-		r.notes = append(r.notes, fmt.Sprintf("%s %q does nothing: Muster admits on nodes that exist and asks nobody else", d.Kind, d.Metadata.Name))
+		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster admits on nodes that exist and asks nobody else")
 		return nil
 	case "Topology":
-		r.notes = append(r.notes, fmt.Sprintf("%s %q does nothing: Muster reads topology from the labels of nodes", d.Kind, d.Metadata.Name))
+		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster reads topology from the labels of nodes")
 		return nil
 	}
-	return errors.New("the kind is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue or WorkloadPriorityClass")
+	return refuse("kind", "is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue or WorkloadPriorityClass")
+}
+
+// rename gives a field its present name.
+func rename(spec *yaml.Node, old, name string) {
+	for i := 0; i+1 < len(spec.Content); i += 2 {
+		if spec.Content[i].Value == old {
+			key := *spec.Content[i]
+			key.Value = name
+			spec.Content[i] = &key
+		}
+	}
 }
 
 // drop takes fields out that do nothing; pairs are a field and why.
-func (r *reader) drop(d document, pairs ...string) {
+func (o *Object) drop(pairs ...string) {
+	spec := o.origin.node
 	for pair := range slices.Chunk(pairs, 2) {
-		if value, set := d.Spec[pair[0]]; set {
-			delete(d.Spec, pair[0])
-			if m, isMap := value.(map[string]any); isMap && len(m) == 0 {
-				continue // an empty selector asks for nothing
+		for i := 0; i+1 < len(spec.Content); i += 2 {
+			if spec.Content[i].Value != pair[0] {
+				continue
 			}
-			r.notes = append(r.notes, fmt.Sprintf("%s %q: spec.%s does nothing: %s", d.Kind, d.Metadata.Name, pair[0], pair[1]))
+			value := spec.Content[i+1]
+			spec.Content = slices.Delete(spec.Content, i, i+2)
+			if value.Kind != yaml.MappingNode || len(value.Content) > 0 { // an empty selector asks for nothing
+				o.Notes = append(o.Notes, fmt.Sprintf("%s: spec.%s does nothing: %s", o.origin.name, pair[0], pair[1]))
+			}
+			break
 		}
 	}
 }
 
-// take decodes the spec as package quota writes it, and refuses fields that it
-// does not know.
-func take[T any](d document, into *[]T) error {
-	fields := maps.Clone(d.Spec)
-	fields["name"] = d.Metadata.Name
-	encoded, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
+// take decodes a part of a document as package quota writes it.
+func take[T any](o origin, into *[]T, complete func(*T)) fault.List {
 	var value T
-	decoder := json.NewDecoder(bytes.NewReader(encoded))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&value); err != nil {
-		return fmt.Errorf("spec: %w", err)
+	if err := strictyaml.Decode(o.node, "", &value); err != nil {
+		var faults fault.List
+		for _, f := range fault.Of(err) {
+			faults = append(faults, o.locate(f))
+		}
+		return faults
 	}
+	complete(&value)
 	*into = append(*into, value)
 	return nil
 }

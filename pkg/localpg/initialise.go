@@ -35,6 +35,27 @@ func (s *Server) initialise(ctx context.Context, binaries string, options Option
 	if err := s.write(filepath.Join(s.dataDir(), "postgresql.auto.conf"), configuration(options)); err != nil {
 		return fmt.Errorf("configure Postgres: %w", err)
 	}
+	if options.TLS != nil {
+		return s.encrypt(*options.TLS)
+	}
+	return nil
+}
+
+// encrypt gives the server its certificate, under the names that it looks for,
+// and lets nobody in without encryption.
+func (s *Server) encrypt(files TLS) error {
+	for name, file := range map[string]string{"server.crt": files.Certificate, "server.key": files.Key} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read the certificate for Postgres: %w", err)
+		}
+		if err := s.write(filepath.Join(s.dataDir(), name), string(content)); err != nil {
+			return fmt.Errorf("write the certificate of Postgres: %w", err)
+		}
+	}
+	if err := s.write(filepath.Join(s.dataDir(), "pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n"); err != nil {
+		return fmt.Errorf("write who may connect to Postgres: %w", err)
+	}
 	return nil
 }
 
@@ -50,6 +71,9 @@ func configuration(options Options) string {
 		"huge_pages":              "off",
 		"timezone":                "'UTC'",
 		"log_timezone":            "'UTC'",
+	}
+	if options.TLS != nil {
+		settings["ssl"] = "on"
 	}
 	if options.NoFsync {
 		settings["fsync"] = "off"

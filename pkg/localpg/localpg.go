@@ -40,6 +40,14 @@ type Options struct {
 	NoFsync bool
 	// Settings are added to postgresql.conf as they are, by name.
 	Settings map[string]string
+	// TLS makes the server take encrypted connections only; nil for plain ones.
+	TLS *TLS
+}
+
+// TLS names files: a certificate for 127.0.0.1 with its key, and the authority
+// that signed it.
+type TLS struct {
+	CA, Certificate, Key string
 }
 
 // Server is a running server.
@@ -48,6 +56,7 @@ type Server struct {
 	process  *process
 	port     int
 	password string
+	query    string // of its URLs
 }
 
 // Start runs a new, empty server and returns when it takes connections. The
@@ -68,7 +77,10 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{home: home, password: rand.Text()}
+	server := &Server{home: home, password: rand.Text(), query: "sslmode=disable"}
+	if options.TLS != nil {
+		server.query = "sslmode=verify-full&sslrootcert=" + url.QueryEscape(options.TLS.CA)
+	}
 	if err := server.initialise(ctx, binaries, options); err != nil {
 		home.Remove()
 		return nil, err
@@ -86,7 +98,7 @@ func (s *Server) URL() string { return s.databaseURL("postgres") }
 func (s *Server) databaseURL(database string) string {
 	return (&url.URL{
 		Scheme: "postgres", User: url.UserPassword(superuser, s.password),
-		Host: fmt.Sprintf("127.0.0.1:%d", s.port), Path: "/" + database, RawQuery: "sslmode=disable",
+		Host: fmt.Sprintf("127.0.0.1:%d", s.port), Path: "/" + database, RawQuery: s.query,
 	}).String()
 }
 

@@ -90,22 +90,16 @@ func (s *Server) Empty(t testing.TB) string {
 // role and nothing else, dropped after the test.
 func (s *Server) As(t testing.TB, database, role string) string {
 	t.Helper()
-	parsed, err := url.Parse(database)
+	login, remove, err := localpg.Login(t.Context(), database, role)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, password := "test_"+strings.ToLower(rand.Text()), rand.Text()
-	// Names and passwords are made here, of letters and digits.
-	if err := s.exec(t.Context(), fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s' IN ROLE %s", name, password, role)); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		if err := s.exec(context.Background(), "DROP ROLE "+name); err != nil {
-			t.Errorf("drop test role: %v", err)
+		if err := remove(context.Background()); err != nil {
+			t.Error(err)
 		}
 	})
-	parsed.User = url.UserPassword(name, password)
-	return parsed.String()
+	return login
 }
 
 func (s *Server) database(t testing.TB, template string) string {

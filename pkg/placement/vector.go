@@ -149,10 +149,4 @@ func (c *columns) devices(v vector) int64 {
 }
 
 // extended reports whether a resource is a device that only some nodes have.
-func extended(name resource.Name) bool {
-	switch name {
-	case resource.CPU, resource.Memory, resource.EphemeralStorage, resource.Pods:
-		return false
-	}
-	return !resource.InBytes(name)
-}
+func extended(name resource.Name) bool { return resource.Whole(name) && name != resource.Pods }

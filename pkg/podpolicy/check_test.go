@@ -150,9 +150,9 @@ func TestValidate(t *testing.T) {
 		policy workload.PodPolicy
 		want   string
 	}{
-		{workload.PodPolicy{Mode: "strict"}, `mode "strict": want baseline, restricted or off`},
-		{workload.PodPolicy{Volumes: []string{"hostpath"}}, `no volumes of kind "hostpath"; it has hostPath, emptyDir`},
-		{workload.PodPolicy{HostPaths: []string{"data"}}, `hostPaths: "data": want an absolute path`},
+		{workload.PodPolicy{Mode: "strict"}, `mode: "strict": want baseline, restricted or off`},
+		{workload.PodPolicy{Volumes: []string{"hostpath"}}, `volumes[0]: "hostpath" is no kind of volume in Kubernetes; want one of hostPath, emptyDir`},
+		{workload.PodPolicy{HostPaths: []string{"data"}}, `hostPaths[0]: "data": want an absolute path`},
 		{workload.PodPolicy{HostPaths: []string{"/a/../b"}}, "without"},
 	} {
 		if err := podpolicy.Validate(c.policy); err == nil || !strings.Contains(err.Error(), c.want) {

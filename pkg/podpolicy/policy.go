@@ -9,24 +9,26 @@ package podpolicy
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"muster.dev/muster/pkg/fault"
 	"muster.dev/muster/pkg/workload"
 )
 
 // ErrDenied is wrapped by every error of Check.
 var ErrDenied = errors.New("not allowed")
 
-// Validate checks a policy as configured.
+// Validate returns what of a policy cannot be, as a fault.List.
 func Validate(rules workload.PodPolicy) error {
-	for _, kind := range rules.Volumes {
+	var faults fault.List
+	for i, kind := range rules.Volumes {
 		if kind != all && !slices.Contains(volumeKinds(), kind) {
-			return fmt.Errorf("volumes: Kubernetes has no volumes of kind %q; it has %s", kind, strings.Join(volumeKinds(), ", "))
+			faults.Add(fault.Index("volumes", i), "%q is no kind of volume in Kubernetes; want one of %s", kind, strings.Join(volumeKinds(), ", "))
 		}
 	}
-	return rules.Validate()
+	faults.Under("", rules.Validate())
+	return faults.Err()
 }
 
 // policy is a queue's policy with what its mode allows.

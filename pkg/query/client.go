@@ -12,6 +12,12 @@ import (
 // ErrNoAnswer is wrapped when no queue-manager answers.
 var ErrNoAnswer = errors.New("no queue-manager answers: is it running and connected to the same NATS?")
 
+// ProblemError is what queue-manager says of a request that it refuses or that has
+// failed.
+type ProblemError struct{ Message string }
+
+func (e *ProblemError) Error() string { return e.Message }
+
 // Client asks over a NATS connection. It may be used concurrently.
 type Client struct {
 	nc *nats.Conn
@@ -66,7 +72,7 @@ func ask[Answer any](ctx context.Context, nc *nats.Conn, subject string, request
 		if err := json.Unmarshal(reply.Data, &problem); err != nil {
 			return answer, fmt.Errorf("read problem from %s: %w", subject, err)
 		}
-		return answer, fmt.Errorf("ask %s: %s", subject, problem.Error)
+		return answer, fmt.Errorf("ask %s: %w", subject, &ProblemError{problem.Error})
 	}
 	if err := json.Unmarshal(reply.Data, &answer); err != nil {
 		return answer, fmt.Errorf("read answer from %s: %w", subject, err)

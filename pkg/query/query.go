@@ -1,8 +1,8 @@
-// Package query is how people and tools ask queue-manager what it knows, over
-// NATS request-reply: the requests, the answers, and a client.
+// Package query is how people and tools ask queue-manager what it knows, and
+// change the configuration of queues, over NATS request-reply: the requests, the
+// answers, and a client.
 //
-// It is not for changing anything: work is submitted and cancelled by events
-// (package event).
+// It is not for work, which is submitted and cancelled by events (package event).
 package query
 
 import (
@@ -22,11 +22,12 @@ const (
 	NodesSubject     = "muster.query.nodes"
 	// ExplainSubject is answered by the queue-manager that leads.
 	ExplainSubject = "muster.query.explain"
+	AppliedSubject = "muster.query.applied"
 )
 
 // Subjects lists all of them.
 func Subjects() []string {
-	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject}
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject}
 }
 
 // MaxPage is the largest number of rows of one answer.
@@ -95,6 +96,8 @@ type Queue struct {
 	// Share is the weighted dominant share of the ClusterQueue in its cohort, in
 	// millionths.
 	Share quota.Share `json:"share,omitempty"`
+	// Submitters may submit to the queue; empty for whoever reaches it.
+	Submitters []workload.Submitters `json:"submitters,omitempty"`
 }
 
 // ExplainRequest asks why a workload waits and what would admit it.

@@ -19,6 +19,13 @@ const serversQueue = "queue-manager"
 func Handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
 	answer func(context.Context, Request) (Answer, error),
 ) error {
+	return handle(ctx, nc, subject, func(ctx context.Context, _ string, r Request) (Answer, error) { return answer(ctx, r) })
+}
+
+// handle is Handle, and tells on which subject the request came.
+func handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
+	answer func(ctx context.Context, subject string, r Request) (Answer, error),
+) error {
 	subscription, err := nc.QueueSubscribe(subject, serversQueue, func(msg *nats.Msg) {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
@@ -27,7 +34,7 @@ func Handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject str
 			respond(msg, nil, fmt.Errorf("request is not the JSON that %s takes: %w", subject, err))
 			return
 		}
-		result, err := answer(ctx, request)
+		result, err := answer(ctx, msg.Subject, request)
 		respond(msg, result, err)
 	})
 	if err != nil {

@@ -12,7 +12,6 @@
 package quota
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -220,74 +219,6 @@ type PriorityClass struct {
 	Value       int32  `json:"value"`
 	Description string `json:"description,omitempty"`
 }
-
-// UnmarshalJSON reads quantities.
-func (q *ResourceQuota) UnmarshalJSON(data []byte) error {
-	var raw struct {
-		Name           resource.Name   `json:"name"`
-		NominalQuota   json.RawMessage `json:"nominalQuota"`
-		BorrowingLimit json.RawMessage `json:"borrowingLimit"`
-		LendingLimit   json.RawMessage `json:"lendingLimit"`
-	}
-	if err := strict(data, &raw); err != nil {
-		return err
-	}
-	*q = ResourceQuota{Name: raw.Name}
-	nominal, err := amount(raw.Name, "nominalQuota", raw.NominalQuota)
-	if err != nil {
-		return err
-	}
-	if nominal == nil {
-		return fmt.Errorf("resource %q has no nominalQuota: want an amount, such as 8", raw.Name)
-	}
-	q.Nominal = *nominal
-	if q.BorrowingLimit, err = amount(raw.Name, "borrowingLimit", raw.BorrowingLimit); err != nil {
-		return err
-	}
-	q.LendingLimit, err = amount(raw.Name, "lendingLimit", raw.LendingLimit)
-	return err
-}
-
-// MarshalJSON writes quantities.
-func (q ResourceQuota) MarshalJSON() ([]byte, error) {
-	text := func(amount *int64) *string {
-		if amount == nil {
-			return nil
-		}
-		formatted := resource.Format(q.Name, *amount)
-		return &formatted
-	}
-	return json.Marshal(struct {
-		Name           resource.Name `json:"name"`
-		NominalQuota   *string       `json:"nominalQuota"`
-		BorrowingLimit *string       `json:"borrowingLimit,omitempty"`
-		LendingLimit   *string       `json:"lendingLimit,omitempty"`
-	}{q.Name, text(&q.Nominal), text(q.BorrowingLimit), text(q.LendingLimit)})
-}
-
-// UnmarshalJSON reads the weight, a quantity such as "0.5".
-func (f *FairSharing) UnmarshalJSON(data []byte) error {
-	var raw struct {
-		Weight json.RawMessage `json:"weight"`
-	}
-	if err := strict(data, &raw); err != nil {
-		return err
-	}
-	f.WeightMilli = defaultWeight
-	weight, err := amount(resource.CPU, "weight", raw.Weight) // thousandths, as of CPU
-	if err == nil && weight != nil {
-		f.WeightMilli = *weight
-	}
-	return err
-}
-
-// MarshalJSON writes the weight as a quantity.
-func (f FairSharing) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]string{"weight": resource.Format(resource.CPU, f.WeightMilli)})
-}
-
-// defaultWeight is a weight of one.
-const defaultWeight = 1000
 
 // Priority returns the value of a WorkloadPriorityClass. The error says which
 // there are.

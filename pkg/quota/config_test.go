@@ -2,7 +2,6 @@ package quota_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,30 +13,45 @@ import (
 
 func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
+	const flavored = `{"resourceFlavors": [{"name": "f"}], "clusterQueues": [{"name": "a", "resourceGroups": [`
 	cases := []struct{ policy, want string }{
-		{`{"clusterQueues": [{"name": "a", "queueingStrategy": "Random"}]}`, `clusterQueue "a": queueingStrategy "Random": want one of BestEffortFIFO, StrictFIFO, Backfill`},
-		{`{"clusterQueues": [{"name": "a"}, {"name": "a"}]}`, `clusterQueue "a": is there twice`},
-		{policy(nil, cpuQueue("a", "", "9", `"borrowingLimit": 1`)), `clusterQueue "a": flavor "default": resource "cpu": borrowingLimit and lendingLimit need a cohort`},
-		{policy(nil, cpuQueue("a", "team", "9", `"lendingLimit": "10"`)), `lendingLimit 10 is more than the nominalQuota 9; want at most that`},
-		{policy([]string{cpuCohort("x", "y", "", ""), cpuCohort("y", "x", "", "")}), `cohort "x": parentName "y": the parents of a cohort lead back to it`},
-		{`{"localQueues": [{"namespace": "n", "name": "l", "clusterQueue": "none"}]}`, `localQueue "l" of namespace "n": clusterQueue "none" does not exist`},
+		{`{"clusterQueues": [{"name": "a", "queueingStrategy": "Random"}]}`, `clusterQueues[0].queueingStrategy: "Random": want one of BestEffortFIFO, StrictFIFO, Backfill`},
+		{`{"clusterQueues": [{"name": "a"}, {"name": "a"}]}`, `clusterQueues[1].name: "a" is there twice, at clusterQueues[0], too; want another name`},
+		{`{"cohorts": [{}]}`, `cohorts[0].name: is missing`},
+		{`{"resourceFlavors": [{"name": "f", "nodeTaints": [{"key": "a", "effect": "No"}]}]}`, `resourceFlavors[0].nodeTaints[0].effect: "No": want one of NoSchedule, PreferNoSchedule, NoExecute`},
+		{`{"resourceFlavors": [{"name": "f", "nodeTaints": [{"key": "a"}]}]}`, `resourceFlavors[0].nodeTaints[0].effect: "": want one of NoSchedule, PreferNoSchedule, NoExecute`},
+		{`{"resourceFlavors": [{"name": "f", "tolerations": [{"key": "a", "operator": "Is"}]}]}`, `resourceFlavors[0].tolerations[0].operator: "Is": want one of Exists, Equal`},
+		{policy(nil, cpuQueue("a", "", "9", `"borrowingLimit": 1`)), `clusterQueues[0].resourceGroups[0].flavors[0].resources[0].borrowingLimit: needs a cohort: set cohortName, or leave it out`},
+		{policy(nil, cpuQueue("a", "team", "9", `"lendingLimit": "10"`)), `clusterQueues[0].resourceGroups[0].flavors[0].resources[0].lendingLimit: 10 is more than the nominalQuota 9; want at most that`},
 		{
-			`{"clusterQueues": [{"name": "a", "preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}]}`,
-			`borrowWithinCohort needs reclaimWithinCohort LowerPriority or Any; it is Never`,
+			policy([]string{cpuCohort("x", "y", "", ""), cpuCohort("y", "x", "", "")}),
+			`cohorts[0].parentName: "y": the parents of cohort "x" lead back to it; want a tree, without a cycle` + "\n" +
+				`cohorts[1].parentName: "x": the parents of cohort "y" lead back to it; want a tree, without a cycle`,
 		},
+		{`{"localQueues": [{"namespace": "n", "name": "l", "clusterQueue": "none"}]}`, `localQueues[0].clusterQueue: "none": there is no clusterQueue of this name, nor any other`},
+		{
+			`{"clusterQueues": [{"name": "a"}], "localQueues": [{"namespace": "n", "name": "l", "clusterQueue": "a"}, {"namespace": "n", "name": "l", "clusterQueue": "a", "stopPolicy": "Stop"}]}`,
+			`localQueues[1].name: "l" is there twice in namespace "n"` + "\n" + `localQueues[1].stopPolicy: "Stop": want one of None, Hold, HoldAndDrain`,
+		},
+		{`{"workloadPriorityClasses": [{"name": ""}]}`, `workloadPriorityClasses[0].name: is missing`},
+		{`{"fairSharing": {"preemptionStrategies": ["Fair"]}}`, `fairSharing.preemptionStrategies[0]: "Fair": want one of LessThanOrEqualToFinalShare, LessThanInitialShare`},
+		{`{"fairSharing": {"usageHalfLifeSeconds": -1}}`, `fairSharing.usageHalfLifeSeconds: -1 is negative; want zero or more`},
+		{`{"clusterQueues": [{"name": "a", "preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}]}`, `clusterQueues[0].preemption.borrowWithinCohort: needs reclaimWithinCohort LowerPriority or Any; it is Never`},
+		{`{"clusterQueues": [{"name": "a", "preemption": {"minRunSeconds": -5}}]}`, `clusterQueues[0].preemption.minRunSeconds: -5 is negative; want zero or more`},
+		{`{"clusterQueues": [{"name": "a", "backfill": {"order": "Fast"}}]}`, `clusterQueues[0].backfill: is for queueingStrategy Backfill, and that of this queue is "BestEffortFIFO"` + "\n" + `clusterQueues[0].backfill.order: "Fast": want one of Submission, ShortestBackfill, ShortestFirst`},
 		{
 			`{"clusterQueues": [{"name": "a", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "gold", "resources": []}]}]}]}`,
-			`clusterQueue "a": resourceGroups[0]: flavor "gold" does not exist`,
+			`clusterQueues[0].resourceGroups[0].flavors[0].name: "gold": there is no resourceFlavor of this name, nor any other` + "\n" +
+				`clusterQueues[0].resourceGroups[0].flavors[0].resources: has no quota for "cpu"; want one for each of the coveredResources: cpu`,
 		},
-		{
-			`{"resourceFlavors": [{"name": "f"}], "clusterQueues": [{"name": "a", "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 1}]}]}]}]}`,
-			`has no quota for "memory"; want each of the coveredResources: cpu, memory`,
-		},
+		{flavored + `{"coveredResources": ["cpu", "memory"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 1}]}]}]}]}`, `clusterQueues[0].resourceGroups[0].flavors[0].resources: has no quota for "memory"; want one for each of the coveredResources: cpu, memory`},
+		{flavored + `{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 1}, {"name": "gpu", "nominalQuota": 1}]}]}]}]}`, `clusterQueues[0].resourceGroups[0].flavors[0].resources[1].name: "gpu": want each of the coveredResources once: cpu`},
+		{flavored + `{"coveredResources": [], "flavors": []}]}]}`, `clusterQueues[0].resourceGroups[0].coveredResources: is empty; want at least one resource, such as nvidia.com/gpu` + "\n" + `clusterQueues[0].resourceGroups[0].flavors: 0 of them; want 1 to 64`},
 	}
 	for _, c := range cases {
 		_, err := quota.New(configOf(t, c.policy))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s\nis refused with %v\nwant %s", c.policy, err, c.want)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s\nis refused with\n%v\nwant\n%s", c.policy, err, c.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package quota
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"muster.dev/muster/pkg/resource"
 )
@@ -20,17 +21,33 @@ const MaxShare Share = math.MaxInt64
 // for a queue without cohort.
 func (q *Queue) Share() Share { return q.tree.share(q.node) }
 
+// Shares returns the shares of the queue and the cohorts above it, from the child
+// of the root down.
+func (q *Queue) Shares() []Share {
+	var shares []Share
+	for _, n := range q.node.branch() {
+		shares = append(shares, q.tree.share(n))
+	}
+	slices.Reverse(shares)
+	return shares
+}
+
 func (t *Tree) share(n *node) Share {
 	if n.parent == nil {
 		return 0
 	}
+	return t.weighted(n, t.beyond(n))
+}
+
+// beyond is what the node uses beyond its own quota, over all flavors.
+func (t *Tree) beyond(n *node) map[resource.Name]int64 {
 	borrowed := map[resource.Name]int64{}
 	for i, used := range n.usage {
 		if over := used - n.subtree[i]; over > 0 {
 			borrowed[t.names[i].Resource] = add(borrowed[t.names[i].Resource], over)
 		}
 	}
-	return t.weighted(n, borrowed)
+	return borrowed
 }
 
 // weighted is the largest part that the amounts are of what the parent of the

@@ -1,23 +1,18 @@
 package quota
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
+	"muster.dev/muster/pkg/fault"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
 
-// Limits of Kueue that are kept, so that a Config fits its manifests.
-const (
-	maxGroups  = 16
-	maxFlavors = 64
-)
-
-// Validate returns all faults of the Config, each with its place, the value and
-// what would be right.
+// Validate returns all faults of the Config as a fault.List, with the paths of
+// its JSON.
 func (c *Config) Validate() error {
 	v := &validation{}
 	v.flavors(c)
@@ -25,67 +20,86 @@ func (c *Config) Validate() error {
 	v.clusterQueues(c)
 	v.localQueues(c)
 	v.others(c)
-	return errors.Join(v.faults...)
+	return v.faults.Err()
 }
 
 type validation struct {
-	faults  []error
-	flavor  map[string]bool
-	cohort  map[string]bool
-	cluster map[string]bool
-}
-
-func (v *validation) fault(where, format string, args ...any) {
-	v.faults = append(v.faults, fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...)))
+	faults  fault.List
+	flavor  map[string]string // where each is, by name
+	cohort  map[string]string
+	cluster map[string]string
 }
 
 // name checks a name and that it is there once.
-func (v *validation) name(where, name string, seen map[string]bool) {
-	switch {
-	case name == "":
-		v.fault(where, "has no name")
-	case seen[name]:
-		v.fault(where, "is there twice")
+func (v *validation) name(path, name string, seen map[string]string) {
+	at := fault.Key(path, "name")
+	if name == "" {
+		v.faults.Add(at, "is missing")
+		return
 	}
-	seen[name] = true
+	if first, twice := seen[name]; twice {
+		v.faults.Add(at, "%q is there twice, at %s, too; want another name", name, first)
+		return
+	}
+	seen[name] = path
 }
 
 // oneOf checks a value that may be empty.
-func (v *validation) oneOf(where, field, value string, allowed ...string) {
+func (v *validation) oneOf(path, value string, allowed ...string) {
 	if value != "" && !slices.Contains(allowed, value) {
-		v.fault(where, "%s %q: want one of %s", field, value, strings.Join(allowed, ", "))
+		v.faults.Add(path, "%q: want one of %s", value, strings.Join(allowed, ", "))
 	}
 }
 
+func (v *validation) notNegative(path string, value int64) {
+	if value < 0 {
+		v.faults.Add(path, "%d is negative; want zero or more", value)
+	}
+}
+
+// known checks that something of that name is there.
+func (v *validation) known(path, kind, name string, there map[string]string) {
+	if _, known := there[name]; known {
+		return
+	}
+	if len(there) == 0 {
+		v.faults.Add(path, "%q: there is no %s of this name, nor any other", name, kind)
+		return
+	}
+	v.faults.Add(path, "%q: there is no %s of this name; there are %s", name, kind, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
+}
+
 func (v *validation) flavors(c *Config) {
-	v.flavor = map[string]bool{}
-	for _, f := range c.Flavors {
-		where := fmt.Sprintf("resourceFlavor %q", f.Name)
-		v.name(where, f.Name, v.flavor)
-		for _, taint := range f.NodeTaints {
-			v.oneOf(where, fmt.Sprintf("nodeTaints: effect of %q", taint.Key), taint.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute")
+	v.flavor = map[string]string{}
+	for i, f := range c.Flavors {
+		path := fault.Index("resourceFlavors", i)
+		v.name(path, f.Name, v.flavor)
+		for j, taint := range f.NodeTaints {
+			if effects := []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}; !slices.Contains(effects, taint.Effect) {
+				v.faults.Add(fault.Index(path+".nodeTaints", j)+".effect", "%q: want one of %s", taint.Effect, strings.Join(effects, ", "))
+			}
 		}
-		for _, t := range f.Tolerations {
-			v.oneOf(where, fmt.Sprintf("tolerations: operator of %q", t.Key), t.Operator, "Exists", "Equal")
+		for j, t := range f.Tolerations {
+			v.oneOf(fault.Index(path+".tolerations", j)+".operator", t.Operator, "Exists", "Equal")
 		}
 	}
 }
 
 func (v *validation) cohorts(c *Config) {
-	v.cohort = map[string]bool{}
+	v.cohort = map[string]string{}
 	parent := map[string]string{}
-	for _, co := range c.Cohorts {
-		where := fmt.Sprintf("cohort %q", co.Name)
-		v.name(where, co.Name, v.cohort)
+	for i, co := range c.Cohorts {
+		path := fault.Index("cohorts", i)
+		v.name(path, co.Name, v.cohort)
 		parent[co.Name] = co.Parent
-		v.groups(where, co.ResourceGroups)
-		v.weight(where, co.FairSharing)
+		v.groups(path, co.ResourceGroups)
+		v.weight(path, co.FairSharing)
 	}
-	for _, co := range c.Cohorts {
+	for i, co := range c.Cohorts {
 		seen := map[string]bool{}
 		for at := co.Name; at != ""; at = parent[at] {
 			if seen[at] {
-				v.fault(fmt.Sprintf("cohort %q", co.Name), "parentName %q: the parents of a cohort lead back to it; a tree has no cycle", co.Parent)
+				v.faults.Add(fault.Index("cohorts", i)+".parentName", "%q: the parents of cohort %q lead back to it; want a tree, without a cycle", co.Parent, co.Name)
 				break
 			}
 			seen[at] = true
@@ -93,172 +107,91 @@ func (v *validation) cohorts(c *Config) {
 	}
 }
 
-func (v *validation) weight(where string, f *FairSharing) {
+func (v *validation) weight(path string, f *FairSharing) {
 	if f != nil && f.WeightMilli < 0 {
-		v.fault(where, "fairSharing: weight %s is negative; want zero or more", resource.Format(resource.CPU, f.WeightMilli))
+		v.faults.Add(path+".fairSharing.weight", "%s is negative; want zero or more", resource.Format(resource.CPU, f.WeightMilli))
 	}
 }
 
 func (v *validation) clusterQueues(c *Config) {
-	v.cluster = map[string]bool{}
-	for _, q := range c.ClusterQueues {
-		where := fmt.Sprintf("clusterQueue %q", q.Name)
-		v.name(where, q.Name, v.cluster)
-		v.groups(where, q.ResourceGroups)
-		v.weight(where, q.FairSharing)
-		v.oneOf(where, "queueingStrategy", q.Strategy, BestEffortFIFO, StrictFIFO, Backfill)
-		v.backfill(where, &q)
-		v.oneOf(where, "quotaCheckStrategy", q.QuotaCheckStrategy, BlockUndeclared, IgnoreUndeclared)
-		v.oneOf(where, "stopPolicy", q.StopPolicy, StopNone, Hold, HoldAndDrain)
+	v.cluster = map[string]string{}
+	for i := range c.ClusterQueues {
+		q := &c.ClusterQueues[i]
+		path := fault.Index("clusterQueues", i)
+		v.name(path, q.Name, v.cluster)
+		v.groups(path, q.ResourceGroups)
+		v.weight(path, q.FairSharing)
+		v.oneOf(path+".queueingStrategy", q.Strategy, BestEffortFIFO, StrictFIFO, Backfill)
+		v.backfill(path, q)
+		v.oneOf(path+".quotaCheckStrategy", q.QuotaCheckStrategy, BlockUndeclared, IgnoreUndeclared)
+		v.oneOf(path+".stopPolicy", q.StopPolicy, StopNone, Hold, HoldAndDrain)
 		if f := q.Fungibility; f != nil {
-			v.oneOf(where, "flavorFungibility: whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
-			v.oneOf(where, "flavorFungibility: whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
+			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
+			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
 		}
-		v.preemption(where, q.Preemption)
+		v.preemption(path+".preemption", q.Preemption)
 		if q.Cohort == "" {
-			v.noBorrowing(where, q.ResourceGroups)
+			v.noBorrowing(path, q.ResourceGroups)
 		}
 	}
 }
 
-func (v *validation) backfill(where string, q *ClusterQueue) {
+func (v *validation) backfill(path string, q *ClusterQueue) {
 	b := q.Backfill
 	if b == nil {
 		return
 	}
 	if q.Strategy != Backfill {
-		v.fault(where, "backfill is set, but queueingStrategy is %q; want %s", q.Strategy, Backfill)
+		v.faults.Add(path+".backfill", "is for queueingStrategy %s, and that of this queue is %q", Backfill, cmp.Or(q.Strategy, BestEffortFIFO))
 	}
-	v.oneOf(where, "backfill: order", b.Order, Submission, ShortestBackfill, ShortestFirst)
-	if b.PatienceSeconds < 0 {
-		v.fault(where, "backfill: patienceSeconds %d is negative; want zero or more", b.PatienceSeconds)
-	}
+	v.oneOf(path+".backfill.order", b.Order, Submission, ShortestBackfill, ShortestFirst)
+	v.notNegative(path+".backfill.patienceSeconds", b.PatienceSeconds)
 }
 
-func (v *validation) preemption(where string, p *Preemption) {
+func (v *validation) preemption(path string, p *Preemption) {
 	if p == nil {
 		return
 	}
-	v.oneOf(where, "preemption: withinClusterQueue", p.WithinClusterQueue, Never, LowerPriority, LowerOrNewerEqualPriority)
-	v.oneOf(where, "preemption: reclaimWithinCohort", p.ReclaimWithinCohort, Never, LowerPriority, Any)
-	if p.MinRunSeconds < 0 {
-		v.fault(where, "preemption: minRunSeconds %d is negative; want zero or more", p.MinRunSeconds)
-	}
+	v.oneOf(path+".withinClusterQueue", p.WithinClusterQueue, Never, LowerPriority, LowerOrNewerEqualPriority)
+	v.oneOf(path+".reclaimWithinCohort", p.ReclaimWithinCohort, Never, LowerPriority, Any)
+	v.notNegative(path+".minRunSeconds", p.MinRunSeconds)
 	if b := p.BorrowWithinCohort; b != nil {
-		v.oneOf(where, "preemption: borrowWithinCohort: policy", b.Policy, Never, LowerPriority)
+		v.oneOf(path+".borrowWithinCohort.policy", b.Policy, Never, LowerPriority)
 		if b.Policy == LowerPriority && (p.ReclaimWithinCohort == "" || p.ReclaimWithinCohort == Never) {
-			v.fault(where, "preemption: borrowWithinCohort needs reclaimWithinCohort LowerPriority or Any; it is Never")
+			v.faults.Add(path+".borrowWithinCohort", "needs reclaimWithinCohort %s or %s; it is %s", LowerPriority, Any, Never)
 		}
 	}
-}
-
-// noBorrowing refuses limits that mean nothing without a cohort.
-func (v *validation) noBorrowing(where string, groups []ResourceGroup) {
-	for _, g := range groups {
-		for _, f := range g.Flavors {
-			for _, r := range f.Resources {
-				if r.BorrowingLimit != nil || r.LendingLimit != nil {
-					v.fault(where, "flavor %q: resource %q: borrowingLimit and lendingLimit need a cohort: set cohortName, or leave them out", f.Name, r.Name)
-				}
-			}
-		}
-	}
-}
-
-func (v *validation) groups(where string, groups []ResourceGroup) {
-	if len(groups) > maxGroups {
-		v.fault(where, "resourceGroups: %d of them; want at most %d", len(groups), maxGroups)
-	}
-	covered, flavors := map[resource.Name]bool{}, map[string]bool{}
-	for i, g := range groups {
-		group := fmt.Sprintf("%s: resourceGroups[%d]", where, i)
-		if len(g.CoveredResources) == 0 {
-			v.fault(group, "coveredResources is empty; want at least one resource")
-		}
-		for _, name := range g.CoveredResources {
-			if covered[name] {
-				v.fault(group, "coveredResources: %q is covered twice; want each resource in one group", name)
-			}
-			covered[name] = true
-		}
-		if len(g.Flavors) == 0 || len(g.Flavors) > maxFlavors {
-			v.fault(group, "flavors: %d of them; want 1 to %d", len(g.Flavors), maxFlavors)
-		}
-		for _, f := range g.Flavors {
-			if !v.flavor[f.Name] {
-				v.fault(group, "flavor %q does not exist; define a resourceFlavor of that name", f.Name)
-			}
-			if flavors[f.Name] {
-				v.fault(group, "flavor %q is there twice; want each flavor in one group, once", f.Name)
-			}
-			flavors[f.Name] = true
-			v.quotas(fmt.Sprintf("%s: flavor %q", group, f.Name), g.CoveredResources, f.Resources)
-		}
-	}
-}
-
-func (v *validation) quotas(where string, covered []resource.Name, quotas []ResourceQuota) {
-	seen := map[resource.Name]bool{}
-	for _, q := range quotas {
-		if !slices.Contains(covered, q.Name) || seen[q.Name] {
-			v.fault(where, "resource %q: want each of the coveredResources once: %s", q.Name, join(covered))
-		}
-		seen[q.Name] = true
-		if q.Nominal < 0 {
-			v.fault(where, "resource %q: nominalQuota %d is negative; want zero or more", q.Name, q.Nominal)
-		}
-		if q.LendingLimit != nil && *q.LendingLimit > q.Nominal {
-			v.fault(where, "resource %q: lendingLimit %s is more than the nominalQuota %s; want at most that",
-				q.Name, resource.Format(q.Name, *q.LendingLimit), resource.Format(q.Name, q.Nominal))
-		}
-		for _, limit := range []*int64{q.BorrowingLimit, q.LendingLimit} {
-			if limit != nil && *limit < 0 {
-				v.fault(where, "resource %q: a limit of %d is negative; want zero or more", q.Name, *limit)
-			}
-		}
-	}
-	for _, name := range covered {
-		if !seen[name] {
-			v.fault(where, "has no quota for %q; want each of the coveredResources: %s", name, join(covered))
-		}
-	}
-}
-
-func join(names []resource.Name) string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = string(name)
-	}
-	return strings.Join(texts, ", ")
 }
 
 func (v *validation) localQueues(c *Config) {
 	seen := map[string]bool{}
-	for _, l := range c.LocalQueues {
-		where := fmt.Sprintf("localQueue %q of namespace %q", l.Name, l.Namespace)
-		v.name(where, l.Namespace+"/"+l.Name, seen)
-		if l.Name == "" || l.Namespace == "" {
-			v.fault(where, "want a name and a namespace")
+	for i, l := range c.LocalQueues {
+		path := fault.Index("localQueues", i)
+		if l.Name == "" {
+			v.faults.Add(path+".name", "is missing")
 		}
-		if !v.cluster[l.ClusterQueue] {
-			v.fault(where, "clusterQueue %q does not exist", l.ClusterQueue)
+		if l.Namespace == "" {
+			v.faults.Add(path+".namespace", "is missing")
 		}
-		v.oneOf(where, "stopPolicy", l.StopPolicy, StopNone, Hold, HoldAndDrain)
+		if seen[l.Namespace+"/"+l.Name] {
+			v.faults.Add(path+".name", "%q is there twice in namespace %q", l.Name, l.Namespace)
+		}
+		seen[l.Namespace+"/"+l.Name] = true
+		v.known(path+".clusterQueue", "clusterQueue", l.ClusterQueue, v.cluster)
+		v.oneOf(path+".stopPolicy", l.StopPolicy, StopNone, Hold, HoldAndDrain)
 	}
 }
 
 func (v *validation) others(c *Config) {
-	seen := map[string]bool{}
-	for _, p := range c.Priorities {
-		v.name(fmt.Sprintf("workloadPriorityClass %q", p.Name), p.Name, seen)
+	seen := map[string]string{}
+	for i, p := range c.Priorities {
+		v.name(fault.Index("workloadPriorityClasses", i), p.Name, seen)
 	}
 	if f := c.FairSharing; f != nil {
-		for _, s := range f.PreemptionStrategies {
-			v.oneOf("fairSharing", "preemptionStrategies", s, LessThanOrEqualToFinalShare, LessThanInitialShare)
+		for i, s := range f.PreemptionStrategies {
+			v.oneOf(fault.Index("fairSharing.preemptionStrategies", i), s, LessThanOrEqualToFinalShare, LessThanInitialShare)
 		}
-		if f.UsageHalfLifeSeconds < 0 {
-			v.fault("fairSharing", "usageHalfLifeSeconds %d is negative; want zero or more", f.UsageHalfLifeSeconds)
-		}
+		v.notNegative("fairSharing.usageHalfLifeSeconds", f.UsageHalfLifeSeconds)
 	}
 }
 

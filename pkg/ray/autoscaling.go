@@ -12,7 +12,8 @@ import (
 const (
 	// AtMaximum keeps a place for each pod of maxReplicas. It is the default.
 	AtMaximum = "maximum"
-	// AtMinimum keeps places for minReplicas, and the cluster does not grow.
+	// AtMinimum keeps places for minReplicas; what the autoscaler asks for beyond is
+	// admitted by itself.
 	AtMinimum = "minimum"
 )
 

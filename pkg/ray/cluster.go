@@ -49,6 +49,7 @@ func (c *clusterSpec) read(tree map[string]any) ([]member, error) {
 	if err := c.checkAsKubeRay(); err != nil {
 		return nil, err
 	}
+	c.warnOfGPUs()
 	members, err := c.members()
 	if waits {
 		nothingCreated(members)

@@ -46,8 +46,8 @@ func bindGang(members []member) ([]workload.PodSet, error) {
 	}
 	var sets []workload.PodSet
 	for _, m := range members {
-		if m.set.Count > 0 {
-			sets = append(sets, m.set)
+		if m.set.Count > 0 || m.set.Role == workload.RoleWorker {
+			sets = append(sets, m.set) // a worker group without pods may grow
 		}
 	}
 	return sets, nil

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"muster.dev/muster/pkg/kube"
 )
 
 // longestName is KubeRay's limit on the name of each kind; what it names after
@@ -44,6 +46,9 @@ func identify(v *verdict, tree map[string]any) (Object, error) {
 	}
 	if o.Life, err = readLife(metadata); err != nil {
 		return o, err
+	}
+	if o.Life.IdleTime > 0 && o.Kind != RayCluster {
+		return o, refuse(annotationPath(kube.IdleTimeKey), "is set", "remove it: a "+o.Kind+" ends by itself or runs; idle is a RayCluster")
 	}
 	checkOwnership(v, metadata)
 	return o, nil

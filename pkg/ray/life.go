@@ -16,7 +16,7 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 	}
 	for key, into := range map[string]*workload.Duration{
 		kube.ReadyDeadlineKey: &life.ReadyDeadline, kube.CheckpointGraceKey: &life.CheckpointGrace, kube.MaxRunTimeKey: &life.MaxRunTime,
-		kube.RunTimeKey: &life.RunTime,
+		kube.RunTimeKey: &life.RunTime, kube.IdleTimeKey: &life.IdleTime,
 	} {
 		text, err := textOf(annotations, key, annotationPath(key))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/resource"
 )
 
 // checkQuantities refuses quantities that do not parse, are negative or cannot
@@ -27,9 +28,12 @@ func walkQuantities(node any, path *trail) error {
 		for _, key := range slices.Sorted(maps.Keys(n)) {
 			path.enter(key)
 			var err error
-			if amounts || isAmount(*path) {
-				err = checkQuantity(path.String(), key, n[key])
-			} else {
+			switch {
+			case amounts:
+				err = checkQuantity(path.String(), resource.Name(key), n[key])
+			case isAmount(*path):
+				err = checkQuantity(path.String(), resource.Memory, n[key])
+			default:
 				err = walkQuantities(n[key], path)
 			}
 			if err != nil {
@@ -72,7 +76,7 @@ var plausible = regexp.MustCompile(`^[^eE]{1,64}([eE][+-]?[0-9]{0,2})?i?$`)
 
 const quantityRemedy = `want a Kubernetes quantity such as "500m", "4" or "16Gi"`
 
-func checkQuantity(where, resource string, value any) error {
+func checkQuantity(where string, name resource.Name, value any) error {
 	var text string
 	switch v := value.(type) {
 	case nil:
@@ -94,7 +98,10 @@ func checkQuantity(where, resource string, value any) error {
 	if quantity.Sign() < 0 {
 		return refuse(where, quote(text)+" is negative", "want zero or more")
 	}
-	if _, err := kube.Amounts(corev1.ResourceList{corev1.ResourceName(resource): quantity}); err != nil {
+	if rounded := quantity.DeepCopy(); resource.Whole(name) && !rounded.RoundUp(0) {
+		return refuse(where, quote(text)+" is not a whole number", `want whole ones, such as "1"`)
+	}
+	if _, err := kube.Amounts(corev1.ResourceList{corev1.ResourceName(name): quantity}); err != nil {
 		return refuse(where, quote(text)+" is more than can be counted", "want an amount that a node can have")
 	}
 	return nil

@@ -6,8 +6,9 @@
 // remedy. Five rules of it are Muster's own:
 //
 //   - A cluster with the in-tree autoscaler is admitted at its maximum, or with
-//     the annotation muster.dev/autoscaling: minimum at its minimum, to which
-//     Stamp then caps its growth: it never outgrows its reservation.
+//     the annotation muster.dev/autoscaling: minimum at its minimum; what it asks
+//     for beyond waits at gates until it is admitted by itself: it never outgrows
+//     its reservation.
 //   - A RayService does not change to a second cluster beside the first: its
 //     upgrade strategy is stamped None.
 //   - The head of a cluster with GCS fault tolerance keeps room for the pod that
@@ -71,11 +72,13 @@ type Object struct {
 	GenerateName     string
 	// Manifest is the object as JSON with sorted keys, otherwise as submitted.
 	Manifest json.RawMessage
-	// PodSets are the pods for which Muster keeps places; groups without pods are
-	// left out.
+	// PodSets are the pods for which Muster keeps places. Worker groups without pods
+	// are among them: they may grow.
 	PodSets []workload.PodSet
 	// Life is what the annotations ask for.
 	Life workload.Life
+	// Warnings name what is accepted and most likely not meant.
+	Warnings []string
 }
 
 // Prediction is what KubeRay makes of a manifest.
@@ -98,6 +101,9 @@ func Read(data []byte) (Object, error) { return Shipped().Read(data) }
 // ErrInvalid and say what is wrong, where, and what would be right.
 func (o Operator) Read(data []byte) (Object, error) {
 	prediction, err := o.Predict(data)
+	if prediction.Object.Kind == RayCronJob || err != nil && saysCronJob(data) {
+		return Object{}, cronJobRefused() // before anything that mending would not help
+	}
 	if err != nil {
 		return Object{}, err
 	}
@@ -143,7 +149,7 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	object.PodSets = admitted
+	object.PodSets, object.Warnings = admitted, v.warnings
 	return Prediction{Object: object, Created: created, Refusal: v.refusal}, nil
 }
 

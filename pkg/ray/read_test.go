@@ -135,8 +135,8 @@ func TestCounts(t *testing.T) {
 		{"replicas: 9\n    maxReplicas: 4", "headgroup 1, gpu 4, nvidia.com/gpu 8"},              // clamped from above
 		{"replicas: 1\n    minReplicas: 2", "headgroup 1, gpu 2, nvidia.com/gpu 4"},              // and from below
 		{"replicas: 2\n    numOfHosts: 3", "headgroup 1, gpu 6, nvidia.com/gpu 12"},              // hosts of a replica
-		{"replicas: 2\n    suspend: true", "headgroup 1"},                                        // a suspended group
-		{"replicas: 0", "headgroup 1"},                                                           // a group without pods
+		{"replicas: 2\n    suspend: true", "headgroup 1, gpu 0, nothing"},                        // a suspended group
+		{"replicas: 0", "headgroup 1, gpu 0, nothing"},                                           // a group without pods
 		{"replicas: 9999\n    maxReplicas: 9999", "headgroup 1, gpu 9999, nvidia.com/gpu 19998"}, // the largest gang
 	} {
 		object, err := Read([]byte(edit(t, glue, "replicas: 2\n    maxReplicas: 4", c.group)))

@@ -20,8 +20,12 @@ func refuse(where, what, remedy string) error {
 }
 
 // verdict keeps the first thing that Muster, and not KubeRay, has against a
-// manifest: it can be predicted all the same.
-type verdict struct{ refusal error }
+// manifest: it can be predicted all the same. Warnings name what is most likely
+// not meant.
+type verdict struct {
+	refusal  error
+	warnings []string
+}
 
 func (v *verdict) refuse(where, what, remedy string) { v.note(refuse(where, what, remedy)) }
 

@@ -11,6 +11,7 @@ import (
 // TestRefusals: each message says where, what and what would be right.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
+	const cronJob = `kind: is "RayCronJob", whose RayJobs KubeRay would create itself, past the queue; submit spec.jobTemplate as a RayJob at each of its times`
 	counts := "replicas: 2\n    maxReplicas: 4"
 	worker := "limits: {cpu: \"4\", memory: 16G, nvidia.com/gpu: 2}"
 	selector := "nodeSelector: {zone: a}"
@@ -87,7 +88,7 @@ func TestRefusals(t *testing.T) {
 		{"sum beyond int64", with(worker, "limits: {memory: 7Ei}\n        - {name: two, image: i, resources: {limits: {memory: 7Ei}}}"), "spec.workerGroupSpecs[0].template.spec: the containers together ask too much"},
 		{"request above limit", with(worker, "limits: {cpu: 1}\n            requests: {cpu: 2}"), "requests.cpu: 2 is more than the limit, which is 1"},
 		{"device without limit", with(worker, "requests: {nvidia.com/gpu: 1}"), "requests.nvidia.com/gpu: differs from the limit; want the same amount"},
-		{"half a device", with(worker, "limits: {nvidia.com/gpu: 500m}"), "resources.nvidia.com/gpu: 500m is not a whole number"},
+		{"half a device", with(worker, "limits: {nvidia.com/gpu: 500m}"), `resources.limits.nvidia.com/gpu: "500m" is not a whole number; want whole ones, such as "1"`},
 		{"short name of a device", with(worker, "limits: {gpu: 1}"), `"gpu" is no resource of Kubernetes; want its full name`},
 
 		{"name of a container twice", with(worker, worker+"\n        - {name: ray-worker, image: i}"), `containers[1].name: "ray-worker" is the name of another container`},
@@ -149,9 +150,9 @@ func TestRefusals(t *testing.T) {
 		{"time to initialize", edit(t, serve, "name: serve\n", "name: serve\n  annotations: {ray.io/initializing-timeout: soon}\n"), `metadata.annotations[ray.io/initializing-timeout]: is "soon"; want a time such as "30m", or a number of seconds`},
 		{"deletion in the past", edit(t, serve, "spec:\n  serve", "spec:\n  rayClusterDeletionDelaySeconds: -1\n  serve"), "spec.rayClusterDeletionDelaySeconds: is -1; want zero or more"},
 		{"suspended service", edit(t, serve, "    headGroupSpec:\n", "    suspend: true\n    headGroupSpec:\n"), "spec.rayClusterConfig.suspend: is true; remove it"},
-		{"cron job", nightly, `kind: is "RayCronJob", whose RayJobs KubeRay would create itself, past the queue; submit spec.jobTemplate as a RayJob at each of its times`},
-		{"cron job without a schedule", edit(t, nightly, "schedule: '0 3 * * *'", "schedule: ''"), "spec.schedule: is empty; want a schedule"},
-		{"fault in a cron job", edit(t, nightly, "entrypoint: python train.py", "entrypoint: python train.py\n    submissionMode: Mail"), `spec.jobTemplate.submissionMode: is "Mail"`},
+		{"cron job", nightly, cronJob},
+		{"cron job without a schedule", edit(t, nightly, "schedule: '0 3 * * *'", "schedule: ''"), cronJob},
+		{"cron job with another fault first", edit(t, nightly, "name: nightly", "name: "+strings.Repeat("nightly", 9)), cronJob},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -163,6 +164,19 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("refused with %q, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// TestFaultsOfCronJobs: who only wants to know the pods is told what is wrong.
+func TestFaultsOfCronJobs(t *testing.T) {
+	t.Parallel()
+	for manifest, want := range map[string]string{
+		edit(t, nightly, "schedule: '0 3 * * *'", "schedule: ''"):                                                "spec.schedule: is empty; want a schedule",
+		edit(t, nightly, "entrypoint: python train.py", "entrypoint: python train.py\n    submissionMode: Mail"): `spec.jobTemplate.submissionMode: is "Mail"`,
+	} {
+		if _, err := Shipped().Predict([]byte(manifest)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("predicted with %v, want %q", err, want)
+		}
 	}
 }
 

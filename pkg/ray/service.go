@@ -3,6 +3,7 @@ package ray
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -90,6 +91,19 @@ func (r *reading) checkServiceUpgrade(strategy *rayv1.RayServiceUpgradeStrategy)
 	return refuse(where, "is "+quote(string(*strategy.Type)), "want None")
 }
 
+// saysCronJob reports whether a manifest, whatever is wrong with it, is that of a
+// RayCronJob.
+func saysCronJob(data []byte) bool {
+	tree, err := parse(data)
+	version, _ := tree["apiVersion"].(string)
+	return err == nil && tree["kind"] == RayCronJob && strings.HasPrefix(version, "ray.io/")
+}
+
+func cronJobRefused() error {
+	return refuse("kind", `is "RayCronJob", whose RayJobs KubeRay would create itself, past the queue`,
+		"submit spec.jobTemplate as a RayJob at each of its times, for instance with `muster submit` in a CronJob")
+}
+
 // cronJob predicts one run.
 func (r *reading) cronJob() ([]member, error) {
 	var cron rayv1.RayCronJob
@@ -99,8 +113,7 @@ func (r *reading) cronJob() ([]member, error) {
 	if cron.Spec.Schedule == "" {
 		return nil, refuse("spec.schedule", "is empty", `want a schedule such as "0 3 * * *"`)
 	}
-	r.verdict.refuse("kind", `is "RayCronJob", whose RayJobs KubeRay would create itself, past the queue`,
-		"submit spec.jobTemplate as a RayJob at each of its times, for instance with `muster submit` in a CronJob")
+	r.verdict.note(cronJobRefused())
 	specTree, _ := r.tree["spec"].(map[string]any)
 	jobTree, _ := specTree["jobTemplate"].(map[string]any)
 	j := jobSpec{reading: r, path: "spec.jobTemplate", spec: &cron.Spec.JobTemplate}

@@ -29,6 +29,11 @@ type StampInput struct {
 	Terms []workload.PodSetTerms
 	// Trusted: the scheduler places the pods; they get no gate and no pin.
 	Trusted bool
+	// Fixed: the cluster is one of several objects, and does not grow beyond what is
+	// admitted.
+	Fixed bool
+	// Traceparent is noted on the object when it is not empty.
+	Traceparent string
 }
 
 // kueueQueue hands an object or a pod to Kueue.
@@ -70,14 +75,14 @@ func (s StampInput) spec(tree map[string]any, kind string) error {
 	if err != nil {
 		return err
 	}
-	grows := annotations[kube.AutoscalingKey] != AtMinimum
+	size, _ := annotations[kube.AutoscalingKey].(string)
 	switch kind {
 	case RayJob:
-		return s.job(spec, grows)
+		return s.job(spec, size)
 	case RayService:
-		return s.service(spec, grows)
+		return s.service(spec, size)
 	}
-	return s.cluster(spec, grows)
+	return s.cluster(spec, size)
 }
 
 func (s StampInput) object(tree map[string]any) error {
@@ -101,6 +106,9 @@ func (s StampInput) object(tree map[string]any) error {
 		return err
 	}
 	annotations[kube.EpochKey] = strconv.FormatInt(s.Epoch, 10)
+	if s.Traceparent != "" {
+		annotations[kube.TraceparentKey] = s.Traceparent
+	}
 	return nil
 }
 
@@ -116,9 +124,9 @@ func setLabels(metadata map[string]any, labels map[string]string) error {
 	return nil
 }
 
-// cluster stamps the spec of a RayCluster, which an autoscaler may let grow to its
-// maximum or not at all.
-func (s StampInput) cluster(spec map[string]any, grows bool) error {
+// cluster stamps the spec of a RayCluster that is admitted at the size that its
+// annotation says, if it has an autoscaler.
+func (s StampInput) cluster(spec map[string]any, size string) error {
 	head, err := child(spec, "headGroupSpec")
 	if err != nil {
 		return err
@@ -137,8 +145,8 @@ func (s StampInput) cluster(spec map[string]any, grows bool) error {
 		if err := s.group(group, name); err != nil {
 			return err
 		}
-		if autoscaling {
-			if err := capSize(group, grows); err != nil {
+		if autoscaling && (s.Fixed || size != AtMinimum) {
+			if err := capSize(group, size); err != nil {
 				return err
 			}
 		}
@@ -220,8 +228,9 @@ func AddTerms(spec map[string]any, terms workload.PodSetTerms) error {
 	return nil
 }
 
-// capSize makes the autoscaler stay within what was admitted.
-func capSize(group map[string]any, grows bool) error {
+// capSize makes the autoscaler stay within what was admitted. Without it what it
+// asks for beyond is admitted by itself, or not.
+func capSize(group map[string]any, size string) error {
 	encoded, err := encode(group)
 	if err != nil {
 		return err
@@ -233,7 +242,7 @@ func capSize(group map[string]any, grows bool) error {
 	spec := rayv1.RayClusterSpec{WorkerGroupSpecs: []rayv1.WorkerGroupSpec{typed}}
 	setDefaults(&spec, map[string]any{"workerGroupSpecs": []any{group}})
 	most := *spec.WorkerGroupSpecs[0].MaxReplicas
-	if !grows {
+	if size == AtMinimum {
 		most = *spec.WorkerGroupSpecs[0].MinReplicas
 	}
 	group["maxReplicas"] = json.Number(strconv.Itoa(int(most)))
@@ -242,7 +251,7 @@ func capSize(group map[string]any, grows bool) error {
 
 // service stamps the spec of a RayService. Without an upgrade strategy KubeRay
 // would answer a change with a second cluster beside the first.
-func (s StampInput) service(spec map[string]any, grows bool) error {
+func (s StampInput) service(spec map[string]any, size string) error {
 	cluster, err := child(spec, "rayClusterConfig")
 	if err != nil {
 		return err
@@ -252,16 +261,16 @@ func (s StampInput) service(spec map[string]any, grows bool) error {
 		return err
 	}
 	strategy["type"] = string(rayv1.RayServiceUpgradeNone)
-	return s.cluster(cluster, grows)
+	return s.cluster(cluster, size)
 }
 
 // job stamps the spec of a RayJob.
-func (s StampInput) job(spec map[string]any, grows bool) error {
+func (s StampInput) job(spec map[string]any, size string) error {
 	cluster, err := child(spec, "rayClusterSpec")
 	if err != nil {
 		return err
 	}
-	if err := s.cluster(cluster, grows); err != nil {
+	if err := s.cluster(cluster, size); err != nil {
 		return err
 	}
 	if mode, _ := spec["submissionMode"].(string); mode != "" && mode != string(rayv1.K8sJobMode) {

@@ -101,10 +101,12 @@ func TestStampKeepsTheUsersLabels(t *testing.T) {
 	}
 }
 
-// TestAutoscaling: the cluster is admitted at the stated size, and stamped so that
-// it cannot grow beyond.
+// TestAutoscaling: the cluster is admitted at the stated size. At its maximum it is
+// stamped so that it cannot grow beyond; what it asks for above its minimum is
+// admitted by itself, but in a bundle.
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
+	const unbounded = -1
 	const maximum, minimum = "", "  annotations: {muster.dev/autoscaling: minimum}\n"
 	for _, c := range []struct {
 		counts, annotation      string
@@ -114,9 +116,9 @@ func TestAutoscaling(t *testing.T) {
 		{"replicas: 2\n    maxReplicas: 4", maximum, 2, 4, 4, 2},
 		{"replicas: 9\n    maxReplicas: 3\n    numOfHosts: 2", maximum, 6, 6, 3, 0},
 		{"replicas: 0\n    maxReplicas: 10", maximum, 0, 10, 10, 10},
-		{"replicas: 2\n    minReplicas: 1\n    maxReplicas: 4", minimum, 2, 1, 1, 0},
-		{"minReplicas: 1", minimum, 1, 1, 1, 0}, // and maxReplicas left out
-		{"replicas: 3", minimum, 3, 0, 0, 0},
+		{"replicas: 2\n    minReplicas: 1\n    maxReplicas: 4", minimum, 2, 1, 4, 0},
+		{"minReplicas: 1", minimum, 1, 1, unbounded, 0}, // maxReplicas left out
+		{"replicas: 3", minimum, 3, 0, unbounded, 0},
 	} {
 		manifest := edit(t, glue, "replicas: 2\n    maxReplicas: 4", c.counts, "spec:\n  headGroup", "spec:\n  enableInTreeAutoscaling: true\n  headGroup",
 			"  name: glue\n", "  name: glue\n"+c.annotation)
@@ -131,8 +133,22 @@ func TestAutoscaling(t *testing.T) {
 			t.Errorf("%q %q: %d created, %d admitted, %d of them later, want %d, %d, %d",
 				c.counts, c.annotation, created, admitted, later, c.created, c.admitted, c.later)
 		}
-		if got := clusterOf(t, stamped(t, manifest)).Spec.WorkerGroupSpecs[0].MaxReplicas; got == nil || int(*got) != c.most {
-			t.Errorf("%q %q: stamped with maxReplicas %v, want %d", c.counts, c.annotation, got, c.most)
+		most := unbounded
+		if got := clusterOf(t, stamped(t, manifest)).Spec.WorkerGroupSpecs[0].MaxReplicas; got != nil {
+			most = int(*got)
+		}
+		if most != c.most {
+			t.Errorf("%q %q: stamped with maxReplicas %d, want %d", c.counts, c.annotation, most, c.most)
+		}
+		if c.annotation != minimum {
+			continue
+		}
+		wrapped, err := Stamp(predicted.Manifest, RayCluster, StampInput{Workload: "w", Name: "glue", Fixed: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := clusterOf(t, wrapped).Spec.WorkerGroupSpecs[0].MaxReplicas; got == nil || int(*got) != c.admitted {
+			t.Errorf("%q: stamped in a bundle with maxReplicas %v, want %d", c.counts, got, c.admitted)
 		}
 	}
 	got := clusterOf(t, stamped(t, glue)).Spec.WorkerGroupSpecs[0].MaxReplicas

@@ -89,7 +89,7 @@ func checkResources(where string, r *corev1.ResourceRequirements) error {
 				return refuse(where, quote(string(name))+" is no resource of Kubernetes", `want its full name, such as "nvidia.com/gpu"`)
 			}
 			if extended(name) && amount.MilliValue()%1000 != 0 {
-				return refuse(where+"."+string(name), amount.String()+" is not a whole number", "want whole devices")
+				return refuse(where+"."+string(name), amount.String()+" is not a whole number", `want whole ones, such as "1"`)
 			}
 		}
 	}

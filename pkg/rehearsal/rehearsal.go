@@ -95,6 +95,11 @@ func (r *Rehearsal) Record(id workload.ID) (workload.Record, bool) {
 	return *record, true
 }
 
+// Explain says why a workload waits, and the smallest changes that would admit it.
+func (r *Rehearsal) Explain(id workload.ID) (workload.Explanation, error) {
+	return r.book.Explain(id, r.now)
+}
+
 // Forget drops what is known of a workload, so that a long simulation does not
 // keep all that ended.
 func (r *Rehearsal) Forget(id workload.ID) { delete(r.records, id) }

@@ -14,7 +14,8 @@ var quantity = regexp.MustCompile(`^([0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40}
 
 // Parse reads an amount of a resource as Kubernetes writes quantities ("500m",
 // "4", "16Gi", "1e3"), rounded up to the resource's unit: millicores of CPU,
-// units of everything else. Negative amounts and those beyond int64 are refused.
+// units of everything else. Negative amounts, those beyond int64, and parts of
+// what comes in whole pieces are refused.
 func Parse(name Name, text string) (int64, error) {
 	parts := quantity.FindStringSubmatch(text)
 	if parts == nil {
@@ -27,6 +28,9 @@ func Parse(name Name, text string) (int64, error) {
 	}
 	rounded, remainder := new(big.Int).QuoRem(value.Num(), value.Denom(), new(big.Int))
 	if remainder.Sign() > 0 {
+		if Whole(name) {
+			return 0, fmt.Errorf("%s: %q is not a whole number; want whole ones, such as 1", name, text)
+		}
 		rounded.Add(rounded, big.NewInt(1))
 	}
 	if !rounded.IsInt64() || rounded.Int64() == math.MaxInt64 {

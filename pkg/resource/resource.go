@@ -23,6 +23,10 @@ const (
 	Pods             Name = "pods"              // pod slots of a node
 )
 
+// Whole reports whether the resource comes in whole pieces, as pod slots and
+// devices (extended resources) do: there is no half of one.
+func Whole(name Name) bool { return name != CPU && !InBytes(name) }
+
 // List holds an amount per resource: CPU in millicores, memory, storage and
 // huge pages in bytes, every other resource in units. A missing name means
 // zero. Arithmetic saturates at the bounds of int64, so that an absurd request

@@ -1,166 +1,155 @@
 package scenario
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
 	"time"
 
-	yaml3 "go.yaml.in/yaml/v3"
-	sigsjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
+	"muster.dev/muster/pkg/fault"
+	"muster.dev/muster/pkg/queuesfile"
 	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/strictyaml"
 	"muster.dev/muster/pkg/workload"
 )
-
-// ErrInvalid is wrapped by the errors of Parse.
-var ErrInvalid = errors.New("invalid scenario")
 
 // largest bounds a scenario file, in bytes.
 const largest = 8 << 20
 
-// Parse reads a scenario, in YAML or JSON, strictly. Errors say where in the
-// file, which value, and what would be right.
-func Parse(data []byte) (*File, error) {
+// Parse reads a scenario, in YAML or JSON, strictly. The error is a fault.List: what
+// is wrong, with its line and path, and what would be right.
+func Parse(data []byte) (*File, error) { return ParseWith(data, nil) }
+
+// ParseWith is Parse for a scenario that is played with the queues of a file, and
+// has none of its own.
+func ParseWith(data []byte, queues *queuesfile.File) (*File, error) {
 	if len(data) > largest {
-		return nil, fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalid, len(data), largest)
+		return nil, fault.List{{Text: fmt.Sprintf("the file has %d bytes; want at most %d", len(data), largest)}}
 	}
-	if err := single(data); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	asJSON, err := yaml.YAMLToJSONStrict(data)
+	node, err := strictyaml.Document(data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, err
 	}
-	long, err := writeOut(asJSON)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	writeOut(node)
+	f := File{source: node}
+	if err := strictyaml.Decode(node, "", &f); err != nil {
+		return nil, err
 	}
-	var f File
-	if err := strict(long, &f); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	if faults := emptyExpectations(node); len(faults) > 0 {
+		return nil, strictyaml.Locate(node, faults)
 	}
-	if err := f.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	if queues != nil {
+		if err := f.take(queues); err != nil {
+			return nil, strictyaml.Locate(node, err)
+		}
+	}
+	if err := f.validate(queues == nil); err != nil {
+		return nil, strictyaml.Locate(node, err)
 	}
 	return &f, nil
 }
 
-// single refuses a second document, which would otherwise be passed over.
-func single(data []byte) error {
-	documents := yaml3.NewDecoder(bytes.NewReader(data))
-	var node yaml3.Node
-	if err := documents.Decode(&node); err != nil {
-		return nil // what is wrong with the first is said better below
+// take has the scenario played with the queues of a file.
+func (f *File) take(queues *queuesfile.File) error {
+	var faults fault.List
+	for _, name := range []string{
+		"queues", "resourceFlavors", "cohorts", "clusterQueues", "localQueues", "workloadPriorityClasses", "fairSharing",
+	} {
+		if strictyaml.Field(f.source, name) != nil {
+			faults.Add(name, "the scenario is played with the queues of another file; want none here")
+		}
 	}
-	if err := documents.Decode(&node); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: another document begins; want one scenario in a file", node.Line)
+	f.File, f.given = *queues, true
+	return faults.Err()
+}
+
+// emptyExpectations refuses "expect:" with nothing behind it, which would be as if
+// it were left out.
+func emptyExpectations(root *yaml.Node) fault.List {
+	var faults fault.List
+	steps := strictyaml.Field(root, "steps")
+	if steps == nil {
+		return nil
 	}
-	return nil
+	for i, step := range steps.Content {
+		if expect := strictyaml.Field(step, "expect"); expect != nil && expect.ShortTag() == "!!null" {
+			faults.Add(fault.Index("steps", i)+".expect", "is empty; want what is expected, or {} for nothing")
+		}
+	}
+	return faults
 }
 
 // writeOut turns what may be written shorter into its long form: a single
 // element into a list, a name into an object that has it.
-func writeOut(data []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var tree any
-	if err := decoder.Decode(&tree); err != nil {
-		return nil, err
+func writeOut(root *yaml.Node) {
+	steps := strictyaml.Field(root, "steps")
+	if steps == nil {
+		return
 	}
-	file, isObject := tree.(map[string]any)
-	if !isObject {
-		return nil, errors.New("want an object with name, nodes, steps and so on")
-	}
-	steps, _ := file["steps"].([]any)
-	for _, step := range steps {
-		s, isObject := step.(map[string]any)
-		if !isObject {
-			continue
-		}
-		for key, value := range s {
+	for _, step := range steps.Content {
+		rewrite(step, func(key string, value *yaml.Node) *yaml.Node {
 			switch key {
-			case "say", "pass", "expect":
-			default:
-				s[key] = listOf(value)
+			case "say", "pass":
+				return value
+			case "expect":
+				rewrite(value, writeOutExpected)
+				return value
 			}
-		}
-		expect, isObject := s["expect"].(map[string]any)
-		if !isObject {
-			continue
-		}
-		for key, value := range expect {
-			switch key {
-			case "running":
-				expect[key] = listOf(value)
-			case "admitted", "evicted", "rejected", "waiting":
-				expect[key] = namedList(value)
-			}
-		}
+			return listOf(value)
+		})
 	}
-	return json.Marshal(tree)
 }
 
-func listOf(value any) any {
-	if _, isList := value.([]any); isList || value == nil {
-		return value
+func writeOutExpected(key string, value *yaml.Node) *yaml.Node {
+	switch key {
+	case "running":
+		return listOf(value)
+	case "admitted", "evicted", "rejected", "waiting":
+		return namedList(value)
 	}
-	return []any{value}
+	return value
 }
 
-func namedList(value any) any {
-	list, isList := listOf(value).([]any)
-	if !isList {
+// rewrite replaces the values of an object.
+func rewrite(object *yaml.Node, by func(key string, value *yaml.Node) *yaml.Node) {
+	if object.Kind == yaml.AliasNode {
+		object = object.Alias
+	}
+	if object.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(object.Content); i += 2 {
+		object.Content[i+1] = by(object.Content[i].Value, object.Content[i+1])
+	}
+}
+
+func listOf(value *yaml.Node) *yaml.Node {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	if value.Kind == yaml.SequenceNode || value.ShortTag() == "!!null" {
 		return value
 	}
-	for i, item := range list {
-		switch item := item.(type) {
-		case string:
-			list[i] = map[string]any{"name": item}
-		case map[string]any:
-			for _, key := range []string{"nodes", "says"} {
-				if inner, there := item[key]; there {
-					item[key] = listOf(inner)
-				}
-			}
+	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: value.Line, Content: []*yaml.Node{value}}
+}
+
+func namedList(value *yaml.Node) *yaml.Node {
+	list := listOf(value)
+	for i, item := range list.Content {
+		if item.Kind == yaml.ScalarNode && item.ShortTag() == "!!str" {
+			name := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "name", Line: item.Line}
+			list.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: item.Line, Content: []*yaml.Node{name, item}}
+			continue
 		}
+		rewrite(item, func(key string, value *yaml.Node) *yaml.Node {
+			if key == "nodes" || key == "says" {
+				return listOf(value)
+			}
+			return value
+		})
 	}
 	return list
-}
-
-// goType is how the decoder tells where a value of the wrong kind is.
-var goType = regexp.MustCompile(`^json: cannot unmarshal (\S+) into Go struct field [^.]*\.(\S+) of type (\S+)$`)
-
-// strict decodes JSON and refuses unknown fields, with the path of each.
-func strict(data []byte, into any) error {
-	unknown, err := sigsjson.UnmarshalStrict(data, into, sigsjson.DisallowUnknownFields)
-	if err != nil {
-		if parts := goType.FindStringSubmatch(err.Error()); parts != nil {
-			return fmt.Errorf("%s: is a %s; want %s", parts[2], parts[1], plain(parts[3]))
-		}
-		return err
-	}
-	return errors.Join(unknown...)
-}
-
-// plain says what a Go type is to somebody who writes YAML.
-func plain(goType string) string {
-	switch goType {
-	case "string", "resource.Name":
-		return "a text"
-	case "int", "int32", "int64":
-		return "a whole number"
-	case "bool":
-		return "true or false"
-	}
-	if len(goType) > 1 && goType[:2] == "[]" {
-		return "a list"
-	}
-	return "an object"
 }
 
 // Amounts are quantities as Kubernetes writes them: "500m", 4, "16Gi".
@@ -187,7 +176,7 @@ func (s Scalar) duration(path string) (time.Duration, error) {
 	}
 	parsed, err := workload.ParseDuration(string(s))
 	if err != nil {
-		return 0, fault(path, "%w", err)
+		return 0, fault.At(path, "%s", err)
 	}
 	return time.Duration(parsed), nil
 }

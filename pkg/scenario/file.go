@@ -15,8 +15,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/queuesfile"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -33,15 +35,20 @@ type File struct {
 	// are gone at once or with an event "gone".
 	PodsGo string `json:"podsGo,omitempty"`
 
-	Nodes  []NodeGroup `json:"nodes,omitempty"`
-	Queues []Queue     `json:"queues,omitempty"`
-	// Config is quota and the rest of the policy: resourceFlavors, cohorts,
-	// clusterQueues, localQueues, workloadPriorityClasses, fairSharing.
-	quota.Config
+	Nodes []NodeGroup `json:"nodes,omitempty"`
+	// File is queues, and the policy: resourceFlavors, cohorts, clusterQueues,
+	// localQueues, workloadPriorityClasses, fairSharing.
+	queuesfile.File
 
 	Running []Gang `json:"running,omitempty"`
 	Waiting []Gang `json:"waiting,omitempty"`
 	Steps   []Step `json:"steps,omitempty"`
+
+	// given: the queues are those of a file that queue-manager takes, and no others.
+	given bool
+	// source is what was read, for the lines of faults that are found while the
+	// scenario is played.
+	source *yaml.Node
 }
 
 // Values of PodsGo.

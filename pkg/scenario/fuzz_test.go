@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"muster.dev/muster/pkg/fault"
 	"muster.dev/muster/pkg/scenario"
 )
 
@@ -27,7 +28,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		parsed, err := scenario.Parse(data)
 		if err != nil {
-			if !errors.Is(err, scenario.ErrInvalid) || parsed != nil {
+			var faults fault.List
+			if !errors.As(err, &faults) || len(faults) == 0 || parsed != nil {
 				t.Fatalf("scenario %v, error %v", parsed, err)
 			}
 			return

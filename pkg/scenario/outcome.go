@@ -8,10 +8,17 @@ import (
 
 // Outcome is all that happened in a scenario.
 type Outcome struct {
-	Name   string `json:"name"`
-	Passed bool   `json:"passed"`
+	Name string `json:"name"`
+	// Passed says that something was expected, and all of it happened.
+	Passed bool `json:"passed"`
+	// Checked is the number of steps that expect something.
+	Checked int `json:"checked"`
+	// Differences is how many there are, in all steps.
+	Differences int `json:"differences"`
 	// Steps of the file, with the setting up as number 0.
 	Steps []StepOutcome `json:"steps"`
+	// Explained, by RunExplained, are all that wait after the last step.
+	Explained []workload.Explanation `json:"explained,omitempty"`
 }
 
 // StepOutcome is what happened in a step, and what was expected otherwise.

@@ -1,23 +1,20 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/fault"
 	"muster.dev/muster/pkg/rehearsal"
+	"muster.dev/muster/pkg/strictyaml"
 	"muster.dev/muster/pkg/workload"
 )
-
-// defaultNodeGrace is queue-manager's default, too.
-const defaultNodeGrace = time.Minute
-
-func defaultStart() time.Time { return time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC) }
 
 // play is a scenario under way.
 type play struct {
@@ -30,17 +27,56 @@ type play struct {
 	at *StepOutcome
 }
 
-// Run plays the scenario. An error means that it cannot be played, such as a
-// running workload that does not fit; that it comes out otherwise than expected
-// is in the outcome.
+// Run plays the scenario. An error, a fault.List, means that it cannot be played,
+// such as a running workload that does not fit; that it comes out otherwise than
+// expected is in the outcome.
 func Run(f *File) (Outcome, error) {
+	outcome, _, err := f.run()
+	if err != nil {
+		return Outcome{}, f.locate(err)
+	}
+	return outcome, nil
+}
+
+// RunExplained is Run, and says of everybody who waits at the end what would admit
+// them.
+func RunExplained(f *File) (Outcome, error) {
+	outcome, p, err := f.run()
+	if err == nil {
+		err = p.explain(&outcome)
+	}
+	if err != nil {
+		return Outcome{}, f.locate(err)
+	}
+	return outcome, nil
+}
+
+func (f *File) locate(err error) error {
+	if f.source == nil {
+		return err
+	}
+	return strictyaml.Locate(f.source, err)
+}
+
+func (p *play) explain(outcome *Outcome) error {
+	for _, waiting := range outcome.Steps[len(outcome.Steps)-1].Waiting {
+		explained, err := p.Explain(workload.ID(waiting.Name))
+		if err != nil {
+			return err
+		}
+		outcome.Explained = append(outcome.Explained, explained)
+	}
+	return nil
+}
+
+func (f *File) run() (Outcome, *play, error) {
 	p, err := f.open()
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, nil, err
 	}
-	outcome := Outcome{Name: f.Name, Passed: true}
+	outcome := Outcome{Name: f.Name}
 	if err := p.setUp(); err != nil {
-		return Outcome{}, err
+		return Outcome{}, nil, err
 	}
 	// What the setting up led to belongs to the first step when nothing happens
 	// in that: it says what is expected of the beginning.
@@ -57,31 +93,33 @@ func Run(f *File) (Outcome, error) {
 		for _, e := range s.events() {
 			p.at.Event = e.String()
 		}
-		if err := p.step(fmt.Sprintf("steps[%d]", i), s); err != nil {
-			return Outcome{}, err
+		if err := p.step(fault.Index("steps", i), s); err != nil {
+			return Outcome{}, nil, err
 		}
 		done := p.finish()
 		if s.Expect != nil {
 			done.Differences = p.compare(s.Expect, &done)
+			outcome.Checked++
+			outcome.Differences += len(done.Differences)
 		}
-		outcome.Passed = outcome.Passed && len(done.Differences) == 0
 		outcome.Steps = append(outcome.Steps, done)
 		p.at = nil
 	}
-	return outcome, nil
+	outcome.Passed = outcome.Checked > 0 && outcome.Differences == 0
+	return outcome, p, nil
 }
 
 // setUp brings the nodes and the workloads there, in the order of the file.
 func (p *play) setUp() error {
 	p.at = &StepOutcome{}
 	for i := range p.file.Nodes {
-		if err := p.addNodes(fmt.Sprintf("nodes[%d]", i), &p.file.Nodes[i]); err != nil {
+		if err := p.addNodes(fault.Index("nodes", i), &p.file.Nodes[i]); err != nil {
 			return err
 		}
 	}
 	for i := range p.file.Running {
 		g := &p.file.Running[i]
-		path := fmt.Sprintf("running[%d]", i)
+		path := fault.Index("running", i)
 		if g.Places != nil {
 			continue // it has been running since before the beginning
 		}
@@ -93,12 +131,12 @@ func (p *play) setUp() error {
 			if known && record.Reason != nil {
 				why = record.Reason.Message
 			}
-			return fault(path, "%q should be running, but cannot be started: %s", g.Name, why)
+			return fault.At(path, "%q should be running, but cannot be started: %s", g.Name, why)
 		}
 	}
 	p.at.Admitted = nil // as the file says
 	for i := range p.file.Waiting {
-		if err := p.submit(fmt.Sprintf("waiting[%d]", i), &p.file.Waiting[i]); err != nil {
+		if err := p.submit(fault.Index("waiting", i), &p.file.Waiting[i]); err != nil {
 			return err
 		}
 	}
@@ -138,7 +176,7 @@ func (p *play) addNodes(path string, g *NodeGroup) error {
 	}
 	for _, n := range nodes {
 		if other, there := p.nodes[n.Name]; there {
-			return fault(path+".name", "there is a node %q already, in cluster %s", n.Name, other.Cluster)
+			return fault.At(path+".name", "there is a node %q already, in cluster %s", n.Name, other.Cluster)
 		}
 		p.nodes[n.Name] = n
 		p.note(p.SetNode(n))
@@ -149,12 +187,12 @@ func (p *play) addNodes(path string, g *NodeGroup) error {
 // step lets the event of the step happen.
 func (p *play) step(path string, s *Step) error {
 	for i := range s.Submit {
-		if err := p.submit(fmt.Sprintf("%s.submit[%d]", path, i), &s.Submit[i]); err != nil {
+		if err := p.submit(fault.Index(path+".submit", i), &s.Submit[i]); err != nil {
 			return err
 		}
 	}
 	for i := range s.AddNodes {
-		if err := p.addNodes(fmt.Sprintf("%s.addNodes[%d]", path, i), &s.AddNodes[i]); err != nil {
+		if err := p.addNodes(fault.Index(path+".addNodes", i), &s.AddNodes[i]); err != nil {
 			return err
 		}
 	}
@@ -169,10 +207,10 @@ func (p *play) step(path string, s *Step) error {
 		{"gone", s.Gone, p.Gone},
 		{"losePod", s.LosePod, p.LosePod},
 	} {
-		for _, name := range e.names {
+		for i, name := range e.names {
 			steps, err := e.do(workload.ID(name))
 			if err != nil {
-				return fault(path+"."+e.field, "%w", err)
+				return fault.At(fault.Index(path+"."+e.field, i), "%s", err)
 			}
 			p.note(steps)
 		}
@@ -200,11 +238,11 @@ func (p *play) changeNodes(path string, s *Step) error {
 		{"ready", s.Ready, func(n *capacity.Node) { n.Ready = true }},
 		{"removeNodes", s.RemoveNodes, nil},
 	} {
-		for _, name := range e.names {
+		for i, name := range e.names {
 			n, there := p.nodes[name]
 			switch {
 			case !there:
-				return fault(path+"."+e.field, "there is no node %q", name)
+				return fault.At(fault.Index(path+"."+e.field, i), "%q: there is no node of this name at that time; there are %s", name, names(p.nodes))
 			case e.change == nil:
 				delete(p.nodes, name)
 				p.note(p.RemoveNode(n.Cluster, name))
@@ -244,86 +282,17 @@ func (p *play) finish() StepOutcome {
 	return *p.at
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// open begins the rehearsal, with the workloads that have been running since
-// before the beginning.
-func (f *File) open() (*play, error) {
-	queues, err := f.bookQueues()
-	if err != nil {
-		return nil, err
+// names lists the nodes for a message, or as many as a person reads.
+func names(nodes map[string]capacity.Node) string {
+	const most = 20
+	all := sortedKeys(nodes)
+	switch {
+	case len(all) == 0:
+		return "none"
+	case len(all) > most:
+		return strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", len(all)-most)
 	}
-	o := rehearsal.Options{Start: f.Start, Queues: queues, Policy: f.Config, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoWhenSaid}
-	if o.Start.IsZero() {
-		o.Start = defaultStart()
-	}
-	if f.NodeGrace != "" {
-		if o.NodeGrace, err = f.NodeGrace.duration("nodeGrace"); err != nil {
-			return nil, err
-		}
-	}
-	known := map[string]capacity.Node{}
-	for i := range f.Nodes {
-		nodes, err := f.Nodes[i].nodes(fmt.Sprintf("nodes[%d]", i))
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range nodes {
-			known[n.Name] = n
-			o.Nodes = append(o.Nodes, n)
-		}
-	}
-	policy, err := quota.New(book.PolicyOf(queues, f.Config))
-	if err != nil {
-		return nil, err
-	}
-	p := &play{file: f, queues: queues, nodes: map[string]capacity.Node{}}
-	for i := range f.Running {
-		g := &f.Running[i]
-		path := fmt.Sprintf("running[%d]", i)
-		if g.Places == nil {
-			if g.Age != "" {
-				return nil, fault(path+".age", "%q: a gang without places is admitted when the scenario begins; give its places too", g.Age)
-			}
-			continue
-		}
-		w, err := f.workload(path, g, queues)
-		if err != nil {
-			return nil, err
-		}
-		if w.Namespace == "" {
-			w.Namespace = namespaceOf(queues, w.Queue)
-		}
-		if g.PriorityClass != "" {
-			if w.Priority, err = f.Config.Priority(g.PriorityClass); err != nil {
-				return nil, fault(path+".priorityClass", "%w", err)
-			}
-		}
-		record := workload.Record{Workload: w, Phase: workload.Running, Attempt: 1, Holding: true}
-		if record.Placements, record.Cluster, err = g.placements(path, &w, known); err != nil {
-			return nil, err
-		}
-		if record.Flavors, err = flavorsOf(policy, &w, record.Placements, known); err != nil {
-			return nil, fault(path+".places", "%w", err)
-		}
-		age, err := g.Age.duration(path + ".age")
-		if err != nil {
-			return nil, err
-		}
-		since := o.Start.Add(-age)
-		record.Times = workload.Times{Submitted: since, Admitted: since, Dispatched: since, Running: since}
-		o.Running = append(o.Running, record)
-		p.order = append(p.order, w.ID)
-	}
-	p.Rehearsal = rehearsal.New(o)
-	return p, nil
-}
-
-func namespaceOf(queues []book.Queue, name string) string {
-	for _, q := range queues {
-		if q.Name == name {
-			return q.Namespaces[0]
-		}
-	}
-	return ""
+	return strings.Join(all, ", ")
 }

@@ -86,6 +86,11 @@ type happening struct {
 	names []string
 }
 
+// ofWorkloads returns the events that name workloads, in the order of the fields.
+func (s *Step) ofWorkloads() []happening {
+	return []happening{{"end", s.End}, {"fail", s.Fail}, {"cancel", s.Cancel}, {"gone", s.Gone}, {"losePod", s.LosePod}}
+}
+
 // events returns what happens in the step, in the order of the fields.
 func (s *Step) events() []happening {
 	var all []happening
@@ -102,11 +107,9 @@ func (s *Step) events() []happening {
 		added = append(added, s.AddNodes[i].Name)
 	}
 	add("submit", submitted)
-	add("end", s.End)
-	add("fail", s.Fail)
-	add("cancel", s.Cancel)
-	add("gone", s.Gone)
-	add("losePod", s.LosePod)
+	for _, e := range s.ofWorkloads() {
+		add(e.what, e.names)
+	}
 	add("addNodes", added)
 	add("removeNodes", s.RemoveNodes)
 	add("cordon", s.Cordon)

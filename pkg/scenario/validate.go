@@ -1,123 +1,184 @@
 package scenario
 
 import (
-	"errors"
-	"fmt"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/fault"
+	"muster.dev/muster/pkg/workload"
 )
 
-// validate checks what can be without running it, and returns all faults.
-func (f *File) validate() error {
-	var faults []error
-	add := func(err error) {
-		if err != nil {
-			faults = append(faults, err)
-		}
+// validate checks what can be without playing it, completes what was left out, and
+// returns all faults. What follows from another fault is not one. Queues that are not
+// the scenario's own are valid.
+func (f *File) validate(ownQueues bool) error {
+	v := &validation{file: f, gangs: map[string]string{}, nodes: map[string]capacity.Node{}}
+	if !slices.Contains([]string{"", PodsGoAtOnce, PodsGoWhenSaid}, f.PodsGo) {
+		v.faults.Add("podsGo", "%q: want %q or %q", f.PodsGo, PodsGoAtOnce, PodsGoWhenSaid)
 	}
-	switch f.PodsGo {
-	case "", PodsGoAtOnce, PodsGoWhenSaid:
-	default:
-		add(fault("podsGo", "%q: want %q or %q", f.PodsGo, PodsGoAtOnce, PodsGoWhenSaid))
+	if ownQueues {
+		f.completeQueues()
+		v.faults.Under("", f.ValidateWritten())
 	}
-	queues, err := f.bookQueues()
-	add(err)
-	_, err = f.NodeGrace.duration("nodeGrace")
-	add(err)
+	v.queues = f.bookQueues()
+	v.duration(f.NodeGrace, "nodeGrace")
+	v.nodeGroups("nodes", f.Nodes)
 	for i := range f.Running {
-		_, err := f.Running[i].Age.duration(fmt.Sprintf("running[%d].age", i))
-		add(err)
-	}
-	gangs := map[string]string{}
-	for i := range f.Nodes {
-		_, err := f.Nodes[i].nodes(fmt.Sprintf("nodes[%d]", i))
-		add(err)
-	}
-	gang := func(path string, g *Gang) {
-		w, err := f.workload(path, g, queues)
-		if err != nil {
-			add(err)
-			return
-		}
-		if g.Name == "" {
-			g.Name = w.Name
-		}
-		if at, twice := gangs[w.Name]; twice {
-			add(fault(path+".name", "%q is the name of the workload at %s, too; want another", w.Name, at))
-		}
-		gangs[w.Name] = path
-	}
-	for i := range f.Running {
-		gang(fmt.Sprintf("running[%d]", i), &f.Running[i])
+		v.running(fault.Index("running", i), &f.Running[i])
 	}
 	for i := range f.Waiting {
-		path := fmt.Sprintf("waiting[%d]", i)
-		gang(path, &f.Waiting[i])
-		if f.Waiting[i].Places != nil || f.Waiting[i].Age != "" {
-			add(fault(path, "has places or age, which are for running workloads"))
-		}
+		v.waiting(fault.Index("waiting", i), &f.Waiting[i])
 	}
 	for i := range f.Steps {
-		s := &f.Steps[i]
-		path := fmt.Sprintf("steps[%d]", i)
-		for j := range s.Submit {
-			at := fmt.Sprintf("%s.submit[%d]", path, j)
-			gang(at, &s.Submit[j])
-			if s.Submit[j].Places != nil || s.Submit[j].Age != "" {
-				add(fault(at, "has places or age, which are for running workloads"))
-			}
-		}
-		for j := range s.AddNodes {
-			_, err := s.AddNodes[j].nodes(fmt.Sprintf("%s.addNodes[%d]", path, j))
-			add(err)
-		}
-		if events := s.events(); len(events) > 1 {
-			add(fault(path, "has %d events (%s, %s); want one, the others in steps of their own", len(events), events[0].what, events[1].what))
-		}
-		_, err := s.Pass.duration(path + ".pass")
-		add(err)
-		add(f.validateNames(path, s, gangs))
+		v.step(fault.Index("steps", i), &f.Steps[i])
 	}
-	return errors.Join(faults...)
+	return v.faults.Err()
 }
 
-// validateNames refuses steps that speak of workloads that nobody submits.
-func (f *File) validateNames(path string, s *Step, known map[string]string) error {
-	var faults []error
-	check := func(field, name string) {
-		if _, there := known[name]; !there {
-			faults = append(faults, fault(path+"."+field, "there is no workload %q before or in this step", name))
+type validation struct {
+	file   *File
+	faults fault.List
+	queues []book.Queue
+	gangs  map[string]string // where each is, by its name
+	nodes  map[string]capacity.Node
+}
+
+func (v *validation) duration(s Scalar, path string) {
+	_, err := s.duration(path)
+	v.faults.Under("", err)
+}
+
+func (v *validation) nodeGroups(path string, groups []NodeGroup) {
+	for i := range groups {
+		nodes, err := groups[i].nodes(fault.Index(path, i))
+		v.faults.Under("", err)
+		for _, n := range nodes {
+			v.nodes[n.Name] = n
 		}
 	}
-	for _, e := range []struct {
-		field string
-		names []string
-	}{{"end", s.End}, {"fail", s.Fail}, {"cancel", s.Cancel}, {"gone", s.Gone}, {"losePod", s.LosePod}} {
-		for _, name := range e.names {
-			check(e.field, name)
+}
+
+// gang checks a workload and notes its name.
+func (v *validation) gang(path string, g *Gang) (w workload.Workload, ok bool) {
+	w, err := v.file.workload(path, g, v.queues)
+	v.faults.Under("", err)
+	if g.Name == "" {
+		g.Name = w.Name
+	}
+	if at, twice := v.gangs[w.Name]; twice {
+		v.faults.Add(path+".name", "%q is the name of the workload at %s, too; want another", w.Name, at)
+	}
+	if w.Name != "" {
+		v.gangs[w.Name] = path
+	}
+	return w, err == nil
+}
+
+func (v *validation) running(path string, g *Gang) {
+	w, ok := v.gang(path, g)
+	v.duration(g.Age, path+".age")
+	if g.Age != "" && g.Places == nil {
+		v.faults.Add(path+".age", "%q: a gang without places is admitted when the scenario begins; want its places, too", string(g.Age))
+	}
+	if ok && g.Places != nil && !v.faults.Within("nodes") {
+		_, _, err := g.placements(path, &w, v.nodes)
+		v.faults.Under("", err)
+	}
+}
+
+func (v *validation) waiting(path string, g *Gang) {
+	v.gang(path, g)
+	if g.Places != nil {
+		v.faults.Add(path+".places", "is for running workloads; a decision places this one")
+	}
+	if g.Age != "" {
+		v.faults.Add(path+".age", "is for running workloads")
+	}
+}
+
+func (v *validation) step(path string, s *Step) {
+	for i := range s.Submit {
+		v.waiting(fault.Index(path+".submit", i), &s.Submit[i])
+	}
+	for i := range s.AddNodes {
+		_, err := s.AddNodes[i].nodes(fault.Index(path+".addNodes", i))
+		v.faults.Under("", err)
+	}
+	if events := s.events(); len(events) > 1 {
+		v.faults.Add(path, "has %d events (%s, %s); want one, the others in steps of their own", len(events), events[0].what, events[1].what)
+	}
+	v.duration(s.Pass, path+".pass")
+	for _, e := range s.ofWorkloads() {
+		for i, name := range e.names {
+			v.known(fault.Index(path+"."+e.what, i), name)
 		}
 	}
-	if s.Expect == nil {
-		return errors.Join(faults...)
+	if s.Expect != nil {
+		v.expect(path+".expect", s.Expect)
 	}
-	for _, a := range s.Expect.Admitted {
-		check("expect.admitted", a.Name)
+}
+
+func (v *validation) expect(path string, e *Expect) {
+	for i, a := range e.Admitted {
+		v.known(fault.Index(path+".admitted", i)+".name", a.Name)
 	}
-	for _, e := range s.Expect.Evicted {
-		check("expect.evicted", e.Name)
+	for i, r := range e.Evicted {
+		at := fault.Index(path+".evicted", i)
+		v.known(at+".name", r.Name)
+		v.reason(at+".because", r.Because)
 	}
-	for _, w := range s.Expect.Waiting {
-		check("expect.waiting", w.Name)
+	for i, r := range e.Waiting {
+		at := fault.Index(path+".waiting", i)
+		v.known(at+".name", r.Name)
+		v.reason(at+".because", r.Because)
 	}
-	for _, r := range s.Expect.Rejected {
-		check("expect.rejected", r.Name)
+	for i, r := range e.Rejected {
+		v.known(fault.Index(path+".rejected", i)+".name", r.Name)
 	}
-	for _, name := range s.Expect.Running {
-		check("expect.running", name)
+	for i, name := range e.Running {
+		v.known(fault.Index(path+".running", i), name)
 	}
-	for name, phase := range s.Expect.Ended {
-		check("expect.ended", name)
-		if !phase.Final() {
-			faults = append(faults, fault(path+".expect.ended."+name, "%q: want succeeded, failed or cancelled", phase))
+	for _, name := range sortedKeys(e.Ended) {
+		v.known(fault.Key(path+".ended", name), name)
+		if phase := e.Ended[name]; !phase.Final() {
+			v.faults.Add(fault.Key(path+".ended", name), "%q: want %s", phase, words(finalPhases()))
 		}
 	}
-	return errors.Join(faults...)
+}
+
+// known refuses names of workloads that nobody submits before or in the step.
+func (v *validation) known(path, name string) {
+	if name == "" {
+		v.faults.Add(path, "is missing; want the name of a workload")
+		return
+	}
+	if _, there := v.gangs[name]; there {
+		return
+	}
+	if len(v.gangs) == 0 {
+		v.faults.Add(path, "%q: there is no workload before or in this step", name)
+		return
+	}
+	v.faults.Add(path, "%q: there is no workload of this name before or in this step; there are %s", name, strings.Join(sortedKeys(v.gangs), ", "))
+}
+
+func (v *validation) reason(path string, kind workload.ReasonKind) {
+	if kind != "" && !slices.Contains(workload.ReasonKinds(), kind) {
+		v.faults.Add(path, "%q: want one of %s", kind, words(workload.ReasonKinds()))
+	}
+}
+
+// finalPhases are those in which a workload ends that was accepted.
+func finalPhases() []workload.Phase {
+	return slices.DeleteFunc(workload.Phases(), func(p workload.Phase) bool { return !p.Final() || p == workload.Rejected })
+}
+
+func words[T ~string](values []T) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return strings.Join(texts, ", ")
 }

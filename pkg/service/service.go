@@ -23,6 +23,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/version"
 )
 
@@ -52,6 +53,8 @@ type Runtime struct {
 	Logger  *zap.Logger
 	Metrics *prometheus.Registry
 	Health  *Health
+	// Tracer makes the spans of workloads; its zero value none.
+	Tracer tracing.Tracer
 }
 
 // NewRuntime returns a runtime of its own for the named service. Several may
@@ -96,7 +99,8 @@ func Main[C Config](name string, config C, run func(context.Context, C, *Runtime
 
 // processSettings are the settings that every service process has.
 type processSettings struct {
-	logLevel, logFormat, healthAddress string
+	logLevel, logFormat, healthAddress, pprofAddress string
+	tracing                                          tracingSettings
 }
 
 func parse(name string, args []string, config Config) (processSettings, error) {
@@ -105,6 +109,8 @@ func parse(name string, args []string, config Config) (processSettings, error) {
 	flags.StringVar(&process.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&process.logFormat, "log-format", "json", "json or console")
 	flags.StringVar(&process.healthAddress, "health-address", "127.0.0.1:0", "`host:port` of /healthz, /readyz and /metrics; port 0 takes a free one")
+	flags.StringVar(&process.pprofAddress, "pprof-address", "", "`host:port`, on the loopback interface only, of Go's profiles; without it there are none")
+	process.tracing.register(flags)
 	flags.String("config", "", "YAML `file` with settings named like the flags")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	config.Register(flags)
@@ -126,7 +132,11 @@ func parse(name string, args []string, config Config) (processSettings, error) {
 	if rest := flags.Args(); len(rest) > 0 {
 		return process, fmt.Errorf("unexpected argument %q: settings are flags", rest[0])
 	}
-	return process, config.Validate()
+	return process, errors.Join(process.validate(), config.Validate())
+}
+
+func (p processSettings) validate() error {
+	return errors.Join(p.tracing.validate(), validateProfiles(p.pprofAddress))
 }
 
 func serve[C Config](ctx context.Context, name string, process processSettings, config C,
@@ -138,6 +148,20 @@ func serve[C Config](ctx context.Context, name string, process processSettings, 
 		return err
 	}
 	defer endpoint.Close()
+	if process.pprofAddress != "" {
+		profiles, err := listenProfiles(process.pprofAddress)
+		if err != nil {
+			return err
+		}
+		defer profiles.Close()
+		runtime.Logger.Info("profiles", zap.String("at", profiles.URL()+"/debug/pprof/"))
+	}
+	tracer, flush, err := process.tracing.start(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	runtime.Tracer = tracer
 	runtime.Logger.Info("starting", zap.String("version", version.String()), zap.String("health", endpoint.URL()))
 	if err := run(ctx, config, runtime); err != nil && ctx.Err() == nil {
 		return err // after a signal, what could not be finished is no failure
@@ -168,4 +192,13 @@ func NewLogger(level, format string) (*zap.Logger, error) {
 		return nil, fmt.Errorf("log format %q: want json or console", format)
 	}
 	return config.Build()
+}
+
+// Holder names this process to people, where one of several holds something.
+func Holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s, process %d", host, os.Getpid())
 }

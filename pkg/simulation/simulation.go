@@ -52,6 +52,9 @@ type job struct {
 	started    time.Time
 }
 
+// ErrNoJobs is wrapped by the error of Run when there is nothing to simulate.
+var ErrNoJobs = errors.New("the log has no jobs to simulate")
+
 // MostNodes bounds the size of a simulated cluster.
 const MostNodes = 100_000
 
@@ -78,8 +81,11 @@ func simulate(log swf.Log, nodes int, policy Policy, progress func(submitted, jo
 		return Result{}, nil, fmt.Errorf("%d nodes: want 1 to %d", nodes, MostNodes)
 	}
 	jobs, left := usable(log, nodes)
-	if len(jobs) == 0 {
-		return Result{}, nil, fmt.Errorf("none of the %d jobs of the log can be simulated on %d nodes: %s", len(log.Jobs), nodes, left)
+	switch {
+	case len(log.Jobs) == 0:
+		return Result{}, nil, fmt.Errorf("%w: it has none, only %d header lines; want a line of 18 numbers for each", ErrNoJobs, len(log.Headers))
+	case len(jobs) == 0:
+		return Result{}, nil, fmt.Errorf("%w: none of its %d can be simulated on %d nodes: %s", ErrNoJobs, len(log.Jobs), nodes, left)
 	}
 	s := newRun(jobs, nodes, policy)
 	if err := s.run(progress); err != nil {

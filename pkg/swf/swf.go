@@ -16,6 +16,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"muster.dev/muster/pkg/fault"
 )
 
 // Unknown is how the format says that a number is not known.
@@ -68,47 +70,66 @@ func (l Log) Number(key string) (value int64, known bool) {
 // longestLine bounds what is read as one line, in bytes.
 const longestLine = 64 << 10
 
-// Read reads a log, compressed with gzip or not. Errors name the line, the field
-// and its value.
+// mostFaults is how many faults of a log are told; the others are likely the same.
+const mostFaults = 10
+
+// Read reads a log, compressed with gzip or not. The error is a fault.List that
+// names the lines, the fields and their values.
 func Read(r io.Reader) (Log, error) {
 	source := bufio.NewReader(r)
 	if magic, err := source.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		unzipped, err := gzip.NewReader(source)
 		if err != nil {
-			return Log{}, fmt.Errorf("begins like a gzip file, but is none: %w", err)
+			return Log{}, fault.List{{Text: "begins like a gzip file, but is none: " + err.Error()}}
 		}
 		defer func() { _ = unzipped.Close() }()
 		source = bufio.NewReader(unzipped)
 	}
 	var log Log
+	var faults fault.List
 	lines := bufio.NewScanner(source)
 	lines.Buffer(nil, longestLine)
 	number := 0
-	for lines.Scan() {
+	for lines.Scan() && len(faults) <= mostFaults {
 		number++
-		text := strings.TrimSpace(lines.Text())
-		switch {
-		case text == "":
-		case strings.HasPrefix(text, ";"):
-			if key, value, is := strings.Cut(strings.TrimLeft(text, "; \t"), ":"); is && key != "" {
-				log.Headers = append(log.Headers, Header{strings.TrimSpace(key), strings.TrimSpace(value)})
-			}
-		default:
-			job, err := readJob(text)
-			if err != nil {
-				return Log{}, fmt.Errorf("line %d: %w", number, err)
-			}
-			job.Line = number
-			log.Jobs = append(log.Jobs, job)
+		if err := log.add(number, strings.TrimSpace(lines.Text())); err != nil {
+			faults = append(faults, fault.Fault{Line: number, Text: err.Error()})
 		}
 	}
 	switch err := lines.Err(); {
+	case errors.Is(err, io.ErrUnexpectedEOF): // and what seemed wrong with the last line comes of it
+		return Log{}, fault.List{{Line: number, Text: "the gzip file ends here, in its middle: it is cut off"}}
 	case errors.Is(err, bufio.ErrTooLong):
-		return Log{}, fmt.Errorf("line %d: is longer than %d bytes", number+1, longestLine)
+		faults = append(faults, fault.Fault{Line: number + 1, Text: fmt.Sprintf("is longer than %d bytes: this is no log in the Standard Workload Format", longestLine)})
 	case err != nil:
-		return Log{}, fmt.Errorf("line %d: %w", number+1, err)
+		return Log{}, fault.List{{Line: number + 1, Text: err.Error()}}
+	}
+	if len(faults) > mostFaults {
+		faults[mostFaults].Text = "is wrong, too; the rest has not been looked at"
+	}
+	if len(faults) > 0 {
+		return Log{}, faults
 	}
 	return log, nil
+}
+
+// add takes in a line.
+func (l *Log) add(number int, text string) error {
+	switch {
+	case text == "":
+	case strings.HasPrefix(text, ";"):
+		if key, value, is := strings.Cut(strings.TrimLeft(text, "; \t"), ":"); is && key != "" {
+			l.Headers = append(l.Headers, Header{strings.TrimSpace(key), strings.TrimSpace(value)})
+		}
+	default:
+		job, err := readJob(text)
+		if err != nil {
+			return err
+		}
+		job.Line = number
+		l.Jobs = append(l.Jobs, job)
+	}
+	return nil
 }
 
 // columns names the fields in the order of the format.
@@ -150,10 +171,35 @@ func readJob(line string) (Job, error) {
 		}
 		*fraction.into = value
 	}
-	if j.Submit < 0 {
-		return Job{}, fmt.Errorf("field 2, %s: %d: want seconds since the start of the log", columns[1], j.Submit)
+	return j, check(&j)
+}
+
+// longest bounds the times of a log, so that sums with them stay moments: ten years
+// for a job, a hundred for a log.
+const longest, longestLog = 10 * 365 * 24 * 3600, 100 * 365 * 24 * 3600
+
+// check refuses what cannot be.
+func check(j *Job) error {
+	if j.Submit < 0 || j.Submit > longestLog {
+		return fmt.Errorf("field 2, %s: %d: want seconds since the start of the log, 0 to %d (100 years)", columns[1], j.Submit, longestLog)
 	}
-	return j, nil
+	for _, field := range []struct {
+		column int
+		value  int64
+		most   int64
+		means  string
+	}{
+		{3, j.Run, longest, " seconds (10 years)"}, {4, j.Processors, math.MaxInt64, ""},
+		{7, j.AskProcessors, math.MaxInt64, ""}, {8, j.AskTime, longest, " seconds (10 years)"},
+	} {
+		switch {
+		case field.value < Unknown:
+			return fmt.Errorf("field %d, %s: %d is negative; want zero or more, or -1 when it is not known", field.column+1, columns[field.column], field.value)
+		case field.value > field.most:
+			return fmt.Errorf("field %d, %s: %d: want at most %d%s", field.column+1, columns[field.column], field.value, field.most, field.means)
+		}
+	}
+	return nil
 }
 
 // wholeNumber reads what should be a whole number; some logs write it with a

@@ -2,9 +2,11 @@ package workload
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"muster.dev/muster/pkg/fault"
 )
 
 // Duration is a span of time that is written as Go writes it: "1m30s".
@@ -69,10 +71,51 @@ type Life struct {
 	// MaxRunTime ends the workload so long after all its pods were ready; zero
 	// lets it run.
 	MaxRunTime Duration `json:"maxRunTime,omitzero"`
+	// IdleTime ends a RayCluster that has been idle for so long: none of its worker
+	// groups has a pod, or, if the annotation muster.dev/last-used is on it, it has
+	// not been used since then. Zero lets it be idle.
+	IdleTime Duration `json:"idleTime,omitzero"`
 	// RunTime is how long the workload is expected to hold its places, at most,
 	// from its admission on. It is what Backfill plans with, and nothing is ended
 	// for exceeding it; zero says that it is not known.
 	RunTime Duration `json:"runTime,omitzero"`
+	// Tolerance is what an AppWrapper asks for when an attempt fails; nil for as
+	// the queue has it. A queue has none.
+	Tolerance *Tolerance `json:"tolerance,omitempty"`
+}
+
+// Tolerance is how often and how a workload is tried again. What is not set is as
+// the queue has it.
+type Tolerance struct {
+	// Retries is how often it is queued again.
+	Retries *int `json:"retries,omitempty"`
+	// Pause comes before each retry, instead of the queue's back-off.
+	Pause Duration `json:"pause,omitzero"`
+	// RetryFailed: an attempt whose objects say that they have failed counts as one
+	// that lost pods, and is tried again.
+	RetryFailed bool `json:"retryFailed,omitempty"`
+	// LossDeadline is how long it may take from the loss of a pod until all pods
+	// are ready again; the ready deadline if it is zero.
+	LossDeadline Duration `json:"lossDeadline,omitzero"`
+	// ForceAfter is as in Rules.
+	ForceAfter Duration `json:"forceAfter,omitzero"`
+	// TerminalExitCodes end the workload: a container that ends with one of them
+	// is not tried again. RetryableExitCodes, when there are any, are the only
+	// ones after which it is.
+	TerminalExitCodes  []int32 `json:"terminalExitCodes,omitempty"`
+	RetryableExitCodes []int32 `json:"retryableExitCodes,omitempty"`
+}
+
+// RetriesAfter reports whether an attempt is tried again of which a container has
+// ended with the code, which is not zero.
+func (t *Tolerance) RetriesAfter(code int32) bool {
+	switch {
+	case t == nil:
+		return true
+	case slices.Contains(t.TerminalExitCodes, code):
+		return false
+	}
+	return len(t.RetryableExitCodes) == 0 || slices.Contains(t.RetryableExitCodes, code)
 }
 
 // Placement modes of a queue.
@@ -105,6 +148,8 @@ type Rules struct {
 	Placement string `json:"placement,omitempty"`
 	// Pods is what pod templates may contain.
 	Pods PodPolicy `json:"podPolicy,omitzero"`
+	// Submitters may submit to the queue; empty for whoever reaches it.
+	Submitters []Submitters `json:"submitters,omitempty"`
 }
 
 // Defaults of a queue's rules.
@@ -142,24 +187,29 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// Validate says what of the rules, with their defaults, cannot be.
+// Validate returns what of the rules, with their defaults, cannot be, as a
+// fault.List.
 func (r Rules) Validate() error {
 	r = r.WithDefaults()
-	var faults []error
+	var faults fault.List
 	if r.OnPodLoss != HealOnLoss && r.OnPodLoss != EvictOnLoss {
-		faults = append(faults, fmt.Errorf("onPodLoss: %q: want %s or %s", r.OnPodLoss, HealOnLoss, EvictOnLoss))
+		faults.Add("onPodLoss", "%q: want %s or %s", r.OnPodLoss, HealOnLoss, EvictOnLoss)
 	}
 	if r.Placement != Pinned && r.Placement != Trusted {
-		faults = append(faults, fmt.Errorf("placement: %q: want %s or %s", r.Placement, Pinned, Trusted))
+		faults.Add("placement", "%q: want %s or %s", r.Placement, Pinned, Trusted)
 	}
 	if *r.Requeues < 0 {
-		faults = append(faults, fmt.Errorf("requeues: %d: want 0 or more", *r.Requeues))
+		faults.Add("requeues", "%d: want 0 or more", *r.Requeues)
+	}
+	if r.Tolerance != nil {
+		faults.Add("tolerance", "is for a workload to ask for; want requeues, backoffFirst, backoffMost and forceAfter")
 	}
 	if r.BackoffMost < r.BackoffFirst {
-		faults = append(faults, fmt.Errorf("backoffMost: %s is less than backoffFirst, which is %s",
-			time.Duration(r.BackoffMost), time.Duration(r.BackoffFirst)))
+		faults.Add("backoffMost", "%s is less than backoffFirst, which is %s; want at least that",
+			time.Duration(r.BackoffMost), time.Duration(r.BackoffFirst))
 	}
-	return errors.Join(faults...)
+	faults.Under("submitters", ValidateSubmitters(r.Submitters))
+	return faults.Err()
 }
 
 // For returns the rules for a workload that asks for a life of its own.
@@ -177,10 +227,34 @@ func (r Rules) For(asked Life) Rules {
 	if asked.MaxRunTime > 0 {
 		r.MaxRunTime = asked.MaxRunTime
 	}
+	if asked.IdleTime > 0 {
+		r.IdleTime = asked.IdleTime
+	}
 	if asked.RunTime > 0 {
 		r.RunTime = asked.RunTime
 	}
+	if t := asked.Tolerance; t != nil {
+		r.Tolerance = t
+		if t.Retries != nil {
+			r.Requeues = t.Retries
+		}
+		if t.Pause > 0 {
+			r.BackoffFirst, r.BackoffMost = t.Pause, t.Pause
+		}
+		if t.ForceAfter > 0 {
+			r.ForceAfter = t.ForceAfter
+		}
+	}
 	return r
+}
+
+// HealWithin is how long a gang may take from the loss of a pod until all its pods
+// are ready again.
+func (r Rules) HealWithin() time.Duration {
+	if r.Tolerance != nil && r.Tolerance.LossDeadline > 0 {
+		return time.Duration(r.Tolerance.LossDeadline)
+	}
+	return time.Duration(r.ReadyDeadline)
 }
 
 // Declared is the declared run time of a workload that asks for a life of its

@@ -1,9 +1,10 @@
 package workload
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"muster.dev/muster/pkg/fault"
 )
 
 // Modes of a pod policy.
@@ -45,17 +46,16 @@ type PodPolicy struct {
 	Tolerations     []string `json:"tolerations,omitempty"`
 }
 
-// Validate checks the policy as configured.
+// Validate returns what of the policy cannot be, as a fault.List.
 func (p PodPolicy) Validate() error {
-	switch p.Mode {
-	case "", PodsBaseline, PodsRestricted, PodsUnchecked:
-	default:
-		return fmt.Errorf("mode %q: want %s, %s or %s", p.Mode, PodsBaseline, PodsRestricted, PodsUnchecked)
+	var faults fault.List
+	if !slices.Contains([]string{"", PodsBaseline, PodsRestricted, PodsUnchecked}, p.Mode) {
+		faults.Add("mode", "%q: want %s, %s or %s", p.Mode, PodsBaseline, PodsRestricted, PodsUnchecked)
 	}
-	for _, path := range p.HostPaths {
+	for i, path := range p.HostPaths {
 		if !strings.HasPrefix(path, "/") || slices.Contains(strings.Split(path, "/"), "..") {
-			return fmt.Errorf("hostPaths: %q: want an absolute path without \"..\"", path)
+			faults.Add(fault.Index("hostPaths", i), "%q: want an absolute path without \"..\"", path)
 		}
 	}
-	return nil
+	return faults.Err()
 }

@@ -27,19 +27,36 @@ const (
 	ReasonNodeLost           ReasonKind = "NodeLost"   // a reserved node went away; the gang starts anew
 	ReasonPlaceLost          ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
 	ReasonPodLost            ReasonKind = "PodLost"    // a pod of the running gang is lost
+	ReasonGrowing            ReasonKind = "Growing"    // it runs, and more pods of it wait for places
 	ReasonNotReady           ReasonKind = "NotReady"   // not all pods were ready within the deadline
 	ReasonNotCreated         ReasonKind = "NotCreated" // KubeRay made none of its pods within the deadline
 	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
 	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it has run as long as it may
-	ReasonCancelled          ReasonKind = "Cancelled"  // somebody asked for it
-	ReasonDeleted            ReasonKind = "Deleted"    // its object was deleted, not by Muster
-	ReasonRefused            ReasonKind = "Refused"    // Kubernetes refused its object
-	ReasonJobEnded           ReasonKind = "JobEnded"   // the Ray job came to its end
-	ReasonInvalid            ReasonKind = "Invalid"    // the submission is not acceptable
-	ReasonDuplicate          ReasonKind = "Duplicate"  // the id or the name is taken by another workload
-	ReasonFull               ReasonKind = "Full"       // Muster, or the queue, has as many workloads as it may; try again later
-	ReasonQueue              ReasonKind = "Queue"      // the queue is unknown or may not use the namespace
+	ReasonIdle               ReasonKind = "Idle"       // it has been idle as long as it may
+	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
+	ReasonBesidePlan ReasonKind = "BesidePlan"
+	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again
+	ReasonCancelled  ReasonKind = "Cancelled" // somebody asked for it
+	ReasonDeleted    ReasonKind = "Deleted"   // its object was deleted, not by Muster
+	ReasonRefused    ReasonKind = "Refused"   // Kubernetes refused its object
+	ReasonJobEnded   ReasonKind = "JobEnded"  // the Ray job came to its end
+	ReasonInvalid    ReasonKind = "Invalid"   // the submission is not acceptable
+	ReasonDuplicate  ReasonKind = "Duplicate" // the id or the name is taken by another workload
+	ReasonFull       ReasonKind = "Full"      // Muster, or the queue, has as many workloads as it may; try again later
+	ReasonQueue      ReasonKind = "Queue"     // the queue is unknown or may not use the namespace
+	ReasonForbidden  ReasonKind = "Forbidden" // whoever submitted it may not, or may not any more
 )
+
+// ReasonKinds lists all kinds.
+func ReasonKinds() []ReasonKind {
+	return []ReasonKind{
+		ReasonFit, ReasonQuota, ReasonTopology, ReasonHeld, ReasonWaitingForEviction, ReasonPreempted, ReasonDrained,
+		ReasonBehindHead, ReasonUnknown, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
+		ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
+		ReasonExitCode, ReasonCancelled, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
+		ReasonFull, ReasonQueue, ReasonForbidden,
+	}
+}
 
 // Reason says why, as data and as a sentence.
 type Reason struct {

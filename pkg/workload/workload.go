@@ -7,6 +7,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/resource"
@@ -29,6 +30,22 @@ type Workload struct {
 	Digest    string   `json:"digest"` // of the submitted content; tells a repeated submission from a changed one
 	PodSets   []PodSet `json:"podSets"`
 	Life      Life     `json:"life,omitzero"`
+	// Submitter is who submitted it, as the connection says, never the message:
+	// "http/NAME", "nats/USER", "kubernetes/CLUSTER/USER"; "nats" for somebody whom
+	// NATS let publish without saying who it is.
+	Submitter string `json:"submitter,omitempty"`
+}
+
+// Title is what people call the workload: its name with its namespace, or its id
+// where it has no name.
+func (w Workload) Title() string {
+	switch {
+	case w.Name == "":
+		return string(w.ID)
+	case w.Namespace == "":
+		return w.Name
+	}
+	return w.Namespace + "/" + w.Name
 }
 
 // Pods returns the number of pods of the gang.
@@ -38,6 +55,15 @@ func (w Workload) Pods() int {
 		pods += set.Count
 	}
 	return pods
+}
+
+// Interdependent reports whether the places of some pods decide where others may
+// be, so that one alone cannot be moved.
+func (w Workload) Interdependent() bool {
+	return slices.ContainsFunc(w.PodSets, func(set PodSet) bool {
+		t := set.Template
+		return len(t.Together)+len(t.Apart)+len(t.Spread) > 0 || set.Topology != nil && set.Topology.SliceSize > 1
+	})
 }
 
 // Requests returns the sum of the requests of all pods of the gang.
@@ -63,7 +89,11 @@ type PodSet struct {
 	Count int    `json:"count"`
 	// Later is how many of Count do not come into being with the others: they
 	// have a place from the start, and come when Ray's autoscaler asks for them.
-	Later    int      `json:"later,omitempty"`
+	Later int `json:"later,omitempty"`
+	// Resized is by how many pods Count is more, or less, than was submitted: the
+	// set has grown or shrunk since it was admitted. A new attempt begins with what
+	// was submitted.
+	Resized  int      `json:"resized,omitempty"`
 	Template Template `json:"template"`
 	// Topology is nil when the set's pods may be anywhere.
 	Topology *Topology `json:"topology,omitempty"`
@@ -71,7 +101,7 @@ type PodSet struct {
 
 // AtStart returns how many pods come into being at once; with them the gang is
 // complete.
-func (s PodSet) AtStart() int { return s.Count - s.Later }
+func (s PodSet) AtStart() int { return min(s.Count, s.Count-s.Resized-s.Later) }
 
 // Template is what matters of a pod for its place.
 type Template struct {

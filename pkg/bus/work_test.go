@@ -1,0 +1,261 @@
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+)
+
+func connect(t *testing.T) *bus.Bus {
+	t.Helper()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// publish sends so many messages on a subject.
+func publish(t *testing.T, b *bus.Bus, subject string, messages int) {
+	t.Helper()
+	published := make([]bus.Published, messages)
+	for i := range messages {
+		var err error
+		if published[i], err = b.PublishAsync(subject, event.Envelope{SpecVersion: "1.0", ID: fmt.Sprintf("%s/%d", subject, i), Source: "test", Type: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range published {
+		if err := p.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSubjectsTakeTurns: ten thousand messages of one queue wait; those of others,
+// known or new, are read after a number of messages that does not grow with them.
+func TestSubjectsTakeTurns(t *testing.T) {
+	t.Parallel()
+	// The channel, what is handed out until a new subject is looked for, and as much
+	// again while that is done; then every third message.
+	const few, ahead = 10, 256 + 128 + 600
+	b := connect(t)
+	publish(t, b, bus.SubmitSubject("flood"), 10_000)
+	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	next := func() string {
+		t.Helper()
+		select {
+		case d := <-work:
+			d.Ack()
+			read++
+			return d.Subject[strings.LastIndexByte(d.Subject, '.')+1:]
+		case <-time.After(20 * time.Second):
+			t.Fatalf("nothing more after %d messages", read)
+			return ""
+		}
+	}
+	for range 500 {
+		next()
+	}
+	for _, queue := range []string{"one", "two"} {
+		publish(t, b, bus.SubmitSubject(queue), few)
+	}
+	began, got := read, map[string]int{}
+	for got["one"] < few || got["two"] < few {
+		got[next()]++
+		if between := read - began; between > ahead+3*2*few {
+			t.Fatalf("after %d messages, these: %v", between, got)
+		}
+	}
+	t.Logf("%d messages until the %d of each of two others had been read", read-began, few)
+	if got["flood"] == 0 {
+		t.Error("the flood has stopped")
+	}
+	for read < 10_000+2*few {
+		next()
+	}
+}
+
+// TestMoreSubjectsThanAreReadAtOnce: they take turns, and all are read.
+func TestMoreSubjectsThanAreReadAtOnce(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	const queues = 150
+	for i := range queues {
+		publish(t, b, bus.SubmitSubject(fmt.Sprintf("queue-%d", i)), 2)
+	}
+	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[uint64]bool{}
+	for len(seen) < 2*queues { // some may come twice, when the machine is slow
+		select {
+		case d := <-work:
+			d.Ack()
+			seen[d.Sequence] = true
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d of %d messages read", len(seen), 2*queues)
+		}
+	}
+}
+
+// TestBuriedMessagesAreKept: with their subject, their content and the reason.
+func TestBuriedMessagesAreKept(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	publish(t, b, bus.SubmitSubject("q"), 1)
+	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Bury(t.Context(), <-work, "nobody\nwants it")
+	dead, err := b.Buried(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(dead) != 1 || dead[0].Subject != bus.SubmitSubject("q") || dead[0].Reason != "nobody wants it" ||
+		!strings.Contains(dead[0].Message, "muster.submit.q/0") || dead[0].Stored.IsZero() {
+		t.Errorf("kept is %+v", dead)
+	}
+	left, err := b.Subjects(t.Context(), bus.SubmitStream, ">")
+	if err != nil || len(left) != 0 {
+		t.Errorf("the stream still has %v, %v", left, err)
+	}
+}
+
+// TestAFullQueueRefuses: nothing is dropped, and other queues are not full.
+func TestAFullQueueRefuses(t *testing.T) {
+	t.Parallel()
+	const most = 20_000
+	b := connect(t)
+	publish(t, b, bus.SubmitSubject("flood"), most)
+	e := event.Envelope{SpecVersion: "1.0", ID: "one more", Source: "test", Type: "test"}
+	if err := b.Publish(t.Context(), bus.SubmitSubject("flood"), e); !errors.Is(err, bus.ErrFull) {
+		t.Errorf("one more of the flood: %v, want ErrFull", err)
+	}
+	if err := b.Publish(t.Context(), bus.SubmitSubject("other"), e); err != nil {
+		t.Errorf("one of another queue: %v", err)
+	}
+	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range most + 1 {
+		select {
+		case d := <-work:
+			d.Ack()
+		case <-time.After(20 * time.Second):
+			t.Fatal("messages are missing")
+		}
+	}
+	if err := b.Publish(t.Context(), bus.SubmitSubject("flood"), e); err != nil {
+		t.Errorf("after all have been read: %v", err)
+	}
+}
+
+// TestAFullDiskRefuses: what the server has confirmed is there when the disk has
+// room again, and what it has not confirmed was refused with an error.
+func TestAFullDiskRefuses(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, 24)
+	server, err := localnats.Start(dir, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	large, err := json.Marshal(strings.Repeat("x", 512<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := map[string]bool{}
+	var refusal error
+	for i := 0; refusal == nil && i < 100; i++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		id := fmt.Sprint(i)
+		if refusal = b.Publish(ctx, bus.SubmitSubject("q"), event.Envelope{SpecVersion: "1.0", ID: id, Source: "test", Type: "test", Data: large}); refusal == nil {
+			stored[id] = true
+		}
+		cancel()
+	}
+	if refusal == nil || len(stored) == 0 {
+		t.Fatalf("%d messages of half a megabyte are stored on 24 MB, the next: %v", len(stored), refusal)
+	}
+	t.Logf("%d messages stored, then: %v", len(stored), refusal)
+	b.Close()
+	server.Stop()
+	grow(t, dir, 256)
+	if server, err = localnats.Start(dir, -1); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	if b, err = bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(stored) > 0 {
+		select {
+		case d := <-work:
+			e, err := event.Parse(d.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(stored, e.ID)
+			d.Ack()
+		case <-time.After(20 * time.Second):
+			t.Fatalf("confirmed, and lost: %v", stored)
+		}
+	}
+}
+
+// smallDisk mounts a file system of so many megabytes.
+func smallDisk(t *testing.T, megabytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
+		t.Skipf("no right to mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+func grow(t *testing.T, dir string, megabytes int) {
+	t.Helper()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%dm", megabytes)); err != nil {
+		t.Fatal(err)
+	}
+}

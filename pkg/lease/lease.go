@@ -1,0 +1,202 @@
+// Package lease lets one of several processes act for a cluster: who holds a
+// Lease object of that cluster. Each term has an epoch that is larger than all
+// before it, so what a process says or does after it has lost its lease can be
+// told from what its successor does.
+//
+// The election is client-go's. What is added is the epoch, which is in an
+// annotation of the Lease and taken by comparison, and the order of the end: the
+// lease is given up after the work has ended, never before.
+//
+// Time decides only when a take-over is tried, and when a holder that cannot
+// renew stops. It proves nothing: readers compare epochs.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// EpochKey is the annotation of a Lease that has the epoch of its holder.
+const EpochKey = "muster.dev/epoch"
+
+// ErrLost is wrapped when the lease was lost while the work went on, or by what
+// was not done because of it.
+var ErrLost = errors.New("the lease is lost: another process acts")
+
+// Options say which lease and how.
+type Options struct {
+	Client          coordinationv1.LeasesGetter
+	Namespace, Name string
+	// Holder names this process to people.
+	Holder string
+	// Duration is how long a holder that shows no life keeps the lease.
+	Duration time.Duration
+	Logger   *zap.Logger
+	// Guard, if given, says whether the lease is held.
+	Guard *Guard
+	// AtLeast returns an epoch that is known to have been, from elsewhere: a Lease
+	// may be deleted.
+	AtLeast func(context.Context) (int64, error)
+	// Standby is called when another process holds the lease.
+	Standby func()
+}
+
+// renewals is how many times within Duration a holder tries to renew.
+const renewals = 6
+
+// Run acts term after term until ctx ends: it waits for the lease, calls act with
+// the epoch of the term, and ends act's context when the lease is lost. An error
+// of act that is not the loss ends Run.
+func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int64) error) error {
+	for {
+		err := term(ctx, o, act)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !errors.Is(err, ErrLost):
+			return err
+		}
+		o.Logger.Warn("lease lost; standing by", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
+		o.Standby()
+	}
+}
+
+// term is one term, from waiting for the lease to the end of the work.
+func term(ctx context.Context, o Options, act func(context.Context, int64) error) error {
+	identity := o.Holder + "/" + uuid.NewString() // of this term alone
+	electing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	acting := make(chan struct{})
+	finished := make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: o.Client,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		},
+		LeaseDuration: o.Duration, RenewDeadline: o.Duration * 3 / 4, RetryPeriod: o.Duration / renewals, ReleaseOnCancel: true, Name: o.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				close(acting)
+				finished <- work(ctx, leading, o, identity, act)
+				end() // now the lease may be given up
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(holder string) {
+				if holder != identity && holder != "" {
+					o.Standby()
+				}
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("lease %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	if o.Guard != nil {
+		o.Guard.elector.Store(elector)
+		defer o.Guard.elector.Store(nil)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-acting: // work ends first
+		default:
+			end()
+		}
+	})
+	defer stop()
+	elector.Run(electing)
+	select {
+	case <-acting:
+		return <-finished
+	default:
+		return ctx.Err()
+	}
+}
+
+// work takes an epoch and acts until either context ends.
+func work(ctx, leading context.Context, o Options, identity string, act func(context.Context, int64) error) error {
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(leading, cancel)()
+	epoch, err := takeEpoch(working, o, identity)
+	if err == nil {
+		o.Logger.Info("lease taken", zap.String("lease", o.Namespace+"/"+o.Name), zap.Int64("epoch", epoch))
+		err = act(working, epoch)
+	}
+	if leading.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return err
+}
+
+// retryAfter is the pause before the epoch is tried again.
+const retryAfter = 100 * time.Millisecond
+
+// takeEpoch writes the next epoch into the Lease while it is ours. Whoever holds
+// the lease later reads it there and takes a larger one.
+func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
+	known, err := o.AtLeast(ctx)
+	if err != nil {
+		return 0, err
+	}
+	leases := o.Client.Leases(o.Namespace)
+	for {
+		lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
+		if err != nil {
+			return 0, fmt.Errorf("take an epoch: %w", err)
+		}
+		if holder := lease.Spec.HolderIdentity; holder == nil || *holder != identity {
+			return 0, fmt.Errorf("take an epoch: %w", ErrLost)
+		}
+		last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // what is no number is none
+		// The time makes it larger than what nobody remembers.
+		epoch := max(time.Now().UnixNano(), last+1, known+1)
+		if lease.Annotations == nil {
+			lease.Annotations = map[string]string{}
+		}
+		lease.Annotations[EpochKey] = strconv.FormatInt(epoch, 10)
+		if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{}); err == nil {
+			return epoch, nil
+		}
+		if !apierrors.IsConflict(err) { // our own renewal, most often
+			return 0, fmt.Errorf("take an epoch: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+// Guard tells whether the lease is held at this moment, by the clock of this
+// machine, which goes on while the process stands still.
+type Guard struct {
+	elector atomic.Pointer[leaderelection.LeaderElector]
+}
+
+// margin is how long before its end a lease counts as over.
+const margin = time.Second
+
+// Check returns an error that wraps ErrLost unless the lease is held.
+func (g *Guard) Check() error {
+	elector := g.elector.Load()
+	if elector == nil || !elector.IsLeader() {
+		return ErrLost
+	}
+	if err := elector.Check(-margin); err != nil {
+		return fmt.Errorf("%w, or may: %w", ErrLost, err)
+	}
+	return nil
+}
