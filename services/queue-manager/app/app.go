@@ -4,8 +4,6 @@ package app
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,6 +13,7 @@ import (
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/queue-manager/internal/engine"
+	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -32,9 +31,12 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	defer ledger.Close()
+	for _, note := range ledger.Unsafe(ctx) {
+		runtime.Logger.Warn("less safe than it should be", zap.String("note", note))
+	}
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "queue-manager", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
-		Replicas: config.NATSReplicas,
+		TLS: config.NATSTLS, Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err
@@ -50,13 +52,20 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	return engine.Run(ctx, engine.Options{
-		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: holder(), Queues: queuesOf(config), Policy: config.Policy,
+		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: service.Holder(), File: fileOf(config),
 		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
-		Limits:    book.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
-		Retention: store.Retention{History: config.KeepHistory, Archive: config.KeepArchive},
-		Metrics:   engine.NewMetrics(runtime.Metrics), Ready: ready,
+		Limits: book.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
+		Retention: store.Retention{
+			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + basesApart*config.LongestTerm,
+		},
+		LongestTerm: config.LongestTerm,
+		Metrics:     engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
 	})
 }
+
+// basesApart is the most terms from a decision back to the base that its replay
+// begins with.
+const basesApart = 2
 
 // answer serves the questions of people and tools, leader or not.
 func answer(ctx context.Context, b *bus.Bus, ledger *store.Store) error {
@@ -72,10 +81,19 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store) error {
 	}); err != nil {
 		return err
 	}
+	if err := query.Handle(ctx, nc, query.AppliedSubject, func(ctx context.Context, _ struct{}) (query.AppliedAnswer, error) {
+		return ledger.Applied(ctx)
+	}); err != nil {
+		return err
+	}
 	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
 		return ledger.Nodes(ctx)
 	})
 }
+
+// DatabaseRole is what the service's login in Postgres is a member of; Migrate
+// makes it.
+const DatabaseRole = "muster_queue_manager"
 
 // Migrate applies the migrations that are missing.
 func Migrate(ctx context.Context, databaseURL string, logger *zap.Logger) error {
@@ -87,19 +105,10 @@ func Migrate(ctx context.Context, databaseURL string, logger *zap.Logger) error 
 	return nil
 }
 
-func queuesOf(config *Config) []store.QueueConfig {
-	queues := make([]store.QueueConfig, len(config.Queues))
-	for i, q := range config.Queues {
-		queues[i] = store.QueueConfig{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules}
+func fileOf(config *Config) settings.File {
+	file := settings.File{BuiltIn: config.builtIn, Settings: settings.Settings{Policy: config.Policy}}
+	for _, q := range config.Queues {
+		file.Queues = append(file.Queues, book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules})
 	}
-	return queues
-}
-
-// holder names this process.
-func holder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	return fmt.Sprintf("%s, process %d", host, os.Getpid())
+	return file
 }

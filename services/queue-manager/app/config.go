@@ -5,17 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/podpolicy"
+	"muster.dev/muster/pkg/fault"
+	"muster.dev/muster/pkg/queuesfile"
 	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -23,6 +19,7 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	NATSTLS         bus.TLS
 	// NATSReplicas is on how many servers of a NATS cluster each stream is kept;
 	// 0 leaves it as it is.
 	NATSReplicas int
@@ -31,10 +28,13 @@ type Config struct {
 	DatabaseURLFile string
 	// QueuesFile names the queues; see Queues for its format.
 	QueuesFile string
-	// notes name what of the queues file does nothing.
+	// notes name what of the queues file does nothing, or not what may have been
+	// meant.
 	notes []string
 	// Queues are used when QueuesFile is empty.
 	Queues []Queue
+	// builtIn: nobody has named queues, so there are the DefaultQueues.
+	builtIn bool
 	// Policy is read with the queues: quota, cohorts and the rest.
 	Policy    quota.Config
 	NodeGrace time.Duration
@@ -51,21 +51,13 @@ type Config struct {
 	// KeepHistory and KeepArchive are how long steps of lives and finished
 	// workloads are kept, in whole days of UTC.
 	KeepHistory, KeepArchive time.Duration
+	// KeepDecisions is how long decisions can be replayed; LongestTerm is when a
+	// leader gives way, because a replay begins where a term began.
+	KeepDecisions, LongestTerm time.Duration
 }
 
-// Queue is a queue as configured, an element of `queues` in the queues file.
-type Queue struct {
-	Name string `json:"name"`
-	// Namespaces that the queue's workloads may use; the first is the default.
-	Namespaces []string `json:"namespaces"`
-	// Strategy is BestEffortFIFO (the default), StrictFIFO or Backfill. For a queue
-	// with quota the clusterQueue of its name says it.
-	Strategy string `json:"strategy,omitempty"`
-	// Rules of its workloads' lives; what is not set is at its default.
-	Rules workload.Rules `json:"life,omitzero"`
-	// PodPolicy is what pod templates may contain.
-	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
-}
+// Queue is a queue as configured.
+type Queue = queuesfile.Queue
 
 // DefaultQueues are there when nothing is configured: one queue for the
 // namespace "default".
@@ -88,6 +80,7 @@ Flags:`
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	c.NATSTLS.Register(flags)
 	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster each stream is kept; 0 leaves it as it is")
 	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; a password belongs into the environment or a file")
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
@@ -103,6 +96,8 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "the same for each queue, so that one cannot take the room of all")
 	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the steps of workloads' lives are kept")
 	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; so long the same source and id are the same submission")
+	flags.DurationVar(&c.KeepDecisions, "keep-decisions", defaultKeepDecisions, "how long decisions can be replayed (muster replay)")
+	flags.DurationVar(&c.LongestTerm, "longest-term", defaultLongestTerm, "when a leader gives way to a standby, or without one reads everything anew: what is needed to replay decisions grows for as long as a term goes on")
 	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
 }
 
@@ -112,6 +107,8 @@ const defaultCheckStreams = 5 * time.Minute
 const (
 	defaultLeaderTimeout = 2 * time.Second
 	defaultKeep          = 30 * 24 * time.Hour
+	defaultKeepDecisions = 7 * 24 * time.Hour
+	defaultLongestTerm   = 24 * time.Hour
 
 	defaultMaxLive         = 1_200_000
 	defaultMaxLivePerQueue = 1_000_000
@@ -121,11 +118,11 @@ const (
 func (c *Config) Validate() error {
 	var faults []error
 	if c.DatabaseURLFile != "" {
-		content, err := os.ReadFile(c.DatabaseURLFile)
+		url, err := ReadDatabaseURL(c.DatabaseURLFile)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("database-url-file: %w", err))
+			faults = append(faults, err)
 		}
-		c.DatabaseURL = strings.TrimSpace(string(content))
+		c.DatabaseURL = url
 	}
 	if c.DatabaseURL == "" {
 		faults = append(faults, errors.New("database-url: is missing; set it, MUSTER_QUEUE_MANAGER_DATABASE_URL or database-url-file"))
@@ -133,6 +130,7 @@ func (c *Config) Validate() error {
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
 	}
+	faults = append(faults, c.NATSTLS.Validate())
 	if !bus.ValidReplicas(c.NATSReplicas) {
 		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
@@ -146,19 +144,17 @@ func (c *Config) Validate() error {
 	if c.NodeGrace < 0 {
 		faults = append(faults, fmt.Errorf("node-grace: %s is negative", c.NodeGrace))
 	}
-	if c.QueuesFile != "" {
-		queues, policy, notes, err := readQueues(c.QueuesFile)
-		c.notes = notes
-		if err != nil {
-			faults = append(faults, fmt.Errorf("queues: %w", err))
-		}
-		c.Queues, c.Policy = queues, policy
-	}
-	if len(c.Queues) == 0 {
-		c.Queues = DefaultQueues()
-	}
-	faults = append(faults, validateQueues(c.Queues), c.Policy.Validate())
+	faults = append(faults, c.validateQueues())
 	return errors.Join(faults...)
+}
+
+// ReadDatabaseURL reads the URL that a file holds.
+func ReadDatabaseURL(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("database-url-file: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
 }
 
 // validateLedger checks what has to do with Postgres and the leadership, and fills
@@ -187,6 +183,8 @@ func (c *Config) validateLedger() error {
 		{"peer-timeout", &c.Timeouts.Peer, defaults.Peer, time.Second},
 		{"keep-history", &c.KeepHistory, defaultKeep, 24 * time.Hour},
 		{"keep-archive", &c.KeepArchive, defaultKeep, 24 * time.Hour},
+		{"keep-decisions", &c.KeepDecisions, defaultKeepDecisions, 24 * time.Hour},
+		{"longest-term", &c.LongestTerm, defaultLongestTerm, time.Second},
 	} {
 		if *setting.value == 0 {
 			*setting.value = setting.usual
@@ -198,100 +196,34 @@ func (c *Config) validateLedger() error {
 	return errors.Join(faults...)
 }
 
-// ReadQueues reads a queues file: `queues:` with a list of Queue, and the fields
-// of quota.Config; or Kueue's manifests as they are. A LocalQueue whose name no
-// queue has makes one, for all namespaces that have a LocalQueue of the name.
-func ReadQueues(path string) ([]Queue, quota.Config, error) {
-	queues, policy, _, err := readQueues(path)
-	return queues, policy, err
+// validateQueues reads the queues file, if there is one, and checks the queues and
+// the policy.
+func (c *Config) validateQueues() error {
+	if c.QueuesFile != "" {
+		file, notes, err := ReadQueues(c.QueuesFile)
+		if err != nil {
+			return err
+		}
+		c.Queues, c.Policy, c.notes = file.Queues, file.Config, notes
+		return nil
+	}
+	if len(c.Queues) == 0 {
+		c.Queues, c.builtIn = DefaultQueues(), true
+	}
+	file := queuesfile.File{Queues: c.Queues, Config: c.Policy}
+	return file.Validate()
 }
 
-// readQueues also returns what was accepted and does nothing.
-func readQueues(path string) ([]Queue, quota.Config, []string, error) {
+// ReadQueues reads a queues file. notes name what of it does nothing, or not what
+// may have been meant.
+func ReadQueues(path string) (file queuesfile.File, notes []string, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, quota.Config{}, nil, err
+		return queuesfile.File{}, nil, fmt.Errorf("queues: %w", err)
 	}
-	queues, policy, notes, err := decodeQueues(content)
+	file, notes, err = queuesfile.Read(content)
 	if err != nil {
-		return nil, policy, nil, fmt.Errorf("%s: %w", path, err)
+		return queuesfile.File{}, nil, fault.Of(err).In(path)
 	}
-	return queues, policy, notes, nil
-}
-
-// decodeQueues reads the content of a queues file.
-func decodeQueues(content []byte) (_ []Queue, _ quota.Config, notes []string, err error) {
-	var file struct {
-		Queues []Queue `json:"queues"`
-		quota.Config
-	}
-	if kueue.Is(content) {
-		file.Config, notes, err = kueue.Read(content)
-	} else {
-		err = yaml.UnmarshalStrict(content, &file)
-	}
-	if err != nil {
-		return nil, file.Config, nil, err
-	}
-	queues := withLocalQueues(file.Queues, file.Config)
-	if len(queues) == 0 {
-		return nil, file.Config, nil, errors.New("names no queue")
-	}
-	return queues, file.Config, notes, nil
-}
-
-func withLocalQueues(queues []Queue, policy quota.Config) []Queue {
-	listed := map[string]bool{}
-	for _, q := range queues {
-		listed[q.Name] = true
-	}
-	strategies := map[string]string{}
-	for _, q := range policy.ClusterQueues {
-		strategies[q.Name] = q.Strategy
-	}
-	made := map[string]int{}
-	for _, l := range policy.LocalQueues {
-		i, known := made[l.Name]
-		switch {
-		case listed[l.Name]:
-		case known:
-			queues[i].Namespaces = append(queues[i].Namespaces, l.Namespace)
-		default:
-			made[l.Name] = len(queues)
-			queues = append(queues, Queue{Name: l.Name, Namespaces: []string{l.Namespace}, Strategy: strategies[l.ClusterQueue]})
-		}
-	}
-	return queues
-}
-
-// validateQueues checks the queues and fills in their default strategy.
-func validateQueues(queues []Queue) error {
-	var faults []error
-	seen := map[string]bool{}
-	for i := range queues {
-		q := &queues[i]
-		if q.Strategy == "" {
-			q.Strategy = quota.BestEffortFIFO
-		}
-		switch {
-		case !bus.ValidName(q.Name):
-			faults = append(faults, fmt.Errorf("queue %q: want a name of lower-case letters, digits and dashes", q.Name))
-		case seen[q.Name]:
-			faults = append(faults, fmt.Errorf("queue %q: is there twice", q.Name))
-		case len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, ""):
-			faults = append(faults, fmt.Errorf("queue %q: want at least one namespace, none of them empty", q.Name))
-		case !slices.Contains([]string{quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill}, q.Strategy):
-			faults = append(faults, fmt.Errorf("queue %q: strategy %q: want %s, %s or %s",
-				q.Name, q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill))
-		}
-		if err := q.Rules.Validate(); err != nil {
-			faults = append(faults, fmt.Errorf("queue %q: life: %w", q.Name, err))
-		}
-		if err := podpolicy.Validate(q.PodPolicy); err != nil {
-			faults = append(faults, fmt.Errorf("queue %q: podPolicy: %w", q.Name, err))
-		}
-		q.Rules.Pods = q.PodPolicy
-		seen[q.Name] = true
-	}
-	return errors.Join(faults...)
+	return file, notes, nil
 }

@@ -69,3 +69,24 @@ func TestAChargeForStraysDoesNotOutliveTheTerm(t *testing.T) {
 	w.start()
 	w.command(w.submit(gangOf("second", "default", 2)), event.Present, 1)
 }
+
+// What ended while no queue-manager was there is learned at the start: its
+// reservation is freed, and whoever waits has the place.
+func TestReservationsOfWhatEndedMeanwhileAreFreed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 1)
+	first := w.submit(gangOf("first", "default", 1))
+	command := w.command(first, event.Present, 1)
+	w.status(event.GangStatus{Workload: first, Attempt: 1, Created: true})
+	w.pods(command)
+	w.phase(first, workload.Running)
+	second := w.submit(gangOf("second", "default", 1))
+	w.waits(second, workload.ReasonFit)
+	w.stop()
+	w.publish(bus.GangSubject(cluster, first), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: first})
+	w.status(event.GangStatus{Workload: first, Attempt: 1, Created: true, Gone: true, Released: true})
+	w.start()
+	w.phase(first, workload.Cancelled) // somebody has deleted it
+	w.command(second, event.Present, 1)
+}

@@ -20,13 +20,13 @@ func withPolicy(t *testing.T, file string) *world {
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	queues, policy, err := app.ReadQueues(path)
+	queues, _, err := app.ReadQueues(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, queues...)
+	w := newWorld(t, queues.Queues...)
 	w.stop()
-	w.config.Policy = policy
+	w.config.Policy = queues.Config
 	w.start()
 	return w
 }
@@ -135,10 +135,10 @@ func TestWhatWasLentIsTakenBackAndHeldAcrossTerms(t *testing.T) {
 func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
-		strings.Replace(twoTeams, "Any}", "Always}", 1):                    `preemption: reclaimWithinCohort "Always": want one of Never, LowerPriority, Any`,
-		strings.Replace(twoTeams, "nominalQuota: 2", "nominalQuota: x", 1): `"x" is no amount of nvidia.com/gpu`,
-		strings.Replace(twoTeams, "cohortName", "cohort", 1):               `unknown field`,
-		strings.Replace(twoTeams, "- name: any", "- name: other", 1):       `flavor "any" does not exist`,
+		strings.Replace(twoTeams, "Any}", "Always}", 1):                    `queues.yaml:11: clusterQueues[0].preemption.reclaimWithinCohort: "Always": want one of Never, LowerPriority, Any`,
+		strings.Replace(twoTeams, "nominalQuota: 2", "nominalQuota: x", 1): `queues.yaml:14: clusterQueues[0].resourceGroups[0].flavors[0].resources[0].nominalQuota: "x" is no amount of nvidia.com/gpu`,
+		strings.Replace(twoTeams, "cohortName", "cohort", 1):               `queues.yaml:9: clusterQueues[0].cohort: there is no such field; want one of name, cohortName`,
+		strings.Replace(twoTeams, "- name: any", "- name: other", 1):       `queues.yaml:14: clusterQueues[0].resourceGroups[0].flavors[0].name: "any": there is no resourceFlavor of this name; there are other`,
 	} {
 		path := filepath.Join(t.TempDir(), "queues.yaml")
 		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/bustest"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/localnats"
@@ -38,14 +39,19 @@ type world struct {
 	config   app.Config
 	version  uint64
 	messages int
+	ownerURL string // of the database
 
-	mu       sync.Mutex
-	seen     []event.Payload // events and commands, in order
-	arrived  chan struct{}
+	heard    *bustest.Listener // events and commands
 	stopOnce func()
 }
 
 func newWorld(t *testing.T, queues ...app.Queue) *world {
+	t.Helper()
+	return newWorldWith(t, func(c *app.Config) { c.Queues = queues })
+}
+
+// newWorldWith is newWorld with other settings.
+func newWorldWith(t *testing.T, set func(*app.Config)) *world {
 	t.Helper()
 	server, err := localnats.Start(t.TempDir(), -1)
 	if err != nil {
@@ -62,38 +68,17 @@ func newWorld(t *testing.T, queues ...app.Queue) *world {
 	if err := b.EnsureStreams(ctx); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, ctx: ctx, bus: b, queries: query.NewClient(b.Conn()), arrived: make(chan struct{}, 1)}
-	w.config = app.Config{NATSURL: server.URL(), DatabaseURL: postgres.As(t, postgres.Database(t), "muster_queue_manager"), Queues: queues, NodeGrace: time.Hour}
+	w := &world{t: t, ctx: ctx, bus: b, queries: query.NewClient(b.Conn()), heard: bustest.New(t)}
+	w.ownerURL = postgres.Database(t)
+	w.config = app.Config{NATSURL: server.URL(), DatabaseURL: postgres.As(t, w.ownerURL, "muster_queue_manager"), NodeGrace: time.Hour}
+	set(&w.config)
 	if err := w.config.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	w.listen(bus.EventsStream, "muster.events.*.*")
-	w.listen(bus.DispatchStream, bus.DispatchFilter(cluster))
+	w.heard.Listen(ctx, b, bus.EventsStream, "muster.events.*.*")
+	w.heard.Listen(ctx, b, bus.DispatchStream, bus.DispatchFilter(cluster))
 	w.start()
 	return w
-}
-
-func (w *world) listen(stream, filter string) {
-	following, err := w.bus.Follow(w.ctx, stream, filter)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	go func() {
-		for d := range following.C {
-			_, payload, err := d.Event()
-			if err != nil {
-				w.t.Errorf("unreadable message: %v", err)
-				continue
-			}
-			w.mu.Lock()
-			w.seen = append(w.seen, payload)
-			w.mu.Unlock()
-			select {
-			case w.arrived <- struct{}{}:
-			default:
-			}
-		}
-	}()
 }
 
 // start runs a queue-manager; the one before must have been stopped.
@@ -218,22 +203,7 @@ func (w *world) pods(command *event.GangDesired) {
 // await returns the first event or command, seen or to come, that matches.
 func await[P event.Payload](w *world, what string, matches func(P) bool) P {
 	w.t.Helper()
-	deadline := time.After(patience)
-	for {
-		w.mu.Lock()
-		for _, payload := range w.seen {
-			if p, ok := payload.(P); ok && matches(p) {
-				w.mu.Unlock()
-				return p
-			}
-		}
-		w.mu.Unlock()
-		select {
-		case <-w.arrived:
-		case <-deadline:
-			w.t.Fatalf("%s: not seen within %s; workloads: %s", what, patience, w.dump())
-		}
-	}
+	return bustest.Await(w.heard, patience, what, matches, func() string { return "workloads: " + w.dump() })
 }
 
 func (w *world) phase(id workload.ID, phase workload.Phase) *event.WorkloadChanged {

@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/journal"
 	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
@@ -26,19 +27,24 @@ type term struct {
 	seq    uint64
 	names  int
 	stop   context.CancelFunc
+	// journal is nil when decisions are not recorded.
+	journal *journal.Recorder
 }
 
-func openTerm(ctx context.Context, url string) (_ *term, err error) {
+func openTerm(ctx context.Context, url string, record bool) (_ *term, err error) {
 	debug.FreeOSMemory()
 	before := heapInUse()
 	t := &term{}
+	if record {
+		t.journal = &journal.Recorder{}
+	}
 	if t.store, err = store.Open(ctx, url, store.DefaultTimeouts()); err != nil {
 		return nil, err
 	}
 	if t.led, err = t.store.Lead(ctx, "bench", time.Minute, func() {}); err != nil {
 		return nil, err
 	}
-	err = t.store.SetQueues(ctx, t.led.Epoch, []store.QueueConfig{
+	err = t.store.SetQueues(ctx, t.led.Epoch, []book.Queue{
 		{Name: "waiting", Namespaces: []string{"waiting"}, Strategy: quota.BestEffortFIFO},
 		{Name: "fits", Namespaces: []string{"fits"}, Strategy: quota.BestEffortFIFO},
 	}, quota.Config{})
@@ -69,13 +75,48 @@ func (t *term) report(waiting int) {
 
 // commit decides and commits, one after the other.
 func (t *term) commit(ctx context.Context) error {
-	t.book.Decide(time.Now())
+	prepared, _, err := t.decide(time.Now())
+	if err != nil || prepared == nil {
+		return err
+	}
+	_, err = t.store.Write(ctx, prepared)
+	return err
+}
+
+// decide makes the transaction of what has been decided; nil when there is
+// nothing to write.
+func (t *term) decide(at time.Time) (*store.Prepared, book.Changes, error) {
+	t.book.Decide(at)
 	changes := t.book.Take()
 	if changes.Empty() {
-		return nil
+		return nil, changes, nil
 	}
-	_, err := t.store.Commit(ctx, changes)
-	return err
+	var record store.Record
+	if t.journal != nil {
+		t.journal.Note(journal.Input{Kind: journal.Decide, At: at})
+		record = store.Record{Version: t.book.Version(), At: at}
+		record.Number, record.Inputs = t.journal.Take()
+	}
+	prepared, err := t.store.Prepare(changes, record)
+	return prepared, changes, err
+}
+
+// take has the book take a message in, and notes it as the service does: it has
+// the message as it came.
+func (t *term) take(payload event.Payload, at time.Time) error {
+	if t.journal != nil {
+		envelope, err := event.New("bench", "bench", at, payload)
+		if err != nil {
+			return err
+		}
+		encoded, err := envelope.Encode()
+		if err != nil {
+			return err
+		}
+		t.journal.Note(journal.Input{Kind: journal.Event, At: at, Message: encoded})
+	}
+	journal.Take(t.book, payload, nil, at)
+	return nil
 }
 
 const manifestBytes = 2000
@@ -93,13 +134,16 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 		for range min(submitBatch, gangs-at) {
 			t.names++
 			name := fmt.Sprintf("gang-%d-%d", t.led.Epoch, t.names)
-			t.book.Submit(&event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
+			err := t.take(&event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
 				ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
 				PodSets: []workload.PodSet{
 					{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: requests}},
 					{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: requests}},
 				},
-			}}, nil, time.Now())
+			}}, time.Now())
+			if err != nil {
+				return err
+			}
 		}
 		if err := t.commit(ctx); err != nil {
 			return err
@@ -128,20 +172,21 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 	for admitted < gangs {
 		at := time.Now()
 		t.seq++
-		t.book.Node(&event.NodeObserved{
+		err := t.take(&event.NodeObserved{
 			Version: event.Version{Session: t.led.Epoch, Seq: t.seq},
 			Node:    capacity.Node{Cluster: "bench", Name: fmt.Sprintf("n-%d-%d", t.led.Epoch, t.seq), Ready: true, Allocatable: room},
 		}, at)
-		t.book.Decide(at)
-		changes := t.book.Take()
+		if err != nil {
+			return err
+		}
+		prepared, changes, err := t.decide(at)
+		if err != nil {
+			return err
+		}
 		n := len(changes.Reserved) // head and worker on one node are one row each
 		admitted += n / 2
 		if n == 0 {
 			return fmt.Errorf("a node with room for %d gangs admitted none", each)
-		}
-		prepared, err := t.store.Prepare(changes)
-		if err != nil {
-			return err
 		}
 		starts <- at
 		pending <- prepared

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type options struct {
 	single    int
 	processes bool
 	added     string
+	record    bool
+	profile   string
 }
 
 func main() {
@@ -38,8 +41,22 @@ func main() {
 	flag.IntVar(&o.single, "single", 1_000, "gangs to admit, one in a transaction")
 	flag.BoolVar(&o.processes, "processes", true, "measure starts and take-overs of the service, too")
 	flag.StringVar(&o.added, "added", "0s,3ms", "`times` to add to each commit; a Postgres is made for each")
+	flag.BoolVar(&o.record, "record", true, "record decisions, as the service does")
+	flag.StringVar(&o.profile, "profile", "", "`file` for a CPU profile")
 	flag.Parse()
-	if err := run(ctx, o); err != nil {
+	if o.profile != "" {
+		file, err := os.Create(o.profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(file)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "ledgerbench:", err)
+			os.Exit(1)
+		}
+	}
+	err := run(ctx, o)
+	pprof.StopCPUProfile()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "ledgerbench:", err)
 		os.Exit(1)
 	}
@@ -90,7 +107,7 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 		if err := seed(ctx, url, waiting); err != nil {
 			return fmt.Errorf("seed %d waiting workloads: %w", waiting, err)
 		}
-		t, err := openTerm(ctx, url)
+		t, err := openTerm(ctx, url, o.record)
 		if err != nil {
 			return err
 		}

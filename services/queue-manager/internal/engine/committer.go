@@ -3,23 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// commit is a batch that has been decided.
+// commit is a decision on its way to Postgres.
 type commit struct {
-	prepared *store.Prepared
-	changes  book.Changes // to count only: the book goes on meanwhile
-	batch    []bus.Delivery
-	settle   []func()
-	began    time.Time
-	written  chan<- error // nil unless somebody waits
+	*Decision
+	began   time.Time
+	written chan<- error // nil unless somebody waits
 }
 
 // committer writes batches one after the other while the next one is decided.
@@ -28,18 +22,13 @@ type commit struct {
 type committer struct {
 	*engine
 	queue chan commit
-
-	mu sync.Mutex
-	// ending are the workloads that end in a commit that is not written yet: they
-	// are in the book no more, and in Postgres not as ended.
-	ending map[workload.ID]book.Known
 }
 
 // inFlight is how many batches may wait for the one that is being written.
 const inFlight = 1
 
 func newCommitter(e *engine) *committer {
-	return &committer{engine: e, queue: make(chan commit, inFlight), ending: map[workload.ID]book.Known{}}
+	return &committer{engine: e, queue: make(chan commit, inFlight)}
 }
 
 // run writes until ctx ends or a commit fails.
@@ -62,7 +51,7 @@ func (c *committer) giveBackRest() {
 	for {
 		select {
 		case next := <-c.queue:
-			giveBack(next.batch)
+			giveBack(next.Batch)
 		default:
 			return
 		}
@@ -70,47 +59,41 @@ func (c *committer) giveBackRest() {
 }
 
 func (c *committer) write(ctx context.Context, next commit) error {
-	outgoing, err := c.Store.Write(ctx, next.prepared)
+	err := c.desk.Write(ctx, next.Decision, c.relay.Hand)
 	if next.written != nil {
 		next.written <- err
 	}
-	if errors.Is(err, store.ErrBadData) && len(next.batch) == 1 {
-		return c.setApart(ctx, next.batch[0], err)
+	if errors.Is(err, store.ErrBadData) && len(next.Batch) == 1 {
+		return c.setApart(ctx, next.Batch[0], err)
 	}
 	if err != nil {
-		giveBack(next.batch)
+		giveBack(next.Batch)
 		return &commitError{err}
 	}
-	c.Metrics.observe(next.changes, time.Since(next.began))
-	c.relay.Hand(outgoing)
-	for _, settled := range next.settle {
-		settled()
-	}
-	c.note(next.changes, false)
+	c.Metrics.observe(next.Changes, time.Since(next.began))
 	return nil
 }
 
-// add hands a batch over and notes what ends in it. It waits while too many are
-// on their way; when ctx ends first the batch is given back.
+// add hands a batch over. It waits while too many are on their way; when ctx ends
+// first the batch is given back.
 func (c *committer) add(ctx context.Context, next commit) error {
-	c.note(next.changes, true)
 	select {
 	case c.queue <- next:
 		return nil
 	case <-ctx.Done():
-		giveBack(next.batch)
+		giveBack(next.Batch)
 		return ctx.Err()
 	}
 }
 
 // flush waits until everything that was added is written.
 func (c *committer) flush(ctx context.Context, epoch int64) error {
-	prepared, err := c.Store.Prepare(book.Changes{Epoch: epoch})
+	empty, err := c.desk.Ledger.Prepare(book.Changes{Epoch: epoch}, store.Record{})
 	if err != nil {
 		return err
 	}
 	written := make(chan error, 1)
-	if err := c.add(ctx, commit{prepared: prepared, began: time.Now(), written: written}); err != nil {
+	if err := c.add(ctx, commit{Decision: &Decision{transaction: empty}, began: time.Now(), written: written}); err != nil {
 		return err
 	}
 	select {
@@ -118,37 +101,5 @@ func (c *committer) flush(ctx context.Context, epoch int64) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// note remembers, or forgets, the workloads that end with the changes.
-func (c *committer) note(changes book.Changes, ending bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	each := func(r workload.Record) {
-		switch {
-		case !r.Phase.Final() || r.Holding:
-		case ending:
-			c.ending[r.ID] = book.Known{Digest: r.Digest, Phase: r.Phase}
-		default:
-			delete(c.ending, r.ID)
-		}
-	}
-	for _, a := range changes.Added {
-		each(a.Record)
-	}
-	for _, r := range changes.Updated {
-		each(r)
-	}
-}
-
-// known completes what Postgres has of the given workloads.
-func (c *committer) known(ids []workload.ID, stored map[workload.ID]book.Known) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range ids {
-		if k, ok := c.ending[id]; ok {
-			stored[id] = k
-		}
 	}
 }

@@ -21,8 +21,10 @@ import (
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/journal"
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/services/queue-manager/internal/relay"
+	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -33,9 +35,8 @@ type Options struct {
 	Logger *zap.Logger
 	// Holder names this process in the leader's row.
 	Holder string
-	Queues []store.QueueConfig
-	// Policy is quota, cohorts and the rest of the policy.
-	Policy quota.Config
+	// File is what it was started with; objects that are applied come beside it.
+	File settings.File
 	// NodeGrace is how long a node may be not ready before gangs on it are evicted.
 	NodeGrace time.Duration
 	// CheckStreams is how often streams are compared with what they should have.
@@ -44,9 +45,13 @@ type Options struct {
 	// over.
 	LeaderTimeout time.Duration
 	Retention     store.Retention
+	// LongestTerm is when a leader gives way to a standby, or begins anew: decisions
+	// are replayed from the begin of a term.
+	LongestTerm time.Duration
 	// Limits refuse submissions beyond them.
 	Limits  book.Limits
 	Metrics *Metrics
+	Tracer  tracing.Tracer
 	// Ready is called when a term is ready to decide, or another queue-manager
 	// leads and this one stands by.
 	Ready func()
@@ -56,6 +61,8 @@ const (
 	retryTermAfter = 250 * time.Millisecond
 	// batchLimit bounds the inputs of one transaction.
 	batchLimit = 1000
+	// batchBytes bounds them, too, but for the last one: large submissions are few.
+	batchBytes = 8 << 20
 	tickEvery  = time.Second
 	// maintainEvery is how often partitions and old rows are looked after.
 	maintainEvery = 10 * time.Minute
@@ -64,10 +71,16 @@ const (
 // Run leads term after term until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	single := 0
+	poison := poison{}
 	for {
-		err := lead(ctx, o, single)
+		err := lead(ctx, o, single, poison)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, errTermOver) {
+			o.Metrics.terms.WithLabelValues("over").Inc()
+			single = 0
+			continue
 		}
 		// After a failure as many inputs as a batch may have are taken one by one,
 		// so that one that cannot be stored is found and kept apart.
@@ -86,6 +99,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
+// errTermOver ends a term that has been as long as one may be.
+var errTermOver = errors.New("the term has been as long as one may be")
+
 // commitError marks a failure of a transaction that carried inputs.
 type commitError struct{ cause error }
 
@@ -93,7 +109,7 @@ func (e *commitError) Error() string { return e.cause.Error() }
 func (e *commitError) Unwrap() error { return e.cause }
 
 // lead is one term; its first inputs, so many, are taken one by one.
-func lead(ctx context.Context, o Options, single int) error {
+func lead(ctx context.Context, o Options, single int, poison poison) error {
 	if err := awaitBus(ctx, o.Bus); err != nil {
 		return err
 	}
@@ -112,7 +128,7 @@ func lead(ctx context.Context, o Options, single int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return term.Keep(ctx) })
 	group.Go(func() error { return keepBus(ctx, o.Bus) })
-	group.Go(func() error { return govern(ctx, o, term.Epoch, following, single) })
+	group.Go(func() error { return govern(ctx, o, term.Epoch, following, single, poison) })
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("term of epoch %d: %w", term.Epoch, err)
 	}
@@ -120,18 +136,31 @@ func lead(ctx context.Context, o Options, single int) error {
 }
 
 // govern does the work of a term.
-func govern(ctx context.Context, o Options, epoch int64, following *standby, single int) (err error) {
+func govern(ctx context.Context, o Options, epoch int64, following *standby, single int, poison poison) (err error) {
 	began := time.Now()
 	if err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	e := &engine{Options: o, single: single, missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable), questions: make(chan question)}
-	if e.book, err = following.takeOver(ctx, epoch); err != nil {
+	e := &engine{
+		Options: o, single: single, clock: clock{began}, missing: make(chan relay.Missing),
+		undeliverable: make(chan relay.Undeliverable), questions: make(chan question), changes: make(chan change),
+	}
+	if e.book, e.applied, err = following.takeOver(ctx, epoch); err != nil {
 		return err
 	}
 	e.book.SetLimits(o.Limits)
+	e.desk = &Desk{
+		Book: e.book, Ledger: postgres{o.Store}, Logger: o.Logger, Unreadable: o.Metrics.unreadable,
+		Tracer: o.Tracer, Bury: o.Bus.Bury, poison: poison,
+	}
+	e.desk.Begin(epoch, o.Limits, e.clock.now())
+	keepBase, err := e.keepBase(ctx, epoch)
+	if err != nil {
+		return err
+	}
 	o.Logger.Info("the ledger is in memory", zap.Int64("version", e.book.Version()), zap.Duration("after", time.Since(began)))
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { keepBase(); return nil })
 	e.relay = relay.New(relay.Options{
 		Epoch: epoch, Ledger: o.Store, Bus: o.Bus, Logger: o.Logger, CheckEvery: o.CheckStreams,
 		Missing:       func(ctx context.Context, m relay.Missing) { pass(ctx, e.missing, m) },
@@ -153,11 +182,14 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 // engine is the state of one term.
 type engine struct {
 	Options
+	clock  clock
 	book   *book.Book
+	desk   *Desk
 	relay  *relay.Relay
 	inputs *inputs
 	// commits writes what was decided.
 	commits *committer
+	beside  int // pods beside the plan that have been counted
 	single  int // so many inputs are still to be taken one by one
 	// decide is false until everything observed has been read once.
 	decide bool
@@ -165,6 +197,10 @@ type engine struct {
 	missing       chan relay.Missing
 	undeliverable chan relay.Undeliverable
 	questions     chan question
+	// applied are the objects that govern beside the file, changes those that
+	// somebody asks for.
+	applied settings.Set
+	changes chan change
 }
 
 // pass hands a value over unless ctx ends first.
@@ -181,13 +217,18 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 	e.keepPartitions(ctx, epoch)
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
+	over := time.NewTimer(e.LongestTerm)
+	defer over.Stop()
 	for {
 		var first *bus.Delivery
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-over.C:
+			e.Logger.Info("term is over", zap.Int64("epoch", epoch), zap.Duration("after", e.LongestTerm))
+			return errTermOver
 		case <-tick.C:
-			e.book.Tick(time.Now(), e.NodeGrace)
+			e.do(journal.Input{Kind: journal.Tick, Grace: e.NodeGrace})
 			e.count()
 		case <-maintain.C:
 			e.keepPartitions(ctx, epoch)
@@ -198,11 +239,15 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 				return err
 			}
 		case m := <-e.missing:
-			e.book.RepeatCommands(time.Now(), func(subject string) bool { return m.All || !m.Present[subject] })
+			e.do(journal.Input{Kind: journal.Repeat, Subjects: e.book.Commanded(func(subject string) bool { return m.All || !m.Present[subject] })})
 		case u := <-e.undeliverable:
-			e.book.Undeliverable(u.Workload, u.Reason, time.Now())
+			e.do(journal.Input{Kind: journal.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-e.questions:
 			e.explain(q)
+		case c := <-e.changes:
+			if err := e.configure(ctx, c, epoch); err != nil {
+				return err
+			}
 		case <-e.inputs.caughtUp():
 			e.inputs.nextCaughtUp()
 		case d, open := <-e.inputs.capacity.C:
@@ -214,7 +259,8 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 		}
 		if !e.decide && e.inputs.allCaughtUp() {
 			e.decide = true
-			e.book.RewriteNodes()
+			e.do(journal.Input{Kind: journal.CheckRights})
+			e.do(journal.Input{Kind: journal.RewriteNodes})
 			e.Ready()
 		}
 		if err := e.step(ctx, first); err != nil {
@@ -230,42 +276,22 @@ func opened(d bus.Delivery, open bool) *bus.Delivery {
 	return &d
 }
 
-// giveBack has unsettled messages delivered again to the next term.
-func giveBack(batch []bus.Delivery) {
-	for _, d := range batch {
-		d.Retry(0)
-	}
-}
-
 // step takes in one batch, decides, and hands the outcome over to be written and
 // settled.
 func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 	began := time.Now()
 	batch := e.gather(first)
-	settle, err := e.apply(ctx, batch)
-	if err != nil {
-		giveBack(batch)
-		return err
-	}
-	if e.decide {
-		e.book.Decide(time.Now())
-	}
-	changes := e.book.Take()
+	decision, err := e.desk.Take(ctx, batch, e.decide, e.clock.now())
 	single := e.single > 0
 	e.single = max(0, e.single-len(batch))
-	if changes.Empty() && len(settle) == 0 {
-		return nil
-	}
-	prepared, err := e.Store.Prepare(changes) // an empty one, too: only a leader may settle
-	if err != nil {
-		giveBack(batch)
+	if err != nil || decision == nil {
 		return err
 	}
-	if err := e.commits.add(ctx, commit{prepared: prepared, changes: changes, batch: batch, settle: settle, began: began}); err != nil {
+	if err := e.commits.add(ctx, commit{Decision: decision, began: began}); err != nil {
 		return err
 	}
 	if single { // a batch that cannot be stored must not take the next one with it
-		return e.commits.flush(ctx, changes.Epoch)
+		return e.commits.flush(ctx, decision.Changes.Epoch)
 	}
 	return nil
 }
@@ -283,4 +309,8 @@ func (e *engine) count() {
 	waiting, started := e.book.Counts()
 	e.Metrics.waiting.Set(float64(waiting))
 	e.Metrics.started.Set(float64(started))
+	beside, ever := e.book.BesidePlan()
+	e.Metrics.beside.Set(float64(beside))
+	e.Metrics.besideEver.Add(float64(ever - e.beside))
+	e.beside = ever
 }

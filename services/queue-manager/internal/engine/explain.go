@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/workload"
@@ -19,8 +18,12 @@ type explained struct {
 	err         error
 }
 
-// serve answers questions that need the leader's memory until ctx ends.
+// serve answers questions that need the leader's memory, and takes changes of the
+// configuration, until ctx ends.
 func (e *engine) serve(ctx context.Context) error {
+	if err := e.serveChanges(ctx); err != nil {
+		return err
+	}
 	return query.Handle(ctx, e.Bus.Conn(), query.ExplainSubject, func(asking context.Context, r query.ExplainRequest) (query.ExplainAnswer, error) {
 		answer := make(chan explained, 1)
 		pass(asking, e.questions, question{r.ID, answer})
@@ -36,6 +39,6 @@ func (e *engine) serve(ctx context.Context) error {
 }
 
 func (e *engine) explain(q question) {
-	explanation, err := e.book.Explain(q.id, time.Now())
+	explanation, err := e.book.Explain(q.id, e.clock.now())
 	q.answer <- explained{explanation, err}
 }

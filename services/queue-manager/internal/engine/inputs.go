@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
@@ -62,15 +60,16 @@ func (e *engine) gather(first *bus.Delivery) []bus.Delivery {
 		limit = 1
 	}
 	var batch []bus.Delivery
+	bytes := 0
 	if first != nil {
-		batch = append(batch, *first)
+		batch, bytes = append(batch, *first), len(first.Data)
 	}
 	for _, channel := range []<-chan bus.Delivery{e.inputs.capacity.C, e.inputs.status.C, e.inputs.work} {
-		for len(batch) < limit {
+		for len(batch) < limit && bytes < batchBytes {
 			select {
 			case d, open := <-channel:
 				if open {
-					batch = append(batch, d)
+					batch, bytes = append(batch, d), bytes+len(d.Data)
 					continue
 				}
 			default:
@@ -79,93 +78,6 @@ func (e *engine) gather(first *bus.Delivery) []bus.Delivery {
 		}
 	}
 	return batch
-}
-
-// apply enters the batch into the book and returns what settles its messages
-// after the commit.
-func (e *engine) apply(ctx context.Context, batch []bus.Delivery) (settle []func(), err error) {
-	payloads := make([]event.Payload, len(batch))
-	var ids []workload.ID
-	for i, d := range batch {
-		_, payload, err := d.Event()
-		if err != nil {
-			e.Logger.Error("message dropped: it cannot be read", zap.Error(err))
-			e.Metrics.unreadable.Inc()
-			d.Reject(err.Error())
-			continue
-		}
-		payloads[i] = payload
-		switch p := payload.(type) {
-		case *event.WorkloadSubmitted:
-			ids, payloads[i] = e.withID(ids, p.Workload.ID, d, payload)
-		case *event.WorkloadCancel:
-			ids, payloads[i] = e.withID(ids, p.Workload, d, payload)
-		}
-	}
-	known, err := e.Store.Known(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	e.commits.known(ids, known)
-	for i, payload := range payloads {
-		d, now := batch[i], time.Now()
-		switch p := payload.(type) {
-		case *event.WorkloadSubmitted:
-			var stored *book.Known
-			if found, ok := known[p.Workload.ID]; ok {
-				stored = &found
-			}
-			e.book.Submit(p, stored, now)
-			settle = append(settle, d.Ack)
-		case *event.WorkloadCancel:
-			_, stored := known[p.Workload]
-			settle = append(settle, e.cancel(p, d, stored, now))
-		case *event.NodeObserved:
-			e.book.Node(p, now)
-		case *event.NodeRemoved:
-			e.book.NodeRemoved(p, now)
-		case *event.CapacitySynced:
-			e.book.Synced(p, now)
-		case *event.GangObserved:
-			e.book.Gang(p, now)
-		case *event.GangStatus:
-			e.book.Status(p, now)
-		case nil:
-		default:
-			e.Logger.Error("message dropped: not for queue-manager", zap.String("type", p.EventType()), zap.String("subject", d.Subject))
-			d.Reject(fmt.Sprintf("%s is not for queue-manager", p.EventType()))
-		}
-	}
-	return settle, nil
-}
-
-// withID adds the id of a workload, or drops the message when it is none.
-func (e *engine) withID(ids []workload.ID, id workload.ID, d bus.Delivery, payload event.Payload) ([]workload.ID, event.Payload) {
-	if err := uuid.Validate(string(id)); err != nil {
-		e.Logger.Error("message dropped: its workload id is no UUID", zap.String("subject", d.Subject), zap.String("id", string(id)))
-		e.Metrics.unreadable.Inc()
-		d.Reject("workload id " + string(id) + " is no UUID")
-		return ids, nil
-	}
-	return append(ids, id), payload
-}
-
-// A cancellation may overtake its submission; it is tried again for a while.
-const (
-	cancelRetries    = 10
-	cancelRetryAfter = 500 * time.Millisecond
-)
-
-func (e *engine) cancel(c *event.WorkloadCancel, d bus.Delivery, stored bool, now time.Time) (settle func()) {
-	switch {
-	case e.book.Cancel(c, now), stored: // stored but not live: it has finished
-		return d.Ack
-	case d.Attempts <= cancelRetries:
-		return func() { d.Retry(cancelRetryAfter) }
-	default:
-		e.Logger.Warn("cancellation dropped: there is no such workload", zap.String("workload", string(c.Workload)))
-		return func() { d.Reject("no such workload") }
-	}
 }
 
 // setApart keeps an input that Postgres cannot store from blocking the others:
@@ -188,6 +100,6 @@ func (e *engine) setApart(ctx context.Context, d bus.Delivery, cause error) erro
 		return err
 	}
 	e.Logger.Error("submission set apart: it cannot be stored", zap.String("workload", string(w.ID)), zap.Error(cause))
-	d.Reject(cause.Error())
+	e.desk.bury(ctx, d, cause.Error())
 	return fmt.Errorf("read anew after a submission was set apart: %w", cause)
 }

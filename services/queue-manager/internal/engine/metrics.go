@@ -18,6 +18,9 @@ type Metrics struct {
 	admissions prometheus.Counter
 	unreadable prometheus.Counter
 	commits    prometheus.Histogram
+	beside     prometheus.Gauge
+	besideEver prometheus.Counter
+	growths    prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -49,6 +52,16 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}),
 	}
+	m.beside = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "muster_pods_beside_plan", Help: "Pods on other nodes than are reserved for them.",
+	})
+	m.besideEver = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "muster_pods_beside_plan_total", Help: "Pods that were bound to other nodes than are reserved for them.",
+	})
+	m.growths = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "muster_growths_total", Help: "Admissions of more pods of running gangs.",
+	})
+	registry.MustRegister(m.beside, m.besideEver, m.growths)
 	registry.MustRegister(m.terms, m.epoch, m.leading, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
 	return m
 }
@@ -60,4 +73,5 @@ func (m *Metrics) observe(changes book.Changes, took time.Duration) {
 		gangs[string(r.Workload)] = true
 	}
 	m.admissions.Add(float64(len(gangs)))
+	m.growths.Add(float64(changes.Grown))
 }

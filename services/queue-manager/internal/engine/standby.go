@@ -2,11 +2,14 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/kueue"
+	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -108,29 +111,56 @@ func (s *standby) stop() {
 }
 
 // takeOver returns the book of the term that begins: the followed one, brought up
-// to date, if there is one and the settings are the same; else one read anew.
-func (s *standby) takeOver(ctx context.Context, epoch int64) (*book.Book, error) {
+// to date, if there is one and the settings are the same; else one read anew. The
+// objects that were applied govern beside the file.
+func (s *standby) takeOver(ctx context.Context, epoch int64) (*book.Book, settings.Set, error) {
 	s.stop()
-	if err := s.Store.SetQueues(ctx, epoch, s.Queues, s.Policy); err != nil {
-		return nil, err
+	applied, err := s.govern(ctx, epoch)
+	if err != nil {
+		return nil, nil, err
 	}
 	if s.book != nil {
 		warm, err := s.warm(ctx, epoch)
 		if warm || err != nil {
-			return s.book, err
+			return s.book, applied, err
 		}
 	}
 	s.book = nil
-	return s.Store.LoadBook(ctx, epoch, s.Bus.MaxEvent())
+	b, err := s.Store.LoadBook(ctx, epoch, s.Bus.MaxEvent())
+	return b, applied, err
+}
+
+// govern stores what governs from now on: the file and what was applied.
+func (s *standby) govern(ctx context.Context, epoch int64) (settings.Set, error) {
+	stored, err := s.Store.Applied(ctx)
+	if err != nil {
+		return nil, err
+	}
+	applied := settings.Set{}
+	for _, a := range stored.Objects {
+		object, err := kueue.ParseOne(a.Manifest)
+		if err != nil { // of a later version
+			return nil, fmt.Errorf("read the applied %s: %w", a.Key, err)
+		}
+		applied[a.Key] = settings.Applied{Object: object, Origin: a.Origin, Version: a.Version}
+	}
+	all, overridden, err := s.File.Combine(applied)
+	if err != nil {
+		return nil, fmt.Errorf("the queues file does not go with what was applied: %w; lead with the file of before, delete what is in the way (`muster delete`), and then change the file", err)
+	}
+	for _, key := range overridden {
+		s.Logger.Warn("an applied object does not count: the queues file has one of its name", zap.Stringer("object", key))
+	}
+	return applied, s.Store.SetQueues(ctx, epoch, all.Queues, all.Policy)
 }
 
 // warm makes the followed book that of the term, if it can be.
 func (s *standby) warm(ctx context.Context, epoch int64) (bool, error) {
-	settings, err := s.Store.Settings(ctx)
+	stored, err := s.Store.Settings(ctx)
 	if err != nil {
 		return false, err
 	}
-	if !s.book.Governs(settings.Queues, settings.Policy) {
+	if !s.book.Governs(stored.Queues, stored.Policy) {
 		return false, nil
 	}
 	if err := s.catchUp(ctx); err != nil {

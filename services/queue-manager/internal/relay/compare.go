@@ -28,7 +28,7 @@ func (l *lane) compare(ctx context.Context) error {
 	}
 	if err != nil {
 		l.Logger.Warn("cannot compare a stream with the ledger; trying again", zap.String("stream", l.stream), zap.Error(err))
-		time.AfterFunc(recheckSoon, l.check)
+		l.Later(recheckSoon, l.check)
 		return nil
 	}
 	return l.saveMark(ctx)
@@ -78,6 +78,7 @@ func (l *lane) restore(ctx context.Context, lost bool) error {
 // retell publishes the events of the kept history once more, under their own
 // ids, in order and before anything newer.
 func (l *lane) retell(ctx context.Context) error {
+	l.floor = 0 // what the stream still has stays where it is
 	var after int64
 	for {
 		told, last, err := l.Ledger.ToldSince(ctx, after, bus.EventsKept, batchLimit)

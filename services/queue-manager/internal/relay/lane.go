@@ -36,6 +36,9 @@ type lane struct {
 	last int64 // in the outbox, of what this lane has sent
 	// mark is what the stream is known to have had, saved what of it is stored.
 	mark, saved store.Mark
+	// floor is what the stream was known to have before the messages that are being
+	// sent.
+	floor uint64
 	// ends are the last sequences of commands' subjects; one that is not there is
 	// taken to have none, and the server says when that is wrong.
 	ends map[string]uint64
@@ -78,28 +81,31 @@ func (l *lane) run(ctx context.Context) error {
 		return err
 	}
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-l.checks:
-			if err := l.compare(ctx); err != nil {
-				return err
-			}
+			err = l.compare(ctx)
 		case <-tick.C:
-			if err := l.saveMark(ctx); err != nil {
-				return err
-			}
+			err = l.saveMark(ctx)
 		case messages := <-l.handed:
-			if err := l.send(ctx, l.unsent(l.more(messages))); err != nil {
-				return err
-			}
+			err = l.send(ctx, l.unsent(l.more(messages)))
 		}
-		if l.behind.Load() {
-			if err := l.catchUp(ctx); err != nil {
-				return err
-			}
+		if err == nil {
+			err = l.catchUpIfBehind(ctx)
+		}
+		if err != nil {
+			return err
 		}
 	}
+}
+
+func (l *lane) catchUpIfBehind(ctx context.Context) error {
+	if !l.behind.Load() {
+		return nil
+	}
+	return l.catchUp(ctx)
 }
 
 // catchUp sends what is in the outbox behind what has been sent.
@@ -148,6 +154,7 @@ func (l *lane) unsent(messages []store.Outgoing) []store.Outgoing {
 // send publishes until NATS has all of them, in order, however long it takes. It
 // returns an error when the term is over or Postgres does not answer.
 func (l *lane) send(ctx context.Context, messages []store.Outgoing) error {
+	l.floor = l.mark.Last
 	for len(messages) > 0 {
 		if err := l.Ledger.Complete(ctx, l.Epoch, messages); err != nil {
 			return err
@@ -161,10 +168,10 @@ func (l *lane) send(ctx context.Context, messages []store.Outgoing) error {
 			for i, m := range messages[:done] {
 				seqs[i] = m.Seq
 			}
-			if err := l.Ledger.Sent(ctx, l.Epoch, seqs); err != nil {
+			if err := l.Ledger.Sent(ctx, l.Epoch, seqs, l.stream, l.mark); err != nil {
 				return err
 			}
-			l.last = messages[done-1].Seq
+			l.saved, l.last = l.mark, messages[done-1].Seq
 			messages = messages[done:]
 		}
 		if err != nil {
@@ -176,7 +183,7 @@ func (l *lane) send(ctx context.Context, messages []store.Outgoing) error {
 			if err := l.Bus.EnsureStreams(ctx); err != nil {
 				l.Logger.Warn("cannot restore streams", zap.Error(err))
 			}
-			pause(ctx, retryAfter)
+			l.Pause(ctx, retryAfter)
 		}
 	}
 	return nil
@@ -257,7 +264,15 @@ func (l *lane) start(ctx context.Context, m store.Outgoing) (*bus.Published, err
 	return &p, nil
 }
 
+// stored notes where a message is. One that was to be behind all others and is not
+// tells that the stream has lost its end, however long it is again when it is
+// compared. It may have been stored by an earlier try of which nobody heard. The
+// mark then is of a stream that never was, so that also the next term finds it lost.
 func (l *lane) stored(m store.Outgoing, sequence uint64) {
+	if sequence <= l.floor {
+		l.mark.Created = time.Unix(0, 0).UTC()
+		l.check()
+	}
 	l.mark.Last = max(l.mark.Last, sequence)
 	switch {
 	case !l.ordered():

@@ -34,7 +34,7 @@ import (
 type Outbox interface {
 	Unsent(ctx context.Context, prefix string, after int64, limit int) ([]store.Outgoing, error)
 	Complete(ctx context.Context, epoch int64, messages []store.Outgoing) error
-	Sent(ctx context.Context, epoch int64, seqs []int64) error
+	Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Mark) error
 }
 
 // Memory is what is remembered of the streams, and what cannot be sent.
@@ -56,6 +56,17 @@ type Ledger interface {
 	History
 }
 
+// Bus is NATS as a relay uses it. See bus.Bus for the meaning of each.
+type Bus interface {
+	PublishEncoded(subject, id string, encoded []byte, ttl time.Duration) (bus.Published, error)
+	PublishAfter(subject, id string, encoded []byte, ttl time.Duration, last uint64) (bus.Published, error)
+	EnsureStreams(ctx context.Context) error
+	State(ctx context.Context, stream string) (bus.StreamState, error)
+	Subjects(ctx context.Context, stream, filter string) (map[string]bool, error)
+	LastMessage(ctx context.Context, stream, subject string) (*bus.Delivery, error)
+	Reconnected() (<-chan struct{}, func())
+}
+
 // Missing says which commands NATS has; the others are to be said again.
 type Missing struct {
 	// All: what it has may be old.
@@ -74,7 +85,7 @@ type Undeliverable struct {
 type Options struct {
 	Epoch  int64
 	Ledger Ledger
-	Bus    *bus.Bus
+	Bus    Bus
 	Logger *zap.Logger
 	// CheckEvery is how often the streams are compared with what they should have.
 	CheckEvery time.Duration
@@ -82,6 +93,9 @@ type Options struct {
 	// set aside. They are called from the relay's goroutines and may block.
 	Missing       func(context.Context, Missing)
 	Undeliverable func(context.Context, Undeliverable)
+	// Pause waits, and Later does something later; nil for the machine's clock.
+	Pause func(context.Context, time.Duration)
+	Later func(time.Duration, func())
 }
 
 // Relay publishes during one term; Run does the work.
@@ -98,6 +112,12 @@ const (
 
 // New returns a relay for one term as leader.
 func New(o Options) *Relay {
+	if o.Pause == nil {
+		o.Pause = pause
+	}
+	if o.Later == nil {
+		o.Later = func(after time.Duration, do func()) { time.AfterFunc(after, do) }
+	}
 	r := &Relay{Options: o}
 	r.commands = newLane(o, bus.DispatchStream, commandPrefix)
 	r.events = newLane(o, bus.EventsStream, eventPrefix)
@@ -122,18 +142,30 @@ func (r *Relay) Hand(messages []store.Outgoing) {
 // Run publishes what earlier terms left in the outbox, then what is handed over,
 // until ctx ends or the term is found to be over.
 func (r *Relay) Run(ctx context.Context) error {
-	marks, err := r.Ledger.Marks(ctx)
-	if err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, l := range []*lane{r.commands, r.events} {
-		l.mark, l.saved = marks[l.stream], marks[l.stream]
-		l.check() // at the start of each term
+	for _, l := range r.lanes() {
 		group.Go(func() error { return l.run(ctx) })
 	}
 	group.Go(func() error { return r.watch(ctx) })
 	return group.Wait()
+}
+
+func (r *Relay) lanes() []*lane { return []*lane{r.commands, r.events} }
+
+// begin has the lanes compare their streams with what these are known to have had.
+func (r *Relay) begin(ctx context.Context) error {
+	marks, err := r.Ledger.Marks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range r.lanes() {
+		l.mark, l.saved = marks[l.stream], marks[l.stream]
+		l.check() // at the start of each term
+	}
+	return nil
 }
 
 // watch has the lanes compare their streams now and then, and when NATS comes
@@ -150,7 +182,13 @@ func (r *Relay) watch(ctx context.Context) error {
 		case <-tick.C:
 		case <-reconnected:
 		}
-		r.commands.check()
-		r.events.check()
+		r.Check()
+	}
+}
+
+// Check has the lanes compare their streams.
+func (r *Relay) Check() {
+	for _, l := range r.lanes() {
+		l.check()
 	}
 }

@@ -58,12 +58,12 @@ func (l *ledger) Complete(_ context.Context, epoch int64, _ []store.Outgoing) er
 	return nil
 }
 
-func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64) error {
+func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Mark) error {
 	if err := l.Complete(ctx, epoch, nil); err != nil {
 		return err
 	}
 	l.remove(func(m store.Outgoing) bool { return slices.Contains(seqs, m.Seq) })
-	return nil
+	return l.SetMark(ctx, epoch, stream, mark)
 }
 
 func (l *ledger) SetAside(_ context.Context, _ int64, message store.Outgoing, _ string) error {

@@ -28,14 +28,15 @@ type Prepared struct {
 	shapes   []string
 }
 
-// Prepare makes the transaction that writes the changes; one of no changes asks
-// whether the leader still is.
-func (s *Store) Prepare(changes book.Changes) (*Prepared, error) {
-	outgoing, err := encode(changes.Messages)
+// Prepare makes the transaction that writes the changes and what they were decided
+// on; one of no changes asks whether the leader still is.
+func (s *Store) Prepare(changes book.Changes, record Record) (*Prepared, error) {
+	outgoing, err := Encode(changes.Messages)
 	if err != nil {
 		return nil, fmt.Errorf("prepare changes: %w", err)
 	}
 	p := &Prepared{epoch: changes.Epoch, batch: newBatch(changes.Epoch), outgoing: outgoing}
+	queueRecord(p.batch, changes, record)
 	if changes.Empty() {
 		return p, nil
 	}
@@ -60,9 +61,9 @@ func (s *Store) Write(ctx context.Context, p *Prepared) ([]Outgoing, error) {
 	return p.outgoing, nil
 }
 
-// Commit is Prepare and Write.
+// Commit is Prepare and Write of changes that are not recorded.
 func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, error) {
-	p, err := s.Prepare(changes)
+	p, err := s.Prepare(changes, Record{})
 	if err != nil {
 		return nil, err
 	}

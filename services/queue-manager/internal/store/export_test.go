@@ -1,4 +1,11 @@
 package store
 
+import "context"
+
 // MigrateTo is for tests of migrations.
 var MigrateTo = migrateTo
+
+// Setting returns what a session has.
+func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
+	return value, s.pool.QueryRow(ctx, `SELECT current_setting($1)`, name).Scan(&value)
+}

@@ -34,9 +34,14 @@ func (f *Follower) Next(ctx context.Context, version int64) (delta book.Delta, m
 	delta.Version = version
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, f.store.pool, options, func(tx pgx.Tx) error {
-		ids, keys, n, err := touched(ctx, tx, &delta.Version)
+		ids, keys, n, settings, err := touched(ctx, tx, &delta.Version)
 		if err != nil || n == 0 {
 			return err
+		}
+		if settings {
+			if delta.Settings, err = loadSettings(ctx, tx); err != nil {
+				return err
+			}
 		}
 		more = n == followLimit
 		if delta.Workloads, err = f.reader.loadLive(ctx, tx, ids); err != nil {
@@ -61,22 +66,25 @@ func (f *Follower) Next(ctx context.Context, version int64) (delta book.Delta, m
 }
 
 // touched lists what the next commits have touched and moves the version on.
-func touched(ctx context.Context, tx querier, version *int64) (ids []string, keys map[admission.NodeKey]bool, n int, err error) {
-	rows, err := tx.Query(ctx, `SELECT version, workloads::text[], clusters, nodes FROM commits
+// settings says that what governs is among it.
+func touched(ctx context.Context, tx pgx.Tx, version *int64) (ids []string, keys map[admission.NodeKey]bool, n int, settings bool, err error) {
+	rows, err := tx.Query(ctx, `SELECT version, workloads::text[], clusters, nodes, settings FROM commits
 		WHERE version > $1 ORDER BY version LIMIT $2`, *version, followLimit)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, 0, false, err
 	}
 	seen := map[string]bool{}
 	keys = map[admission.NodeKey]bool{}
 	var at int64
+	var governs bool
 	var workloads, clusters, nodes []string
-	_, err = pgx.ForEachRow(rows, []any{&at, &workloads, &clusters, &nodes}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&at, &workloads, &clusters, &nodes, &governs}, func() error {
 		if at != *version+1 {
 			return fmt.Errorf("version %d comes after %d: %w", at, *version, ErrBehind)
 		}
 		*version = at
 		n++
+		settings = settings || governs
 		for _, id := range workloads {
 			if !seen[id] {
 				seen[id] = true
@@ -91,7 +99,7 @@ func touched(ctx context.Context, tx querier, version *int64) (ids []string, key
 	if ids == nil {
 		ids = []string{} // nil would mean all
 	}
-	return ids, keys, n, err
+	return ids, keys, n, settings, err
 }
 
 func followNodes(ctx context.Context, tx querier, keys map[admission.NodeKey]bool, delta *book.Delta) error {
@@ -129,10 +137,15 @@ func (s *Store) LastOrder(ctx context.Context) (order int64, err error) {
 
 const lastOrder = `SELECT greatest((SELECT max(submission) FROM workloads), (SELECT max(submission) FROM archive), 0)`
 
-// Settings reads the queues as stored.
-func (s *Store) Settings(ctx context.Context) (stored book.Stored, err error) {
-	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		return loadSettings(ctx, tx, &stored)
+// Settings reads what governs, as stored.
+func (s *Store) Settings(ctx context.Context) (book.Settings, error) {
+	var stored *book.Settings
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+		stored, err = loadSettings(ctx, tx)
+		return err
 	})
-	return stored, err
+	if err != nil {
+		return book.Settings{}, err
+	}
+	return *stored, nil
 }

@@ -43,9 +43,11 @@ func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(boo
 		if _, err = tx.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
 			return fmt.Errorf("prepare to load: %w", err)
 		}
-		if err = loadSettings(ctx, tx, &stored); err != nil {
+		settings, err := loadSettings(ctx, tx)
+		if err != nil {
 			return err
 		}
+		stored.Queues, stored.Policy = settings.Queues, settings.Policy
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
 		}
@@ -54,22 +56,25 @@ func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(boo
 			return fmt.Errorf("load the last submission and version: %w", err)
 		}
 		begin(stored)
-		if err = newReader().eachLive(ctx, tx, nil, each); err != nil {
+		err = newReader().eachLive(ctx, tx, nil, func(w book.StoredWorkload) error { each(w); return nil })
+		if err != nil {
 			return fmt.Errorf("load live workloads: %w", err)
 		}
 		return nil
 	})
 }
 
-// loadSettings reads what is configured.
-func loadSettings(ctx context.Context, tx pgx.Tx, stored *book.Stored) (err error) {
-	if stored.Queues, err = loadQueues(ctx, tx); err != nil {
-		return fmt.Errorf("load queues: %w", err)
+// loadSettings reads what governs.
+func loadSettings(ctx context.Context, tx pgx.Tx) (*book.Settings, error) {
+	queues, err := loadQueues(ctx, tx)
+	if err != nil {
+		return nil, fmt.Errorf("load queues: %w", err)
 	}
-	if stored.Policy, err = loadPolicy(ctx, tx); err != nil {
-		return fmt.Errorf("load the policy: %w", err)
+	policy, err := loadPolicy(ctx, tx)
+	if err != nil {
+		return nil, fmt.Errorf("load the policy: %w", err)
 	}
-	return nil
+	return &book.Settings{Queues: queues, Policy: policy}, nil
 }
 
 func loadQueues(ctx context.Context, tx pgx.Tx) ([]book.Queue, error) {
@@ -95,7 +100,7 @@ func loadPolicy(ctx context.Context, tx pgx.Tx) (policy quota.Config, err error)
 const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.shape,
 	w.phase, w.attempt, coalesce(w.cluster, ''), w.holding, w.cancel_requested, w.reason,
 	w.submitted_at, w.admitted_at, w.dispatched_at, w.running_at, w.finished_at,
-	w.life, w.requeues, w.not_before, w.evict_at, w.flavors`
+	w.life, w.requeues, w.not_before, w.evict_at, w.flavors, w.submitter`
 
 // reader turns rows into workloads. What many rows share is read once and then
 // shared: pod sets, reasons, and the texts that repeat.
@@ -146,7 +151,7 @@ func (r *reader) scan(rows pgx.Rows, w *book.StoredWorkload, more ...any) error 
 		&w.Order, &w.ID, &w.Queue, &w.Namespace, &w.Kind, &w.Name, &w.Priority, &w.Digest, &shape,
 		&w.Phase, &w.Attempt, &w.Cluster, &w.Holding, &w.CancelRequested, &reason,
 		&w.Times.Submitted, &admitted, &dispatched, &running, &finished,
-		&life, &w.Requeues, &notBefore, &evictAt, &w.Flavors,
+		&life, &w.Requeues, &notBefore, &evictAt, &w.Flavors, &w.Submitter,
 	}, more...)
 	if err := rows.Scan(targets...); err != nil {
 		return err
@@ -158,6 +163,7 @@ func (r *reader) scan(rows pgx.Rows, w *book.StoredWorkload, more ...any) error 
 	var err error
 	w.PodSets = podSets
 	w.Queue, w.Namespace, w.Kind, w.Cluster = r.intern(w.Queue), r.intern(w.Namespace), r.intern(w.Kind), r.intern(w.Cluster)
+	w.Submitter = r.intern(w.Submitter)
 	w.Phase = workload.Phase(r.intern(string(w.Phase)))
 	w.Times.Admitted, w.Times.Dispatched, w.Times.Running, w.Times.Finished = orZero(admitted), orZero(dispatched), orZero(running), orZero(finished)
 	w.NotBefore, w.EvictAt = orZero(notBefore), orZero(evictAt)
@@ -207,13 +213,13 @@ type querier interface {
 
 // loadLive reads the given live workloads with their places.
 func (r *reader) loadLive(ctx context.Context, tx querier, of []string) (live []book.StoredWorkload, err error) {
-	err = r.eachLive(ctx, tx, of, func(w book.StoredWorkload) { live = append(live, w) })
+	err = r.eachLive(ctx, tx, of, func(w book.StoredWorkload) error { live = append(live, w); return nil })
 	return live, err
 }
 
 // eachLive reads live workloads with their places: the given ones, or all for
-// nil, in the order of submission.
-func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each func(book.StoredWorkload)) error {
+// nil, in the order of submission, until one is refused.
+func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each func(book.StoredWorkload) error) error {
 	if err := r.loadShapes(ctx, tx, of); err != nil {
 		return err
 	}
@@ -233,15 +239,18 @@ func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each fun
 			return err
 		}
 		w.Placements = places[w.ID]
-		each(w)
+		if err := each(w); err != nil {
+			return err
+		}
 	}
 	return rows.Err()
 }
 
-// loadPlaces reads reservations by workload.
+// loadPlaces reads reservations by workload, in an order that no setting of the
+// database changes.
 func loadPlaces(ctx context.Context, tx querier, of []string) (map[workload.ID][]workload.Placement, error) {
 	rows, err := tx.Query(ctx, `SELECT workload, pod_set, node, pods, hostname FROM reservations
-		WHERE $1::uuid[] IS NULL OR workload = ANY($1::uuid[]) ORDER BY workload, pod_set, node`, of)
+		WHERE $1::uuid[] IS NULL OR workload = ANY($1::uuid[]) ORDER BY workload, pod_set COLLATE "C", node COLLATE "C"`, of)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +265,7 @@ func loadPlaces(ctx context.Context, tx querier, of []string) (map[workload.ID][
 }
 
 func loadNodes(ctx context.Context, tx pgx.Tx) ([]book.StoredNode, error) {
-	rows, err := tx.Query(ctx, `SELECT observed, session, seq, present FROM nodes ORDER BY cluster, name`)
+	rows, err := tx.Query(ctx, `SELECT observed, session, seq, present FROM nodes ORDER BY cluster COLLATE "C", name COLLATE "C"`)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Retention is how long what is finished is kept.
 type Retention struct {
-	History, Archive time.Duration
+	History, Archive, Decisions time.Duration
 }
 
 const (
@@ -23,11 +23,16 @@ const (
 
 // KeepPartitions makes the partitions of the next days and drops old ones.
 func (s *Store) KeepPartitions(ctx context.Context, epoch int64, keep Retention) error {
-	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
-		batch.Queue(`SELECT keep_partitions($1, $2, $3::interval, $4::interval)`, epoch, partitionsAhead, keep.History, keep.Archive)
-	})
-	if err != nil {
-		return fmt.Errorf("keep partitions: %w", err)
+	for _, table := range []struct {
+		name string
+		keep time.Duration
+	}{{"history", keep.History}, {"archive", keep.Archive}, {"decisions", keep.Decisions}, {"bases", keep.Decisions}} {
+		err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+			batch.Queue(`SELECT keep_partitions_of($1, $2, $3, $4::interval)`, epoch, table.name, partitionsAhead, table.keep)
+		})
+		if err != nil {
+			return fmt.Errorf("keep partitions of %s: %w", table.name, err)
+		}
 	}
 	return nil
 }

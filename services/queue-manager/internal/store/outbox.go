@@ -28,15 +28,16 @@ type Outgoing struct {
 	ManifestOf workload.ID
 }
 
-// encode makes the messages of the outbox. A command to start a gang leaves its
+// Encode makes the messages of the outbox. A command to start a gang leaves its
 // manifest to Complete.
-func encode(messages []book.Message) ([]Outgoing, error) {
+func Encode(messages []book.Message) ([]Outgoing, error) {
 	outgoing := make([]Outgoing, len(messages))
 	for i, m := range messages {
 		envelope, err := event.New(m.ID, source, m.At, m.Payload)
 		if err != nil {
 			return nil, err
 		}
+		envelope.Traceparent = m.Traceparent
 		encoded, err := envelope.Encode()
 		if err != nil {
 			return nil, err
@@ -106,7 +107,7 @@ func (s *Store) Complete(ctx context.Context, epoch int64, messages []Outgoing) 
 	var manifest []byte
 	_, err = pgx.ForEachRow(rows, []any{&id, &manifest}, func() error {
 		for _, i := range wanted[id] {
-			messages[i].Message, messages[i].ManifestOf = withManifest(messages[i].Message, manifest), ""
+			messages[i].Message, messages[i].ManifestOf = WithManifest(messages[i].Message, manifest), ""
 		}
 		return nil
 	})
@@ -116,9 +117,9 @@ func (s *Store) Complete(ctx context.Context, epoch int64, messages []Outgoing) 
 	return nil
 }
 
-// withManifest puts the manifest into a command as encode wrote it: the data is
+// WithManifest puts the manifest into a command as Encode wrote it: the data is
 // an object that is not empty, and the last thing of the envelope.
-func withManifest(command, manifest []byte) []byte {
+func WithManifest(command, manifest []byte) []byte {
 	const key = `,"manifest":`
 	whole := make([]byte, 0, len(command)+len(key)+len(manifest))
 	whole = append(whole, command[:len(command)-2]...)
@@ -144,18 +145,28 @@ func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit in
 	return unsent, nil
 }
 
-// Sent removes messages that NATS has. If the removal is lost they are sent once
-// more, which is harmless; so it does not wait for the disk. The error wraps
-// ErrFenced when another queue-manager has become leader.
-func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64) error {
+// Sent removes messages that NATS has, and remembers with them what their stream
+// has had: a stream that has lost its end would else be taken for a whole one by
+// the next term. If the removal is lost they are sent once more, which is harmless;
+// so it does not wait for the disk. A mark without a time is not known. The error
+// wraps ErrFenced when another queue-manager has become leader.
+func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark Mark) error {
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 		batch.Queue(`DELETE FROM outbox WHERE seq = ANY($1)`, seqs)
+		if !mark.Created.IsZero() {
+			queueMark(batch, stream, mark)
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("remove %d sent messages from the outbox: %w", len(seqs), err)
 	}
 	return nil
+}
+
+func queueMark(batch *pgx.Batch, stream string, mark Mark) {
+	batch.Queue(`INSERT INTO streams (name, created, last) VALUES ($1, $2, $3)
+		ON CONFLICT (name) DO UPDATE SET created = excluded.created, last = excluded.last`, stream, mark.Created, int64(mark.Last))
 }
 
 // SetAside keeps a message that will never be sent where it is in nobody's way.
@@ -201,8 +212,7 @@ func (s *Store) Marks(ctx context.Context) (map[string]Mark, error) {
 func (s *Store) SetMark(ctx context.Context, epoch int64, stream string, mark Mark) error {
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
-		batch.Queue(`INSERT INTO streams (name, created, last) VALUES ($1, $2, $3)
-			ON CONFLICT (name) DO UPDATE SET created = excluded.created, last = excluded.last`, stream, mark.Created, int64(mark.Last))
+		queueMark(batch, stream, mark)
 	})
 	if err != nil {
 		return fmt.Errorf("remember what stream %s has had: %w", stream, err)

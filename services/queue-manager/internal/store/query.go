@@ -174,14 +174,17 @@ func (s *Store) Queues(ctx context.Context) (query.QueuesAnswer, error) {
 			coalesce((SELECT json_object_agg(key, amount) FROM (
 				SELECT p.key, sum(p.value::bigint * v.pods) AS amount
 				FROM reservations v JOIN workloads o ON o.id = v.workload, jsonb_each_text(v.requests) p
-				WHERE o.queue = q.name GROUP BY p.key) sums), '{}')
+				WHERE o.queue = q.name GROUP BY p.key) sums), '{}'), q.rules
 		FROM queues q LEFT JOIN workloads w ON w.queue = q.name
 		GROUP BY q.name ORDER BY q.name`)
 	if err != nil {
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)
 	}
 	queues, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (q query.Queue, err error) {
-		return q, row.Scan(&q.Name, &q.Namespaces, &q.Strategy, &q.Waiting, &q.Live, &q.Reserved)
+		var rules workload.Rules
+		err = row.Scan(&q.Name, &q.Namespaces, &q.Strategy, &q.Waiting, &q.Live, &q.Reserved, &rules)
+		q.Submitters = rules.Submitters
+		return q, err
 	})
 	if err != nil {
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)

@@ -11,7 +11,6 @@ import (
 	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // withQuota configures queue "q" with a quota of so many millicores, in a cohort
@@ -26,7 +25,7 @@ func (l ledger) withQuota(t *testing.T, cpus string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queues := []store.QueueConfig{{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO}}
+	queues := []book.Queue{{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO}}
 	if err := l.SetQueues(t.Context(), l.term.Epoch, queues, policy); err != nil {
 		t.Fatal(err)
 	}

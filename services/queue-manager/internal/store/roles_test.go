@@ -45,7 +45,7 @@ func TestTheServicesRoleOwnsNothing(t *testing.T) {
 		`CREATE TABLE mine (n int)`, `DROP TABLE workloads`, `ALTER TABLE workloads DISABLE TRIGGER ALL`, `TRUNCATE reservations`,
 		`DROP TRIGGER no_overcommit ON node_resources`, `ALTER TABLE node_resources DROP CONSTRAINT node_resources_reserved_check`,
 		`CREATE OR REPLACE FUNCTION assert_leader(mine bigint) RETURNS void LANGUAGE sql AS ''`,
-		`DELETE FROM history`, `UPDATE history SET phase = 'failed'`, `DELETE FROM archive`, `UPDATE archive SET phase = 'failed'`,
+		`DELETE FROM history`, `DELETE FROM decisions`, `UPDATE decisions SET outcome = ''`, `DELETE FROM bases`, `UPDATE history SET phase = 'failed'`, `DELETE FROM archive`, `UPDATE archive SET phase = 'failed'`,
 		`INSERT INTO leader (epoch, holder, since) VALUES (9, 'me', now())`, `DELETE FROM leader`,
 		`UPDATE manifests SET manifest = '{}'`, `UPDATE outbox SET subject = 'x'`, `UPDATE reservations SET node = 'x'`, `UPDATE commits SET epoch = 9`,
 		`SET session_replication_role = replica`, `CREATE ROLE other`,
@@ -72,7 +72,7 @@ func TestTheReadersRoleOnlyReads(t *testing.T) {
 		}
 	}
 	for _, statement := range []string{
-		`SELECT * FROM manifests`, `SELECT * FROM outbox`, `SELECT assert_leader(1)`, `UPDATE leader SET epoch = 9`, `SELECT keep_partitions(1, 1, '1 day', '1 day')`,
+		`SELECT * FROM manifests`, `SELECT * FROM outbox`, `SELECT * FROM decisions`, `SELECT assert_leader(1)`, `UPDATE leader SET epoch = 9`, `SELECT keep_partitions(1, 1, '1 day', '1 day')`,
 	} {
 		refused(t, conn, statement)
 	}

@@ -18,7 +18,6 @@ import (
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/workload"
 )
 
 // ErrFenced is returned by Commit when another queue-manager has become leader.
@@ -102,50 +101,35 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// QueueConfig is a queue as configured.
-type QueueConfig struct {
-	Name       string
-	Namespaces []string
-	Strategy   string
-	Rules      workload.Rules
-}
-
 // SetQueues brings the queues to what is configured. A queue that workloads
 // still name stays although it is not configured any more.
 //
 // The quota ledger gets a row for all that the policy bounds. What is not in the
 // policy any more has the bound zero, and goes when nothing is used of it.
-func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []QueueConfig, policy quota.Config) error {
-	tree, err := quota.New(policyOf(queues, policy))
+func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []book.Queue, policy quota.Config) error {
+	tree, err := quota.New(book.PolicyOf(queues, policy))
 	if err != nil {
 		return fmt.Errorf("the policy is not valid: %w", err)
 	}
-	err = s.transact(ctx, epoch, func(batch *pgx.Batch) {
-		names := make([]string, len(queues))
-		for i, queue := range queues {
-			names[i] = queue.Name
-			batch.Queue(`
-				INSERT INTO queues (name, namespaces, strategy, rules) VALUES ($1, $2, $3, $4)
-				ON CONFLICT (name) DO UPDATE SET namespaces = excluded.namespaces, strategy = excluded.strategy, rules = excluded.rules`,
-				queue.Name, queue.Namespaces, queue.Strategy, encoded(queue.Rules))
-		}
-		batch.Queue(`
-			DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
-		batch.Queue(`INSERT INTO policy (config) VALUES ($1) ON CONFLICT (only_row) DO UPDATE SET config = excluded.config`, encoded(policy))
-		queueBounds(batch, tree.Bounds())
-	})
-	if err != nil {
+	if err = s.transact(ctx, epoch, func(batch *pgx.Batch) { queueSettings(batch, queues, policy, tree) }); err != nil {
 		return fmt.Errorf("store %d queues: %w", len(queues), err)
 	}
 	return nil
 }
 
-func policyOf(queues []QueueConfig, policy quota.Config) quota.Config {
-	known := make([]book.Queue, len(queues))
-	for i, q := range queues {
-		known[i] = book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy}
+func queueSettings(batch *pgx.Batch, queues []book.Queue, policy quota.Config, tree *quota.Tree) {
+	names := make([]string, len(queues))
+	for i, queue := range queues {
+		names[i] = queue.Name
+		batch.Queue(`
+			INSERT INTO queues (name, namespaces, strategy, rules) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (name) DO UPDATE SET namespaces = excluded.namespaces, strategy = excluded.strategy, rules = excluded.rules`,
+			queue.Name, queue.Namespaces, queue.Strategy, encoded(queue.Rules))
 	}
-	return book.PolicyOf(known, policy)
+	batch.Queue(`
+		DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
+	batch.Queue(`INSERT INTO policy (config) VALUES ($1) ON CONFLICT (only_row) DO UPDATE SET config = excluded.config`, encoded(policy))
+	queueBounds(batch, tree.Bounds())
 }
 
 func queueBounds(batch *pgx.Batch, bounds []quota.Bound) {

@@ -66,7 +66,7 @@ func open(t *testing.T) ledger {
 		t.Fatal(err)
 	}
 	t.Cleanup(term.End)
-	if err := s.SetQueues(t.Context(), term.Epoch, []store.QueueConfig{
+	if err := s.SetQueues(t.Context(), term.Epoch, []book.Queue{
 		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO},
 	}, quota.Config{}); err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestMessagesLeaveInTheOrderOfTheirCommits(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("order in the outbox is %v", got)
 	}
-	if err := l.Sent(t.Context(), l.term.Epoch, seqs); err != nil {
+	if err := l.Sent(t.Context(), l.term.Epoch, seqs, "MUSTER_EVENTS", store.Mark{}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := l.Unsent(t.Context(), "", 0, 1); err != nil || len(left) != 0 {
@@ -282,7 +282,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	l := open(t)
 	requeues := 3
 	rules := workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(time.Minute)}, Requeues: &requeues, Placement: workload.Trusted}
-	if err := l.SetQueues(t.Context(), l.term.Epoch, []store.QueueConfig{
+	if err := l.SetQueues(t.Context(), l.term.Epoch, []book.Queue{
 		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO, Rules: rules},
 	}, quota.Config{}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,7 +39,9 @@ func (s *Store) queueWorkloads(batch *pgx.Batch, c book.Changes) (shapes []strin
 	queueFinished(batch, finished) // before the new ones, who may have their names
 	queueManifests(batch, kept)
 	shapes = s.queueShapes(batch, added, updated)
-	queueMoved(batch, c.Moved, updated)
+	for _, moved := range byWorkload(c.Moved) {
+		queueMoved(batch, moved, updated)
+	}
 	if len(updated)+len(added)+len(c.Reserved) > 0 {
 		queueLive(batch, added, updated, c.Reserved)
 	}
@@ -122,11 +125,11 @@ func queueLive(batch *pgx.Batch, added, updated []row, reserved []book.Reservati
 	batch.Queue(`WITH added AS (
 			INSERT INTO workloads (id, submission, queue, namespace, kind, name, priority, digest, submitted_at, life, shape, gang,
 				phase, attempt, cluster, holding, cancel_requested, reason, admitted_at, dispatched_at, running_at, finished_at,
-				requeues, not_before, evict_at, flavors)
+				requeues, not_before, evict_at, flavors, submitter)
 			SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[],
 				$9::timestamptz[], $10::jsonb[], $11::uuid[], $12::int[], $13::text[], $14::int[], $15::text[], $16::bool[], $17::bool[],
 				$18::jsonb[], $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[],
-				$23::int[], $24::timestamptz[], $25::timestamptz[], $50::jsonb[])
+				$23::int[], $24::timestamptz[], $25::timestamptz[], $50::jsonb[], $53::text[])
 		), changed AS (
 			UPDATE workloads w
 			SET shape = u.shape, gang = u.gang, phase = u.phase, attempt = u.attempt, cluster = u.cluster, holding = u.holding,
@@ -147,13 +150,15 @@ func queueLive(batch *pgx.Batch, added, updated []row, reserved []book.Reservati
 		a.requeues, a.notBefore, a.evictAt,
 		u.ids, u.shapes, u.gangs, u.phases, u.attempts, u.clusters, u.holding, u.cancels, u.reasons,
 		u.admitted, u.dispatched, u.running, u.finished, u.requeues, u.notBefore, u.evictAt,
-		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests, a.flavors, u.flavors, r.charges)
+		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests, a.flavors, u.flavors, r.charges,
+		a.submitters)
 }
 
 // columns are rows turned into one array per column. Arrays are never nil:
 // unnest of NULL would be of no length.
 type columns struct {
 	ids, queues, namespaces, kinds, names, phases, digests, lives, shapes []string
+	submitters                                                            []string
 	clusters, reasons, flavors                                            []*string
 	priorities, attempts, gangs, requeues                                 []int32
 	orders                                                                []int64
@@ -166,7 +171,7 @@ func columnsOf(rows []row) columns {
 	n := len(rows)
 	c := columns{
 		ids: make([]string, n), queues: make([]string, n), namespaces: make([]string, n), kinds: make([]string, n),
-		names: make([]string, n), phases: make([]string, n), digests: make([]string, n), shapes: make([]string, n), lives: make([]string, n),
+		names: make([]string, n), phases: make([]string, n), digests: make([]string, n), shapes: make([]string, n), lives: make([]string, n), submitters: make([]string, n),
 		requeues: make([]int32, n), notBefore: make([]*time.Time, n), evictAt: make([]*time.Time, n),
 		clusters: make([]*string, n), reasons: make([]*string, n), flavors: make([]*string, n), priorities: make([]int32, n), attempts: make([]int32, n),
 		gangs: make([]int32, n), orders: make([]int64, n), holding: make([]bool, n), cancels: make([]bool, n),
@@ -176,7 +181,7 @@ func columnsOf(rows []row) columns {
 	for i, r := range rows {
 		c.ids[i], c.orders[i], c.queues[i], c.namespaces[i] = string(r.ID), r.order, r.Queue, r.Namespace
 		c.kinds[i], c.names[i], c.phases[i], c.digests[i] = r.Kind, r.Name, string(r.Phase), r.Digest
-		c.shapes[i], c.lives[i] = r.shape, encoded(r.Life)
+		c.shapes[i], c.lives[i], c.submitters[i] = r.shape, encoded(r.Life), r.Submitter
 		c.requeues[i], c.notBefore[i], c.evictAt[i] = int32(r.Requeues), timeOrNull(r.NotBefore), timeOrNull(r.EvictAt)
 		c.priorities[i], c.attempts[i], c.gangs[i] = r.Priority, int32(r.Attempt), int32(r.Pods())
 		c.holding[i], c.cancels[i], c.clusters[i] = r.Holding, r.CancelRequested, orNull(r.Cluster)
@@ -214,22 +219,28 @@ func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) []string {
 	return ids
 }
 
-// queueMoved brings the reservations of started gangs, and with them the size of
-// these, to the given ones, before anybody else is given what they leave.
-func queueMoved(batch *pgx.Batch, moved []book.Reservation, updated []row) {
-	if len(moved) == 0 {
-		return
-	}
-	gangs := map[workload.ID]bool{}
-	for _, m := range moved {
-		gangs[m.Workload] = true
-	}
-	var resized []row
-	for _, u := range updated {
-		if gangs[u.ID] {
-			resized = append(resized, u)
+// byWorkload splits reservations that follow each other by workload.
+func byWorkload(all []book.Reservation) (parts [][]book.Reservation) {
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, func(r book.Reservation) bool { return r.Workload != all[0].Workload })
+		if n < 0 {
+			n = len(all)
 		}
+		parts, all = append(parts, all[:n]), all[n:]
 	}
+	return parts
+}
+
+// queueMoved brings the reservations of a started gang, and with them its size, to
+// the given ones, before anybody else is given what it leaves. Each gang has a
+// statement of its own, in order: the guards look after each, and one gang may get
+// what another before it has left.
+func queueMoved(batch *pgx.Batch, moved []book.Reservation, updated []row) {
+	i := slices.IndexFunc(updated, func(u row) bool { return u.ID == moved[0].Workload })
+	if i < 0 {
+		return // it has ended, and holds nothing
+	}
+	resized := updated[i : i+1]
 	u, r := columnsOf(resized), reservationColumns(moved)
 	batch.Queue(`WITH wanted AS (
 			SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::jsonb[], $12::jsonb[])

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/workload"
+)
+
+// A message on which the code fails ends the term, and the next one gives it up
+// and keeps it with the reason.
+func TestAMessageOnWhichTheCodeFails(t *testing.T) {
+	t.Parallel()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish(t.Context(), bus.WorkloadSubject("q"), event.Envelope{SpecVersion: "1.0", ID: "1", Source: "test", Type: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	work, err := b.Work(t.Context(), bus.Work{Stream: bus.WorkloadStream, Durable: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := <-work
+	desk := &Desk{
+		Book: book.New(1, book.Stored{}), Ledger: nothingKnown{}, Logger: zap.NewNop(),
+		Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable, Bury: b.Bury,
+	}
+	// No message is known on which the book fails, so it is given none at all.
+	if _, err := desk.take(d, (*event.WorkloadSubmitted)(nil), nil, time.Now()); err == nil {
+		t.Fatal("the failure is not noticed")
+	}
+	if _, err := desk.apply(t.Context(), []bus.Delivery{d}, time.Now()); err != nil {
+		t.Fatalf("it fails the next term, too: %v", err)
+	}
+	dead, err := b.Buried(t.Context())
+	if err != nil || len(dead) != 1 || dead[0].Subject != bus.WorkloadSubject("q") {
+		t.Errorf("kept is %+v, %v", dead, err)
+	}
+}
+
+// nothingKnown is the ledger of a book that is given nothing.
+type nothingKnown struct{ Ledger }
+
+func (nothingKnown) Known(context.Context, []workload.ID) (map[workload.ID]book.Known, error) {
+	return map[workload.ID]book.Known{}, nil
+}

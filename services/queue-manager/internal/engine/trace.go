@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/tracing"
+	"muster.dev/muster/pkg/workload"
+)
+
+// spans are of what one commit says.
+type spans []tracing.Span
+
+func (s spans) end(err error) {
+	for _, span := range s {
+		span.End(err)
+	}
+}
+
+// trace begins a span for each message of the changes, in the trace of its
+// workload, and puts the context into the message: the outbox keeps it, so what
+// follows from a commit is in the trace even when another process publishes it.
+// The spans end with the commit.
+func (d *Desk) trace(changes book.Changes, began time.Time) spans {
+	if !d.Tracer.On() {
+		return nil
+	}
+	var begun spans
+	for i := range changes.Messages {
+		m := &changes.Messages[i]
+		id, name := workload.ID(m.Payload.EventSubject()), m.Payload.EventType()
+		var attributes []string
+		switch p := m.Payload.(type) {
+		case *event.WorkloadChanged:
+			name, attributes = "workload "+string(p.Phase), []string{"muster.queue", p.Queue}
+		case *event.WorkloadRejected:
+			name, attributes = "workload rejected", []string{"muster.queue", p.Queue}
+		case *event.GangDesired:
+			name, attributes = "command "+p.State, []string{"muster.queue", p.Queue, "muster.cluster", p.Cluster}
+		}
+		span := d.Tracer.Continue(id, "", name, began, attributes...)
+		m.Traceparent = span.Traceparent()
+		begun = append(begun, span)
+	}
+	return begun
+}

@@ -1,0 +1,156 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/fault"
+	"muster.dev/muster/pkg/kueue"
+	"muster.dev/muster/pkg/query"
+)
+
+// ErrRefused is wrapped by every error of Plan.
+var ErrRefused = errors.New("nothing was changed")
+
+// Place is where workloads are submitted: a queue in a namespace.
+type Place = book.Place
+
+// Plan is what a change comes to.
+type Plan struct {
+	// Set are all objects after the change.
+	Set Set
+	// Written and Removed are what the change does to the stored objects.
+	Written []Applied
+	Removed []kueue.Key
+	// Settings are what counts after it.
+	Settings Settings
+	Outcomes []query.Configured
+}
+
+// Empty reports whether everything stays as it is.
+func (p Plan) Empty() bool { return len(p.Written) == 0 && len(p.Removed) == 0 }
+
+// Plan says what a request comes to. live says how many workloads are in which
+// place. Every fault of the whole is in the error.
+func (f File) Plan(present Set, origin string, request query.ConfigureRequest, live map[Place]int) (Plan, error) {
+	p := Plan{Set: maps.Clone(present)}
+	if p.Set == nil {
+		p.Set = Set{}
+	}
+	var faults []error
+	keys := map[kueue.Key]bool{}
+	for i, manifest := range request.Apply {
+		object, err := kueue.ParseOne(manifest)
+		switch {
+		case err != nil:
+			for _, f := range fault.Of(err) {
+				faults = append(faults, fmt.Errorf("object %d: %w", i+1, f))
+			}
+		case keys[object.Key]:
+			faults = append(faults, fmt.Errorf("object %d: %s is there twice", i+1, object.Key))
+		default:
+			keys[object.Key] = true
+			faults = append(faults, f.apply(&p, object, origin))
+		}
+	}
+	for _, key := range request.Delete {
+		faults = append(faults, p.remove(key, origin, keys[key]))
+	}
+	if len(p.Set) > query.MaxConfigured {
+		faults = append(faults, fmt.Errorf("there would be %d objects; at most %d are kept", len(p.Set), query.MaxConfigured))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return Plan{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	before, _, err := f.Combine(present)
+	if err != nil {
+		return Plan{}, fmt.Errorf("what stands is not valid: %w", err)
+	}
+	if p.Settings, _, err = f.Combine(p.Set); err != nil {
+		return Plan{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err := inUse(before, p.Settings, live); err != nil {
+		return Plan{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return p, nil
+}
+
+func (f File) apply(p *Plan, object kueue.Object, origin string) error {
+	outcome := query.Created
+	present, there := p.Set[object.Key]
+	switch {
+	case kueue.Keys(f.Policy)[object.Key]:
+		return fmt.Errorf("%s: the queues file that queue-manager was started with has it, and goes before what is applied: change it there", object.Key)
+	case there && present.Origin != origin:
+		return fmt.Errorf("%s: is of %s already: change it there, or delete it there first", object.Key, originName(present.Origin))
+	case there && bytes.Equal(present.Manifest, object.Manifest):
+		outcome = query.Unchanged
+	case there:
+		outcome = query.Changed
+	}
+	p.Outcomes = append(p.Outcomes, query.Configured{Key: object.Key, Outcome: outcome, Notes: object.Notes})
+	if outcome != query.Unchanged {
+		applied := Applied{Object: object, Origin: origin}
+		p.Set[object.Key] = applied
+		p.Written = append(p.Written, applied)
+	}
+	return nil
+}
+
+func originName(origin string) string {
+	if origin == "" {
+		return "those that were applied with `muster apply`"
+	}
+	return fmt.Sprintf("cluster %q", origin)
+}
+
+func (p *Plan) remove(key kueue.Key, origin string, applied bool) error {
+	present, there := p.Set[key]
+	outcome := query.Deleted
+	switch {
+	case applied:
+		return fmt.Errorf("%s: is to be applied and deleted", key)
+	case !there:
+		outcome = query.NotThere
+	case present.Origin != origin:
+		return fmt.Errorf("%s: is of %s: delete it there", key, originName(present.Origin))
+	default:
+		delete(p.Set, key)
+		p.Removed = append(p.Removed, key)
+	}
+	p.Outcomes = append(p.Outcomes, query.Configured{Key: key, Outcome: outcome})
+	return nil
+}
+
+// inUse refuses to take a queue away from workloads that are in it, or to lead
+// them to another ClusterQueue: that is what they are charged to.
+func inUse(before, after Settings, live map[Place]int) error {
+	was, is := leads(before), leads(after)
+	var faults []error
+	for _, place := range slices.SortedFunc(maps.Keys(live), Place.Compare) {
+		old, known := was[place]
+		next, stays := is[place]
+		switch {
+		case live[place] == 0 || !known || old == next:
+		case !stays:
+			faults = append(faults, fmt.Errorf("queue %q of namespace %q has %d workloads that have not ended: cancel them or let them end first", place.Queue, place.Namespace, live[place]))
+		default:
+			faults = append(faults, fmt.Errorf("queue %q of namespace %q would lead to clusterQueue %q instead of %q, and has %d workloads that have not ended: let them end first, or take another name",
+				place.Queue, place.Namespace, next, old, live[place]))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// leads says to which ClusterQueue each place leads.
+func leads(s Settings) map[Place]string {
+	to := map[Place]string{}
+	for _, l := range book.PolicyOf(s.Queues, s.Policy).LocalQueues {
+		to[Place{Namespace: l.Namespace, Queue: l.Name}] = l.ClusterQueue
+	}
+	return to
+}

@@ -1,0 +1,116 @@
+// Package settings puts together what governs queue-manager: the queues file that
+// it was started with, and the objects that were applied since. The file goes
+// before: an object of which it has one of the same kind and name is kept, but
+// does not count.
+//
+// A change of the applied objects is checked as a whole against what stands:
+// what would not be valid, or would take a queue away from workloads that are in
+// it, is refused as a whole.
+//
+// The package is pure; what is stored is package store's.
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/kueue"
+	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Settings are queues and policy as they count.
+type Settings = book.Settings
+
+// File is what a queue-manager was started with.
+type File struct {
+	Settings
+	// BuiltIn: there was no file. The namespaces of a built-in queue are extended
+	// by LocalQueues of its name; those that a file lists are all there are.
+	BuiltIn bool
+}
+
+// Applied is an object that was applied at run time.
+type Applied struct {
+	kueue.Object
+	// Origin is the cluster that has the object; empty when somebody applied it.
+	Origin string
+	// Version of the ledger that changed it last.
+	Version int64
+}
+
+// Set is all applied objects.
+type Set map[kueue.Key]Applied
+
+// Sorted returns the objects by kind, namespace and name, those that others name
+// first.
+func (s Set) Sorted() []Applied {
+	var sorted []Applied
+	for _, a := range s {
+		sorted = append(sorted, a)
+	}
+	slices.SortFunc(sorted, func(a, b Applied) int { return compareKeys(a.Key, b.Key) })
+	return sorted
+}
+
+func compareKeys(a, b kueue.Key) int {
+	kinds := kueue.Kinds()
+	return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// Combine returns what counts of the file and the applied objects, and the keys
+// of the objects that do not count because of the file.
+func (f File) Combine(applied Set) (Settings, []kueue.Key, error) {
+	own := kueue.Keys(f.Policy)
+	all := f.Settings
+	var overridden []kueue.Key
+	for _, a := range applied.Sorted() {
+		if own[a.Key] {
+			overridden = append(overridden, a.Key)
+			continue
+		}
+		all.Policy = kueue.Beside(all.Policy, a.Says)
+	}
+	queues, err := f.queues(all.Policy, own)
+	if err != nil {
+		return Settings{}, nil, err
+	}
+	all.Queues = queues
+	if err := all.Policy.Validate(); err != nil {
+		return Settings{}, nil, kueue.Name(all.Policy, err)
+	}
+	return all, overridden, nil
+}
+
+// queues are those of the file and those that applied LocalQueues make.
+func (f File) queues(policy quota.Config, own map[kueue.Key]bool) ([]book.Queue, error) {
+	queues := slices.Clone(f.Queues)
+	strategies := map[string]string{}
+	for _, q := range policy.ClusterQueues {
+		strategies[q.Name] = q.Strategy
+	}
+	var faults []error
+	for _, l := range policy.LocalQueues {
+		if own[kueue.Key{Kind: "LocalQueue", Namespace: l.Namespace, Name: l.Name}] {
+			continue
+		}
+		i := slices.IndexFunc(queues, func(q book.Queue) bool { return q.Name == l.Name })
+		listed := i >= 0 && i < len(f.Queues)
+		switch {
+		case !workload.ValidName(l.Name):
+			faults = append(faults, fmt.Errorf("localQueue %q of namespace %q: want a name of at most 63 lower-case letters, digits and dashes", l.Name, l.Namespace))
+		case i < 0:
+			queues = append(queues, book.Queue{Name: l.Name, Namespaces: []string{l.Namespace}, Strategy: cmp.Or(strategies[l.ClusterQueue], quota.BestEffortFIFO)})
+		case slices.Contains(queues[i].Namespaces, l.Namespace):
+		case listed && !f.BuiltIn:
+			faults = append(faults, fmt.Errorf("localQueue %q of namespace %q: queue-manager's queues file has a queue of this name, for the namespaces %q only; add the namespace there, or take another name",
+				l.Name, l.Namespace, queues[i].Namespaces))
+		default:
+			queues[i].Namespaces = append(slices.Clone(queues[i].Namespaces), l.Namespace)
+		}
+	}
+	return queues, errors.Join(faults...)
+}

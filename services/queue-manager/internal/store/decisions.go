@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/s2"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/journal"
+)
+
+// Record is what was done to the book since the last one; without inputs there is
+// nothing to keep.
+type Record struct {
+	Number  int64 // in the epoch
+	Version int64 // of the ledger, after it
+	At      time.Time
+	Inputs  []byte // as package journal writes them
+}
+
+// queueRecord keeps what the changes were decided on, and their outcome.
+func queueRecord(batch *pgx.Batch, changes book.Changes, r Record) {
+	if r.Inputs == nil {
+		return
+	}
+	batch.Queue(`INSERT INTO decisions (epoch, number, version, at, inputs, outcome) VALUES ($1, $2, $3, $4, $5, $6)`,
+		changes.Epoch, r.Number, r.Version, r.At, s2.Encode(nil, r.Inputs), s2.Encode(nil, journal.Outcome(changes)))
+}
+
+// Decision is a record as it was kept.
+type Decision struct {
+	Epoch, Number, Version int64
+	At                     time.Time
+	Inputs, Outcome        []byte
+}
+
+// decisionsLimit bounds the decisions that are read at once.
+const decisionsLimit = 200
+
+// Decisions calls each with the kept decisions of the epoch and later ones, in
+// order, until it returns an error.
+func (s *Store) Decisions(ctx context.Context, epoch int64, each func(Decision) error) error {
+	number := int64(-1)
+	for {
+		some, err := s.decisions(ctx, epoch, number)
+		if err != nil {
+			return err
+		}
+		for _, d := range some {
+			if err := each(d); err != nil {
+				return err
+			}
+			epoch, number = d.Epoch, d.Number
+		}
+		if len(some) < decisionsLimit {
+			return nil
+		}
+	}
+}
+
+func (s *Store) decisions(ctx context.Context, epoch, after int64) ([]Decision, error) {
+	rows, err := s.pool.Query(ctx, `SELECT epoch, number, version, at, inputs, outcome FROM decisions
+		WHERE (epoch, number) > ($1, $2) ORDER BY epoch, number LIMIT $3`, epoch, after, decisionsLimit)
+	if err != nil {
+		return nil, fmt.Errorf("read decisions from epoch %d: %w", epoch, err)
+	}
+	some, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d Decision, err error) {
+		var inputs, outcome []byte
+		if err := row.Scan(&d.Epoch, &d.Number, &d.Version, &d.At, &inputs, &outcome); err != nil {
+			return d, err
+		}
+		if d.Inputs, err = expand(inputs); err == nil {
+			d.Outcome, err = expand(outcome)
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: decision %d of epoch %d: %w", ErrDamaged, d.Number, d.Epoch, err)
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read decisions from epoch %d: %w", epoch, err)
+	}
+	return some, nil
+}
+
+// ErrDamaged is wrapped for kept bytes that are not as they were written.
+var ErrDamaged = errors.New("the record is damaged")
+
+// expandedMost bounds what damaged bytes may have allocated.
+const expandedMost = 1 << 30
+
+func expand(compressed []byte) ([]byte, error) {
+	size, err := s2.DecodedLen(compressed)
+	if err != nil || size > expandedMost {
+		return nil, fmt.Errorf("what was compressed cannot be read: %w", errors.Join(err, s2.ErrCorrupt))
+	}
+	return s2.Decode(nil, compressed)
+}
+
+// Base is where a replay may begin: the ledger at the begin of an epoch.
+type Base struct {
+	Epoch, Version int64
+	At             time.Time
+}
+
+// Bases returns the bases that are kept, the oldest first.
+func (s *Store) Bases(ctx context.Context) ([]Base, error) {
+	rows, err := s.pool.Query(ctx, `SELECT epoch, version, at FROM bases WHERE part = 0 ORDER BY epoch`)
+	if err != nil {
+		return nil, fmt.Errorf("list bases of decisions: %w", err)
+	}
+	bases, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Base])
+	if err != nil {
+		return nil, fmt.Errorf("list bases of decisions: %w", err)
+	}
+	return bases, nil
+}
+
+// ReadBase returns the ledger of a base.
+func (s *Store) ReadBase(ctx context.Context, base Base) (*journal.Ledger, error) {
+	rows, err := s.pool.Query(ctx, `SELECT content FROM bases WHERE epoch = $1 ORDER BY part`, base.Epoch)
+	if err != nil {
+		return nil, fmt.Errorf("read the base of epoch %d: %w", base.Epoch, err)
+	}
+	ledger := journal.NewLedger(base.Version)
+	var content []byte
+	_, err = pgx.ForEachRow(rows, []any{&content}, func() error {
+		expanded, err := expand(content)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		var part basePart
+		if err := json.Unmarshal(expanded, &part); err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		for _, n := range part.Nodes {
+			ledger.RestoreNode(n)
+		}
+		for _, w := range part.Workloads {
+			ledger.Restore(w)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the base of epoch %d: %w", base.Epoch, err)
+	}
+	return ledger, nil
+}

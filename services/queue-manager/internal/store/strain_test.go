@@ -1,0 +1,110 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// Somebody's old snapshot keeps vacuum from removing anything that has died since.
+// Commits do not become slower by it: what they read is found by key, or added.
+func TestAnOldSnapshotDoesNotStopTheQueue(t *testing.T) {
+	t.Parallel()
+	const cycles, sample, times = 600, 100, 6
+	l := open(t)
+	reader := l.connect(t)
+	held, err := reader.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting int
+	look := func() int {
+		if err := held.QueryRow(t.Context(), `SELECT count(*) FROM workloads`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		return waiting
+	}
+	before := look()
+	took := make([]time.Duration, cycles)
+	for i := range cycles {
+		began := time.Now()
+		changes := admitted(int64(i+1), fmt.Sprintf("gang-%d", i), 1, 1, 100)
+		l.commit(t, changes)
+		ended := changes.Added[0].Record
+		ended.Phase, ended.Holding, ended.Times.Finished = workload.Succeeded, false, time.Now()
+		l.commit(t, book.Changes{Updated: []workload.Record{ended}, Freed: []workload.ID{ended.ID}})
+		took[i] = time.Since(began)
+		if i%sample == 0 { // vacuum does what it can
+			if _, err := l.connect(t).Exec(t.Context(), `VACUUM workloads, reservations, node_resources, outbox, commits`); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if now := look(); now != before {
+		t.Fatalf("the snapshot is not old: it shows %d workloads after %d", now, before)
+	}
+	// The quickest of many: others use the machine.
+	first, last := slices.Min(took[:sample]), slices.Min(took[cycles-sample:])
+	t.Logf("a gang admitted and ended: %s at first, %s after %d", first, last, cycles)
+	if last > times*first {
+		t.Errorf("a gang admitted and ended took %s at first and %s after %d under an old snapshot", first, last, cycles)
+	}
+}
+
+// Each session has its limits on the server, whoever connects.
+func TestSessionsHaveLimits(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	limits := store.Timeouts{Statement: 7 * time.Second, Lock: 3 * time.Second, Idle: 4 * time.Second, Peer: 2 * time.Second}
+	s, err := store.Open(t.Context(), l.service, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for setting, want := range map[string]string{
+		"statement_timeout": "7s", "lock_timeout": "3s", "idle_in_transaction_session_timeout": "4s", "tcp_user_timeout": "2000",
+	} {
+		if got, err := s.Setting(t.Context(), setting); err != nil || got != want {
+			t.Errorf("%s is %q, %v; want %s", setting, got, err, want)
+		}
+	}
+}
+
+// A lock that somebody holds for long ends a commit with an error, not the queue.
+func TestALockThatIsHeldEndsTheWait(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	limits := store.DefaultTimeouts()
+	limits.Lock = 200 * time.Millisecond
+	s, err := store.Open(t.Context(), l.service, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	changes := admitted(1, "gang", 1, 1, 100)
+	changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
+	holder := l.connect(t)
+	tx, err := holder.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE workloads IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), changes); err == nil {
+		t.Fatal("it was written under somebody's lock")
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), changes); err != nil {
+		t.Errorf("after the lock: %v", err)
+	}
+}
