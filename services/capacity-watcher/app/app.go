@@ -4,16 +4,18 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/lease"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/capacity-watcher/internal/publish"
 	"muster.dev/muster/services/capacity-watcher/internal/watch"
@@ -22,48 +24,82 @@ import (
 // historyWithin bounds the reading of what was published before.
 const historyWithin = 30 * time.Second
 
-// Run watches and publishes until ctx ends. It is ready once everything that
-// existed at the start has been published.
+// Run watches and publishes while it holds the cluster's lease, and stands by
+// while another process does, until ctx ends. It is ready once everything that
+// existed at the start of its term has been published, or another process acts.
 func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	published := rt.Health.Await("full picture published")
+	ready := rt.Health.Await("full picture published, or standby")
 	client, err := clientFor(config.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "capacity-watcher/" + config.Cluster, Logger: rt.Logger, CredentialsFile: config.NATSCredentials,
-		Replicas: config.NATSReplicas,
+		TLS: config.NATSTLS, Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
 	rt.Health.Check("nats", b.Ready)
-	if err := b.EnsureStreams(ctx); err != nil {
+	if err := b.AwaitStreams(ctx); err != nil {
 		return err
 	}
-	reading, cancel := context.WithTimeout(ctx, historyWithin)
-	before, err := publish.ReadHistory(reading, b, config.Cluster, rt.Logger)
-	cancel()
+	w := &watcher{config: config, rt: rt, bus: b, client: client, metrics: publish.NewMetrics(rt.Metrics), ready: ready}
+	namespace, name := config.Lease.Split()
+	return lease.Run(ctx, lease.Options{
+		Client: client.CoordinationV1(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
+		Holder: service.Holder(), Logger: rt.Logger, Guard: &w.guard, Standby: ready,
+		AtLeast: func(ctx context.Context) (int64, error) {
+			before, err := w.history(ctx)
+			return before.Session, err
+		},
+	}, w.act)
+}
+
+// watcher is the service.
+type watcher struct {
+	config  *Config
+	rt      *service.Runtime
+	bus     *bus.Bus
+	client  kubernetes.Interface
+	metrics *publish.Metrics
+	ready   func()
+	guard   lease.Guard
+}
+
+func (w *watcher) history(ctx context.Context) (publish.History, error) {
+	ctx, cancel := context.WithTimeout(ctx, historyWithin)
+	defer cancel()
+	return publish.ReadHistory(ctx, w.bus, w.config.Cluster, w.rt.Logger)
+}
+
+// act is one term.
+func (w *watcher) act(ctx context.Context, epoch int64) error {
+	before, err := w.history(ctx)
 	if err != nil {
 		return err
 	}
 	publisher := publish.New(publish.Options{
-		Bus: b, Cluster: config.Cluster, ResyncEvery: config.ResyncEvery,
-		Logger: rt.Logger, Metrics: publish.NewMetrics(rt.Metrics), Synced: published,
-	}, before, time.Now())
-	var parts sync.WaitGroup
-	parts.Go(func() { publisher.Run(ctx) })
-	parts.Go(func() {
+		Bus: w.bus, Cluster: w.config.Cluster, ResyncEvery: w.config.ResyncEvery,
+		Logger: w.rt.Logger, Metrics: w.metrics, Tracer: w.rt.Tracer, Synced: w.ready, Epoch: epoch, Held: w.guard.Check,
+	}, before)
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return publisher.Run(ctx) })
+	parts.Go(func() error {
 		watch.Run(ctx, watch.Options{
-			Client: client, Cluster: config.Cluster, NodeSelector: config.NodeSelector, Logger: rt.Logger,
+			Client: w.client, Cluster: w.config.Cluster, NodeSelector: w.config.NodeSelector, Logger: w.rt.Logger,
 		}, publisher, publisher.Complete)
+		return ctx.Err()
 	})
-	parts.Wait()
-	return ctx.Err()
+	err = parts.Wait()
+	if errors.Is(err, bus.ErrReplaced) {
+		return fmt.Errorf("%w: %w", lease.ErrLost, err)
+	}
+	return err
 }
 
 func clientFor(kubeconfig string) (kubernetes.Interface, error) {

@@ -12,10 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap/zaptest"
 
+	"muster.dev/muster/deploy/rbac"
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/lease"
 	"muster.dev/muster/pkg/localnats"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/service"
@@ -43,6 +45,7 @@ func (w *world) run(natsURL string) (stop func()) {
 	go func() {
 		ended <- app.Run(ctx, &app.Config{
 			NATSURL: natsURL, Cluster: clusterName, Kubeconfig: w.kubeconfig, NodeSelector: w.label,
+			Lease: lease.Config{Lease: rbac.Namespace + "/" + w.lease},
 		}, rt)
 	}()
 	stop = func() {
@@ -270,4 +273,26 @@ func TestManyChanges(t *testing.T) {
 		w.deletePod("many-" + strconv.Itoa(i))
 	}
 	r.await("no pods", func() bool { return r.node("many-a").Unmanaged.Equal(nil) })
+}
+
+// TestStandby: the second one waits, and publishes once the first has ended.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	w, nats := newWorld(t, "standby"), startNATS(t, -1)
+	stop := w.run(nats.URL())
+	r := newReader(t, nats.URL())
+	synced := func() int64 {
+		if told, ok := r.last[bus.SyncedSubject(clusterName)].(*event.CapacitySynced); ok {
+			return told.Version.Session
+		}
+		return 0
+	}
+	r.await("a list", func() bool { return synced() != 0 })
+	first := synced()
+	w.run(nats.URL())
+	if synced() != first {
+		t.Error("the second one publishes beside the first")
+	}
+	stop()
+	r.await("a list of the second", func() bool { return synced() > first })
 }

@@ -1,13 +1,9 @@
 package app_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +18,7 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/rbac"
+	"muster.dev/muster/pkg/clustertest"
 	"muster.dev/muster/pkg/localcluster"
 )
 
@@ -29,65 +26,8 @@ import (
 const patience = 20 * time.Second
 
 // shared is the dev cluster of all tests here; each uses nodes of its own.
-var shared struct {
-	sync.Mutex
-	cluster    *localcluster.Cluster
-	kubeconfig string // of the service's account
-	dir        string
-	err        error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if shared.cluster != nil {
-		shared.cluster.Stop()
-	}
-	_ = os.RemoveAll(shared.dir)
-	os.Exit(code)
-}
-
-// world is what a test has of the dev cluster: nodes with a label of its own.
-type world struct {
-	t          *testing.T
-	cluster    *localcluster.Cluster
-	client     kubernetes.Interface
-	kubeconfig string
-	label      string // key of the label on its nodes
-}
-
-func newWorld(t *testing.T, name string) *world {
-	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.cluster == nil && shared.err == nil {
-		shared.err = start(t.Context())
-	}
-	if errors.Is(shared.err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") != "1" {
-		t.Skip(shared.err)
-	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	admin, err := adminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &world{
-		t: t, cluster: shared.cluster, client: kubernetes.NewForConfigOrDie(admin),
-		kubeconfig: shared.kubeconfig, label: "test.muster.dev/" + name,
-	}
-}
-
-func start(ctx context.Context) error {
-	binary := cmp.Or(os.Getenv(localcluster.EnvBinary), filepath.Join("..", "..", "..", "bin", "devcluster"))
-	cluster, err := localcluster.Start(ctx, localcluster.Options{
-		Binary: binary, Name: fmt.Sprintf("watcher-test-%d", os.Getpid()), Fleet: "laptop",
-	})
-	if err != nil {
-		return err
-	}
-	shared.cluster = cluster
-	admin, err := adminConfig()
+var shared = clustertest.Shared{Name: "watcher-test", Prepare: func(ctx context.Context, c *clustertest.Cluster) error {
+	admin, err := adminConfig(c)
 	if err != nil {
 		return err
 	}
@@ -98,19 +38,43 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if shared.dir, err = os.MkdirTemp("", "muster-watcher-test-"); err != nil {
-		return err
-	}
-	shared.kubeconfig = filepath.Join(shared.dir, "kubeconfig")
-	if err := os.WriteFile(shared.kubeconfig, kubeconfig, 0o600); err != nil {
+	if err := os.WriteFile(accountFile(c), kubeconfig, 0o600); err != nil {
 		return err
 	}
 	return awaitRights(ctx, kubeconfig)
+}}
+
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+
+// accountFile is the kubeconfig of the service's account.
+func accountFile(c *clustertest.Cluster) string { return filepath.Join(c.Dir, "kubeconfig") }
+
+// world is what a test has of the dev cluster: nodes with a label of its own.
+type world struct {
+	t          *testing.T
+	cluster    *localcluster.Cluster
+	client     kubernetes.Interface
+	kubeconfig string
+	label      string // key of the label on its nodes
+	lease      string // name of its lease: the tests share the cluster, and not the NATS
+}
+
+func newWorld(t *testing.T, name string) *world {
+	t.Helper()
+	cluster := shared.Use(t)
+	admin, err := adminConfig(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{
+		t: t, cluster: cluster.Cluster, client: kubernetes.NewForConfigOrDie(admin),
+		kubeconfig: accountFile(cluster), label: "test.muster.dev/" + name, lease: "watcher-" + name,
+	}
 }
 
 // adminConfig is what the tests change the cluster with.
-func adminConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", shared.cluster.Kubeconfig)
+func adminConfig(c *clustertest.Cluster) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err == nil {
 		config.QPS = -1
 	}

@@ -14,8 +14,10 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/lease"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
@@ -25,6 +27,7 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	NATSTLS         bus.TLS
 	// NATSReplicas is on how many servers of a NATS cluster a stream is kept that
 	// this service makes; 0 is one.
 	NATSReplicas int
@@ -32,7 +35,9 @@ type Config struct {
 	Cluster string
 	// Kubeconfig is a path; empty means the pod's own service account.
 	Kubeconfig string
-	Workers    int
+	// Lease is held by the one that acts.
+	Lease   lease.Config
+	Workers int
 	// SweepEvery is how often orphans are looked for.
 	SweepEvery time.Duration
 }
@@ -46,9 +51,11 @@ const (
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	c.NATSTLS.Register(flags)
 	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster a stream is kept that is made here; the same for all services")
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the pod's own service account")
+	c.Lease.Register(flags)
 	flags.IntVar(&c.Workers, "workers", defaultWorkers, "workloads worked on at once")
 	flags.DurationVar(&c.SweepEvery, "sweep-every", defaultSweep, "how often objects without a live workload are looked for")
 }
@@ -65,12 +72,14 @@ func (c *Config) Validate() error {
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
 	}
+	faults = append(faults, c.NATSTLS.Validate())
 	if !bus.ValidReplicas(c.NATSReplicas) {
 		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
-	if !bus.ValidName(c.Cluster) {
+	if !workload.ValidName(c.Cluster) {
 		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))
 	}
+	faults = append(faults, c.Lease.Validate("dispatcher", c.Cluster))
 	if c.Workers < 0 {
 		faults = append(faults, fmt.Errorf("workers: %d: want at least 1", c.Workers))
 	}
@@ -80,45 +89,80 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Run runs the dispatcher until ctx ends.
+// Run acts for the cluster while it holds the cluster's lease, and stands by while
+// another process does, until ctx ends.
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
-	ready := runtime.Health.Await("commands and caches read")
-	b, err := bus.Connect(ctx, bus.Options{
+	d := &dispatcher{config: config, logger: runtime.Logger, metrics: reconcile.NewMetrics(runtime.Metrics), tracer: runtime.Tracer}
+	d.ready = runtime.Health.Await("commands and caches read, or standby")
+	var err error
+	d.bus, err = bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "dispatcher-" + config.Cluster, Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
-		Replicas: config.NATSReplicas,
+		TLS: config.NATSTLS, Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	runtime.Health.Check("nats", b.Ready)
-	if err := b.EnsureStreams(ctx); err != nil {
+	defer d.bus.Close()
+	runtime.Health.Check("nats", d.bus.Ready)
+	if err := d.bus.AwaitStreams(ctx); err != nil {
 		return err
 	}
-	client, err := kubernetes.Connect(config.Kubeconfig, config.Cluster)
+	if d.client, err = kubernetes.Connect(config.Kubeconfig, config.Cluster, &d.guard, runtime.Metrics); err != nil {
+		return err
+	}
+	namespace, name := config.Lease.Split()
+	return lease.Run(ctx, lease.Options{
+		Client: d.client.Leases(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
+		Holder: service.Holder(), Logger: runtime.Logger, Guard: &d.guard, Standby: d.ready,
+		AtLeast: func(ctx context.Context) (int64, error) {
+			told, err := lastStatuses(ctx, d.bus, config.Cluster)
+			return told.session, err
+		},
+	}, d.act)
+}
+
+// dispatcher is the service.
+type dispatcher struct {
+	config  *Config
+	logger  *zap.Logger
+	metrics *reconcile.Metrics
+	ready   func()
+	bus     *bus.Bus
+	client  *kubernetes.Client
+	guard   lease.Guard
+	tracer  tracing.Tracer
+}
+
+// act is one term: all memory is of it alone.
+func (d *dispatcher) act(ctx context.Context, epoch int64) error {
+	told, err := lastStatuses(ctx, d.bus, d.config.Cluster)
 	if err != nil {
 		return err
 	}
-	reported, err := lastStatuses(ctx, b, config.Cluster)
+	ctx, replaced := context.WithCancelCause(ctx)
+	defer replaced(nil)
+	reporter := newReporter(d.bus, epoch, told, replaced)
+	reconciler := reconcile.New(d.client, reporter.report, told.statuses, d.logger, d.metrics)
+	watch, err := d.client.StartWatch(ctx, reconciler.Look)
 	if err != nil {
 		return err
 	}
-	reconciler := reconcile.New(client, reporter(b), reported, runtime.Logger, reconcile.NewMetrics(runtime.Metrics))
-	watch, err := client.StartWatch(ctx, reconciler.Look)
-	if err != nil {
-		return err
-	}
-	commands, err := b.Follow(ctx, bus.DispatchStream, bus.DispatchFilter(config.Cluster))
+	commands, err := d.bus.Follow(ctx, bus.DispatchStream, bus.DispatchFilter(d.config.Cluster))
 	if err != nil {
 		return err
 	}
 	reconciler.SetCache(watch)
+	reconciler.SetTracer(d.tracer)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return take(ctx, commands, reconciler, runtime.Logger, ready) })
-	group.Go(func() error { reconciler.Run(ctx, config.Workers); return ctx.Err() })
-	group.Go(func() error { return sweep(ctx, b, reconciler, config.SweepEvery) })
-	group.Go(func() error { return repeat(ctx, b, reconciler, runtime.Logger) })
-	return group.Wait()
+	group.Go(func() error { return take(ctx, commands, reconciler, d.logger, d.ready) })
+	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
+	group.Go(func() error { return sweep(ctx, d.bus, reconciler, d.config.SweepEvery) })
+	group.Go(func() error { return repeat(ctx, d.bus, reconciler, d.logger) })
+	err = group.Wait()
+	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrReplaced) {
+		return fmt.Errorf("%w: %w", lease.ErrLost, cause)
+	}
+	return err
 }
 
 // take hands the commands over.
@@ -135,50 +179,15 @@ func take(ctx context.Context, commands *bus.Following, reconciler *reconcile.Re
 			if !open {
 				return ctx.Err()
 			}
-			_, payload, err := d.Event()
+			envelope, payload, err := d.Event()
 			command, ok := payload.(*event.GangDesired)
 			if err != nil || !ok {
 				logger.Error("command dropped: it cannot be read", zap.String("subject", d.Subject), zap.Error(err))
 				continue
 			}
+			reconciler.Traced(command.Workload, envelope.Traceparent)
 			reconciler.Command(command)
 		}
-	}
-}
-
-// lastStatuses reads what was reported last of each workload.
-func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (map[workload.ID]event.GangStatus, error) {
-	values, err := b.LastValues(ctx, bus.StatusStream, bus.ClusterStatusFilter(cluster))
-	if err != nil {
-		return nil, err
-	}
-	statuses := map[workload.ID]event.GangStatus{}
-	for _, d := range values {
-		_, payload, err := d.Event()
-		if status, ok := payload.(*event.GangStatus); err == nil && ok {
-			statuses[status.Workload] = *status // what cannot be read is told anew
-		}
-	}
-	return statuses, nil
-}
-
-// reporter publishes statuses. Each has an id of its own: were it made of the
-// content, a status that comes back within the dedupe window would be dropped.
-func reporter(b *bus.Bus) reconcile.Reporter {
-	return func(ctx context.Context, status event.GangStatus, keep time.Duration) error {
-		envelope, err := event.New(event.NewID(), "muster/dispatcher/"+status.Cluster, time.Now(), &status)
-		if err != nil {
-			return err
-		}
-		encoded, err := envelope.Encode()
-		if err != nil {
-			return err
-		}
-		published, err := b.PublishEncoded(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
-		if err != nil {
-			return err
-		}
-		return published.Wait(ctx)
 	}
 }
 

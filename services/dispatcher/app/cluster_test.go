@@ -1,13 +1,10 @@
 package app_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,8 +20,8 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/rbac"
+	"muster.dev/muster/pkg/clustertest"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/localcluster"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -33,22 +30,30 @@ const patience = 30 * time.Second
 
 // shared is the dev cluster of all tests here; each uses a namespace and nodes
 // of its own.
-var shared struct {
-	sync.Mutex
-	cluster    *localcluster.Cluster
-	kubeconfig string // of the service's account
-	dir        string
-	err        error
-}
+var shared = clustertest.Shared{Name: "dispatcher-test", Prepare: func(ctx context.Context, c *clustertest.Cluster) error {
+	admin, err := adminConfig(c)
+	if err != nil {
+		return err
+	}
+	if err := install.Install(ctx, admin, nil); err != nil {
+		return err
+	}
+	kubeconfig, err := install.Kubeconfig(ctx, admin, rbac.Dispatcher)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(accountFile(c), kubeconfig, 0o600)
+}}
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if shared.cluster != nil {
-		shared.cluster.Stop()
+	if settings := os.Getenv(childVariable); settings != "" {
+		os.Exit(runChild(settings))
 	}
-	_ = os.RemoveAll(shared.dir)
-	os.Exit(code)
+	os.Exit(shared.Run(m))
 }
+
+// accountFile is the kubeconfig of the service's account.
+func accountFile(c *clustertest.Cluster) string { return filepath.Join(c.Dir, "kubeconfig") }
 
 // world is what a test has of the dev cluster.
 type world struct {
@@ -62,18 +67,8 @@ type world struct {
 
 func newWorld(t *testing.T, name string, nodes int) *world {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.cluster == nil && shared.err == nil {
-		shared.err = start(t.Context())
-	}
-	if errors.Is(shared.err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") != "1" {
-		t.Skip(shared.err)
-	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	admin, err := adminConfig()
+	cluster := shared.Use(t)
+	admin, err := adminConfig(cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +77,14 @@ func newWorld(t *testing.T, name string, nodes int) *world {
 	}
 	w := &world{
 		t: t, core: kubernetes.NewForConfigOrDie(admin), objects: dynamic.NewForConfigOrDie(admin),
-		kubeconfig: shared.kubeconfig, namespace: name,
+		kubeconfig: accountFile(cluster), namespace: name,
 	}
 	w.awaitWriteRights(admin)
 	for i := range nodes {
 		w.nodes = append(w.nodes, fmt.Sprintf("%s-%d", name, i))
 	}
 	if nodes > 0 {
-		err = shared.cluster.Node(t.Context(), "add", "--pattern", name+"-{0}", "--count", fmt.Sprint(nodes),
+		err = cluster.Node(t.Context(), "add", "--pattern", name+"-{0}", "--count", fmt.Sprint(nodes),
 			"--label", "test.muster.dev/"+name+"=yes", "--resource", "cpu=4", "--resource", "memory=32Gi")
 		if err != nil {
 			t.Fatal(err)
@@ -98,36 +93,9 @@ func newWorld(t *testing.T, name string, nodes int) *world {
 	return w
 }
 
-func start(ctx context.Context) error {
-	cluster, err := localcluster.Start(ctx, localcluster.Options{
-		Binary: cmp.Or(os.Getenv(localcluster.EnvBinary), filepath.Join("..", "..", "..", "bin", "devcluster")),
-		Name:   fmt.Sprintf("dispatcher-test-%d", os.Getpid()), Fleet: "laptop",
-	})
-	if err != nil {
-		return err
-	}
-	shared.cluster = cluster
-	admin, err := adminConfig()
-	if err != nil {
-		return err
-	}
-	if err := install.Install(ctx, admin, nil); err != nil {
-		return err
-	}
-	kubeconfig, err := install.Kubeconfig(ctx, admin, rbac.Dispatcher)
-	if err != nil {
-		return err
-	}
-	if shared.dir, err = os.MkdirTemp("", "muster-dispatcher-test-"); err != nil {
-		return err
-	}
-	shared.kubeconfig = filepath.Join(shared.dir, "kubeconfig")
-	return os.WriteFile(shared.kubeconfig, kubeconfig, 0o600)
-}
-
 // adminConfig is what the tests change the cluster with.
-func adminConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", shared.cluster.Kubeconfig)
+func adminConfig(c *clustertest.Cluster) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err == nil {
 		config.QPS = -1
 	}

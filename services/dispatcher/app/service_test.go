@@ -126,9 +126,14 @@ func (d *desk) awaitCreated(id workload.ID) event.GangStatus {
 // run starts the service and returns when it is ready; stop ends it.
 func (w *world) run(d *desk) (stop func()) {
 	w.t.Helper()
+	return w.runWith(w.config(d))
+}
+
+// runWith is run with other settings.
+func (w *world) runWith(config *app.Config) (stop func()) {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	rt := service.NewRuntime(zaptest.NewLogger(w.t), "dispatcher")
-	config := &app.Config{NATSURL: d.url, Cluster: clusterName, Kubeconfig: w.kubeconfig, SweepEvery: 100 * time.Millisecond}
 	if err := config.Validate(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/tracing"
+	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/intake/internal/submission"
 )
 
@@ -24,6 +26,7 @@ import (
 type Config struct {
 	NATSURL         string
 	NATSCredentials string
+	NATSTLS         bus.TLS
 	// NATSReplicas is on how many servers of a NATS cluster a stream is kept that
 	// this service makes; 0 is one.
 	NATSReplicas int
@@ -42,17 +45,21 @@ type Config struct {
 	KubeNamespaces string
 	// DefaultQueue takes AppWrappers without a queue label.
 	DefaultQueue string
+	// HTTP is the door for those without NATS; off without an address.
+	HTTP HTTPConfig
 }
 
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
+	c.NATSTLS.Register(flags)
 	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster a stream is kept that is made here; the same for all services")
 	flags.StringVar(&c.KubeRayFile, "kuberay", "", "YAML `file` that says how the KubeRay operator is set up; without it: 1.6.2 as shipped")
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` in Muster of the cluster whose AppWrappers and held Ray objects are taken; without it none are")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of that cluster; without it the pod's own service account")
 	flags.StringVar(&c.KubeNamespaces, "kube-namespaces", "", "`namespaces`, separated by commas, whose objects are taken; empty for all")
+	c.HTTP.register(flags)
 	flags.StringVar(&c.DefaultQueue, "default-queue", "default", "`queue` of AppWrappers without a queue label")
 }
 
@@ -72,10 +79,11 @@ func (c *Config) Validate() error {
 	if c.NATSURL == "" {
 		faults = append(faults, errors.New("nats-url: is missing"))
 	}
+	faults = append(faults, c.NATSTLS.Validate())
 	if !bus.ValidReplicas(c.NATSReplicas) {
 		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
 	}
-	if c.Cluster != "" && !bus.ValidName(c.Cluster) {
+	if c.Cluster != "" && !workload.ValidName(c.Cluster) {
 		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))
 	}
 	if c.Cluster == "" && c.Kubeconfig != "" {
@@ -84,6 +92,7 @@ func (c *Config) Validate() error {
 	if c.DefaultQueue == "" {
 		c.DefaultQueue = "default"
 	}
+	faults = append(faults, c.HTTP.validate())
 	return errors.Join(faults...)
 }
 
@@ -105,25 +114,30 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("subscribed")
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "intake", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
-		Replicas: config.NATSReplicas,
+		TLS: config.NATSTLS, Replicas: config.NATSReplicas,
 	})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
 	runtime.Health.Check("nats", b.Ready)
-	if err := b.EnsureStreams(ctx); err != nil {
+	if err := b.AwaitStreams(ctx); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if config.Cluster != "" {
 		group.Go(func() error { return runDoor(ctx, config, b, runtime) })
 	}
+	if config.HTTP.Address != "" {
+		if err := serveHTTP(ctx, group, config, b, runtime); err != nil {
+			return err
+		}
+	}
 	deliveries, err := b.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
 	if err != nil {
 		return err
 	}
-	in := &intake{bus: b, operator: config.Operator, logger: runtime.Logger, results: newResults(runtime.Metrics), published: make(chan underway, underWay)}
+	in := &intake{bus: b, tracer: runtime.Tracer, operator: config.Operator, logger: runtime.Logger, results: newResults(runtime.Metrics), published: make(chan underway, underWay)}
 	ready()
 	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -155,6 +169,7 @@ func newResults(registry *prometheus.Registry) *prometheus.CounterVec {
 
 type intake struct {
 	bus       *bus.Bus
+	tracer    tracing.Tracer
 	operator  ray.Operator
 	logger    *zap.Logger
 	results   *prometheus.CounterVec
@@ -166,17 +181,24 @@ type underway struct {
 	delivery bus.Delivery
 	result   submission.Result
 	stored   bus.Published
+	span     tracing.Span
 }
 
 // take reads a submission and publishes the result without waiting for the
 // server: results are stored in the order of the submissions.
 func (in *intake) take(d bus.Delivery) {
-	message := submission.Message{Subject: d.Subject, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored}
+	submitter := workload.DoorNATS
+	if _, user := bus.SubmittedBy(d.Subject); user != "" {
+		submitter += "/" + user
+	}
+	message := submission.Message{Subject: d.Subject, Submitter: submitter, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored}
 	result, err := submission.Read(in.operator, message)
 	if err != nil {
 		in.retry(d, err)
 		return
 	}
+	span := in.tracer.Begin(result.Workload, result.Traceparent, "submission read", "muster.queue", result.Queue)
+	result.Event.Traceparent = span.Traceparent()
 	stored, err := in.bus.PublishAsync(result.Subject, result.Event)
 	if errors.Is(err, bus.ErrTooLarge) {
 		if result, err = submission.Reject(message, err); err == nil {
@@ -184,10 +206,11 @@ func (in *intake) take(d bus.Delivery) {
 		}
 	}
 	if err != nil {
+		span.End(err)
 		in.retry(d, err)
 		return
 	}
-	in.published <- underway{d, result, stored}
+	in.published <- underway{d, result, stored, span}
 }
 
 // settle acknowledges submissions whose result the server has. When waiting ends
@@ -197,6 +220,7 @@ func (in *intake) settle(waiting context.Context) {
 		ctx, cancel := context.WithTimeout(waiting, storeTimeout)
 		err := u.stored.Wait(ctx)
 		cancel()
+		u.span.End(err)
 		if err != nil {
 			in.retry(u.delivery, err)
 			continue

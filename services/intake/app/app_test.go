@@ -306,3 +306,61 @@ func TestConfig(t *testing.T) {
 		t.Errorf("without a URL: %v", err)
 	}
 }
+
+// TestOneQueuesFloodDoesNotDelayAnothers: ten thousand submissions of one queue,
+// then ten of another. The ten are passed on after a number of the others that
+// does not grow with the flood.
+func TestOneQueuesFloodDoesNotDelayAnothers(t *testing.T) {
+	t.Parallel()
+	// What is on its way to the server, the channel, and what is handed out until a
+	// new queue is found.
+	const flood, few, ahead = 10_000, 10, 1024 + 256 + 128 + 600
+	w := newWorld(t)
+	submit := func(queue string, submissions int) {
+		published := make([]bus.Published, submissions)
+		for i := range submissions {
+			name := fmt.Sprintf("%s-%d", queue, i)
+			data, err := json.Marshal(fmt.Sprintf(manifest, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			published[i], err = w.bus.PublishAsync(bus.SubmitSubject(queue), event.Envelope{
+				SpecVersion: "1.0", ID: name, Source: "test", Type: event.SubmitType, DataContentType: "application/yaml", Data: data,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, p := range published {
+			if err := p.Wait(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	submit("flood", flood)
+	stop := w.start()
+	defer func() { _ = stop() }()
+	(<-w.accepted).Ack()
+	before, err := w.bus.State(w.ctx, bus.WorkloadStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit("other", few)
+	between, others := 0, 0
+	for others < few {
+		select {
+		case d := <-w.accepted:
+			d.Ack()
+			if d.Subject == bus.WorkloadSubject("other") {
+				others++
+				between = int(d.Sequence - before.Last)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%d of %d passed on", others, few)
+		}
+	}
+	t.Logf("%d submissions passed on until the last of the others", between)
+	if between > ahead+3*few {
+		t.Errorf("%d submissions passed on until the last of the others, want at most %d", between, ahead+3*few)
+	}
+}

@@ -13,8 +13,10 @@ import (
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/intake/internal/door"
+	"muster.dev/muster/services/intake/internal/queueobjects"
 )
 
 // resyncEvery is how often the door asks queue-manager anew: a poll behind the
@@ -28,7 +30,7 @@ func runDoor(ctx context.Context, config *Config, b *bus.Bus, runtime *service.R
 	if err != nil {
 		return err
 	}
-	d := door.New(door.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn())})
+	d := door.New(door.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn()), runtime.Tracer})
 	d.SetCluster(client)
 	var namespaces []string
 	if config.KubeNamespaces != "" {
@@ -50,8 +52,36 @@ func runDoor(ctx context.Context, config *Config, b *bus.Bus, runtime *service.R
 	group.Go(func() error { return hear(ctx, gangs.C, d, runtime.Logger) })
 	group.Go(func() error { d.Run(ctx); return ctx.Err() })
 	group.Go(func() error { return resync(ctx, b, d) })
+	if err := watchQueues(ctx, group, config, b, runtime.Logger); err != nil {
+		return err
+	}
 	ready()
 	return group.Wait()
+}
+
+// watchQueues brings the cluster's own queues to queue-manager, where it has
+// definitions of Kueue's objects. It is looked once, at the start.
+func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *bus.Bus, logger *zap.Logger) error {
+	client, err := queueobjects.Connect(config.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	if present, err := client.Present(ctx); err != nil || !present {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	if err := client.Watch(ctx, func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a round is to come
+		}
+	}); err != nil {
+		return err
+	}
+	logger.Info("the cluster's queues count", zap.String("cluster", config.Cluster))
+	sync := &queueobjects.Sync{Name: config.Cluster, Cluster: client, Manager: query.NewClient(b.Conn()), Logger: logger}
+	group.Go(func() error { return sync.Run(ctx, changed) })
+	return nil
 }
 
 // hear hands over what the bus says.
@@ -102,6 +132,7 @@ func resync(ctx context.Context, b *bus.Bus, d *door.Door) error {
 type messages struct {
 	bus     *bus.Bus
 	queries *query.Client
+	tracer  tracing.Tracer
 }
 
 // source is the CloudEvents source of what the door says.
@@ -110,19 +141,23 @@ const source = "muster/intake/kubernetes"
 // Submit publishes a workload and returns when it is stored.
 func (m messages) Submit(ctx context.Context, queue string, submitted *event.WorkloadSubmitted) error {
 	w := submitted.Workload
-	return m.publish(ctx, queue, "submitted/"+string(w.ID)+"/"+w.Digest+"/"+event.NewID(), submitted)
+	span := m.tracer.Begin(w.ID, "", "object read", "muster.queue", queue)
+	err := m.publish(ctx, queue, "submitted/"+string(w.ID)+"/"+w.Digest+"/"+event.NewID(), submitted, span)
+	span.End(err)
+	return err
 }
 
 // Cancel publishes a cancellation and returns when it is stored.
 func (m messages) Cancel(ctx context.Context, queue string, cancel *event.WorkloadCancel) error {
-	return m.publish(ctx, queue, event.NewID(), cancel)
+	return m.publish(ctx, queue, event.NewID(), cancel, tracing.Span{})
 }
 
-func (m messages) publish(ctx context.Context, queue, id string, payload event.Payload) error {
+func (m messages) publish(ctx context.Context, queue, id string, payload event.Payload, span tracing.Span) error {
 	envelope, err := event.New(id, source, time.Now(), payload)
 	if err != nil {
 		return err
 	}
+	envelope.Traceparent = span.Traceparent()
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return m.bus.Publish(ctx, bus.WorkloadSubject(queue), envelope)

@@ -13,6 +13,7 @@ const (
 	TwoGPUsOnOneNode = "raycluster-two-gpus-on-one-node.yaml"
 	HelloJob         = "rayjob-hello.yaml"
 	Queues           = "queues.yaml"
+	KueueResources   = "kueue-resources.yaml"
 )
 
 //go:embed *.yaml

@@ -19,7 +19,7 @@ func TestManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifests := map[string]int{examples.Glue: 2, examples.TwoGPUsOnOneNode: 2, examples.HelloJob: 3} // pods
-	if len(files) != len(manifests)+1 {
+	if len(files) != len(manifests)+2 {
 		t.Errorf("there are %q; want each of them in this test", files)
 	}
 	for name, pods := range manifests {
@@ -42,16 +42,28 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// Kueue's manifests are a queues file, too.
+func TestKueueResources(t *testing.T) {
+	t.Parallel()
+	file, _, err := queuemanager.ReadQueues(examples.KueueResources)
+	if err != nil || len(file.Queues) != 1 || file.Queues[0].Name != "user-queue" || len(file.ClusterQueues) != 1 {
+		t.Errorf("read %+v, %v", file, err)
+	}
+}
+
 func TestQueues(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(examples.Queues); err != nil {
 		t.Fatal(err)
 	}
-	queues, _, err := queuemanager.ReadQueues(examples.Queues)
+	file, notes, err := queuemanager.ReadQueues(examples.Queues)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(queues, func(q queuemanager.Queue) bool { return q.Name == "default" }) {
-		t.Errorf("the queues %+v lack the default one", queues)
+	if !slices.ContainsFunc(file.Queues, func(q queuemanager.Queue) bool { return q.Name == "default" }) {
+		t.Errorf("the queues %+v lack the default one", file.Queues)
+	}
+	if len(notes) > 0 {
+		t.Errorf("of the example does nothing: %q", notes)
 	}
 }

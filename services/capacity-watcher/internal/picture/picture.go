@@ -9,6 +9,7 @@
 package picture
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -115,13 +116,13 @@ func (p *Picture) RemoveUnmanaged(name Pod) {
 // ReplaceUnmanaged records that exactly these pods take room and are not
 // managed.
 func (p *Picture) ReplaceUnmanaged(pods map[Pod]Unmanaged) {
-	for name := range p.unmanaged {
+	for _, name := range sortedPods(p.unmanaged) {
 		if _, ok := pods[name]; !ok {
 			p.RemoveUnmanaged(name)
 		}
 	}
-	for name, pod := range pods {
-		p.SetUnmanaged(name, pod)
+	for _, name := range sortedPods(pods) {
+		p.SetUnmanaged(name, pods[name])
 	}
 }
 
@@ -152,13 +153,13 @@ func (p *Picture) RemoveMember(name Pod) {
 
 // ReplaceMembers records that exactly these pods of workloads exist.
 func (p *Picture) ReplaceMembers(members map[Pod]Member) {
-	for name := range p.members {
+	for _, name := range sortedPods(p.members) {
 		if _, ok := members[name]; !ok {
 			p.RemoveMember(name)
 		}
 	}
-	for name, member := range members {
-		p.SetMember(name, member)
+	for _, name := range sortedPods(members) {
+		p.SetMember(name, members[name])
 	}
 }
 
@@ -194,6 +195,13 @@ func sortedMissing[V any](have map[string]V, keep map[string]struct{}) []string 
 	return missing
 }
 
+// sortedPods puts pods in order, so that the same list is told in the same order.
+func sortedPods[V any](pods map[Pod]V) []Pod {
+	return slices.SortedFunc(maps.Keys(pods), func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
 func sameNode(a, b capacity.Node) bool {
 	return a.Cluster == b.Cluster && a.Name == b.Name && a.Ready == b.Ready && a.Cordoned == b.Cordoned &&
 		maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Taints, b.Taints) && a.Allocatable.Equal(b.Allocatable)
@@ -202,5 +210,5 @@ func sameNode(a, b capacity.Node) bool {
 func sameMember(a, b Member) bool {
 	requests := a.Requests.Equal(b.Requests)
 	return requests && a.Workload == b.Workload && a.Name == b.Name && a.Attempt == b.Attempt && a.PodSet == b.PodSet &&
-		a.Node == b.Node && a.Phase == b.Phase && a.Ready == b.Ready && a.Deleting == b.Deleting
+		a.Node == b.Node && a.Phase == b.Phase && a.Ready == b.Ready && a.Deleting == b.Deleting && a.ExitCode == b.ExitCode
 }

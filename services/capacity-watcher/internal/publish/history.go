@@ -14,11 +14,11 @@ import (
 // History is what watchers of the cluster have published before and the stream
 // still holds.
 type History struct {
-	// Session is the latest; a new one must be later, also when the machine's
-	// clock is behind the former's.
+	// Session is the latest; a new one must be later, whatever became of the lease.
 	Session int64
 	// Told names the nodes and gangs that were said to be there.
 	Told []picture.Key
+	last map[string]uint64 // the sequence of each subject's last message
 }
 
 // ReadHistory reads what the stream holds of the cluster.
@@ -27,8 +27,14 @@ func ReadHistory(ctx context.Context, b *bus.Bus, cluster string, logger *zap.Lo
 	if err != nil {
 		return History{}, fmt.Errorf("read what was published of cluster %q: %w", cluster, err)
 	}
-	var history History
+	return HistoryOf(values, logger), nil
+}
+
+// HistoryOf reads the last values of the cluster's subjects.
+func HistoryOf(values []bus.Delivery, logger *zap.Logger) (history History) {
+	history.last = make(map[string]uint64, len(values))
 	for _, value := range values {
+		history.last[value.Subject] = value.Sequence
 		_, payload, err := value.Event()
 		if err != nil {
 			// A newer version of Muster may have written it; its readers decide.
@@ -37,24 +43,40 @@ func ReadHistory(ctx context.Context, b *bus.Bus, cluster string, logger *zap.Lo
 		}
 		history.add(payload)
 	}
-	return history, nil
+	return history
 }
 
 func (h *History) add(payload event.Payload) {
-	var version event.Version
 	switch told := payload.(type) {
 	case *event.NodeObserved:
-		version = told.Version
 		h.Told = append(h.Told, picture.Key{Node: told.Node.Name})
 	case *event.GangObserved:
-		version = told.Version
 		if len(told.Pods) > 0 {
 			h.Told = append(h.Told, picture.Key{Gang: told.Workload})
 		}
-	case *event.NodeRemoved:
-		version = told.Version
-	case *event.CapacitySynced:
-		version = told.Version
 	}
-	h.Session = max(h.Session, version.Session)
+	h.Session = max(h.Session, versionOf(payload).Session)
+}
+
+func versionOf(payload event.Payload) event.Version {
+	switch told := payload.(type) {
+	case *event.NodeObserved:
+		return told.Version
+	case *event.GangObserved:
+		return told.Version
+	case *event.NodeRemoved:
+		return told.Version
+	case *event.CapacitySynced:
+		return told.Version
+	}
+	return event.Version{}
+}
+
+// sessionOf reads the session of a message of the stream.
+func sessionOf(d bus.Delivery) (int64, error) {
+	_, payload, err := d.Event()
+	if err != nil {
+		return 0, err
+	}
+	return versionOf(payload).Session, nil
 }

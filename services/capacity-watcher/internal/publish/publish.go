@@ -16,6 +16,8 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/lease"
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/capacity-watcher/internal/picture"
 )
@@ -33,15 +35,29 @@ const (
 	goneKept = time.Hour
 )
 
+// Bus is NATS as a publisher uses it. See bus.Bus for the meaning of each.
+type Bus interface {
+	bus.ValueServer
+	EnsureStreams(ctx context.Context) error
+	Reconnected() (<-chan struct{}, func())
+}
+
 // Options says what is published and how.
 type Options struct {
-	Bus         *bus.Bus
+	Bus         Bus
 	Cluster     string
 	ResyncEvery time.Duration
 	Logger      *zap.Logger
 	Metrics     *Metrics
+	Tracer      tracing.Tracer
 	// Synced is called after each list of all that is seen was stored.
 	Synced func()
+	// Now is the clock; nil for the machine's.
+	Now func() time.Time
+	// Epoch of the lease under which is published.
+	Epoch int64
+	// Held returns an error when the lease is not held any more.
+	Held func() error
 }
 
 // Publisher publishes a picture. It implements watch.Target.
@@ -49,6 +65,8 @@ type Publisher struct {
 	Options
 	source string
 	wake   chan struct{}
+	due    bool // a list of all, after the first changes
+	values *bus.Values
 
 	mu       sync.Mutex
 	picture  *picture.Picture
@@ -56,13 +74,19 @@ type Publisher struct {
 	version  event.Version
 }
 
-// New returns a publisher of an empty picture, whose session is later than what
-// was published before.
-func New(o Options, before History, now time.Time) *Publisher {
+// New returns a publisher of an empty picture. What was published before is of
+// earlier sessions than its epoch.
+func New(o Options, before History) *Publisher {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	p := &Publisher{
-		Options: o, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1),
-		picture: picture.New(o.Cluster),
-		version: event.Version{Session: max(now.UnixNano(), before.Session+1)},
+		Options: o, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
+		picture: picture.New(o.Cluster), values: bus.NewValues(o.Bus, bus.CapacityStream, o.Epoch, sessionOf),
+		version: event.Version{Session: o.Epoch},
+	}
+	for subject, sequence := range before.last {
+		p.values.Known(subject, sequence)
 	}
 	// What was told of and is not there any more is told of as gone.
 	p.picture.Retell(before.Told...)
@@ -95,35 +119,54 @@ func (p *Publisher) poke() {
 	}
 }
 
-// Run publishes until ctx ends.
-func (p *Publisher) Run(ctx context.Context) {
+// Run publishes until ctx ends or somebody with a later epoch publishes.
+func (p *Publisher) Run(ctx context.Context) error {
 	reconnected, done := p.Bus.Reconnected()
 	defer done()
 	resync := time.NewTicker(p.ResyncEvery)
 	defer resync.Stop()
-	due := true // a list of all, after the first changes
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		case <-p.wake:
 		case <-resync.C:
-			due = true
+			p.List()
 		case <-reconnected:
-			// The server may have lost everything.
-			p.Apply((*picture.Picture).RetellAll)
-			due = true
+			p.Again()
 		}
-		if !p.isComplete() {
-			continue
+		err := p.Tell(ctx)
+		if errors.Is(err, bus.ErrReplaced) || errors.Is(err, lease.ErrLost) {
+			return err
 		}
-		if err := p.publish(ctx, &due); err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			p.Metrics.failures.Inc()
 			p.Logger.Warn("cannot publish capacity; trying again", zap.Error(err), zap.Duration("after", retryAfter))
-			p.restore(ctx, err)
 			time.AfterFunc(retryAfter, p.poke)
 		}
 	}
+}
+
+// List has the next Tell say all that is seen.
+func (p *Publisher) List() { p.due = true }
+
+// Again has everything told anew: the server may have lost everything.
+func (p *Publisher) Again() {
+	p.Apply((*picture.Picture).RetellAll)
+	p.List()
+}
+
+// Tell publishes what has changed and, when that is due, the list of all. After an
+// error it is to be called again. It must not overlap itself, List or Again.
+func (p *Publisher) Tell(ctx context.Context) error {
+	if !p.isComplete() {
+		return nil
+	}
+	err := p.publish(ctx, &p.due)
+	if err != nil && ctx.Err() == nil {
+		p.restore(ctx, err)
+	}
+	return err
 }
 
 func (p *Publisher) isComplete() bool {
@@ -176,10 +219,13 @@ func (p *Publisher) publishBatch(ctx context.Context) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	sent := make([]bus.Published, 0, len(messages))
-	var failed error
+	sent := make([]bus.Value, 0, len(messages))
+	failed := p.Held()
 	for _, m := range messages {
-		published, err := p.Bus.PublishEncoded(m.subject, m.id, m.data, m.ttl)
+		if failed != nil {
+			break
+		}
+		published, err := p.values.Publish(m.subject, m.id, m.data, m.ttl)
 		if err != nil {
 			failed = err
 			break
@@ -232,7 +278,10 @@ func (p *Publisher) publishList(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	published, err := p.Bus.PublishEncoded(bus.SyncedSubject(p.Cluster), m.id, m.data, 0)
+	if err := p.Held(); err != nil {
+		return err
+	}
+	published, err := p.values.Publish(bus.SyncedSubject(p.Cluster), m.id, m.data, 0)
 	if err != nil {
 		return err
 	}
@@ -249,9 +298,14 @@ func (p *Publisher) next() event.Version {
 // is held.
 func (p *Publisher) encode(payload event.Payload) (message, error) {
 	id := fmt.Sprintf("%s/%d/%d", p.source, p.version.Session, p.version.Seq)
-	envelope, err := event.New(id, p.source, time.Now(), payload)
+	envelope, err := event.New(id, p.source, p.Now(), payload)
 	if err != nil {
 		return message{}, err
+	}
+	if gang, ok := payload.(*event.GangObserved); ok {
+		span := p.Tracer.Continue(gang.Workload, "", "pods seen", time.Now(), "muster.cluster", p.Cluster)
+		envelope.Traceparent = span.Traceparent()
+		span.End(nil)
 	}
 	data, err := envelope.Encode()
 	return message{id: id, data: data}, err

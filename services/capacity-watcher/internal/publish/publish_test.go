@@ -2,10 +2,12 @@ package publish_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap/zaptest"
 
@@ -39,18 +41,27 @@ func connect(t *testing.T) *bus.Bus {
 
 // publisher runs a publisher and returns it, and a channel that gets a value
 // after each list.
-func publisher(t *testing.T, b *bus.Bus, before publish.History, now time.Time) (*publish.Publisher, <-chan struct{}) {
+func publisher(t *testing.T, b *bus.Bus, before publish.History, epoch int64) (*publish.Publisher, <-chan struct{}) {
+	t.Helper()
+	p, synced, _ := endingPublisher(t, b, before, epoch)
+	return p, synced
+}
+
+// endingPublisher also returns a channel that gets what the publisher ended with.
+func endingPublisher(t *testing.T, b *bus.Bus, before publish.History, epoch int64) (*publish.Publisher, <-chan struct{}, <-chan error) {
 	t.Helper()
 	synced := make(chan struct{}, 100)
 	p := publish.New(publish.Options{
 		Bus: b, Cluster: "c", ResyncEvery: time.Hour, Logger: zaptest.NewLogger(t),
 		Metrics: publish.NewMetrics(prometheus.NewRegistry()), Synced: func() { synced <- struct{}{} },
-	}, before, now)
+		Epoch: epoch, Held: func() error { return nil },
+	}, before)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); p.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	return p, synced
+	ended := make(chan error, 1)
+	done := make(chan struct{})
+	go func() { defer close(done); ended <- p.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return p, synced, ended
 }
 
 // values returns the payloads of the stream in its order.
@@ -89,7 +100,7 @@ func await(t *testing.T, synced <-chan struct{}) {
 func TestIncompletePicture(t *testing.T) {
 	t.Parallel()
 	b := connect(t)
-	p, synced := publisher(t, b, publish.History{}, time.Unix(0, 7))
+	p, synced := publisher(t, b, publish.History{}, 7)
 	p.Apply(func(picture *picture.Picture) { picture.SetNode(machine("n2")); picture.SetNode(machine("n1")) })
 	if got := values(t, b); len(got) != 0 {
 		t.Errorf("told before the picture was complete: %v", got)
@@ -106,12 +117,11 @@ func TestIncompletePicture(t *testing.T) {
 	}
 }
 
-// TestAfterAnother: a watcher whose clock is behind its predecessor's has a later
-// session all the same, and tells of what is gone.
+// TestAfterAnother: a watcher tells of what is gone since its predecessor told.
 func TestAfterAnother(t *testing.T) {
 	t.Parallel()
 	b := connect(t)
-	first, synced := publisher(t, b, publish.History{}, time.Unix(0, 1000))
+	first, synced := publisher(t, b, publish.History{}, 1000)
 	first.Apply(func(p *picture.Picture) {
 		p.SetNode(machine("n1"))
 		p.SetMember(picture.Pod{Name: "head"}, picture.Member{Workload: "w", GangPod: event.GangPod{Name: "head", Phase: "Running"}})
@@ -123,10 +133,10 @@ func TestAfterAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := publish.History{Session: 1000, Told: []picture.Key{{Node: "n1"}, {Gang: "w"}}}
-	if diff := cmp.Diff(want, before); diff != "" {
+	if diff := cmp.Diff(want, before, cmpopts.IgnoreUnexported(publish.History{})); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	second, synced := publisher(t, b, before, time.Unix(0, 5))
+	second, synced := publisher(t, b, before, before.Session+1)
 	second.Complete()
 	await(t, synced)
 	stream := []event.Payload{
@@ -139,11 +149,51 @@ func TestAfterAnother(t *testing.T) {
 	}
 }
 
+// TestReplacedWhileItStoodStill: what a watcher says that has been replaced is not
+// taken by the server, which has its successor's word; and it learns of it.
+func TestReplacedWhileItStoodStill(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	old, synced, ended := endingPublisher(t, b, publish.History{}, 1)
+	old.Apply(func(p *picture.Picture) { p.SetNode(machine("n1")) })
+	old.Complete()
+	await(t, synced)
+	before, err := publish.ReadHistory(t.Context(), b, "c", zaptest.NewLogger(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, synced := publisher(t, b, before, 2)
+	smaller := machine("n1")
+	smaller.Allocatable = resource.List{"cpu": 1}
+	second.Apply(func(p *picture.Picture) { p.SetNode(smaller) })
+	second.Complete()
+	await(t, synced)
+	// The old one wakes with news of before.
+	old.Apply(func(p *picture.Picture) {
+		larger := machine("n1")
+		larger.Allocatable = resource.List{"cpu": 1_000_000}
+		p.SetNode(larger)
+	})
+	select {
+	case err := <-ended:
+		if !errors.Is(err, bus.ErrReplaced) {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on")
+	}
+	for _, payload := range values(t, b) {
+		if node, ok := payload.(*event.NodeObserved); ok && (node.Version.Session != 2 || node.Node.Allocatable["cpu"] != 1) {
+			t.Errorf("the stream has %+v", node)
+		}
+	}
+}
+
 // TestManyNodes: more than one batch arrives whole, and the list after it.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	b := connect(t)
-	p, synced := publisher(t, b, publish.History{}, time.Unix(0, 1))
+	p, synced := publisher(t, b, publish.History{}, 1)
 	const nodes = 5000
 	p.Apply(func(p *picture.Picture) {
 		for i := range nodes {

@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
@@ -175,6 +174,13 @@ func (v *view) member(pod *corev1.Pod) picture.Member {
 			Phase:      string(pod.Status.Phase), Deleting: pod.DeletionTimestamp != nil, Requests: v.requests(pod),
 		},
 	}
+	if pod.Status.Phase == corev1.PodFailed {
+		for _, container := range pod.Status.ContainerStatuses {
+			if ended := container.State.Terminated; ended != nil {
+				member.ExitCode = max(member.ExitCode, ended.ExitCode)
+			}
+		}
+	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
 			member.Ready = condition.Status == corev1.ConditionTrue
@@ -190,7 +196,7 @@ const stranger workload.ID = "_"
 
 func workloadOf(pod *corev1.Pod) workload.ID {
 	label := pod.Labels[kube.WorkloadLabel]
-	if !bus.ValidName(label) {
+	if !workload.ValidName(label) {
 		return stranger
 	}
 	return workload.ID(label)

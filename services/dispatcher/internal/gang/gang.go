@@ -33,7 +33,12 @@ type Pod struct {
 	Deleting bool
 	// GoneBy is when a pod that is being deleted should have ended by itself.
 	GoneBy time.Time
+	// Controller makes such pods; empty when nothing does.
+	Controller Controller
 }
+
+// Controller is the object that controls a pod.
+type Controller struct{ Kind, Name, UID string }
 
 // Holds reports whether the pod takes room on a node or will.
 func (p Pod) Holds() bool { return !p.Ended }
@@ -78,13 +83,16 @@ func Pins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin 
 
 // Displaced returns the pods that were sent to a place that is not the gang's any
 // more: it was lost, and another one is reserved instead. Their replacements are
-// sent there.
-func Displaced(command *event.GangDesired, pods []Pod) []Pod {
+// sent there. sent is as for Pins.
+func Displaced(command *event.GangDesired, pods []Pod, sent map[string]string) []Pod {
 	free, hostnames := places(command)
-	var sent []Pod
+	var away []Pod
 	for _, pod := range pods {
+		if hostname, ok := sent[pod.UID]; ok && pod.Gated {
+			pod.Gated, pod.Hostname = false, hostname
+		}
 		if pod.Namespace == command.Namespace && pod.Attempt == command.Attempt && !pod.Ended && !pod.Gated && !submitter(command, pod.PodSet) {
-			sent = append(sent, pod)
+			away = append(away, pod)
 		}
 	}
 	// Whoever is bound, and stays, has the first right to a place.
@@ -97,9 +105,9 @@ func Displaced(command *event.GangDesired, pods []Pod) []Pod {
 		}
 		return 2
 	}
-	slices.SortFunc(sent, func(a, b Pod) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(away, func(a, b Pod) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name)) })
 	var displaced []Pod
-	for _, pod := range sent {
+	for _, pod := range away {
 		at := place{pod.PodSet, cmp.Or(pod.Hostname, hostnames[pod.Node], pod.Node)}
 		if free[at]--; free[at] < 0 {
 			displaced = append(displaced, pod)

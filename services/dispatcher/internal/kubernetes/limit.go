@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Bounds of the requests that are on their way to the API server at once. The
@@ -27,9 +29,37 @@ type limiter struct {
 	busy    int
 	waiting []chan struct{}
 	halved  time.Time // answers to requests from before are of the same trouble
+
+	halvings prometheus.Counter
+	waits    prometheus.Histogram
 }
 
-func newLimiter() *limiter { return &limiter{limit: firstAtOnce} }
+// newLimiter registers what the limiter does with the metrics.
+func newLimiter(registry *prometheus.Registry) *limiter {
+	l := &limiter{
+		limit: firstAtOnce,
+		halvings: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_dispatcher_api_limit_halvings_total", Help: "Times that the limit was halved, because the API server said that there are too many requests or took long.",
+		}),
+		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "muster_dispatcher_api_wait_seconds", Help: "Time that requests to the API server waited for their turn; those that need not wait are not counted.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+		}),
+	}
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return value()
+		})
+	}
+	registry.MustRegister(l.halvings, l.waits,
+		gauge("muster_dispatcher_api_limit", "Requests that may be on their way to the API server at once.", func() float64 { return float64(int(l.limit)) }),
+		gauge("muster_dispatcher_api_requests", "Requests on their way to the API server, watches aside.", func() float64 { return float64(l.busy) }),
+		gauge("muster_dispatcher_api_waiting", "Requests to the API server that wait for their turn.", func() float64 { return float64(len(l.waiting)) }),
+	)
+	return l
+}
 
 // limited is a transport under a limiter, which may have several.
 type limited struct {
@@ -66,6 +96,7 @@ func (l *limiter) enter(ctx context.Context) error {
 	turn := make(chan struct{})
 	l.waiting = append(l.waiting, turn)
 	l.mu.Unlock()
+	defer func(began time.Time) { l.waits.Observe(time.Since(began).Seconds()) }(time.Now())
 	select {
 	case <-turn:
 		return nil
@@ -93,6 +124,7 @@ func (l *limiter) leave(began time.Time, loaded bool) {
 	switch {
 	case loaded && began.After(l.halved):
 		l.limit, l.halved = max(leastAtOnce, l.limit/2), time.Now()
+		l.halvings.Inc()
 	case !loaded && full:
 		l.limit = min(mostAtOnce, l.limit+1/l.limit)
 	}

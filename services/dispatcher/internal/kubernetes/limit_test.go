@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // server answers when it is told to, and notes how many requests it has at once.
@@ -48,7 +50,7 @@ func send(t *testing.T, l limited, requests int) *sync.WaitGroup {
 func TestTheLimitFollowsTheServer(t *testing.T) {
 	t.Parallel()
 	s := &server{status: http.StatusTooManyRequests, arrived: make(chan struct{}), next: make(chan struct{})}
-	l := limited{newLimiter(), s}
+	l := limited{newLimiter(prometheus.NewRegistry()), s}
 	want := float64(firstAtOnce)
 	for want > leastAtOnce {
 		requests := int(want)
@@ -88,7 +90,7 @@ func TestTheLimitFollowsTheServer(t *testing.T) {
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	s := &server{status: http.StatusOK, arrived: make(chan struct{}), next: make(chan struct{})}
-	l := limited{newLimiter(), s}
+	l := limited{newLimiter(prometheus.NewRegistry()), s}
 	l.limit = 1
 	first := send(t, l, 1)
 	<-s.arrived

@@ -11,10 +11,12 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,12 +27,15 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/lease"
+	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 )
@@ -53,8 +58,11 @@ type Object struct {
 	Stamped bool
 	// Owned: another object controls it, such as the RayJob of a RayCluster.
 	Owned bool
-	// Sizes of the worker groups of a RayCluster: how many pods KubeRay shall keep.
-	Sizes map[string]int
+	// Sizes of the worker groups of a RayCluster: how many pods KubeRay shall keep;
+	// Keeps are those that places are kept for.
+	Sizes, Keeps map[string]int
+	// LastUsed is when somebody says that it was used last; zero when nobody does.
+	LastUsed time.Time
 	// EvictingAt is what the object has been told of its eviction, as text.
 	EvictingAt string
 	// Held: it was not created by Muster but released, and is suspended again
@@ -76,18 +84,27 @@ type Client struct {
 	core    kubernetes.Interface
 	raw     rest.Interface // posts JSON as it is
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	leases  coordinationv1.LeasesGetter
 }
 
 // Connect returns a client of the named cluster with the rights of the kubeconfig, or of the pod it
 // runs in when the path is empty. It limits itself by no rate, but by how many
 // requests are on their way, which follows the API server's answers.
-func Connect(kubeconfig, cluster string) (*Client, error) {
+//
+// What changes something passes only while the guard says that the lease is held;
+// Leases alone are not under it.
+func Connect(kubeconfig, cluster string, guard *lease.Guard, registry *prometheus.Registry) (*Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
 	}
 	config.QPS = -1
-	limiter := newLimiter() // one for all clients
+	leases, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for leases at %s: %w", config.Host, err)
+	}
+	config.Wrap(guard.Wrap)         // inside of the limiter: asked after the wait
+	limiter := newLimiter(registry) // one for all clients
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{limiter, next} })
 	config.UserAgent = "muster-dispatcher"
 	objects, err := dynamic.NewForConfig(config)
@@ -109,21 +126,32 @@ func Connect(kubeconfig, cluster string) (*Client, error) {
 		return nil, fmt.Errorf("client for creations at %s: %w", config.Host, err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(pods.Discovery()))
-	return &Client{cluster: cluster, objects: objects, core: pods, raw: raw, mapper: mapper}, nil
+	return &Client{cluster: cluster, objects: objects, core: pods, raw: raw, mapper: mapper, leases: leases}, nil
 }
 
-// Create posts a manifest as it is.
-func (c *Client) Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) error {
+// Leases is for the lease under which everything else is done.
+func (c *Client) Leases() coordinationv1.LeasesGetter { return c.leases }
+
+// Create posts a manifest as it is and returns the UID of the new object.
+func (c *Client) Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) (uid string, err error) {
 	var meta metav1.TypeMeta
 	if err := json.Unmarshal(manifest, &meta); err != nil {
-		return fmt.Errorf("read apiVersion of the manifest: %w", err)
+		return "", fmt.Errorf("read apiVersion of the manifest: %w", err)
 	}
 	version, err := schema.ParseGroupVersion(meta.APIVersion)
 	if err != nil {
-		return fmt.Errorf("read apiVersion of the manifest: %w", err)
+		return "", fmt.Errorf("read apiVersion of the manifest: %w", err)
 	}
-	return c.raw.Post().AbsPath("apis", version.Group, version.Version, "namespaces", namespace, resources[kind].Resource).
-		Body([]byte(manifest)).Do(ctx).Error()
+	answer, err := c.raw.Post().AbsPath("apis", version.Group, version.Version, "namespaces", namespace, resources[kind].Resource).
+		Body([]byte(manifest)).Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	var created metav1.PartialObjectMetadata
+	if err := json.Unmarshal(answer, &created); err != nil {
+		return "", fmt.Errorf("read what was created: %w", err)
+	}
+	return string(created.UID), nil
 }
 
 // Get reads an object from the API server, uncached; nil when there is none.
@@ -218,6 +246,36 @@ func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string
 	return pods, len(clusterList.Items), nil
 }
 
+// OrphanedPods reads, uncached, which of the given pods are still there and have
+// no object that makes such pods: none controls them, or a RayCluster that is gone.
+func (c *Client) OrphanedPods(ctx context.Context, id workload.ID, pods []gang.Pod) ([]gang.Pod, error) {
+	list, err := c.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: c.ours() + "," + kube.WorkloadLabel + "=" + string(id)})
+	if err != nil {
+		return nil, fmt.Errorf("list pods of workload %s: %w", id, err)
+	}
+	var orphans []gang.Pod
+	for i := range list.Items {
+		pod := podOf(&list.Items[i])
+		if !slices.ContainsFunc(pods, func(p gang.Pod) bool { return p.UID == pod.UID && p.Attempt == pod.Attempt }) || pod.Deleting {
+			continue
+		}
+		if owner := pod.Controller; owner.Kind != "" {
+			if owner.Kind != "RayCluster" {
+				continue // somebody's, who would make it again
+			}
+			object, err := c.Get(ctx, owner.Kind, pod.Namespace, owner.Name)
+			if err != nil {
+				return nil, err
+			}
+			if object != nil && object.UID == owner.UID {
+				continue
+			}
+		}
+		orphans = append(orphans, pod)
+	}
+	return orphans, nil
+}
+
 // Pin sends a pod to a node and lifts the placement gate, in one write. A pod
 // that is gone meanwhile is no error: its replacement will be seen. A conflict
 // is one, for it may as well be with another writer of the same pod.
@@ -261,17 +319,31 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		o.Message = troubleOf(u)
 	}
 	if kind == "RayCluster" {
-		o.Sizes = sizesOf(u)
+		o.Sizes, o.Keeps = sizesOf(u)
+		o.LastUsed = lastUsed(u)
 	}
 	return o
 }
 
+// lastUsed reads the annotation of whoever knows when a cluster was used last. One
+// that is no time is none.
+func lastUsed(u *unstructured.Unstructured) time.Time {
+	at, err := time.Parse(time.RFC3339, u.GetAnnotations()[kube.LastUsedKey])
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
 // sizesOf returns how many pods KubeRay keeps of each worker group
-// (GetWorkerGroupDesiredReplicas in its util.go). The API server has filled in
-// the defaults.
-func sizesOf(u *unstructured.Unstructured) map[string]int {
+// (GetWorkerGroupDesiredReplicas in its util.go), and for how many of them places
+// are kept: a cluster that was admitted at the maximum of Ray's autoscaler may
+// come back to it. The API server has filled in the defaults.
+func sizesOf(u *unstructured.Unstructured) (sizes, keeps map[string]int) {
+	autoscaled, _, _ := unstructured.NestedBool(u.Object, "spec", "enableInTreeAutoscaling") // absent reads as false
+	atMaximum := autoscaled && u.GetAnnotations()[kube.AutoscalingKey] != ray.AtMinimum
 	groups, _, _ := unstructured.NestedSlice(u.Object, "spec", "workerGroupSpecs") // absent reads as empty
-	sizes := map[string]int{}
+	sizes, keeps = map[string]int{}, map[string]int{}
 	for _, item := range groups {
 		group, ok := item.(map[string]any)
 		if !ok {
@@ -284,14 +356,20 @@ func sizesOf(u *unstructured.Unstructured) map[string]int {
 			return otherwise
 		}
 		least := number("minReplicas", 0)
-		replicas := min(max(number("replicas", least), least), number("maxReplicas", math.MaxInt32))
+		most := number("maxReplicas", math.MaxInt32)
+		replicas := min(max(number("replicas", least), least), most)
 		if suspended, _ := group["suspend"].(bool); suspended {
 			replicas = 0
 		}
+		kept := replicas
+		if atMaximum {
+			kept = most
+		}
 		name, _ := group["groupName"].(string)
-		sizes[name] = int(replicas * number("numOfHosts", 1))
+		hosts := number("numOfHosts", 1)
+		sizes[name], keeps[name] = int(replicas*hosts), int(kept*hosts)
 	}
-	return sizes
+	return sizes, keeps
 }
 
 // troubleOf returns why KubeRay cannot create pods: the condition ReplicaFailure
@@ -355,8 +433,8 @@ func podOf(p *corev1.Pod) gang.Pod {
 	pod := gang.Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel], Replica: p.Labels[replicaLabel],
 		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil, Cleanup: p.Labels["ray.io/node-type"] == "redis-cleanup",
-		GoneBy: goneBy(p),
-		Ended:  p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+		GoneBy: goneBy(p), Controller: controllerOf(p),
+		Ended: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
 	for _, gate := range p.Spec.SchedulingGates {
 		if gate.Name == kube.PlacementGate {
@@ -369,6 +447,14 @@ func podOf(p *corev1.Pod) gang.Pod {
 		pod.Hostname = p.Spec.NodeSelector[kube.HostnameLabel]
 	}
 	return pod
+}
+
+// controllerOf names what makes such pods as this one.
+func controllerOf(p *corev1.Pod) gang.Controller {
+	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
+		return gang.Controller{Kind: owner.Kind, Name: owner.Name, UID: string(owner.UID)}
+	}
+	return gang.Controller{}
 }
 
 // goneBy is the end of the grace that a deleted pod was given.

@@ -102,7 +102,8 @@ func trimObject(object any) (any, error) {
 			delete(group, "template")
 		}
 	}
-	u.Object["spec"] = map[string]any{"workerGroupSpecs": groups}
+	autoscaled, _, _ := unstructured.NestedBool(u.Object, "spec", "enableInTreeAutoscaling")
+	u.Object["spec"] = map[string]any{"workerGroupSpecs": groups, "enableInTreeAutoscaling": autoscaled}
 	u.SetManagedFields(nil)
 	return u, nil
 }
@@ -116,7 +117,7 @@ func trimPod(object any) (any, error) {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels: pod.Labels, DeletionTimestamp: pod.DeletionTimestamp,
+			Labels: pod.Labels, DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
 		},
 		Spec: corev1.PodSpec{
 			NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector, SchedulingGates: pod.Spec.SchedulingGates,
@@ -146,6 +147,16 @@ func (w *Watch) Pods(id workload.ID) []gang.Pod {
 		pods[i] = podOf(object.(*corev1.Pod))
 	}
 	return pods
+}
+
+// Workloads returns the workloads of which there are pods.
+func (w *Watch) Workloads() []workload.ID {
+	values := w.pods.GetIndexer().ListIndexFuncValues(byWorkload)
+	ids := make([]workload.ID, len(values))
+	for i, value := range values {
+		ids[i] = workload.ID(value)
+	}
+	return ids
 }
 
 // Clusters returns the RayClusters of a workload from the cache, whoever made

@@ -49,7 +49,7 @@ func (r *Reconciler) lookBundle(ctx context.Context, command *event.GangDesired,
 	case event.Absent:
 		return r.removeBundle(ctx, command, status)
 	case event.Ended:
-		if time.Since(r.removing(command)) > time.Duration(command.ForceAfter) && !status.Released {
+		if r.now().Sub(r.removing(command)) > time.Duration(command.ForceAfter) && !status.Released {
 			return r.removeBundle(ctx, command, status)
 		}
 		return r.shutDown(ctx, command, status)
@@ -78,7 +78,7 @@ func (r *Reconciler) lookBundle(ctx context.Context, command *event.GangDesired,
 // createBundle creates all objects in their order, or takes back those that it
 // has created.
 func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesired, status event.GangStatus, wrapped bundle.Bundle) (time.Duration, error) {
-	began := time.Now()
+	began := r.now()
 	for _, item := range wrapped.Items {
 		id, err := identity(item, command)
 		if err != nil {
@@ -97,7 +97,8 @@ func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesire
 			return r.createFailed(ctx, command, status, id, err)
 		}
 	}
-	r.metrics.created.Observe(time.Since(began).Seconds())
+	r.metrics.created.Observe(r.now().Sub(began).Seconds())
+	r.trace(command, "objects created", began, nil)
 	r.logger.Info("objects created", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
 		zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name),
 		zap.Int("objects", len(wrapped.Items)))

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,18 +40,31 @@ func (r *Reconciler) missing(ctx context.Context, command *event.GangDesired, st
 	if err != nil {
 		return 0, err
 	}
-	if object != nil && object.Workload == command.Workload && object.Attempt == command.Attempt {
+	if object != nil && object.Workload == command.Workload && object.Attempt == command.Attempt && (status.UID == "" || isCreated(object, status)) {
 		return pollAfter, r.tell(ctx, status) // the cache is behind
 	}
-	// Somebody deleted it. Creating it anew would be a second incarnation.
+	return r.gone(ctx, command, status)
+}
+
+// gone says that somebody deleted the object, even if there is another one of its
+// name and labels now. Creating it anew, or taking the other for it, would be a
+// second incarnation.
+func (r *Reconciler) gone(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
 	status.Gone = true
 	return r.awaitRelease(ctx, command, status)
+}
+
+// isCreated reports whether the object is the very one that was created for the
+// attempt, whatever its labels say now.
+func isCreated(object *kubernetes.Object, status event.GangStatus) bool {
+	return status.UID != "" && object.UID == status.UID
 }
 
 func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
 	manifest, err := ray.Stamp(command.Manifest, command.Kind, ray.StampInput{
 		Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
 		Namespace: command.Namespace, Name: command.Name, Placements: command.Placements, Terms: command.Terms, Trusted: command.Trusted,
+		Traceparent: r.contextOf(command.Workload),
 	})
 	if err == nil {
 		// Rules may have become stricter since the submission.
@@ -62,14 +76,15 @@ func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, sta
 	if uid := heldUID(manifest); uid != "" {
 		return r.release(ctx, command, status, uid, manifest)
 	}
-	began := time.Now()
-	err = r.cluster.Create(ctx, command.Kind, command.Namespace, manifest)
+	began := r.now()
+	uid, err := r.cluster.Create(ctx, command.Kind, command.Namespace, manifest)
+	r.trace(command, "object created", began, err)
 	switch {
 	case err == nil:
-		r.metrics.created.Observe(time.Since(began).Seconds())
+		r.metrics.created.Observe(r.now().Sub(began).Seconds())
 		r.logger.Info("object created", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
 			zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
-		status.Created = true
+		status.Created, status.UID = true, uid
 		return 0, r.tell(ctx, status)
 	case apierrors.IsAlreadyExists(err):
 		return r.exists(ctx, command, status)
@@ -107,6 +122,8 @@ func (r *Reconciler) exists(ctx context.Context, command *event.GangDesired, sta
 // found deals with an object that has the workload's name.
 func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, status event.GangStatus, object *kubernetes.Object) (time.Duration, error) {
 	switch {
+	case status.UID != "" && !isCreated(object, status):
+		return r.gone(ctx, command, status)
 	case object.Workload != command.Workload:
 		return r.refuse(ctx, status, fmt.Errorf("%s %s/%s exists already and is not of this workload; delete it or use another name",
 			command.Kind, command.Namespace, command.Name))
@@ -118,7 +135,11 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 		}
 		return pollAfter, r.cluster.Delete(ctx, *object) // of an attempt before
 	}
-	status.Created, status.Outcome, status.Message, status.Sizes = true, object.Outcome, object.Message, object.Sizes
+	status.Created, status.UID, status.Outcome, status.Message = true, object.UID, object.Outcome, object.Message
+	status.Sizes, status.Keeps, status.LastUsed = r.sizes(command, object)
+	if command.Yield == "" || command.Trusted || object.Outcome != "" || object.Deleting {
+		status.Yielded = command.Yield // no pod is sent anywhere
+	}
 	if object.Outcome != "" {
 		return r.awaitRelease(ctx, command, status)
 	}
@@ -135,10 +156,30 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	if err != nil {
 		return 0, err
 	}
-	if displaced {
-		return pollAfter, r.pin(ctx, command)
+	if err := r.pin(ctx, command); err != nil {
+		return 0, err
 	}
-	return 0, r.pin(ctx, command)
+	if displaced {
+		return pollAfter, nil
+	}
+	status.Yielded = command.Yield
+	return 0, r.tell(ctx, status)
+}
+
+// sizes are those of the worker groups of the RayCluster, and when it was used
+// last. Of a RayJob or RayService it is the one that KubeRay keeps for it; while
+// there are two of them, or none, nothing is known.
+func (r *Reconciler) sizes(command *event.GangDesired, object *kubernetes.Object) (sizes, keeps map[string]int, lastUsed time.Time) {
+	if command.Kind == ray.RayCluster {
+		return object.Sizes, object.Keeps, object.LastUsed
+	}
+	clusters := slices.DeleteFunc(r.cache.Clusters(command.Workload), func(o kubernetes.Object) bool {
+		return o.Namespace != command.Namespace || o.Attempt != command.Attempt || o.Deleting
+	})
+	if len(clusters) != 1 {
+		return nil, nil, time.Time{}
+	}
+	return clusters[0].Sizes, clusters[0].Keeps, time.Time{}
 }
 
 func (r *Reconciler) refuse(ctx context.Context, status event.GangStatus, cause error) (time.Duration, error) {

@@ -30,7 +30,9 @@ func heldUID(manifest json.RawMessage) string {
 // release lets an object go that was created by somebody and held. When it is
 // gone its workload is cancelled like one whose object was deleted.
 func (r *Reconciler) release(ctx context.Context, command *event.GangDesired, status event.GangStatus, uid string, manifest json.RawMessage) (time.Duration, error) {
+	began := r.now()
 	done, err := r.cluster.Release(ctx, command.Kind, uid, manifest)
+	r.trace(command, "object released", began, err)
 	switch {
 	case errors.Is(err, kubernetes.ErrNotHeld), err != nil && refusedForGood(err),
 		err != nil && doubtful(err) && r.queue.NumRequeues(command.Workload) >= doubts:
@@ -43,6 +45,6 @@ func (r *Reconciler) release(ctx context.Context, command *event.GangDesired, st
 	}
 	r.logger.Info("object released", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
 		zap.String("kind", command.Kind), zap.String("namespace", command.Namespace), zap.String("name", command.Name))
-	status.Created = true
+	status.Created, status.UID = true, uid
 	return 0, r.tell(ctx, status)
 }

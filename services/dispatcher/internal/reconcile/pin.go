@@ -28,22 +28,36 @@ func (r *Reconciler) pinCleanup(ctx context.Context, command *event.GangDesired)
 }
 
 func (r *Reconciler) send(ctx context.Context, command *event.GangDesired, pins []gang.Pin) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(pinsAtOnce)
-	for _, pin := range pins {
-		group.Go(func() error {
-			if err := r.cluster.Pin(ctx, pin); err != nil {
-				return err
-			}
-			r.noteSent(command, pin)
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := each(ctx, r.atOnce, pins, func(ctx context.Context, pin gang.Pin) error {
+		if err := r.cluster.Pin(ctx, pin); err != nil {
+			return err
+		}
+		r.noteSent(command, pin)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	r.metrics.pinned.Add(float64(len(pins)))
 	return nil
+}
+
+// each does something for all, so many at once; one by one it starts no goroutine.
+func each[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
+	if atOnce == 1 {
+		for _, one := range all {
+			if err := do(ctx, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, one := range all {
+		group.Go(func() error { return do(ctx, one) })
+	}
+	return group.Wait()
 }
 
 // sentOf returns where pods were sent that the cache shows at their gate yet,

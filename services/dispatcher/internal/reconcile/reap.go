@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/services/dispatcher/internal/gang"
@@ -24,7 +23,7 @@ func (r *Reconciler) removing(command *event.GangDesired) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.removed[command.Workload].attempt != command.Attempt {
-		r.removed[command.Workload] = removal{command.Attempt, time.Now()}
+		r.removed[command.Workload] = removal{command.Attempt, r.now()}
 	}
 	return r.removed[command.Workload].since
 }
@@ -42,7 +41,7 @@ func (r *Reconciler) awaitRemoval(ctx context.Context, command *event.GangDesire
 // ended by themselves, such as those of a node that does not answer; and pods
 // that nobody has begun to delete, when the garbage collector is away.
 func (r *Reconciler) reap(ctx context.Context, command *event.GangDesired) error {
-	now, patience := time.Now(), time.Duration(command.ForceAfter)
+	now, patience := r.now(), time.Duration(command.ForceAfter)
 	orphaned := now.Sub(r.removing(command)) > patience
 	var late []gang.Pod
 	for _, pod := range r.cache.Pods(command.Workload) {
@@ -59,8 +58,9 @@ func (r *Reconciler) reap(ctx context.Context, command *event.GangDesired) error
 // displace deletes the pods that were sent to places that are not the gang's any
 // more. It reports whether there are any.
 func (r *Reconciler) displace(ctx context.Context, command *event.GangDesired) (bool, error) {
-	displaced := gang.Displaced(command, r.cache.Pods(command.Workload))
-	now, patience := time.Now(), time.Duration(command.ForceAfter)
+	pods := r.cache.Pods(command.Workload)
+	displaced := gang.Displaced(command, pods, r.sentOf(command, pods))
+	now, patience := r.now(), time.Duration(command.ForceAfter)
 	var due []gang.Pod
 	for _, pod := range displaced {
 		if !pod.Deleting || now.Sub(pod.GoneBy) > patience {
@@ -71,28 +71,23 @@ func (r *Reconciler) displace(ctx context.Context, command *event.GangDesired) (
 }
 
 func (r *Reconciler) deletePods(ctx context.Context, command *event.GangDesired, pods []gang.Pod, patience time.Duration) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(pinsAtOnce)
-	for _, pod := range pods {
-		group.Go(func() error {
-			if err := r.cluster.DeletePod(ctx, pod, pod.Deleting); err != nil {
-				return err
-			}
-			if pod.Deleting {
-				r.metrics.forced.Inc()
-				r.logger.Warn("pod deleted by force: it has not ended in time", zap.String("workload", string(command.Workload)),
-					zap.String("pod", pod.Name), zap.String("node", pod.Node), zap.Duration("late", patience))
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return each(ctx, r.atOnce, pods, func(ctx context.Context, pod gang.Pod) error {
+		if err := r.cluster.DeletePod(ctx, pod, pod.Deleting); err != nil {
+			return err
+		}
+		if pod.Deleting {
+			r.metrics.forced.Inc()
+			r.logger.Warn("pod deleted by force: it has not ended in time", zap.String("workload", string(command.Workload)),
+				zap.String("pod", pod.Name), zap.String("node", pod.Node), zap.Duration("late", patience))
+		}
+		return nil
+	})
 }
 
 // shutDown removes the cluster of a finished job and leaves the job to be read.
 // When that does not end all pods in time the job goes, too.
 func (r *Reconciler) shutDown(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
-	if time.Since(r.removing(command)) > time.Duration(command.ForceAfter) && !status.Released {
+	if r.now().Sub(r.removing(command)) > time.Duration(command.ForceAfter) && !status.Released {
 		return r.remove(ctx, command, status)
 	}
 	for _, cluster := range r.cache.Clusters(command.Workload) {

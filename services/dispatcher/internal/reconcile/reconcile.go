@@ -31,6 +31,7 @@ import (
 
 	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
@@ -38,13 +39,14 @@ import (
 
 // Cluster is the API server. See kubernetes.Client for the meaning of each.
 type Cluster interface {
-	Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) error
+	Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) (uid string, err error)
 	Get(ctx context.Context, kind, namespace, name string) (*kubernetes.Object, error)
 	Delete(ctx context.Context, object kubernetes.Object) error
 	DeletePod(ctx context.Context, pod gang.Pod, force bool) error
 	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error
 	Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error)
 	Pin(ctx context.Context, pin gang.Pin) error
+	OrphanedPods(ctx context.Context, id workload.ID, pods []gang.Pod) ([]gang.Pod, error)
 	Items
 	Release(ctx context.Context, kind, uid string, manifest json.RawMessage) (done bool, err error)
 }
@@ -54,6 +56,7 @@ type Cache interface {
 	Object(kind, namespace, name string) *kubernetes.Object
 	Pods(id workload.ID) []gang.Pod
 	Objects() []kubernetes.Object
+	Workloads() []workload.ID
 	Clusters(id workload.ID) []kubernetes.Object
 }
 
@@ -80,10 +83,14 @@ type Reconciler struct {
 	report  Reporter
 	logger  *zap.Logger
 	metrics *Metrics
-	queue   workqueue.TypedRateLimitingInterface[workload.ID]
+	tracer  tracing.Tracer
+	queue   Schedule
 	lanes   *lanes // the order in queue
+	now     func() time.Time
+	atOnce  int // writes of one look on their way
 
 	mu        sync.Mutex
+	traced    map[workload.ID]string // the context of the last command; empty where nothing is traced
 	desired   map[workload.ID]*event.GangDesired
 	forgotten map[workload.ID]time.Time // since when desired is Forgotten
 	reported  map[workload.ID]event.GangStatus
@@ -94,21 +101,30 @@ type Reconciler struct {
 	rollback  map[workload.ID]rollback          // bundles of which an object was refused
 }
 
+// Schedule is which workload is looked at next, and when: a work queue.
+type Schedule = workqueue.TypedRateLimitingInterface[workload.ID]
+
 // New returns a reconciler. reported is what earlier dispatchers told last.
 func New(cluster Cluster, report Reporter, reported map[workload.ID]event.GangStatus, logger *zap.Logger, metrics *Metrics) *Reconciler {
 	order := newLanes()
+	r := newReconciler(cluster, report, reported, logger, metrics)
+	r.lanes, r.now, r.atOnce = order, time.Now, pinsAtOnce
+	r.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost),
+		workqueue.TypedRateLimitingQueueConfig[workload.ID]{
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[workload.ID]{
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[workload.ID]{Queue: order}),
+			}),
+		})
+	return r
+}
+
+func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]event.GangStatus, logger *zap.Logger, metrics *Metrics) *Reconciler {
 	return &Reconciler{
-		lanes: order, cluster: cluster, report: report, logger: logger, metrics: metrics,
-		desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
+		cluster: cluster, report: report, logger: logger, metrics: metrics,
+		traced: map[workload.ID]string{}, desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
 		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{},
 		items: map[workload.ID][]bundle.Identity{}, rollback: map[workload.ID]rollback{},
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[workload.ID](retryFirst, retryMost),
-			workqueue.TypedRateLimitingQueueConfig[workload.ID]{
-				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[workload.ID]{
-					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[workload.ID]{Queue: order}),
-				}),
-			}),
 	}
 }
 
@@ -142,7 +158,7 @@ func (r *Reconciler) Command(command *event.GangDesired) {
 		told := r.reported[command.Workload]
 		r.lanes.setNew(command.Workload, command.State == event.Present && (told.Attempt != command.Attempt || !told.Created))
 		if command.State == event.Forgotten {
-			r.forgotten[command.Workload] = time.Now()
+			r.forgotten[command.Workload] = r.now()
 		}
 	}
 	r.mu.Unlock()
@@ -232,7 +248,7 @@ func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	old, told := r.reported[status.Workload]
 	repeat := r.repeat[status.Workload]
 	r.mu.Unlock()
-	old.Epoch = status.Epoch // an epoch alone is no news
+	old.Epoch, old.Session = status.Epoch, status.Session // epochs alone are no news
 	if told && reflect.DeepEqual(old, status) && !repeat {
 		return nil
 	}
@@ -262,6 +278,7 @@ func (r *Reconciler) forget(ctx context.Context, id workload.ID) error {
 	delete(r.removed, id)
 	delete(r.items, id)
 	delete(r.rollback, id)
+	delete(r.traced, id)
 	r.mu.Unlock()
 	if !told {
 		return nil
@@ -284,7 +301,8 @@ func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, sta
 			return 0, err
 		}
 	}
-	if object == nil || object.Workload != command.Workload {
+	// One that is held and has no label of ours any more has been taken back.
+	if object == nil || object.Workload != command.Workload && (object.Held || !isCreated(object, status)) {
 		status.Gone = true
 		return r.awaitRemoval(ctx, command, status)
 	}

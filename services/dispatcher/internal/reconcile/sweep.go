@@ -1,13 +1,16 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
@@ -19,25 +22,89 @@ type Truth func(ctx context.Context, id workload.ID) (*workload.Record, error)
 // says nothing of them proves nothing, it may have been lost; queue-manager,
 // who has the truth, is asked, and without an answer nothing is done.
 func (r *Reconciler) Sweep(ctx context.Context, truth Truth) {
-	r.dropForgotten(time.Now())
+	r.dropForgotten(r.now())
 	for _, object := range r.cache.Objects() {
-		r.mu.Lock()
-		command := r.desired[object.Workload]
-		r.mu.Unlock()
-		if command != nil && command.State != event.Forgotten || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
+		if r.isKnown(object.Workload, object.Attempt) || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
 			continue // known, not made by Muster, on its way out, or a finished job that its owner may want to read
 		}
-		asking, done := context.WithTimeout(ctx, askTimeout)
-		record, err := truth(asking, object.Workload)
-		done()
+		owned, err := r.isOwned(ctx, truth, object.Workload, object.Attempt)
 		if err != nil {
-			r.logger.Warn("cannot tell whether an object is an orphan", zap.String("workload", string(object.Workload)), zap.Error(err))
 			return
 		}
-		if record != nil && record.Holding && record.Attempt <= object.Attempt {
+		if !owned {
+			r.removeOrphan(ctx, object)
+		}
+	}
+	r.sweepPods(ctx, truth)
+}
+
+// isKnown reports whether there is a command for the attempt, or for one after
+// which it does not come.
+func (r *Reconciler) isKnown(id workload.ID, attempt int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	command := r.desired[id]
+	return command != nil && command.State != event.Forgotten && attempt >= command.Attempt
+}
+
+// isOwned asks whether the workload holds capacity in that attempt, or in one
+// before, of which queue-manager has not told yet.
+func (r *Reconciler) isOwned(ctx context.Context, truth Truth, id workload.ID, attempt int) (bool, error) {
+	asking, done := context.WithTimeout(ctx, askTimeout)
+	defer done()
+	record, err := truth(asking, id)
+	if err != nil {
+		r.logger.Warn("cannot tell whether something is an orphan", zap.String("workload", string(id)), zap.Error(err))
+		return false, err
+	}
+	return record != nil && record.Holding && record.Attempt <= attempt, nil
+}
+
+// sweepPods removes pods that carry all of our labels, belong to no live workload
+// and have no object that makes them: left when somebody deletes an object and has
+// its pods stay.
+func (r *Reconciler) sweepPods(ctx context.Context, truth Truth) {
+	for _, id := range r.cache.Workloads() {
+		var suspects []gang.Pod
+		for _, pod := range r.cache.Pods(id) {
+			if pod.Attempt > 0 && pod.PodSet != "" && !pod.Deleting && !pod.Ended && !r.isKnown(id, pod.Attempt) && mayBeOrphan(pod) {
+				suspects = append(suspects, pod)
+			}
+		}
+		if len(suspects) == 0 || ctx.Err() != nil {
 			continue
 		}
-		r.removeOrphan(ctx, object)
+		latest := slices.MaxFunc(suspects, func(a, b gang.Pod) int { return cmp.Compare(a.Attempt, b.Attempt) })
+		owned, err := r.isOwned(ctx, truth, id, latest.Attempt)
+		if err != nil {
+			return
+		}
+		if !owned {
+			r.removeOrphanedPods(ctx, id, suspects)
+		}
+	}
+}
+
+// mayBeOrphan reports whether nothing, or a RayCluster, makes such pods; those of
+// other controllers are somebody's.
+func mayBeOrphan(pod gang.Pod) bool {
+	return pod.Controller.Kind == "" || pod.Controller.Kind == "RayCluster"
+}
+
+func (r *Reconciler) removeOrphanedPods(ctx context.Context, id workload.ID, suspects []gang.Pod) {
+	orphans, err := r.cluster.OrphanedPods(ctx, id, suspects)
+	if err != nil {
+		r.logger.Warn("cannot tell whether pods are orphans", zap.String("workload", string(id)), zap.Error(err))
+		return
+	}
+	for _, pod := range orphans {
+		if err := r.cluster.DeletePod(ctx, pod, false); err != nil {
+			r.logger.Warn("orphaned pod not removed", zap.String("workload", string(id)), zap.String("pod", pod.Name), zap.Error(err))
+			continue
+		}
+		r.metrics.orphans.Inc()
+		r.logger.Warn("orphaned pod removed: no live workload owns it", zap.String("workload", string(id)),
+			zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name))
 	}
 }
 

@@ -260,6 +260,28 @@ func (c *Client) Tell(ctx context.Context, object *unstructured.Unstructured, wa
 	return nil
 }
 
+var policyBindings = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}
+
+// Policies that write on objects who has created them (deploy/policy). An
+// installation puts a prefix of its own before the names.
+const (
+	stampsWrappers = "-appwrapper-user"
+	stampsHeld     = "-hold"
+)
+
+// Stamps reports whether a policy whose name ends so is in force. Without it,
+// whoever creates an object may write on it what the policy would.
+func (c *Client) Stamps(ctx context.Context, policy string) (bool, error) {
+	bindings, err := c.objects.Resource(policyBindings).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil // a Kubernetes that serves none
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the policy %s: %w", policy, err)
+	}
+	return slices.ContainsFunc(bindings.Items, func(b unstructured.Unstructured) bool { return strings.HasSuffix(b.GetName(), policy) }), nil
+}
+
 // Allowed asks the API server whether the user may create the object; when not,
 // why. For a kind that is not served the error is meta.IsNoMatchError's.
 func (c *Client) Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error) {

@@ -42,6 +42,7 @@ type Cluster interface {
 	Annotate(ctx context.Context, object *unstructured.Unstructured, annotations map[string]string) error
 	Tell(ctx context.Context, object *unstructured.Unstructured, warning bool, reason, message string) error
 	Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error)
+	Stamps(ctx context.Context, policy string) (bool, error)
 }
 
 // Messages is the bus and queue-manager.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"muster.dev/muster/pkg/appwrapper"
-	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/ray"
@@ -57,6 +56,11 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 		d.note(id, func(kept *known) { kept.rejected = reason })
 		return 0, d.say(ctx, object, id, k, "rejected", reason)
 	}
+	user, err := d.creator(ctx, object, stampsHeld)
+	if err != nil {
+		return 0, err
+	}
+	submitted.Workload.Submitter = d.submitterName(user)
 	return d.submit(ctx, submitted, &k)
 }
 
@@ -75,7 +79,7 @@ var notSubmitted = []string{kube.HeldKey, stateKey, reasonKey, "kubectl.kubernet
 
 // heldWorkload reads the object as it would be if nobody held it.
 func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string) (*event.WorkloadSubmitted, error) {
-	if !bus.ValidName(queue) {
+	if !workload.ValidName(queue) {
 		return nil, fmt.Errorf("metadata.labels[%s]: %q names no queue; want at most 63 lower-case letters, digits and dashes", appwrapper.QueueLabel, queue)
 	}
 	plain := &unstructured.Unstructured{Object: map[string]any{

@@ -13,7 +13,6 @@ import (
 
 	"muster.dev/muster/pkg/appwrapper"
 	"muster.dev/muster/pkg/bundle"
-	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
 )
@@ -86,7 +85,10 @@ func (d *Door) progress(ctx context.Context, object *unstructured.Unstructured, 
 		d.note(id, func(kept *known) { kept.queue = queue })
 		return 0, nil
 	}
-	user := submitter(object)
+	user, err := d.creator(ctx, object, stampsWrappers)
+	if err != nil {
+		return 0, err
+	}
 	wrapper.Bundle.Submitter = user
 	if reason, err := d.mayNot(ctx, object, wrapper, queue, user); reason != nil || err != nil {
 		k.rejected = reason
@@ -100,7 +102,7 @@ func (d *Door) progress(ctx context.Context, object *unstructured.Unstructured, 
 	digest := sha256.Sum256(append([]byte(queue+"\x00"), manifest...))
 	return d.submit(ctx, &event.WorkloadSubmitted{Manifest: manifest, PriorityClass: wrapper.PriorityClass, Workload: workload.Workload{
 		ID: id, Queue: queue, Namespace: object.GetNamespace(), Kind: appwrapper.Kind, Name: object.GetName(),
-		Priority: wrapper.Priority, Digest: hex.EncodeToString(digest[:16]), PodSets: wrapper.PodSets, Life: wrapper.Life,
+		Priority: wrapper.Priority, Digest: hex.EncodeToString(digest[:16]), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: d.submitterName(user),
 	}}, k)
 }
 
@@ -110,7 +112,7 @@ func (d *Door) mayNot(ctx context.Context, object *unstructured.Unstructured, wr
 	invalid := func(message string) (*workload.Reason, error) {
 		return &workload.Reason{Kind: workload.ReasonInvalid, Message: message}, nil
 	}
-	if !bus.ValidName(queue) {
+	if !workload.ValidName(queue) {
 		return invalid(fmt.Sprintf("metadata.labels[%s]: %q names no queue; want at most 63 lower-case letters, digits and dashes", appwrapper.QueueLabel, queue))
 	}
 	if user == nil {
@@ -133,6 +135,28 @@ func (d *Door) mayNot(ctx context.Context, object *unstructured.Unstructured, wr
 		}
 	}
 	return nil, nil
+}
+
+// creator is who has created the object, as the API server says; nil when nobody
+// says it.
+func (d *Door) creator(ctx context.Context, object *unstructured.Unstructured, policy string) (*bundle.Submitter, error) {
+	user := submitter(object)
+	if user == nil {
+		return nil, nil
+	}
+	if stamps, err := d.cluster.Stamps(ctx, policy); err != nil || !stamps {
+		return nil, err
+	}
+	return user, nil
+}
+
+// submitterName is how queues know a user of the cluster; nobody has no name.
+func (d *Door) submitterName(user *bundle.Submitter) string {
+	name := workload.DoorKubernetes + "/" + d.options.Cluster
+	if user != nil {
+		name += "/" + user.User
+	}
+	return name
 }
 
 func submitter(object *unstructured.Unstructured) *bundle.Submitter {

@@ -34,6 +34,6 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	name := ray.Name(ray.Object{Name: wrapper.Name, GenerateName: wrapper.GenerateName}, s.id)
 	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
-		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life,
+		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: s.message.Submitter,
 	}}, true, nil
 }

@@ -20,6 +20,7 @@ import (
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -28,11 +29,13 @@ const source = "muster/intake"
 
 // Message is a submission as it arrived.
 type Message struct {
-	Subject  string
-	Headers  map[string][]string
-	Data     []byte
-	Sequence uint64 // in the stream
-	Stored   time.Time
+	Subject string
+	// Submitter is who has sent it, as the connection says.
+	Submitter string
+	Headers   map[string][]string
+	Data      []byte
+	Sequence  uint64 // in the stream
+	Stored    time.Time
 }
 
 // Result is what is to be published for a message.
@@ -43,13 +46,15 @@ type Result struct {
 	Workload workload.ID
 	// Rejection is why it was refused; nil when it was accepted.
 	Rejection *workload.Reason
+	// Queue is where it was submitted; Traceparent is the submitter's, or empty.
+	Queue, Traceparent string
 }
 
 // Read turns a message into what is to be published for it; the operator says
 // what pods its manifest becomes. An error means that Muster itself is at fault
 // and nothing can be published.
 func Read(operator ray.Operator, m Message) (result Result, err error) {
-	s := &submission{operator: operator, message: m, queue: m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
+	s := &submission{operator: operator, message: m, queue: queueOf(m)}
 	accepted, err := s.accept()
 	if err != nil {
 		return s.reject(err)
@@ -58,15 +63,20 @@ func Read(operator ray.Operator, m Message) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Subject: bus.WorkloadSubject(s.queue), Event: envelope, Workload: s.id}, nil
+	return Result{Subject: bus.WorkloadSubject(s.queue), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent}, nil
 }
 
 // Reject turns the message into a rejection, whatever it says: for what cannot
 // be passed on.
 func Reject(m Message, cause error) (Result, error) {
-	s := &submission{message: m, queue: m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
+	s := &submission{message: m, queue: queueOf(m)}
 	_ = s.open() // for the id; the cause is what to tell
 	return s.reject(cause)
+}
+
+func queueOf(m Message) string {
+	queue, _ := bus.SubmittedBy(m.Subject)
+	return queue
 }
 
 // submission is a message in the course of being read.
@@ -93,7 +103,7 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if size := s.size(); size > event.MaxSubmission {
 		return nil, fmt.Errorf("the submission has %d bytes; at most %d are accepted", size, event.MaxSubmission)
 	}
-	if !bus.ValidName(s.queue) {
+	if !workload.ValidName(s.queue) {
 		return nil, fmt.Errorf("queue %q: want a name of at most 63 lower-case letters, digits and dashes", s.queue)
 	}
 	if s.envelope.Type != event.SubmitType {
@@ -124,7 +134,7 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	}
 	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), PriorityClass: class, Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
-		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life,
+		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life, Submitter: s.message.Submitter,
 	}}, nil
 }
 
@@ -190,7 +200,7 @@ func (s *submission) reject(cause error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Subject: bus.EventsSubject(s.queue, s.id), Event: envelope, Workload: s.id, Rejection: &reason}, nil
+	return Result{Subject: bus.EventsSubject(s.queue, s.id), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent, Rejection: &reason}, nil
 }
 
 // binaryPrefix begins the headers of a CloudEvent in binary mode (CloudEvents
@@ -207,6 +217,11 @@ func (s *submission) open() error {
 			attributes[strings.ToLower(key)] = values[0]
 		}
 	}
+	defer func() {
+		if parent := attributes[tracing.Header]; parent != "" {
+			s.envelope.Traceparent = parent
+		}
+	}()
 	binary := false
 	for key := range attributes {
 		binary = binary || strings.HasPrefix(key, binaryPrefix)
@@ -237,7 +252,7 @@ func (s *submission) openBinary(attributes map[string]string) error {
 	s.envelope = event.Envelope{
 		SpecVersion: attributes["ce-specversion"], ID: attributes["ce-id"], Source: attributes["ce-source"],
 		Type: attributes["ce-type"], Subject: attributes["ce-subject"],
-		DataContentType: attributes["content-type"], DataBase64: s.message.Data,
+		Traceparent: attributes["ce-traceparent"], DataContentType: attributes["content-type"], DataBase64: s.message.Data,
 	}
 	if err := s.envelope.Validate(); err != nil {
 		return fmt.Errorf("%w; in binary mode it is the header ce-<attribute>", err)

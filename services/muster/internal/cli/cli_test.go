@@ -2,11 +2,16 @@ package cli_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/localnats"
 	"muster.dev/muster/services/muster/internal/cli"
 )
@@ -24,14 +29,22 @@ func run(t *testing.T, in string, args ...string) result {
 	return result{code, out.String(), errOut.String()}
 }
 
+// fileOf writes a file of the test's own and returns its path.
+func fileOf(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 const job = "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: a}\n"
 
 func TestWrongCommandLines(t *testing.T) {
 	t.Setenv("MUSTER_NATS_URL", "nats://127.0.0.1:1") // nobody is asked
-	empty := filepath.Join(t.TempDir(), "empty.yaml")
-	if err := os.WriteFile(empty, []byte("# nothing\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	empty := fileOf(t, "empty.yaml", "# nothing\n")
+	queues := fileOf(t, "queues.yaml", "queues:\n- name: a\n  namespaces: [a]\n  strategy: Fifo\n")
 	for _, test := range []struct {
 		args string
 		says string
@@ -55,9 +68,19 @@ func TestWrongCommandLines(t *testing.T) {
 		{"submit -f - --namespace other", `in namespace "mine"`},
 		{"submit -f - --timeout -1s", "negative"},
 		{"submit -f - --priority 0 --priority-class urgent", "want one of them"},
+		{"apply", "say what with -f FILE"},
+		{"apply -f /nowhere/at/all.yaml", "no such file"},
+		{"apply -f - -o wide", "want text, json or yaml"},
+		{"delete localqueue", "want a kind and a name"},
+		{"delete queue a", `kind "queue" is not known; want one of ResourceFlavor`},
 		{"cancel", "one name or id"},
 		{"events -o table", "want text or json"},
+		{"dev --queues " + queues, "queues.yaml:4: queues[0].strategy: \"Fifo\": want BestEffortFIFO, StrictFIFO or Backfill"},
+		{"dev --queues /nowhere/at/all", "no such file"},
 		{"dev --kubeconfig /nowhere/at/all", "no such file"},
+		{"replay", "say which database"},
+		{"replay --database-url x --since soon", "want a time"},
+		{"replay --database-url-file /nowhere/at/all", "no such file"},
 		{"dev --kubeconfig a:b", "list of files"},
 		{"dev --node-selector a=b", "with --kubeconfig"},
 		{"dev --devcluster /nowhere/at/all", "not built"},
@@ -115,5 +138,46 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 	if got := run(t, "", "__complete", "submit", "--wait", ""); !strings.Contains(got.out, "finished") {
 		t.Errorf("completion of --wait: %+v", got)
+	}
+}
+
+// TestAFullQueue: whoever submits to a queue in which too much waits to be read is
+// told to try again later, by an exit code of its own.
+func TestAFullQueue(t *testing.T) {
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	t.Setenv("MUSTER_NATS_URL", server.URL())
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const most = 20_000
+	published := make([]bus.Published, most)
+	for i := range published {
+		if published[i], err = b.PublishAsync(bus.SubmitSubject("default"), event.Envelope{ID: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range published {
+		if err := p.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := run(t, job, "submit", "-f", "-", "--wait=submitted")
+	if got.code != cli.ExitTryAgain || !strings.Contains(got.errOut, "again later") {
+		t.Errorf("to the full queue: %+v", got)
+	}
+	if got := run(t, job, "submit", "-f", "-", "--wait=submitted", "--queue", "other"); got.code != cli.ExitOK {
+		t.Errorf("to another queue: %+v", got)
+	}
+	if got := run(t, "", "get", "dead-letters"); got.code != cli.ExitOK || !strings.Contains(got.out, "REASON") {
+		t.Errorf("dead letters, of which there are none: %+v", got)
 	}
 }

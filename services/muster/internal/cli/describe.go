@@ -91,15 +91,15 @@ func (o *describeOptions) queue(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		i := slices.IndexFunc(answer.Queues, func(q query.Queue) bool { return q.Name == names[0] })
-		if i < 0 {
-			return nil, nil, notFound("there is no queue %q", names[0])
+		one, err := findQueue(answer.Queues, names[0])
+		if err != nil {
+			return nil, nil, err
 		}
 		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Queue: names[0], Phases: unfinished()})
 		if err != nil {
 			return nil, nil, err
 		}
-		d := output.Queue{Queue: answer.Queues[i], Workloads: records}
+		d := output.Queue{Queue: one, Workloads: records}
 		return d, func(w io.Writer) error { return output.DescribeQueue(w, d, time.Now()) }, nil
 	})
 }

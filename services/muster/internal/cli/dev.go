@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/queuesfile"
 	"muster.dev/muster/services/muster/internal/dev"
 	"muster.dev/muster/services/muster/internal/running"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
@@ -45,28 +45,31 @@ namespace, service accounts and rights; those stay.`,
 }
 
 func (o *devOptions) run(cmd *cobra.Command) (err error) {
+	file, notes := queuesfile.File{Queues: queuemanager.DefaultQueues()}, []string(nil)
+	if o.queues != "" { // before anything is started
+		if file, notes, err = queuemanager.ReadQueues(o.queues); err != nil {
+			return usage("%w", err)
+		}
+	}
 	if err := o.resolve(); err != nil {
 		return err
 	}
-	queues, policy := queuemanager.DefaultQueues(), quota.Config{}
-	if o.queues != "" {
-		if queues, policy, err = queuemanager.ReadQueues(o.queues); err != nil {
-			return usage("queues: %w", err)
-		}
-	}
-	options, err := o.options(cmd, queues)
+	options, err := o.options(cmd, file.Queues)
 	if err != nil {
 		return err
 	}
-	options.Policy = policy
+	options.Policy = file.Config
+	for _, note := range notes {
+		options.Say("%s: %s", o.queues, note)
+	}
 	if options.NATSPort = o.natsPort; o.natsPort == 0 {
 		options.NATSPort = freeOrAny(natsPort)
 	}
-	file, err := running.File()
+	notePath, err := running.File()
 	if err != nil {
 		return err
 	}
-	note, err := running.Take(file)
+	note, err := running.Take(notePath)
 	if err != nil {
 		return err
 	}

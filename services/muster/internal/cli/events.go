@@ -49,7 +49,7 @@ func (o *eventsOptions) run(cmd *cobra.Command) error {
 	if o.format != "text" && o.format != "json" {
 		return usage("output format %q: want text or json", o.format)
 	}
-	if o.queue != "" && !bus.ValidName(o.queue) {
+	if o.queue != "" && !workload.ValidName(o.queue) {
 		return usage("queue %q cannot be the name of a queue", o.queue)
 	}
 	ctx := cmd.Context()

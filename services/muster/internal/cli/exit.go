@@ -20,6 +20,7 @@ const (
 	ExitTimeout     = 5
 	ExitUnreachable = 6
 	ExitTryAgain    = 7
+	ExitDiffers     = 8
 )
 
 // exitHelp is shown by the help of the root command.
@@ -31,7 +32,8 @@ const exitHelp = `Exit codes:
   4  Muster rejected a submission
   5  the time to wait is over
   6  no answer: NATS or queue-manager is not there
-  7  Muster, or the queue, is full: submit the same again later`
+  7  Muster, or the queue, is full: submit the same again later
+  8  replayed decisions came out differently`
 
 // exitError is an error that decides the exit code. What it wraps is what the
 // user reads; nothing is printed when that is nil.
@@ -65,6 +67,8 @@ func exitCode(err error) int {
 		return ExitOK
 	case errors.As(err, &decided):
 		return decided.code
+	case errors.Is(err, bus.ErrFull):
+		return ExitTryAgain
 	case errors.Is(err, query.ErrNoAnswer), errors.Is(err, bus.ErrNoStream), errors.Is(err, errUnreachable),
 		errors.Is(err, submission.ErrNotStored):
 		return ExitUnreachable

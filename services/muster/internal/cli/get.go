@@ -27,9 +27,11 @@ func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "List workloads, queues or nodes",
+		Short: "List workloads, queues, nodes, what was applied, or dead letters",
 		Args:  noSuchCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return usage("say what: workloads, queues or nodes") },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("say what: workloads, queues, nodes, applied or dead-letters")
+		},
 	}
 	cmd.PersistentFlags().StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, wide, json or yaml")
 	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.Wide, output.JSON, output.YAML}))
@@ -53,6 +55,16 @@ func getCommand(s *server) *cobra.Command {
 		&cobra.Command{
 			Use: "nodes [NAME]", Aliases: []string{"node", "no"}, Short: "List nodes and what is free on them",
 			Args: args(0, 1, "at most one name"), RunE: o.nodes,
+		},
+		&cobra.Command{
+			Use: "applied", Short: "List the objects that configure queues and were applied",
+			Args: args(0, 0, "no argument"), RunE: o.applied,
+		},
+		&cobra.Command{
+			Use: "dead-letters", Aliases: []string{"dead"}, Short: "List messages that nobody could take, with the reason",
+			Long: `List messages that nobody could take, with the reason, the oldest first. They are
+kept for 30 days, 64 MiB at most, and hold up nothing; -o json has them whole.`,
+			Args: args(0, 0, "no argument"), RunE: o.deadLetters,
 		})
 	return cmd
 }
@@ -85,6 +97,9 @@ func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
 			}, err
 		}
 		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: phases})
+		if err == nil && o.queue != "" && len(records) == 0 {
+			err = thereIsQueue(ctx, client, o.queue)
+		}
 		return query.WorkloadsAnswer{Workloads: records}, func(f output.Format) output.Table {
 			return output.Workloads(records, f, time.Now())
 		}, err
@@ -115,11 +130,11 @@ func (o *getOptions) queues(cmd *cobra.Command, names []string) error {
 		}
 		var value any = answer
 		if len(names) == 1 {
-			answer.Queues = slices.DeleteFunc(answer.Queues, func(q query.Queue) bool { return q.Name != names[0] })
-			if len(answer.Queues) == 0 {
-				return nil, nil, notFound("there is no queue %q", names[0])
+			one, err := findQueue(answer.Queues, names[0])
+			if err != nil {
+				return nil, nil, err
 			}
-			value = answer.Queues[0]
+			value, answer.Queues = one, []query.Queue{one}
 		}
 		return value, func(f output.Format) output.Table { return output.Queues(answer.Queues, f) }, nil
 	})
@@ -143,6 +158,34 @@ func (o *getOptions) nodes(cmd *cobra.Command, names []string) error {
 	})
 }
 
+func (o *getOptions) applied(cmd *cobra.Command, _ []string) error {
+	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
+		answer, err := client.Applied(ctx)
+		return answer, func(output.Format) output.Table { return output.Applied(answer.Objects) }, err
+	})
+}
+
+// thereIsQueue tells an empty queue from none.
+func thereIsQueue(ctx context.Context, client *query.Client, name string) error {
+	answer, err := client.Queues(ctx)
+	if err == nil {
+		_, err = findQueue(answer.Queues, name)
+	}
+	return err
+}
+
+// findQueue returns the queue of a name.
+func findQueue(queues []query.Queue, name string) (query.Queue, error) {
+	var names []string
+	for _, q := range queues {
+		if q.Name == name {
+			return q, nil
+		}
+		names = append(names, q.Name)
+	}
+	return query.Queue{}, notFound("there is no queue %q; there are %s", name, strings.Join(names, ", "))
+}
+
 // findNode returns the node of a name, or of "cluster/name".
 func findNode(nodes []query.Node, name string) (query.Node, error) {
 	var found []query.Node
@@ -161,4 +204,23 @@ func findNode(nodes []query.Node, name string) (query.Node, error) {
 	}
 	return query.Node{}, usage("%q is the name of nodes in clusters %s; give it as %s",
 		name, strings.Join(clusters, ", "), fmt.Sprintf("%s/%s", clusters[0], name))
+}
+
+func (o *getOptions) deadLetters(cmd *cobra.Command, _ []string) error {
+	format, err := output.ParseFormat(o.output)
+	if err != nil {
+		return usage("%w", err)
+	}
+	b, err := o.server.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return answered(cmd.Context(), func(ctx context.Context) error {
+		dead, err := b.Buried(ctx)
+		if err != nil {
+			return err
+		}
+		return output.Print(cmd.OutOrStdout(), format, dead, func() output.Table { return output.DeadLetters(dead, time.Now()) })
+	})
 }

@@ -28,14 +28,22 @@ func installCommand() *cobra.Command {
 	o := &installOptions{}
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Put Muster's namespace, service accounts and rights into a cluster",
-		Long: `Put what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `, the
-service accounts of capacity-watcher and dispatcher, and their rights, which reach
-into the namespaces of queues only. Doing it again changes nothing.
+		Short: "Put what Muster's services need into a cluster",
+		Long: `Put what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `; the
+service accounts of capacity-watcher, dispatcher and intake, with rights that write
+in the namespaces of queues only; the definitions of AppWrappers, unless somebody
+else has installed them; and the admission policies that hold labelled Ray objects
+until they are admitted. It needs the rights of an administrator. Doing it again
+changes nothing.
+
+The policies take Kubernetes 1.36 or newer. On an older one they are left out: what
+is submitted over NATS is taken, AppWrappers created with kubectl are refused.
 
 With --credentials it writes a kubeconfig for each service account, for services
-that run outside of the cluster: DIR/capacity-watcher/kubeconfig and
-DIR/dispatcher/kubeconfig.`,
+that run outside of the cluster: DIR/capacity-watcher/kubeconfig,
+DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
+		Example: `  muster install --kubeconfig admin.yaml --namespaces research,product
+  muster install --kubeconfig admin.yaml --credentials ./credentials`,
 		Args: args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -61,7 +69,7 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	if o.credentials == "" {
 		return nil
 	}
-	for service, account := range map[string]string{"capacity-watcher": rbac.CapacityWatcher, "dispatcher": rbac.Dispatcher} {
+	for service, account := range map[string]string{"capacity-watcher": rbac.CapacityWatcher, "dispatcher": rbac.Dispatcher, "intake": rbac.Intake} {
 		if err := o.writeCredentials(cmd, admin, service, account); err != nil {
 			return fmt.Errorf("install: %w", err)
 		}

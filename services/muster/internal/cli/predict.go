@@ -123,6 +123,9 @@ func (o *predictOptions) predict(operator ray.Operator, documents []manifest.Doc
 		if predicted.Refusal != nil {
 			fmt.Fprintf(notes, "muster: %s would be rejected by Muster: %v\n", document, predicted.Refusal)
 		}
+		for _, warning := range predicted.Warnings {
+			fmt.Fprintf(notes, "muster: %s: warning: %s\n", document, warning)
+		}
 		sets := predicted.Created
 		if o.admitted {
 			sets = predicted.PodSets

@@ -74,9 +74,9 @@ Where Muster is: --nats-url, or MUSTER_NATS_URL, or the running "muster dev".
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	server.addFlags(root)
 	root.AddCommand(
-		submitCommand(server), predictCommand(), getCommand(server), describeCommand(server), explainCommand(server), eventsCommand(server),
+		submitCommand(server), applyCommand(server), deleteCommand(server), predictCommand(), getCommand(server), describeCommand(server), explainCommand(server), eventsCommand(server),
 		cancelCommand(server), simulateCommand(), scenarioCommand(), devCommand(), demoCommand(), versionCommand(),
-		healthCommand(), installCommand(),
+		healthCommand(), installCommand(), replayCommand(),
 	)
 	return root
 }

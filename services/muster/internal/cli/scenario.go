@@ -2,16 +2,22 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/fault"
+	"muster.dev/muster/pkg/queuesfile"
 	"muster.dev/muster/pkg/scenario"
 	"muster.dev/muster/services/muster/internal/output"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
 // scenarioOptions are the flags of "scenario".
 type scenarioOptions struct {
 	output  string
+	queues  string
+	explain bool
 	verbose bool
 }
 
@@ -25,9 +31,15 @@ each an event and what is expected to be admitted, evicted, waiting and why. The
 run in memory on the decisions that queue-manager makes; no NATS, Postgres or
 Kubernetes is needed. docs/scenarios.md describes the format.
 
-The exit code is 1 when a scenario comes out otherwise than it expects, and 2
-when a file cannot be read.`,
+With --queues the scenarios are played with the queues and the policy of that
+file, the one that queue-manager is given, and have none of their own.
+
+The exit code is 1 when a scenario comes out otherwise than it expects, or expects
+nothing, so that nothing was checked; and 2 when a file cannot be read. All faults
+of all files are told, each as FILE:LINE.`,
 		Example: `  muster scenario my-queues.yaml
+  muster scenario --queues queues.yaml scenarios/*.yaml
+  muster scenario --explain my-queues.yaml
   muster scenario -o json test/scenarios/*.yaml`,
 		Args: args(1, -1, "at least one file"),
 		RunE: o.run,
@@ -35,6 +47,8 @@ when a file cannot be read.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, json or yaml")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show what happens in each step, expected or not")
+	flags.BoolVar(&o.explain, "explain", false, "say of all that wait at the end what would admit them, as muster explain does")
+	flags.StringVar(&o.queues, "queues", "", "play the scenarios with the queues of this `file`, in Muster's form or as Kueue's manifests")
 	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.JSON, output.YAML}))
 	return cmd
 }
@@ -44,31 +58,68 @@ func (o *scenarioOptions) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
+	queues, err := o.readQueues(cmd)
+	if err != nil {
+		return err
+	}
 	var played []output.Played
-	different := 0
+	var faults fault.List
+	different, unchecked := 0, 0
 	for _, file := range files {
-		content, err := readFile(file, cmd.InOrStdin())
-		if err != nil {
-			return usage("%w", err)
-		}
-		parsed, err := scenario.Parse(content)
-		if err != nil {
-			return usage("%s: %w", file, err)
-		}
-		outcome, err := scenario.Run(parsed)
-		if err != nil {
-			return usage("%s: %w", file, err)
-		}
-		if !outcome.Passed {
+		outcome, err := o.play(file, cmd.InOrStdin(), queues)
+		switch {
+		case err != nil:
+			faults = append(faults, fault.Of(err).In(file)...)
+			continue
+		case outcome.Checked == 0:
+			unchecked++
+		case !outcome.Passed:
 			different++
 		}
 		played = append(played, output.Played{File: file, Outcome: outcome})
 	}
-	if err := output.Scenarios(cmd.OutOrStdout(), format, played, o.verbose); err != nil {
-		return err
+	if len(played) > 0 {
+		if err := output.Scenarios(cmd.OutOrStdout(), format, played, o.verbose); err != nil {
+			return err
+		}
 	}
-	if different > 0 {
+	switch {
+	case len(faults) > 0:
+		return usage("%w", faults)
+	case different > 0:
 		return fmt.Errorf("%d of %d scenarios came out otherwise than expected", different, len(played))
+	case unchecked > 0:
+		return fmt.Errorf("nothing was checked: %d of %d scenarios have no step with expect", unchecked, len(played))
 	}
 	return nil
+}
+
+// readQueues reads the queues that the scenarios are played with; nil for their own.
+func (o *scenarioOptions) readQueues(cmd *cobra.Command) (*queuesfile.File, error) {
+	if o.queues == "" {
+		return nil, nil
+	}
+	file, notes, err := queuemanager.ReadQueues(o.queues)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %s: %s\n", o.queues, note)
+	}
+	return &file, nil
+}
+
+func (o *scenarioOptions) play(file string, in io.Reader, queues *queuesfile.File) (scenario.Outcome, error) {
+	content, err := readFile(file, in)
+	if err != nil {
+		return scenario.Outcome{}, err
+	}
+	parsed, err := scenario.ParseWith(content, queues)
+	if err != nil {
+		return scenario.Outcome{}, err
+	}
+	if o.explain {
+		return scenario.RunExplained(parsed)
+	}
+	return scenario.Run(parsed)
 }

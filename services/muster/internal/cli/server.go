@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 const (
 	natsURLVariable         = "MUSTER_NATS_URL"
 	natsCredentialsVariable = "MUSTER_NATS_CREDENTIALS"
+	natsCAVariable          = "MUSTER_NATS_CA"
+	natsCertificateVariable = "MUSTER_NATS_CERTIFICATE"
+	natsKeyVariable         = "MUSTER_NATS_KEY"
 )
 
 // connectTimeout is how long a person is kept waiting for NATS.
@@ -33,12 +37,16 @@ var errUnreachable = errors.New("cannot reach Muster")
 // server is where Muster is.
 type server struct {
 	natsURL, credentials string
+	tls                  bus.TLS
 }
 
 func (s *server) addFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&s.natsURL, "nats-url", "", "`URL` of NATS (default: $"+natsURLVariable+", or that of the running muster dev)")
 	flags.StringVar(&s.credentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey (default: $"+natsCredentialsVariable+")")
+	flags.StringVar(&s.tls.CA, "nats-ca", "", "`file` with the certificate authorities of NATS (default: $"+natsCAVariable+")")
+	flags.StringVar(&s.tls.Certificate, "nats-certificate", "", "`file` with the certificate that is shown to NATS (default: $"+natsCertificateVariable+")")
+	flags.StringVar(&s.tls.Key, "nats-key", "", "`file` with the key of that certificate (default: $"+natsKeyVariable+")")
 }
 
 // url is the first that is given: flag, environment, running muster dev.
@@ -70,12 +78,14 @@ func (s *server) connect(ctx context.Context) (*bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	credentials := s.credentials
-	if credentials == "" {
-		credentials = os.Getenv(natsCredentialsVariable)
+	tls := bus.TLS{
+		CA:          cmp.Or(s.tls.CA, os.Getenv(natsCAVariable)),
+		Certificate: cmp.Or(s.tls.Certificate, os.Getenv(natsCertificateVariable)),
+		Key:         cmp.Or(s.tls.Key, os.Getenv(natsKeyVariable)),
 	}
 	b, err := bus.Connect(ctx, bus.Options{
-		URL: url, Name: "muster-cli", Logger: logger, CredentialsFile: credentials, ConnectTimeout: connectTimeout,
+		URL: url, Name: "muster-cli", Logger: logger, TLS: tls,
+		CredentialsFile: cmp.Or(s.credentials, os.Getenv(natsCredentialsVariable)), ConnectTimeout: connectTimeout,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)

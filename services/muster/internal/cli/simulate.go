@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/fault"
 	"muster.dev/muster/pkg/simulation"
 	"muster.dev/muster/pkg/swf"
 	"muster.dev/muster/services/muster/internal/output"
@@ -75,9 +77,9 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	}
 	log, err := o.read(cmd)
 	if err != nil {
-		return usage("read the log %q: %w", o.trace, err)
+		return usage("%w", fault.Of(err).In(o.trace))
 	}
-	nodes, err := o.size(log)
+	nodes, err := o.size(cmd, log)
 	if err != nil {
 		return err
 	}
@@ -89,6 +91,9 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 			return cmd.Context().Err()
 		})
 		done()
+		if errors.Is(err, simulation.ErrNoJobs) {
+			return usage("%s: %w", o.trace, err)
+		}
 		if err != nil {
 			return fmt.Errorf("simulate %q with policy %s: %w", o.trace, policy.Name, err)
 		}
@@ -136,18 +141,21 @@ func (o *simulateOptions) read(cmd *cobra.Command) (swf.Log, error) {
 }
 
 // size is the number of nodes to simulate.
-func (o *simulateOptions) size(log swf.Log) (int, error) {
-	nodes := int64(o.nodes)
+func (o *simulateOptions) size(cmd *cobra.Command, log swf.Log) (int, error) {
+	nodes, said := int64(o.nodes), cmd.Flags().Changed("nodes")
+	from := "--nodes"
 	for _, header := range []string{"MaxNodes", "MaxProcs"} {
-		if nodes == 0 {
-			nodes, _ = log.Number(header)
+		if !said {
+			if nodes, said = log.Number(header); said {
+				from = o.trace + " says " + header
+			}
 		}
 	}
-	if nodes == 0 {
-		return 0, usage("the log does not say how many nodes there were; say --nodes")
-	}
-	if nodes < 1 || nodes > simulation.MostNodes {
-		return 0, usage("--nodes %d: want 1 to %d", nodes, simulation.MostNodes)
+	switch {
+	case !said:
+		return 0, usage("%s does not say how many nodes there were, as MaxNodes or MaxProcs; say --nodes", o.trace)
+	case nodes < 1 || nodes > simulation.MostNodes:
+		return 0, usage("%s %d: want 1 to %d, as --nodes", from, nodes, simulation.MostNodes)
 	}
 	return int(nodes), nil
 }

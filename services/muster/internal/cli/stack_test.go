@@ -169,6 +169,26 @@ func TestCommandsOnAStack(t *testing.T) {
 			t.Errorf("nodes as JSON: %d, %v, want 4", len(nodes.Nodes), err)
 		}
 	})
+	t.Run("queues are configured while it runs", func(t *testing.T) {
+		manifests := example(t, examples.KueueResources)
+		got := want(t, cli.ExitOK, "clusterqueue.kueue.x-k8s.io/cluster-queue created (dry run)", manifests, "apply", "-f", "-", "--dry-run")
+		if !strings.Contains(got.errOut, `Warning: AdmissionCheck "rayjob-gpu" does nothing`) || !strings.Contains(got.errOut, "spec.admissionChecks does nothing") {
+			t.Errorf("what does nothing is told as: %s", got.errOut)
+		}
+		want(t, cli.ExitNotFound, "", "", "get", "queues", "user-queue")
+		want(t, cli.ExitOK, "localqueue.kueue.x-k8s.io/user-queue of namespace default created\n", manifests, "apply", "-f", "-")
+		want(t, cli.ExitOK, "resourceflavor.kueue.x-k8s.io/default-flavor unchanged", manifests, "apply", "-f", "-")
+		want(t, cli.ExitOK, "cluster-queue", "", "describe", "queue", "user-queue")
+		want(t, cli.ExitOK, "10000Gi", "", "describe", "queue", "user-queue")
+		want(t, cli.ExitOK, "ProvisioningRequestConfig", "", "get", "applied")
+		want(t, cli.ExitTimeout, "nvidia.com/gpu", strings.Replace(second, "glue-1", "glue-4", 1), "submit", "-f", "-", "--queue=user-queue", "--wait=admitted", "--timeout=1s")
+		want(t, cli.ExitOK, "raycluster-glue-4", "", "get", "wl", "--queue=user-queue")
+		want(t, cli.ExitRejected, `queue "user-queue" of namespace "default" has 1 workloads that have not ended`, "", "delete", "localqueue", "user-queue")
+		want(t, cli.ExitRejected, `ClusterQueue "cluster-queue": spec.colour: there is no such field`, strings.Replace(manifests, "spec:\n  namespaceSelector", "spec:\n  colour: red\n  namespaceSelector", 1), "apply", "-f", "-")
+		want(t, cli.ExitOK, "cancelled", "", "cancel", "raycluster-glue-4", "--wait", "--timeout=60s")
+		want(t, cli.ExitOK, "clusterqueue.kueue.x-k8s.io/cluster-queue deleted", manifests, "delete", "-f", "-")
+		want(t, cli.ExitNotFound, "", "", "get", "queues", "user-queue")
+	})
 	t.Run("cancelling starts the next", func(t *testing.T) {
 		want(t, cli.ExitOK, "cancelled", "", "cancel", "raycluster-glue", "--wait", "--timeout=60s", "--why=its turn is over")
 		want(t, cli.ExitOK, "has ended already: cancelled", "", "cancel", "raycluster-glue")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/muster/internal/follow"
 	"muster.dev/muster/services/muster/internal/manifest"
@@ -34,9 +33,11 @@ func submitCommand(s *server) *cobra.Command {
 	o := &submitOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "submit -f FILE",
-		Short: "Submit RayCluster, RayJob and RayService manifests to a queue",
-		Long: `Submit RayCluster, RayJob and RayService manifests, in YAML or JSON, to a queue.
-A file may hold several documents; each is a workload of its own.
+		Short: "Submit RayCluster, RayJob, RayService and AppWrapper manifests to a queue",
+		Long: `Submit RayCluster, RayJob, RayService and AppWrapper manifests, in YAML or JSON, to
+a queue. A file may hold several documents; each is a workload of its own. An
+AppWrapper, of MCAD (v1beta1) or CodeFlare (v1beta2), is one workload with all that
+it wraps.
 
 By default the command waits until Muster has stored the workload for good, so
 that a refusal is seen: its reason is printed and the exit code is 4. With
@@ -124,7 +125,7 @@ func (o *submitOptions) check() (follow.Goal, error) {
 		return "", usage("%w", err)
 	case len(o.files) == 0:
 		return "", usage("say what to submit: -f FILE, or -f - for standard input")
-	case !bus.ValidName(o.queue):
+	case !workload.ValidName(o.queue):
 		return "", usage("queue %q cannot be the name of a queue: want lower case letters, digits and dashes", o.queue)
 	case o.source == "":
 		return "", usage("--source is empty")

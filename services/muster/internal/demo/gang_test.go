@@ -31,7 +31,7 @@ func TestFill(t *testing.T) {
 		want  size
 		fails bool
 	}{
-		"the seeds' machines":      {[]query.Node{node(0, 8000), node(2, 16000), node(1, 8000), node(1, 8000)}, size{gpu, 2, 1}, false},
+		"machines of preset p3":    {[]query.Node{node(0, 8000), node(2, 16000), node(1, 8000), node(1, 8000)}, size{gpu, 2, 1}, false},
 		"equal nodes":              {[]query.Node{node(8, 1), node(8, 1), node(8, 1)}, size{gpu, 5, 3}, false},
 		"one is full":              {[]query.Node{node(8, 1), node(-1, 1)}, size{gpu, 5, 1}, false},
 		"no GPUs":                  {[]query.Node{node(0, 4000), node(0, 3000), node(0, 1000)}, size{resource.CPU, 2001, 2}, false},

@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/url"
 	"strings"
@@ -33,22 +32,6 @@ func freshDatabase(ctx context.Context, databaseURL string) (fresh string, drop 
 		defer cancel()
 		_ = execute(ctx, databaseURL, "DROP DATABASE "+name+" WITH (FORCE)") // a server that is gone has no database to drop
 	}, nil
-}
-
-// serviceLogin makes a login for queue-manager in the server of the URL, which has
-// been migrated: a member of its role, that owns nothing.
-func serviceLogin(ctx context.Context, ownerURL string) (string, error) {
-	parsed, err := url.Parse(ownerURL)
-	if err != nil {
-		return "", fmt.Errorf("read the URL of our own Postgres: %w", err)
-	}
-	const name = "queue_manager"
-	password := rand.Text() // of letters and digits
-	if err := execute(ctx, ownerURL, "CREATE ROLE "+name+" LOGIN PASSWORD '"+password+"' IN ROLE muster_queue_manager"); err != nil {
-		return "", fmt.Errorf("make a login for queue-manager: %w", err)
-	}
-	parsed.User = url.UserPassword(name, password)
-	return parsed.String(), nil
 }
 
 func execute(ctx context.Context, databaseURL, statement string) error {

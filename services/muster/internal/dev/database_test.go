@@ -78,7 +78,7 @@ func TestTheServiceLogsInAsItsOwnRole(t *testing.T) {
 	if err := queuemanager.Migrate(t.Context(), server.URL(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
-	service, err := serviceLogin(t.Context(), server.URL())
+	service, _, err := localpg.Login(t.Context(), server.URL(), queuemanager.DatabaseRole)
 	if err != nil {
 		t.Fatal(err)
 	}

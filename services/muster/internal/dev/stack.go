@@ -172,11 +172,11 @@ func (s *Stack) startServers(ctx context.Context) error {
 		return err
 	}
 	if s.options.DatabaseURL == "" {
-		service, err := serviceLogin(ctx, s.databaseURL)
+		login, _, err := localpg.Login(ctx, s.databaseURL, queuemanager.DatabaseRole)
 		if err != nil {
 			return err
 		}
-		s.databaseURL = service
+		s.databaseURL = login
 	}
 	server, err := localnats.Start(filepath.Join(s.Dir, "nats"), s.options.NATSPort)
 	if err != nil {

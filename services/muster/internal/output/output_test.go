@@ -144,6 +144,9 @@ func TestGolden(t *testing.T) {
 			return output.DescribeQueue(w, output.Queue{Queue: queue(), Workloads: records()[:2]}, now())
 		},
 		"explain.txt": func(w io.Writer) error { return output.Explain(w, explanation()) },
+		"explain-running.txt": func(w io.Writer) error {
+			return output.Explain(w, output.Explanation{Name: "glue-1", Phase: workload.Running, Explanation: workload.Explanation{Workload: "x", Queue: "default"}})
+		},
 		"describe-node.txt": func(w io.Writer) error {
 			return output.DescribeNode(w, output.Node{Node: node(), Workloads: records()[:1]})
 		},

@@ -68,6 +68,25 @@ type Explanation struct {
 	Phase workload.Phase `json:"phase"`
 }
 
+// standing says where a workload stands that does not wait.
+func standing(p workload.Phase) string {
+	switch p {
+	case workload.Admitted:
+		return "a node is reserved for each of its pods, and its objects are about to be created"
+	case workload.Dispatched:
+		return "its objects exist on the nodes that are reserved for it, and its pods are starting"
+	case workload.Running:
+		return "it runs, with all its pods on the nodes that are reserved for it"
+	case workload.Evicting:
+		return "it is being torn down, and waits again at its old place when its pods are gone"
+	case workload.Cancelling:
+		return "it is being torn down, and does not come back"
+	case workload.Rejected:
+		return "it was refused when it was submitted"
+	}
+	return "it has ended"
+}
+
 // Explain writes why a workload waits and what would admit it.
 func Explain(w io.Writer, e Explanation) error {
 	fields := []field{{"Workload", e.Name}, {"Id", string(e.Workload)}, {"Phase", string(e.Phase)}, {"Queue", e.Queue}}
@@ -77,7 +96,11 @@ func Explain(w io.Writer, e Explanation) error {
 	if e.Reason.Kind != "" {
 		fields = append(fields, field{"Reason", string(e.Reason.Kind) + ": " + e.Reason.Message})
 	}
-	if err := writeFields(w, fields); err != nil || e.Phase != workload.Queued {
+	if err := writeFields(w, fields); err != nil {
+		return err
+	}
+	if e.Phase != workload.Queued {
+		_, err := fmt.Fprintf(w, "\nIt does not wait in its queue: %s.\n", standing(e.Phase))
 		return err
 	}
 	text := "\nNo single change that was tried would admit it now.\n"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/scenario"
+	"muster.dev/muster/pkg/workload"
 )
 
 // Played is the outcome of a scenario file.
@@ -27,19 +28,32 @@ func Scenarios(w io.Writer, format Format, played []Played, verbose bool) error 
 	}
 	var text strings.Builder
 	for _, p := range played {
-		verdict := "ok  "
-		if !p.Passed {
-			verdict = "FAIL"
-		}
-		fmt.Fprintf(&text, "%s  %s  %s\n", verdict, p.File, p.Name)
+		fmt.Fprintf(&text, "%s  %s  %s\n", verdict(p.Outcome), p.File, p.Name)
 		for _, step := range p.Steps {
 			if verbose || len(step.Differences) > 0 {
 				writeStep(&text, step, verbose)
 			}
 		}
+		for _, e := range p.Explained {
+			text.WriteString("\n")
+			if err := Explain(&text, Explanation{Name: string(e.Workload), Phase: workload.Queued, Explanation: e}); err != nil {
+				return err
+			}
+		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// verdict is "none" where nothing was expected.
+func verdict(o scenario.Outcome) string {
+	switch {
+	case o.Passed:
+		return "ok  "
+	case o.Checked == 0:
+		return "none"
+	}
+	return "FAIL"
 }
 
 func writeStep(text *strings.Builder, s scenario.StepOutcome, verbose bool) {

@@ -104,8 +104,11 @@ func (s Submission) MessageID(queue string) string { return s.messageID + "/" + 
 // Send stores the submission in the queue's stream.
 func (s Submission) Send(ctx context.Context, b *bus.Bus, queue string) error {
 	err := send(ctx, b, bus.SubmitSubject(queue), s.MessageID(queue), s.encoded)
-	if errors.Is(err, bus.ErrTooLarge) {
+	switch {
+	case errors.Is(err, bus.ErrTooLarge):
 		err = fmt.Errorf("%w; Muster takes submissions of at most %d bytes", err, event.MaxSubmission)
+	case errors.Is(err, bus.ErrFull):
+		err = fmt.Errorf("nothing was submitted: too much waits to be read, in queue %q or in all; submit the same again later: %w", queue, err)
 	}
 	if err != nil {
 		return fmt.Errorf("submit %s: %w", s.Document, err)

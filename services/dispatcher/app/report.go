@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// told is what dispatchers of the cluster have reported last.
+type told struct {
+	statuses  map[workload.ID]event.GangStatus
+	sequences map[string]uint64 // of each subject's last message
+	session   int64             // the latest
+}
+
+// lastStatuses reads what was reported last of each workload.
+func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (told, error) {
+	values, err := b.LastValues(ctx, bus.StatusStream, bus.ClusterStatusFilter(cluster))
+	if err != nil {
+		return told{}, err
+	}
+	all := told{statuses: map[workload.ID]event.GangStatus{}, sequences: make(map[string]uint64, len(values))}
+	for _, d := range values {
+		all.sequences[d.Subject] = d.Sequence
+		_, payload, err := d.Event()
+		if status, ok := payload.(*event.GangStatus); err == nil && ok { // what cannot be read is told anew
+			all.session = max(all.session, status.Session)
+			all.statuses[status.Workload] = *status
+		}
+	}
+	return all, nil
+}
+
+// reporter publishes statuses under the epoch of a lease.
+type reporter struct {
+	values *bus.Values
+	epoch  int64
+	// replaced ends the term when a later one has reported.
+	replaced func(cause error)
+}
+
+func newReporter(b *bus.Bus, epoch int64, before told, replaced func(error)) *reporter {
+	r := &reporter{bus.NewValues(b, bus.StatusStream, epoch, sessionOf), epoch, replaced}
+	for subject, sequence := range before.sequences {
+		r.values.Known(subject, sequence)
+	}
+	return r
+}
+
+// report implements reconcile.Reporter. Each status has an id of its own: were it
+// made of the content, a status that comes back within the dedupe window would be
+// dropped.
+func (r *reporter) report(ctx context.Context, status event.GangStatus, keep time.Duration) error {
+	status.Session = r.epoch
+	envelope, err := event.New(event.NewID(), "muster/dispatcher/"+status.Cluster, time.Now(), &status)
+	if err != nil {
+		return err
+	}
+	encoded, err := envelope.Encode()
+	if err != nil {
+		return err
+	}
+	published, err := r.values.Publish(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
+	if err == nil {
+		err = published.Wait(ctx)
+	}
+	if errors.Is(err, bus.ErrReplaced) {
+		r.replaced(err)
+	}
+	return err
+}
+
+// sessionOf reads the session of a message of the stream.
+func sessionOf(d bus.Delivery) (int64, error) {
+	_, payload, err := d.Event()
+	if err != nil {
+		return 0, err
+	}
+	if status, ok := payload.(*event.GangStatus); ok {
+		return status.Session, nil
+	}
+	return 0, nil
+}

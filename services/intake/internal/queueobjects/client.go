@@ -1,0 +1,160 @@
+package queueobjects
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// group is Kueue's.
+const group = "kueue.x-k8s.io"
+
+// resources are what is watched: all that queues are configured by.
+var resources = []string{
+	"resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloadpriorityclasses", "admissionchecks",
+	"provisioningrequestconfigs", "topologies",
+}
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Client is the access to one API server.
+type Client struct {
+	objects   dynamic.Interface
+	versions  map[string]string // in which each resource is stored
+	informers map[string]cache.SharedIndexInformer
+}
+
+// Connect returns a client with the rights of the kubeconfig, or of the pod it
+// runs in when the path is empty.
+func Connect(kubeconfig string) (*Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
+	}
+	config.UserAgent = "muster-intake-queues"
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for objects at %s: %w", config.Host, err)
+	}
+	return &Client{objects: objects, versions: map[string]string{}, informers: map[string]cache.SharedIndexInformer{}}, nil
+}
+
+// Present reports whether the cluster has definitions of Kueue's objects, and not
+// Kueue itself, which alone has use for the one of Workloads. An API server that
+// does not let these be read is one without.
+func (c *Client) Present(ctx context.Context) (bool, error) {
+	kueue, err := c.stored(ctx, "workloads")
+	if err != nil || kueue != "" {
+		return false, err
+	}
+	for _, resource := range resources {
+		version, err := c.stored(ctx, resource)
+		if err != nil {
+			return false, err
+		}
+		if version != "" {
+			c.versions[resource] = version
+		}
+	}
+	return len(c.versions) > 0, nil
+}
+
+// stored returns the version in which objects of a resource are stored: in it
+// they are read as they were written. It is empty when there is no definition.
+func (c *Client) stored(ctx context.Context, resource string) (string, error) {
+	definition, err := c.objects.Resource(definitions).Get(ctx, resource+"."+group, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read definition of %s.%s: %w", resource, group, err)
+	}
+	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		if version, isMap := v.(map[string]any); isMap && version["storage"] == true {
+			name, _ := version["name"].(string)
+			return name, nil
+		}
+	}
+	return "", err
+}
+
+func (c *Client) resource(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: c.versions[name], Resource: name}
+}
+
+// resync is a poll behind the watch.
+const resync = 10 * time.Minute
+
+// Watch keeps all objects until ctx ends and returns when they are there. changed
+// is called after each change of what people write.
+func (c *Client) Watch(ctx context.Context, changed func()) error {
+	var synced []cache.InformerSynced
+	for name := range c.versions {
+		informer := dynamicinformer.NewFilteredDynamicInformer(c.objects, c.resource(name), metav1.NamespaceAll, resync, cache.Indexers{}, nil).Informer()
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { changed() }, DeleteFunc: func(any) { changed() },
+			UpdateFunc: func(before, after any) {
+				old, _ := before.(*unstructured.Unstructured)
+				now, _ := after.(*unstructured.Unstructured)
+				if old == nil || now == nil || old.GetGeneration() != now.GetGeneration() || now.GetGeneration() == 0 {
+					changed()
+				}
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", name, err)
+		}
+		c.informers[name] = informer
+		synced = append(synced, informer.HasSynced)
+		go informer.RunWithContext(ctx)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return fmt.Errorf("fill caches of %s: %w", group, ctx.Err())
+	}
+	return nil
+}
+
+// Objects returns all objects that are not on their way out.
+func (c *Client) Objects() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, informer := range c.informers {
+		for _, item := range informer.GetStore().List() {
+			if u, ok := item.(*unstructured.Unstructured); ok && u.GetDeletionTimestamp() == nil {
+				all = append(all, u)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetKind()+"/"+a.GetNamespace()+"/"+a.GetName(), b.GetKind()+"/"+b.GetNamespace()+"/"+b.GetName())
+	})
+	return all
+}
+
+// WriteStatus merges into the status of an object. That it is gone is no error, nor
+// that it is in a namespace which no queue may use, where nothing may be written.
+func (c *Client) WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error {
+	encoded, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": status})
+	if err != nil {
+		return fmt.Errorf("encode status of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	_, err = c.objects.Resource(c.resource(strings.ToLower(object.GetKind())+"s")).Namespace(object.GetNamespace()).
+		Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{}, "status")
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("write status of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package queueobjects
+
+import (
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/resource"
+)
+
+// statusOf is what of an object's status is to be written, in Kueue's words; nil
+// for nothing.
+func statusOf(object *unstructured.Unstructured, refused string, queues []query.Queue, now time.Time) map[string]any {
+	var status map[string]any
+	switch object.GetKind() {
+	case "ClusterQueue":
+		status = clusterQueue(object.GetName(), queues)
+	case "LocalQueue":
+		status = localQueue(object.GetNamespace(), object.GetName(), queues)
+	default:
+		return nil
+	}
+	old, _, _ := unstructured.NestedMap(object.Object, "status") // absent reads as empty
+	status["conditions"] = []any{active(old, refused, object.GetGeneration(), now)}
+	for field, value := range status {
+		if !reflect.DeepEqual(old[field], value) {
+			return status
+		}
+	}
+	return nil
+}
+
+// active is the condition of Kueue that says whether a queue counts. Its time is
+// that of the last change.
+func active(old map[string]any, refused string, generation int64, now time.Time) map[string]any {
+	c := map[string]any{
+		"type": "Active", "status": "True", "reason": "Ready", "message": "Can submit new workloads to Muster",
+		"observedGeneration": generation, "lastTransitionTime": now.UTC().Format(time.RFC3339),
+	}
+	if refused != "" {
+		c["status"], c["reason"], c["message"] = "False", "Refused", refused
+	}
+	conditions, _, _ := unstructured.NestedSlice(old, "conditions")
+	for _, item := range conditions {
+		if before, isMap := item.(map[string]any); isMap && before["type"] == "Active" && before["status"] == c["status"] {
+			c["lastTransitionTime"] = before["lastTransitionTime"]
+		}
+	}
+	return c
+}
+
+func clusterQueue(name string, queues []query.Queue) map[string]any {
+	var waiting, live int64
+	flavors := map[string][]any{}
+	var order []string
+	for _, q := range queues {
+		if q.ClusterQueue != name {
+			continue
+		}
+		waiting, live = waiting+int64(q.Waiting), live+int64(q.Live)
+		if len(order) > 0 {
+			continue // each of its queues has the same quota
+		}
+		for _, l := range q.Quota {
+			if l.Unbounded {
+				continue
+			}
+			if flavors[l.Flavor] == nil {
+				order = append(order, l.Flavor)
+			}
+			flavors[l.Flavor] = append(flavors[l.Flavor], map[string]any{
+				"name": string(l.Resource), "total": resource.Format(l.Resource, l.Used), "borrowed": resource.Format(l.Resource, l.Borrowed),
+			})
+		}
+	}
+	used := []any{}
+	for _, flavor := range order {
+		used = append(used, map[string]any{"name": flavor, "resources": flavors[flavor]})
+	}
+	return map[string]any{
+		"pendingWorkloads": waiting, "reservingWorkloads": live, "admittedWorkloads": live,
+		"flavorsReservation": used, "flavorsUsage": used,
+	}
+}
+
+// localQueue has counts where the queue is of one namespace: Muster counts by
+// queue.
+func localQueue(namespace, name string, queues []query.Queue) map[string]any {
+	for _, q := range queues {
+		if q.Name == name && len(q.Namespaces) == 1 && q.Namespaces[0] == namespace {
+			return map[string]any{"pendingWorkloads": int64(q.Waiting), "reservingWorkloads": int64(q.Live), "admittedWorkloads": int64(q.Live)}
+		}
+	}
+	return map[string]any{}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/services/muster/internal/output"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+)
+
+// databaseURLVariable is that of queue-manager, which has the same database.
+const databaseURLVariable = "MUSTER_QUEUE_MANAGER_DATABASE_URL"
+
+// replayOptions are the flags of "replay".
+type replayOptions struct {
+	databaseURL, urlFile string
+	since                string
+	output               string
+}
+
+func replayCommand() *cobra.Command {
+	o := &replayOptions{}
+	cmd := &cobra.Command{
+		Use:   "replay",
+		Short: "Decide again what was decided, and say whether it comes out the same",
+		Long: `Read the decisions that queue-manager has recorded, decide them again on the
+recorded inputs with the same code, and compare every outcome: who was admitted
+where, who was evicted, and each reason. The first difference is shown, and the
+exit code is then 8: the record was changed, or this build of Muster decides
+differently from the one that recorded.
+
+It reads Postgres and nothing else, and changes nothing; queue-manager may run. It
+needs a login that is a member of muster_queue_manager, because the recorded inputs
+have manifests in them.`,
+		Example: `  MUSTER_QUEUE_MANAGER_DATABASE_URL=postgres://... muster replay
+  muster replay --database-url-file url --since 24h -o json`,
+		Args: args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.databaseURL, "database-url", "", "`URL` of queue-manager's database (default: $"+databaseURLVariable+"); a password belongs into the environment or a file")
+	flags.StringVar(&o.urlFile, "database-url-file", "", "`file` that holds the URL")
+	flags.StringVar(&o.since, "since", "", "begin with the term of this `time` (RFC 3339), or so long ago; without it with the first that is kept")
+	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: text, json or yaml")
+	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.JSON, output.YAML}))
+	return cmd
+}
+
+func (o *replayOptions) run(cmd *cobra.Command) error {
+	format, err := output.ParseFormat(o.output)
+	if err != nil {
+		return usage("%w", err)
+	}
+	url, err := databaseURL(o.databaseURL, o.urlFile)
+	if err != nil {
+		return err
+	}
+	since, err := parseSince(o.since, time.Now())
+	if err != nil {
+		return usage("--since %q: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 24h", o.since)
+	}
+	show, done := progress(cmd.ErrOrStderr())
+	report, err := queuemanager.Replay(cmd.Context(), url, since, func(r queuemanager.ReplayReport) {
+		show("%d decisions replayed, up to version %d", r.Decisions, r.To)
+	})
+	done()
+	if errors.Is(err, queuemanager.ErrNothingToReplay) {
+		return notFound("replay: %w: queue-manager has recorded nothing yet, or it is older than it keeps (--keep-decisions)", err)
+	}
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	switch format {
+	case output.JSON, output.YAML:
+		if err := output.Print(cmd.OutOrStdout(), format, report, nil); err != nil {
+			return err
+		}
+	default:
+		printReplay(cmd.OutOrStdout(), report)
+	}
+	if report.Difference != nil {
+		return &exitError{code: ExitDiffers}
+	}
+	return nil
+}
+
+// databaseURL is the first that is given: flag, file, environment.
+func databaseURL(flag, file string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if file != "" {
+		url, err := queuemanager.ReadDatabaseURL(file)
+		if err != nil {
+			return "", usage("%w", err)
+		}
+		return url, nil
+	}
+	if url := os.Getenv(databaseURLVariable); url != "" {
+		return url, nil
+	}
+	return "", usage("say which database: --database-url-file, --database-url or %s", databaseURLVariable)
+}
+
+// parseSince reads a time, or how long before now it is; empty is the zero time.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	return time.Parse(time.RFC3339, text)
+}
+
+func printReplay(out io.Writer, r queuemanager.ReplayReport) {
+	d := r.Difference
+	if d == nil {
+		fmt.Fprintf(out, "All the same: %d decisions on %d inputs in %d terms, versions %d to %d of the ledger.\n",
+			r.Decisions, r.Inputs, r.Terms, r.From, r.To)
+		return
+	}
+	fmt.Fprintf(out, "The same: %d decisions in %d terms, from version %d to %d of the ledger.\n", r.Decisions, r.Terms, r.From, r.To)
+	fmt.Fprintf(out, "Different: decision %d of epoch %d", d.Number, d.Epoch)
+	if !d.At.IsZero() {
+		fmt.Fprintf(out, ", version %d of the ledger, %s", d.Version, d.At.UTC().Format(time.RFC3339Nano))
+	}
+	fmt.Fprintf(out, ": %s\n", d.What)
+	if d.Line != nil {
+		fmt.Fprintf(out, "  line %d of its outcome\n  recorded: %s\n  replayed: %s\n", d.Line.Line, orNothing(d.Line.Recorded), orNothing(d.Line.Replayed))
+	}
+	if len(r.Releases) > 0 {
+		fmt.Fprintf(out, "  decided by Muster %s\n", r.Releases[len(r.Releases)-1])
+	}
+}
+
+func orNothing(line string) string {
+	if line == "" {
+		return "(nothing)"
+	}
+	return line
+}

@@ -1,0 +1,88 @@
+package cli_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/services/muster/internal/cli"
+)
+
+// line is a job of a log: its submission, run time, processors and requested time.
+func line(submit, run, processors, asked string) string {
+	return "1 " + submit + " -1 " + run + " " + processors + " -1 -1 " + processors + " " + asked + " -1 1 1 1 -1 -1 -1 -1 -1\n"
+}
+
+// TestSimulateRefuses: whatever is wrong with a log or a flag is told, with the exit
+// code of a wrong command line, and nothing is printed.
+func TestSimulateRefuses(t *testing.T) {
+	t.Parallel()
+	good := line("0", "10", "1", "10")
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if _, err := zip.Write([]byte(strings.Repeat(good, 10_000))); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ log, flags, want string }{
+		"no policy of that name": {good, "--nodes 1 --policy fair", `policy "fair": want one of fcfs, first-fit, easy, easy-sjbf, shortest-first`},
+		"empty":                  {"", "--nodes 1", "-: the log has no jobs to simulate: it has none, only 0 header lines; want a line of 18 numbers for each"},
+		"headers only":           {"; MaxNodes: 4\n; Note: x\n", "", "-: the log has no jobs to simulate: it has none, only 2 header lines; want a line of 18 numbers for each"},
+		"no nodes":               {good, "", "- does not say how many nodes there were, as MaxNodes or MaxProcs; say --nodes"},
+		"bad header":             {"; MaxNodes: -3\n" + good, "", "- says MaxNodes -3: want 1 to 100000, as --nodes"},
+		"negative nodes":         {good, "--nodes -5", "--nodes -5: want 1 to 100000"},
+		"zero nodes":             {good, "--nodes 0", "--nodes 0: want 1 to 100000"},
+		"too many nodes":         {good, "--nodes 100001", "--nodes 100001: want 1 to 100000"},
+		"all too large": {
+			line("0", "10", "8", "10"), "--nodes 4",
+			"-: the log has no jobs to simulate: none of its 1 can be simulated on 4 nodes: 1 ask for more processors than there are, 0 for none, 0 have no run time, 0 no requested time",
+		},
+		"absurd time":    {good + line("0", "9223372036854775807", "1", "10"), "--nodes 1", "-:2: field 4, run time: 9223372036854775807: want at most 315360000 seconds (10 years)"},
+		"overflow":       {good + line("0", "99999999999999999999", "1", "10"), "--nodes 1", `-:2: field 4, run time: "99999999999999999999": want a whole number, or -1 when it is not known`},
+		"negative field": {good + line("0", "10", "-4", "10"), "--nodes 1", "-:2: field 5, number of allocated processors: -4 is negative; want zero or more, or -1 when it is not known"},
+		"cut off":        {packed.String()[:packed.Len()/2], "--nodes 1", "the gzip file ends here, in its middle: it is cut off"},
+		"no log":         {"%PDF-1.4\n", "--nodes 1", `-:1: has 1 fields, want 18: "%PDF-1.4"`},
+		"two faults":     {"1\n" + good + "2\n", "--nodes 1", "-:1: has 1 fields, want 18: \"1\"\n-:3: has 1 fields, want 18: \"2\""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, c.log, append([]string{"simulate", "--trace", "-"}, strings.Fields(c.flags)...)...)
+			if got.code != cli.ExitUsage || !strings.Contains(got.errOut, c.want) || got.out != "" {
+				t.Errorf("%+v\nwant exit code %d and %q", got, cli.ExitUsage, c.want)
+			}
+		})
+	}
+}
+
+// A log that mixes jobs which can be simulated with others: these are counted.
+func TestSimulateCountsWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	log := line("0", "10", "2", "20") + line("0", "10", "2", "20") + line("1", "5", "9", "5") + line("1", "-1", "1", "5") + line("1", "5", "-1", "5") + line("1", "5", "1", "-1")
+	got := run(t, log, "simulate", "--trace", "-", "--nodes", "2", "--policy", "easy", "-o", "json")
+	if got.code != cli.ExitOK {
+		t.Fatalf("%+v", got)
+	}
+	var result struct {
+		Policy      string
+		Nodes, Jobs int
+		Left        map[string]int
+		MeanWait    float64 `json:"meanWaitSeconds"`
+		Makespan    float64 `json:"makespanSeconds"`
+	}
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]int{"moreProcessorsThanNodes": 1, "noProcessors": 1, "noRunTime": 1, "noRequestedTime": 1}
+	if diff := cmp.Diff(left, result.Left); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	if result.Policy != "easy" || result.Nodes != 2 || result.Jobs != 2 || result.MeanWait != 5 || result.Makespan != 20 {
+		t.Errorf("the result is %+v", result)
+	}
+}
