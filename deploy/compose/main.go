@@ -1,46 +1,90 @@
-// Command compose makes the secrets of the local stack in containers: keys of the
-// NATS users with the accounts that know them, and the password of Postgres.
-// What is there already stays.
+// Command compose makes the secrets of the local stack in containers, and those
+// of an installation that has none of its own: keys of the NATS users with the
+// accounts that know them, certificates, passwords of Postgres' roles and the URLs
+// that have them. What is there already stays.
 //
-//	compose DIR
+//	compose [-cluster NAME]... [-tenant NAME=QUEUE,...]... [-host NAME]... DIR
 //
-// It is for a laptop. An installation brings its own secrets.
+// It starts nothing. Whoever has a certificate authority or a keeper of secrets
+// uses that.
 package main
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"muster.dev/muster/deploy/certificates"
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
 )
 
-// cluster is what docker-compose.yaml calls the dev cluster.
-const cluster = "local"
+// local is what docker-compose.yaml calls the dev cluster.
+const local = "local"
+
+// wanted is what the arguments ask for.
+type wanted struct {
+	dir      string
+	clusters []string
+	tenants  []access.User
+	hosts    []string // further names of the servers
+}
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: compose DIR")
+	w, err := parse(os.Args[1:])
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "compose:", err)
+		}
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	if err := w.make(); err != nil {
 		fmt.Fprintln(os.Stderr, "compose:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string) error {
-	users := access.Users(cluster)
+func parse(args []string) (wanted, error) {
+	var w wanted
+	flags := flag.NewFlagSet("compose", flag.ContinueOnError)
+	flags.Func("cluster", "`name` of a cluster whose services get keys; may be repeated (default \""+local+"\")", func(name string) error {
+		w.clusters = append(w.clusters, name)
+		return nil
+	})
+	flags.Func("tenant", "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated", func(text string) error {
+		name, queues, _ := strings.Cut(text, "=")
+		user, err := access.Tenant(name, strings.Split(queues, ",")...)
+		w.tenants = append(w.tenants, user)
+		return err
+	})
+	flags.Func("host", "a `name` or address, beside those of the local stack, under which NATS and Postgres are reached; may be repeated", func(host string) error {
+		w.hosts = append(w.hosts, host)
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return w, err
+	}
+	if flags.NArg() != 1 {
+		return w, fmt.Errorf("want one directory, got %d arguments", flags.NArg())
+	}
+	if len(w.clusters) == 0 {
+		w.clusters = []string{local}
+	}
+	w.dir = flags.Arg(0)
+	return w, nil
+}
+
+func (w wanted) make() error {
+	users := append(access.Users(w.clusters...), w.tenants...)
 	var names []string
 	for _, user := range users {
 		names = append(names, user.Name)
 	}
-	public, err := keys.Ensure(dir, names)
+	public, err := keys.Ensure(w.dir, names)
 	if err != nil {
 		return err
 	}
@@ -48,24 +92,15 @@ func run(dir string) error {
 	if err := access.WriteConfig(&accounts, users, public); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "accounts.conf"), accounts.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, "accounts.conf"), accounts.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return database(dir)
-}
-
-// database makes the password of Postgres and the URL that has it. The files are
-// readable by all for the sake of containers, as those of the keys.
-func database(dir string) error {
-	file := filepath.Join(dir, "postgres-password")
-	password, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		password = []byte(rand.Text())
-		err = os.WriteFile(file, password, 0o644)
+	server := func(name string) certificates.Wanted {
+		return certificates.Wanted{Name: name, Hosts: append([]string{name, "localhost", "127.0.0.1"}, w.hosts...)}
 	}
-	if err != nil {
+	// One certificate for all clients: it opens the door, the key says who comes.
+	if err := certificates.Ensure(w.dir, server("nats"), server("postgres"), certificates.Wanted{Name: "client"}); err != nil {
 		return err
 	}
-	url := fmt.Sprintf("postgres://muster:%s@postgres:5432/muster?sslmode=disable\n", bytes.TrimSpace(password))
-	return os.WriteFile(filepath.Join(dir, "database-url"), []byte(url), 0o644)
+	return database(w.dir)
 }

@@ -1,12 +1,7 @@
 package helm_test
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -18,8 +13,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"muster.dev/muster/pkg/localcluster"
 )
 
 // prometheusKinds have no CRDs in the dev cluster; what is in them is looked at
@@ -44,21 +37,10 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// applier starts a dev cluster with the namespaces of the modes.
+// applier makes the namespaces of the modes in the dev cluster.
 func applier(t *testing.T) func(object *unstructured.Unstructured, dryRun ...string) error {
 	t.Helper()
-	cluster, err := localcluster.Start(t.Context(), localcluster.Options{
-		Binary: cmp.Or(os.Getenv(localcluster.EnvBinary), filepath.Join("..", "..", "bin", "devcluster")),
-		Name:   fmt.Sprintf("helm-test-%d", os.Getpid()), Fleet: "laptop",
-	})
-	if errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") != "1" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Stop)
-	admin, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	admin, err := clientcmd.BuildConfigFromFlags("", kubeconfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}

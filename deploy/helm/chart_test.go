@@ -38,6 +38,12 @@ func modes() map[string]map[string]any {
 		"defaults": {},
 		"member":   {"mode": "member", "cluster": "east", "namespaces": []any{"team-a", "team-b"}},
 		"trial":    {"trial": on()},
+		"door": {
+			"door":   map[string]any{"enabled": true, "defaultQueue": "a", "kueueLabel": false},
+			"queues": []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},
+			"nats":   map[string]any{"url": "tls://nats:4222", "tlsSecret": "nats-client"}, "database": map[string]any{"tlsSecret": "postgres-ca"},
+			"kuberay": map[string]any{"version": "v1.6.1"}, "tracing": map[string]any{"endpoint": "http://collector:4318", "ratio": 0.1},
+		},
 		"everything": {
 			"serviceMonitor": on(), "prometheusRule": on(), "dashboard": on(),
 			"image":        map[string]any{"repository": "registry.example/muster", "tag": "v1", "pullSecrets": []any{"pull"}},
@@ -116,12 +122,23 @@ func decode(objects map[string]*unstructured.Unstructured, content string) error
 // TestMadeFiles: the rights in the chart are those of the rest of the project.
 func TestMadeFiles(t *testing.T) {
 	t.Parallel()
-	for name, content := range map[string]func() ([]byte, error){"rights.yaml": helm.Rights, "nats-users.yaml": helm.Users} {
-		want, err := content()
-		if err != nil {
+	made, err := helm.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string][]byte{}
+	for name, content := range made {
+		wanted["crds/"+name] = content
+	}
+	for name, content := range map[string]func() ([]byte, error){
+		"rights.yaml": helm.Rights, "nats-users.yaml": helm.Users, "policies.yaml": helm.Policies,
+	} {
+		if wanted["files/"+name], err = content(); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("muster", "files", name)
+	}
+	for name, want := range wanted {
+		path := filepath.Join("muster", filepath.FromSlash(name))
 		if *update {
 			if err := os.WriteFile(path, want, 0o644); err != nil {
 				t.Fatal(err)
@@ -176,7 +193,7 @@ func TestBadValues(t *testing.T) {
 func TestServices(t *testing.T) {
 	t.Parallel()
 	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
-	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "member": {"capacity-watcher", "dispatcher"}} {
+	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "door": all, "member": {"capacity-watcher", "dispatcher"}} {
 		objects := render(t, modes()[name])
 		var services []string
 		for _, key := range slices.Sorted(maps.Keys(objects)) {
@@ -198,14 +215,74 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// TestSettingsReachTheServices: what the values say is among the arguments, which
+// the service's own flags accept, and what files they name is mounted.
+func TestSettingsReachTheServices(t *testing.T) {
+	t.Parallel()
+	objects := render(t, modes()["door"])
+	want := map[string][]string{
+		"intake": {
+			"--cluster=default", "--default-queue=a", "--kube-namespaces=team-a,team-b", "--kuberay=/etc/muster/kuberay/kuberay.yaml",
+			"--nats-url=tls://nats:4222", "--nats-ca=/etc/muster/nats-tls/ca.crt", "--nats-certificate=/etc/muster/nats-tls/tls.crt",
+			"--nats-key=/etc/muster/nats-tls/tls.key", "--otlp-endpoint=http://collector:4318", "--trace-ratio=0.1",
+		},
+		"queue-manager": {"--nats-ca=/etc/muster/nats-tls/ca.crt", "--otlp-endpoint=http://collector:4318"},
+		"dispatcher":    {"--nats-ca=/etc/muster/nats-tls/ca.crt", "--cluster=default"},
+	}
+	for service, arguments := range want {
+		container := containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])
+		for _, argument := range arguments {
+			if !slices.Contains(container["args"].([]any), any(argument)) {
+				t.Errorf("%s lacks the argument %s: %v", service, argument, container["args"])
+			}
+		}
+		var mounts []string
+		for _, mount := range container["volumeMounts"].([]any) {
+			mounts = append(mounts, mount.(map[string]any)["mountPath"].(string)+"/")
+		}
+		for _, argument := range container["args"].([]any) {
+			_, file, _ := strings.Cut(argument.(string), "=")
+			if strings.HasPrefix(file, "/etc/muster/") && !slices.ContainsFunc(mounts, func(m string) bool { return strings.HasPrefix(file, m) }) {
+				t.Errorf("%s: nothing is mounted at %s: %v", service, argument, mounts)
+			}
+		}
+	}
+	hold := objects["MutatingAdmissionPolicy /"+namespace+"-"+release+"-hold"]
+	if hold == nil {
+		t.Fatal("the door has no policy that holds objects")
+	}
+	text := fmt.Sprint(hold.Object)
+	for part, there := range map[string]bool{
+		"system:serviceaccount:" + namespace + ":" + release + "-dispatcher": true,
+		"muster.dev/queue-name": true, "kueue.x-k8s.io/queue-name": false, "QUEUE_LABELS": false, "muster-system:muster-": false,
+	} {
+		if strings.Contains(text, part) != there {
+			t.Errorf("the policy that holds objects: contains %q: %v, want %v", part, !there, there)
+		}
+	}
+	for key := range render(t, modes()["defaults"]) {
+		if strings.Contains(key, "AdmissionPolicy") || strings.Contains(key, "-intake") && strings.HasPrefix(key, "ClusterRole") {
+			t.Errorf("without the door there is %s", key)
+		}
+	}
+}
+
+func containerOf(t *testing.T, deployment *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	if deployment == nil {
+		t.Fatal("there is no such deployment")
+	}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) != 1 {
+		t.Fatalf("containers of %s: %v, %v", deployment.GetName(), containers, err)
+	}
+	return containers[0].(map[string]any)
+}
+
 // checkContained checks what nobody should be able to get wrong by values.
 func checkContained(t *testing.T, mode string, deployment *unstructured.Unstructured) {
 	t.Helper()
-	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if err != nil || len(containers) != 1 {
-		t.Fatalf("%s: containers of %s: %v, %v", mode, deployment.GetName(), containers, err)
-	}
-	container := containers[0].(map[string]any)
+	container := containerOf(t, deployment)
 	context, _ := container["securityContext"].(map[string]any)
 	if context["readOnlyRootFilesystem"] != true || context["allowPrivilegeEscalation"] != false {
 		t.Errorf("%s: %s is not contained: %v", mode, deployment.GetName(), context)
@@ -220,7 +297,8 @@ func checkContained(t *testing.T, mode string, deployment *unstructured.Unstruct
 		t.Errorf("%s: %s requests %v", mode, deployment.GetName(), requests)
 	}
 	token, _, _ := unstructured.NestedBool(deployment.Object, "spec", "template", "spec", "automountServiceAccountToken")
-	if api := strings.HasSuffix(deployment.GetName(), "-capacity-watcher") || strings.HasSuffix(deployment.GetName(), "-dispatcher"); token != api {
+	service := strings.TrimPrefix(deployment.GetName(), release+"-")
+	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && mode == "door"; token != api {
 		t.Errorf("%s: %s has a token of the API server: %t", mode, deployment.GetName(), token)
 	}
 	for _, argument := range container["args"].([]any) {

@@ -1,7 +1,8 @@
 // Package helm makes the parts of the Helm chart that are said elsewhere in the
 // project: the rights in Kubernetes (package rbac) and on the NATS server
-// (package access). Its tests render the chart in all its modes and have a real
-// API server look at every object.
+// (package access), the definitions (package crd) and the admission policies
+// (package policy). Its tests render the chart in all its modes, have a real API
+// server look at every object, and install, upgrade and uninstall it there.
 //
 // It is not for installing anything: Helm does that.
 package helm
@@ -13,7 +14,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"muster.dev/muster/deploy/crd"
 	"muster.dev/muster/deploy/nats/access"
+	"muster.dev/muster/deploy/policy"
 	"muster.dev/muster/deploy/rbac"
 )
 
@@ -142,6 +145,38 @@ func Users() ([]byte, error) {
 		})
 	}
 	return header(all)
+}
+
+// Policies returns files/policies.yaml: the policies of package policy.
+func Policies() ([]byte, error) {
+	var all struct {
+		Policies []map[string]any `json:"policies"`
+	}
+	for _, document := range policy.Templates() {
+		var one map[string]any
+		if err := yaml.Unmarshal(document, &one); err != nil {
+			return nil, fmt.Errorf("read manifest of package policy: %w", err)
+		}
+		all.Policies = append(all.Policies, one)
+	}
+	return header(all)
+}
+
+// CRDs returns the files of crds/, by name: the definitions of package crd.
+func CRDs() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, document := range crd.Documents() {
+		var named struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		}
+		if err := yaml.Unmarshal(document, &named); err != nil {
+			return nil, fmt.Errorf("read manifest of package crd: %w", err)
+		}
+		files[named.Metadata.Name+".yaml"] = document
+	}
+	return files, nil
 }
 
 func header(content any) ([]byte, error) {

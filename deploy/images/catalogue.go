@@ -99,7 +99,7 @@ func static(s Sources, name, tag, title string) Spec {
 // volume takes the owner of the directory that it covers.
 func credentialsDirs() []entry {
 	var dirs []entry
-	for _, dir := range []string{"admin", "capacity-watcher", "dispatcher"} {
+	for _, dir := range []string{"admin", "capacity-watcher", "dispatcher", "intake"} {
 		dirs = append(dirs, entry{path: "credentials/" + dir, dir: true, mode: 0o700, owner: nonroot})
 	}
 	return dirs

@@ -43,7 +43,8 @@ able() {
 up() {
 	local began=$SECONDS port=${MUSTER_NATS_PORT:-4222}
 	compose up --detach
-	until env MUSTER_NATS_URL="nats://127.0.0.1:$port" MUSTER_NATS_CREDENTIALS="$secrets/operator.nk" \
+	until env MUSTER_NATS_URL="tls://127.0.0.1:$port" MUSTER_NATS_CREDENTIALS="$secrets/operator.nk" \
+		MUSTER_NATS_CA="$secrets/ca.crt" MUSTER_NATS_CERTIFICATE="$secrets/client.crt" MUSTER_NATS_KEY="$secrets/client.key" \
 		bin/muster get queues >/dev/null 2>&1; do
 		if [ $((SECONDS - began)) -ge $start_limit ]; then
 			echo "not ready after $start_limit s:" >&2
@@ -55,7 +56,8 @@ up() {
 	echo "ready after $((SECONDS - began)) s"
 	cat <<-MESSAGE
 
-		  export MUSTER_NATS_URL=nats://127.0.0.1:$port MUSTER_NATS_CREDENTIALS=$PWD/$secrets/operator.nk
+		  export MUSTER_NATS_URL=tls://127.0.0.1:$port MUSTER_NATS_CREDENTIALS=$PWD/$secrets/operator.nk
+		  export MUSTER_NATS_CA=$PWD/$secrets/ca.crt MUSTER_NATS_CERTIFICATE=$PWD/$secrets/client.crt MUSTER_NATS_KEY=$PWD/$secrets/client.key
 
 		  bin/muster submit -f FILE --wait=running    submit a RayCluster or RayJob (services/muster/examples)
 		  bin/muster get workloads                    what there is

@@ -30,8 +30,18 @@ func Documents(withKueue bool) [][]byte {
 	if withKueue {
 		labels = "[" + queueLabel + "]"
 	}
+	documents := Templates()
+	for i := range documents {
+		documents[i] = bytes.ReplaceAll(documents[i], []byte("QUEUE_LABELS"), []byte(labels))
+	}
+	return documents
+}
+
+// Templates returns the policies with QUEUE_LABELS in place of the list of labels
+// that hold an object.
+func Templates() [][]byte {
 	var documents [][]byte
-	for _, file := range []string{appWrapperUser, strings.ReplaceAll(hold, "QUEUE_LABELS", labels)} {
+	for _, file := range []string{appWrapperUser, hold} {
 		for _, document := range strings.Split(file, "\n---\n") {
 			documents = append(documents, bytes.TrimSpace([]byte(document)))
 		}

@@ -8,10 +8,12 @@
 package access
 
 import (
+	"fmt"
 	"slices"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
 )
 
 // User is somebody who may connect.
@@ -22,7 +24,8 @@ type User struct {
 	Publish, Subscribe []string
 	// Answers is the right to reply to requests that the user has been sent.
 	Answers bool
-	// Person uses tools that know nothing of private inboxes, such as nats.
+	// Person uses tools that know nothing of private inboxes, such as nats, and
+	// reads all replies of such persons. No tenant is one.
 	Person bool
 }
 
@@ -49,10 +52,38 @@ func Users(clusters ...string) []User {
 	return users
 }
 
+// Tenant is a user who may submit to the given queues and read the events of
+// their workloads, as they come and the last one of each; nothing else.
+//
+// A tenant may make no consumer: whoever makes one says to which subject the
+// server shall deliver, and the server does not ask whether they may publish
+// there. So events are read by plain subscription, and the past by direct get.
+func Tenant(name string, queues ...string) (User, error) {
+	if !workload.ValidName(name) {
+		return User{}, fmt.Errorf("tenant %q: want a name of lower-case letters, digits and dashes", name)
+	}
+	if len(queues) == 0 {
+		return User{}, fmt.Errorf("tenant %q has no queue", name)
+	}
+	user := User{Name: "tenant-" + name}
+	for _, queue := range queues {
+		if !workload.ValidName(queue) {
+			return User{}, fmt.Errorf("tenant %q: queue %q: want a name of lower-case letters, digits and dashes", name, queue)
+		}
+		user.Publish = append(user.Publish, bus.SubmitSubject(queue), bus.LastEventSubject(queue, "*"))
+		user.Subscribe = append(user.Subscribe, bus.EventsSubject(queue, "*"))
+	}
+	return user, nil
+}
+
 func intake() User {
 	return User{Name: Intake, Publish: slices.Concat(
-		[]string{bus.WorkloadSubject("*"), bus.EventsSubject("*", "*"), query.WorkloadsSubject},
-		works(bus.SubmitStream, bus.IntakeDurable), makesStreams(),
+		[]string{bus.WorkloadSubject("*"), bus.EventsSubject("*", "*"), query.WorkloadsSubject,
+			// The door of a cluster brings that cluster's queues.
+			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
+			// The HTTP door answers what is asked of it.
+			query.HistorySubject, query.ExplainSubject},
+		works(bus.SubmitStream, bus.IntakeDurable, bus.SubmitSubject("*"), bus.SubmitSubjectAs("*", "*")), makesStreams(),
 		// The door of Kubernetes writes back what becomes of workloads.
 		follows(bus.EventsStream, bus.EventsSubject("*", "*")), follows(bus.CapacityStream, bus.GangSubject("*", "*")),
 	)}
@@ -62,40 +93,41 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
-			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), jetstream + "STREAM.MSG.GET." + bus.DispatchStream,
-				jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + "." + bus.QueueManagerDurable},
-			works(bus.WorkloadStream, bus.QueueManagerDurable), makesStreams(), configuresStreams(),
+			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, jetstream + "STREAM.MSG.GET." + bus.DispatchStream,
+				jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
+			works(bus.WorkloadStream, bus.QueueManagerDurable, bus.WorkloadSubject("*")), makesStreams(), configuresStreams(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
 		),
-		Subscribe: query.Subjects(),
+		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*")}),
 	}
 }
 
 func capacityWatcher(cluster string) User {
 	return User{Name: CapacityWatcher(cluster), Publish: slices.Concat(
-		[]string{bus.CapacityFilter(cluster)}, follows(bus.CapacityStream, bus.CapacityFilter(cluster)), makesStreams(),
+		[]string{bus.CapacityFilter(cluster), lastOf(bus.CapacityStream, bus.CapacityFilter(cluster))}, follows(bus.CapacityStream, bus.CapacityFilter(cluster)), makesStreams(),
 	)}
 }
 
 func dispatcher(cluster string) User {
 	return User{Name: Dispatcher(cluster), Publish: slices.Concat(
-		[]string{bus.ClusterStatusFilter(cluster), query.WorkloadsSubject},
+		[]string{bus.ClusterStatusFilter(cluster), query.WorkloadsSubject, lastOf(bus.StatusStream, bus.ClusterStatusFilter(cluster))},
 		follows(bus.DispatchStream, bus.DispatchFilter(cluster)), follows(bus.StatusStream, bus.ClusterStatusFilter(cluster)),
 		makesStreams(),
 	)}
 }
 
-// operator submits and cancels in every queue, and reads everything.
+// operator submits and cancels in every queue, configures queues, and reads
+// everything.
 func operator() User {
 	user := User{
 		Name: Operator, Person: true,
 		Publish: []string{
-			bus.SubmitSubject("*"), bus.WorkloadSubject("*"),
+			bus.SubmitSubject("*"), bus.SubmitSubjectAs("*", Operator), bus.WorkloadSubject("*"), bus.LastEventSubject("*", "*"), query.ConfigureSubject,
 			jetstream + "INFO", jetstream + "STREAM.NAMES", jetstream + "STREAM.LIST",
 		},
-		Subscribe: []string{bus.EventsSubject("*", "*"), bus.CapacityFilter("*"), bus.DispatchFilter("*"), bus.StatusFilter()},
+		Subscribe: []string{bus.EventsSubject("*", "*"), bus.CapacityFilter("*"), bus.DispatchFilter("*"), bus.StatusFilter(), bus.DeadFilter},
 	}
-	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."),
+	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."), follows(bus.DeadStream, bus.DeadFilter),
 		follows(bus.EventsStream, bus.EventsSubject("*", "*")), follows(bus.CapacityStream, bus.CapacityFilter("*")),
 		follows(bus.DispatchStream, bus.DispatchFilter("*")), follows(bus.StatusStream, bus.StatusFilter()))
 	return user
@@ -115,14 +147,22 @@ func follows(stream, filter string) []string {
 	}
 }
 
-// works is what bus.Work asks: one durable consumer and its acknowledgements.
-func works(stream, durable string) []string {
-	consumer := stream + "." + durable
-	return []string{
-		jetstream + "CONSUMER.CREATE." + consumer, jetstream + "CONSUMER.CREATE." + consumer + ".>",
-		jetstream + "CONSUMER.INFO." + consumer, jetstream + "CONSUMER.MSG.NEXT." + consumer,
-		"$JS.ACK." + consumer + ".>",
+// lastOf is what bus.LastMessage asks of a stream that lets subjects be read by
+// themselves.
+func lastOf(stream, filter string) string { return jetstream + "DIRECT.GET." + stream + "." + filter }
+
+// works is what bus.Work asks: which subjects have messages, a durable consumer for
+// each of them with its acknowledgements, and the end of the one that was for all.
+func works(stream, durable string, filters ...string) []string {
+	subjects := []string{
+		jetstream + "STREAM.INFO." + stream, jetstream + "CONSUMER.DELETE." + stream + "." + durable,
+		jetstream + "CONSUMER.INFO." + stream + ".*", jetstream + "CONSUMER.MSG.NEXT." + stream + ".*",
+		"$JS.ACK." + stream + ".>",
 	}
+	for _, filter := range filters {
+		subjects = append(subjects, jetstream+"CONSUMER.CREATE."+stream+".*."+filter)
+	}
+	return subjects
 }
 
 // makesStreams is what bus.EnsureStreams asks.

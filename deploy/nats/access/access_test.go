@@ -23,7 +23,7 @@ const patience = 10 * time.Second
 
 // start runs a server with the given users and returns its URL and the
 // directory of the seeds.
-func start(t *testing.T, users []access.User) (url, dir string) {
+func start(t *testing.T, users []access.User, more ...string) (url, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	var names []string
@@ -35,6 +35,7 @@ func start(t *testing.T, users []access.User) (url, dir string) {
 		t.Fatal(err)
 	}
 	var config strings.Builder
+	config.WriteString(strings.ReplaceAll(strings.Join(more, "\n"), "DIR", dir))
 	fmt.Fprintf(&config, "jetstream { store_dir: %q, max_file_store: 8GB }\n", t.TempDir())
 	if err := access.WriteConfig(&config, users, public); err != nil {
 		t.Fatal(err)
@@ -60,11 +61,13 @@ func start(t *testing.T, users []access.User) (url, dir string) {
 	return s.ClientURL(), dir
 }
 
-func connect(t *testing.T, url, credentials string) (*bus.Bus, error) {
+func connect(t *testing.T, url, credentials string, certificates ...bus.TLS) (*bus.Bus, error) {
 	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Options{
-		URL: url, Name: "test", Logger: zap.NewNop(), CredentialsFile: credentials, ConnectTimeout: time.Second,
-	})
+	o := bus.Options{URL: url, Name: "test", Logger: zap.NewNop(), CredentialsFile: credentials, ConnectTimeout: time.Second}
+	if len(certificates) > 0 {
+		o.TLS = certificates[0]
+	}
+	b, err := bus.Connect(t.Context(), o)
 	if err == nil {
 		t.Cleanup(b.Close)
 	}
@@ -87,36 +90,62 @@ func TestNobodyConnectsWithoutAKey(t *testing.T) {
 	}
 }
 
+func tenant(t *testing.T, name string, queues ...string) access.User {
+	t.Helper()
+	user, err := access.Tenant(name, queues...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
+}
+
 // What each user may do with each subject: w writes, r reads; everything that is
 // not in the table is tried and must be refused.
 func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 	t.Parallel()
 	subjects := map[string]map[string]string{
-		bus.SubmitSubject("q"):                        {"operator": "w"},
+		bus.SubmitSubject("q"):                        {"operator": "w", "tenant-a": "w"},
+		bus.SubmitSubject("theirs"):                   {"operator": "w", "tenant-b": "w"},
+		bus.EventsSubject("theirs", "id"):             {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-b": "r"},
 		bus.WorkloadSubject("q"):                      {"operator": "w", "intake": "w"},
-		bus.EventsSubject("q", "id"):                  {"operator": "r", "intake": "w", "queue-manager": "w"},
+		bus.EventsSubject("q", "id"):                  {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-a": "r"},
 		bus.NodeSubject("here", "n"):                  {"operator": "r", "capacity-watcher-here": "w"},
 		bus.NodeSubject("there", "n"):                 {"operator": "r", "capacity-watcher-there": "w"},
 		bus.DispatchSubject("here", "id"):             {"operator": "r", "queue-manager": "w"},
 		bus.StatusSubject("here", "id"):               {"operator": "r", "dispatcher-here": "w"},
 		bus.StatusSubject("there", "id"):              {"operator": "r", "dispatcher-there": "w"},
 		query.WorkloadsSubject:                        {"operator": "w", "queue-manager": "r", "intake": "w", "dispatcher-here": "w", "dispatcher-there": "w"},
-		query.ExplainSubject:                          {"operator": "w", "queue-manager": "r"},
+		query.ConfigureSubject:                        {"operator": "w", "queue-manager": "r"},
+		query.ClusterConfigureSubject("here"):         {"intake": "w", "queue-manager": "r"},
+		query.AppliedSubject:                          {"operator": "w", "intake": "w", "queue-manager": "r"},
+		query.ExplainSubject:                          {"operator": "w", "intake": "w", "queue-manager": "r"},
+		bus.SubmitSubjectAs("q", "operator"):          {"operator": "w"},
+		bus.SubmitSubjectAs("q", "somebody"):          {},
 		query.NodesSubject:                            {"operator": "w", "queue-manager": "r"},
 		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {},
 		"$JS.API.STREAM.PURGE." + bus.DispatchStream:  {},
 		"$JS.API.STREAM.UPDATE." + bus.DispatchStream: {"queue-manager": "w"},
+		"muster.dead.workload.q":                      {"operator": "r", "queue-manager": "w"},
+		"$JS.API.DIRECT.GET." + bus.StatusStream + "." + bus.StatusSubject("here", "id"):  {"dispatcher-here": "w"},
+		"$JS.API.DIRECT.GET." + bus.CapacityStream + "." + bus.NodeSubject("here", "n"):   {"capacity-watcher-here": "w"},
 		"$JS.API.CONSUMER.MSG.NEXT." + bus.SubmitStream + "." + bus.IntakeDurable:         {"intake": "w"},
-		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + "." + bus.IntakeDurable:           {},
+		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + "." + bus.IntakeDurable:           {"intake": "w"},
+		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + ".intake-q":                       {},
+		"$JS.API.CONSUMER.DELETE." + bus.WorkloadStream + ".queue-manager-q":              {"queue-manager": "w"},
 		"$JS.API.CONSUMER.MSG.NEXT." + bus.WorkloadStream + "." + bus.QueueManagerDurable: {"queue-manager": "w"},
 		"$JS.ACK." + bus.SubmitStream + "." + bus.IntakeDurable + ".1.1.1.1.1":            {"intake": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + bus.DispatchFilter("here"): {
 			"operator": "w", "dispatcher-here": "w"},
-		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x": {},
-		"$SYS.REQ.SERVER.PING":                                 {},
-		"somebody.else":                                        {},
+		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x":                              {},
+		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + bus.EventsSubject("q", "*"): {"operator": "w", "intake": "w"},
+		"$JS.API.DIRECT.GET." + bus.EventsStream:                                            {},
+		bus.LastEventSubject("q", "id"):                                                     {"operator": "w", "tenant-a": "w"},
+		bus.LastEventSubject("theirs", "id"):                                                {"operator": "w", "tenant-b": "w"},
+		"muster.events.>":                                                                   {},
+		"$SYS.REQ.SERVER.PING":                                                              {},
+		"somebody.else":                                                                     {},
 	}
-	users := access.Users("here", "there")
+	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"))
 	url, dir := start(t, users)
 	var names []string
 	for _, user := range users {

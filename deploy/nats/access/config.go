@@ -32,6 +32,13 @@ func WriteConfig(w io.Writer, users []User, keys map[string]string) error {
 	return nil
 }
 
+// TLS is the part of nats-server's configuration that encrypts connections and
+// asks every client for a certificate of the authority. The files are as the
+// server sees them.
+func TLS(certificate, key, ca string) string {
+	return fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", certificate, key, ca)
+}
+
 func writeUser(text *strings.Builder, user User, key string) {
 	subscribe := append([]string{bus.InboxPrefix(key) + ".>"}, user.Subscribe...)
 	if user.Person {

@@ -30,7 +30,7 @@ spec:
         {{- with $root.Values.podAnnotations }}{{ toYaml . | nindent 8 }}{{ end }}
     spec:
       serviceAccountName: {{ $root.Release.Name }}-{{ .name }}
-      automountServiceAccountToken: {{ or (eq .name "capacity-watcher") (eq .name "dispatcher") }}
+      automountServiceAccountToken: {{ has .name (include "muster.accounts" $root | splitList " ") }}
       terminationGracePeriodSeconds: 30
       securityContext:
         runAsNonRoot: true
@@ -67,6 +67,15 @@ spec:
             {{- if not $root.Values.trial.enabled }}
             - --nats-url={{ include "muster.natsURL" $root }}
             - --nats-credentials=/etc/muster/nats/credentials
+            {{- if $root.Values.nats.tlsSecret }}
+            - --nats-ca=/etc/muster/nats-tls/ca.crt
+            - --nats-certificate=/etc/muster/nats-tls/tls.crt
+            - --nats-key=/etc/muster/nats-tls/tls.key
+            {{- end }}
+            {{- end }}
+            {{- if $root.Values.tracing.endpoint }}
+            - --otlp-endpoint={{ $root.Values.tracing.endpoint }}
+            - --trace-ratio={{ $root.Values.tracing.ratio }}
             {{- end }}
             {{- range .arguments }}
             - {{ . | quote }}
@@ -102,6 +111,9 @@ spec:
           volumeMounts:
             {{- if not $root.Values.trial.enabled }}
             - {name: nats, mountPath: /etc/muster/nats, readOnly: true}
+            {{- if $root.Values.nats.tlsSecret }}
+            - {name: nats-tls, mountPath: /etc/muster/nats-tls, readOnly: true}
+            {{- end }}
             {{- end }}
             {{- range .mounts }}
             - {name: {{ .name }}, mountPath: {{ .path }}, readOnly: true}
@@ -112,6 +124,10 @@ spec:
           secret:
             secretName: {{ $root.Values.nats.credentialsSecret }}
             items: [{key: {{ .name }}, path: credentials}]
+        {{- if $root.Values.nats.tlsSecret }}
+        - name: nats-tls
+          secret: {secretName: {{ $root.Values.nats.tlsSecret }}}
+        {{- end }}
         {{- end }}
         {{- range .mounts }}
         - name: {{ .name }}

@@ -42,6 +42,12 @@ capacity-watcher dispatcher
 {{- end -}}
 {{- end }}
 
+{{/* The services that talk to the API server, and so have rights and a token. */}}
+{{- define "muster.accounts" -}}
+capacity-watcher dispatcher
+{{- if and .Values.door.enabled (eq .Values.mode "all") }} intake{{ end -}}
+{{- end }}
+
 {{/* All namespaces in which the dispatcher may write, as a JSON list under the key names. */}}
 {{- define "muster.namespaces" -}}
 {{- $names := .Values.namespaces -}}

@@ -55,11 +55,20 @@ spec:
           volumeMounts:
             - {name: data, mountPath: {{ .data }}}
             - {name: settings, mountPath: {{ .mount.path }}, readOnly: true}
+            {{- with .scripts }}
+            - {name: scripts, mountPath: {{ .path }}, readOnly: true}
+            {{- end }}
       volumes:
         - name: settings
           secret:
             secretName: {{ $root.Release.Name }}-trial
             items: {{- toYaml .mount.items | nindent 14 }}
+        {{- with .scripts }}
+        - name: scripts
+          secret:
+            secretName: {{ $root.Release.Name }}-trial
+            items: {{- toYaml .items | nindent 14 }}
+        {{- end }}
   volumeClaimTemplates:
     - metadata: {name: data}
       spec:
