@@ -10,13 +10,13 @@ import (
 // pure lists the packages that decide: a function of their input on any
 // machine. Each may import those before it.
 func pure() []string {
-	return []string{"pkg/resource", "pkg/workload", "pkg/capacity", "pkg/quota", "pkg/placement", "pkg/placement/certificate", "pkg/admission"}
+	return []string{"pkg/resource", "pkg/fault", "pkg/workload", "pkg/capacity", "pkg/quota", "pkg/placement", "pkg/placement/certificate", "pkg/admission"}
 }
 
 // timeless lists packages that may import others, but whose results are a
 // function of their input all the same: they read no clock and have no effects.
 func timeless() []string {
-	return []string{"pkg/book", "pkg/rehearsal", "pkg/scenario", "pkg/simulation", "pkg/swf"}
+	return []string{"pkg/strictyaml", "pkg/kueue", "pkg/queuesfile", "pkg/book", "pkg/journal", "pkg/rehearsal", "pkg/scenario", "pkg/simulation", "pkg/swf"}
 }
 
 // impure is what of the standard library has effects, or a result that differs
@@ -46,7 +46,7 @@ func confinements() []confined {
 		},
 		{
 			what: "client-go", match: under("k8s.io/client-go"), linked: true,
-			allowed: []string{"services/capacity-watcher", "services/dispatcher", "services/intake", "services/muster", "deploy", "test"},
+			allowed: []string{"services/capacity-watcher", "services/dispatcher", "services/intake", "services/muster", "pkg/lease", "deploy", "test"},
 			why:     "only capacity-watcher, dispatcher and intake's door talk to an API server",
 		},
 		{
@@ -66,7 +66,7 @@ func confinements() []confined {
 		},
 		{
 			what: "a local cluster", match: under(prefix + "pkg/localcluster"), linked: true,
-			allowed: []string{"pkg/localcluster", "services/muster", "deploy", "test"},
+			allowed: []string{"pkg/localcluster", "pkg/clustertest", "services/muster", "deploy", "test"},
 			why:     "a service uses Kubernetes, it does not run one",
 		},
 		{
@@ -75,8 +75,13 @@ func confinements() []confined {
 			why:     "test databases are for tests",
 		},
 		{
+			what: "OpenTelemetry", match: under("go.opentelemetry.io"),
+			allowed: []string{"pkg/tracing", "pkg/service", "test"},
+			why:     "how the life of a workload becomes a trace is package tracing's",
+		},
+		{
 			what: "package testing", match: under("testing"),
-			allowed: []string{"pkg/pgtest", "test"},
+			allowed: []string{"pkg/pgtest", "pkg/clustertest", "pkg/bustest", "test"},
 			why:     "what runs in production links no test support",
 		},
 		{

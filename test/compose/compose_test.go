@@ -11,7 +11,7 @@ import (
 
 func TestEachContainerIsKilledUnderLoad(t *testing.T) {
 	if os.Getenv("MUSTER_TEST_PROVIDER") == "local" {
-		t.Skip("MUSTER_TEST_PROVIDER=local")
+		t.Skip("MUSTER_TEST_PROVIDER=local: test/suite/local kills the same parts as processes")
 	}
 	compose := command()
 	if compose == nil {

@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"muster.dev/muster/deploy/certificates"
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/test/suite"
 )
 
@@ -69,7 +71,7 @@ func (s *stack) Start(t *testing.T, _ suite.Shape) suite.Installation {
 	if _, err := s.do(ctx, "up", "--detach"); err != nil {
 		t.Fatal(err)
 	}
-	password, err := os.ReadFile(filepath.Join(secrets, "postgres-password"))
+	password, err := os.ReadFile(filepath.Join(secrets, "muster_owner-password"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +84,13 @@ func (s *stack) Start(t *testing.T, _ suite.Shape) suite.Installation {
 		t.Fatal(err)
 	}
 	s.access = suite.Access{
-		NATSURL: "nats://127.0.0.1:" + ports[0], Credentials: keys.File(secrets, access.Operator),
-		DatabaseURL: fmt.Sprintf("postgres://muster:%s@127.0.0.1:%s/muster?sslmode=disable", password, ports[2]),
-		Kubeconfig:  file, Cluster: "local", Namespace: "default",
+		NATSURL: "tls://127.0.0.1:" + ports[0], Credentials: keys.File(secrets, access.Operator),
+		TLS: bus.TLS{
+			CA: certificates.CA(secrets), Certificate: certificates.Certificate(secrets, "client"), Key: certificates.Key(secrets, "client"),
+		},
+		DatabaseURL: fmt.Sprintf("postgres://muster_owner:%s@127.0.0.1:%s/muster?sslmode=verify-full&sslrootcert=%s",
+			password, ports[2], certificates.CA(secrets)),
+		Kubeconfig: file, Cluster: "local", Namespace: "default",
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,8 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/nats/access"
+	"muster.dev/muster/pkg/localpg"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/suite"
 )
 
@@ -150,6 +153,9 @@ func (in *installation) startServices(ctx context.Context) error {
 		return err
 	}
 	in.containers["migrate"] = migration
+	if err := in.makeLogin(ctx, databaseFile); err != nil {
+		return err
+	}
 	var urls []string
 	for _, name := range natsNames(in.shape) {
 		urls = append(urls, "nats://"+name+":4222")
@@ -179,6 +185,21 @@ func (in *installation) startServices(ctx context.Context) error {
 		in.made[name] = service
 	}
 	return in.startAll(ctx, suite.Services())
+}
+
+// makeLogin gives the services a login of their own role, in place of the owner's.
+func (in *installation) makeLogin(ctx context.Context, databaseFile map[string]string) error {
+	login, _, err := localpg.Login(ctx, in.access.DatabaseURL, queuemanager.DatabaseRole)
+	if err != nil {
+		return err
+	}
+	parsed, err := url.Parse(login)
+	if err != nil {
+		return err
+	}
+	parsed.Host = suite.Postgres + ":5432"
+	databaseFile["/tmp/database-url"] = parsed.String()
+	return nil
 }
 
 // install puts Muster's rights into the cluster and returns the kubeconfigs of

@@ -6,14 +6,67 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/query"
 )
 
 type object = map[string]any
 
 var parameter = regexp.MustCompile(`\{(\w+)\}`)
 
+// question is a request on a subject, with its answer.
+type question struct {
+	subject, what   string
+	request, answer any
+}
+
+// questions are all of them.
+func questions() []question {
+	nothing := struct{}{}
+	return []question{
+		{query.WorkloadsSubject, "list workloads, a page at a time", &query.WorkloadsRequest{}, &query.WorkloadsAnswer{}},
+		{query.HistorySubject, "what happened to a workload", &query.HistoryRequest{}, &query.HistoryAnswer{}},
+		{query.QueuesSubject, "list queues: quota, use, who waits", &nothing, &query.QueuesAnswer{}},
+		{query.NodesSubject, "list nodes, what is reserved and free", &nothing, &query.NodesAnswer{}},
+		{query.ExplainSubject, "why a workload waits, and what would admit it", &query.ExplainRequest{}, &query.ExplainAnswer{}},
+		{query.AppliedSubject, "list the objects that configure queues and were applied", &nothing, &query.AppliedAnswer{}},
+		{query.ConfigureSubject, "apply and delete objects that configure queues: all of it or nothing", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
+		{query.ClusterConfigureSubject("{cluster}"), "the same, by the door of a cluster, of the cluster's own objects", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
+	}
+}
+
+// describeQuestions adds the questions to the channels: NATS request-reply.
+func describeQuestions(schema func(any) any, channels, operations, components object) {
+	components["problem"] = object{
+		"name": "problem", "title": "Problem", "summary": "The answer, with the header Muster-Problem, to a request that failed.",
+		"contentType": "application/json", "payload": schema(&query.Problem{}),
+	}
+	for _, q := range questions() {
+		name := channelName(q.subject)
+		if strings.Contains(q.subject, "{") {
+			name += "-cluster"
+		}
+		ref := func(message string) object { return object{"$ref": "#/channels/" + name + "/messages/" + message} }
+		component := func(kind, what string, payload any) object {
+			components[name+"-"+kind] = object{"name": name + "-" + kind, "summary": what, "contentType": "application/json", "payload": schema(payload)}
+			return object{"$ref": "#/components/messages/" + name + "-" + kind}
+		}
+		channel := object{"address": q.subject, "messages": object{
+			"request": component("request", "Request: "+q.what+".", q.request), "answer": component("answer", "Answer: "+q.what+".", q.answer),
+			"problem": object{"$ref": "#/components/messages/problem"},
+		}}
+		if parameters := parametersOf(q.subject); len(parameters) > 0 {
+			channel["parameters"] = parameters
+		}
+		channels[name] = channel
+		operations[name] = object{
+			"action": "send", "summary": q.what, "channel": object{"$ref": "#/channels/" + name}, "messages": []any{ref("request")},
+			"reply": object{"channel": object{"$ref": "#/channels/" + name}, "messages": []any{ref("answer"), ref("problem")}},
+		}
+	}
+}
+
 // asyncAPI describes all channels: AsyncAPI 3.0.
-func asyncAPI() object {
+func asyncAPI(schema func(any) any) object {
 	channels, operations, components := object{}, object{}, object{}
 	add := func(kind, address, from, to, what string, payload object) {
 		name := channelName(address)
@@ -38,6 +91,16 @@ func asyncAPI() object {
 	}
 	add(event.SubmitType, bus.SubmitSubject("{queue}"), "anybody", "intake", "a RayCluster, RayJob or RayService manifest",
 		envelope(event.SubmitType, object{"type": []any{"object", "string"}, "description": "The manifest: an object, or YAML as a text."}))
+	user := channelName(bus.SubmitSubject("{queue}")) + "-user"
+	channels[user] = object{
+		"address": bus.SubmitSubjectAs("{queue}", "{user}"), "parameters": parametersOf(bus.SubmitSubjectAs("{queue}", "{user}")),
+		"messages": object{"workload.submit": object{"$ref": "#/components/messages/workload.submit"}},
+	}
+	operations["workload.submit.user"] = object{
+		"action": "send", "summary": "the same, by a user whom NATS lets publish under its own name only", "channel": object{"$ref": "#/channels/" + user},
+		"messages": []any{object{"$ref": "#/channels/" + user + "/messages/workload.submit"}},
+	}
+	describeQuestions(schema, channels, operations, components)
 	for _, m := range messages() {
 		add(m.payload.EventType(), m.channel, m.from, m.to, m.what, envelope(m.payload.EventType(), object{"$ref": "./schemas/" + m.payload.EventType() + ".json"}))
 	}
@@ -84,7 +147,7 @@ func parametersOf(address string) object {
 		what := map[string]string{
 			"queue": "The name of the queue, a DNS label.", "cluster": "What the cluster is called, a DNS label.",
 			"workload": "The workload's id, or _ when a submission had none that is readable.",
-			"node":     "The node's name, with underscores for dots.",
+			"node":     "The node's name, with underscores for dots.", "user": "Who submits: the name of a user of NATS.",
 		}[found[1]]
 		parameters[found[1]] = object{"description": what}
 	}

@@ -86,7 +86,7 @@ func reflector(t *testing.T) *jsonschema.Reflector {
 		}
 		return nil
 	}
-	for _, pkg := range []string{"event", "workload", "capacity", "resource"} {
+	for _, pkg := range []string{"event", "workload", "capacity", "resource", "query", "quota", "kueue", "httpapi"} {
 		if err := r.AddGoComments("muster.dev/muster/pkg/"+pkg, "../../pkg/"+pkg); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func fill(v reflect.Value, name string) {
 }
 
 func TestAsyncAPI(t *testing.T) {
-	encoded, err := yaml.Marshal(asyncAPI())
+	encoded, err := yaml.Marshal(asyncAPI(func(of any) any { return inline(t, of) }))
 	if err != nil {
 		t.Fatal(err)
 	}

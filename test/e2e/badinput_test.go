@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster.dev/muster/pkg/bustest"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
@@ -136,11 +137,9 @@ func TestTenThousandBadMessagesBetweenGoodOnes(t *testing.T) {
 	w.reaches(before, workload.Running)
 	w.reaches(after, workload.Running)
 	w.until("every bad message has its rejection", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		rejected := 0
-		for _, payload := range w.seen {
-			if e, ok := payload.(*event.WorkloadRejected); ok && e.Reason.Message != "" {
+		for _, e := range bustest.Heard[*event.WorkloadRejected](w.heard) {
+			if e.Reason.Message != "" {
 				rejected++
 			}
 		}

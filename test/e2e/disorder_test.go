@@ -65,7 +65,7 @@ func TestACancellationThatOvertakesItsSubmission(t *testing.T) {
 	early := event.WorkloadID(w.Pool, "late-submission")
 	w.cancel(early)
 	// Let queue-manager see it first: it answers questions in between.
-	w.until("queue-manager has read the cancellation", func() bool { return w.redelivered(bus.WorkloadStream, "queue-manager") > 0 })
+	w.until("queue-manager has read the cancellation", func() bool { return w.redelivered(bus.WorkloadStream) > 0 })
 	w.publish("default", "late-submission", []byte(stack.RayCluster("gang", 1, 1)))
 	w.reaches(early, workload.Cancelled)
 	w.nothingOf(early)

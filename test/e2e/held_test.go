@@ -37,7 +37,7 @@ func state(of *unstructured.Unstructured) string { return of.GetAnnotations()["m
 
 // The RayJob of the Kueue guide: labelled, created by kubectl, Suspended although
 // nobody wrote that, and Running when there is room.
-func TestSeedsRayJobWithAQueueLabelByKubectl(t *testing.T) {
+func TestRayJobOfKueuesGuideByKubectl(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("cpu", 1, "cpu=8", "memory=32Gi")

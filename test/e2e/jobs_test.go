@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/bustest"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/test/stack"
@@ -27,13 +28,11 @@ func TestRetriesOfKubeRayStayWithinTheReservation(t *testing.T) {
 	if attempt := w.one(id).Attempt; attempt != 1 {
 		t.Errorf("it ended in attempt %d", attempt)
 	}
-	w.mu.Lock()
-	for _, payload := range w.seen {
-		if e, ok := payload.(*event.WorkloadChanged); ok && e.ID == id && e.Phase == workload.Evicting {
+	for _, e := range bustest.Heard[*event.WorkloadChanged](w.heard) {
+		if e.ID == id && e.Phase == workload.Evicting {
 			t.Errorf("it was evicted: %+v", e.Reason)
 		}
 	}
-	w.mu.Unlock()
 }
 
 // KubeRay's deadline ends a job as failed, with its reason. KubeRay leaves the

@@ -161,7 +161,7 @@ spec:
 // The story of the KubeRay guide and of the blog, with their commands and their
 // words: the first AppWrapper is dispatched, the second is queued without a pod,
 // and deleting the first starts it.
-func TestSeedsAppWrappersByKubectl(t *testing.T) {
+func TestAppWrappersOfMCADsGuidesByKubectl(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("kind", 1, "cpu=8", "memory=32Gi")

@@ -14,7 +14,7 @@ import (
 	"muster.dev/muster/test/stack"
 )
 
-// The seeds' story: one runs, its like waits with the exact shortage and nothing
+// The story of the demo: one runs, its like waits with the exact shortage and nothing
 // of it exists, one whose GPUs are free in sum but not on one node waits, and the
 // end of the first starts the second.
 func TestTheStory(t *testing.T) {

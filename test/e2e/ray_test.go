@@ -131,43 +131,39 @@ func TestAutoscaledClusterGrowsIntoItsPlaces(t *testing.T) {
 	})
 	w.asPlanned(id)
 
-	// Whoever raises the maximum gets pods that nobody lets in.
+	// What is above the maximum is not admitted yet, and takes nothing.
 	w.patch("rayclusters", id, `[{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 5},
 		{"op": "replace", "path": "/spec/workerGroupSpecs/0/maxReplicas", "value": 5}]`)
+	w.grows(id, "2 more")
 	w.until("KubeRay has created two pods too many", func() bool { return len(w.pods(id)) == 6 })
-	w.until("they wait at their gates, and the others run", func() bool {
-		bound, gated := 0, 0
-		for _, pod := range w.pods(id) {
-			if pod.Spec.NodeName != "" {
-				bound++
-			}
-			if len(pod.Spec.SchedulingGates) > 0 {
-				gated++
-			}
-		}
-		return bound == 4 && gated == 2
-	})
+	if started := w.started(id); started != 4 {
+		t.Errorf("%d pods have started, want 4", started)
+	}
 	w.cancel(id)
 	w.reaches(other, workload.Running)
 	w.nothingOf(id)
 }
 
-// At its minimum the cluster is created with what is admitted and stays so.
+// At its minimum a cluster grows by admissions of what its autoscaler asks for, and
+// gives places back at once when that takes pods away.
 func TestAutoscaledClusterAtItsMinimum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	id := w.submit(edited(t, autoscaled(t, stack.RayCluster("small", 1, 1), 3, 1, 100), func(object map[string]any) {
+	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
+	id := w.submit(edited(t, autoscaled(t, stack.RayCluster("small", 1, 1), 1, 1, 100), func(object map[string]any) {
 		object["metadata"].(map[string]any)["annotations"] = map[string]any{kube.AutoscalingKey: "minimum"}
 	}))
 	w.reaches(id, workload.Running)
-	w.asPlanned(id)
-	if pods := w.pods(id); len(pods) != 2 {
-		t.Errorf("the cluster has %d pods, want 2", len(pods))
-	}
-	groups, _, _ := unstructured.NestedSlice(w.listed("rayclusters", id)[0].Object, "spec", "workerGroupSpecs")
-	if most := groups[0].(map[string]any)["maxReplicas"]; most != int64(1) {
-		t.Errorf("maxReplicas is %v, want 1", most)
+	other := w.submit(stack.RayCluster("other", 1, 1))
+	w.reaches(other, workload.Running) // the GPU beside is not kept
+	w.patch("rayclusters", id, `[{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 3}]`)
+	w.grows(id, "2 more")
+	w.nodes("more", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
+	w.sized(id, 3)
+	w.takeAway(id, 2)
+	w.sized(id, 1)
+	if record := w.one(id); record.Attempt != 1 || record.Phase != workload.Running {
+		t.Errorf("it is %s, attempt %d, because of %+v", record.Phase, record.Attempt, record.Reason)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/bustest"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/query"
@@ -33,11 +33,11 @@ type world struct {
 	*stack.Stack
 	t   *testing.T
 	ctx context.Context
+	// database is the URL of the owner of the schema.
+	database string
 
-	mu      sync.Mutex
-	seen    []event.Payload // lifecycle events, in order
-	arrived chan struct{}
-	sent    int
+	heard *bustest.Listener // lifecycle events
+	sent  int
 }
 
 // newWorld starts a stack for the test; queues are optional.
@@ -55,53 +55,29 @@ func ruled(t *testing.T, rules workload.Rules) *world {
 
 func startWorld(t *testing.T, o stack.Options) *world {
 	t.Helper()
-	if noCluster != nil && requireAll {
-		t.Fatalf("the dev cluster is required: %v", noCluster)
-	}
-	if noCluster != nil {
-		t.Skipf("no dev cluster: %v", noCluster)
-	}
+	cluster := shared.Use(t)
 	level := zap.WarnLevel
 	if os.Getenv("MUSTER_TEST_LOG") != "" {
 		level = zap.DebugLevel
 	}
-	o.Cluster, o.DatabaseURL, o.Dir = cluster, databases.Database(t), t.TempDir()
-	o.Logger = zaptest.NewLogger(t, zaptest.Level(level))
+	o.Cluster, o.DatabaseURL, o.Dir = cluster.Cluster, databases.Database(t), t.TempDir()
+	if o.Logger == nil {
+		o.Logger = zaptest.NewLogger(t, zaptest.Level(level))
+	}
 	s, err := stack.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &world{Stack: s, t: t, ctx: ctx, arrived: make(chan struct{}, 1)}
+	w := &world{Stack: s, t: t, ctx: ctx, database: o.DatabaseURL, heard: bustest.New(t)}
 	t.Cleanup(s.Stop)
 	t.Cleanup(cancel)
 	t.Cleanup(w.checkPromises)
 	t.Cleanup(w.report)
-	following, err := s.Bus.Follow(ctx, bus.EventsStream, "muster.events.*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Of each workload the stream gives the last event, then all that follow;
 	// nothing has been submitted yet, so none is missed.
-	go w.record(following.C)
+	w.heard.Listen(ctx, s.Bus, bus.EventsStream, "muster.events.*.*")
 	return w
-}
-
-func (w *world) record(events <-chan bus.Delivery) {
-	for d := range events {
-		_, payload, err := d.Event()
-		if err != nil {
-			w.t.Errorf("unreadable event: %v", err)
-			continue
-		}
-		w.mu.Lock()
-		w.seen = append(w.seen, payload)
-		w.mu.Unlock()
-		select {
-		case w.arrived <- struct{}{}:
-		default:
-		}
-	}
 }
 
 // report prints what is known when the test has failed.
@@ -216,22 +192,7 @@ func (w *world) cancel(id workload.ID) {
 // await returns the first event, seen or to come, that matches.
 func await[P event.Payload](w *world, what string, matches func(P) bool) P {
 	w.t.Helper()
-	deadline := time.After(patience)
-	for {
-		w.mu.Lock()
-		for _, payload := range w.seen {
-			if p, ok := payload.(P); ok && matches(p) {
-				w.mu.Unlock()
-				return p
-			}
-		}
-		w.mu.Unlock()
-		select {
-		case <-w.arrived:
-		case <-deadline:
-			w.t.Fatalf("not seen within %s: %s", patience, what)
-		}
-	}
+	return bustest.Await(w.heard, patience, what, matches, nil)
 }
 
 // reaches waits until the workload has been in the phase.
@@ -331,9 +292,9 @@ func (w *world) asPlanned(id workload.ID) {
 }
 
 // redelivered returns how many messages are being delivered again.
-func (w *world) redelivered(stream, durable string) int {
+func (w *world) redelivered(stream string) int {
 	w.t.Helper()
-	count, err := w.Bus.Redelivered(w.ctx, stream, durable)
+	count, err := w.Bus.Redelivered(w.ctx, stream)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ package outage
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -15,8 +14,8 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/clustertest"
 	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localcluster"
 	"muster.dev/muster/pkg/pgtest"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/workload"
@@ -28,16 +27,13 @@ import (
 const patience = 60 * time.Second
 
 var (
-	cluster   *localcluster.Cluster
-	noCluster error
+	shared    = clustertest.Shared{Name: "outage"}
 	databases *pgtest.Server
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
 	var err error
 	databases, err = pgtest.Start(func(ctx context.Context, url string) error { return queuemanager.Migrate(ctx, url, zap.NewNop()) })
 	if err != nil {
@@ -45,17 +41,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer databases.Stop()
-	cluster, err = localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("outage-%d", os.Getpid()), Fleet: "laptop"})
-	switch {
-	case errors.Is(err, localcluster.ErrNotBuilt):
-		noCluster = err
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	default:
-		defer cluster.Stop()
-	}
-	return m.Run()
+	return shared.Run(m)
 }
 
 // world is a stack as a test uses it.
@@ -66,15 +52,9 @@ type world struct {
 
 func newWorld(t *testing.T, deadline time.Duration) *world {
 	t.Helper()
-	if noCluster != nil && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
-		t.Skipf("no dev cluster: %v", noCluster)
-	}
-	if noCluster != nil {
-		t.Fatalf("the dev cluster is required: %v", noCluster)
-	}
 	once := 0 // a gang that is at fault would fail at once
 	s, err := stack.Start(t.Context(), stack.Options{
-		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), NodeGrace: time.Second,
+		Cluster: shared.Use(t).Cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), NodeGrace: time.Second,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)),
 		Rules: workload.Rules{
 			Life: workload.Life{ReadyDeadline: workload.Duration(deadline)}, Requeues: &once, BackoffFirst: workload.Duration(time.Second),
@@ -133,7 +113,7 @@ func (w *world) running(id workload.ID) workload.Record {
 
 func (w *world) pause(component string) (resume func()) {
 	w.Helper()
-	resumed, err := cluster.Pause(w.Context(), component)
+	resumed, err := shared.Use(w.T).Pause(w.Context(), component)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -23,13 +23,14 @@ type figures struct {
 	evictions  map[workload.ReasonKind]int
 	healings   map[workload.ReasonKind]int
 	deeds      map[string]int
+	resized    map[string]int
 	report     recorder.Report
 	unplanned  int
 	faults     []string
 }
 
 func newFigures() figures {
-	return figures{ended: map[workload.Phase]int{}, evictions: map[workload.ReasonKind]int{}, healings: map[workload.ReasonKind]int{}}
+	return figures{ended: map[workload.Phase]int{}, evictions: map[workload.ReasonKind]int{}, healings: map[workload.ReasonKind]int{}, resized: map[string]int{}}
 }
 
 // longestPartial bounds how long a gang may have pods running beside others that
@@ -120,6 +121,7 @@ func (f *figures) String() string {
 	line("attempts beyond the first", "%d", f.attempts)
 	line("evictions by reason", "%s", counts(f.evictions))
 	line("healings by reason", "%s", counts(f.healings))
+	line("running gangs resized", "%s", counts(f.resized))
 	line("disturbances", "%s", counts(f.deeds))
 	line("events seen by the recorder", "%d", f.report.Events)
 	line("attempts that ran whole", "%d", f.report.Gangs)

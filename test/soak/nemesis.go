@@ -38,7 +38,7 @@ func (n *nemesis) run(ctx context.Context) {
 	}{
 		{"foreign pod comes", n.foreign}, {"foreign pod comes", n.foreign}, {"foreign pod goes", n.unforeign}, {"foreign pod goes", n.unforeign},
 		{"pod deleted", n.deletePod}, {"pod deleted", n.deletePod}, {"pod fails", n.failPod},
-		{"object deleted", n.deleteObject},
+		{"object deleted", n.deleteObject}, {"group resized", n.resize}, {"group resized", n.resize}, {"group resized", n.resize},
 		{"node removed", n.remove}, {"node added", n.add}, {"node added", n.add},
 		{"node broken", n.breakNode}, {"node repaired", n.repairNode}, {"node repaired", n.repairNode},
 		{"node cordoned", n.cordon}, {"node uncordoned", n.uncordon}, {"node uncordoned", n.uncordon},
@@ -146,6 +146,30 @@ func (n *nemesis) deleteObject(ctx context.Context) error {
 		return errNothing // of a job: KubeRay would not notice
 	}
 	return clusters.Delete(ctx, item.GetName(), metav1.DeleteOptions{})
+}
+
+// resize changes how many workers a cluster has, as its owner does.
+func (n *nemesis) resize(ctx context.Context) error {
+	clusters := n.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).Namespace(n.Namespace)
+	list, err := clusters.List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) == 0 {
+		return errNothing
+	}
+	item := list.Items[n.random.IntN(len(list.Items))]
+	if strings.HasPrefix(item.GetName(), "job-") {
+		return errNothing // of a job, which has no owner who would
+	}
+	var patch []map[string]any
+	size := n.random.IntN(7)
+	for _, field := range []string{"replicas", "minReplicas", "maxReplicas"} {
+		patch = append(patch, map[string]any{"op": "replace", "path": "/spec/workerGroupSpecs/0/" + field, "value": size})
+	}
+	encoded, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = clusters.Patch(ctx, item.GetName(), types.JSONPatchType, encoded, metav1.PatchOptions{})
+	return err
 }
 
 // remove takes a node away, but never more than a third of them.

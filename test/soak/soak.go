@@ -103,7 +103,11 @@ func (s *soak) told(payload event.Payload) {
 	for _, p := range changed.Placements {
 		s.plans[recorder.Binding{Workload: string(changed.ID), Attempt: fmt.Sprint(changed.Attempt), PodSet: p.PodSet, Node: p.Node}] = true
 	}
-	switch {
+	switch pods := changed.Pods() - before.Pods(); {
+	case changed.Phase == workload.Running && before.Phase == workload.Running && pods > 0:
+		s.figures.resized["grown"]++
+	case changed.Phase == workload.Running && before.Phase == workload.Running && pods < 0:
+		s.figures.resized["shrunk"]++
 	case changed.Phase == workload.Evicting && before.Phase != workload.Evicting:
 		s.figures.evictions[changed.Reason.Kind]++
 	case changed.Phase == workload.Running && changed.Reason != nil && (before.Reason == nil || before.Reason.Message != changed.Reason.Message):

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,8 +32,11 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/localcluster"
 	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/localpg"
 	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
 	watcher "muster.dev/muster/services/capacity-watcher/app"
 	dispatcher "muster.dev/muster/services/dispatcher/app"
@@ -49,7 +53,8 @@ const readyTimeout = 30 * time.Second
 // Options say what a stack has.
 type Options struct {
 	Cluster *localcluster.Cluster
-	// DatabaseURL names an empty or migrated database.
+	// DatabaseURL names an empty or migrated database, as its owner. The services
+	// get a login of their own role.
 	DatabaseURL string
 	// Dir is for files of the stack.
 	Dir string
@@ -57,9 +62,16 @@ type Options struct {
 	// given rules.
 	Queues []queuemanager.Queue
 	Rules  workload.Rules
+	// Policy is quota and the rest of it; empty means none.
+	Policy quota.Config
 	Logger *zap.Logger
 	// NodeGrace is queue-manager's; zero means a minute.
 	NodeGrace time.Duration
+	// Through puts something between a service and the API server: it gets the
+	// service's kubeconfig and returns the one to use; nil for nothing.
+	Through func(service, kubeconfig string) (string, error)
+	// Tracer returns what makes the spans of a service; nil for none.
+	Tracer func(service string) tracing.Tracer
 	// AllNodes manages every node of the cluster instead of the stack's own.
 	AllNodes bool
 }
@@ -77,6 +89,7 @@ type Stack struct {
 
 	options     Options
 	server      *localnats.Server
+	dropLogin   func(context.Context) error // nil before it is made
 	kubeconfigs map[string]string
 	mu          sync.Mutex
 	running     map[string]*running
@@ -95,8 +108,9 @@ func Services() []string { return []string{QueueManager, CapacityWatcher, Dispat
 
 // running is a service that runs.
 type running struct {
-	cancel context.CancelFunc
-	ended  chan error
+	runtime *service.Runtime
+	cancel  context.CancelFunc
+	ended   chan error
 }
 
 // Start starts a stack; Stop ends it.
@@ -120,6 +134,9 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	if err := queuemanager.Migrate(ctx, o.DatabaseURL, zap.NewNop()); err != nil {
+		return nil, err
+	}
+	if s.options.DatabaseURL, s.dropLogin, err = localpg.Login(ctx, o.DatabaseURL, queuemanager.DatabaseRole); err != nil {
 		return nil, err
 	}
 	for _, name := range Services() {
@@ -157,6 +174,11 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 		if s.kubeconfigs[name], err = writeKubeconfig(ctx, admin, s.options.Dir, name); err != nil {
 			return err
 		}
+		if s.options.Through != nil {
+			if s.kubeconfigs[name], err = s.options.Through(name, s.kubeconfigs[name]); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -186,12 +208,15 @@ func writeKubeconfig(ctx context.Context, admin *rest.Config, dir, name string) 
 // StartService starts a service and waits until it is ready.
 func (s *Stack) StartService(ctx context.Context, name string) error {
 	runtime := service.NewRuntime(s.options.Logger, name)
+	if s.options.Tracer != nil {
+		runtime.Tracer = s.options.Tracer(name)
+	}
 	run, err := s.runner(name, runtime)
 	if err != nil {
 		return err
 	}
 	serviceCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{cancel: cancel, ended: make(chan error, 1)}
+	r := &running{runtime: runtime, cancel: cancel, ended: make(chan error, 1)}
 	go func() { r.ended <- run(serviceCtx) }()
 	s.mu.Lock()
 	s.running[name] = r
@@ -234,11 +259,40 @@ func (s *Stack) runner(name string, runtime *service.Runtime) (func(context.Cont
 		return func(ctx context.Context) error { return dispatcher.Run(ctx, config, runtime) }, config.Validate()
 	case QueueManager:
 		config := &queuemanager.Config{
-			NATSURL: s.NATSURL, DatabaseURL: s.options.DatabaseURL, Queues: s.options.Queues, NodeGrace: cmp.Or(s.options.NodeGrace, time.Minute),
+			NATSURL: s.NATSURL, DatabaseURL: s.options.DatabaseURL, Queues: s.options.Queues, Policy: s.options.Policy, NodeGrace: cmp.Or(s.options.NodeGrace, time.Minute),
 		}
 		return func(ctx context.Context) error { return queuemanager.Run(ctx, config, runtime) }, config.Validate()
 	}
 	return nil, fmt.Errorf("there is no service %q", name)
+}
+
+// Runtimes returns what the running services were given, by name.
+func (s *Stack) Runtimes() map[string]*service.Runtime {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runtimes := map[string]*service.Runtime{}
+	for name, r := range s.running {
+		runtimes[name] = r.runtime
+	}
+	return runtimes
+}
+
+// Secrets returns what the services prove with who they are, by service.
+func (s *Stack) Secrets() (map[string]string, error) {
+	secrets := map[string]string{}
+	parsed, err := url.Parse(s.options.DatabaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the URL of the services' login: %w", err)
+	}
+	secrets[QueueManager], _ = parsed.User.Password()
+	for name, file := range s.kubeconfigs {
+		config, err := clientcmd.BuildConfigFromFlags("", file)
+		if err != nil {
+			return nil, fmt.Errorf("read kubeconfig of %s: %w", name, err)
+		}
+		secrets[name] = config.BearerToken
+	}
+	return secrets, nil
 }
 
 // StopService stops a service and returns how it ended; a clean stop is nil.
@@ -284,6 +338,13 @@ func (s *Stack) Node(ctx context.Context, command ...string) error {
 func (s *Stack) Stop() {
 	for _, name := range Services() {
 		if err := s.StopService(name); err != nil {
+			s.options.Logger.Warn("stopping", zap.Error(err))
+		}
+	}
+	if s.dropLogin != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+		defer cancel()
+		if err := s.dropLogin(ctx); err != nil {
 			s.options.Logger.Warn("stopping", zap.Error(err))
 		}
 	}

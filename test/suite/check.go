@@ -73,6 +73,10 @@ func (w *world) lookAtLedger(ctx context.Context) error {
 			WHERE w.phase IN ('admitted', 'dispatched', 'running')
 			AND w.gang <> (SELECT coalesce(sum(r.pods), 0) FROM reservations r WHERE r.workload = w.id)`,
 		"queued with a reservation": `SELECT w.name FROM workloads w JOIN reservations r ON r.workload = w.id WHERE w.phase = 'queued'`,
+		// The services' logins have the rights of their role only.
+		"session that may do everything": `SELECT a.usename FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
+			WHERE a.application_name = 'muster-queue-manager'
+			AND (r.rolsuper OR pg_has_role(r.oid, (SELECT relowner FROM pg_class WHERE oid = 'leader'::regclass), 'MEMBER'))`,
 		"reservation without an owner": `SELECT r.workload::text FROM reservations r
 			WHERE NOT EXISTS (SELECT FROM workloads w WHERE w.id = r.workload)`,
 	} {
@@ -97,93 +101,141 @@ func (w *world) lookAtLedger(ctx context.Context) error {
 // the cluster.
 func (w *world) check(t *testing.T) {
 	t.Helper()
-	w.until(t, "nothing is left in Kubernetes", func() bool {
-		left, err := w.kube.Resource(rayClusters).Namespace(metav1.NamespaceAll).List(w.ctx,
-			metav1.ListOptions{LabelSelector: kube.ClusterLabel + "=" + w.access.Cluster})
-		return err == nil && len(left.Items) == 0
-	})
-	if err := w.lookAtLedger(w.ctx); err != nil {
-		t.Errorf("look at the ledger: %v", err)
+	w.until(t, "nothing is left in Kubernetes", w.nothingLeft)
+	found := w.verify(t)
+	for _, each := range found {
+		t.Error(each)
 	}
-	w.checkDatabase(t)
-	w.checkStreams(t)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id, g := range w.submitted {
-		if g.phase != workload.Cancelled {
-			t.Errorf("gang %s is %q, want it cancelled", g.name, g.phase)
-		}
-		if count := len(w.created[id]); count != 1 {
-			t.Errorf("gang %s was created %d times, want once", g.name, count)
-		}
-	}
-	for _, breach := range w.breaches {
-		t.Error(breach)
-	}
-	if !t.Failed() {
+	if len(found) == 0 {
 		t.Logf("%d gangs: none lost, none twice", len(w.submitted))
 	}
 }
 
-// checkDatabase reads the end of every gang, and that nothing is held.
-func (w *world) checkDatabase(t *testing.T) {
+// nothingLeft reports whether Kubernetes has nothing of the installation.
+func (w *world) nothingLeft() bool {
+	ours := metav1.ListOptions{LabelSelector: kube.ClusterLabel + "=" + w.access.Cluster}
+	for _, resource := range []schema.GroupVersionResource{rayClusters, {Version: "v1", Resource: "pods"}} {
+		left, err := w.kube.Resource(resource).Namespace(metav1.NamespaceAll).List(w.ctx, ours)
+		if err != nil || len(left.Items) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// verify reads Postgres, the streams and what was seen of the cluster, when all
+// gangs are at their end, and returns what is wrong.
+func (w *world) verify(t *testing.T) (found []string) {
 	t.Helper()
+	if err := w.lookAtLedger(w.ctx); err != nil {
+		found = append(found, fmt.Sprintf("look at the ledger: %v", err))
+	}
+	found = append(found, w.checkDatabase()...)
+	found = append(found, w.settledStreams(t)...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, g := range w.submitted {
+		if g.phase != workload.Cancelled {
+			found = append(found, fmt.Sprintf("gang %s is %q, want it cancelled", g.name, g.phase))
+		}
+		if count := len(w.created[id]); count != 1 {
+			found = append(found, fmt.Sprintf("gang %s was created %d times, want once", g.name, count))
+		}
+	}
+	found = append(found, w.breaches...)
+	w.breaches = nil
+	if w.recorder != nil {
+		violations := w.recorder.Report().Violations
+		found = append(found, violations[min(w.violations, len(violations)):]...)
+		w.violations = len(violations)
+	}
+	return found
+}
+
+// checkDatabase reads the end of every gang, and that nothing is held.
+func (w *world) checkDatabase() (wrong []string) {
 	conn, err := pgx.Connect(w.ctx, w.access.DatabaseURL)
 	if err != nil {
-		t.Fatal(err)
+		return []string{err.Error()}
 	}
 	defer func() { _ = conn.Close(w.ctx) }()
 	rows, err := conn.Query(w.ctx, `SELECT id::text, count(*) FROM (SELECT id FROM workloads UNION ALL SELECT id FROM archive) AS w GROUP BY id`)
 	if err != nil {
-		t.Fatal(err)
+		return []string{err.Error()}
 	}
 	found := map[workload.ID]int{}
 	var id string
 	var count int
 	if _, err := pgx.ForEachRow(rows, []any{&id, &count}, func() error { found[workload.ID(id)] = count; return nil }); err != nil {
-		t.Fatal(err)
+		return []string{err.Error()}
 	}
 	w.mu.Lock()
 	for id, g := range w.submitted {
 		if found[id] != 1 {
-			t.Errorf("gang %s is %d times in the database, want once", g.name, found[id])
+			wrong = append(wrong, fmt.Sprintf("gang %s is %d times in the database, want once", g.name, found[id]))
 		}
 	}
 	if len(found) != len(w.submitted) {
-		t.Errorf("there are %d workloads in the database, %d were submitted", len(found), len(w.submitted))
+		wrong = append(wrong, fmt.Sprintf("there are %d workloads in the database, %d were submitted", len(found), len(w.submitted)))
 	}
 	w.mu.Unlock()
 	for what, statement := range map[string]string{
 		"reservations":                `SELECT count(*) FROM reservations`,
 		"amounts reserved":            `SELECT count(*) FROM node_resources WHERE reserved <> 0`,
-		"admissions beyond the first": `SELECT count(*) FROM (SELECT FROM history WHERE phase = 'admitted' GROUP BY workload, attempt HAVING count(*) > 1) AS twice`,
+		"admissions beyond the first": `SELECT count(*) FROM (SELECT FROM history WHERE phase = 'admitted' AND reason IS NULL GROUP BY workload, attempt HAVING count(*) > 1) AS twice`,
 	} {
 		if err := conn.QueryRow(w.ctx, statement).Scan(&count); err != nil {
-			t.Errorf("count %s: %v", what, err)
+			wrong = append(wrong, fmt.Sprintf("count %s: %v", what, err))
 		} else if count != 0 {
-			t.Errorf("at the end there are %d %s", count, what)
+			wrong = append(wrong, fmt.Sprintf("at the end there are %d %s", count, what))
+		}
+	}
+	// What was said of gangs that were admitted more than once in an attempt.
+	var told []string
+	if err := conn.QueryRow(w.ctx, `SELECT coalesce(array_agg(row_to_json(h)::text ORDER BY h.seq), '{}') FROM (SELECT * FROM history h WHERE EXISTS
+		(SELECT FROM history o WHERE o.workload = h.workload AND o.phase = 'admitted' AND o.reason IS NULL GROUP BY o.attempt HAVING count(*) > 1) ORDER BY seq LIMIT 40) h`).Scan(&told); err != nil {
+		wrong = append(wrong, fmt.Sprintf("read the history: %v", err))
+	}
+	return append(wrong, told...)
+}
+
+// settledStreams is checkStreams when what was lost has been said again, or should
+// have been.
+func (w *world) settledStreams(t *testing.T) (wrong []string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience / 3); ; {
+		if wrong = w.checkStreams(t); len(wrong) == 0 || time.Now().After(deadline) {
+			return wrong
+		}
+		select {
+		case <-w.ctx.Done():
+			return wrong
+		case <-time.After(lookEvery):
 		}
 	}
 }
 
-// checkStreams reads what the streams have: one admission of each workload, which
-// may be told again to who submits again, and no command to start anything.
-func (w *world) checkStreams(t *testing.T) {
+// checkStreams reads what the streams have: one admission and the end of each
+// workload, which may be told again, and no command to start anything.
+func (w *world) checkStreams(t *testing.T) (wrong []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	admissions := map[workload.ID]string{}
+	admissions, ended := map[workload.ID]string{}, map[workload.ID]bool{}
 	history := w.reads(t, bus.EventsStream, func() (*bus.Following, error) {
 		return w.bus.Replay(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
 	})
 	drain(t, ctx, history, func(payload event.Payload) {
 		changed, ok := payload.(*event.WorkloadChanged)
-		if !ok || changed.Phase != workload.Admitted {
+		if !ok {
+			return
+		}
+		if ended[changed.ID] = ended[changed.ID] || changed.Phase.Final(); changed.Phase != workload.Admitted {
 			return
 		}
 		admission := fmt.Sprintf("attempt %d at %v on %v", changed.Attempt, changed.Times.Admitted.Truncate(time.Microsecond), changed.Placements) // as Postgres keeps it
 		if before := admissions[changed.ID]; before != "" && before != admission {
-			t.Errorf("workload %s was admitted twice: %s, and %s", changed.ID, before, admission)
+			wrong = append(wrong, fmt.Sprintf("workload %s was admitted twice: %s, and %s", changed.ID, before, admission))
 		}
 		admissions[changed.ID] = admission
 	})
@@ -192,9 +244,17 @@ func (w *world) checkStreams(t *testing.T) {
 	})
 	drain(t, ctx, commands, func(payload event.Payload) {
 		if command, ok := payload.(*event.GangDesired); ok && command.State == event.Present {
-			t.Errorf("at the end there is a command to start workload %s", command.Workload)
+			wrong = append(wrong, fmt.Sprintf("at the end there is a command to start workload %s", command.Workload))
 		}
 	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, g := range w.submitted {
+		if !ended[id] {
+			wrong = append(wrong, fmt.Sprintf("no event tells the end of gang %s", g.name))
+		}
+	}
+	return wrong
 }
 
 // reads begins to read a stream; servers that have just come back may not have

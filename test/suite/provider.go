@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"muster.dev/muster/pkg/bus"
 )
 
 // Provider starts installations.
@@ -42,6 +44,7 @@ type Installation interface {
 type Access struct {
 	NATSURL     string // of all servers, separated by commas
 	Credentials string // file of the operator's
+	TLS         bus.TLS
 	DatabaseURL string
 	Kubeconfig  string // of the administrator
 	Cluster     string // what Muster calls it
@@ -75,6 +78,12 @@ const (
 	Paused          Fault = "paused"               // its connections stay open
 	CutFromNATS     Fault = "cut from NATS"        // nothing arrives, nothing is closed
 	CutFromPostgres Fault = "cut from Postgres"    // the same
+	CutFromAPI      Fault = "cut from the API server"
+	// CutInCommit: transactions arrive and are done, their answers are lost and the
+	// connections with them.
+	CutInCommit Fault = "cut in the middle of COMMIT"
+	// Terminated: the server ends all its connections.
+	Terminated Fault = "ending all connections"
 )
 
 // ErrNotHere is wrapped by Break for a fault that the provider cannot cause.

@@ -20,6 +20,7 @@ import (
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/test/recorder"
 	"muster.dev/muster/test/stack"
 )
 
@@ -48,6 +49,9 @@ type world struct {
 	submitted map[workload.ID]*gang
 	created   map[workload.ID]map[string]bool // UIDs of the objects ever seen
 	breaches  []string                        // of the promises, seen on the way
+
+	recorder   *recorder.Recorder // of Chaos only
+	violations int                // of the recorder, that have been reported
 }
 
 // gang is a submission as its submitter sees it.
@@ -69,7 +73,7 @@ func newWorld(t *testing.T, p Provider, shape Shape) *world {
 	w.access = w.Access()
 	var err error
 	w.bus, err = bus.Connect(ctx, bus.Options{
-		URL: w.access.NATSURL, Name: source, CredentialsFile: w.access.Credentials, Logger: zap.NewNop(),
+		URL: w.access.NATSURL, Name: source, CredentialsFile: w.access.Credentials, TLS: w.access.TLS, Logger: zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)

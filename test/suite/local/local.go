@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -56,7 +57,7 @@ func (p *Provider) Start(t *testing.T, shape suite.Shape) suite.Installation {
 	name := fmt.Sprintf("installation-%d", p.started)
 	in := &installation{
 		Provider: p, shape: shape, dir: t.TempDir(), processes: map[string]*process{},
-		toNATS: map[string][]*proxy{}, toPostgres: map[string]*proxy{},
+		toNATS: map[string][]*proxy{}, toPostgres: map[string]*proxy{}, toAPI: map[string]*proxy{},
 		access: suite.Access{Kubeconfig: p.Cluster.Kubeconfig, Cluster: name, Namespace: name},
 	}
 	t.Cleanup(func() { in.stop(t) })
@@ -71,15 +72,17 @@ func (p *Provider) Start(t *testing.T, shape suite.Shape) suite.Installation {
 // installation is a Muster in processes.
 type installation struct {
 	*Provider
-	shape      suite.Shape
-	dir        string
-	access     suite.Access
-	secrets    suite.Secrets
-	natsHosts  []string
-	postgres   *localpg.Server
-	processes  map[string]*process
-	toNATS     map[string][]*proxy // by service, one for each server
-	toPostgres map[string]*proxy   // by queue-manager
+	shape       suite.Shape
+	dir         string
+	access      suite.Access
+	secrets     suite.Secrets
+	natsHosts   []string
+	postgres    *localpg.Server
+	databaseURL string // of the services' login
+	processes   map[string]*process
+	toNATS      map[string][]*proxy // by service, one for each server
+	toPostgres  map[string]*proxy   // by queue-manager
+	toAPI       map[string]*proxy   // by service
 }
 
 // Access implements suite.Installation.
@@ -138,7 +141,11 @@ func (in *installation) startPostgres(ctx context.Context) error {
 	if in.access.DatabaseURL, err = in.postgres.CreateDatabase(ctx, "muster", ""); err != nil {
 		return err
 	}
-	return queuemanager.Migrate(ctx, in.access.DatabaseURL, zap.NewNop())
+	if err := queuemanager.Migrate(ctx, in.access.DatabaseURL, zap.NewNop()); err != nil {
+		return err
+	}
+	in.databaseURL, _, err = localpg.Login(ctx, in.access.DatabaseURL, queuemanager.DatabaseRole)
+	return err
 }
 
 func (in *installation) startServices(ctx context.Context) error {
@@ -178,7 +185,7 @@ func (in *installation) prepare(name, queues string) error {
 	}
 	databaseFile := filepath.Join(in.dir, name+".database-url")
 	if suite.Binary(name) == "queue-manager" {
-		parsed, err := url.Parse(in.access.DatabaseURL)
+		parsed, err := url.Parse(in.databaseURL)
 		if err != nil {
 			return err
 		}
@@ -220,6 +227,9 @@ func (in *installation) install(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if content, err = in.throughProxy(name, content); err != nil {
+			return err
+		}
 		if err := os.WriteFile(in.kubeconfig(name), content, 0o600); err != nil {
 			return err
 		}
@@ -227,14 +237,53 @@ func (in *installation) install(ctx context.Context) error {
 	return nil
 }
 
+// throughProxy leads a kubeconfig through a proxy.
+func (in *installation) throughProxy(name string, kubeconfig []byte) ([]byte, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	for _, cluster := range config.Clusters {
+		server, err := url.Parse(cluster.Server)
+		if err != nil {
+			return nil, err
+		}
+		p, err := newProxy(server.Host)
+		if err != nil {
+			return nil, err
+		}
+		in.toAPI[name] = p
+		if cluster.TLSServerName == "" {
+			cluster.TLSServerName = server.Hostname() // the certificate's
+		}
+		server.Host = p.address()
+		cluster.Server = server.String()
+	}
+	return clientcmd.Write(*config)
+}
+
+// breakPostgres causes a fault of the database.
+func (in *installation) breakPostgres(ctx context.Context, fault suite.Fault) (func(context.Context) error, error) {
+	switch fault {
+	case suite.Killed:
+		in.postgres.Crash()
+		return in.postgres.Restart, nil
+	case suite.Terminated:
+		conn, err := pgx.Connect(ctx, in.access.DatabaseURL)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+		_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+		return func(context.Context) error { return nil }, err
+	}
+	return nil, fmt.Errorf("%w: Postgres %s", suite.ErrNotHere, fault)
+}
+
 // Break implements suite.Installation.
 func (in *installation) Break(ctx context.Context, name string, fault suite.Fault) (func(context.Context) error, error) {
 	if name == suite.Postgres {
-		if fault != suite.Killed {
-			return nil, fmt.Errorf("%w: Postgres is killed only", suite.ErrNotHere)
-		}
-		in.postgres.Crash()
-		return in.postgres.Restart, nil
+		return in.breakPostgres(ctx, fault)
 	}
 	part := in.processes[name]
 	if part == nil {
@@ -256,6 +305,12 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 		return cut(in.toNATS[name]...), nil
 	case fault == suite.CutFromPostgres && in.toPostgres[name] != nil:
 		return cut(in.toPostgres[name]), nil
+	case fault == suite.CutFromAPI && in.toAPI[name] != nil:
+		return cut(in.toAPI[name]), nil
+	case fault == suite.CutInCommit && in.toPostgres[name] != nil:
+		p := in.toPostgres[name]
+		p.swallow(true)
+		return func(context.Context) error { p.swallow(false); return nil }, nil
 	}
 	return nil, fmt.Errorf("%w: %s %s needs containers", suite.ErrNotHere, name, fault)
 }
@@ -290,6 +345,9 @@ func (in *installation) stop(t *testing.T) {
 		}
 	}
 	for _, p := range in.toPostgres {
+		p.close()
+	}
+	for _, p := range in.toAPI {
 		p.close()
 	}
 	if in.postgres != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // proxy stands between a service and a server, so that the two can be cut from
@@ -18,8 +19,10 @@ type proxy struct {
 	mu     sync.Mutex
 	passes *sync.Cond
 	isCut  bool
-	closed bool
-	open   map[net.Conn]struct{}
+	// swallows: whoever sends something long is cut off before the answer comes.
+	swallows bool
+	closed   bool
+	open     map[net.Conn]struct{}
 }
 
 // newProxy forwards a free port of the loopback interface to the target.
@@ -42,6 +45,22 @@ func (p *proxy) cut(off bool) {
 	defer p.mu.Unlock()
 	p.isCut = off
 	p.passes.Broadcast()
+}
+
+// long is more than a statement that reads or a beat: a transaction with its rows.
+const long = 1 << 10
+
+// swallow begins or ends to lose the answers to what is long.
+func (p *proxy) swallow(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.swallows = on
+}
+
+func (p *proxy) swallowing() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.swallows
 }
 
 func (p *proxy) close() {
@@ -89,8 +108,9 @@ func (p *proxy) serve(client net.Conn) {
 	p.open[client], p.open[server] = struct{}{}, struct{}{}
 	p.mu.Unlock()
 	ended := make(chan struct{}, 2)
-	go func() { p.copy(server, client); ended <- struct{}{} }()
-	go func() { p.copy(client, server); ended <- struct{}{} }()
+	var doomed atomic.Bool
+	go func() { p.copy(server, client, func(n int) bool { return p.asked(&doomed, n) }); ended <- struct{}{} }()
+	go func() { p.copy(client, server, func(int) bool { return !doomed.Load() }); ended <- struct{}{} }()
 	<-ended
 	p.mu.Lock()
 	delete(p.open, client)
@@ -98,11 +118,21 @@ func (p *proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-func (p *proxy) copy(to io.Writer, from io.Reader) {
+// asked notes that the answer to what a client sends is to be lost. What is sent
+// arrives all the same.
+func (p *proxy) asked(doomed *atomic.Bool, bytes int) bool {
+	if bytes >= long && p.swallowing() {
+		doomed.Store(true)
+	}
+	return true
+}
+
+// copy hands on what is read as long as pass says so.
+func (p *proxy) copy(to io.Writer, from io.Reader, pass func(bytes int) bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !p.wait() || err != nil {
+		if !p.wait() || err != nil || !pass(n) {
 			return
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {

@@ -1,0 +1,354 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/deploy/rbac"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/test/stack"
+)
+
+// right is one verb on one resource for one of the services' accounts.
+type right struct {
+	account, verb, group, resource string
+}
+
+func (r right) String() string {
+	return fmt.Sprintf("%s may %s %s", r.account, r.verb, strings.TrimSuffix(r.resource+"."+r.group, "."))
+}
+
+// listedRights reads package rbac: what accounts may do everywhere, and what only
+// in the namespaces of queues.
+func listedRights(t *testing.T) (everywhere, inQueues map[right]bool) {
+	t.Helper()
+	roles := map[string]rbacv1.ClusterRole{}
+	var bindings []rbacv1.RoleBinding
+	perNamespace, err := rbac.ForNamespace("queue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range append(rbac.Documents(), perNamespace...) {
+		var role rbacv1.ClusterRole
+		var binding rbacv1.RoleBinding // a ClusterRoleBinding reads the same
+		if err := yaml.Unmarshal(document, &role); err != nil {
+			t.Fatal(err)
+		}
+		switch role.Kind {
+		case "ClusterRole":
+			roles[role.Name] = role
+		case "ClusterRoleBinding", "RoleBinding":
+			if err := yaml.Unmarshal(document, &binding); err != nil {
+				t.Fatal(err)
+			}
+			bindings = append(bindings, binding)
+		}
+	}
+	everywhere, inQueues = map[right]bool{}, map[right]bool{}
+	for _, b := range bindings {
+		rights := everywhere
+		if b.Kind == "RoleBinding" {
+			rights = inQueues
+		}
+		for _, rule := range rulesOf(roles, b.RoleRef.Name) {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						rights[right{b.Subjects[0].Name, verb, group, resource}] = true
+					}
+				}
+			}
+		}
+	}
+	if len(everywhere) == 0 || len(inQueues) == 0 {
+		t.Fatal("no rights were found")
+	}
+	return everywhere, inQueues
+}
+
+// rulesOf are those of a role, or of the roles that it gathers.
+func rulesOf(roles map[string]rbacv1.ClusterRole, name string) []rbacv1.PolicyRule {
+	role := roles[name]
+	if role.AggregationRule == nil {
+		return role.Rules
+	}
+	var rules []rbacv1.PolicyRule
+	for _, selector := range role.AggregationRule.ClusterRoleSelectors {
+		for _, gathered := range roles {
+			for key, value := range selector.MatchLabels {
+				if gathered.Labels[key] == value {
+					rules = append(rules, gathered.Rules...)
+				}
+			}
+		}
+	}
+	return rules
+}
+
+// A walk through all that Muster does in a cluster uses every right that it has
+// there, and needs no other. What the services ask is recorded between them and
+// the API server.
+func TestEveryRightIsUsed(t *testing.T) {
+	t.Parallel()
+	asked := newRecorder(t)
+	w := startWorld(t, stack.Options{Through: asked.through, Rules: workload.Rules{ForceAfter: seconds(1)}})
+	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=16")
+	walk := []func(*world){walkWrapped, walkEvicted, walkKubectl}
+	for _, part := range walk {
+		part(w)
+	}
+	everywhere, inQueues := listedRights(t)
+	used, refused := asked.seen()
+	for _, r := range slices.SortedFunc(maps.Keys(union(everywhere, inQueues)), byText) {
+		if !used[r] {
+			t.Errorf("%s, but does not", r)
+		}
+	}
+	for _, what := range refused {
+		t.Errorf("refused: %s", what)
+	}
+	t.Logf("%d rights are listed, %d different requests were made", len(union(everywhere, inQueues)), len(used))
+}
+
+func union(a, b map[right]bool) map[right]bool {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+func byText(a, b right) int { return strings.Compare(a.String(), b.String()) }
+
+// walkWrapped creates and removes an object of every kind that an AppWrapper may
+// wrap by default. Of kinds that the cluster does not have, definitions are made.
+func walkWrapped(w *world) {
+	for _, kind := range [][3]string{
+		{"scheduling.x-k8s.io", "podgroups", "PodGroup"}, {"scheduling.volcano.sh", "podgroups", "PodGroup"},
+		{"jobset.x-k8s.io", "jobsets", "JobSet"}, {"kubeflow.org", "pytorchjobs", "PyTorchJob"}, {"batch.volcano.sh", "jobs", "Job"},
+	} {
+		w.define(kind[0], kind[1], kind[2])
+	}
+	const template = `{metadata: {labels: {app: wrapped}}, spec: {restartPolicy: RESTART, containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}}`
+	always, never := strings.ReplaceAll(template, "RESTART", "Always"), strings.ReplaceAll(template, "RESTART", "Never")
+	objects := []string{
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: wrapped}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: wrapped}\nspec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: \"1\"}}}]}",
+		"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: wrapped}\nspec: {replicas: 1, serviceName: x, selector: {matchLabels: {app: wrapped}}, template: " + always + "}",
+		"apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: wrapped}\nspec: {replicas: 1, selector: {matchLabels: {app: wrapped}}, template: " + always + "}",
+		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: wrapped}\nspec: {template: " + never + "}",
+		"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: wrapped}\nspec: {defaultBackend: {service: {name: x, port: {number: 80}}}}",
+		"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: wrapped}\nspec: {podSelector: {}, policyTypes: [Ingress]}",
+		"apiVersion: scheduling.x-k8s.io/v1\nkind: PodGroup\nmetadata: {name: wrapped}\nspec: {}",
+		"apiVersion: scheduling.volcano.sh/v1\nkind: PodGroup\nmetadata: {name: wrapped}\nspec: {}",
+		"apiVersion: jobset.x-k8s.io/v1\nkind: JobSet\nmetadata: {name: wrapped}\nspec: {replicatedJobs: []}",
+		"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: wrapped}\nspec: {pytorchReplicaSpecs: {}}",
+		"apiVersion: batch.volcano.sh/v1\nkind: Job\nmetadata: {name: wrapped}\nspec: {tasks: []}",
+	}
+	id := w.submit(stack.AppWrapper(w.Namespace, "wrapped", append(objects, stack.Beside("beside")...)...))
+	w.reaches(id, workload.Dispatched)
+	w.cancel(id)
+	w.reaches(id, workload.Cancelled)
+	w.nothingOf(id)
+}
+
+// define makes a kind with no rules of its own.
+func (w *world) define(group, plural, kind string) {
+	w.t.Helper()
+	definitions := w.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s.%s, annotations: {api-approved.kubernetes.io: unapproved}}
+spec:
+  group: %s
+  scope: Namespaced
+  names: {kind: %s, listKind: %sList, plural: %s, singular: %s}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`, plural, group, group, kind, kind, plural, strings.ToLower(kind)), &definition.Object); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := definitions.Create(w.ctx, definition, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until(plural+"."+group+" is served", func() bool {
+		found, err := w.Kube.Discovery().ServerResourcesForGroupVersion(group + "/v1")
+		return err == nil && slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == plural })
+	})
+}
+
+// walkEvicted drains the node under a gang of each kind, and cancels them.
+func walkEvicted(w *world) {
+	cluster := func(name string) string {
+		return stack.Annotated(stack.RayCluster(name, 1, 1), kube.CheckpointGraceKey, "1s")
+	}
+	gangs := map[string]string{
+		"rayclusters": cluster("evicted"),
+		"rayjobs":     stack.Annotated(stack.RayJob("evicted", 1, 1, "succeeded", "10m"), kube.CheckpointGraceKey, "1s"),
+		"rayservices": edited(w.t, cluster("evicted-service"), func(object map[string]any) {
+			object["kind"] = "RayService"
+			object["spec"] = map[string]any{
+				"serveConfigV2":    "applications:\n- name: app\n  import_path: a:b\n  deployments: [{name: d}]\n",
+				"rayClusterConfig": object["spec"],
+			}
+		}),
+	}
+	ids := map[string]workload.ID{}
+	for kind, manifest := range gangs {
+		ids[kind] = w.submit(manifest)
+	}
+	for _, id := range ids {
+		w.reaches(id, workload.Running)
+	}
+	node := w.NodeName("gpu", 0)
+	w.taint(node, corev1.Taint{Key: capacity.DrainTaint, Effect: corev1.TaintEffectNoSchedule})
+	for _, id := range ids {
+		w.reaches(id, workload.Evicting)
+		w.waits(id, workload.ReasonFit)
+	}
+	w.taint(node)
+	for _, id := range ids {
+		w.until("it runs again", func() bool { r := w.one(id); return r.Phase == workload.Running && r.Attempt > 1 })
+		w.cancel(id)
+		w.reaches(id, workload.Cancelled)
+	}
+}
+
+// walkKubectl takes objects through intake's door, and removes them.
+func walkKubectl(w *world) {
+	w.kubectl(labelled(stack.RayCluster("held", 1, 1), "muster.dev/queue-name", "default"), "create", "-f", "-")
+	w.kubectl(labelled(stack.RayJob("held-job", 1, 1, "succeeded", "10m"), "muster.dev/queue-name", "default"), "create", "-f", "-")
+	running := func(u *unstructured.Unstructured) bool { return state(u) == "running" }
+	w.rayObject("rayclusters", "held", running)
+	w.rayObject("rayjobs", "held-job", running)
+	w.kubectl("", "delete", "raycluster/held", "rayjob/held-job")
+
+	wrapper := stack.AppWrapper(w.Namespace, "by-hand", stack.RayCluster("by-hand", 1, 1))
+	legacy := strings.ReplaceAll(strings.ReplaceAll(wrapper, "by-hand", "by-hand-too"), "workload.codeflare.dev", "mcad.ibm.com")
+	w.kubectl(wrapper, "create", "-f", "-")
+	w.kubectl(legacy, "create", "-f", "-")
+	for _, name := range []string{"by-hand", "by-hand-too"} {
+		w.rayObject("rayclusters", name, func(*unstructured.Unstructured) bool { return true })
+	}
+	w.kubectl("", "delete", "appwrapper.workload.codeflare.dev/by-hand", "legacyappwrapper/by-hand-too")
+}
+
+// Whatever is not listed is refused: the API server's own authorizer is asked for
+// every verb on every resource, in a queue's namespace, in another one and for the
+// whole cluster. What every account may do does not count.
+func TestWhatIsNotListedIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	everywhere, inQueues := listedRights(t)
+	other := "not-a-queue-" + w.Pool
+	if _, err := w.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+	var questions []authorizationv1.ResourceAttributes
+	for _, resource := range w.resources(everywhere, inQueues) {
+		for _, verb := range verbs {
+			for _, namespace := range []string{w.Namespace, other, ""} {
+				name, sub, _ := strings.Cut(resource.Resource, "/")
+				questions = append(questions, authorizationv1.ResourceAttributes{
+					Namespace: namespace, Verb: verb, Group: resource.Group, Resource: name, Subresource: sub,
+				})
+			}
+		}
+	}
+	questions = append(questions, []authorizationv1.ResourceAttributes{
+		{Verb: "impersonate", Resource: "users"}, {Verb: "impersonate", Resource: "serviceaccounts", Namespace: w.Namespace},
+		{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"}, {Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"},
+		{Verb: "approve", Group: "certificates.k8s.io", Resource: "signers"}, {Verb: "use", Group: "scheduling.k8s.io", Resource: "priorityclasses"},
+	}...)
+	var wrong sync.Map
+	var asking sync.WaitGroup
+	next := make(chan func())
+	for range 8 {
+		asking.Go(func() {
+			for ask := range next {
+				ask()
+			}
+		})
+	}
+	allowed := 0
+	for _, account := range []string{rbac.CapacityWatcher, rbac.Dispatcher, rbac.Intake} {
+		for _, q := range questions {
+			r := right{account, q.Verb, q.Group, strings.TrimSuffix(q.Resource+"/"+q.Subresource, "/")}
+			want := everywhere[r] || inQueues[r] && q.Namespace == w.Namespace
+			if want {
+				allowed++
+			}
+			next <- func() {
+				if got := w.may(account, q); got != want && !w.may("default", q) {
+					wrong.Store(fmt.Sprintf("%s in namespace %q: %v, want %v", r, q.Namespace, got, want), true)
+				}
+			}
+		}
+	}
+	close(next)
+	asking.Wait()
+	wrong.Range(func(what, _ any) bool { t.Error(what); return true })
+	t.Logf("%d questions, of them %d to be answered with yes", 3*len(questions), allowed)
+}
+
+// resources lists all that the API server has, and what is listed for kinds that
+// it does not have.
+func (w *world) resources(listed ...map[right]bool) []schema.GroupResource {
+	w.t.Helper()
+	found := map[schema.GroupResource]bool{}
+	_, lists, err := w.Kube.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			found[schema.GroupResource{Group: version.Group, Resource: resource.Name}] = true
+		}
+	}
+	for _, rights := range listed {
+		for r := range rights {
+			found[schema.GroupResource{Group: r.group, Resource: r.resource}] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// may asks the API server's authorizer what an account of Muster's namespace may.
+func (w *world) may(account string, attributes authorizationv1.ResourceAttributes) bool {
+	deadline := time.Now().Add(patience)
+	for {
+		review, err := w.Kube.AuthorizationV1().SubjectAccessReviews().Create(w.ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + rbac.Namespace + ":" + account, ResourceAttributes: &attributes,
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + rbac.Namespace, "system:authenticated"},
+			},
+		}, metav1.CreateOptions{})
+		if err == nil {
+			return review.Status.Allowed
+		}
+		if w.ctx.Err() != nil || time.Now().After(deadline) {
+			w.t.Errorf("ask whether %s may %v: %v", account, attributes, err)
+			return false
+		}
+	}
+}

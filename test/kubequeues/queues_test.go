@@ -1,0 +1,221 @@
+// Package kubequeues tests queues that a cluster has as objects of Kueue's kinds.
+// Its cluster is its own: the objects belong to no namespace.
+package kubequeues
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/query"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/stack"
+)
+
+const (
+	startTimeout = 3 * time.Minute
+	patience     = time.Minute
+)
+
+var (
+	cluster   *localcluster.Cluster
+	noCluster error
+	databases *pgtest.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	var err error
+	if databases, err = pgtest.Start(func(ctx context.Context, url string) error {
+		return queuemanager.Migrate(ctx, url, zap.NewNop())
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer databases.Stop()
+	cluster, err = localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("queues-%d", os.Getpid()), Fleet: "laptop"})
+	switch {
+	case errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "":
+		noCluster = err
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	default:
+		defer cluster.Stop()
+	}
+	return m.Run()
+}
+
+// start starts a stack with an unused queue for a namespace. The tests of this
+// package are not parallel: definitions belong to the whole cluster.
+func start(t *testing.T, namespace string) *stack.Stack {
+	t.Helper()
+	if noCluster != nil {
+		t.Skipf("no dev cluster: %v", noCluster)
+	}
+	s, err := stack.Start(t.Context(), stack.Options{
+		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
+		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: []string{namespace}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// kubectl runs a command and returns what it says and whether it succeeded.
+func kubectl(t *testing.T, s *stack.Stack, input string, arguments ...string) (string, error) {
+	t.Helper()
+	output, err := s.Kubectl(t.Context(), input, arguments...)
+	if errors.Is(err, stack.ErrNoKubectl) {
+		if os.Getenv("MUSTER_REQUIRE_SERVICES") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	return output, err
+}
+
+func must(t *testing.T, s *stack.Stack, input string, arguments ...string) string {
+	t.Helper()
+	output, err := kubectl(t, s, input, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+// until polls what no event tells of.
+func until(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	deadline := time.After(patience)
+	for !met() {
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+// rayJob asks for so many GPUs and has the label of the queue.
+func rayJob(gpus int) string {
+	return fmt.Sprintf(`apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: pytorch-text-classifier, labels: {kueue.x-k8s.io/queue-name: user-queue}}
+spec:
+  shutdownAfterJobFinishes: true
+  entrypoint: python train.py
+  rayClusterSpec:
+    rayVersion: '2.54.0'
+    headGroupSpec:
+      rayStartParams: {}
+      template: {spec: {containers: [{name: ray-head, image: 'rayproject/ray:2.54.0', ports: [{containerPort: 8265, name: dashboard}],
+        resources: {limits: {cpu: 1, memory: 2Gi, nvidia.com/gpu: %[1]d}, requests: {cpu: 1, memory: 2Gi, nvidia.com/gpu: %[1]d}}}]}}
+`, gpus)
+}
+
+// The guide's commands: kubectl apply of the queues, a RayJob with the label of
+// the queue is Suspended, and runs when a node with GPUs comes. What is wrong with
+// a queue is said on it; a queue that workloads are in stays as long as they.
+func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
+	manifests, err := os.ReadFile("../../services/muster/examples/kueue-resources.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := os.ReadFile(filepath.Join("testdata", "kueue-crds.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "default")
+	if err := s.StopService(stack.Intake); err != nil { // it looks for the definitions when it starts
+		t.Fatal(err)
+	}
+	must(t, s, string(definitions), "apply", "--server-side", "-f", "-")
+	must(t, s, string(definitions), "wait", "--for=condition=Established", "-f", "-", "--timeout=30s")
+	if err := s.StartService(t.Context(), stack.Intake); err != nil {
+		t.Fatal(err)
+	}
+
+	says := must(t, s, string(manifests), "apply", "-n", "default", "-f", "-")
+	for _, line := range []string{
+		"resourceflavor.kueue.x-k8s.io/default-flavor created", "admissioncheck.kueue.x-k8s.io/rayjob-gpu created",
+		"provisioningrequestconfig.kueue.x-k8s.io/rayjob-gpu-config created", "clusterqueue.kueue.x-k8s.io/cluster-queue created",
+		"localqueue.kueue.x-k8s.io/user-queue created",
+	} {
+		if !strings.Contains(says, line) {
+			t.Errorf("kubectl says %q, which lacks %q", says, line)
+		}
+	}
+	must(t, s, "", "wait", "--for=condition=Active", "clusterqueue/cluster-queue", "--timeout=60s")
+	must(t, s, "", "wait", "--for=condition=Active", "localqueue/user-queue", "-n", "default", "--timeout=60s")
+
+	if says := must(t, s, rayJob(1), "create", "-n", "default", "-f", "-"); !strings.Contains(says, "rayjob.ray.io/pytorch-text-classifier created") {
+		t.Errorf("kubectl says %q", says)
+	}
+	status := func() string {
+		return must(t, s, "", "get", "rayjob", "pytorch-text-classifier", "-n", "default", "-o", "jsonpath={.status.jobDeploymentStatus} {.metadata.annotations.muster\\.dev/state}")
+	}
+	until(t, "the RayJob is Suspended and queued", func() bool { return status() == "Suspended queued" })
+	until(t, "the ClusterQueue counts it", func() bool {
+		return must(t, s, "", "get", "clusterqueue", "cluster-queue", "-o", "jsonpath={.status.pendingWorkloads}") == "1"
+	})
+	if pods := must(t, s, "", "get", "pods", "-n", "default"); !strings.Contains(pods, "No resources found") {
+		t.Errorf("while it is suspended there are pods:\n%s", pods)
+	}
+
+	// A fault is said on the object, and the rest counts on.
+	must(t, s, "apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: nowhere, namespace: default}\nspec: {clusterQueue: none}\n", "apply", "-n", "default", "-f", "-")
+	must(t, s, "", "wait", "--for=condition=Active=False", "localqueue/nowhere", "-n", "default", "--timeout=60s")
+	if why := must(t, s, "", "get", "localqueue", "nowhere", "-n", "default", "-o", "jsonpath={.status.conditions[0].message}"); !strings.Contains(why, `spec.clusterQueue: "none": there is no clusterQueue of this name`) {
+		t.Errorf("it says %q", why)
+	}
+
+	if err := s.AddNodes(t.Context(), "gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the RayJob runs", func() bool { return strings.HasSuffix(status(), " running") })
+	if pods := must(t, s, "", "get", "pods", "-n", "default"); !strings.Contains(pods, "-head-") || !strings.Contains(pods, "Running") {
+		t.Errorf("the pods are:\n%s", pods)
+	}
+	until(t, "the ClusterQueue counts what it uses", func() bool {
+		return must(t, s, "", "get", "clusterqueue", "cluster-queue", "-o",
+			"jsonpath={.status.admittedWorkloads} {.status.flavorsUsage[0].resources[?(@.name=='nvidia.com/gpu')].total}") == "1 1"
+	})
+
+	// Deleted in the cluster, the queue stays while somebody is in it.
+	must(t, s, "", "delete", "localqueue", "user-queue", "nowhere", "-n", "default")
+	must(t, s, "", "delete", "clusterqueue", "cluster-queue")
+	must(t, s, "", "delete", "rayjob", "pytorch-text-classifier", "-n", "default")
+	until(t, "nothing of the cluster's queues is left but what nobody named", func() bool {
+		answer, err := s.Queries.Applied(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range answer.Objects {
+			if a.Kind == "LocalQueue" || a.Kind == "ClusterQueue" {
+				return false
+			}
+		}
+		return len(answer.Objects) == 3
+	})
+	if _, err := s.Queries.Configure(t.Context(), "", query.ConfigureRequest{}); err != nil {
+		t.Error(err)
+	}
+}

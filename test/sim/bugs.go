@@ -1,0 +1,33 @@
+//go:build sim
+
+package sim
+
+// Bug is a planted fault of the software: a switch that takes one of the things
+// away by which Muster keeps its promises. Each must be found.
+type Bug string
+
+// Bugs.
+const (
+	NoBug Bug = ""
+	// BugUnfenced: the ledger takes what a replaced leader writes.
+	BugUnfenced Bug = "the ledger does not compare epochs"
+	// BugUnordered: NATS takes a command without looking what is last.
+	BugUnordered Bug = "commands are not compared with what is last on their subject"
+	// BugFreedBySaying: capacity is freed when the object is gone, not its pods.
+	BugFreedBySaying Bug = "pods are not waited for"
+	// BugTwice: creating an object again makes a second one.
+	BugTwice Bug = "names of objects are not the workload's own"
+	// BugEarlyAck: a submission is settled before it is passed on.
+	BugEarlyAck Bug = "submissions are acknowledged early"
+	// BugClock: the decision depends on something that is no input.
+	BugClock Bug = "decisions look at a clock of their own"
+	// BugLostOutbox: what a commit says is kept in memory only.
+	BugLostOutbox Bug = "messages are not in the transaction"
+	// BugPassing: the ledger's order of submissions is lost.
+	BugPassing Bug = "later gangs pass the head of a strict queue"
+)
+
+// Bugs lists all of them.
+func Bugs() []Bug {
+	return []Bug{BugUnfenced, BugUnordered, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing}
+}

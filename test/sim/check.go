@@ -1,0 +1,370 @@
+//go:build sim
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// attemptKey names an attempt of a workload.
+type attemptKey struct {
+	id      workload.ID
+	attempt int
+}
+
+// checker holds the run against the promises. It knows the truth: the ledger and
+// the cluster as they are, whatever the services believe.
+type checker struct {
+	w         *World
+	breach    *Breach
+	decisions int // that were made twice and compared
+	// promised are the workloads whose submitters have been told that they are queued.
+	promised map[workload.ID]bool
+	// newest command on each subject that NATS has had since it last lost any.
+	newest  map[string]*event.GangDesired
+	objects map[attemptKey]int // how often created
+	whole   map[attemptKey]bool
+	partial map[attemptKey]time.Time // since when bound in part
+	before  map[admission.NodeKey]resource.List
+	dirty   bool
+}
+
+func newChecker(w *World) *checker {
+	return &checker{
+		w: w, promised: map[workload.ID]bool{}, newest: map[string]*event.GangDesired{}, objects: map[attemptKey]int{},
+		whole: map[attemptKey]bool{}, partial: map[attemptKey]time.Time{},
+	}
+}
+
+// after looks at the world after an event that has changed the ledger or where pods
+// are.
+func (c *checker) after() {
+	if !c.dirty {
+		return
+	}
+	c.dirty = false
+	c.checkRoom()
+}
+
+// committing looks at a commit before it is made.
+func (c *checker) committing(changes book.Changes) {
+	l := c.w.disk
+	if changes.Epoch != l.epoch {
+		c.w.breach("G4", "a leader of epoch %d wrote, the present one is %d", changes.Epoch, l.epoch)
+	}
+	if changes.Version != l.version+1 {
+		c.w.breach("G4", "version %d was committed after %d", changes.Version, l.version)
+	}
+	for _, a := range changes.Added {
+		if _, again := l.record(a.ID); again {
+			c.w.breach("G4", "workload %s was added twice", c.w.submits.nameOf(a.ID))
+		}
+	}
+	c.before = l.reserved()
+}
+
+// committed looks at the ledger after a commit.
+func (c *checker) committed(changes book.Changes) {
+	w, l := c.w, c.w.disk
+	c.dirty = true
+	names := map[string]workload.ID{}
+	for _, r := range l.inOrder() {
+		placed := 0
+		for _, p := range r.Placements {
+			placed += p.Pods
+		}
+		switch name := w.submits.nameOf(r.ID); {
+		case r.Holding && placed != r.Pods(), !r.Holding && placed != 0:
+			w.breach("G1", "%s is %s with %d of %d pods placed", name, r.Phase, placed, r.Pods())
+		case names[r.Kind+r.Namespace+r.Name] != "":
+			w.breach("G4", "two live workloads are called %s", r.Name)
+		}
+		names[r.Kind+r.Namespace+r.Name] = r.ID
+		if _, twice := l.archive[r.ID]; twice {
+			w.breach("G4", "%s is live and has ended", w.submits.nameOf(r.ID))
+		}
+	}
+	for key, reserved := range l.reserved() {
+		c.checkNode(key, reserved)
+	}
+	for _, id := range changes.Freed {
+		c.checkFreed(id)
+	}
+	for id := range c.promised {
+		if _, known := l.record(id); !known {
+			w.breach("G3", "%s was told to be queued and is not in the ledger", w.submits.nameOf(id))
+		}
+	}
+	c.checkOrder(changes)
+}
+
+// checkNode is the guard of the ledger: what is reserved may only grow within what
+// is allocatable and not used by others.
+func (c *checker) checkNode(key admission.NodeKey, reserved resource.List) {
+	n, known := c.w.disk.nodes[key]
+	for _, name := range reserved.Names() {
+		if reserved[name] <= c.before[key][name] {
+			continue
+		}
+		if !known || reserved[name]+n.Used[name] > n.Allocatable[name] {
+			c.w.breach("G2", "%d of %s are reserved on %s beside %d used, and there are %d", reserved[name], name, key.Name, n.Used[name], n.Allocatable[name])
+		}
+	}
+}
+
+// checkFreed: capacity is freed when pods are gone, in the cluster itself.
+func (c *checker) checkFreed(id workload.ID) {
+	for _, p := range c.w.cluster.podsOf(func(p *pod) bool { return p.workload == id }) {
+		if p.node != "" {
+			c.w.breach("G5", "the places of %s were freed while pod %s is on %s", c.w.submits.nameOf(id), p.name, p.node)
+		}
+	}
+}
+
+// checkOrder: in a strict queue nobody passes who waits and may start.
+func (c *checker) checkOrder(changes book.Changes) {
+	for _, reserved := range changes.Reserved {
+		x := c.w.disk.live[reserved.Workload]
+		if x == nil || x.Queue != "strict" {
+			continue
+		}
+		for _, y := range c.w.disk.inOrder() {
+			if y.Queue == x.Queue && y.Phase == workload.Queued && y.Order < x.Order && !y.NotBefore.After(x.Times.Admitted) {
+				c.w.breach("G6", "%s was admitted past %s, which waits before it in a strict queue", c.w.submits.nameOf(x.ID), c.w.submits.nameOf(y.ID))
+			}
+		}
+	}
+}
+
+// checkRoom: on every node what gangs have or may claim is no more than there is,
+// by the truth.
+func (c *checker) checkRoom() {
+	taken := map[string]map[workload.ID]resource.List{}
+	charge := func(node string, id workload.ID, amount resource.List) {
+		if taken[node] == nil {
+			taken[node] = map[workload.ID]resource.List{}
+		}
+		taken[node][id] = taken[node][id].Plus(amount)
+	}
+	for _, p := range c.w.cluster.pods {
+		if p.node != "" && p.workload != "" {
+			charge(p.node, p.workload, p.requests)
+		}
+	}
+	claims := map[string]map[workload.ID]resource.List{}
+	for _, r := range c.w.disk.live {
+		for _, p := range r.Placements {
+			if claims[p.Node] == nil {
+				claims[p.Node] = map[workload.ID]resource.List{}
+			}
+			claims[p.Node][r.ID] = claims[p.Node][r.ID].Plus(r.requests[p.PodSet].Times(int64(p.Pods)))
+		}
+	}
+	for name, n := range c.w.cluster.nodes {
+		for _, amount := range []resource.Name{"nvidia.com/gpu", "cpu"} {
+			var sum int64
+			for id, have := range taken[name] {
+				sum += max(have[amount], claims[name][id][amount])
+			}
+			for id, claim := range claims[name] {
+				if _, counted := taken[name][id]; !counted {
+					sum += claim[amount]
+				}
+			}
+			if sum > n.Allocatable[amount] {
+				c.w.breach("G2", "gangs have or may claim %d of %s on %s, which has %d", sum, amount, name, n.Allocatable[amount])
+			}
+		}
+	}
+}
+
+// created looks at an object that was created.
+func (c *checker) created(o *object) {
+	w := c.w
+	name := w.submits.nameOf(o.workload)
+	for _, other := range w.cluster.objects {
+		if other != o && other.workload == o.workload {
+			w.breach("G4", "%s has two objects: %s of attempt %d and %s of attempt %d", name, other.name, other.attempt, o.name, o.attempt)
+		}
+	}
+	key := attemptKey{o.workload, o.attempt}
+	c.objects[key]++
+	if each := w.submits.by[o.workload]; c.objects[key] > 1 && (each == nil || !each.excused) {
+		w.breach("G4", "attempt %d of %s was created %d times", o.attempt, name, c.objects[key])
+	}
+}
+
+// excuse says that somebody deleted an object of a workload: if that is in the very
+// moment of its creation, it is created once more.
+func (c *checker) excuse(id workload.ID) {
+	if each := c.w.submits.by[id]; each != nil {
+		each.excused = true
+	}
+}
+
+// grown notes a gang whose pods are all there.
+func (c *checker) grown(o *object, there int) {
+	pods := 0
+	for _, set := range o.sets {
+		pods += set.AtStart()
+	}
+	if there >= pods {
+		c.whole[attemptKey{o.workload, o.attempt}] = true
+	}
+}
+
+// bound looks at a pod that was bound to a node.
+func (c *checker) bound(p *pod) {
+	c.dirty = true
+	if p.workload == "" {
+		return
+	}
+	name := c.w.submits.nameOf(p.workload)
+	if !c.whole[attemptKey{p.workload, p.attempt}] {
+		c.w.breach("G1", "a pod of %s attempt %d starts before all of its pods exist", name, p.attempt)
+	}
+	for _, other := range c.w.cluster.pods {
+		if other.workload == p.workload && other.attempt != p.attempt && other.node != "" {
+			c.w.breach("G4", "%s runs pods of attempts %d and %d", name, other.attempt, p.attempt)
+		}
+	}
+}
+
+// stored looks at a message that NATS has taken: on the subject of a workload's
+// command an older one never comes last.
+func (c *checker) stored(stream string, m bus.Delivery) {
+	if stream != bus.DispatchStream {
+		return
+	}
+	command, ok := payloadOf(m).(*event.GangDesired)
+	if !ok {
+		c.w.breach("G3", "a command cannot be read: %s", m.Data)
+		return
+	}
+	before := c.newest[m.Subject]
+	if before != nil && before.Supersedes(command) {
+		c.w.breach("G4", "command %s of epoch %d, order %d for %s took the place of %s of epoch %d, order %d", command.State, command.Epoch,
+			command.Order, c.w.submits.nameOf(command.Workload), before.State, before.Epoch, before.Order)
+	}
+	c.newest[m.Subject] = command
+}
+
+// forgetCommands begins anew after NATS has lost some.
+func (c *checker) forgetCommands() { c.newest = map[string]*event.GangDesired{} }
+
+// partialFor bounds how long a gang may have some of its pods on nodes and not all:
+// its ready deadline, and the time to tear it down.
+const partialFor = 5 * time.Minute
+
+// overdue looks at what must have happened by now.
+func (c *checker) overdue() {
+	w := c.w
+	present := map[attemptKey]int{}
+	for _, p := range w.cluster.pods {
+		if p.workload != "" && p.node != "" {
+			present[attemptKey{p.workload, p.attempt}]++
+		}
+	}
+	for key := range c.partial {
+		if present[key] == 0 {
+			delete(c.partial, key)
+		}
+	}
+	for key, pods := range present {
+		each := w.submits.by[key.id]
+		since, known := c.partial[key]
+		switch {
+		case each == nil || pods >= each.pods:
+			delete(c.partial, key)
+		case !known:
+			c.partial[key] = w.now
+		case w.now.Sub(later(since, w.nemesis.last)) > partialFor:
+			w.breach("G1", "%s has had %d of %d pods on nodes for %s", each.name, pods, each.pods, w.now.Sub(since))
+		}
+	}
+	if quiet := w.now.Sub(later(w.nemesis.last, w.start.Add(faultsFor))); quiet > calmFor {
+		w.breach("G3", "%s after the last fault: %s", quiet, c.left())
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// left says what keeps the world from being done.
+func (c *checker) left() string {
+	w := c.w
+	var left []string
+	for _, each := range w.submits.all {
+		record, known := w.disk.record(each.id)
+		if each.final == "" || !known || !record.Phase.Final() || record.Holding {
+			reason := ""
+			if record.Reason != nil {
+				reason = record.Reason.Message
+			}
+			left = append(left, fmt.Sprintf("%s is %q (%s)", each.name, record.Phase, reason))
+		}
+	}
+	for _, key := range sortedKeys(w.cluster.objects) {
+		left = append(left, "object "+key)
+	}
+	for _, p := range w.cluster.podsOf(func(p *pod) bool { return p.workload != "" }) {
+		left = append(left, "pod "+p.name)
+	}
+	if len(w.disk.outbox) > 0 {
+		left = append(left, fmt.Sprintf("%d messages in the outbox", len(w.disk.outbox)))
+	}
+	left = append(left, c.untold()...)
+	return words(left)
+}
+
+// untold lists the workloads of whose end the stream of events does not tell.
+func (c *checker) untold() (left []string) {
+	w := c.w
+	told := map[workload.ID]bool{}
+	if s := w.net.streams[bus.EventsStream]; s != nil {
+		for _, m := range s.messages {
+			if changed, ok := payloadOf(m).(*event.WorkloadChanged); ok && changed.Phase.Final() {
+				told[changed.ID] = true
+			}
+		}
+	}
+	for _, each := range w.submits.all {
+		if each.final != "" && !told[each.id] {
+			left = append(left, "no event tells the end of "+each.name)
+		}
+	}
+	return left
+}
+
+// clean reports whether nothing is held, running or still to be said: G5.
+func (c *checker) clean() bool {
+	w := c.w
+	return len(w.disk.live) == 0 && len(w.cluster.objects) == 0 && len(w.disk.outbox) == 0 &&
+		len(w.cluster.podsOf(func(p *pod) bool { return p.workload != "" })) == 0 && len(c.untold()) == 0 &&
+		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.dead })
+}
+
+// reserved sums up what is reserved on nodes.
+func (l *ledger) reserved() map[admission.NodeKey]resource.List {
+	sums := map[admission.NodeKey]resource.List{}
+	for _, r := range l.live {
+		for _, p := range r.Placements {
+			key := admission.NodeKey{Cluster: r.Cluster, Name: p.Node}
+			sums[key] = sums[key].Plus(r.requests[p.PodSet].Times(int64(p.Pods)))
+		}
+	}
+	return sums
+}

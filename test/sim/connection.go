@@ -1,0 +1,103 @@
+//go:build sim
+
+package sim
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+)
+
+// connection is NATS as the services' steps use it, for the machine that runs.
+type connection struct {
+	w           *World
+	reconnected chan struct{}
+}
+
+// PublishEncoded sends a message.
+func (c *connection) PublishEncoded(subject, id string, encoded []byte, _ time.Duration) (bus.Published, error) {
+	return c.w.net.publish(subject, id, encoded, nil)
+}
+
+// PublishAfter sends a message behind a given one.
+func (c *connection) PublishAfter(subject, id string, encoded []byte, _ time.Duration, last uint64) (bus.Published, error) {
+	return c.w.net.publish(subject, id, encoded, &last)
+}
+
+// EnsureStreams makes the streams that are missing.
+func (c *connection) EnsureStreams(context.Context) error {
+	return c.w.call(natsServer, "EnsureStreams", func() error {
+		c.w.net.ensure()
+		return nil
+	})
+}
+
+// State looks at a stream.
+func (c *connection) State(_ context.Context, name string) (state bus.StreamState, err error) {
+	err = c.w.call(natsServer, "State", func() error {
+		s := c.w.net.streams[name]
+		if s == nil {
+			return bus.ErrNoStream
+		}
+		state = bus.StreamState{Created: s.created, Last: s.last}
+		return nil
+	})
+	return state, err
+}
+
+// Subjects lists the subjects that have a message.
+func (c *connection) Subjects(_ context.Context, name, filter string) (map[string]bool, error) {
+	subjects := map[string]bool{}
+	err := c.w.call(natsServer, "Subjects", func() error {
+		s := c.w.net.streams[name]
+		if s == nil {
+			return bus.ErrNoStream
+		}
+		for _, m := range s.messages {
+			if strings.HasPrefix(m.Subject, strings.TrimSuffix(filter, ">")) {
+				subjects[m.Subject] = true
+			}
+		}
+		return nil
+	})
+	return subjects, err
+}
+
+// LastMessage reads the last message of a subject.
+func (c *connection) LastMessage(_ context.Context, name, subject string) (last *bus.Delivery, err error) {
+	err = c.w.call(natsServer, "LastMessage", func() error {
+		s := c.w.net.streams[name]
+		if s == nil {
+			return bus.ErrNoStream
+		}
+		for _, m := range s.messages {
+			if m.Subject == subject {
+				last = &m
+			}
+		}
+		return nil
+	})
+	return last, err
+}
+
+// values reads the last values of subjects.
+func (c *connection) values(name, prefix string) (values []bus.Delivery, err error) {
+	err = c.w.call(natsServer, "LastValues", func() error {
+		s := c.w.net.streams[name]
+		if s == nil {
+			return bus.ErrNoStream
+		}
+		for _, m := range s.messages {
+			if strings.HasPrefix(m.Subject, prefix) {
+				values = append(values, m)
+			}
+		}
+		return nil
+	})
+	return values, err
+}
+
+// Reconnected is not used by steps: who runs them says when.
+func (c *connection) Reconnected() (<-chan struct{}, func()) { return c.reconnected, func() {} }

@@ -1,0 +1,211 @@
+//go:build sim
+
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	dispatcher "muster.dev/muster/services/dispatcher/step"
+)
+
+const (
+	dispatcherWorkers = 3
+	sweepEvery        = 15 * time.Second
+	// retryFirst and retryMost are as in the dispatcher.
+	retryFirst, retryMost = 20 * time.Millisecond, 10 * time.Second
+)
+
+// bootDispatcher does what the dispatcher's app does: it reads what was reported
+// last, fills its cache, then takes commands.
+func bootDispatcher(m *machine) {
+	w := m.w
+	c := &connection{w: w}
+	m.spawn("begin", func(p *proc) {
+		if c.EnsureStreams(context.Background()) != nil {
+			m.crash()
+			return
+		}
+		reported := map[workload.ID]event.GangStatus{}
+		values, err := c.values(bus.StatusStream, "muster.status.")
+		if err != nil {
+			m.crash()
+			return
+		}
+		for _, d := range values {
+			if status, ok := payloadOf(d).(*event.GangStatus); ok {
+				reported[status.Workload] = *status
+			}
+		}
+		s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}}
+		r := dispatcher.New(api{w.cluster}, w.reporter(m, c), reported, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
+		v := newView(w.cluster, r.Look)
+		r.SetCache(v)
+		w.cluster.watch(m, v.see, func(keys []string) {
+			v.list(keys)
+			if s.begun {
+				return
+			}
+			s.begun = true
+			w.net.follow(m, bus.DispatchStream, "muster.dispatch.", func(d bus.Delivery) {
+				if command, ok := payloadOf(d).(*event.GangDesired); ok {
+					r.Command(command)
+				}
+			}, nil)
+			for i := range dispatcherWorkers {
+				s.workers = append(s.workers, m.spawn(fmt.Sprintf("worker %d", i), func(p *proc) {
+					for {
+						for s.Len() > 0 {
+							r.Next(context.Background())
+						}
+						p.park(time.Second)
+					}
+				}))
+			}
+			m.spawn("sweeper", func(p *proc) {
+				for {
+					p.sleep(sweepEvery)
+					r.Sweep(context.Background(), w.truth)
+				}
+			})
+		})
+		w.net.onReconnect(m, func() {
+			m.spawn("repeat", func(*proc) {
+				_ = c.EnsureStreams(context.Background()) // the connection may be lost again; then there is another one
+				r.Repeat()
+			})
+		})
+	})
+}
+
+// reporter publishes statuses as the dispatcher's does.
+func (w *World) reporter(m *machine, c *connection) dispatcher.Reporter {
+	said := 0
+	return func(ctx context.Context, status event.GangStatus, keep time.Duration) error {
+		said++
+		envelope, err := event.New(fmt.Sprintf("%s/%d/%d", m.name, m.life, said), "muster/dispatcher/"+clusterName, m.now(), &status)
+		if err != nil {
+			return err
+		}
+		encoded, err := envelope.Encode()
+		if err != nil {
+			return err
+		}
+		published, err := c.PublishEncoded(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
+		if err != nil {
+			return err
+		}
+		return published.Wait(ctx)
+	}
+}
+
+// truth asks any queue-manager that answers.
+func (w *World) truth(_ context.Context, id workload.ID) (found *workload.Record, err error) {
+	err = w.call(natsServer, "ask queue-manager", func() error {
+		alive := slices.ContainsFunc(w.machines, func(m *machine) bool {
+			return m.isManager() && !m.dead && !m.paused.After(w.now) && w.reaches(m, natsServer) && w.reaches(m, postgresServer)
+		})
+		if !alive {
+			return errAway
+		}
+		if record, known := w.disk.record(id); known {
+			found = &record
+		}
+		return nil
+	})
+	return found, err
+}
+
+func payloadOf(d bus.Delivery) event.Payload {
+	_, payload, err := d.Event()
+	if err != nil {
+		return nil
+	}
+	return payload
+}
+
+// schedule is the dispatcher's work queue: each workload once, and by one worker
+// at a time. Which comes next is drawn.
+type schedule struct {
+	w        *World
+	m        *machine
+	begun    bool
+	workers  []*proc
+	at       map[workload.ID]bool
+	working  map[workload.ID]bool
+	failures map[workload.ID]int
+}
+
+// Add implements dispatcher.Schedule.
+func (s *schedule) Add(id workload.ID) {
+	s.at[id] = true
+	for _, p := range s.workers {
+		p.wake()
+	}
+}
+
+func (s *schedule) ready() []workload.ID {
+	var ready []workload.ID
+	for _, id := range slices.SortedFunc(maps.Keys(s.at), cmp.Compare[workload.ID]) {
+		if !s.working[id] {
+			ready = append(ready, id)
+		}
+	}
+	return ready
+}
+
+// Len implements dispatcher.Schedule.
+func (s *schedule) Len() int { return len(s.ready()) }
+
+// Get implements dispatcher.Schedule.
+func (s *schedule) Get() (workload.ID, bool) {
+	ready := s.ready()
+	id := ready[s.w.random.IntN(len(ready))]
+	delete(s.at, id)
+	s.working[id] = true
+	return id, false
+}
+
+// Done implements dispatcher.Schedule.
+func (s *schedule) Done(id workload.ID) { delete(s.working, id) }
+
+// AddAfter implements dispatcher.Schedule.
+func (s *schedule) AddAfter(id workload.ID, d time.Duration) {
+	life := s.m.life
+	s.w.after(d, func() {
+		if s.m.life == life && !s.m.dead {
+			s.Add(id)
+		}
+	})
+}
+
+// AddRateLimited implements dispatcher.Schedule.
+func (s *schedule) AddRateLimited(id workload.ID) {
+	s.AddAfter(id, min(retryFirst<<min(s.failures[id], 20), retryMost))
+	s.failures[id]++
+}
+
+// Forget implements dispatcher.Schedule.
+func (s *schedule) Forget(id workload.ID) { delete(s.failures, id) }
+
+// NumRequeues implements dispatcher.Schedule.
+func (s *schedule) NumRequeues(id workload.ID) int { return s.failures[id] }
+
+// ShutDown implements dispatcher.Schedule.
+func (s *schedule) ShutDown() {}
+
+// ShutDownWithDrain implements dispatcher.Schedule.
+func (s *schedule) ShutDownWithDrain() {}
+
+// ShuttingDown implements dispatcher.Schedule.
+func (s *schedule) ShuttingDown() bool { return false }

@@ -1,0 +1,225 @@
+//go:build sim
+
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Fault is a way to fail.
+type Fault string
+
+// Faults at the calls of services.
+const (
+	CrashBefore   Fault = "crash before a call"
+	CrashDuring   Fault = "crash while a call is done"
+	CrashAfter    Fault = "crash after a call"
+	LostRequest   Fault = "request lost"
+	DoneButFailed Fault = "done but reported as failed"
+	Delay         Fault = "request delayed"
+)
+
+// Faults of messages.
+const (
+	LostMessage Fault = "message lost"
+	Duplicate   Fault = "message delivered twice"
+	Restarted   Fault = "subscription starts over"
+)
+
+// Faults of the world, at a time.
+const (
+	Crash        Fault = "process killed"
+	Pause        Fault = "process stands still"
+	PauseLeader  Fault = "leader stands still"
+	CutFrom      Fault = "process cut from a server"
+	ClockJump    Fault = "clock jumps"
+	NATSAway     Fault = "NATS away"
+	NATSWiped    Fault = "NATS loses all data"
+	NATSTail     Fault = "NATS loses the last messages"
+	PostgresAway Fault = "Postgres away"
+	APIAway      Fault = "API server away"
+	NodeLost     Fault = "node deleted"
+	NodeUnready  Fault = "node not ready"
+	ObjectGone   Fault = "kubectl delete of an object"
+	PodGone      Fault = "kubectl delete of a pod"
+	Intruder     Fault = "a pod that nobody reserved for"
+	Cancel       Fault = "cancelled by its submitter"
+)
+
+// Script is a list of faults that are to happen, and no others.
+type Script struct {
+	// Calls by who calls what the how manieth time.
+	Calls []CallFault `json:"calls"`
+	// Timed are those of the world.
+	Timed []TimedFault `json:"timed"`
+}
+
+// CallFault is a fault of one call or message.
+type CallFault struct {
+	Site  string `json:"site"`
+	Nth   int    `json:"nth"`
+	Fault Fault  `json:"fault"`
+}
+
+// TimedFault is a fault of the world. What it strikes is drawn by Pick.
+type TimedFault struct {
+	At    time.Duration `json:"at"`
+	Fault Fault         `json:"fault"`
+	Pick  uint64        `json:"pick"`
+	For   time.Duration `json:"for"`
+}
+
+type siteCall struct {
+	site string
+	nth  int
+}
+
+// nemesis causes the faults.
+type nemesis struct {
+	w        *World
+	random   *rand.Rand
+	calls    map[string]int
+	scripted map[siteCall]Fault
+	rate     float64
+	happened Script
+	counts   map[Fault]int
+	last     time.Time
+}
+
+func newNemesis(w *World) *nemesis {
+	n := &nemesis{w: w, random: rand.New(rand.NewPCG(w.Seed, 2)), calls: map[string]int{}, counts: map[Fault]int{}}
+	// Seeds differ in how bad their world is, so that there are quiet stretches too.
+	n.rate = []float64{0, 0.002, 0.005, 0.01, 0.02}[n.random.IntN(5)]
+	if w.Script != nil {
+		n.scripted = map[siteCall]Fault{}
+		for _, c := range w.Script.Calls {
+			n.scripted[siteCall{c.Site, c.Nth}] = c.Fault
+		}
+	}
+	return n
+}
+
+// at draws what happens to a call; empty for nothing.
+func (n *nemesis) at(site string) Fault {
+	return n.draw(site, CrashBefore, CrashDuring, CrashAfter, LostRequest, DoneButFailed, DoneButFailed, Delay)
+}
+
+func (n *nemesis) draw(site string, kinds ...Fault) Fault {
+	n.calls[site]++
+	nth := n.calls[site]
+	if n.scripted != nil {
+		if fault := n.scripted[siteCall{site, nth}]; fault != "" {
+			n.note(fault, site)
+			n.happened.Calls = append(n.happened.Calls, CallFault{site, nth, fault})
+			return fault
+		}
+		return ""
+	}
+	if n.w.now.Sub(n.w.start) > faultsFor || n.random.Float64() >= n.rate {
+		return ""
+	}
+	fault := kinds[n.random.IntN(len(kinds))]
+	n.note(fault, site)
+	n.happened.Calls = append(n.happened.Calls, CallFault{site, nth, fault})
+	return fault
+}
+
+func (n *nemesis) note(fault Fault, what string) {
+	n.counts[fault]++
+	n.last = n.w.now
+	n.w.tell("FAULT %s: %s", fault, what)
+}
+
+// worldFaults are drawn with these weights.
+var worldFaults = []Fault{
+	Crash, Crash, Crash, Pause, PauseLeader, PauseLeader, CutFrom, CutFrom, ClockJump, NATSAway, NATSWiped, NATSTail, PostgresAway,
+	APIAway, NodeLost, NodeUnready, ObjectGone, PodGone, Intruder, Cancel, Cancel,
+}
+
+// begin draws the faults of the world, or takes the script's.
+func (n *nemesis) begin() {
+	var timed []TimedFault
+	if n.w.Script != nil {
+		timed = n.w.Script.Timed
+	} else {
+		for range n.random.IntN(16) {
+			timed = append(timed, TimedFault{
+				At:    time.Duration(n.random.Int64N(int64(faultsFor))).Truncate(time.Millisecond),
+				Fault: worldFaults[n.random.IntN(len(worldFaults))], Pick: n.random.Uint64() >> 12,
+				For: time.Second + time.Duration(n.random.Int64N(int64(20*time.Second))).Truncate(time.Millisecond),
+			})
+		}
+	}
+	for _, f := range timed {
+		n.w.after(f.At, func() { n.strike(f) })
+	}
+}
+
+func (n *nemesis) strike(f TimedFault) {
+	w := n.w
+	what := ""
+	switch f.Fault {
+	case Crash, Pause, CutFrom, ClockJump, PauseLeader:
+		what = n.strikeMachine(f)
+	case NATSAway, NATSWiped, NATSTail:
+		w.net.away(natsServer, f.For)
+		if f.Fault == NATSWiped {
+			w.net.wipe()
+		} else if f.Fault == NATSTail {
+			w.net.loseTail(1 + int(f.Pick%40))
+		}
+		what = f.For.String()
+	case PostgresAway:
+		w.net.away(postgresServer, f.For)
+		w.disk.dropSession()
+		what = f.For.String()
+	case APIAway:
+		w.net.away(apiServer, f.For)
+		what = f.For.String()
+	case Cancel:
+		what = w.submits.cancelAny(f.Pick)
+	default:
+		what = w.cluster.strike(f)
+	}
+	if what != "" {
+		n.note(f.Fault, what)
+		n.happened.Timed = append(n.happened.Timed, f)
+	}
+}
+
+func (n *nemesis) strikeMachine(f TimedFault) string {
+	w := n.w
+	m := w.machines[f.Pick%uint64(len(w.machines))]
+	if f.Fault == PauseLeader {
+		for _, each := range w.machines {
+			if each.name == w.disk.holder {
+				m = each
+			}
+		}
+	}
+	if m.dead {
+		return ""
+	}
+	switch f.Fault {
+	case Crash:
+		m.crash()
+	case Pause, PauseLeader:
+		m.paused = w.now.Add(f.For)
+		return fmt.Sprintf("%s for %s", m.name, f.For)
+	case CutFrom:
+		server := servers[(f.Pick/64)%uint64(len(servers))]
+		m.cut[server] = true
+		w.after(f.For, func() {
+			delete(m.cut, server)
+			w.net.reconnected(m, server)
+		})
+		return fmt.Sprintf("%s from %s for %s", m.name, server, f.For)
+	case ClockJump:
+		m.skew = time.Duration(int64(f.Pick%600)-300) * time.Second
+		w.after(f.For, func() { m.skew = 0 })
+		return fmt.Sprintf("%s by %s for %s", m.name, m.skew, f.For)
+	}
+	return m.name
+}

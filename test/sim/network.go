@@ -1,0 +1,279 @@
+//go:build sim
+
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"muster.dev/muster/pkg/bus"
+)
+
+// Servers.
+const (
+	natsServer     = "NATS"
+	postgresServer = "Postgres"
+	apiServer      = "the API server"
+)
+
+var servers = []string{natsServer, postgresServer, apiServer}
+
+// network is NATS with its streams, and which servers are away.
+type network struct {
+	w       *World
+	isAway  map[string]time.Time // until when
+	streams map[string]*stream
+	readers []*reader
+	works   map[string]*work
+	lines   map[string]time.Time // when the last message of a connection arrives: they keep their order
+	signals []*signal
+}
+
+// stream is a stream of JetStream.
+type stream struct {
+	name     string
+	created  time.Time
+	last     uint64
+	messages []bus.Delivery // in order of sequence
+	ids      map[string]uint64
+	lastOnly bool // one message for each subject
+}
+
+// signal tells a part of reconnections.
+type signal struct {
+	m    *machine
+	life int
+	tell func()
+}
+
+func newNetwork(w *World) *network {
+	n := &network{w: w, isAway: map[string]time.Time{}, streams: map[string]*stream{}, works: map[string]*work{}, lines: map[string]time.Time{}}
+	n.ensure()
+	return n
+}
+
+// streamNames by the beginning of their subjects.
+var streamNames = []struct {
+	prefix, name string
+	lastOnly     bool
+}{
+	{"muster.submit.", bus.SubmitStream, false},
+	{"muster.workload.", bus.WorkloadStream, false},
+	{"muster.events.", bus.EventsStream, false},
+	{"muster.capacity.", bus.CapacityStream, true},
+	{"muster.dispatch.", bus.DispatchStream, true},
+	{"muster.status.", bus.StatusStream, true},
+}
+
+func (n *network) ensure() {
+	for _, s := range streamNames {
+		if n.streams[s.name] == nil {
+			n.streams[s.name] = &stream{name: s.name, created: n.w.now, ids: map[string]uint64{}, lastOnly: s.lastOnly}
+		}
+	}
+}
+
+func (n *network) streamOf(subject string) *stream {
+	for _, s := range streamNames {
+		if strings.HasPrefix(subject, s.prefix) {
+			return n.streams[s.name]
+		}
+	}
+	return nil
+}
+
+func (n *network) down(server string) bool { return n.isAway[server].After(n.w.now) }
+
+// away takes a server away for a while.
+func (n *network) away(server string, d time.Duration) {
+	until := n.w.now.Add(d)
+	if until.After(n.isAway[server]) {
+		n.isAway[server] = until
+	}
+	n.w.after(d, func() {
+		if n.down(server) {
+			return
+		}
+		for _, m := range n.w.machines {
+			n.reconnected(m, server)
+		}
+	})
+}
+
+// reconnected has a machine begin anew with a server.
+func (n *network) reconnected(m *machine, server string) {
+	if m.dead || !n.w.reaches(m, server) {
+		return
+	}
+	switch server {
+	case apiServer:
+		for _, i := range n.w.cluster.informers {
+			if i.m == m {
+				i.relist()
+			}
+		}
+	case natsServer:
+		for _, r := range slices.Clone(n.readers) {
+			if r.m == m && r.life == m.life {
+				r.restart()
+			}
+		}
+		for _, s := range slices.Clone(n.signals) {
+			if s.m == m && s.life == m.life {
+				n.w.after(n.w.latency(), func() {
+					if !m.dead && s.life == m.life {
+						s.tell()
+					}
+				})
+			}
+		}
+	}
+}
+
+// onReconnect has a machine told of reconnections until it dies.
+func (n *network) onReconnect(m *machine, tell func()) {
+	n.signals = slices.DeleteFunc(n.signals, func(s *signal) bool { return s.life != s.m.life })
+	n.signals = append(n.signals, &signal{m, m.life, tell})
+}
+
+// wipe takes all data away.
+func (n *network) wipe() {
+	n.streams = map[string]*stream{}
+	for _, w := range n.works {
+		w.pending = map[uint64]*pending{}
+	}
+	n.w.check.forgetCommands()
+}
+
+// loseTail takes the last messages of each stream away.
+func (n *network) loseTail(count int) {
+	for _, s := range streamNames {
+		stream := n.streams[s.name]
+		if stream == nil {
+			continue
+		}
+		lost := min(count, len(stream.messages))
+		for _, m := range stream.messages[len(stream.messages)-lost:] {
+			stream.last = min(stream.last, m.Sequence-1)
+			delete(stream.ids, m.MessageID())
+		}
+		stream.messages = stream.messages[:len(stream.messages)-lost]
+		if work := n.works[s.name]; work != nil {
+			maps.DeleteFunc(work.pending, func(sequence uint64, _ *pending) bool { return sequence > stream.last })
+		}
+	}
+	n.w.check.forgetCommands()
+}
+
+// store takes a message in. expected is what must be last on the subject; nil for
+// anything.
+func (n *network) store(subject, id string, data []byte, expected *uint64) (uint64, error) {
+	s := n.streamOf(subject)
+	if s == nil {
+		return 0, bus.ErrNoStream
+	}
+	if expected != nil && n.w.Bug != BugUnordered && s.lastOf(subject) != *expected {
+		return 0, bus.ErrOvertaken
+	}
+	if before, again := s.ids[id]; again {
+		return before, nil
+	}
+	s.last++
+	m := bus.Delivery{
+		Subject: subject, Headers: nats.Header{nats.MsgIdHdr: {id}}, Data: data, Stored: n.w.now, Sequence: s.last,
+	}
+	if s.lastOnly {
+		s.messages = slices.DeleteFunc(s.messages, func(old bus.Delivery) bool { return old.Subject == subject })
+	}
+	s.messages, s.ids[id] = append(s.messages, m), s.last
+	n.w.check.stored(s.name, m)
+	for _, r := range slices.Clone(n.readers) {
+		r.offer(m)
+	}
+	if w := n.works[s.name]; w != nil {
+		w.offer(m)
+	}
+	return s.last, nil
+}
+
+func (s *stream) lastOf(subject string) uint64 {
+	for _, m := range slices.Backward(s.messages) {
+		if m.Subject == subject {
+			return m.Sequence
+		}
+	}
+	return 0
+}
+
+func (s *stream) remove(sequence uint64) {
+	s.messages = slices.DeleteFunc(s.messages, func(m bus.Delivery) bool { return m.Sequence == sequence })
+}
+
+// arrives is when what is sent now on a connection arrives.
+func (n *network) arrives(line string) time.Duration {
+	at := n.w.now.Add(n.w.latency())
+	if last := n.lines[line]; last.After(at) {
+		at = last
+	}
+	n.lines[line] = at
+	return at.Sub(n.w.now)
+}
+
+// hold keeps a connection's messages back for a while.
+func (n *network) hold(line string, d time.Duration) {
+	n.lines[line] = later(n.lines[line], n.w.now.Add(d))
+}
+
+// publish sends a message on the connection of the machine that runs.
+func (n *network) publish(subject, id string, data []byte, expected *uint64) (bus.Published, error) {
+	w, m := n.w, n.w.cur.m
+	kind, _, _ := strings.Cut(strings.TrimPrefix(subject, "muster."), ".")
+	fault := w.nemesis.draw(m.name+" publish "+kind, LostMessage, DoneButFailed, DoneButFailed, CrashDuring, Delay)
+	if fault == Delay {
+		n.hold(m.name, w.between(time.Second, 10*time.Second))
+	}
+	type answer struct {
+		sequence uint64
+		err      error
+	}
+	var got *answer
+	var waiting *proc
+	reply := func(a answer) {
+		got = &a
+		if waiting != nil {
+			w.after(0, waiting.resume)
+			waiting = nil
+		}
+	}
+	life := m.life
+	if !w.reaches(m, natsServer) || fault == LostMessage {
+		w.after(w.between(callPatience/4, callPatience), func() { reply(answer{err: errAway}) })
+	} else {
+		w.after(n.arrives(m.name), func() {
+			if n.down(natsServer) {
+				w.after(callPatience, func() { reply(answer{err: errLost}) })
+				return
+			}
+			sequence, err := n.store(subject, id, data, expected)
+			if fault == CrashDuring && m.life == life {
+				m.crash()
+			}
+			if fault == DoneButFailed || !w.reaches(m, natsServer) {
+				err = errLost
+			}
+			w.after(w.latency(), func() { reply(answer{sequence, err}) })
+		})
+	}
+	return bus.PublishedBy(func(context.Context) (uint64, error) {
+		if got == nil {
+			waiting = w.cur
+			w.cur.wait()
+		}
+		return got.sequence, got.err
+	}), nil
+}

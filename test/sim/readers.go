@@ -1,0 +1,265 @@
+//go:build sim
+
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+)
+
+// reader follows what is true: the last values, then every change, and all of it
+// anew after a reconnection.
+type reader struct {
+	n        *network
+	m        *machine
+	life     int
+	round    int // counts the beginnings
+	stream   string
+	prefix   string
+	take     func(bus.Delivery)
+	caughtUp func()
+	told     bool // that it has caught up once
+}
+
+// follow begins to read for a machine.
+func (n *network) follow(m *machine, stream, prefix string, take func(bus.Delivery), caughtUp func()) *reader {
+	r := &reader{n: n, m: m, life: m.life, stream: stream, prefix: prefix, take: take, caughtUp: caughtUp}
+	n.readers = slices.DeleteFunc(n.readers, func(r *reader) bool { return r.life != r.m.life })
+	n.readers = append(n.readers, r)
+	r.restart()
+	return r
+}
+
+func (r *reader) stop() {
+	r.round++
+	r.n.readers = slices.DeleteFunc(r.n.readers, func(other *reader) bool { return other == r })
+}
+
+// restart reads everything anew.
+func (r *reader) restart() {
+	r.round++
+	round := r.round
+	n := r.n
+	n.w.after(n.w.latency(), func() {
+		if r.life != r.m.life || r.m.dead || r.round != round || !slices.Contains(n.readers, r) {
+			return
+		}
+		if !n.w.reaches(r.m, natsServer) || n.streams[r.stream] == nil {
+			if n.w.reaches(r.m, natsServer) {
+				n.ensure() // as every reader does that finds a stream missing
+			}
+			n.w.after(250*time.Millisecond, func() {
+				if r.round == round {
+					r.restart()
+				}
+			})
+			return
+		}
+		s := n.streams[r.stream]
+		for _, m := range s.messages {
+			r.send(m)
+		}
+		n.w.after(n.arrives(r.line()), func() {
+			if r.current(round) && !r.told && r.caughtUp != nil {
+				r.told = true
+				r.caughtUp()
+			}
+		})
+	})
+}
+
+func (r *reader) line() string { return r.m.name + "<" + r.stream }
+
+func (r *reader) current(round int) bool {
+	return r.life == r.m.life && !r.m.dead && r.round == round
+}
+
+// offer hands a new message on.
+func (r *reader) offer(m bus.Delivery) {
+	if s := r.n.streams[r.stream]; s == nil || r.n.streamOf(m.Subject) != s || r.life != r.m.life {
+		return
+	}
+	switch r.n.w.nemesis.draw(r.m.name+" reads "+r.stream, Restarted, Duplicate) {
+	case Restarted:
+		r.restart()
+		return
+	case Duplicate:
+		r.send(m)
+	}
+	r.send(m)
+}
+
+func (r *reader) send(m bus.Delivery) {
+	if !strings.HasPrefix(m.Subject, r.prefix) || !r.n.w.reaches(r.m, natsServer) {
+		return // it starts over when it is connected again
+	}
+	round := r.round
+	r.n.w.after(r.n.arrives(r.line()), func() {
+		if r.current(round) {
+			r.deliver(m, round)
+		}
+	})
+}
+
+// deliver waits while the machine stands still.
+func (r *reader) deliver(m bus.Delivery, round int) {
+	if rest := r.m.paused.Sub(r.n.w.now); rest > 0 {
+		r.n.w.after(rest, func() {
+			if r.current(round) {
+				r.deliver(m, round)
+			}
+		})
+		return
+	}
+	r.take(m)
+}
+
+// work is a durable consumer: each message is settled.
+type work struct {
+	n       *network
+	stream  string
+	pending map[uint64]*pending
+	hands   []*hand // who reads, at most one takes each message
+	turn    int
+}
+
+type hand struct {
+	m    *machine
+	life int
+	take func(bus.Delivery)
+	gone bool
+}
+
+type pending struct {
+	message  bus.Delivery
+	attempts uint64
+	round    int // of deliveries, so that an old timer does nothing
+}
+
+// ackWait is the time until an unsettled message comes again.
+const ackWait = 5 * time.Second
+
+// work has a machine take messages of a stream. takeOver sends everything that is
+// not settled to it alone.
+func (n *network) work(m *machine, stream string, takeOver bool, take func(bus.Delivery)) *hand {
+	c := n.works[stream]
+	if c == nil {
+		c = &work{n: n, stream: stream, pending: map[uint64]*pending{}}
+		n.works[stream] = c
+	}
+	h := &hand{m: m, life: m.life, take: take}
+	if takeOver {
+		c.hands = nil
+	}
+	c.hands = append(c.hands, h)
+	s := n.streams[stream]
+	if s == nil {
+		return h
+	}
+	for _, message := range s.messages {
+		if p := c.pending[message.Sequence]; p == nil || takeOver {
+			c.offer(message)
+		}
+	}
+	return h
+}
+
+func (c *work) offer(m bus.Delivery) {
+	p := c.pending[m.Sequence]
+	if p == nil {
+		p = &pending{message: m}
+		c.pending[m.Sequence] = p
+	}
+	c.deliver(p)
+}
+
+// deliver sends a message to one who reads; if it is not settled in time, again.
+func (c *work) deliver(p *pending) {
+	p.round++
+	round := p.round
+	w := c.n.w
+	w.after(ackWait, func() {
+		if c.pending[p.message.Sequence] == p && p.round == round {
+			c.deliver(p)
+		}
+	})
+	c.hands = slices.DeleteFunc(c.hands, func(h *hand) bool { return h.gone || h.life != h.m.life })
+	if len(c.hands) == 0 {
+		return
+	}
+	c.turn++
+	h := c.hands[c.turn%len(c.hands)]
+	if !w.reaches(h.m, natsServer) {
+		return
+	}
+	p.attempts++
+	d := p.message
+	d.Attempts = p.attempts
+	d = d.SettledBy(&settler{c, p, h.m})
+	times := 1
+	switch w.nemesis.draw(h.m.name+" takes "+c.stream, LostMessage, Duplicate) {
+	case LostMessage:
+		return
+	case Duplicate:
+		times = 2
+	}
+	for range times {
+		w.after(c.n.arrives(h.m.name+"<"+c.stream), func() {
+			if h.life == h.m.life && !h.m.dead && !h.gone {
+				h.take(d)
+			}
+		})
+	}
+}
+
+// settler tells the consumer, unless that is lost on the way.
+type settler struct {
+	c *work
+	p *pending
+	m *machine
+}
+
+func (s *settler) send(do func()) error {
+	w := s.c.n.w
+	if !w.reaches(s.m, natsServer) || w.nemesis.draw(s.m.name+" settles "+s.c.stream, LostMessage) != "" {
+		return nil
+	}
+	w.after(w.latency(), func() {
+		if s.c.pending[s.p.message.Sequence] == s.p && !s.c.n.down(natsServer) {
+			do()
+		}
+	})
+	return nil
+}
+
+func (s *settler) done() {
+	delete(s.c.pending, s.p.message.Sequence)
+	if stream := s.c.n.streams[s.c.stream]; stream != nil {
+		stream.remove(s.p.message.Sequence)
+	}
+}
+
+// Ack implements bus.Settler.
+func (s *settler) Ack() error { return s.send(s.done) }
+
+// NakWithDelay implements bus.Settler.
+func (s *settler) NakWithDelay(delay time.Duration) error {
+	return s.send(func() {
+		s.p.round++
+		round := s.p.round
+		s.c.n.w.after(delay, func() {
+			if s.c.pending[s.p.message.Sequence] == s.p && s.p.round == round {
+				s.c.deliver(s.p)
+			}
+		})
+	})
+}
+
+// TermWithReason implements bus.Settler.
+func (s *settler) TermWithReason(string) error { return s.send(s.done) }
+
+// InProgress implements bus.Settler.
+func (s *settler) InProgress() error { return nil }

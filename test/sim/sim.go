@@ -1,0 +1,200 @@
+//go:build sim
+
+// Package sim runs Muster in a played world from one seed: the real step logic of
+// the services (the book and the decision, queue-manager's desk and relay, the
+// dispatcher's reconciler, capacity-watcher's picture and publisher, intake's
+// reading) on a simulated network, clock, disk and cluster, which fail in every
+// way that the seed draws. After every event the promises are checked.
+//
+// A run is one goroutine at a time: services are coroutines that hand over at each
+// wait, so the same seed gives the same run, event by event. A failing seed is
+// shrunk to the shortest story that still fails, which can be kept as a test.
+//
+// What is played and not real: Postgres (its guards are played, too: see ledger.go;
+// the real ones are the store's tests), NATS, the API server with KubeRay, the
+// scheduler and the kubelets; and the loops around the steps, which in the services
+// are goroutines that wait on channels. Those are under test/suite and test/chaos.
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+)
+
+// Options is how a run is made.
+type Options struct {
+	Seed uint64
+	// Script says which faults there are instead of what the seed draws; nil for
+	// the seed's.
+	Script *Script
+	// Bug is a planted fault of the software itself, to show that it is found.
+	Bug Bug
+	// Verbose keeps every line of the story, not only the last ones.
+	Verbose bool
+}
+
+// Result is what came of a run.
+type Result struct {
+	Seed   uint64
+	Events int
+	// Faults that happened, by kind.
+	Faults map[Fault]int
+	// Script is the faults that happened, to repeat them.
+	Script Script
+	// Breach of a promise; nil when all were kept.
+	Breach *Breach
+	// Story is what happened, the last lines of it.
+	Story []string
+	// Hash of all that was committed and done: the same run has the same.
+	Hash uint64
+	// Simulated is how much time went by in the run.
+	Simulated time.Duration
+}
+
+// Breach is a promise that was not kept.
+type Breach struct {
+	Promise string // G1 to G8
+	Says    string
+	At      time.Duration
+}
+
+func (b *Breach) Error() string { return fmt.Sprintf("%s at %s: %s", b.Promise, b.At, b.Says) }
+
+// World is a run.
+type World struct {
+	Options
+	start, now time.Time
+	agenda     agenda
+	scheduled  int64
+	events     int
+	random     *rand.Rand // of latencies and of who comes first
+	cur        *proc      // the coroutine that runs
+
+	nemesis  *nemesis
+	disk     *ledger
+	net      *network
+	cluster  *cluster
+	submits  *submitter
+	check    *checker
+	machines []*machine
+
+	story []string
+	hash  hash.Hash64
+	ended bool
+}
+
+// storyKept bounds the lines of a story.
+const storyKept = 60
+
+// event is something that happens at a time.
+type happening struct {
+	at    time.Time
+	order int64
+	do    func()
+}
+
+type agenda []happening
+
+func (a agenda) Len() int      { return len(a) }
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a agenda) Less(i, j int) bool {
+	if !a[i].at.Equal(a[j].at) {
+		return a[i].at.Before(a[j].at)
+	}
+	return a[i].order < a[j].order
+}
+func (a *agenda) Push(x any) { *a = append(*a, x.(happening)) }
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// after has something done later.
+func (w *World) after(d time.Duration, do func()) {
+	w.scheduled++
+	heap.Push(&w.agenda, happening{w.now.Add(d), w.scheduled, do})
+}
+
+// latency is a short time, now and then a long one.
+func (w *World) latency() time.Duration {
+	if w.random.IntN(40) == 0 {
+		return w.between(10*time.Millisecond, 400*time.Millisecond)
+	}
+	return w.between(200*time.Microsecond, 5*time.Millisecond)
+}
+
+func (w *World) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(w.random.Int64N(int64(most-least))).Truncate(time.Microsecond)
+}
+
+// tell adds a line to the story.
+func (w *World) tell(format string, args ...any) {
+	line := fmt.Sprintf("%9.3fs  ", w.now.Sub(w.start).Seconds()) + fmt.Sprintf(format, args...)
+	fmt.Fprintln(w.hash, line)
+	w.story = append(w.story, line)
+	if !w.Verbose && len(w.story) > 2*storyKept {
+		w.story = append([]string(nil), w.story[len(w.story)-storyKept:]...)
+	}
+}
+
+// breach ends the run.
+func (w *World) breach(promise, format string, args ...any) {
+	if w.check.breach == nil {
+		w.check.breach = &Breach{Promise: promise, Says: fmt.Sprintf(format, args...), At: w.now.Sub(w.start)}
+		w.tell("BREACH of %s: %s", promise, w.check.breach.Says)
+	}
+}
+
+// limits of a run.
+const (
+	// faultsFor is how long there are faults, calmFor how long after that all must
+	// have come to its end: the bound of G3, G5 and G6.
+	faultsFor = 3 * time.Minute
+	calmFor   = 15 * time.Minute
+	// maxEvents bounds a run that goes in circles.
+	maxEvents = 3_000_000
+)
+
+// Run runs a seed.
+func Run(o Options) Result {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := &World{Options: o, start: start, now: start, random: rand.New(rand.NewPCG(o.Seed, 1)), hash: fnv.New64a()}
+	w.check = newChecker(w)
+	w.nemesis = newNemesis(w)
+	w.disk = newLedger(w)
+	w.net = newNetwork(w)
+	w.cluster = newCluster(w)
+	w.submits = newSubmitter(w)
+	w.build()
+	w.nemesis.begin()
+	w.loop()
+	for _, m := range w.machines {
+		m.stop()
+	}
+	result := Result{
+		Seed: o.Seed, Events: w.events, Faults: w.nemesis.counts, Script: w.nemesis.happened, Breach: w.check.breach,
+		Hash: w.hash.Sum64(), Simulated: w.now.Sub(w.start), Story: w.story,
+	}
+	if !o.Verbose && len(result.Story) > storyKept {
+		result.Story = result.Story[len(result.Story)-storyKept:]
+	}
+	return result
+}
+
+func (w *World) loop() {
+	for len(w.agenda) > 0 && w.check.breach == nil && !w.ended {
+		next := heap.Pop(&w.agenda).(happening)
+		w.now = next.at
+		next.do()
+		w.events++
+		w.check.after()
+		if w.events > maxEvents {
+			w.breach("G3", "%d events, and no end", w.events)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+//go:build sim
+
+package sim
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSeeds runs some seeds; `make sim` runs many.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	const seeds = 40
+	for seed := range uint64(seeds) {
+		if r := Run(Options{Seed: seed}); r.Breach != nil {
+			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+	}
+}
+
+// TestTheSameSeedIsTheSameRun holds the simulation to what it says of itself.
+func TestTheSameSeedIsTheSameRun(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5) {
+		a, b := Run(Options{Seed: seed}), Run(Options{Seed: seed})
+		if a.Hash != b.Hash || a.Events != b.Events {
+			t.Errorf("seed %d: %d events and %x, then %d and %x", seed, a.Events, a.Hash, b.Events, b.Hash)
+		}
+	}
+}
+
+// TestPlantedBugsAreFound shows that the checkers bite.
+func TestPlantedBugsAreFound(t *testing.T) {
+	t.Parallel()
+	const seeds = 60 // in so many, each is found
+	for _, bug := range Bugs() {
+		t.Run(string(bug), func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(seeds) {
+				if r := Run(Options{Seed: seed, Bug: bug}); r.Breach != nil {
+					t.Logf("found in seed %d after %d events: %.300s", seed, r.Events, r.Breach)
+					return
+				}
+			}
+			t.Errorf("not found in %d seeds", seeds)
+		})
+	}
+}
+
+// TestShrinking finds a short story of a planted bug.
+func TestShrinking(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		o := Options{Seed: seed, Bug: BugTwice}
+		r := Run(o)
+		if r.Breach == nil || size(r.Script) < 4 {
+			continue
+		}
+		short := Shrink(o, r, time.Minute)
+		if short.Breach == nil || short.Breach.Promise != r.Breach.Promise {
+			t.Fatalf("the short story breaks %v, the long one %v", short.Breach, r.Breach)
+		}
+		if size(short.Script) >= size(r.Script) {
+			t.Errorf("seed %d: %d faults were not made fewer", seed, size(r.Script))
+		}
+		again := Run(Options{Seed: seed, Bug: BugTwice, Script: &short.Script})
+		if again.Breach == nil || again.Hash != short.Hash {
+			t.Errorf("the short story, told again, is another one: %v", again.Breach)
+		}
+		t.Logf("seed %d: of %d faults %d are left", seed, size(r.Script), size(short.Script))
+		return
+	}
+	t.Fatal("no seed to shrink")
+}
+
+// TestKeptStories repeats what broke a promise once.
+func TestKeptStories(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kept Kept
+			if err := json.Unmarshal(content, &kept); err != nil {
+				t.Fatal(err)
+			}
+			if r := Run(Options{Seed: kept.Seed, Script: &kept.Script}); r.Breach != nil {
+				t.Errorf("%v\n%s", r.Breach, strings.Join(r.Story, "\n"))
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+
+	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/localpg"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+)
+
+// Restore goes on as after the loss of everything but a backup of the database:
+// all services stop, NATS comes back with nothing, and the services start on the
+// given database, which its owner's URL names.
+func (s *Stack) Restore(ctx context.Context, databaseURL string) error {
+	for _, name := range Services() {
+		if err := s.StopService(name); err != nil {
+			return err
+		}
+	}
+	if err := s.loseNATS(); err != nil {
+		return err
+	}
+	old := s.dropLogin
+	login, drop, err := localpg.Login(ctx, databaseURL, queuemanager.DatabaseRole)
+	if err != nil {
+		return err
+	}
+	s.options.DatabaseURL, s.dropLogin = login, drop
+	if err := old(ctx); err != nil {
+		return err
+	}
+	for _, name := range Services() {
+		if err := s.StartService(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loseNATS starts an empty server in the place of the present one.
+func (s *Stack) loseNATS() error {
+	parsed, err := url.Parse(s.NATSURL)
+	if err != nil {
+		return fmt.Errorf("read the URL of NATS: %w", err)
+	}
+	port, err := strconv.Atoi(parsed.Port())
+	if err != nil {
+		return fmt.Errorf("read the URL of NATS: %w", err)
+	}
+	s.server.Stop()
+	s.server, err = localnats.Start(filepath.Join(s.options.Dir, "nats-after-the-loss"), port)
+	return err
+}
