@@ -15,7 +15,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: help
 help: ## say what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: services $(BIN)/devcluster $(BIN)/kubectl ## build all binaries into bin/
@@ -86,8 +86,23 @@ test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BI
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 
 .PHONY: lint
-lint: ## gofmt, vet, staticcheck, import rules, tidy modules, each module on its own
+lint: ## gofmt, vet, staticcheck, import rules, licences, tidy modules, each module on its own
 	@.ci/lint $(MODULES)
+
+.PHONY: licences
+licences: ## write the list of licences of what is linked anew (docs/licences.md)
+	@mkdir -p $(BIN)/tools
+	@GOWORK=off go -C .tools build -o $(CURDIR)/$(BIN)/tools/licences ./licences
+	@.ci/modules >$(BIN)/tools/modules
+	@$(BIN)/tools/licences -write docs/licences.md <$(BIN)/tools/modules
+
+.PHONY: sbom
+sbom: services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server ## list what each program is made of (CycloneDX, bin/sbom)
+	@.ci/sbom $(SERVICES) devcluster kubectl nats-server
+
+.PHONY: vulncheck
+vulncheck: ## look for known vulnerabilities (needs vuln.go.dev; exit code 3 when it cannot be reached)
+	@.ci/vulncheck $(MODULES) || { code=$$?; echo "vulncheck: ended with $$code"; exit $$code; }
 
 .PHONY: bench
 bench: need-postgres services $(BIN)/devcluster ## measure; prints what docs/performance.md shows
@@ -99,6 +114,15 @@ bench: need-postgres services $(BIN)/devcluster ## measure; prints what docs/per
 .PHONY: soak
 soak: need-postgres services $(BIN)/devcluster ## churn for MINUTES=10 on the dev cluster, watched by an independent recorder; prints figures
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster go run ./test/soak -minutes $(or $(MINUTES),10)
+
+.PHONY: sim
+sim: ## play SEEDS=1000 worlds with faults against the services' own steps; checks every promise after every event
+	@go run -tags sim ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
+
+.PHONY: chaos
+chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; writes docs/reliability.md
+	@MUSTER_DEVCLUSTER=$${MUSTER_DEVCLUSTER:-$(CURDIR)/$(BIN)/devcluster} go test ./test/chaos -run TestChaos -count=1 -timeout=2h \
+		-v -args -runs $(or $(RUNS),3) -table $(CURDIR)/docs/reliability.md
 
 .PHONY: tidy
 tidy: ## format all code and tidy all modules
