@@ -208,6 +208,11 @@ func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, handle j
 	case <-reconnected:
 	case err := <-failed:
 		b.logger.Warn("consumer failed; subscribing again", zap.Error(err))
+		if errors.Is(err, jetstream.ErrConsumerDeleted) {
+			// Who deleted it makes it anew, and must not be met halfway: two at the same
+			// moment can leave one in the server whose files are gone.
+			wait(ctx, resubscribeAfter)
+		}
 	case <-consuming.Closed():
 	}
 }

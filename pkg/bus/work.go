@@ -205,8 +205,8 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 			AckWait: l.work.AckWait, MaxAckPending: l.work.MaxPending, MaxDeliver: -1, InactiveThreshold: laneForgotten,
 		})
 		if err != nil {
-			// Who is taken over makes the consumer anew at the same time; that may leave
-			// one in the server whose files are gone, and which cannot be updated.
+			// The server may keep a consumer whose files are gone, and which cannot be
+			// updated (subscribe.go says how): it has to go first.
 			var refused *jetstream.APIError
 			takeOver = l.work.TakeOver && errors.As(err, &refused) && refused.ErrorCode == consumerBroken
 			return nil, fmt.Errorf("create consumer %s of stream %s: %w", name, l.work.Stream, err)

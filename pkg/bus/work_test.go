@@ -41,7 +41,7 @@ func publish(t *testing.T, b *bus.Bus, subject string, messages int) {
 	published := make([]bus.Published, messages)
 	for i := range messages {
 		var err error
-		if published[i], err = b.PublishAsync(subject, event.Envelope{SpecVersion: "1.0", ID: fmt.Sprintf("%s/%d", subject, i), Source: "test", Type: "test"}); err != nil {
+		if published[i], err = b.PublishAsync(subject, event.Envelope{SpecVersion: "1.0", ID: fmt.Sprintf("%s/%d/%s", subject, i, event.NewID()), Source: "test", Type: "test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,5 +257,38 @@ func grow(t *testing.T, dir string, megabytes int) {
 	t.Helper()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%dm", megabytes)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWhoIsTakenOverDoesNoHarm: readers that do not know yet that another has taken
+// over stay connected; every message is read all the same, by one or the other.
+func TestWhoIsTakenOverDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	const takeOvers, queues = 20, 4
+	b := connect(t)
+	read := make(chan uint64)
+	for range takeOvers {
+		for i := range queues {
+			publish(t, b, bus.SubmitSubject(fmt.Sprintf("queue-%d", i)), 1)
+		}
+		work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test", TakeOver: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for d := range work {
+				d.Ack()
+				read <- d.Sequence
+			}
+		}()
+	}
+	seen := map[uint64]bool{}
+	for len(seen) < takeOvers*queues {
+		select {
+		case sequence := <-read:
+			seen[sequence] = true
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d of %d messages read", len(seen), takeOvers*queues)
+		}
 	}
 }

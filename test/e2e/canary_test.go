@@ -86,7 +86,7 @@ func TestSecretsStayWhereTheyArePut(t *testing.T) {
 	waits := w.submit(secretEnv(stack.RayCluster("waits", 1, 1), plant("a waiting manifest")))
 	w.waits(waits, workload.ReasonFit)
 	policy := w.submit(secretEnv(strings.Replace(stack.RayCluster("refused", 1, 1), `"spec":{"containers"`, `"spec":{"hostNetwork":true,"containers"`, 1), plant("a manifest against the policy")))
-	kubernetes := w.submit(stack.AppWrapper(w.Namespace, "failed",
+	kubernetes := w.submit(stack.AppWrapper(w.Namespace, "failed", stack.RayCluster("failed", 0, 0),
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: failed}\nstringData: {password: "+plant("a wrapped Secret")+"}\n",
 		"apiVersion: v1\nkind: Service\nmetadata: {name: failed}\nspec: {ports: [{port: 99999999}]}\n"))
 	broken := w.publish("default", "broken", []byte(fmt.Sprintf(`{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"b"},"spec":{"headGroupSpec":{"template":{"spec":{"containers":[{"name":"c","env":[{"name":"P","value":%q}],"ports":"none"}]}}}}}`, plant("an unreadable manifest"))))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,7 @@ func labelled(manifest, label, queue string) string {
 	return strings.Replace(manifest, `"metadata":{`, fmt.Sprintf(`"metadata":{"labels":{%q:%q},`, label, queue), 1)
 }
 
-// rayObject waits for a Ray object to be as expected.
+// rayObject waits for a Ray object to exist and be as expected.
 func (w *world) rayObject(resource, name string, is func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
 	var found *unstructured.Unstructured
@@ -25,7 +26,10 @@ func (w *world) rayObject(resource, name string, is func(*unstructured.Unstructu
 		var err error
 		found, err = w.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}).
 			Namespace(w.Namespace).Get(w.ctx, name, metav1.GetOptions{})
-		if err != nil {
+		switch {
+		case apierrors.IsNotFound(err):
+			return false
+		case err != nil:
 			w.t.Fatal(err)
 		}
 		return is(found)

@@ -21,117 +21,35 @@ import (
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/test/rights"
 	"muster.dev/muster/test/stack"
 )
 
-// right is one verb on one resource for one of the services' accounts.
-type right struct {
-	account, verb, group, resource string
-}
-
-func (r right) String() string {
-	return fmt.Sprintf("%s may %s %s", r.account, r.verb, strings.TrimSuffix(r.resource+"."+r.group, "."))
-}
-
-// listedRights reads package rbac: what accounts may do everywhere, and what only
-// in the namespaces of queues.
-func listedRights(t *testing.T) (everywhere, inQueues map[right]bool) {
-	t.Helper()
-	roles := map[string]rbacv1.ClusterRole{}
-	var bindings []rbacv1.RoleBinding
-	perNamespace, err := rbac.ForNamespace("queue")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range append(rbac.Documents(), perNamespace...) {
-		var role rbacv1.ClusterRole
-		var binding rbacv1.RoleBinding // a ClusterRoleBinding reads the same
-		if err := yaml.Unmarshal(document, &role); err != nil {
-			t.Fatal(err)
-		}
-		switch role.Kind {
-		case "ClusterRole":
-			roles[role.Name] = role
-		case "ClusterRoleBinding", "RoleBinding":
-			if err := yaml.Unmarshal(document, &binding); err != nil {
-				t.Fatal(err)
-			}
-			bindings = append(bindings, binding)
-		}
-	}
-	everywhere, inQueues = map[right]bool{}, map[right]bool{}
-	for _, b := range bindings {
-		rights := everywhere
-		if b.Kind == "RoleBinding" {
-			rights = inQueues
-		}
-		for _, rule := range rulesOf(roles, b.RoleRef.Name) {
-			for _, group := range rule.APIGroups {
-				for _, resource := range rule.Resources {
-					for _, verb := range rule.Verbs {
-						rights[right{b.Subjects[0].Name, verb, group, resource}] = true
-					}
-				}
-			}
-		}
-	}
-	if len(everywhere) == 0 || len(inQueues) == 0 {
-		t.Fatal("no rights were found")
-	}
-	return everywhere, inQueues
-}
-
-// rulesOf are those of a role, or of the roles that it gathers.
-func rulesOf(roles map[string]rbacv1.ClusterRole, name string) []rbacv1.PolicyRule {
-	role := roles[name]
-	if role.AggregationRule == nil {
-		return role.Rules
-	}
-	var rules []rbacv1.PolicyRule
-	for _, selector := range role.AggregationRule.ClusterRoleSelectors {
-		for _, gathered := range roles {
-			for key, value := range selector.MatchLabels {
-				if gathered.Labels[key] == value {
-					rules = append(rules, gathered.Rules...)
-				}
-			}
-		}
-	}
-	return rules
-}
-
 // A walk through all that Muster does in a cluster uses every right that it has
-// there, and needs no other. What the services ask is recorded between them and
-// the API server.
+// there, and needs no other; rights on Kueue's kinds are for package kubequeues to
+// see. What the services ask is recorded between them and the API server.
 func TestEveryRightIsUsed(t *testing.T) {
 	t.Parallel()
-	asked := newRecorder(t)
-	w := startWorld(t, stack.Options{Through: asked.through, Rules: workload.Rules{ForceAfter: seconds(1)}})
+	asked := rights.NewRecorder(t)
+	w := startWorld(t, stack.Options{Through: asked.Through, Rules: workload.Rules{ForceAfter: seconds(1)}})
 	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=16")
 	walk := []func(*world){walkWrapped, walkEvicted, walkKubectl}
 	for _, part := range walk {
 		part(w)
 	}
-	everywhere, inQueues := listedRights(t)
-	used, refused := asked.seen()
-	for _, r := range slices.SortedFunc(maps.Keys(union(everywhere, inQueues)), byText) {
-		if !used[r] {
-			t.Errorf("%s, but does not", r)
-		}
+	grants, err := rights.Listed(w.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, refused := asked.Seen()
+	for _, r := range rights.Unused(grants, used, func(r rights.Right) bool { return !r.OfKueue() }) {
+		t.Errorf("%s, but does not", r)
 	}
 	for _, what := range refused {
 		t.Errorf("refused: %s", what)
 	}
-	t.Logf("%d rights are listed, %d different requests were made", len(union(everywhere, inQueues)), len(used))
+	t.Logf("%d rights are listed, %d different requests were made", len(grants), len(used))
 }
-
-func union(a, b map[right]bool) map[right]bool {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
-}
-
-func byText(a, b right) int { return strings.Compare(a.String(), b.String()) }
 
 // walkWrapped creates and removes an object of every kind that an AppWrapper may
 // wrap by default. Of kinds that the cluster does not have, definitions are made.
@@ -249,21 +167,25 @@ func walkKubectl(w *world) {
 }
 
 // Whatever is not listed is refused: the API server's own authorizer is asked for
-// every verb on every resource, in a queue's namespace, in another one and for the
-// whole cluster. What every account may do does not count.
+// every verb on every resource, in a queue's namespace, in another one, in Muster's
+// own and for the whole cluster, and by the names that rights are bound to. What
+// every account may do does not count.
 func TestWhatIsNotListedIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	everywhere, inQueues := listedRights(t)
+	grants, err := rights.Listed(w.Namespace)
+	if err != nil || len(grants) == 0 {
+		t.Fatal(grants, err)
+	}
 	other := "not-a-queue-" + w.Pool
 	if _, err := w.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 	var questions []authorizationv1.ResourceAttributes
-	for _, resource := range w.resources(everywhere, inQueues) {
+	for _, resource := range w.resources(grants) {
 		for _, verb := range verbs {
-			for _, namespace := range []string{w.Namespace, other, ""} {
+			for _, namespace := range []string{w.Namespace, other, rbac.Namespace, ""} {
 				name, sub, _ := strings.Cut(resource.Resource, "/")
 				questions = append(questions, authorizationv1.ResourceAttributes{
 					Namespace: namespace, Verb: verb, Group: resource.Group, Resource: name, Subresource: sub,
@@ -271,12 +193,17 @@ func TestWhatIsNotListedIsRefused(t *testing.T) {
 			}
 		}
 	}
+	for _, g := range grants {
+		if g.Name != "" {
+			questions = append(questions, authorizationv1.ResourceAttributes{Verb: g.Verb, Group: g.Group, Resource: g.Resource, Name: g.Name})
+		}
+	}
 	questions = append(questions, []authorizationv1.ResourceAttributes{
 		{Verb: "impersonate", Resource: "users"}, {Verb: "impersonate", Resource: "serviceaccounts", Namespace: w.Namespace},
 		{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"}, {Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"},
 		{Verb: "approve", Group: "certificates.k8s.io", Resource: "signers"}, {Verb: "use", Group: "scheduling.k8s.io", Resource: "priorityclasses"},
 	}...)
-	var wrong sync.Map
+	accounts := []string{rbac.CapacityWatcher, rbac.Dispatcher, rbac.Intake}
 	var asking sync.WaitGroup
 	next := make(chan func())
 	for range 8 {
@@ -287,29 +214,28 @@ func TestWhatIsNotListedIsRefused(t *testing.T) {
 		})
 	}
 	allowed := 0
-	for _, account := range []string{rbac.CapacityWatcher, rbac.Dispatcher, rbac.Intake} {
+	for _, account := range accounts {
 		for _, q := range questions {
-			r := right{account, q.Verb, q.Group, strings.TrimSuffix(q.Resource+"/"+q.Subresource, "/")}
-			want := everywhere[r] || inQueues[r] && q.Namespace == w.Namespace
+			r := rights.Right{Account: account, Verb: q.Verb, Group: q.Group, Resource: strings.TrimSuffix(q.Resource+"/"+q.Subresource, "/")}
+			want := slices.ContainsFunc(grants, func(g rights.Grant) bool { return g.Covers(r, q.Namespace, q.Name) })
 			if want {
 				allowed++
 			}
 			next <- func() {
 				if got := w.may(account, q); got != want && !w.may("default", q) {
-					wrong.Store(fmt.Sprintf("%s in namespace %q: %v, want %v", r, q.Namespace, got, want), true)
+					t.Errorf("%s %q in namespace %q: %v, want %v", r, q.Name, q.Namespace, got, want)
 				}
 			}
 		}
 	}
 	close(next)
 	asking.Wait()
-	wrong.Range(func(what, _ any) bool { t.Error(what); return true })
-	t.Logf("%d questions, of them %d to be answered with yes", 3*len(questions), allowed)
+	t.Logf("%d questions, of them %d to be answered with yes", len(accounts)*len(questions), allowed)
 }
 
 // resources lists all that the API server has, and what is listed for kinds that
 // it does not have.
-func (w *world) resources(listed ...map[right]bool) []schema.GroupResource {
+func (w *world) resources(listed []rights.Grant) []schema.GroupResource {
 	w.t.Helper()
 	found := map[schema.GroupResource]bool{}
 	_, lists, err := w.Kube.Discovery().ServerGroupsAndResources()
@@ -325,10 +251,8 @@ func (w *world) resources(listed ...map[right]bool) []schema.GroupResource {
 			found[schema.GroupResource{Group: version.Group, Resource: resource.Name}] = true
 		}
 	}
-	for _, rights := range listed {
-		for r := range rights {
-			found[schema.GroupResource{Group: r.group, Resource: r.resource}] = true
-		}
+	for _, g := range listed {
+		found[schema.GroupResource{Group: g.Group, Resource: g.Resource}] = true
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
 }

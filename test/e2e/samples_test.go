@@ -94,7 +94,9 @@ func (w *world) outcome(id workload.ID) (workload.Phase, string) {
 		case *event.WorkloadRejected:
 			return e.Workload == id
 		case *event.WorkloadChanged:
-			return e.ID == id && (e.Phase == workload.Running || e.Phase.Final() || e.Reason != nil)
+			// That it is still starting is said of a slow machine too.
+			slow := e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.Contains(e.Reason.Message, "not found")
+			return e.ID == id && (e.Phase == workload.Running || e.Phase.Final() || e.Reason != nil && !slow)
 		}
 		return false
 	})

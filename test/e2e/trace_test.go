@@ -56,7 +56,7 @@ func TestOneTraceFollowsAWorkload(t *testing.T) {
 	t.Parallel()
 	w, spans := traced(t)
 	id := w.submit(stack.RayCluster("traced", 1, 1))
-	w.waits(id, workload.ReasonFit)
+	w.waits(id, workload.ReasonNoNodes)
 	read := inTrace(w, spans, id, "intake", "submission read")
 	queued := inTrace(w, spans, id, "queue-manager", "workload queued")
 	if queued.Parent.SpanID() != read.SpanContext.SpanID() {

@@ -25,7 +25,7 @@ spec:
 // Where Kueue is installed its queue label is its own, Muster's is still Muster's,
 // and the cluster's ClusterQueues are left to Kueue.
 func TestWhereKueueIsItsLabelIsItsOwn(t *testing.T) {
-	s := start(t, "kueue-is-there")
+	s := start(t, "kueue-is-there", nil)
 	must(t, s, workloads, "apply", "-f", "-")
 	t.Cleanup(func() { _, _ = s.Kubectl(context.Background(), workloads, "delete", "--wait=true", "-f", "-") })
 	must(t, s, workloads, "wait", "--for=condition=Established", "-f", "-", "--timeout=30s")

@@ -19,6 +19,7 @@ import (
 	"muster.dev/muster/pkg/pgtest"
 	"muster.dev/muster/pkg/query"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/rights"
 	"muster.dev/muster/test/stack"
 )
 
@@ -59,16 +60,17 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// start starts a stack with an unused queue for a namespace. The tests of this
-// package are not parallel: definitions belong to the whole cluster.
-func start(t *testing.T, namespace string) *stack.Stack {
+// start starts a stack with an unused queue for a namespace, its services behind
+// what is put through, if any. The tests of this package are not parallel:
+// definitions belong to the whole cluster.
+func start(t *testing.T, namespace string, through func(service, kubeconfig string) (string, error)) *stack.Stack {
 	t.Helper()
 	if noCluster != nil {
 		t.Skipf("no dev cluster: %v", noCluster)
 	}
 	s, err := stack.Start(t.Context(), stack.Options{
 		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
-		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: []string{namespace}}},
+		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: []string{namespace}}}, Through: through,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,11 +116,15 @@ func until(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// rayJob asks for so many GPUs and has the label of the queue.
+// rayJob asks for so many GPUs, has the label of the queue, and runs for longer
+// than the test.
 func rayJob(gpus int) string {
 	return fmt.Sprintf(`apiVersion: ray.io/v1
 kind: RayJob
-metadata: {name: pytorch-text-classifier, labels: {kueue.x-k8s.io/queue-name: user-queue}}
+metadata:
+  name: pytorch-text-classifier
+  labels: {kueue.x-k8s.io/queue-name: user-queue}
+  annotations: {devcluster.muster.dev/job-outcome: succeeded, devcluster.muster.dev/job-duration: 1h}
 spec:
   shutdownAfterJobFinishes: true
   entrypoint: python train.py
@@ -143,7 +149,8 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, "default")
+	asked := rights.NewRecorder(t)
+	s := start(t, "default", asked.Through)
 	if err := s.StopService(stack.Intake); err != nil { // it looks for the definitions when it starts
 		t.Fatal(err)
 	}
@@ -217,5 +224,23 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	})
 	if _, err := s.Queries.Configure(t.Context(), "", query.ConfigureRequest{}); err != nil {
 		t.Error(err)
+	}
+	everyRightOnQueuesIsUsed(t, asked)
+}
+
+// everyRightOnQueuesIsUsed is what package e2e cannot see, whose cluster has no
+// such queues.
+func everyRightOnQueuesIsUsed(t *testing.T, asked *rights.Recorder) {
+	t.Helper()
+	grants, err := rights.Listed("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, refused := asked.Seen()
+	for _, r := range rights.Unused(grants, used, rights.Right.OfKueue) {
+		t.Errorf("%s, but does not", r)
+	}
+	for _, what := range refused {
+		t.Errorf("refused: %s", what)
 	}
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // controllers are those whose work a user of the cluster can see. What is left
-// out serves volumes, clouds, certificates and autoscaling.
+// out serves volumes, clouds, certificates and autoscaling; claims of volumes can
+// be deleted.
 var controllers = []string{
 	"cronjob-controller",
 	"daemonset-controller",
@@ -24,6 +25,7 @@ var controllers = []string{
 	"job-controller",
 	"namespace-controller",
 	"node-lifecycle-controller",
+	"persistentvolumeclaim-protection-controller",
 	"pod-garbage-collector-controller",
 	"replicaset-controller",
 	"resourcequota-controller",

@@ -1,7 +1,9 @@
-package e2e
+package rights
 
 import (
+	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -16,23 +18,24 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// recorder stands between services and the API server and notes what is asked
-// there, by account, and what is refused.
-type recorder struct {
+// Recorder stands between services and the API server and notes what is asked
+// there, by account, and what is refused. It may be used concurrently.
+type Recorder struct {
 	t *testing.T
 
 	mu      sync.Mutex
-	used    map[right]bool
+	used    map[Right]bool
 	refused []string
 }
 
-func newRecorder(t *testing.T) *recorder {
-	return &recorder{t: t, used: map[right]bool{}}
+// NewRecorder returns one that ends with the test.
+func NewRecorder(t *testing.T) *Recorder {
+	return &Recorder{t: t, used: map[Right]bool{}}
 }
 
-// through implements stack.Options.Through: requests are passed on with the
+// Through implements stack.Options.Through: requests are passed on with the
 // service's own token.
-func (r *recorder) through(service, kubeconfig string) (string, error) {
+func (r *Recorder) Through(service, kubeconfig string) (string, error) {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
 		return "", err
@@ -49,7 +52,8 @@ func (r *recorder) through(service, kubeconfig string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	server := httptest.NewServer(&httputil.ReverseProxy{
+	// Clients send their token over TLS only.
+	server := httptest.NewTLSServer(&httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1, // watches
@@ -60,14 +64,15 @@ func (r *recorder) through(service, kubeconfig string) (string, error) {
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	})
 	r.t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	for name := range config.Clusters {
-		config.Clusters[name] = &api.Cluster{Server: server.URL}
+		config.Clusters[name] = &api.Cluster{Server: server.URL, CertificateAuthorityData: authority}
 	}
 	recorded := kubeconfig + ".recorded"
 	return recorded, clientcmd.WriteToFile(*config, recorded)
 }
 
-func (r *recorder) note(account string, response *http.Response) {
+func (r *Recorder) note(account string, response *http.Response) {
 	request := response.Request
 	asked, of := rightOf(account, request)
 	if !of {
@@ -80,44 +85,51 @@ func (r *recorder) note(account string, response *http.Response) {
 		r.refused = append(r.refused, fmt.Sprintf("%s (%s %s)", asked, request.Method, request.URL.Path))
 	default:
 		r.used[asked] = true
+		if asked.Verb == "watch" && request.URL.Query().Get("sendInitialEvents") == "true" {
+			// A watch that begins with a list: where the API server cannot do that,
+			// clients list (client-go's reflector).
+			asked.Verb = "list"
+			r.used[asked] = true
+		}
 	}
 }
 
 // rightOf reads a request as the API server's authorizer does; false for what is
 // no request for a resource, such as discovery.
-func rightOf(account string, request *http.Request) (right, bool) {
+func rightOf(account string, request *http.Request) (Right, bool) {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
-	asked := right{account: account}
+	asked := Right{Account: account}
 	switch {
 	case len(parts) > 2 && parts[0] == "api":
 		parts = parts[2:]
 	case len(parts) > 3 && parts[0] == "apis":
-		asked.group, parts = parts[1], parts[3:]
+		asked.Group, parts = parts[1], parts[3:]
 	default:
 		return asked, false
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		parts = parts[2:]
 	}
-	asked.resource = parts[0]
+	asked.Resource = parts[0]
 	named := len(parts) > 1
 	if len(parts) > 2 {
-		asked.resource += "/" + parts[2]
+		asked.Resource += "/" + parts[2]
 	}
-	asked.verb = map[string]string{"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}[request.Method]
+	asked.Verb = map[string]string{"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}[request.Method]
 	switch {
-	case asked.verb == "get" && !named && slices.Contains([]string{"true", "1"}, request.URL.Query().Get("watch")):
-		asked.verb = "watch"
-	case asked.verb == "get" && !named:
-		asked.verb = "list"
-	case asked.verb == "delete" && !named:
-		asked.verb = "deletecollection"
+	case asked.Verb == "get" && !named && slices.Contains([]string{"true", "1"}, request.URL.Query().Get("watch")):
+		asked.Verb = "watch"
+	case asked.Verb == "get" && !named:
+		asked.Verb = "list"
+	case asked.Verb == "delete" && !named:
+		asked.Verb = "deletecollection"
 	}
 	return asked, true
 }
 
-func (r *recorder) seen() (used map[right]bool, refused []string) {
+// Seen returns what has been asked and was not refused, and in words what was.
+func (r *Recorder) Seen() (used map[Right]bool, refused []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.used, slices.Compact(slices.Sorted(slices.Values(r.refused)))
+	return maps.Clone(r.used), slices.Compact(slices.Sorted(slices.Values(r.refused)))
 }
