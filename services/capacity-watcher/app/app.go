@@ -28,6 +28,7 @@ const historyWithin = 30 * time.Second
 // while another process does, until ctx ends. It is ready once everything that
 // existed at the start of its term has been published, or another process acts.
 func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
+	ctx = rt.ForKubernetes(ctx)
 	if err := config.Validate(); err != nil {
 		return err
 	}

@@ -92,6 +92,7 @@ func (c *Config) Validate() error {
 // Run acts for the cluster while it holds the cluster's lease, and stands by while
 // another process does, until ctx ends.
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
+	ctx = runtime.ForKubernetes(ctx)
 	d := &dispatcher{config: config, logger: runtime.Logger, metrics: reconcile.NewMetrics(runtime.Metrics), tracer: runtime.Tracer}
 	d.ready = runtime.Health.Await("commands and caches read, or standby")
 	var err error

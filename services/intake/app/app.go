@@ -111,6 +111,7 @@ const (
 
 // Run runs intake until ctx ends.
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
+	ctx = runtime.ForKubernetes(ctx)
 	ready := runtime.Health.Await("subscribed")
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "intake", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
