@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/kube"
@@ -52,6 +53,8 @@ type Wrapper struct {
 	Bundle        bundle.Bundle
 	PodSets       []workload.PodSet
 	Life          workload.Life
+	// SuccessTTL is how long the object stays after it has succeeded; nil for ever.
+	SuccessTTL *time.Duration
 	// Warnings name what was accepted and does nothing, and demand that was
 	// declared too low.
 	Warnings []string

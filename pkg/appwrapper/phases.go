@@ -88,6 +88,23 @@ func conditionsOf(v View, phase string) []condition {
 	return append(all, warned(v)...)
 }
 
+// SucceededAt reads from a status of v1beta2 since when the AppWrapper has
+// succeeded with all its pods gone; false when it has not.
+func SucceededAt(status map[string]any) (at time.Time, succeeded bool) {
+	if status["phase"] != "Succeeded" {
+		return at, false
+	}
+	list, _ := status["conditions"].([]any)
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		if text(c, "type") == "QuotaReserved" && text(c, "status") == "False" {
+			at, err := time.Parse(time.RFC3339, text(c, "lastTransitionTime"))
+			return at, err == nil
+		}
+	}
+	return at, false
+}
+
 // health words what keeps a started gang from running.
 func health(r *workload.Record, v View) condition {
 	c := condition{kind: "Unhealthy", holds: true, message: why(r)}

@@ -172,8 +172,10 @@ func TestFaultToleranceAnnotations(t *testing.T) {
 				TerminalExitCodes: []int32{3, 10}, RetryableExitCodes: []int32{20, 30},
 			}, nil,
 		},
-		"what does nothing": {"successTTLDuration: 1h, AW/deletionOnFailureGracePeriodDuration: 1m, AW/other: x", nil,
-			[]string{"deletionOnFailureGracePeriodDuration]: does nothing", "other]: does nothing", "successTTLDuration]: does nothing"}},
+		"what does nothing": {"deletionOnFailureGracePeriodDuration: 1m, AW/other: x", nil,
+			[]string{"deletionOnFailureGracePeriodDuration]: does nothing", "other]: does nothing"}},
+		"a stay after success": {"successTTLDuration: 168h", nil, nil},
+		"too long a stay":      {"successTTLDuration: 169h", nil, []string{`successTTLDuration]: is "169h" and does nothing; want a duration from 0s to 168h`}},
 		"what means nothing": {"retryLimit: often, AW/retryPausePeriodDuration: 25h, AW/terminalExitCodes: 'one,0,7'", &workload.Tolerance{TerminalExitCodes: []int32{7}},
 			[]string{`retryLimit]: is "often" and does nothing; want a whole number`, `retryPausePeriodDuration]: is "25h" and does nothing; want a duration`, `"one" is no exit code`, `"0" is no exit code`}},
 	} {
@@ -184,6 +186,9 @@ func TestFaultToleranceAnnotations(t *testing.T) {
 				"spec: {components: [{template: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}}]}\n")
 			if err != nil {
 				t.Fatal(err)
+			}
+			if stays := w.SuccessTTL != nil && *w.SuccessTTL == 168*time.Hour; stays != strings.Contains(c.annotations, "168h") {
+				t.Errorf("it stays for %v after success", w.SuccessTTL)
 			}
 			if diff := cmp.Diff(c.want, w.Life.Tolerance); diff != "" {
 				t.Errorf("tolerance (-want +got):\n%s", diff)

@@ -94,8 +94,11 @@ func parsePath(where, path string) ([]string, error) {
 // annotationPrefix is of the annotations that ask for fault tolerance.
 const annotationPrefix = "workload.codeflare.dev.appwrapper/"
 
-// longestGrace is v1beta2's own bound of all durations.
-const longestGrace = 24 * time.Hour
+// longestGrace and longestTTL are v1beta2's own bounds of durations.
+const (
+	longestGrace = 24 * time.Hour
+	longestTTL   = 7 * 24 * time.Hour
+)
 
 // faultTolerance reads the annotations of v1beta2. What does not parse is as if it
 // were not there, which is v1beta2's own rule, but for a warning.
@@ -110,13 +113,15 @@ func (r *reader) faultTolerance() error {
 		written := fmt.Sprint(r.annotations[key])
 		switch name {
 		case "admissionGracePeriodDuration", "warmupGracePeriodDuration":
-			grace += r.grace(key, written)
+			if d := r.duration(key, written, longestGrace); d != nil {
+				grace += *d
+			}
 		case "failureGracePeriodDuration":
-			t.LossDeadline = workload.Duration(r.grace(key, written))
+			t.LossDeadline = r.grace(key, written)
 		case "retryPausePeriodDuration":
-			t.Pause = workload.Duration(r.grace(key, written))
+			t.Pause = r.grace(key, written)
 		case "forcefulDeletionGracePeriodDuration":
-			t.ForceAfter = workload.Duration(r.grace(key, written))
+			t.ForceAfter = r.grace(key, written)
 		case "retryLimit":
 			limit, err := strconv.ParseInt(written, 10, 32)
 			if err != nil || limit < 0 {
@@ -130,7 +135,7 @@ func (r *reader) faultTolerance() error {
 		case "retryableExitCodes":
 			t.RetryableExitCodes = r.exitCodes(key, written)
 		case "successTTLDuration":
-			r.warn("metadata.annotations[%s]: does nothing; what is wrapped stays until the AppWrapper is deleted, and takes no capacity once its pods have ended", key)
+			r.SuccessTTL = r.duration(key, written, longestTTL)
 		case "deletionOnFailureGracePeriodDuration":
 			r.warn("metadata.annotations[%s]: does nothing; what has failed is removed at once, and the reason is kept", key)
 		default:
@@ -146,14 +151,22 @@ func (r *reader) faultTolerance() error {
 	return nil
 }
 
-// grace reads a duration; 0 for one that does nothing.
-func (r *reader) grace(key, written string) time.Duration {
-	d, err := time.ParseDuration(written)
-	if err != nil || d < 0 || d > longestGrace {
-		r.warn("metadata.annotations[%s]: is %s and does nothing; want a duration from 0s to 24h", key, quote(written))
-		return 0
+// grace reads a period of grace; 0 for one that does nothing.
+func (r *reader) grace(key, written string) workload.Duration {
+	if d := r.duration(key, written, longestGrace); d != nil {
+		return workload.Duration(*d)
 	}
-	return d
+	return 0
+}
+
+// duration reads a duration of up to longest; nil for one that does nothing.
+func (r *reader) duration(key, written string, longest time.Duration) *time.Duration {
+	d, err := time.ParseDuration(written)
+	if err != nil || d < 0 || d > longest {
+		r.warn("metadata.annotations[%s]: is %s and does nothing; want a duration from 0s to %.0fh", key, quote(written), longest.Hours())
+		return nil
+	}
+	return &d
 }
 
 // exitCodes reads a list such as "3,10".

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
@@ -99,6 +102,27 @@ func TestAnAppWrapperIsTriedAgainAsOftenAsItAsks(t *testing.T) {
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "Running") {
 		t.Errorf("pods are left:\n%s", pods)
 	}
+}
+
+// An AppWrapper that may stay for no time after its success is deleted with all
+// that it wraps.
+func TestAnAppWrapperGoesAfterItsSuccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("cpu", 1, "cpu=8", "memory=32Gi")
+	w.kubectl("apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata:\n  name: passes\n  annotations:\n"+
+		"    workload.codeflare.dev.appwrapper/successTTLDuration: 1s\n"+
+		"spec:\n  components:\n  - template:\n"+indented("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: beside}\n", 6)+"\n"+
+		"  - template:\n"+indented(stack.RayJob("passes", 1, 0, "succeeded", "1s"), 6)+"\n", "create", "-f", "-")
+	await(w, "its success", func(e *event.WorkloadChanged) bool { return e.Name == "passes" && e.Phase == workload.Succeeded })
+	w.until("it is gone", func() bool { return strings.Contains(w.kubectl("", "get", "appwrappers"), "No resources found") })
+	w.until("nothing of it is left", func() bool {
+		left, err := w.Kube.CoreV1().ConfigMaps(w.Namespace).List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(left.Items) == 0 && len(w.pods("")) == 0
+	})
 }
 
 // MCAD's limit of how long a gang may run ends it, in MCAD's words.

@@ -97,7 +97,7 @@ func (c *Config) Validate() error {
 }
 
 const (
-	// underWay bounds submissions that are published but not yet stored.
+	// underWay bounds messages whose results are published but not yet stored.
 	underWay = 1024
 	// retryAfter is the pause before a submission whose result could not be
 	// published comes again.
@@ -177,26 +177,47 @@ type intake struct {
 	published chan underway
 }
 
-// underway is a submission whose result is on its way to the server.
+// underway is a message whose results are on their way to the server.
 type underway struct {
 	delivery bus.Delivery
-	result   submission.Result
-	stored   bus.Published
-	span     tracing.Span
+	said     []said
 }
 
-// take reads a submission and publishes the result without waiting for the
-// server: results are stored in the order of the submissions.
+// said is the result of one submission.
+type said struct {
+	result submission.Result
+	stored bus.Published
+	span   tracing.Span
+}
+
+// take reads a message and publishes the results without waiting for the server:
+// they are stored in the order of the submissions.
 func (in *intake) take(d bus.Delivery) {
 	submitter := workload.DoorNATS
 	if _, user := bus.SubmittedBy(d.Subject); user != "" {
 		submitter += "/" + user
 	}
+	u := underway{delivery: d}
 	message := submission.Message{Subject: d.Subject, Submitter: submitter, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored}
+	for _, one := range submission.Split(message) {
+		s, err := in.say(one)
+		if err != nil {
+			for _, before := range u.said {
+				before.span.End(err)
+			}
+			in.retry(d, err)
+			return
+		}
+		u.said = append(u.said, s)
+	}
+	in.published <- u
+}
+
+// say reads a submission and publishes what is to be said of it.
+func (in *intake) say(message submission.Message) (said, error) {
 	result, err := submission.Read(in.operator, message)
 	if err != nil {
-		in.retry(d, err)
-		return
+		return said{}, err
 	}
 	span := in.tracer.Begin(result.Workload, result.Traceparent, "submission read", "muster.queue", result.Queue)
 	result.Event.Traceparent = span.Traceparent()
@@ -208,34 +229,43 @@ func (in *intake) take(d bus.Delivery) {
 	}
 	if err != nil {
 		span.End(err)
-		in.retry(d, err)
-		return
 	}
-	in.published <- underway{d, result, stored, span}
+	return said{result, stored, span}, err
 }
 
-// settle acknowledges submissions whose result the server has. When waiting ends
-// it gives the others back.
+// settle acknowledges messages whose results the server has. When waiting ends it
+// gives the others back.
 func (in *intake) settle(waiting context.Context) {
 	for u := range in.published {
 		ctx, cancel := context.WithTimeout(waiting, storeTimeout)
-		err := u.stored.Wait(ctx)
+		var failed error
+		for _, s := range u.said {
+			err := s.stored.Wait(ctx)
+			s.span.End(err)
+			failed = errors.Join(failed, err)
+		}
 		cancel()
-		u.span.End(err)
-		if err != nil {
-			in.retry(u.delivery, err)
+		if failed != nil {
+			in.retry(u.delivery, failed)
 			continue
 		}
 		u.delivery.Ack()
-		if u.result.Rejection != nil {
-			in.results.WithLabelValues("rejected").Inc()
-			in.logger.Debug("submission rejected", zap.String("workload", string(u.result.Workload)),
-				zap.String("subject", u.delivery.Subject), zap.String("reason", u.result.Rejection.Message))
-			continue
+		for _, s := range u.said {
+			in.count(s.result, u.delivery.Subject)
 		}
-		in.results.WithLabelValues("accepted").Inc()
-		in.logger.Debug("submission accepted", zap.String("workload", string(u.result.Workload)), zap.String("subject", u.delivery.Subject))
 	}
+}
+
+// count counts and logs what became of a submission.
+func (in *intake) count(result submission.Result, subject string) {
+	if result.Rejection != nil {
+		in.results.WithLabelValues("rejected").Inc()
+		in.logger.Debug("submission rejected", zap.String("workload", string(result.Workload)),
+			zap.String("subject", subject), zap.String("reason", result.Rejection.Message))
+		return
+	}
+	in.results.WithLabelValues("accepted").Inc()
+	in.logger.Debug("submission accepted", zap.String("workload", string(result.Workload)), zap.String("subject", subject))
 }
 
 func (in *intake) retry(d bus.Delivery, cause error) {

@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, ctx: ctx, server: server, bus: b, config: app.Config{NATSURL: server.URL()}}
-	if w.accepted, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: "test"}); err != nil {
+	if w.accepted, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: "test", AckWait: patience}); err != nil {
 		t.Fatal(err)
 	}
 	following, err := b.Replay(ctx, bus.EventsStream, "muster.events.*.*")

@@ -39,7 +39,7 @@ func TestSettleEndsWithoutNATS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.published <- underway{stored: stored}
+		in.published <- underway{said: []said{{stored: stored}}}
 	}
 	close(in.published)
 	stopping, giveUp := context.WithCancel(context.Background())

@@ -234,6 +234,19 @@ func (c *Client) Annotate(ctx context.Context, object *unstructured.Unstructured
 	return c.patch(ctx, object, map[string]any{"metadata": map[string]any{"uid": object.GetUID(), "annotations": annotations}})
 }
 
+// Delete deletes exactly the object that was looked at; that it is gone is no
+// error.
+func (c *Client) Delete(ctx context.Context, object *unstructured.Unstructured) error {
+	uid := object.GetUID()
+	background := metav1.DeletePropagationBackground
+	err := c.objects.Resource(resourceOf(object)).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(),
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	return nil
+}
+
 // Tell records an event of the object.
 func (c *Client) Tell(ctx context.Context, object *unstructured.Unstructured, warning bool, reason, message string) error {
 	const longest = 1000 // the API server takes 1024 bytes

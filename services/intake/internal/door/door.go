@@ -41,6 +41,7 @@ type Cluster interface {
 	WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error
 	Annotate(ctx context.Context, object *unstructured.Unstructured, annotations map[string]string) error
 	Tell(ctx context.Context, object *unstructured.Unstructured, warning bool, reason, message string) error
+	Delete(ctx context.Context, object *unstructured.Unstructured) error
 	Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error)
 	Stamps(ctx context.Context, policy string) (bool, error)
 }

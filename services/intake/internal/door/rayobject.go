@@ -50,7 +50,7 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 	case ended(object.GetAnnotations()[stateKey]):
 		return 0, nil // it was said, and queue-manager may have forgotten it since
 	}
-	submitted, err := heldWorkload(d.options.Operator, object, id, queue)
+	submitted, warnings, err := heldWorkload(d.options.Operator, object, id, queue)
 	if err != nil {
 		reason := &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
 		d.note(id, func(kept *known) { kept.rejected = reason })
@@ -61,6 +61,13 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 		return 0, err
 	}
 	submitted.Workload.Submitter = d.submitterName(user)
+	if k.submitted.IsZero() {
+		for _, warning := range warnings {
+			if err := d.cluster.Tell(ctx, object, true, "MusterWarning", warning); err != nil {
+				return 0, err
+			}
+		}
+	}
 	return d.submit(ctx, submitted, &k)
 }
 
@@ -77,10 +84,11 @@ func queueOf(object *unstructured.Unstructured) string {
 // notSubmitted are the annotations that Kubernetes' tools and Muster write.
 var notSubmitted = []string{kube.HeldKey, stateKey, reasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
 
-// heldWorkload reads the object as it would be if nobody held it.
-func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string) (*event.WorkloadSubmitted, error) {
+// heldWorkload reads the object as it would be if nobody held it; the warnings
+// name what is most likely not meant.
+func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string) (submitted *event.WorkloadSubmitted, warnings []string, err error) {
 	if !workload.ValidName(queue) {
-		return nil, fmt.Errorf("metadata.labels[%s]: %q names no queue; want at most 63 lower-case letters, digits and dashes", appwrapper.QueueLabel, queue)
+		return nil, nil, fmt.Errorf("metadata.labels[%s]: %q names no queue; want at most 63 lower-case letters, digits and dashes", appwrapper.QueueLabel, queue)
 	}
 	plain := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "spec": object.DeepCopy().Object["spec"],
@@ -96,11 +104,11 @@ func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id w
 	plain.SetAnnotations(annotations)
 	encoded, err := json.Marshal(plain.Object)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	read, err := operator.Read(encoded)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	digest := sha256.Sum256(append([]byte(queue+"\x00"), read.Manifest...))
 	if annotations == nil {
@@ -110,16 +118,16 @@ func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id w
 	plain.SetAnnotations(annotations)
 	manifest, err := json.Marshal(plain.Object)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	labels, _, err := unstructured.NestedMap(object.Object, "metadata", "labels")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &event.WorkloadSubmitted{Manifest: manifest, PriorityClass: appwrapper.PriorityClassOf(labels), Workload: workload.Workload{
 		ID: id, Queue: queue, Namespace: read.Namespace, Kind: read.Kind, Name: read.Name,
 		Digest: hex.EncodeToString(digest[:16]), PodSets: read.PodSets, Life: read.Life,
-	}}, nil
+	}}, read.Warnings, nil
 }
 
 // say writes how the workload stands on the object: as annotations, which

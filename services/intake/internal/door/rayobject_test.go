@@ -1,6 +1,7 @@
 package door
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,12 +30,34 @@ spec:
 `), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		submitted, err := heldWorkload(ray.Shipped(), object, "id", "research")
+		submitted, _, err := heldWorkload(ray.Shipped(), object, "id", "research")
 		if err != nil {
 			t.Fatalf("labels %s: %v", labels, err)
 		}
 		if submitted.PriorityClass != want {
 			t.Errorf("labels %s: priority class %q, want %q", labels, submitted.PriorityClass, want)
 		}
+	}
+}
+
+// What is most likely not meant is told, as it is by muster predict.
+func TestHeldObjectsComeWithWarnings(t *testing.T) {
+	t.Parallel()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: glue, namespace: lab, uid: u}
+spec:
+  suspend: true
+  headGroupSpec:
+    rayStartParams: {num-gpus: "2"}
+    template: {spec: {containers: [{name: ray, image: "rayproject/ray:2.52.0", resources: {limits: {cpu: 2}}}]}}
+`), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	_, warnings, err := heldWorkload(ray.Shipped(), object, "id", "research")
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `num-gpus: is "2", but`) {
+		t.Errorf("warnings are %q, %v", warnings, err)
 	}
 }

@@ -52,15 +52,31 @@ func (d *Door) lookWrapper(ctx context.Context, object *unstructured.Unstructure
 			return 0, err
 		}
 		if k.record == nil && k.rejected == nil && endedBefore(old) {
-			return 0, nil
+			return d.expire(ctx, object, wrapper, old)
 		}
 		view.Record, view.Rejected = k.record, k.rejected
 	}
 	status, changed := appwrapper.Status(wrapper.Version, old, view)
+	if !changed && again == 0 {
+		return d.expire(ctx, object, wrapper, old)
+	}
 	if !changed {
 		return again, nil
 	}
 	return again, d.cluster.WriteStatus(ctx, object, status)
+}
+
+// expire deletes an AppWrapper that has succeeded for as long as it may stay. The
+// moment is in its status, so it is the same for every door.
+func (d *Door) expire(ctx context.Context, object *unstructured.Unstructured, wrapper appwrapper.Wrapper, status map[string]any) (time.Duration, error) {
+	since, succeeded := appwrapper.SucceededAt(status)
+	if !succeeded || wrapper.SuccessTTL == nil {
+		return 0, nil
+	}
+	if left := *wrapper.SuccessTTL - time.Since(since); left > 0 {
+		return left, nil
+	}
+	return 0, d.cluster.Delete(ctx, object)
 }
 
 // rejectedBefore reports whether the status says that the AppWrapper was refused.

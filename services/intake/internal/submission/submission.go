@@ -36,6 +36,7 @@ type Message struct {
 	Data      []byte
 	Sequence  uint64 // in the stream
 	Stored    time.Time
+	batch
 }
 
 // Result is what is to be published for a message.
@@ -97,6 +98,9 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 			err = fmt.Errorf("the submission could not be read: %v", cause)
 		}
 	}()
+	if err := s.message.fault; err != nil {
+		return nil, err
+	}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
@@ -192,7 +196,7 @@ func (s *submission) digest(manifest json.RawMessage) string {
 func (s *submission) reject(cause error) (Result, error) {
 	reason := workload.Reason{Kind: workload.ReasonInvalid, Message: cause.Error()}
 	envelope, err := event.New(
-		fmt.Sprintf("rejected/%d/%d", s.message.Sequence, s.message.Stored.UnixNano()), source, s.message.Stored,
+		fmt.Sprintf("rejected/%d/%d%s", s.message.Sequence, s.message.Stored.UnixNano(), s.message.place()), source, s.message.Stored,
 		&event.WorkloadRejected{
 			Workload: s.id, Queue: s.queue, Submission: s.envelope.ID, Source: s.envelope.Source,
 			MessageID: s.messageID(), Reason: reason,

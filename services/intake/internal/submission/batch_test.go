@@ -1,0 +1,79 @@
+package submission
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/ray"
+)
+
+// list is a batch of CloudEvents.
+func list(t *testing.T, events ...map[string]json.RawMessage) Message {
+	t.Helper()
+	data, err := json.Marshal(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message(data, nil)
+}
+
+// Each event of a batch is a submission of its own: bad ones are refused beside
+// good ones, and what is said of each has an id of its own, the same each time.
+func TestABatchIsItsEvents(t *testing.T) {
+	t.Parallel()
+	m := list(t, attributes("id", `"1"`, "data", manifestJSON), attributes("id", `"2"`, "data", `{"kind": "Nothing"}`),
+		attributes("id", `"3"`, "data", `{"kind": "Nothing"}`), attributes("id", `"4"`, "data", manifestJSON))
+	m.Data = append([]byte("\n "), m.Data...)
+	var said [2][]string
+	for time := range said {
+		for i, one := range Split(m) {
+			result, err := Read(ray.Shipped(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := event.WorkloadID("test", fmt.Sprint(i+1)); result.Workload != want {
+				t.Errorf("event %d is workload %s, want %s", i, result.Workload, want)
+			}
+			if refused := i == 1 || i == 2; (result.Rejection != nil) != refused {
+				t.Errorf("event %d: rejection %v", i, result.Rejection)
+			}
+			said[time] = append(said[time], result.Event.ID)
+		}
+	}
+	ids := map[string]bool{}
+	for i, id := range said[0] {
+		ids[id] = true
+		if id != said[1][i] {
+			t.Errorf("event %d is said as %s, then as %s", i, id, said[1][i])
+		}
+	}
+	if len(ids) != 4 {
+		t.Errorf("the ids are %v", said[0])
+	}
+}
+
+func TestBatchesThatAreRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	for want, data := range map[string][]byte{
+		"has 0 events; want 1 to 256":    []byte("[]"),
+		"has 257 events; want 1 to 256":  []byte("[" + strings.Repeat("{},", 256) + "{}]"),
+		"not a batch of CloudEvents":     []byte(`[{"a"]`),
+		"bytes; at most 524288 are acce": []byte("[" + strings.Repeat(" ", event.MaxSubmission) + "]"),
+	} {
+		submissions := Split(message(data, nil))
+		if len(submissions) != 1 {
+			t.Fatalf("%s: %d submissions", want, len(submissions))
+		}
+		result, err := Read(ray.Shipped(), submissions[0])
+		if err != nil || result.Rejection == nil || !strings.Contains(result.Rejection.Message, want) {
+			t.Errorf("it is %+v, %v; want a rejection with %q", result.Rejection, err, want)
+		}
+	}
+	if in := Split(binary("[1]")); len(in) != 1 || !bytes.Equal(in[0].Data, []byte("[1]")) {
+		t.Error("a message in binary mode is taken apart")
+	}
+}
