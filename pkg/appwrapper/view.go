@@ -27,7 +27,8 @@ type Counts struct{ Pending, Running, Succeeded, Failed int }
 
 // Status returns the status to write over an old one, as users of the version
 // know it. It is a function of its arguments; when it returns changed as false
-// there is nothing to write.
+// there is nothing to write. Fields of the old one that it does not have stay: the
+// schema gives some to every AppWrapper, of whichever version.
 func Status(version string, old map[string]any, v View) (status map[string]any, changed bool) {
 	if version == V1beta2 {
 		status = statusV1beta2(old, v)
@@ -39,7 +40,13 @@ func Status(version string, old map[string]any, v View) (status map[string]any, 
 	if v.Rejected != nil {
 		status["rejected"] = true
 	}
-	return status, !reflect.DeepEqual(normal(old), normal(status))
+	before, after := normal(old), normal(status)
+	for field, value := range after {
+		if !reflect.DeepEqual(before[field], value) {
+			return status, true
+		}
+	}
+	return status, false
 }
 
 // whyOf is the reason in one sentence, for a column.
@@ -54,12 +61,12 @@ func whyOf(v View) string {
 }
 
 // normal makes values comparable, whichever way they were decoded.
-func normal(status map[string]any) any {
+func normal(status map[string]any) map[string]any {
 	encoded, err := json.Marshal(status)
 	if err != nil {
 		return nil // of JSON values only
 	}
-	var out any
+	var out map[string]any
 	_ = json.Unmarshal(encoded, &out) // what Marshal wrote
 	return out
 }

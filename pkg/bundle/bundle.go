@@ -26,7 +26,18 @@ type Bundle struct {
 	// Submitter is on whose behalf the objects are created; nil when Muster's own
 	// rights count.
 	Submitter *Submitter `json:"submitter,omitempty"`
-	Items     []Item     `json:"items"`
+	// Owner is the object that the workload was made of; nil when it came as a
+	// message. Kubernetes removes what is left of the items after it.
+	Owner *Owner `json:"owner,omitempty"`
+	Items []Item `json:"items"`
+}
+
+// Owner is an object in the items' namespace.
+type Owner struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
 }
 
 // Submitter is a user as the API server knows him.

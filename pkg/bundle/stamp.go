@@ -12,9 +12,25 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
-// Stamp returns the object to create for one attempt of a workload. Of in, the
-// name is taken from the object.
-func (i Item) Stamp(in ray.StampInput) (json.RawMessage, error) {
+// Stamp returns the object of an item to create for one attempt of a workload. Of
+// in, the name is taken from the object.
+func (b Bundle) Stamp(item Item, in ray.StampInput) (json.RawMessage, error) {
+	stamped, err := item.stamp(in)
+	if err != nil || b.Owner == nil {
+		return stamped, err
+	}
+	tree, err := parse(stamped)
+	if err != nil {
+		return nil, err
+	}
+	// No controller: nobody but Muster looks after the object while its owner lives.
+	child(tree, "metadata")["ownerReferences"] = []any{map[string]any{
+		"apiVersion": b.Owner.APIVersion, "kind": b.Owner.Kind, "name": b.Owner.Name, "uid": b.Owner.UID,
+	}}
+	return encode(tree)
+}
+
+func (i Item) stamp(in ray.StampInput) (json.RawMessage, error) {
 	id, err := i.Identity()
 	if err != nil {
 		return nil, err

@@ -104,16 +104,21 @@ func TestAnAppWrapperIsTriedAgainAsOftenAsItAsks(t *testing.T) {
 	}
 }
 
-// An AppWrapper that may stay for no time after its success is deleted with all
-// that it wraps.
+// passing is an AppWrapper that succeeds after a second and may stay for another.
+func passing(name string) string {
+	return "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata:\n  name: " + name + "\n  annotations:\n" +
+		"    workload.codeflare.dev.appwrapper/successTTLDuration: 1s\n" +
+		"spec:\n  components:\n  - template:\n" + indented(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "`+name+`"}}`, 6) + "\n" +
+		"  - template:\n" + indented(stack.RayJob(name, 1, 0, "succeeded", "1s"), 6) + "\n"
+}
+
+// An AppWrapper that may not stay after its success is deleted with all that it
+// wraps.
 func TestAnAppWrapperGoesAfterItsSuccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("cpu", 1, "cpu=8", "memory=32Gi")
-	w.kubectl("apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata:\n  name: passes\n  annotations:\n"+
-		"    workload.codeflare.dev.appwrapper/successTTLDuration: 1s\n"+
-		"spec:\n  components:\n  - template:\n"+indented("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: beside}\n", 6)+"\n"+
-		"  - template:\n"+indented(stack.RayJob("passes", 1, 0, "succeeded", "1s"), 6)+"\n", "create", "-f", "-")
+	w.kubectl(passing("passes"), "create", "-f", "-")
 	await(w, "its success", func(e *event.WorkloadChanged) bool { return e.Name == "passes" && e.Phase == workload.Succeeded })
 	w.until("it is gone", func() bool { return strings.Contains(w.kubectl("", "get", "appwrappers"), "No resources found") })
 	w.until("nothing of it is left", func() bool {

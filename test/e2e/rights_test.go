@@ -164,6 +164,9 @@ func walkKubectl(w *world) {
 		w.rayObject("rayclusters", name, func(*unstructured.Unstructured) bool { return true })
 	}
 	w.kubectl("", "delete", "appwrapper.workload.codeflare.dev/by-hand", "legacyappwrapper/by-hand-too")
+
+	w.kubectl(passing("passes"), "create", "-f", "-")
+	w.until("it goes after its success", func() bool { return strings.Contains(w.kubectl("", "get", "appwrappers"), "No resources found") })
 }
 
 // Whatever is not listed is refused: the API server's own authorizer is asked for

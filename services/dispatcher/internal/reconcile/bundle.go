@@ -93,7 +93,7 @@ func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesire
 				return r.createFailed(ctx, command, status, id, err)
 			}
 		}
-		if err := r.createItem(ctx, command, item, id); err != nil {
+		if err := r.createItem(ctx, command, wrapped, item, id); err != nil {
 			return r.createFailed(ctx, command, status, id, err)
 		}
 	}
@@ -120,8 +120,8 @@ var (
 	errLeaving = errors.New("an object of an attempt before is being deleted")
 )
 
-func (r *Reconciler) createItem(ctx context.Context, command *event.GangDesired, item bundle.Item, id bundle.Identity) error {
-	manifest, err := item.Stamp(ray.StampInput{
+func (r *Reconciler) createItem(ctx context.Context, command *event.GangDesired, wrapped bundle.Bundle, item bundle.Item, id bundle.Identity) error {
+	manifest, err := wrapped.Stamp(item, ray.StampInput{
 		Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
 		Namespace: command.Namespace, Placements: command.Placements, Terms: command.Terms, Trusted: command.Trusted,
 	})

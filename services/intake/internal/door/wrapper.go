@@ -106,6 +106,7 @@ func (d *Door) progress(ctx context.Context, object *unstructured.Unstructured, 
 		return 0, err
 	}
 	wrapper.Bundle.Submitter = user
+	wrapper.Bundle.Owner = &bundle.Owner{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: object.GetName(), UID: string(object.GetUID())}
 	if reason, err := d.mayNot(ctx, object, wrapper, queue, user); reason != nil || err != nil {
 		k.rejected = reason
 		d.note(id, func(kept *known) { kept.rejected = reason })

@@ -3,21 +3,31 @@ package submission
 import (
 	"muster.dev/muster/pkg/appwrapper"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/podsets"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
 )
 
-// appWrapper reads the manifest as an AppWrapper, if it is one. Its queue is the
-// one it was submitted to, whatever its labels say; the priority of the
-// submission, when there is one, counts before its own.
+// appWrapper reads the manifest as an AppWrapper, if it is one, or pod sets. Its
+// queue is the one it was submitted to, whatever its labels say; the priority of
+// the submission, when there is one, counts before its own.
 func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmitted, is bool, err error) {
 	tree, err := ray.Tree(manifest)
-	if err != nil || !appwrapper.Is(tree) {
+	if err != nil {
 		return nil, false, err
+	}
+	var paths podsets.Paths
+	switch {
+	case podsets.Is(tree):
+		if tree, paths, err = podsets.Wrapped(tree); err != nil {
+			return nil, true, err
+		}
+	case !appwrapper.Is(tree):
+		return nil, false, nil
 	}
 	wrapper, err := appwrapper.Read(s.operator, tree)
 	if err != nil {
-		return nil, true, err
+		return nil, true, paths.Of(err)
 	}
 	bundled, err := wrapper.Manifest()
 	if err != nil {
