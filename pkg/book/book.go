@@ -55,8 +55,9 @@ type entry struct {
 	// sizes of its worker groups, as the dispatcher sees them, and how many places
 	// of each are to be kept; nil while it has not.
 	sizes, keeps map[string]int
-	grows        *growth // nil while it does not ask for more places
-	yield        *yield  // nil while it gives none up
+	sizesSaid    time.Time // when it said so last
+	grows        *growth   // nil while it does not ask for more places
+	yield        *yield    // nil while it gives none up
 	// idleSince is zero while it is not idle; lastUsed while nobody says when it was
 	// used. saidUse is a time to come that was said.
 	idleSince, lastUsed, saidUse time.Time
@@ -111,6 +112,7 @@ type gangKey struct {
 type gang struct {
 	version event.Version
 	pods    []event.GangPod
+	said    time.Time       // when a watcher said so
 	strayOn map[string]bool // names of nodes that have strays of it
 	beside  int             // pods on other nodes than are reserved for them
 }

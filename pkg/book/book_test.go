@@ -74,7 +74,7 @@ func drawInput(t *rapid.T, seq uint64) input {
 				Phase: "Running", Ready: rapid.Bool().Draw(t, "ready"), Requests: resource.List{"cpu": 1, "pods": 1},
 			})
 		}
-		return func(b *Book, now time.Time) { b.Gang(e, now) }
+		return func(b *Book, now time.Time) { b.Gang(e, now, now) }
 	case 7:
 		e := &event.GangStatus{
 			Workload: id(), Cluster: testCluster, Attempt: rapid.IntRange(1, 2).Draw(t, "attempt"),
@@ -93,7 +93,7 @@ func drawInput(t *rapid.T, seq uint64) input {
 			if live := b.live[e.Workload]; obeys && live != nil && live.yield != nil {
 				answer.Yielded = live.yield.id
 			}
-			b.Status(&answer, now)
+			b.Status(&answer, now, now)
 		}
 	default:
 		e := &event.CapacitySynced{Version: version, Cluster: testCluster, Nodes: []string{"n0", "n1"}, Gangs: []workload.ID{id()}}
@@ -225,7 +225,7 @@ func TestANewTermGoesOnWhereTheLastOneEnded(t *testing.T) {
 	if changes := next.Take(); len(changes.Reserved) != 0 {
 		t.Errorf("the new term admitted %+v on a full node", changes.Reserved)
 	}
-	next.Status(&event.GangStatus{Workload: "0", Cluster: testCluster, Attempt: 1, Created: true, Gone: true, Released: true}, now)
+	next.Status(&event.GangStatus{Workload: "0", Cluster: testCluster, Attempt: 1, Created: true, Gone: true, Released: true}, now, now)
 	next.Decide(now)
 	changes := next.Take()
 	if len(changes.Freed) != 1 || len(changes.Reserved) != 1 || changes.Reserved[0].Workload != "1" {

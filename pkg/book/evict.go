@@ -112,7 +112,7 @@ func (b *Book) release(e *entry, now time.Time) {
 	cluster := e.Cluster
 	e.Placements, e.Flavors, e.Holding = nil, nil, false
 	e.broken, e.moveAt, e.slowSince, e.head = trouble{}, time.Time{}, time.Time{}, event.GangPod{}
-	e.sizes, e.keeps, e.grows, e.yield = nil, nil, nil, nil
+	e.sizes, e.keeps, e.sizesSaid, e.grows, e.yield = nil, nil, time.Time{}, nil, nil
 	e.idleSince, e.lastUsed, e.saidUse = time.Time{}, time.Time{}, time.Time{}
 	b.changed.freed[e.ID] = true
 	delete(b.changed.reserved, e.ID)

@@ -64,7 +64,7 @@ func (b *Book) staying(e *entry, set string) int {
 // places up of which the pods are gone, and asks for those of pods that wait
 // beyond them.
 func (b *Book) resize(e *entry, now time.Time) {
-	if !e.Holding || e.sizes == nil || b.live[e.ID] != e {
+	if !e.Holding || e.sizes == nil && e.Kind != wrapper || b.live[e.ID] != e {
 		return
 	}
 	b.shrink(e, now)
@@ -121,7 +121,41 @@ func (b *Book) more(e *entry) (more []workload.PodSet, refusal string) {
 		return nil, fmt.Sprintf("worker groups %s were not submitted: Muster has no places for their pods and counts them as foreign; submit the cluster anew",
 			strings.Join(strange, ", "))
 	}
+	if surplus := b.surplus(e); len(more) == 0 && len(surplus) > 0 {
+		return nil, fmt.Sprintf("it runs, and %s wait at their gates: what is wrapped beside RayClusters has the places that it was submitted with; submit it anew to have more",
+			strings.Join(surplus, ", "))
+	}
 	return more, ""
+}
+
+// wrapper is the kind of workloads of several objects, not all of which are of Ray.
+const wrapper = "AppWrapper"
+
+// surplus are the pods of wrapped objects, such as a Deployment that somebody made
+// larger, for which there is no place and of whose number nobody tells.
+func (b *Book) surplus(e *entry) (surplus []string) {
+	g := b.gangs[gangKey{e.Cluster, e.ID}]
+	if g == nil || e.Kind != wrapper {
+		return nil
+	}
+	there, waiting := map[string]int{}, map[string]int{}
+	for _, pod := range g.pods {
+		waits := pod.Node == ""
+		if pod.Attempt != e.Attempt || pod.Deleting || !waits && !pod.Holds() {
+			continue
+		}
+		there[pod.PodSet]++
+		if waits {
+			waiting[pod.PodSet]++
+		}
+	}
+	for _, set := range e.PodSets {
+		_, known := e.sizes[set.Name]
+		if pods := min(waiting[set.Name], there[set.Name]-set.Count); set.Role == workload.RoleWorker && !known && pods > 0 {
+			surplus = append(surplus, fmt.Sprintf("%d more of %q", pods, set.Name))
+		}
+	}
+	return surplus
 }
 
 // joinOthers has the new pods of a set go where affinity and anti-affinity to the

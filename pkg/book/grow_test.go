@@ -23,7 +23,7 @@ func (s *stage) sizes(workers int, change ...func(*event.GangStatus)) {
 	for _, c := range change {
 		c(status)
 	}
-	s.Status(status, s.now)
+	s.Status(status, s.now, s.now)
 	s.step(0)
 }
 
@@ -295,4 +295,52 @@ func TestAGrowingGangKeepsApart(t *testing.T) {
 	if len(nodes) != 4 {
 		t.Errorf("the four workers are on %v", nodes)
 	}
+}
+
+// What is wrapped beside RayClusters and made larger has no places for that, and
+// says so; a pod that waits for one that leaves is none too many.
+func TestAWrappedObjectThatOutgrowsItsPlaces(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 4)
+	s.gang().Kind = wrapper
+	s.created(true)
+	waiting := func(name string) {
+		s.pods[name] = event.GangPod{Name: name, PodSet: "workers", Phase: "Pending", Requests: resource.List{"cpu": 4, "pods": 1}}
+	}
+	leaving := ""
+	for name, pod := range s.pods {
+		if pod.PodSet == "workers" {
+			leaving = name
+		}
+	}
+	pod := s.pods[leaving]
+	pod.Deleting = true
+	s.pods[leaving] = pod
+	waiting("replacement")
+	s.observe()
+	s.is(workload.Running, "")
+	if s.gang().Reason != nil {
+		t.Errorf("with a replacement its reason is %+v", s.gang().Reason)
+	}
+	pod.Deleting = false
+	s.pods[leaving] = pod
+	s.observe()
+	s.is(workload.Running, workload.ReasonGrowing)
+	if message := s.gang().Reason.Message; !strings.Contains(message, `1 more of "workers"`) {
+		t.Errorf("the reason is %q", message)
+	}
+	s.has(2)
+	s.step(time.Hour)
+	s.is(workload.Running, workload.ReasonGrowing)
+	delete(s.pods, "replacement")
+	s.observe()
+	if s.gang().Reason != nil {
+		t.Errorf("when it is as submitted again its reason is %+v", s.gang().Reason)
+	}
+	waiting("of a cluster") // whose sizes are told: it stands in line
+	s.observe()
+	s.sizes(3)
+	s.node("n5", nil)
+	s.step(0)
+	s.has(3)
 }

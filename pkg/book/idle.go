@@ -8,23 +8,36 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
-// noteUse takes in when somebody says that a cluster was used last. What is still
-// to come counts as this moment, so that nobody buys time with one word.
-func (e *entry) noteUse(at, now time.Time) {
+// past returns when something was said; now when nobody told, or by a clock that
+// is ahead.
+func past(said, now time.Time) time.Time {
+	if said.IsZero() || said.After(now) {
+		return now
+	}
+	return said
+}
+
+// noteUse takes in when somebody says that a cluster was used last. What was still
+// to come then counts as the moment it was said, so that nobody buys time with one
+// word.
+func (e *entry) noteUse(at, said time.Time) {
 	if !at.IsZero() && e.saidUse.Equal(at) {
 		return // it was said before
 	}
-	if at.After(now) {
-		e.saidUse, at = at, now
+	if at.After(said) {
+		e.saidUse, at = at, said
 	}
 	e.lastUsed = at
 }
 
 // checkIdle notes since when a running RayCluster has been idle: since it was used
 // last, where somebody says when that was; else since none of its worker groups
-// has or wants a pod. A cluster without worker groups shows nothing of its use. It
-// is not stored: a new term counts anew.
-func (b *Book) checkIdle(e *entry, now time.Time) {
+// has or wants a pod. A cluster without worker groups shows nothing of its use.
+//
+// It is not stored, and a new term need not count anew: it hears the last words of
+// watcher and dispatcher, and when each was said. Since the later of them nothing
+// has changed, or there would be another word; before it nobody knows.
+func (b *Book) checkIdle(e *entry) {
 	switch {
 	case e.Phase != workload.Running || e.Kind != "RayCluster":
 		e.idleSince = time.Time{}
@@ -36,9 +49,11 @@ func (b *Book) checkIdle(e *entry, now time.Time) {
 	case !b.withoutWorkers(e):
 		e.idleSince = time.Time{}
 	case e.idleSince.IsZero():
-		e.idleSince = now
+		e.idleSince = latest(e.Times.Running, e.sizesSaid, b.gangs[gangKey{e.Cluster, e.ID}].said)
 	}
 }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 func (b *Book) withoutWorkers(e *entry) bool {
 	groups := 0

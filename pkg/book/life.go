@@ -164,27 +164,28 @@ func (b *Book) RepeatCommands(now time.Time, missing func(subject string) bool) 
 	}
 }
 
-// Status takes in what the dispatcher knows of a workload's objects, unless
-// another one has replaced it.
-func (b *Book) Status(s *event.GangStatus, now time.Time) {
+// Status takes in what the dispatcher knows of a workload's objects, and when it
+// said so, zero being now; unless another one has replaced it.
+func (b *Book) Status(s *event.GangStatus, said, now time.Time) {
 	if s.Session < b.dispatchers[s.Cluster] {
 		return
 	}
 	b.dispatchers[s.Cluster] = s.Session
-	b.status(s, now)
+	b.status(s, past(said, now), now)
 }
 
-func (b *Book) status(s *event.GangStatus, now time.Time) {
+func (b *Book) status(s *event.GangStatus, said, now time.Time) {
 	s.Message = plain(s.Message)
 	e, ok := b.live[s.Workload]
 	if !ok || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
 		return
 	}
 	if s.Sizes != nil {
+		e.sizesSaid = said
 		b.sized(e, s, now)
 	}
 	if s.Created {
-		e.noteUse(s.LastUsed, now)
+		e.noteUse(s.LastUsed, said)
 	}
 	switch {
 	case s.Refused:
@@ -209,7 +210,7 @@ func (b *Book) status(s *event.GangStatus, now time.Time) {
 	if b.live[e.ID] == e && e.Holding {
 		b.yielded(e, s.Yielded, now)
 		b.resize(e, now)
-		b.checkIdle(e, now)
+		b.checkIdle(e)
 		b.schedule(e)
 	}
 }

@@ -67,7 +67,7 @@ func (s *stage) step(d time.Duration) {
 
 // created reports the object, and all pods on their places when they shall run.
 func (s *stage) created(run bool) {
-	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: true}, s.now)
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: true}, s.now, s.now)
 	if run {
 		s.run()
 	}
@@ -93,7 +93,7 @@ func (s *stage) observe() {
 		pod.Attempt = s.gang().Attempt
 		o.Pods = append(o.Pods, pod)
 	}
-	s.Gang(o, s.now)
+	s.Gang(o, s.now, s.now)
 }
 
 // loses takes the pods of a set on a node away; empty is any node.
@@ -109,7 +109,7 @@ func (s *stage) loses(set, node string) {
 func (s *stage) released() {
 	clear(s.pods)
 	s.observe()
-	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: true, Gone: true, Released: true}, s.now)
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: true, Gone: true, Released: true}, s.now, s.now)
 }
 
 func (s *stage) gang() *entry {
@@ -385,7 +385,7 @@ func TestTheEndOfAJobIsNoLoss(t *testing.T) {
 	s := newStage(t, workload.Rules{Life: workload.Life{OnPodLoss: workload.EvictOnLoss}, KeepFinished: seconds(60)}, 3)
 	s.created(true)
 	s.loses("workers", "")
-	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Outcome: event.OutcomeSucceeded}, s.now)
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Outcome: event.OutcomeSucceeded}, s.now, s.now)
 	s.step(settle)
 	s.is(workload.Succeeded, workload.ReasonJobEnded)
 	// Its cluster stays for so long, then it is shut down.
@@ -549,7 +549,7 @@ func TestASmallerClusterIsWhole(t *testing.T) {
 	s.loses("workers", s.place("workers"))
 	s.step(settle)
 	s.is(workload.Running, workload.ReasonPodLost)
-	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Sizes: map[string]int{"workers": 1}}, s.now)
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Sizes: map[string]int{"workers": 1}}, s.now, s.now)
 	s.step(time.Hour)
 	s.is(workload.Running, "")
 	if e := s.gang(); e.Reason != nil || len(e.Placements) != 3 {

@@ -102,14 +102,15 @@ func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
 	}
 }
 
-// Gang takes in what is seen of a workload's pods.
-func (b *Book) Gang(o *event.GangObserved, now time.Time) {
+// Gang takes in what is seen of a workload's pods, and when that was said; zero
+// is now.
+func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 	key := gangKey{o.Cluster, o.Workload}
 	old := b.gangs[key]
 	if old != nil && !old.version.Before(o.Version) || b.replaced(o.Cluster, o.Version) {
 		return // old news
 	}
-	seen := &gang{version: o.Version, pods: o.Pods}
+	seen := &gang{version: o.Version, pods: o.Pods, said: past(said, now)}
 	if old != nil {
 		seen.strayOn, seen.beside = old.strayOn, old.beside
 	}
@@ -128,7 +129,7 @@ func (b *Book) Gang(o *event.GangObserved, now time.Time) {
 		b.checkPlaces(e, now)
 		b.resize(e, now)
 		b.noteBeside(e, now)
-		b.checkIdle(e, now)
+		b.checkIdle(e)
 		b.schedule(e)
 	}
 }

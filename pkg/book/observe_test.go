@@ -59,7 +59,7 @@ func TestAGangThatDoesNotComeToRunSaysWhatItWaitsFor(t *testing.T) {
 	}
 	b.Gang(&event.GangObserved{Version: event.Version{Session: 2}, Cluster: "c", Workload: "w", Pods: []event.GangPod{
 		{Name: "p", Attempt: 1, PodSet: "workers", Node: "n", Phase: "Running", Ready: true, Requests: resource.List{"cpu": 1, "pods": 1}},
-	}}, now.Add(time.Minute))
+	}}, now.Add(time.Minute), now.Add(time.Minute))
 	if e := b.live["w"]; e.Phase != workload.Running || e.Reason != nil {
 		t.Errorf("with all pods ready it is %s because of %+v", e.Phase, e.Reason)
 	}
@@ -75,7 +75,7 @@ func TestClustersTellOfTheirOwnPods(t *testing.T) {
 		for _, n := range nodes {
 			o.Pods = append(o.Pods, event.GangPod{Name: "p", Attempt: 1, Node: n, Phase: "Running", Requests: resource.List{"cpu": 1, "pods": 1}})
 		}
-		b.Gang(o, now)
+		b.Gang(o, now, now)
 	}
 	for _, cluster := range []string{"a", "b"} {
 		b.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: 1}, Node: capacity.Node{

@@ -30,7 +30,7 @@ func TestFailedAttemptsAreTriedAgainAsOftenAsTheWorkloadAsks(t *testing.T) {
 	s := newStage(t, workload.Rules{Requeues: limit(0), BackoffFirst: seconds(500)}, 3)
 	s.gang().Life.Tolerance = &workload.Tolerance{Retries: limit(2), RetryFailed: true, Pause: seconds(7)}
 	failed := func() {
-		s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: true, Outcome: event.OutcomeFailed, Message: "Job ns/j is Failed"}, s.now)
+		s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: true, Outcome: event.OutcomeFailed, Message: "Job ns/j is Failed"}, s.now, s.now)
 	}
 	for range 2 {
 		s.created(true)
@@ -79,7 +79,7 @@ func TestExitCodesEndAWorkload(t *testing.T) {
 			s.gang().Life.Tolerance = &c.tolerance
 			s.created(true)
 			if c.evicting {
-				s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Outcome: event.OutcomeFailed, Message: "Pod failed"}, s.now)
+				s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Outcome: event.OutcomeFailed, Message: "Pod failed"}, s.now, s.now)
 			}
 			pod := s.pods["headgroup-0"]
 			pod.Phase, pod.Ready, pod.ExitCode = "Failed", false, c.code

@@ -17,5 +17,5 @@ func (b *Book) Undeliverable(id workload.ID, why string, now time.Time) {
 	b.status(&event.GangStatus{
 		Workload: id, Cluster: e.Cluster, Attempt: e.Attempt, Refused: true,
 		Message: "the command to start it cannot be sent: " + why,
-	}, now)
+	}, now, now)
 }

@@ -98,7 +98,7 @@ func (i Item) stampRay(id Identity, in ray.StampInput) (json.RawMessage, error) 
 			placements = append(placements, p)
 		}
 	}
-	in.Placements, in.Fixed = placements, true // nobody looks at sizes within a bundle
+	in.Placements = placements
 	var ours []workload.PodSetTerms
 	for _, terms := range in.Terms {
 		if name, of := strings.CutPrefix(terms.PodSet, i.PodSetPrefix); of {

@@ -89,7 +89,7 @@ func Apply(b *book.Book, in Input) error {
 		if err != nil {
 			return fmt.Errorf("apply a recorded event: %w", err)
 		}
-		Take(b, payload, in.Known, in.At)
+		Take(b, envelope, payload, in.Known, in.At)
 	case Decide:
 		b.Decide(in.At)
 	case Tick:
@@ -117,9 +117,10 @@ func Apply(b *book.Book, in Input) error {
 	return nil
 }
 
-// Take has a book take an event in. It reports whether the event is one for a
-// book, and of a cancellation whether the workload is live.
-func Take(b *book.Book, payload event.Payload, known *book.Known, at time.Time) bool {
+// Take has a book take an event in, that came in the envelope at the given time.
+// It reports whether the event is one for a book, and of a cancellation whether
+// the workload is live.
+func Take(b *book.Book, envelope event.Envelope, payload event.Payload, known *book.Known, at time.Time) bool {
 	switch p := payload.(type) {
 	case *event.WorkloadSubmitted:
 		b.Submit(p, known, at)
@@ -132,9 +133,9 @@ func Take(b *book.Book, payload event.Payload, known *book.Known, at time.Time) 
 	case *event.CapacitySynced:
 		b.Synced(p, at)
 	case *event.GangObserved:
-		b.Gang(p, at)
+		b.Gang(p, envelope.Time, at)
 	case *event.GangStatus:
-		b.Status(p, at)
+		b.Status(p, envelope.Time, at)
 	default:
 		return false
 	}

@@ -29,9 +29,6 @@ type StampInput struct {
 	Terms []workload.PodSetTerms
 	// Trusted: the scheduler places the pods; they get no gate and no pin.
 	Trusted bool
-	// Fixed: the cluster is one of several objects, and does not grow beyond what is
-	// admitted.
-	Fixed bool
 	// Traceparent is noted on the object when it is not empty.
 	Traceparent string
 }
@@ -145,8 +142,8 @@ func (s StampInput) cluster(spec map[string]any, size string) error {
 		if err := s.group(group, name); err != nil {
 			return err
 		}
-		if autoscaling && (s.Fixed || size != AtMinimum) {
-			if err := capSize(group, size); err != nil {
+		if autoscaling && size != AtMinimum {
+			if err := capSize(group); err != nil {
 				return err
 			}
 		}
@@ -228,9 +225,8 @@ func AddTerms(spec map[string]any, terms workload.PodSetTerms) error {
 	return nil
 }
 
-// capSize makes the autoscaler stay within what was admitted. Without it what it
-// asks for beyond is admitted by itself, or not.
-func capSize(group map[string]any, size string) error {
+// capSize makes the autoscaler stay within its maximum, which was admitted.
+func capSize(group map[string]any) error {
 	encoded, err := encode(group)
 	if err != nil {
 		return err
@@ -241,11 +237,7 @@ func capSize(group map[string]any, size string) error {
 	}
 	spec := rayv1.RayClusterSpec{WorkerGroupSpecs: []rayv1.WorkerGroupSpec{typed}}
 	setDefaults(&spec, map[string]any{"workerGroupSpecs": []any{group}})
-	most := *spec.WorkerGroupSpecs[0].MaxReplicas
-	if size == AtMinimum {
-		most = *spec.WorkerGroupSpecs[0].MinReplicas
-	}
-	group["maxReplicas"] = json.Number(strconv.Itoa(int(most)))
+	group["maxReplicas"] = json.Number(strconv.Itoa(int(*spec.WorkerGroupSpecs[0].MaxReplicas)))
 	return nil
 }
 

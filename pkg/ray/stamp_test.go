@@ -103,7 +103,7 @@ func TestStampKeepsTheUsersLabels(t *testing.T) {
 
 // TestAutoscaling: the cluster is admitted at the stated size. At its maximum it is
 // stamped so that it cannot grow beyond; what it asks for above its minimum is
-// admitted by itself, but in a bundle.
+// admitted by itself.
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	const unbounded = -1
@@ -139,16 +139,6 @@ func TestAutoscaling(t *testing.T) {
 		}
 		if most != c.most {
 			t.Errorf("%q %q: stamped with maxReplicas %d, want %d", c.counts, c.annotation, most, c.most)
-		}
-		if c.annotation != minimum {
-			continue
-		}
-		wrapped, err := Stamp(predicted.Manifest, RayCluster, StampInput{Workload: "w", Name: "glue", Fixed: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := clusterOf(t, wrapped).Spec.WorkerGroupSpecs[0].MaxReplicas; got == nil || int(*got) != c.admitted {
-			t.Errorf("%q: stamped in a bundle with maxReplicas %v, want %d", c.counts, got, c.admitted)
 		}
 	}
 	got := clusterOf(t, stamped(t, glue)).Spec.WorkerGroupSpecs[0].MaxReplicas

@@ -60,10 +60,10 @@ func (r *Rehearsal) obey(command *event.GangDesired) {
 	case command.State == event.Present && !command.Created:
 		status := r.statusOf(record)
 		status.Created = true
-		r.book.Status(status, r.now)
+		r.book.Status(status, r.now, r.now)
 		r.book.Gang(&event.GangObserved{
 			Version: r.next(), Cluster: command.Cluster, Workload: command.Workload, Pods: podsOf(command.PodSets, command.Placements, command.Attempt),
-		}, r.now)
+		}, r.now, r.now)
 	case command.State == event.Absent && !r.linger:
 		r.release(command.Workload)
 	}
@@ -75,10 +75,10 @@ func (r *Rehearsal) release(id workload.ID) {
 	if !record.Holding {
 		return
 	}
-	r.book.Gang(&event.GangObserved{Version: r.next(), Cluster: record.Cluster, Workload: id}, r.now)
+	r.book.Gang(&event.GangObserved{Version: r.next(), Cluster: record.Cluster, Workload: id}, r.now, r.now)
 	status := r.statusOf(record)
 	status.Gone, status.Released = !record.Phase.Final(), true
-	r.book.Status(status, r.now)
+	r.book.Status(status, r.now, r.now)
 }
 
 func (r *Rehearsal) statusOf(record *workload.Record) *event.GangStatus {

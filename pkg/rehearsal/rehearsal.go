@@ -77,7 +77,7 @@ func New(o Options) *Rehearsal {
 		r.book.Gang(&event.GangObserved{
 			Version: r.next(), Cluster: record.Cluster, Workload: record.ID,
 			Pods: podsOf(record.PodSets, record.Placements, record.Attempt),
-		}, r.now)
+		}, r.now, r.now)
 	}
 	r.settle() // what is there from the beginning is no news
 	return r
@@ -146,7 +146,7 @@ func (r *Rehearsal) End(id workload.ID, outcome string) ([]Step, error) {
 	}
 	status := r.statusOf(record)
 	status.Outcome, status.Message = outcome, "job "+outcome
-	r.book.Status(status, r.now)
+	r.book.Status(status, r.now, r.now)
 	r.settleMessages()
 	if !r.linger {
 		r.release(id)
@@ -171,7 +171,7 @@ func (r *Rehearsal) LosePod(id workload.ID) ([]Step, error) {
 		return nil, fmt.Errorf("workload %s has not been started", id)
 	}
 	pods := podsOf(record.PodSets, record.Placements, record.Attempt)
-	r.book.Gang(&event.GangObserved{Version: r.next(), Cluster: record.Cluster, Workload: id, Pods: pods[:len(pods)-1]}, r.now)
+	r.book.Gang(&event.GangObserved{Version: r.next(), Cluster: record.Cluster, Workload: id, Pods: pods[:len(pods)-1]}, r.now, r.now)
 	return r.settle(), nil
 }
 

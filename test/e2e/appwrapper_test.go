@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/test/stack"
@@ -91,4 +92,93 @@ func TestAnAppWrapperWithARefusedObjectLeavesNothing(t *testing.T) {
 		t.Errorf("after the refusal there are %v", found)
 	}
 	w.released(id)
+}
+
+// RayClusters in an AppWrapper change their sizes as those that stand alone: the
+// difference is admitted all or none, and its pods wait at their gates until then;
+// what is given up is free when its pods are gone. Of several clusters each has its
+// own sizes.
+func TestWrappedClustersChangeTheirSizes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=3")
+	id := w.submit(stack.AppWrapper(w.Namespace, "wrapper", stack.RayCluster("one", 1, 1), stack.RayCluster("two", 1, 1)))
+	w.reaches(id, workload.Running)
+	sets := map[string]bool{}
+	for _, p := range w.one(id).Placements {
+		sets[p.PodSet] = true
+	}
+	const one, two = "0.workers", "1.workers"
+	if !sets[one] || !sets[two] {
+		t.Fatalf("there are places for %v, want for %s and %s", sets, one, two)
+	}
+
+	w.scale("two", 3)
+	w.grows(id, `2 more of "`+two+`"`)
+	w.until("KubeRay has created the pods", func() bool { return len(w.pods(id)) == 6 })
+	if started := w.started(id); started != 4 {
+		t.Errorf("%d pods have started, want 4", started)
+	}
+	w.nodes("more", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	w.sizedSet(id, two, 3)
+	w.sizedSet(id, one, 1)
+	w.asPlanned(id)
+
+	next := w.submit(stack.RayCluster("next", 2, 1))
+	w.waits(next, workload.ReasonFit)
+	w.scale("two", 1)
+	w.sizedSet(id, two, 1)
+	w.reaches(next, workload.Running)
+	w.asPlanned(next)
+	if record := w.one(id); record.Phase != workload.Running || record.Attempt != 1 {
+		t.Errorf("it is %s, attempt %d", record.Phase, record.Attempt)
+	}
+}
+
+// The cluster of a RayJob in an AppWrapper is the one that KubeRay made for it.
+func TestAWrappedJobsClusterGrows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
+	id := w.submit(stack.AppWrapper(w.Namespace, "wrapper", stack.RayJob("job", 1, 1, "succeeded", "1h")))
+	w.reaches(id, workload.Running)
+	clusters, err := w.rayClusters().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(clusters.Items) != 1 {
+		t.Fatalf("there are %d RayClusters, %v", len(clusters.Items), err)
+	}
+	w.scale(clusters.Items[0].GetName(), 3)
+	w.grows(id, `2 more of "workers"`)
+	w.nodes("more", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	w.sized(id, 3)
+	w.asPlanned(id)
+}
+
+// A wrapped Deployment that somebody makes larger does not outgrow its places: its
+// new pods wait at their gates although there is room, and the reason says so.
+func TestAWrappedDeploymentDoesNotOutgrowItsPlaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=16", "memory=32Gi", "nvidia.com/gpu=2")
+	id := w.submit(stack.AppWrapper(w.Namespace, "wrapper", append(stack.Beside("wrapper"), stack.RayCluster("wrapped", 1, 1))...))
+	w.reaches(id, workload.Running)
+	places := len(w.one(id).Placements)
+	scale := func(replicas string) {
+		t.Helper()
+		_, err := w.Dynamic.Resource(beside("wrapper")["wrapper-web"]).Namespace(w.Namespace).Patch(t.Context(), "wrapper-web",
+			types.MergePatchType, []byte(`{"spec":{"replicas":`+replicas+`}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	scale("3")
+	w.grows(id, "1 more of ")
+	if started := w.started(id); started != 4 {
+		t.Errorf("%d pods have started, want 4", started)
+	}
+	if record := w.one(id); len(record.Placements) != places {
+		t.Errorf("it has places %v", record.Placements)
+	}
+	scale("2")
+	w.until("the reason is gone", func() bool { return w.one(id).Reason == nil })
+	w.asPlanned(id)
 }

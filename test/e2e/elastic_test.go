@@ -42,16 +42,22 @@ func (w *world) grows(id workload.ID, words string) {
 // these.
 func (w *world) sized(id workload.ID, workers int) {
 	w.t.Helper()
-	w.until(fmt.Sprintf("workload %s has %d workers on their places", id, workers), func() bool {
+	w.sizedSet(id, "workers", workers)
+}
+
+// sizedSet is sized for the pod set of the given name.
+func (w *world) sizedSet(id workload.ID, set string, pods int) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("workload %s has %d pods of %s on their places", id, pods, set), func() bool {
 		record, placed, all := w.one(id), map[string]int{}, 0
 		for _, p := range record.Placements {
-			if p.PodSet == "workers" {
+			if p.PodSet == set {
 				placed[p.Node] += p.Pods
 				all += p.Pods
 			}
 		}
 		for _, pod := range w.pods(id) {
-			if pod.Labels[kube.PodSetLabel] == "workers" {
+			if pod.Labels[kube.PodSetLabel] == set {
 				placed[pod.Spec.NodeName]--
 			}
 		}
@@ -60,7 +66,7 @@ func (w *world) sized(id workload.ID, workers int) {
 				return false
 			}
 		}
-		return all == workers && record.Reason == nil
+		return all == pods && record.Reason == nil
 	})
 }
 

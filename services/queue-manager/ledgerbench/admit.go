@@ -104,18 +104,18 @@ func (t *term) decide(at time.Time) (*store.Prepared, book.Changes, error) {
 // take has the book take a message in, and notes it as the service does: it has
 // the message as it came.
 func (t *term) take(payload event.Payload, at time.Time) error {
+	envelope, err := event.New("bench", "bench", at, payload)
+	if err != nil {
+		return err
+	}
 	if t.journal != nil {
-		envelope, err := event.New("bench", "bench", at, payload)
-		if err != nil {
-			return err
-		}
 		encoded, err := envelope.Encode()
 		if err != nil {
 			return err
 		}
 		t.journal.Note(journal.Input{Kind: journal.Event, At: at, Message: encoded})
 	}
-	journal.Take(t.book, payload, nil, at)
+	journal.Take(t.book, envelope, payload, nil, at)
 	return nil
 }
 

@@ -56,8 +56,10 @@ type Object struct {
 	Deleting bool
 	// Stamped: it carries the marks that Muster puts on all it creates.
 	Stamped bool
-	// Owned: another object controls it, such as the RayJob of a RayCluster.
-	Owned bool
+	// Owned: another object controls it, such as the RayJob of a RayCluster, which is
+	// its Controller.
+	Owned      bool
+	Controller gang.Controller
 	// Sizes of the worker groups of a RayCluster: how many pods KubeRay shall keep;
 	// Keeps are those that places are kept for.
 	Sizes, Keeps map[string]int
@@ -310,7 +312,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
 		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
 		Held:       u.GetAnnotations()[kube.HeldKey] != "",
-		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil,
+		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
 	if kind == "RayJob" {
 		o.Outcome, o.Message = outcomeOf(u)
@@ -449,9 +451,9 @@ func podOf(p *corev1.Pod) gang.Pod {
 	return pod
 }
 
-// controllerOf names what makes such pods as this one.
-func controllerOf(p *corev1.Pod) gang.Controller {
-	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
+// controllerOf names what makes such objects as this one.
+func controllerOf(o metav1.Object) gang.Controller {
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
 		return gang.Controller{Kind: owner.Kind, Name: owner.Name, UID: string(owner.UID)}
 	}
 	return gang.Controller{}

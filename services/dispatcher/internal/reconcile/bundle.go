@@ -68,6 +68,7 @@ func (r *Reconciler) lookBundle(ctx context.Context, command *event.GangDesired,
 	case status.Gone:
 		return r.removeBundle(ctx, command, status)
 	case status.Outcome != "":
+		status.Yielded = command.Yield // no pod is sent anywhere
 		return r.awaitRelease(ctx, command, status)
 	case !status.Created:
 		return r.createBundle(ctx, command, status, wrapped)
@@ -312,11 +313,17 @@ func (r *Reconciler) watchBundle(ctx context.Context, command *event.GangDesired
 		status.Outcome, status.Message = event.OutcomeSucceeded, strings.Join(done, "; ")
 		return r.awaitRelease(ctx, command, status)
 	}
-	if err := r.tell(ctx, status); err != nil {
-		return 0, err
+	status.Sizes, status.Keeps = r.bundleSizes(command, wrapped)
+	return r.placeBundle(ctx, command, status)
+}
+
+// placeBundle reports the status and sends the pods to their places.
+func (r *Reconciler) placeBundle(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	if command.Yield == "" || command.Trusted {
+		status.Yielded = command.Yield // no pod is sent anywhere
 	}
-	if command.Trusted {
-		return r.nextLook(command), nil
+	if err := r.tell(ctx, status); err != nil || command.Trusted {
+		return r.nextLook(command), err
 	}
 	displaced, err := r.displace(ctx, command)
 	if err != nil {
@@ -325,7 +332,8 @@ func (r *Reconciler) watchBundle(ctx context.Context, command *event.GangDesired
 	if err := r.pin(ctx, command); err != nil || displaced {
 		return bundleSoon, err
 	}
-	return r.nextLook(command), nil
+	status.Yielded = command.Yield
+	return r.nextLook(command), r.tell(ctx, status)
 }
 
 // anySaid reports whether some item says when it is done; then those count that

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -164,22 +163,6 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	}
 	status.Yielded = command.Yield
 	return 0, r.tell(ctx, status)
-}
-
-// sizes are those of the worker groups of the RayCluster, and when it was used
-// last. Of a RayJob or RayService it is the one that KubeRay keeps for it; while
-// there are two of them, or none, nothing is known.
-func (r *Reconciler) sizes(command *event.GangDesired, object *kubernetes.Object) (sizes, keeps map[string]int, lastUsed time.Time) {
-	if command.Kind == ray.RayCluster {
-		return object.Sizes, object.Keeps, object.LastUsed
-	}
-	clusters := slices.DeleteFunc(r.cache.Clusters(command.Workload), func(o kubernetes.Object) bool {
-		return o.Namespace != command.Namespace || o.Attempt != command.Attempt || o.Deleting
-	})
-	if len(clusters) != 1 {
-		return nil, nil, time.Time{}
-	}
-	return clusters[0].Sizes, clusters[0].Keeps, time.Time{}
 }
 
 func (r *Reconciler) refuse(ctx context.Context, status event.GangStatus, cause error) (time.Duration, error) {

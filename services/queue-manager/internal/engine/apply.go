@@ -16,19 +16,19 @@ import (
 // apply enters the batch into the book and returns what settles its messages
 // after the commit.
 func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time) (settle []func(), err error) {
-	payloads := make([]event.Payload, len(batch))
+	envelopes, payloads := make([]event.Envelope, len(batch)), make([]event.Payload, len(batch))
 	var ids []workload.ID
 	for i, d := range batch {
 		if cause, known := desk.poison.cause(d); known {
 			desk.bury(ctx, d, cause)
 			continue
 		}
-		_, payload, err := d.Event()
+		envelope, payload, err := d.Event()
 		if err != nil {
 			desk.bury(ctx, d, err.Error())
 			continue
 		}
-		payloads[i] = payload
+		envelopes[i], payloads[i] = envelope, payload
 		switch p := payload.(type) {
 		case *event.WorkloadSubmitted:
 			ids, payloads[i] = desk.withID(ctx, ids, p.Workload.ID, d, payload)
@@ -48,13 +48,13 @@ func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time
 			if found, ok := known[p.Workload.ID]; ok {
 				stored = &found
 			}
-			if _, err := desk.take(d, p, stored, now); err != nil {
+			if _, err := desk.take(d, envelopes[i], p, stored, now); err != nil {
 				return nil, err
 			}
 			settle = append(settle, d.Ack)
 		case *event.WorkloadCancel:
 			_, stored := known[p.Workload]
-			live, err := desk.take(d, p, nil, now)
+			live, err := desk.take(d, envelopes[i], p, nil, now)
 			if err != nil {
 				return nil, err
 			}
@@ -64,7 +64,7 @@ func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time
 				desk.bury(ctx, d, p.EventType()+" is not for queue-manager to do")
 				continue
 			}
-			if _, err := desk.take(d, p, nil, now); err != nil {
+			if _, err := desk.take(d, envelopes[i], p, nil, now); err != nil {
 				return nil, err
 			}
 		case nil:

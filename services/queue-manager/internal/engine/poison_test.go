@@ -45,7 +45,7 @@ func TestAMessageOnWhichTheCodeFails(t *testing.T) {
 		Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable, Bury: b.Bury,
 	}
 	// No message is known on which the book fails, so it is given none at all.
-	if _, err := desk.take(d, (*event.WorkloadSubmitted)(nil), nil, time.Now()); err == nil {
+	if _, err := desk.take(d, event.Envelope{}, (*event.WorkloadSubmitted)(nil), nil, time.Now()); err == nil {
 		t.Fatal("the failure is not noticed")
 	}
 	if _, err := desk.apply(t.Context(), []bus.Delivery{d}, time.Now()); err != nil {

@@ -41,7 +41,7 @@ func (desk *Desk) Do(in journal.Input) {
 
 // take has the book take a message in, and notes it. A message that the book
 // cannot take ends the term, because the book may be half changed, and is remembered.
-func (desk *Desk) take(d bus.Delivery, payload event.Payload, known *book.Known, at time.Time) (live bool, err error) {
+func (desk *Desk) take(d bus.Delivery, envelope event.Envelope, payload event.Payload, known *book.Known, at time.Time) (live bool, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			if desk.poison == nil {
@@ -54,7 +54,7 @@ func (desk *Desk) take(d bus.Delivery, payload event.Payload, known *book.Known,
 		}
 	}()
 	desk.journal.Note(journal.Input{Kind: journal.Event, At: at, Message: d.Data, Known: known})
-	return journal.Take(desk.Book, payload, known, at), nil
+	return journal.Take(desk.Book, envelope, payload, known, at), nil
 }
 
 // record returns what was noted, to be kept with the changes; nothing while there
