@@ -62,7 +62,7 @@ func burstByHand(ctx context.Context, o options) (perSecond float64, err error) 
 	began := time.Now()
 	for i := range o.burst {
 		group.Go(func() error {
-			_, err := s.createByHand(ctx, fmt.Sprintf("bare-%d", i))
+			_, err := s.createByHand(ctx, fmt.Sprintf("bare-%d", i), 1)
 			return err
 		})
 	}

@@ -21,9 +21,9 @@ var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Re
 
 // createByHand creates the same RayCluster that is submitted to Muster, as
 // kubectl would, and returns how long the API server took.
-func (s *site) createByHand(ctx context.Context, name string) (time.Duration, error) {
+func (s *site) createByHand(ctx context.Context, name string, workers int) (time.Duration, error) {
 	var object unstructured.Unstructured
-	if err := json.Unmarshal([]byte(stack.RayCluster(name, 1, 1)), &object.Object); err != nil {
+	if err := json.Unmarshal([]byte(stack.RayCluster(name, workers, 1)), &object.Object); err != nil {
 		return 0, err
 	}
 	began := time.Now()

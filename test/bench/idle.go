@@ -32,7 +32,7 @@ func idle(ctx context.Context, o options) error {
 	}
 	var bare, muster []time.Duration
 	for i := range o.idle {
-		took, err := s.createByHand(ctx, fmt.Sprintf("bare-%d", i))
+		took, err := s.createByHand(ctx, fmt.Sprintf("bare-%d", i), 1)
 		if err != nil {
 			return err
 		}

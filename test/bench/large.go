@@ -13,8 +13,9 @@ import (
 )
 
 // large measures one gang of many pods: from its submission until it is admitted,
-// its object exists, and all its pods are ready on their nodes. KubeRay makes the
-// pods; how long it takes for that is part of the last.
+// its object exists, and all its pods are ready on their nodes; and when its pods
+// were made, by KubeRay, had their gates lifted, by Muster, were bound, by the
+// scheduler, and ready. Then it measures the same RayCluster created by hand.
 func large(ctx context.Context, o options) error {
 	s, err := open(ctx, o, "large")
 	if err != nil {
@@ -23,14 +24,19 @@ func large(ctx context.Context, o options) error {
 	defer s.close()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
+	const name = "large"
+	pods, err := s.podTimes(ctx, name, o.large)
+	if err != nil {
+		return err
+	}
 	following, err := s.stack.Bus.Follow(ctx, bus.EventsStream, bus.EventsSubject("default", "*"))
 	if err != nil {
 		return err
 	}
 	began := time.Now()
 	published, err := s.stack.Bus.PublishAsync(bus.SubmitSubject("default"), event.Envelope{
-		SpecVersion: event.SpecVersion, ID: "large", Source: "bench", Type: event.SubmitType,
-		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster("large", o.large-1, 1)),
+		SpecVersion: event.SpecVersion, ID: name, Source: "bench", Type: event.SubmitType,
+		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, o.large-1, 1)),
 	})
 	if err == nil {
 		err = published.Wait(ctx)
@@ -54,8 +60,34 @@ func large(ctx context.Context, o options) error {
 			fmt.Printf("  %-12s %6.2f s\n", changed.Phase, time.Since(began).Seconds())
 		}
 		if changed.Phase == workload.Running {
-			return nil
+			break
 		}
 	}
-	return fmt.Errorf("the gang did not come to run: %w", ctx.Err())
+	times, ok := <-pods
+	if !ok {
+		return fmt.Errorf("the gang did not come to run: %w", ctx.Err())
+	}
+	times.print(began)
+	return s.largeByHand(ctx, o.large)
+}
+
+// largeByHand measures the same RayCluster without Muster: no gates, and the
+// scheduler chooses the nodes.
+func (s *site) largeByHand(ctx context.Context, size int) error {
+	const name = "by-hand"
+	pods, err := s.podTimes(ctx, name, size)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if _, err := s.createByHand(ctx, name, size-1); err != nil {
+		return err
+	}
+	times, ok := <-pods
+	if !ok {
+		return fmt.Errorf("the cluster created by hand did not come to run: %w", ctx.Err())
+	}
+	fmt.Printf("The same RayCluster, created by hand\n")
+	times.print(began)
+	return nil
 }

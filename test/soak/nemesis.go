@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 // nemesis disturbs: each step it draws one deed.
@@ -76,7 +79,9 @@ func (n *nemesis) repair(ctx context.Context) error {
 		return fmt.Errorf("uncordon nodes: %w", err)
 	}
 	for i := range n.nodes {
-		_ = n.taint(ctx, n.NodeName(group, i)) // without any
+		if err := n.taint(ctx, n.NodeName(group, i)); err != nil { // without any
+			return fmt.Errorf("take taints away: %w", err)
+		}
 	}
 	now := int64(0)
 	return n.Kube.CoreV1().Pods(n.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
@@ -136,28 +141,38 @@ func (n *nemesis) failPod(ctx context.Context) error {
 }
 
 func (n *nemesis) deleteObject(ctx context.Context) error {
-	clusters := n.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).Namespace(n.Namespace)
-	list, err := clusters.List(ctx, metav1.ListOptions{})
-	if err != nil || len(list.Items) == 0 {
-		return errNothing
+	name, err := n.anyCluster(ctx)
+	if err != nil {
+		return err
 	}
-	item := list.Items[n.random.IntN(len(list.Items))]
-	if strings.HasPrefix(item.GetName(), "job-") {
-		return errNothing // of a job: KubeRay would not notice
+	return n.clusters().Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+func (n *nemesis) clusters() dynamic.ResourceInterface {
+	return n.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).Namespace(n.Namespace)
+}
+
+// anyCluster draws a RayCluster that is no job's: of one KubeRay would not notice
+// that it is gone, and nobody owns it who would change its size.
+func (n *nemesis) anyCluster(ctx context.Context) (string, error) {
+	list, err := n.clusters().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
 	}
-	return clusters.Delete(ctx, item.GetName(), metav1.DeleteOptions{})
+	items := slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool {
+		return strings.HasPrefix(u.GetName(), "job-") || u.GetDeletionTimestamp() != nil
+	})
+	if len(items) == 0 {
+		return "", errNothing
+	}
+	return items[n.random.IntN(len(items))].GetName(), nil
 }
 
 // resize changes how many workers a cluster has, as its owner does.
 func (n *nemesis) resize(ctx context.Context) error {
-	clusters := n.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).Namespace(n.Namespace)
-	list, err := clusters.List(ctx, metav1.ListOptions{})
-	if err != nil || len(list.Items) == 0 {
-		return errNothing
-	}
-	item := list.Items[n.random.IntN(len(list.Items))]
-	if strings.HasPrefix(item.GetName(), "job-") {
-		return errNothing // of a job, which has no owner who would
+	name, err := n.anyCluster(ctx)
+	if err != nil {
+		return err
 	}
 	var patch []map[string]any
 	size := n.random.IntN(7)
@@ -168,7 +183,7 @@ func (n *nemesis) resize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = clusters.Patch(ctx, item.GetName(), types.JSONPatchType, encoded, metav1.PatchOptions{})
+	_, err = n.clusters().Patch(ctx, name, types.JSONPatchType, encoded, metav1.PatchOptions{})
 	return err
 }
 

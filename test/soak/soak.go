@@ -173,7 +173,7 @@ func (s *soak) draw(i int) (name, manifest string) {
 	}
 	if s.random.IntN(10) < 3 {
 		name = fmt.Sprintf("cluster-%d", i)
-		manifest = stack.Annotated(stack.RayCluster(name, workers, gpus), "muster.dev/max-run-time", fmt.Sprintf("%ds", 1+s.random.IntN(5)))
+		manifest = stack.Annotated(stack.RayCluster(name, workers, gpus), "muster.dev/max-run-time", fmt.Sprintf("%ds", 1+s.random.IntN(10)))
 	} else {
 		name = fmt.Sprintf("job-%d", i)
 		outcome := []string{"succeeded", "succeeded", "succeeded", "succeeded", "failed", "failed,succeeded"}[s.random.IntN(6)]
@@ -188,12 +188,12 @@ func (s *soak) draw(i int) (name, manifest string) {
 	return name, manifest
 }
 
-// ends is how long all gangs may take to end after the last disturbance.
-const ends = 2 * time.Minute
+// stuck is after how long in which none of the gangs has ended, and nothing disturbs
+// them, those that are left will not. How long all take depends on the machine.
+const stuck = 90 * time.Second
 
 func (s *soak) awaitEnds(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, ends)
-	defer cancel()
+	lastEnd := time.Now()
 	poll := time.NewTicker(200 * time.Millisecond)
 	defer poll.Stop()
 	var open int
@@ -204,11 +204,17 @@ func (s *soak) awaitEnds(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
+			if open != now {
+				lastEnd = time.Now()
+			}
 			open, first = now, one
+		}
+		if time.Since(lastEnd) > stuck {
+			return fmt.Errorf("%w: %d gangs do not end, none of them for %s, such as %s", errPromise, open, stuck, s.describe(first))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %d gangs have not ended %s after the last disturbance, such as %s", errPromise, open, ends, s.describe(first))
+			return ctx.Err()
 		case <-poll.C:
 		}
 	}
@@ -252,7 +258,9 @@ func (s *soak) open(ctx context.Context) (open int, first workload.Record, err e
 		for _, w := range answer.Workloads {
 			known++
 			if !w.Phase.Final() || w.Holding {
-				open, first = open+1, w
+				if open++; open == 1 {
+					first = w
+				}
 			}
 		}
 		if after = answer.Next; after == 0 {

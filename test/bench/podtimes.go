@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"muster.dev/muster/pkg/kube"
+)
+
+// The steps of a pod's start, as seen in the API server.
+const (
+	made = iota
+	ungated
+	bound
+	ready
+	steps
+)
+
+var stepNames = [steps]string{"made", "without gate", "bound", "ready"}
+
+// podTimes are when the first and the last pod of a RayCluster came to each step.
+type podTimes struct {
+	first, last [steps]time.Time
+	seen        [steps]map[types.UID]bool
+}
+
+// podTimes follows the pods of a RayCluster until so many are ready. The watch
+// begins before it returns; done delivers the result once, or closes when ctx ends.
+func (s *site) podTimes(ctx context.Context, cluster string, pods int) (done <-chan *podTimes, err error) {
+	watching, err := s.stack.Kube.CoreV1().Pods(s.stack.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "ray.io/cluster=" + cluster})
+	if err != nil {
+		return nil, err
+	}
+	result := make(chan *podTimes, 1)
+	go func() {
+		defer close(result)
+		defer watching.Stop()
+		times := &podTimes{}
+		for i := range times.seen {
+			times.seen[i] = map[types.UID]bool{}
+		}
+		for change := range watching.ResultChan() {
+			if pod, ok := change.Object.(*corev1.Pod); ok && change.Type != watch.Deleted {
+				times.note(pod, time.Now())
+			}
+			if len(times.seen[ready]) == pods {
+				result <- times
+				return
+			}
+		}
+	}()
+	return result, nil
+}
+
+func (t *podTimes) note(pod *corev1.Pod, now time.Time) {
+	gated, isReady := false, false
+	for _, gate := range pod.Spec.SchedulingGates {
+		gated = gated || gate.Name == kube.PlacementGate
+	}
+	for _, condition := range pod.Status.Conditions {
+		isReady = isReady || condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	}
+	for step, reached := range [steps]bool{true, !gated, pod.Spec.NodeName != "", isReady} {
+		if !reached || t.seen[step][pod.UID] {
+			continue
+		}
+		t.seen[step][pod.UID] = true
+		if t.last[step] = now; t.first[step].IsZero() {
+			t.first[step] = now
+		}
+	}
+}
+
+// print tells the times since the beginning.
+func (t *podTimes) print(began time.Time) {
+	for step, name := range stepNames {
+		fmt.Printf("  pods %-14s first %6.2f s, last %6.2f s\n", name, t.first[step].Sub(began).Seconds(), t.last[step].Sub(began).Seconds())
+	}
+}
