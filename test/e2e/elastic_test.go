@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/event"
@@ -195,57 +194,6 @@ func TestIdleClustersEnd(t *testing.T) {
 		t.Errorf("unused it ended because of %+v", reason)
 	}
 	w.nothingOf(busy)
-}
-
-// Somebody deletes the object and creates it anew with all its labels: that is
-// another one. The workload has ended, and the copy, which nobody admitted, goes.
-func TestARecreatedObjectIsNotOurs(t *testing.T) {
-	t.Parallel()
-	w := ruled(t, workload.Rules{})
-	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
-	id := w.submit(stack.RayCluster("gang", 1, 1))
-	w.reaches(id, workload.Running)
-	clusters := w.rayClusters()
-	object, err := clusters.Get(t.Context(), "gang", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := clusters.Delete(t.Context(), "gang", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	fresh := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": object.Object["spec"]}}
-	fresh.SetName("gang")
-	fresh.SetLabels(object.GetLabels())
-	fresh.SetAnnotations(object.GetAnnotations())
-	if _, err := clusters.Create(t.Context(), fresh, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if reason := w.reaches(id, workload.Cancelled).Reason; reason.Kind != workload.ReasonDeleted {
-		t.Errorf("ended because of %+v", reason)
-	}
-	w.released(id)
-	w.nothingOf(id)
-}
-
-// Somebody deletes the object and has its pods stay: they are removed, and their
-// places are held until they are gone.
-func TestPodsThatAreLeftBehindAreRemoved(t *testing.T) {
-	t.Parallel()
-	w := ruled(t, workload.Rules{ForceAfter: seconds(1)})
-	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	id := w.submit(stack.RayCluster("gang", 1, 1))
-	w.reaches(id, workload.Running)
-	next := w.submit(stack.RayCluster("next", 1, 1))
-	w.waits(next, workload.ReasonFit)
-	orphan := metav1.DeletePropagationOrphan
-	if err := w.rayClusters().Delete(t.Context(), "gang", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-		t.Fatal(err)
-	}
-	if reason := w.reaches(id, workload.Cancelled).Reason; reason.Kind != workload.ReasonDeleted {
-		t.Errorf("ended because of %+v", reason)
-	}
-	w.reaches(next, workload.Running)
-	w.nothingOf(id)
 }
 
 // Where the scheduler is trusted it is counted, and said, how many pods it placed

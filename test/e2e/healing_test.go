@@ -242,30 +242,46 @@ func TestLostPods(t *testing.T) {
 	})
 }
 
-// A drain is announced: by an event, on the object, and with the time that the
-// workload asked for to save its work. Then the gang goes, and begins anew.
+// A drain is announced: by an event, on the object, also where that is wrapped, and
+// with the time that the workload asked for to save its work. Then the gang goes,
+// and begins anew.
 func TestADrainIsAnnounced(t *testing.T) {
 	t.Parallel()
-	w := ruled(t, workload.Rules{})
-	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	id := w.submit(stack.Annotated(stack.RayCluster("gang", 1, 1), kube.CheckpointGraceKey, "3s"))
-	w.reaches(id, workload.Running)
+	for name, wrap := range map[string]func(w *world, manifest string) string{
+		"RayCluster": func(_ *world, manifest string) string { return manifest },
+		"AppWrapper": func(w *world, manifest string) string { return stack.AppWrapper(w.Namespace, "wrapper", manifest) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := ruled(t, workload.Rules{})
+			w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+			id := w.submit(wrap(w, stack.Annotated(stack.RayCluster("gang", 1, 1), kube.CheckpointGraceKey, "3s")))
+			w.reaches(id, workload.Running)
+			w.drainedWithNotice(id)
+		})
+	}
+}
+
+// drainedWithNotice drains the node of the gang's head, checks that the gang is told
+// and has its time, and lets it run again.
+func (w *world) drainedWithNotice(id workload.ID) {
+	w.t.Helper()
 	head, node := w.headUID(id), w.placeOf(id, "headgroup")
 	w.taint(node, corev1.Taint{Key: capacity.DrainTaint, Effect: corev1.TaintEffectNoSchedule})
 	told := await(w, "the announcement", func(e *event.WorkloadChanged) bool { return e.ID == id && !e.EvictAt.IsZero() })
 	if told.Reason.Kind != workload.ReasonDrained {
-		t.Errorf("announced because of %+v", told.Reason)
+		w.t.Errorf("announced because of %+v", told.Reason)
 	}
 	w.until("the object is told", func() bool {
-		object, err := w.rayClusters().Get(t.Context(), "gang", metav1.GetOptions{})
+		object, err := w.rayClusters().Get(w.ctx, "gang", metav1.GetOptions{})
 		return err == nil && object.GetAnnotations()[kube.EvictingAtKey] == told.EvictAt.UTC().Format(time.RFC3339)
 	})
 	if w.headUID(id) != head || time.Now().After(told.EvictAt) {
-		t.Error("the head was gone before its time, or the test is too slow to tell")
+		w.t.Error("the head was gone before its time, or the test is too slow to tell")
 	}
 	w.reaches(id, workload.Evicting)
 	if time.Now().Before(told.EvictAt) {
-		t.Error("evicted before its time")
+		w.t.Error("evicted before its time")
 	}
 	w.waits(id, workload.ReasonFit)
 	w.nothingOf(id)
@@ -317,50 +333,6 @@ func TestATrustedQueueLeavesPlacingToTheScheduler(t *testing.T) {
 		if len(pod.Spec.NodeSelector) != 1 || pod.Spec.NodeName == "" {
 			t.Errorf("pod %s is on %q, its selector is %v", pod.Name, pod.Spec.NodeName, pod.Spec.NodeSelector)
 		}
-	}
-	w.cancel(id)
-	w.reaches(id, workload.Cancelled)
-	w.nothingOf(id)
-}
-
-// A namespace that goes away takes its workloads with it, and their places are
-// free; what is submitted to it later fails with the API server's words.
-func TestANamespaceThatGoesAway(t *testing.T) {
-	t.Parallel()
-	w := ruled(t, workload.Rules{})
-	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	id := w.submit(stack.RayCluster("gang", 1, 1))
-	w.reaches(id, workload.Running)
-	if err := w.Kube.CoreV1().Namespaces().Delete(t.Context(), w.Namespace, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if reason := w.reaches(id, workload.Cancelled).Reason; reason.Kind != workload.ReasonDeleted {
-		t.Errorf("ended because of %+v", reason)
-	}
-	later := w.submit(stack.RayCluster("later", 1, 1))
-	if reason := w.reaches(later, workload.Failed).Reason; reason.Kind != workload.ReasonRefused {
-		t.Errorf("failed because of %+v", reason)
-	}
-	w.released(later)
-}
-
-// An edit of the object's templates changes nothing that runs, as with KubeRay
-// alone; and the object is still Muster's to remove.
-func TestAnEditBehindOurBack(t *testing.T) {
-	t.Parallel()
-	w := ruled(t, workload.Rules{})
-	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	id := w.submit(stack.RayCluster("gang", 1, 1))
-	w.reaches(id, workload.Running)
-	head := w.headUID(id)
-	patch := []byte(`{"spec":{"headGroupSpec":{"rayStartParams":{"num-cpus":"0"}}}}`)
-	if _, err := w.rayClusters().Patch(t.Context(), "gang", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	// The operator works in order: when the next gang runs it has seen the edit.
-	w.reaches(w.submit(stack.RayCluster("next", 0, 0)), workload.Running)
-	if w.headUID(id) != head || w.one(id).Phase != workload.Running {
-		t.Error("an edit of the template restarted the head")
 	}
 	w.cancel(id)
 	w.reaches(id, workload.Cancelled)

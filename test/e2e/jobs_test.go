@@ -78,3 +78,30 @@ func TestTheClusterOfAFinishedJobIsChargedUntilItGoes(t *testing.T) {
 		w.reaches(next, workload.Cancelled)
 	}
 }
+
+// Where KubeRay is told to take only the workers of a finished job away, their
+// places are free when they are gone, and the others are held until the head goes,
+// too.
+func TestADeletionRuleFreesTheWorkersAlone(t *testing.T) {
+	t.Parallel()
+	w := ruled(t, workload.Rules{KeepFinished: workload.Duration(time.Hour)})
+	w.nodes("gpu", 1, "cpu=4", "memory=32Gi", "nvidia.com/gpu=1")
+	policy := map[string]any{"policy": "DeleteWorkers"}
+	id := w.submit(stack.With(stack.RayJob("job", 1, 1, "succeeded", "1s"), map[string]any{
+		"shutdownAfterJobFinishes": false, "deletionStrategy": map[string]any{"onSuccess": policy, "onFailure": policy},
+	}))
+	next := w.submit(stack.RayCluster("next", 1, 1))
+	if ended := w.reaches(id, workload.Succeeded); !ended.Holding {
+		t.Error("the finished job holds nothing")
+	}
+	w.reaches(next, workload.Running)
+	w.asPlanned(next)
+	for _, p := range w.one(id).Placements {
+		if p.PodSet == "workers" {
+			t.Errorf("of the finished job %v is held", p)
+		}
+	}
+	if head := w.headUID(id); head == "" || !w.one(id).Holding {
+		t.Error("the head of the finished job is not charged")
+	}
+}

@@ -314,7 +314,29 @@ func (r *Reconciler) watchBundle(ctx context.Context, command *event.GangDesired
 		return r.awaitRelease(ctx, command, status)
 	}
 	status.Sizes, status.Keeps = r.bundleSizes(command, wrapped)
+	if err := r.announceBundle(ctx, command, wrapped); err != nil {
+		return 0, err
+	}
 	return r.placeBundle(ctx, command, status)
+}
+
+// announceBundle tells the Ray objects of a bundle of their eviction. What reads such
+// an announcement on other objects is not known.
+func (r *Reconciler) announceBundle(ctx context.Context, command *event.GangDesired, wrapped bundle.Bundle) error {
+	for _, item := range wrapped.Items {
+		id, err := identity(item, command)
+		if err != nil || !bundle.IsRay(id) {
+			continue
+		}
+		object := r.cache.Object(id.Kind, id.Namespace, id.Name)
+		if object == nil || object.Workload != command.Workload || object.Attempt != command.Attempt || object.Deleting {
+			continue
+		}
+		if err := r.announce(ctx, command, object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // placeBundle reports the status and sends the pods to their places.
