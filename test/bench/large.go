@@ -63,11 +63,12 @@ func large(ctx context.Context, o options) error {
 			break
 		}
 	}
-	times, ok := <-pods
-	if !ok {
+	select {
+	case times := <-pods:
+		times.print(began)
+	case <-ctx.Done():
 		return fmt.Errorf("the gang did not come to run: %w", ctx.Err())
 	}
-	times.print(began)
 	return s.largeByHand(ctx, o.large)
 }
 
@@ -83,11 +84,12 @@ func (s *site) largeByHand(ctx context.Context, size int) error {
 	if _, err := s.createByHand(ctx, name, size-1); err != nil {
 		return err
 	}
-	times, ok := <-pods
-	if !ok {
+	select {
+	case times := <-pods:
+		fmt.Printf("The same RayCluster, created by hand\n")
+		times.print(began)
+	case <-ctx.Done():
 		return fmt.Errorf("the cluster created by hand did not come to run: %w", ctx.Err())
 	}
-	fmt.Printf("The same RayCluster, created by hand\n")
-	times.print(began)
 	return nil
 }

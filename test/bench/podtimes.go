@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
 	"muster.dev/muster/pkg/kube"
 )
@@ -30,31 +31,29 @@ type podTimes struct {
 	seen        [steps]map[types.UID]bool
 }
 
-// podTimes follows the pods of a RayCluster until so many are ready. The watch
-// begins before it returns; done delivers the result once, or closes when ctx ends.
+// podTimes follows the pods of a RayCluster until so many are ready. Done delivers
+// the result once; ctx ends the following.
 func (s *site) podTimes(ctx context.Context, cluster string, pods int) (done <-chan *podTimes, err error) {
-	watching, err := s.stack.Kube.CoreV1().Pods(s.stack.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "ray.io/cluster=" + cluster})
-	if err != nil {
+	informer := informers.NewSharedInformerFactoryWithOptions(s.stack.Kube, 0, informers.WithNamespace(s.stack.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "ray.io/cluster=" + cluster })).Core().V1().Pods().Informer()
+	result, times := make(chan *podTimes, 1), &podTimes{}
+	for i := range times.seen {
+		times.seen[i] = map[types.UID]bool{}
+	}
+	note := func(object any) { // one at a time
+		if pod, ok := object.(*corev1.Pod); ok && len(times.seen[ready]) < pods {
+			if times.note(pod, time.Now()); len(times.seen[ready]) == pods {
+				result <- times
+			}
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, object any) { note(object) }}); err != nil {
 		return nil, err
 	}
-	result := make(chan *podTimes, 1)
-	go func() {
-		defer close(result)
-		defer watching.Stop()
-		times := &podTimes{}
-		for i := range times.seen {
-			times.seen[i] = map[types.UID]bool{}
-		}
-		for change := range watching.ResultChan() {
-			if pod, ok := change.Object.(*corev1.Pod); ok && change.Type != watch.Deleted {
-				times.note(pod, time.Now())
-			}
-			if len(times.seen[ready]) == pods {
-				result <- times
-				return
-			}
-		}
-	}()
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, ctx.Err()
+	}
 	return result, nil
 }
 

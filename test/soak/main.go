@@ -26,7 +26,7 @@ func main() {
 	var o options
 	minutes := flag.Float64("minutes", 10, "how long gangs come")
 	flag.IntVar(&o.gangs, "gangs", 0, "gangs in that time; 0 means 100 a minute")
-	flag.IntVar(&o.nodes, "nodes", 48, "nodes, of 8 CPUs and 4 GPUs each")
+	flag.IntVar(&o.nodes, "nodes", 24, "nodes, of 8 CPUs and 4 GPUs each")
 	flag.Uint64Var(&o.seed, "seed", 1, "of what is drawn")
 	flag.Parse()
 	o.lasts = time.Duration(*minutes * float64(time.Minute))

@@ -34,12 +34,14 @@ type soak struct {
 	figures figures
 }
 
-// rules are short, so that everything that can happen does.
+// rules are short, so that everything that can happen does. The ready deadline is
+// long enough for a busy machine: were it too short for most gangs, each would be
+// started again and again, and make the others late.
 func rules() workload.Rules {
 	seconds := func(n int) workload.Duration { return workload.Duration(time.Duration(n) * time.Second) }
 	requeues := 100
 	return workload.Rules{
-		Life:     workload.Life{ReadyDeadline: seconds(20), CheckpointGrace: seconds(1)},
+		Life:     workload.Life{ReadyDeadline: seconds(60), CheckpointGrace: seconds(1)},
 		Requeues: &requeues, BackoffFirst: seconds(1), BackoffMost: seconds(4), ForceAfter: seconds(2), KeepFinished: seconds(5),
 	}
 }
@@ -167,7 +169,7 @@ func (s *soak) submitAll(ctx context.Context) error {
 // draw returns the next gang: mostly jobs, some of which fail or are retried by
 // KubeRay, and clusters that end with their time.
 func (s *soak) draw(i int) (name, manifest string) {
-	workers, gpus := 1+s.random.IntN(6), s.random.IntN(3)
+	workers, gpus := 1+s.random.IntN(4), s.random.IntN(3)
 	if s.random.IntN(20) == 0 {
 		workers = 16
 	}
