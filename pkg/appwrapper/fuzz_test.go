@@ -67,7 +67,7 @@ func checkWrapper(t *testing.T, read appwrapper.Wrapper) {
 		if diff := cmp.Diff(string(read.Bundle.Items[i].Object), string(item.Object)); diff != "" {
 			t.Fatalf("stored, object %d is another:\n%s", i, diff)
 		}
-		if _, err := item.Stamp(ray.StampInput{Workload: "w", Cluster: "c", Attempt: 1, Namespace: "team"}); err != nil {
+		if _, err := again.Stamp(item, ray.StampInput{Workload: "w", Cluster: "c", Attempt: 1, Namespace: "team"}); err != nil {
 			t.Fatalf("object %d is accepted and cannot be created: %v\n%s", i, err, item.Object)
 		}
 	}

@@ -303,7 +303,7 @@ func TestSeveralRayObjects(t *testing.T) {
 	if got := sets(w); !slices.Equal(got, want) {
 		t.Errorf("pod sets are %v, want %v", got, want)
 	}
-	stamped, err := w.Bundle.Items[1].Stamp(ray.StampInput{Workload: "w", Cluster: "c", Attempt: 1, Namespace: "team"})
+	stamped, err := w.Bundle.Stamp(w.Bundle.Items[1], ray.StampInput{Workload: "w", Cluster: "c", Attempt: 1, Namespace: "team"})
 	if err != nil {
 		t.Fatal(err)
 	}
