@@ -200,12 +200,13 @@ func (b *Book) say(now time.Time, subject string, ttl time.Duration, payload eve
 	})
 }
 
-// tell announces the present state of a workload and notes it in its history.
-func (b *Book) tell(e *entry, now time.Time) {
+// tell announces the present state of a workload, with warnings when it is new,
+// and notes it in its history.
+func (b *Book) tell(e *entry, now time.Time, warnings ...string) {
 	b.changed.workloads[e.ID] = e
 	b.schedule(e)
 	record := e.Record // as it is now, whatever happens to it later in this batch
-	b.say(now, bus.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record})
+	b.say(now, bus.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record, Warnings: warnings})
 	b.changed.history = append(b.changed.history, HistoryRow{
 		Workload: e.ID, At: now, Phase: e.Phase, Attempt: e.Attempt, Cluster: e.Cluster, Reason: e.Reason,
 		EventID: b.changed.messages[len(b.changed.messages)-1].ID,

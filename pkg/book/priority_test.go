@@ -11,6 +11,28 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
+// Warnings come with the event that takes a workload in, and with no other.
+func TestWarningsComeOnce(t *testing.T) {
+	t.Parallel()
+	b, now := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"q"}}}}), time.Unix(1_000_000, 0)
+	s := &event.WorkloadSubmitted{Warnings: []string{"does nothing"}, Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		ID: event.WorkloadID("test", "1"), Queue: "q", Kind: "RayCluster", Name: "n", Digest: "d",
+		PodSets: []workload.PodSet{{Name: "head", Role: workload.RoleHead, Count: 1}},
+	}}
+	b.Submit(s, nil, now)
+	b.Submit(s, nil, now)
+	b.Cancel(&event.WorkloadCancel{Workload: s.Workload.ID}, now)
+	warned := []int{}
+	for _, message := range b.Take().Messages {
+		if changed, is := message.Payload.(*event.WorkloadChanged); is {
+			warned = append(warned, len(changed.Warnings))
+		}
+	}
+	if len(warned) != 3 || warned[0] != 1 || warned[1] != 0 || warned[2] != 0 {
+		t.Errorf("events have %v warnings, want 1 in the first of 3", warned)
+	}
+}
+
 // A class gives its value at submission. What is no class is refused, with those
 // there are. A policy without the class changes nothing of who is in already.
 func TestAPriorityClassIsLookedUpOnce(t *testing.T) {

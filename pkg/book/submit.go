@@ -63,7 +63,7 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	b.liveIn[w.Queue]++
 	b.objects[added.object()] = w.ID
 	b.changed.added[w.ID] = e.Manifest
-	b.tell(added, now)
+	b.tell(added, now, e.Warnings...)
 	b.enqueue(added)
 }
 

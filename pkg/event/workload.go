@@ -21,6 +21,8 @@ type WorkloadSubmitted struct {
 	// MessageID is the JetStream message id (Nats-Msg-Id) of the submission; empty
 	// when the submitter set none.
 	MessageID string `json:"messageId,omitempty"`
+	// Warnings name what was accepted and does nothing, or is most likely not meant.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // EventType implements Payload.
@@ -57,6 +59,9 @@ func (e *WorkloadRejected) EventSubject() string { return string(e.Workload) }
 // the commit of what it tells.
 type WorkloadChanged struct {
 	workload.Record
+	// Warnings are those of the submission. Only the event that takes it in has them,
+	// and only as it is published first.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // EventType implements Payload.

@@ -42,7 +42,7 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 		priority = s.priority
 	}
 	name := ray.Name(ray.Object{Name: wrapper.Name, GenerateName: wrapper.GenerateName}, s.id)
-	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Warnings: told(wrapper.Warnings), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
 		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: s.message.Submitter,
 	}}, true, nil

@@ -56,6 +56,26 @@ func TestABatchIsItsEvents(t *testing.T) {
 	}
 }
 
+// What does nothing is told, of Ray objects and of AppWrappers, within bounds.
+func TestWarningsAreTold(t *testing.T) {
+	t.Parallel()
+	params := strings.Replace(manifestYAML, "headGroupSpec:", "headGroupSpec:\n    rayStartParams: {num-gpus: \"2\"}", 1)
+	submitted, _ := accepted(t, structured(t, "data", quoted(params)))
+	if len(submitted.Warnings) != 1 || !strings.Contains(submitted.Warnings[0], "num-gpus") {
+		t.Errorf("of a RayCluster: %q", submitted.Warnings)
+	}
+	var nothing []string
+	for i := range 2 * mostWarnings {
+		nothing = append(nothing, fmt.Sprintf(`"workload.codeflare.dev.appwrapper/%02d%s": "x"`, i, strings.Repeat("y", 2*longestWarning)))
+	}
+	wrapper := `{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "metadata": {"name": "w", "annotations": {` + strings.Join(nothing, ",") +
+		`}}, "spec": {"components": [{"template": ` + manifestJSON + `}]}}`
+	submitted, _ = accepted(t, structured(t, "data", wrapper))
+	if n := len(submitted.Warnings); n != mostWarnings+1 || submitted.Warnings[n-1] != "and 20 more warnings" || len(submitted.Warnings[0]) > longestWarning+3 {
+		t.Errorf("of an AppWrapper: %d, the last %q", n, submitted.Warnings[max(0, n-1)])
+	}
+}
+
 func TestBatchesThatAreRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	for want, data := range map[string][]byte{

@@ -110,6 +110,9 @@ func (w *waiting) take(step follow.Step) (done bool, err error) {
 	r := step.Record
 	if r.Phase != workload.Rejected {
 		w.tell(r)
+		for _, warning := range step.Warnings {
+			w.say("warning: " + warning)
+		}
 	} else if step.MessageID != "" && step.MessageID != w.messageID {
 		return false, nil // somebody else's, under the same source and id
 	}

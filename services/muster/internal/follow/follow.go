@@ -21,6 +21,8 @@ type Step struct {
 	Record workload.Record // with phase rejected only id, queue, phase and reason
 	// MessageID is of the submission that was rejected; empty when it had none.
 	MessageID string
+	// Warnings are those of the submission, in its first step.
+	Warnings []string
 }
 
 // errNoStep is wrapped for an event that tells nothing of a workload's life.
@@ -34,7 +36,7 @@ func Read(d bus.Delivery) (Step, error) {
 	}
 	switch e := payload.(type) {
 	case *event.WorkloadChanged:
-		return Step{At: envelope.Time, Record: e.Record}, nil
+		return Step{At: envelope.Time, Record: e.Record, Warnings: e.Warnings}, nil
 	case *event.WorkloadRejected:
 		reason := e.Reason
 		return Step{At: envelope.Time, MessageID: e.MessageID, Record: workload.Record{
