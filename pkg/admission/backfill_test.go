@@ -155,3 +155,34 @@ func TestPlacesAreHeldForTheHead(t *testing.T) {
 		t.Errorf("the reason of the head is %+v", head)
 	}
 }
+
+// A head that waits for quota beyond its patience is passed by nobody, and whoever
+// comes behind it then is told so.
+func TestBehindAHeadThatWaitsForQuotaTooLong(t *testing.T) {
+	t.Parallel()
+	config := gpuPolicy(t, false, gpuQueue("a", 4, ""))
+	config.ClusterQueues[0].Strategy = quota.Backfill
+	config.ClusterQueues[0].Backfill = &quota.BackfillPolicy{PatienceSeconds: 60}
+	s := admission.NewState(treeOf(t, config))
+	s.SetNode(nodeOf("one", 64, 8))
+	enter := func(i int, id string, gpus int) {
+		s.Enqueue(admission.Waiting{Order: int64(i), Since: start, Workload: &workload.Workload{
+			ID: workload.ID(id), Queue: "a", PodSets: []workload.PodSet{setOf("workers", gpus, 0, 1)},
+		}})
+	}
+	enter(0, "runs", 2)
+	enter(1, "head", 3)
+	admission.Decide(s, start)
+	late := start.Add(2 * time.Minute)
+	enter(2, "behind", 1)
+	plan := admission.Decide(s, late)
+	why := s.Reason("behind")
+	if len(plan.Admissions) > 0 || why == nil || why.Kind != workload.ReasonBehindHead || !strings.Contains(why.Message, "has waited for quota for more than 1m0s") {
+		t.Fatalf("plan is %+v, and the one behind waits for %+v", plan, why)
+	}
+	s.Leave("runs")
+	s.Release("runs")
+	if plan := admission.Decide(s, late); len(plan.Admissions) != 2 {
+		t.Errorf("with quota free the plan is %+v, want both admitted", plan)
+	}
+}

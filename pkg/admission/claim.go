@@ -35,6 +35,7 @@ func (w *Waiting) claimed(s *State) *claim {
 func (d *decision) hold(c *claim) {
 	s, w := d.state, c.waiting
 	s.fromBucket(w)
+	s.unexpect(w)
 	s.fleet(c.cluster).Take(w.Workload, c.places)
 	w.queue.quota.Use(c.assess.Charges)
 	w.queue.claims++
@@ -46,6 +47,7 @@ func (d *decision) hold(c *claim) {
 func (s *State) giveUp(c *claim) {
 	s.claims = slices.DeleteFunc(s.claims, func(other *claim) bool { return other == c })
 	c.waiting.queue.claims--
+	s.expect(c.waiting)
 	s.giveBack(c.waiting.queue, c.cluster, c.waiting.Workload, c.places, c.assess.Charges)
 }
 

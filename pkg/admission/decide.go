@@ -60,7 +60,7 @@ func Decide(s *State, now time.Time) Plan {
 	d.age()
 	d.wake()
 	d.reclaim()
-	for again := true; again; again = d.reserveHeads() {
+	for again := true; again; again = d.reserveHeads(nil) {
 		for b := d.next(); b != nil; b = d.next() {
 			d.try(b)
 		}
@@ -70,7 +70,7 @@ func Decide(s *State, now time.Time) Plan {
 	s.grown, s.newCluster, s.fresh = false, false, nil
 	clear(s.freed)
 	d.plan.NextAt = d.nextAt()
-	s.nextAt = d.plan.NextAt
+	s.decided, s.nextAt = now, d.plan.NextAt
 	return d.plan
 }
 
@@ -114,18 +114,14 @@ func (d *decision) evict(g *Started, why workload.Reason) {
 // wake opens the buckets for which something may have changed.
 func (d *decision) wake() {
 	s := d.state
-	for _, cluster := range s.clusters {
-		if s.trying {
-			break // everything is open
-		}
-		for _, key := range s.fleets[cluster].Wake() {
-			v := s.variants[key]
-			if v == nil {
-				continue
-			}
-			delete(v.verdicts, cluster)
-			for b := range v.waiters {
-				s.reopen(b) // heaps order by heads, so the order of reopening does not matter
+	if s.trying {
+		s.wakeTrial()
+	} else {
+		for _, cluster := range s.clusters {
+			for _, key := range s.fleets[cluster].Wake() {
+				if v := s.variants[key]; v != nil {
+					s.doubt(v, cluster)
+				}
 			}
 		}
 	}
@@ -143,6 +139,14 @@ func (d *decision) wake() {
 				s.reopen(b)
 			}
 		}
+	}
+}
+
+// doubt forgets that a variant has no places on a cluster.
+func (s *State) doubt(v *variant, cluster string) {
+	delete(v.verdicts, cluster)
+	for b := range v.waiters {
+		s.reopen(b) // heaps order by heads, so the order of reopening does not matter
 	}
 }
 
@@ -341,6 +345,12 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 		return &workload.Reason{
 			Kind:    workload.ReasonBehindHead,
 			Message: fmt.Sprintf("the head of queue %q waits, and nobody passes it: the queue is %s", w.queue.name, quota.StrictFIFO),
+		}
+	case w.queue.closed(s.decided):
+		return &workload.Reason{
+			Kind: workload.ReasonBehindHead,
+			Message: fmt.Sprintf("workload %s, the head of queue %q (%s), has waited for quota for more than %s, and nobody passes it any more",
+				w.queue.all.list[0].head().Workload.Title(), w.queue.name, quota.Backfill, w.queue.patience()),
 		}
 	}
 	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "no decision has looked at it yet"}

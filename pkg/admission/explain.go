@@ -58,7 +58,8 @@ func (e *explainer) refresh() {
 	default:
 		return
 	}
-	if _, present := e.s.rehearse(e.w.Workload.ID, e.now, e.config(), nil); present != nil {
+	config := e.config()
+	if _, present := e.s.trial(e.w.Workload.ID, e.now, &config, nil); present != nil {
 		switch present.Kind {
 		case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology:
 			e.found.Reason = *present
@@ -75,12 +76,18 @@ type explainer struct {
 }
 
 // works tries a change by a decision.
-func (e *explainer) works(config quota.Config, change func(*State)) bool {
+func (e *explainer) works(change func(*State)) bool { return e.try(nil, change) }
+
+// worksWith tries another configuration by a decision.
+func (e *explainer) worksWith(config quota.Config) bool { return e.try(&config, nil) }
+
+func (e *explainer) try(config *quota.Config, change func(*State)) bool {
 	if e.trials++; e.trials > mostTrials {
 		e.found.Partial = true
 		return false
 	}
-	return e.s.trial(e.w.Workload.ID, e.now, config, change)
+	admitted, _ := e.s.trial(e.w.Workload.ID, e.now, config, change)
+	return admitted
 }
 
 func (e *explainer) config() quota.Config { return e.s.tree.Config() }
@@ -112,7 +119,7 @@ func (e *explainer) resume() {
 		return
 	}
 	w := e.w.Workload
-	if e.works(e.config().Resumed(w.Namespace, w.Queue, e.w.queue.name), nil) {
+	if e.worksWith(e.config().Resumed(w.Namespace, w.Queue, e.w.queue.name)) {
 		e.suggest(workload.Change{Kind: workload.ChangeResume}, "when queue %q is not held any more", w.Queue)
 	}
 }
@@ -126,14 +133,14 @@ func (e *explainer) priority() {
 	if highest == 1<<31-1 {
 		return
 	}
-	if e.works(e.config(), func(s *State) { e.replace(s, func(w *workload.Workload) { w.Priority = highest + 1 }) }) {
+	if e.works(func(s *State) { e.replace(s, func(w *workload.Workload) { w.Priority = highest + 1 }) }) {
 		e.suggest(workload.Change{Kind: workload.ChangePriority, Priority: highest + 1}, "a priority of %d or more", highest+1)
 	}
 }
 
 // replace has a changed copy of the workload wait in its stead.
 func (e *explainer) replace(s *State, change func(*workload.Workload)) {
-	waiting := e.w.anew()
+	waiting := e.w.anew(e.s)
 	changed := *e.w.Workload
 	changed.PodSets = slices.Clone(changed.PodSets)
 	change(&changed)
@@ -147,7 +154,7 @@ func (e *explainer) fewerPods() {
 			continue
 		}
 		fewer := least(set.Count-1, func(n int) bool {
-			return e.works(e.config(), func(s *State) { e.replace(s, func(w *workload.Workload) { w.PodSets[i].Count -= n }) })
+			return e.works(func(s *State) { e.replace(s, func(w *workload.Workload) { w.PodSets[i].Count -= n }) })
 		})
 		if fewer > 0 {
 			e.suggest(workload.Change{Kind: workload.ChangeFewerPods, PodSet: set.Name, Pods: fewer},
@@ -182,7 +189,7 @@ func (e *explainer) moreQuota() {
 			raises = append(raises, workload.QuotaRaise{Queue: e.w.queue.name, Flavor: c.Flavor, Resource: c.Resource, Amount: lacking})
 			texts = append(texts, fmt.Sprintf("%s %s of flavor %q", resource.Format(c.Resource, lacking), c.Resource, c.Flavor))
 		}
-		if len(raises) > 0 && e.works(config, nil) {
+		if len(raises) > 0 && e.worksWith(config) {
 			e.suggest(workload.Change{Kind: workload.ChangeMoreQuota, Quota: raises}, "more quota in queue %q: %s", e.w.queue.name, strings.Join(texts, ", "))
 			return
 		}
@@ -203,8 +210,8 @@ func (e *explainer) moreNodes() {
 			}
 			count := 0
 			for try := 1; count == 0 && try <= most; try *= 2 {
-				if e.works(e.config(), more(try)) {
-					count = try/2 + least(try-try/2, func(k int) bool { return e.works(e.config(), more(try/2+k)) })
+				if e.works(more(try)) {
+					count = try/2 + least(try-try/2, func(k int) bool { return e.works(more(try/2 + k)) })
 				}
 			}
 			if count > 0 {
@@ -261,7 +268,7 @@ func (e *explainer) afterEnd() {
 	})
 	ends = ends[:min(len(ends), mostEnds)]
 	after := func(gone ...*Started) bool {
-		return e.works(e.config(), func(s *State) {
+		return e.works(func(s *State) {
 			for _, g := range gone {
 				s.Leave(g.Workload.ID)
 				s.Release(g.Workload.ID)

@@ -23,7 +23,8 @@ func (s *State) Reconfigure(tree *quota.Tree) {
 }
 
 // successor returns a state of the same nodes with copies of all else, and of the
-// given waiting only.
+// given waiting only. What was found out about those is not kept, but since when
+// nodes are drained for whom.
 func (s *State) successor(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
 	next.fleets, next.clusters, next.size, next.total = s.fleets, s.clusters, maps.Clone(s.size), s.total
@@ -52,52 +53,80 @@ func (s *State) successor(tree *quota.Tree, waiting []*Waiting) *State {
 		}
 	}
 	for _, w := range waiting {
-		next.Enqueue(w.anew())
+		next.enqueue(w.anew(s)) // the fleets expect it already
 	}
 	for _, c := range s.claims {
-		next.inherit(c)
+		next.inherit(c, s)
+	}
+	for _, h := range s.holds {
+		next.inheritHold(h)
 	}
 	return next
 }
 
-// anew is the waiting workload as its caller entered it.
-func (w *Waiting) anew() Waiting {
+// anew is the waiting workload as its caller would enter it now.
+func (w *Waiting) anew(s *State) Waiting {
 	c := *w
 	c.queue, c.shape, c.bucket, c.held, c.index = nil, nil, nil, nil, 0
+	if w.bucket != nil || w.claimed(s) != nil {
+		c.NotBefore = time.Time{} // that is over
+	}
 	return c
 }
 
 // inherit takes a claim over; its places are taken in the fleet already.
-func (s *State) inherit(old *claim) {
+func (s *State) inherit(old *claim, from *State) {
 	c := *old
 	w := s.waiting[old.waiting.Workload.ID]
 	if w == nil {
-		s.Enqueue(old.waiting.anew())
+		s.enqueue(old.waiting.anew(from))
 		w = s.waiting[old.waiting.Workload.ID]
 	}
 	s.fromBucket(w)
 	c.waiting = w
-	c.variant = s.optionsOf(w.queue, w.shape).like(old, s)
-	c.leaving = nil
-	for _, g := range old.leaving {
-		if copied := s.started[g.Workload.ID]; copied != nil {
-			c.leaving = append(c.leaving, copied)
-		}
-	}
+	c.variant = s.optionsOf(w.queue, w.shape).like(old.variant)
+	c.leaving = s.same(old.leaving)
 	w.queue.quota.Use(c.assess.Charges)
 	w.queue.claims++
 	s.claims = append(s.claims, &c) // the old ones are in order
 }
 
-// like returns the variant of the claim, made anew if the queue does not give the
-// shape such flavors any more.
-func (o *options) like(c *claim, s *State) *variant {
+// inheritHold takes a hold over if its head is the head still. The head is looked
+// at anew, and if it does not start the hold is made anew; but until then nobody
+// passes it, and since when nodes have been drained for it stays known.
+func (s *State) inheritHold(old *hold) {
+	w := s.waiting[old.head.Workload.ID]
+	if w == nil || w.bucket == nil || !w.queue.backfills() || w.queue.head() != w {
+		return
+	}
+	h := *old
+	h.head, h.stale, h.behind = w, true, nil
+	h.variant = s.optionsOf(w.queue, w.shape).like(old.variant)
+	h.after = s.same(old.after)
+	w.bucket.lacks = h.variant
+	s.holds = append(s.holds, &h) // the old ones are in order
+}
+
+// same returns the state's own copies of another state's started gangs.
+func (s *State) same(gangs []*Started) []*Started {
+	var copies []*Started
+	for _, g := range gangs {
+		if copied := s.started[g.Workload.ID]; copied != nil {
+			copies = append(copies, copied)
+		}
+	}
+	return copies
+}
+
+// like returns the variant like another state's, made anew if the queue does not
+// give the shape such flavors any more.
+func (o *options) like(other *variant) *variant {
 	for _, v := range o.variants {
-		if v.key == c.variant.key {
+		if v.key == other.key {
 			return v
 		}
 	}
-	return &variant{key: c.variant.key, w: c.variant.w, verdicts: map[string]placement.Verdict{}, waiters: map[*bucket]bool{}}
+	return &variant{key: other.key, w: other.w, verdicts: map[string]placement.Verdict{}, waiters: map[*bucket]bool{}}
 }
 
 // inLine returns the first of the waiting that stand in line, over all queues.
@@ -116,22 +145,22 @@ func (s *State) inLine(limit int) []*Waiting {
 const trialWaiting = 2000
 
 // trial decides on a copy of the state in which something is changed, and reports
-// whether the workload is admitted. The state stays as it is.
-func (s *State) trial(id workload.ID, now time.Time, config quota.Config, change func(*State)) bool {
-	admitted, _ := s.rehearse(id, now, config, change)
-	return admitted
-}
-
-// rehearse is trial, and says why the workload waits there when it is not
-// admitted.
-func (s *State) rehearse(id workload.ID, now time.Time, config quota.Config, change func(*State)) (admitted bool, why *workload.Reason) {
-	tree, err := quota.New(config)
+// whether the workload is admitted and, if not, why it waits there. Without a
+// configuration the decision looks only at what the change may matter to, as it
+// would in the state; with one it looks at everything, as after Reconfigure. The
+// state stays as it is.
+func (s *State) trial(id workload.ID, now time.Time, config *quota.Config, change func(*State)) (admitted bool, why *workload.Reason) {
+	policy := s.tree.Config()
+	if config != nil {
+		policy = *config
+	}
+	tree, err := quota.New(policy)
 	if err != nil {
 		return false, nil
 	}
 	for _, cluster := range s.clusters {
 		fleet := s.fleets[cluster]
-		mark := fleet.Begin()
+		mark := fleet.Fork()
 		defer fleet.Rollback(mark)
 	}
 	line := s.inLine(trialWaiting)
@@ -140,6 +169,9 @@ func (s *State) rehearse(id workload.ID, now time.Time, config quota.Config, cha
 	}
 	copied := s.successor(tree, line)
 	copied.trying = true
+	if config == nil {
+		copied.recall(s)
+	}
 	if change != nil {
 		change(copied)
 	}

@@ -90,9 +90,7 @@ func (d *decision) grow(w *Waiting, a quota.Assess, placements []workload.Placem
 	g := s.started[w.Workload.ID]
 	s.fromBucket(w)
 	delete(s.waiting, w.Workload.ID)
-	for _, fleet := range s.fleets {
-		fleet.Unexpect(w.Workload)
-	}
+	s.unexpect(w)
 	s.reshape(g, withMore(g.Workload.PodSets, w.Workload.PodSets), merged(g.Placements, placements), withFlavors(g.Flavors, a.Flavors))
 	s.drop(w.shape)
 	for _, h := range s.holds {

@@ -85,6 +85,15 @@ func (s *State) unhold(h *hold) {
 	}
 }
 
+// holdBack notes that a bucket was refused because of the hold.
+func (h *hold) holdBack(b *bucket) {
+	if h.behind == nil {
+		h.behind = map[*bucket]bool{}
+	}
+	h.behind[b] = true
+	b.behind = h
+}
+
 // binds reports whether the workload must leave the places of the hold alone: it
 // comes after its head.
 func (h *hold) binds(w *Waiting) bool {
@@ -150,9 +159,9 @@ func amountsOn(sum map[string]resource.List, w *workload.Workload, places []work
 }
 
 // bound reports whether a hold keeps places from the workload. The holds are
-// brought up to date for that.
+// brought up to date for that, but for its own.
 func (d *decision) bound(w *Waiting) bool {
-	d.reserveHeads()
+	d.reserveHeads(w)
 	return slices.ContainsFunc(d.state.holds, func(h *hold) bool { return h.binds(w) })
 }
 
@@ -188,11 +197,7 @@ func (d *decision) pass(w *Waiting, v *variant) (cluster string, places []worklo
 	if delayed == nil {
 		return "", nil, &workload.Reason{Kind: workload.ReasonUnknown, Message: "the search for places beside what is held ended without an answer"}
 	}
-	if delayed.behind == nil {
-		delayed.behind = map[*bucket]bool{}
-	}
-	delayed.behind[w.bucket] = true
-	w.bucket.behind = delayed
+	delayed.holdBack(w.bucket)
 	return "", nil, delayed.reasonBehind()
 }
 

@@ -18,11 +18,13 @@ const searchBudget = placement.Budget
 func (d *decision) start(w *Waiting) *workload.Reason {
 	o := d.state.optionsOf(w.queue, w.shape)
 	b := w.bucket
+	var lacks *variant
+	defer func() { b.lacks = lacks }()
 	clusters := d.state.clustersFor(w)
 	if w.Grows && len(clusters) == 0 {
 		return &workload.Reason{Kind: workload.ReasonUnknown, Message: "the gang is being torn down"}
 	}
-	b.overs, b.preempts, b.lacks = nil, false, nil
+	b.overs, b.preempts = nil, false
 	if o.why != nil {
 		return o.why
 	}
@@ -47,8 +49,8 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 				d.admit(w, a, cluster, placements)
 				return nil
 			}
-			if b.lacks == nil {
-				b.lacks = v
+			if lacks == nil {
+				lacks = v
 			}
 			if noPlace == nil || nearer(*why, *noPlace) {
 				noPlace = why
@@ -142,6 +144,7 @@ func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements 
 	})
 	d.noteShort(s.started[w.Workload.ID])
 	delete(s.waiting, w.Workload.ID)
+	s.unexpect(w)
 	s.drop(w.shape)
 	if a.Borrows {
 		d.noteBorrowing(w.queue)

@@ -41,7 +41,12 @@ type model struct {
 
 // drawPolicy draws queues a to d in a small tree of cohorts, with quota of GPUs
 // in two flavors and policies of all kinds.
-func drawPolicy(t *rapid.T) quota.Config {
+func drawPolicy(t *rapid.T) quota.Config { return drawPolicyOf(t, allStrategies) }
+
+var allStrategies = []string{quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill}
+
+// drawPolicyOf is drawPolicy with queues of the given strategies.
+func drawPolicyOf(t *rapid.T, strategies []string) quota.Config {
 	one := func(label string, values ...string) string { return rapid.SampledFrom(values).Draw(t, label) }
 	number := func(label string) int { return rapid.IntRange(0, 4).Draw(t, label) }
 	groups := func() string {
@@ -60,15 +65,20 @@ func drawPolicy(t *rapid.T) quota.Config {
 		if rapid.IntRange(0, 3).Draw(t, "quota") > 0 {
 			given = `, "resourceGroups": ` + groups()
 		}
+		strategy, backfill := one("strategy", strategies...), ""
+		if strategy == quota.Backfill {
+			backfill = fmt.Sprintf(`, "backfill": {"order": %q, "patienceSeconds": %d}`,
+				one("order", quota.Submission, quota.ShortestBackfill, quota.ShortestFirst), rapid.IntRange(1, 10).Draw(t, "patience")*30)
+		}
 		borrow := ""
 		reclaim := one("reclaim", "Never", "LowerPriority", "Any")
 		if reclaim != "Never" && rapid.Bool().Draw(t, "borrow") {
 			borrow = `, "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 1}`
 		}
-		text += fmt.Sprintf(`{"name": %q, "cohortName": %q, "quotaCheckStrategy": "IgnoreUndeclared", "queueingStrategy": %q%s,
+		text += fmt.Sprintf(`{"name": %q, "cohortName": %q, "quotaCheckStrategy": "IgnoreUndeclared", "queueingStrategy": %q%s%s,
 			"flavorFungibility": {"whenCanBorrow": %q, "whenCanPreempt": %q}, "fairSharing": {"weight": %q},
 			"preemption": {"withinClusterQueue": %q, "reclaimWithinCohort": %q, "minRunSeconds": %d%s}}`,
-			name, one("cohort", "", "root", "left", "right"), one("strategy", "BestEffortFIFO", "StrictFIFO", "Backfill"), given,
+			name, one("cohort", "", "root", "left", "right"), strategy, backfill, given,
 			one("whenCanBorrow", "MayStopSearch", "TryNextFlavor"), one("whenCanPreempt", "MayStopSearch", "TryNextFlavor"), one("weight", "1", "2", "0"),
 			one("within", "Never", "LowerPriority", "LowerOrNewerEqualPriority"), reclaim, rapid.IntRange(0, 1).Draw(t, "protect")*60, borrow)
 	}
@@ -397,6 +407,48 @@ func TestTheOrderOfEnteringDoesNotMatter(t *testing.T) {
 		got := plan(rapid.Permutation(indices(len(nodes))).Draw(t, "order of nodes"), rapid.Permutation(indices(len(gangs))).Draw(t, "order of gangs"))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("plans differ (-in order +shuffled):\n%s", diff)
+		}
+	})
+}
+
+// Whatever happened: once all gangs have ended nothing of them is left, and new
+// ones get the places that they would get of a leader that knows nothing of it.
+// Explaining leaves nothing behind either.
+func TestWhatHasEndedLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t, drawPolicy(t))
+		for i := range rapid.IntRange(1, 25).Draw(t, "events") {
+			m.step(i)
+			for _, id := range slices.Sorted(maps.Keys(m.waiting))[:min(1, len(m.waiting))] {
+				admission.Explain(m.state, id, m.now)
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(m.going)) {
+			m.gone(id)
+		}
+		for _, id := range slices.Sorted(maps.Keys(m.gangs)) {
+			m.end(id)
+		}
+		fresh := newModel(t, m.config)
+		fresh.now = m.now
+		for name := range m.nodes {
+			m.removeNode(name)
+		}
+		m.decide()
+		for i := range 4 {
+			n := drawNode(t)
+			n.Name = fmt.Sprintf("new-%d", i)
+			m.setNode(n)
+			fresh.setNode(n)
+		}
+		for i := 30; i < 36; i++ {
+			w := drawGang(t, i)
+			m.submit(w, int64(i))
+			fresh.submit(w, int64(i))
+		}
+		if diff := cmp.Diff(fresh.decide().Admissions, m.decide().Admissions); diff != "" {
+			t.Fatalf("what has ended matters (-without +with it):\n%s", diff)
 		}
 	})
 }

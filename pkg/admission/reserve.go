@@ -65,17 +65,20 @@ func (d *decision) inOrderOfEnd(cluster string, drained time.Time) []expected {
 
 // reserveHeads brings the holds up to date with what has changed. It reports
 // whether somebody may pass now who was kept back by a hold that is over.
-func (d *decision) reserveHeads() (opened bool) {
+//
+// The hold of a head that is to be looked at again lasts until it has been. The
+// hold of the head that is being looked at, if one is, is left as it is.
+func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	s := d.state
 	for _, h := range slices.Clone(s.holds) {
-		if !h.head.isHeld() {
+		if w := h.head; w.bucket == nil || s.heldFor(w.queue) != w {
 			opened = opened || len(h.behind) > 0
 			s.unhold(h)
 		}
 	}
 	var heads []*Waiting
 	for _, q := range s.sorted {
-		if w := q.heldFor(); w != nil {
+		if w := s.heldFor(q); w != nil && w != but {
 			heads = append(heads, w)
 		}
 	}
@@ -88,21 +91,18 @@ func (d *decision) reserveHeads() (opened bool) {
 	return opened
 }
 
-// heldFor returns the head of a Backfill queue that waits for nodes, nil for
-// none.
-func (q *queue) heldFor() *Waiting {
+// heldFor returns the head of a Backfill queue if it waits for nodes, as far as
+// has been looked, nil for none.
+func (s *State) heldFor(q *queue) *Waiting {
 	if !q.backfills() || q.all.Len() == 0 {
 		return nil
 	}
-	if b := q.all.list[0]; b.atOpen < 0 && b.lacks != nil {
-		return b.head()
+	b := q.all.list[0]
+	if w := b.head(); b.lacks != nil && (b.atOpen < 0 || s.holdOf(w) != nil) {
+		return w
 	}
 	return nil
 }
-
-// isHeld reports whether the workload is the head of its queue and waits for
-// nodes.
-func (w *Waiting) isHeld() bool { return w.bucket != nil && w.queue.heldFor() == w }
 
 // reserve makes the hold of a head, in place of the one that it had. A hold
 // without a cluster says that there is none: the head fits nowhere even when all

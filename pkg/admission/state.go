@@ -44,7 +44,7 @@ type State struct {
 	// back.
 	grown, newCluster bool
 	freed             map[string]bool
-	nextAt            time.Time // of the last decision
+	decided, nextAt   time.Time // when the last decision was made, and its NextAt
 	size              map[NodeKey]resource.List
 	total             resource.List // allocatable on all nodes
 	// trying: the nodes are another state's, so nothing of it is parked there.
@@ -76,7 +76,9 @@ func (s *State) fleet(cluster string) *placement.Fleet {
 		fleet = placement.NewFleet()
 		s.fleets[cluster] = fleet
 		for _, w := range s.waiting {
-			fleet.Expect(w.Workload)
+			if w.claimed(s) == nil {
+				fleet.Expect(w.shape.podSets)
+			}
 		}
 		i, _ := slices.BinarySearch(s.clusters, cluster)
 		s.clusters = slices.Insert(s.clusters, i, cluster)

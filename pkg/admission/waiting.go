@@ -162,6 +162,9 @@ func (s *State) queue(name string) *queue {
 	return q
 }
 
+// head returns the first in line; the queue has members.
+func (q *queue) head() *Waiting { return q.all.list[0].head() }
+
 func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
 
 // candidate returns the bucket whose head is to be looked at next, nil for none.
@@ -172,23 +175,35 @@ func (q *queue) candidate(now time.Time) *bucket {
 	case q.strict():
 		return q.all.list[0]
 	case q.backfills():
-		// The head comes first. One that waits for quota beyond its patience is not
-		// passed: what its queue frees is to be its.
-		head := q.all.list[0]
-		if head.atOpen >= 0 {
+		if head := q.all.list[0]; head.atOpen >= 0 {
 			return head
 		}
-		if head.lacks == nil && head.reason.Kind == workload.ReasonQuota && !now.Before(head.head().patient()) {
+		if q.closed(now) {
 			return nil
 		}
 	}
 	return q.open.list[0]
 }
 
+// closed reports whether nobody passes the head of a Backfill queue: it waits for
+// quota, and its patience is over. What its queue frees is to be its.
+func (q *queue) closed(now time.Time) bool {
+	if !q.backfills() || q.all.Len() == 0 {
+		return false
+	}
+	head := q.all.list[0]
+	return head.atOpen < 0 && head.lacks == nil && head.reason.Kind == workload.ReasonQuota && !now.Before(head.head().patient())
+}
+
 // Enqueue adds a workload to the waiting. Workloads with equal pod sets share
 // them in memory from then on. A workload that waits already is replaced.
 func (s *State) Enqueue(w Waiting) {
 	s.takeOut(w.Workload.ID)
+	s.expect(s.enqueue(w))
+}
+
+// enqueue is Enqueue of one that does not wait and that the fleets know of.
+func (s *State) enqueue(w Waiting) *Waiting {
 	added := &w
 	if added.Queue == "" {
 		added.Queue = s.clusterQueue(w.Workload)
@@ -197,9 +212,6 @@ func (s *State) Enqueue(w Waiting) {
 	added.shape = s.shapeOf(w.Workload)
 	added.shape.refs++
 	s.waiting[w.Workload.ID] = added
-	for _, fleet := range s.fleets {
-		fleet.Expect(w.Workload)
-	}
 	s.fresh = append(s.fresh, added)
 	if len(s.fresh) > 2*len(s.waiting)+spareFresh { // nobody decides on this state
 		s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return s.waiting[f.Workload.ID] != f })
@@ -211,6 +223,22 @@ func (s *State) Enqueue(w Waiting) {
 		s.later = slices.Insert(s.later, i, added)
 	default:
 		s.toBucket(added)
+	}
+	return added
+}
+
+// expect has the fleets keep room for the like of one that waits; unexpect takes
+// that back when it leaves the line. What has places, or a claim to them, counts
+// by itself.
+func (s *State) expect(w *Waiting) {
+	for _, fleet := range s.fleets {
+		fleet.Expect(w.shape.podSets)
+	}
+}
+
+func (s *State) unexpect(w *Waiting) {
+	for _, fleet := range s.fleets {
+		fleet.Unexpect(w.shape.podSets)
 	}
 }
 
@@ -270,9 +298,7 @@ func (s *State) takeOut(id workload.ID) {
 		s.giveUp(s.claims[i])
 	}
 	delete(s.waiting, id)
-	for _, fleet := range s.fleets {
-		fleet.Unexpect(w.Workload)
-	}
+	s.unexpect(w)
 	s.later = slices.DeleteFunc(s.later, func(l *Waiting) bool { return l == w })
 	s.fromBucket(w)
 	if w.queue.strict() || w.queue.backfills() {

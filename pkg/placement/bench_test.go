@@ -33,8 +33,8 @@ func benchFleet(nodes int) *placement.Fleet {
 		}
 		f.SetNode(n)
 	}
-	f.Expect(benchGang(64))
-	f.Expect(gangOf(40, 4, 1))
+	f.Expect(benchGang(64).PodSets)
+	f.Expect(gangOf(40, 4, 1).PodSets)
 	return f
 }
 

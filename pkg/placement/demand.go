@@ -30,24 +30,33 @@ type expected struct {
 
 func newDemand() demand { return demand{pods: map[string]*expected{}} }
 
-// Expect says that a workload waits, so that packing keeps room for its like.
-// Gangs that have places count by themselves.
-func (f *Fleet) Expect(w *workload.Workload) {
-	for i := range w.PodSets {
-		f.demand.add(&w.PodSets[i].Template, int64(w.PodSets[i].Count))
+func (d *demand) clone() demand {
+	c := demand{pods: make(map[string]*expected, len(d.pods)), ranked: make([]*expected, len(d.ranked))}
+	for i, e := range d.ranked {
+		same := *e
+		c.ranked[i], c.pods[e.key] = &same, &same
+	}
+	return c
+}
+
+// Expect says that a gang of these pod sets waits, so that packing keeps room for
+// its like. Gangs that have places count by themselves.
+func (f *Fleet) Expect(sets []workload.PodSet) {
+	for i := range sets {
+		f.demand.add(&sets[i].Template, int64(sets[i].Count))
 	}
 }
 
 // Unexpect takes back what Expect said.
-func (f *Fleet) Unexpect(w *workload.Workload) {
-	for i := range w.PodSets {
-		f.demand.add(&w.PodSets[i].Template, -int64(w.PodSets[i].Count))
+func (f *Fleet) Unexpect(sets []workload.PodSet) {
+	for i := range sets {
+		f.demand.add(&sets[i].Template, -int64(sets[i].Count))
 	}
 }
 
 // count has the pods of places come or go, but for what-ifs.
 func (f *Fleet) count(w *workload.Workload, placements []workload.Placement, sign int64) {
-	if len(f.marks) > 0 {
+	if len(f.marks) > f.forked() {
 		return
 	}
 	for _, p := range placements {

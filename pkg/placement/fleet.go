@@ -56,6 +56,7 @@ type Fleet struct {
 
 	journal []change // since the first mark
 	marks   []int    // lengths of the journal
+	forks   []fork
 
 	parked parking
 	demand demand

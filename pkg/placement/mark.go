@@ -17,9 +17,37 @@ func (f *Fleet) Begin() Mark {
 	return Mark(len(f.marks) - 1)
 }
 
+// fork is a what-if that changes demand.
+type fork struct {
+	marks int    // how many were set with it
+	was   demand // before it
+}
+
+// Fork is Begin of a what-if that decides as the fleet itself would: what comes
+// and goes in it is demand, too, but for what-ifs inside it. It costs as much as
+// there are kinds of pods that run or wait.
+func (f *Fleet) Fork() Mark {
+	m := f.Begin()
+	f.forks = append(f.forks, fork{len(f.marks), f.demand})
+	f.demand = f.demand.clone()
+	return m
+}
+
+// forked is how many marks there are up to the last fork.
+func (f *Fleet) forked() int {
+	if len(f.forks) == 0 {
+		return 0
+	}
+	return f.forks[len(f.forks)-1].marks
+}
+
 // Rollback returns to the state at the mark, and ends it and all marks set after
 // it.
 func (f *Fleet) Rollback(m Mark) {
+	for f.forked() > int(m) {
+		last := len(f.forks) - 1
+		f.demand, f.forks = f.forks[last].was, f.forks[:last]
+	}
 	undone := f.journal[f.marks[m]:]
 	f.journal, f.marks = f.journal[:f.marks[m]], f.marks[:m]
 	for i := len(undone) - 1; i >= 0; i-- {
