@@ -39,7 +39,9 @@ func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, boo
 	for _, b := range w.queue.all.list {
 		e.found.Waiting += b.Len()
 	}
-	e.refresh()
+	if present, ok := Present(s, now, id)[id]; ok {
+		e.found.Reason = *present
+	}
 	e.resume()
 	e.priority()
 	e.fewerPods()
@@ -47,24 +49,6 @@ func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, boo
 	e.moreNodes()
 	e.afterEnd()
 	return e.found, true
-}
-
-// refresh replaces what the last look at the workload's kind found by what one
-// finds now: nobody looks again while nothing could admit it, and the amounts in
-// the reason may have changed since.
-func (e *explainer) refresh() {
-	switch e.found.Reason.Kind {
-	case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology:
-	default:
-		return
-	}
-	config := e.config()
-	if _, present := e.s.trial(e.w.Workload.ID, e.now, &config, nil); present != nil {
-		switch present.Kind {
-		case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology:
-			e.found.Reason = *present
-		}
-	}
 }
 
 type explainer struct {
@@ -86,8 +70,7 @@ func (e *explainer) try(config *quota.Config, change func(*State)) bool {
 		e.found.Partial = true
 		return false
 	}
-	admitted, _ := e.s.trial(e.w.Workload.ID, e.now, config, change)
-	return admitted
+	return e.s.trial(e.w.Workload.ID, e.now, config, change)
 }
 
 func (e *explainer) config() quota.Config { return e.s.tree.Config() }

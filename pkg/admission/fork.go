@@ -145,42 +145,44 @@ func (s *State) inLine(limit int) []*Waiting {
 const trialWaiting = 2000
 
 // trial decides on a copy of the state in which something is changed, and reports
-// whether the workload is admitted and, if not, why it waits there. Without a
-// configuration the decision looks only at what the change may matter to, as it
-// would in the state; with one it looks at everything, as after Reconfigure. The
-// state stays as it is.
-func (s *State) trial(id workload.ID, now time.Time, config *quota.Config, change func(*State)) (admitted bool, why *workload.Reason) {
+// whether the workload is admitted. Without a configuration the decision looks
+// only at what the change may matter to, as it would in the state; with one it
+// looks at everything, as after Reconfigure. The state stays as it is.
+func (s *State) trial(id workload.ID, now time.Time, config *quota.Config, change func(*State)) (admitted bool) {
+	line := s.inLine(trialWaiting)
+	if target := s.waiting[id]; target.claimed(s) == nil && !slices.Contains(line, target) {
+		line = append(line, target)
+	}
 	policy := s.tree.Config()
 	if config != nil {
 		policy = *config
 	}
+	s.rehearse(policy, line, func(copied *State) {
+		if config == nil {
+			copied.recall(s)
+		}
+		if change != nil {
+			change(copied)
+		}
+		plan := Decide(copied, now)
+		admitted = slices.ContainsFunc(slices.Concat(plan.Admissions, plan.Growths), func(a Admission) bool { return a.Workload == id })
+	})
+	return admitted
+}
+
+// rehearse calls play with a copy of the state that has the given of the waiting;
+// what it does on the nodes is undone.
+func (s *State) rehearse(policy quota.Config, waiting []*Waiting, play func(*State)) {
 	tree, err := quota.New(policy)
 	if err != nil {
-		return false, nil
+		return
 	}
 	for _, cluster := range s.clusters {
 		fleet := s.fleets[cluster]
 		mark := fleet.Fork()
 		defer fleet.Rollback(mark)
 	}
-	line := s.inLine(trialWaiting)
-	if target := s.waiting[id]; target.claimed(s) == nil && !slices.Contains(line, target) {
-		line = append(line, target)
-	}
-	copied := s.successor(tree, line)
+	copied := s.successor(tree, waiting)
 	copied.trying = true
-	if config == nil {
-		copied.recall(s)
-	}
-	if change != nil {
-		change(copied)
-	}
-	plan := Decide(copied, now)
-	if slices.ContainsFunc(slices.Concat(plan.Admissions, plan.Growths), func(a Admission) bool { return a.Workload == id }) {
-		return true, nil
-	}
-	if w := copied.waiting[id]; w != nil {
-		why = copied.reason(w)
-	}
-	return false, why
+	play(copied)
 }

@@ -8,6 +8,12 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
+// Present returns, of workloads that lack quota or places, why that is so now.
+// Their records have the reason of the last look at them.
+func (b *Book) Present(now time.Time, of ...workload.ID) map[workload.ID]*workload.Reason {
+	return admission.Present(b.admission, now, of...)
+}
+
 // Explain says why a workload waits and what would admit it. Of one that does not
 // wait it says the reason alone.
 func (b *Book) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {

@@ -100,6 +100,12 @@ func (r *Rehearsal) Explain(id workload.ID) (workload.Explanation, error) {
 	return r.book.Explain(id, r.now)
 }
 
+// Present returns, of workloads that lack quota or places, why that is so now.
+// Their records have the reason of the last look at them.
+func (r *Rehearsal) Present(of ...workload.ID) map[workload.ID]*workload.Reason {
+	return r.book.Present(r.now, of...)
+}
+
 // Forget drops what is known of a workload, so that a long simulation does not
 // keep all that ended.
 func (r *Rehearsal) Forget(id workload.ID) { delete(r.records, id) }

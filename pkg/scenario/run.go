@@ -270,13 +270,21 @@ func (p *play) note(steps []rehearsal.Step) {
 	}
 }
 
-// finish completes the outcome of the step with who waits after it.
+// finish completes the outcome of the step with who waits after it, and why,
+// with the amounts of that moment.
 func (p *play) finish() StepOutcome {
 	p.note(p.Refresh())
+	present := p.Present(p.order...)
 	for _, id := range p.order {
-		if record, known := p.Record(id); known && record.Phase == workload.Queued {
-			p.at.Waiting = append(p.at.Waiting, ReasonOutcome{Name: record.Name, Phase: record.Phase, Reason: record.Reason})
+		record, known := p.Record(id)
+		if !known || record.Phase != workload.Queued {
+			continue
 		}
+		why := record.Reason
+		if now := present[id]; now != nil {
+			why = now
+		}
+		p.at.Waiting = append(p.at.Waiting, ReasonOutcome{Name: record.Name, Phase: record.Phase, Reason: why})
 	}
 	p.at.At = p.Now()
 	return *p.at

@@ -20,7 +20,7 @@ const (
 	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
 	ReasonPreempted          ReasonKind = "Preempted"  // evicted for another workload
 	ReasonDrained            ReasonKind = "Drained"    // its queue, or a node that it has pods on, is drained
-	ReasonBehindHead         ReasonKind = "BehindHead" // the head of a strict queue waits
+	ReasonBehindHead         ReasonKind = "BehindHead" // nobody passes the head of its queue, or it would delay a head
 	ReasonUnknown            ReasonKind = "Unknown"    // the search for places ended without an answer
 	ReasonNoNodes            ReasonKind = "NoNodes"    // no cluster has reported a node yet
 	ReasonStarting           ReasonKind = "Starting"   // KubeRay cannot create all its pods
