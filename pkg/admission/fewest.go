@@ -37,6 +37,9 @@ func (p *preemption) fewest(a attempt, best *victims, steps *int) *victims {
 	most := min(len(a.candidates), mostVictims)
 	if best != nil {
 		most = min(most, len(best.list))
+		if lowest(a.candidates, 1).compare(priceOf(best.list)) >= 0 {
+			return best // so without looking for what each of them brings
+		}
 	}
 	needs := p.needsOf(a.candidates)
 	for size := floor(needs); size <= most && *steps > 0; size++ {

@@ -183,8 +183,11 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.offence, b.offence), cmp.Compare(a.Workload.Priority, b.Workload.Priority), cmp.Compare(a.lost, b.lost),
-			cmp.Compare(b.Order, a.Order), cmp.Compare(a.Workload.ID, b.Workload.ID))
+		if by := cmp.Or(cmp.Compare(a.offence, b.offence), cmp.Compare(a.Workload.Priority, b.Workload.Priority), cmp.Compare(a.lost, b.lost),
+			cmp.Compare(b.Order, a.Order)); by != 0 {
+			return by
+		}
+		return cmp.Compare(a.Workload.ID, b.Workload.ID)
 	})
 	return list
 }

@@ -111,7 +111,7 @@ func (p *preemption) exchange(c candidate) bool {
 
 // several evicts as many as it takes.
 func (p *preemption) several(a attempt) *victims {
-	chosen := p.permittedOf(a.candidates)
+	var chosen []candidate
 	enough := func(n int) []workload.Placement {
 		undo := p.begin()
 		defer undo()
@@ -120,13 +120,17 @@ func (p *preemption) several(a attempt) *victims {
 		}
 		return p.fits(chosen[:n], a.borrow)
 	}
-	high := 1
-	for ; high < len(chosen) && enough(high) == nil; high *= 2 {
+	low, high := 1, 1
+	for {
+		chosen = p.permittedOf(a.candidates, high)
+		if len(chosen) < low { // the last look was at all of them
+			return nil
+		}
+		if high = len(chosen); enough(high) != nil {
+			break
+		}
+		low, high = high+1, 2*high
 	}
-	if high = min(high, len(chosen)); high == 0 || enough(high) == nil {
-		return nil
-	}
-	low := high/2 + 1
 	for low < high {
 		if middle := (low + high) / 2; enough(middle) != nil {
 			high = middle
@@ -138,13 +142,16 @@ func (p *preemption) several(a attempt) *victims {
 }
 
 // permittedOf evicts one after the other who may be evicted then, and returns
-// them.
-func (p *preemption) permittedOf(candidates []candidate) []candidate {
+// them, or the first ones of them.
+func (p *preemption) permittedOf(candidates []candidate, most int) []candidate {
 	tree := p.d.state.tree // what is permitted depends on quota alone
 	mark := tree.Begin()
 	defer tree.Rollback(mark)
 	var chosen, refused []candidate
 	for _, c := range candidates {
+		if len(chosen) == most {
+			break
+		}
 		if c.again || slices.ContainsFunc(refused, c.likeToQuota) {
 			continue
 		}
