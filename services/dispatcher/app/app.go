@@ -144,7 +144,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	defer replaced(nil)
 	reporter := newReporter(d.bus, epoch, told, replaced)
 	reconciler := reconcile.New(d.client, reporter.report, told.statuses, d.logger, d.metrics)
-	watch, err := d.client.StartWatch(ctx, reconciler.Look)
+	watch, err := d.client.StartWatch(ctx, reconciler.Changed)
 	if err != nil {
 		return err
 	}

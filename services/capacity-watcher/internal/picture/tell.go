@@ -73,6 +73,9 @@ func (p *Picture) Seen() ([]string, []workload.ID) {
 	return slices.Sorted(maps.Keys(p.nodes)), slices.Sorted(maps.Keys(p.gangs))
 }
 
+// GangSize returns how many pods of a workload are seen.
+func (p *Picture) GangSize(id workload.ID) int { return len(p.gangs[id]) }
+
 // Sizes returns the number of nodes, of pods that are not managed, and of gangs.
 func (p *Picture) Sizes() (nodes, unmanaged, gangs int) {
 	return len(p.nodes), len(p.unmanaged), len(p.gangs)

@@ -72,6 +72,7 @@ type Publisher struct {
 	picture  *picture.Picture
 	complete bool // nothing is told of a picture that is not complete
 	version  event.Version
+	pace     pace
 }
 
 // New returns a publisher of an empty picture. What was published before is of
@@ -83,7 +84,7 @@ func New(o Options, before History) *Publisher {
 	p := &Publisher{
 		Options: o, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
 		picture: picture.New(o.Cluster), values: bus.NewValues(o.Bus, bus.CapacityStream, o.Epoch, sessionOf),
-		version: event.Version{Session: o.Epoch},
+		version: event.Version{Session: o.Epoch}, pace: pace{},
 	}
 	for subject, sequence := range before.last {
 		p.values.Known(subject, sequence)
@@ -183,11 +184,11 @@ func (p *Publisher) publish(ctx context.Context, due *bool) error {
 	before := p.picture.Changed()
 	p.mu.Unlock()
 	for {
-		told, err := p.publishBatch(ctx)
+		told, held, err := p.publishBatch(ctx)
 		if err != nil {
 			return err
 		}
-		before -= told
+		before -= told + held // what is held back has been told of lately
 		if *due && before <= 0 {
 			if err := p.publishList(ctx); err != nil {
 				return err
@@ -210,12 +211,12 @@ type message struct {
 	ttl     time.Duration
 }
 
-// publishBatch tells some changes and returns how many. What the server did not
-// take remains to be told.
-func (p *Publisher) publishBatch(ctx context.Context) (int, error) {
-	messages, err := p.takeBatch()
+// publishBatch tells some changes and returns how many, and how many it holds back
+// for a moment. What the server did not take remains to be told.
+func (p *Publisher) publishBatch(ctx context.Context) (told, held int, err error) {
+	messages, held, err := p.takeBatch()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -243,21 +244,30 @@ func (p *Publisher) publishBatch(ctx context.Context) (int, error) {
 		}
 		p.Apply(func(picture *picture.Picture) { picture.Retell(m.key) })
 	}
-	return len(messages), failed
+	return len(messages), held, failed
 }
 
-func (p *Publisher) takeBatch() ([]message, error) {
+func (p *Publisher) takeBatch() (messages []message, held int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Metrics.sizes(p.picture.Sizes())
 	keys := p.picture.Take(batch)
-	messages := make([]message, 0, len(keys))
+	messages = make([]message, 0, len(keys))
+	now := p.Now()
 	for _, key := range keys {
+		pods := p.picture.GangSize(key.Gang)
+		if wait := p.pace.early(key, pods, now); wait > 0 {
+			held++
+			p.picture.Retell(key)
+			time.AfterFunc(wait, p.poke)
+			continue
+		}
+		p.pace.told(key, pods, now)
 		payload, gone := p.picture.Tell(key, p.next())
 		m, err := p.encode(payload)
 		if err != nil {
 			p.picture.Retell(keys...)
-			return nil, err
+			return nil, 0, err
 		}
 		m.key, m.subject = key, p.subject(key)
 		if gone {
@@ -265,7 +275,7 @@ func (p *Publisher) takeBatch() ([]message, error) {
 		}
 		messages = append(messages, m)
 	}
-	return messages, nil
+	return messages, held, nil
 }
 
 func (p *Publisher) publishList(ctx context.Context) error {

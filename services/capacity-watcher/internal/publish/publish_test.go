@@ -189,6 +189,55 @@ func TestReplacedWhileItStoodStill(t *testing.T) {
 	}
 }
 
+// TestLargeGangs: the news of a large gang is held back for a moment, and what it
+// ends with is told; a list does not wait for it.
+func TestLargeGangs(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	p, synced := publisher(t, b, publish.History{}, 1)
+	const pods, changes = 512, 200
+	set := func(name, phase string) {
+		p.Apply(func(p *picture.Picture) {
+			p.SetMember(picture.Pod{Name: name}, picture.Member{Workload: "w", GangPod: event.GangPod{Name: name, Phase: phase}})
+		})
+	}
+	for i := range pods {
+		set("pod-"+time.Duration(i).String(), "Pending")
+	}
+	p.Complete()
+	await(t, synced)
+	following, err := b.Follow(t.Context(), bus.CapacityStream, bus.CapacityFilter("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for i := range changes {
+		set("pod-"+time.Duration(i).String(), "Running")
+	}
+	last := "pod-" + time.Duration(changes-1).String()
+	for told := 0; ; {
+		d := <-following.C
+		_, payload, err := d.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		gang, ok := payload.(*event.GangObserved)
+		if !ok {
+			continue
+		}
+		told++
+		for _, pod := range gang.Pods {
+			if pod.Name != last || pod.Phase != "Running" {
+				continue
+			}
+			if most := 2 + int(time.Since(began)/(pods*200*time.Microsecond)); told > most { // the first and what was told before
+				t.Errorf("%d changes were told in %d messages, want at most %d", changes, told, most)
+			}
+			return
+		}
+	}
+}
+
 // TestManyNodes: more than one batch arrives whole, and the list after it.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()

@@ -67,9 +67,14 @@ func (r *Reconciler) sentOf(command *event.GangDesired, pods []gang.Pod) map[str
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sent := r.sent[command.Workload]
-	maps.DeleteFunc(sent, func(uid, _ string) bool {
-		return !slices.ContainsFunc(pods, func(p gang.Pod) bool { return p.UID == uid && p.Gated })
-	})
+	if len(sent) == 0 {
+		return nil
+	}
+	gated := make(map[string]bool, len(pods))
+	for _, p := range pods {
+		gated[p.UID] = p.Gated
+	}
+	maps.DeleteFunc(sent, func(uid, _ string) bool { return !gated[uid] })
 	return maps.Clone(sent)
 }
 
