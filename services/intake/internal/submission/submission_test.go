@@ -280,7 +280,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever arrives has a result.
+// FuzzRead: whatever arrives has a result, and of a batch each event has one.
 func FuzzRead(f *testing.F) {
 	good, err := json.Marshal(attributes("data", manifestJSON, "priority", "1"))
 	if err != nil {
@@ -288,17 +288,20 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(good, "")
 	f.Add([]byte(manifestYAML), "1")
+	f.Add(fmt.Appendf(nil, "[%s, %s, 1]", good, good), "")
 	f.Fuzz(func(t *testing.T, data []byte, id string) {
 		m := message(data, nil)
 		if id != "" {
 			m = binary(string(data), "ce-id", id)
 		}
-		result, err := Read(ray.Shipped(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if result.Event.ID == "" || result.Subject == "" || strings.Contains(fmt.Sprint(result.Rejection), "could not be read: ") {
-			t.Fatalf("result %+v", result)
+		for _, part := range Split(m) {
+			result, err := Read(ray.Shipped(), part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Event.ID == "" || result.Subject == "" || strings.Contains(fmt.Sprint(result.Rejection), "could not be read: ") {
+				t.Fatalf("result %+v", result)
+			}
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package manifest_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -84,4 +86,33 @@ func TestInNamespace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzSplit: whatever a file has, no document is empty, none is taken apart further
+// when it comes alone, and nothing of the file but separators, comments and blanks
+// is left out.
+func FuzzSplit(f *testing.F) {
+	f.Add([]byte("---\nkind: RayJob\nmetadata: {name: a}\n--- # next\nkind: RayCluster\n"))
+	f.Add([]byte(`{"kind": "RayJob", "metadata": {"generateName": "a-"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sent := 0
+		for _, d := range manifest.Split(data) {
+			if len(bytes.TrimSpace(d.Raw)) == 0 || d.JSON != json.Valid(d.Raw) {
+				t.Fatalf("document %q, JSON %t", d.Raw, d.JSON)
+			}
+			if again := manifest.Split(d.Raw); len(again) != 1 || !bytes.Equal(again[0].Raw, d.Raw) {
+				t.Fatalf("document %q comes alone as %d", d.Raw, len(again))
+			}
+			sent += len(d.Raw)
+		}
+		left := 0
+		for line := range bytes.SplitSeq(data, []byte("\n")) {
+			if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' && !bytes.HasPrefix(line, []byte("---")) {
+				left += len(line)
+			}
+		}
+		if sent < left {
+			t.Fatalf("%d bytes of %d are sent", sent, left)
+		}
+	})
 }
