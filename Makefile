@@ -101,7 +101,7 @@ sbom: services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server ## list what 
 	@.ci/sbom $(SERVICES) devcluster kubectl nats-server
 
 .PHONY: vulncheck
-vulncheck: ## look for known vulnerabilities (needs vuln.go.dev; exit code 3 when it cannot be reached)
+vulncheck: ## look for known vulnerabilities (needs vuln.go.dev, and says when it cannot be reached)
 	@.ci/vulncheck $(MODULES) || { code=$$?; echo "vulncheck: ended with $$code"; exit $$code; }
 
 .PHONY: bench

@@ -64,6 +64,10 @@ type Options struct {
 	Replicas int
 	// ConnectTimeout bounds the first connection; zero means 10 s.
 	ConnectTimeout time.Duration
+	// Refused, unless nil, is called with an error that wraps ErrRefused each time
+	// that the server refuses something for want of a right. What was refused gets no
+	// other answer. It must not block.
+	Refused func(error)
 }
 
 // maxPublishPending bounds events published but not yet acknowledged; publishing
@@ -99,6 +103,10 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if o.Refused != nil && errors.Is(err, nats.ErrPermissionViolation) {
+				o.Refused(fmt.Errorf("%w: %w", ErrRefused, err))
+				return
+			}
 			o.Logger.Warn("NATS reports an error", zap.Error(err))
 		}),
 	}

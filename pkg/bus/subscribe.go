@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 )
@@ -18,8 +20,20 @@ const buffered = 256
 // drainTimeout bounds the wait for messages that have arrived at a stop.
 const drainTimeout = time.Second
 
-// resubscribeAfter is the pause before another try to subscribe.
-const resubscribeAfter = 250 * time.Millisecond
+const (
+	// resubscribeAfter is the pause before another try to subscribe; it doubles with
+	// each until resubscribeMost. Every try is an entry in the log that all servers
+	// of a cluster share: without a pause it is they that cannot keep up.
+	resubscribeAfter = 250 * time.Millisecond
+	resubscribeMost  = 4 * time.Second
+	// heartbeatEvery is how often a server says that a consumer of work has nothing:
+	// a request that got lost with its server is repeated after two of them.
+	heartbeatEvery = 2 * time.Second
+	// silentMost is how long a durable consumer may be without a server that answers
+	// for it, before it is made anew. Servers that lose one of them take up to 15 s
+	// to see it and as long to agree on another.
+	silentMost = 30 * time.Second
+)
 
 // Following is a subscription to what is true.
 type Following struct {
@@ -69,14 +83,18 @@ func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverP
 	out := make(chan Delivery, buffered)
 	go func() {
 		defer close(out)
-		b.keepConsuming(ctx, consumer, subscribe, func(msg jetstream.Msg) {
+		handle := func(msg jetstream.Msg) {
 			select {
 			case out <- newDelivery(msg, false):
 			case <-ctx.Done():
 				return
 			}
 			progress.advance()
-		}, jetstream.PullMaxMessages(buffered))
+		}
+		b.keepConsuming(ctx, consumer, subscription{
+			subscribe: subscribe, handle: handle, passing: orderedPassing,
+			options: []jetstream.PullConsumeOpt{jetstream.PullMaxMessages(buffered)},
+		})
 	}()
 	return &Following{C: out, CaughtUp: progress.done}, nil
 }
@@ -147,55 +165,71 @@ func drain(ctx context.Context, following *Following, each func(Delivery)) error
 	return nil
 }
 
+// subscription is how a consumer is made and read.
+type subscription struct {
+	// subscribe makes the consumer, or finds it.
+	subscribe func(context.Context) (jetstream.Consumer, error)
+	handle    jetstream.MessageHandler
+	options   []jetstream.PullConsumeOpt
+	// passing tells the errors after which the same consumer goes on by itself, when
+	// they end within silentMost.
+	passing func(error) bool
+}
+
 // keepConsuming hands messages over until ctx ends, from the consumer or, without
 // one, from what subscribe returns. When the connection was lost or the consumer
 // fails it subscribes again.
-func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer,
-	subscribe func(context.Context) (jetstream.Consumer, error), handle jetstream.MessageHandler, limit jetstream.PullConsumeOpt,
-) {
+func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer, s subscription) {
 	reconnected, done := b.Reconnected()
 	defer done()
+	pause := resubscribeAfter
 	for ctx.Err() == nil {
 		if consumer != nil {
-			b.consume(ctx, consumer, handle, limit, reconnected)
+			began := time.Now()
+			err := b.consume(ctx, consumer, s, reconnected)
+			if time.Since(began) > resubscribeMost {
+				pause = resubscribeAfter
+			}
+			if err != nil && ctx.Err() == nil {
+				b.logger.Warn("consumer failed; subscribing again", zap.Error(err), zap.Duration("after", pause))
+				wait(ctx, pause)
+				pause = min(2*pause, resubscribeMost)
+			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		var err error
-		if consumer, err = subscribe(ctx); err != nil {
+		if consumer, err = s.subscribe(ctx); err != nil {
 			consumer = nil
 			if ctx.Err() != nil {
 				return
 			}
-			b.logger.Warn("cannot subscribe; trying again", zap.Error(err), zap.Duration("after", resubscribeAfter))
+			b.logger.Warn("cannot subscribe; trying again", zap.Error(err), zap.Duration("after", pause))
 			b.restoreStreams(ctx, err)
-			wait(ctx, resubscribeAfter)
+			wait(ctx, pause)
+			pause = min(2*pause, resubscribeMost)
 		}
 	}
 }
 
-// consume returns when ctx ends, the connection was restored, or the consumer
-// cannot go on.
-func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, handle jetstream.MessageHandler,
-	limit jetstream.PullConsumeOpt, reconnected <-chan struct{},
-) {
+// consume returns when ctx ends, the connection was restored, or, with an error,
+// the consumer cannot go on.
+func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, s subscription, reconnected <-chan struct{}) error {
 	failed := make(chan error, 1)
-	consuming, err := consumer.Consume(handle,
-		limit,
+	silent := silence{most: silentMost, gap: 4 * heartbeatEvery}
+	consuming, err := consumer.Consume(s.handle, append(slices.Clip(s.options),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, jetstream.ErrConnectionClosed) {
+			if errors.Is(err, jetstream.ErrConnectionClosed) || s.passing(err) && !silent.tooLong(time.Now()) {
 				return // the library asks again by itself; a lost connection restarts us
 			}
 			select {
 			case failed <- err:
 			default:
 			}
-		}))
+		}))...)
 	if err != nil {
-		b.logger.Warn("cannot consume; trying again", zap.Error(err), zap.Duration("after", resubscribeAfter))
-		wait(ctx, resubscribeAfter)
-		return
+		return err
 	}
 	defer consuming.Stop()
 	select {
@@ -207,15 +241,49 @@ func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, handle j
 		}
 	case <-reconnected:
 	case err := <-failed:
-		b.logger.Warn("consumer failed; subscribing again", zap.Error(err))
-		if errors.Is(err, jetstream.ErrConsumerDeleted) {
-			// Who deleted it makes it anew, and must not be met halfway: two at the same
-			// moment can leave one in the server whose files are gone.
-			wait(ctx, resubscribeAfter)
-		}
+		// Who deleted a consumer makes it anew, and must not be met halfway: two at the
+		// same moment can leave one in the server whose files are gone. The pause before
+		// the next try is for that, too.
+		return err
 	case <-consuming.Closed():
+		return errClosed
 	}
+	return nil
 }
+
+// errClosed says that the library has ended a consumer without an error.
+var errClosed = errors.New("reading has ended")
+
+// silence is for how long nobody has answered for a consumer, as far as its errors
+// tell: while nobody does they come in gaps of two heartbeats. Its method may be
+// called concurrently.
+type silence struct {
+	most, gap time.Duration
+
+	mu          sync.Mutex
+	since, last time.Time
+}
+
+// tooLong notes an error.
+func (s *silence) tooLong(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.last) > s.gap {
+		s.since = now
+	}
+	s.last = now
+	return now.Sub(s.since) > s.most
+}
+
+// durablePassing are errors of a durable consumer whose servers are looking for
+// another leader.
+func durablePassing(err error) bool {
+	return errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrConsumerLeadershipChanged)
+}
+
+// orderedPassing are errors after which the library makes an ordered consumer anew
+// by itself, and where it left off.
+func orderedPassing(err error) bool { return errors.Is(err, jetstream.ErrNoHeartbeat) }
 
 // restoreStreams creates the streams anew when the server lost them.
 func (b *Bus) restoreStreams(ctx context.Context, cause error) {

@@ -215,7 +215,7 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 	}
 	read := func(consumer jetstream.Consumer) {
 		defer cancel()
-		l.bus.keepConsuming(ctx, consumer, subscribe, func(msg jetstream.Msg) {
+		handle := func(msg jetstream.Msg) {
 			d := newDelivery(msg, true)
 			opened.last.Store(time.Now().UnixNano())
 			select {
@@ -224,7 +224,13 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 			case l.out <- d:
 				l.count(ctx)
 			}
-		}, jetstream.PullMaxMessagesWithBytesLimit(laneMessages, laneBytes))
+		}
+		l.bus.keepConsuming(ctx, consumer, subscription{
+			subscribe: subscribe, handle: handle, passing: durablePassing,
+			options: []jetstream.PullConsumeOpt{
+				jetstream.PullMaxMessagesWithBytesLimit(laneMessages, laneBytes), jetstream.PullHeartbeat(heartbeatEvery),
+			},
+		})
 	}
 	return func() {
 		consumer, err := subscribe(ctx)

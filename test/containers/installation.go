@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -274,7 +273,7 @@ func (in *installation) cut(ctx context.Context, id, from, alias string) (func(c
 func (in *installation) stop(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range in.containers {
-		if t.Failed() && slices.Contains(suite.Services(), name) {
+		if t.Failed() && name != suite.Postgres {
 			showLogs(ctx, t, name, c)
 		}
 		if err := testcontainers.TerminateContainer(c); err != nil {

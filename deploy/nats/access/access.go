@@ -52,8 +52,9 @@ func Users(clusters ...string) []User {
 	return users
 }
 
-// Tenant is a user who may submit to the given queues and read the events of
-// their workloads, as they come and the last one of each; nothing else.
+// Tenant is a user who may submit to the given queues, under their own name too,
+// and read the events of their workloads, as they come and the last one of each;
+// nothing else.
 //
 // A tenant may make no consumer: whoever makes one says to which subject the
 // server shall deliver, and the server does not ask whether they may publish
@@ -70,7 +71,7 @@ func Tenant(name string, queues ...string) (User, error) {
 		if !workload.ValidName(queue) {
 			return User{}, fmt.Errorf("tenant %q: queue %q: want a name of lower-case letters, digits and dashes", name, queue)
 		}
-		user.Publish = append(user.Publish, bus.SubmitSubject(queue), bus.LastEventSubject(queue, "*"))
+		user.Publish = append(user.Publish, bus.SubmitSubject(queue), bus.SubmitSubjectAs(queue, user.Name), bus.LastEventSubject(queue, "*"))
 		user.Subscribe = append(user.Subscribe, bus.EventsSubject(queue, "*"))
 	}
 	return user, nil
@@ -127,7 +128,7 @@ func operator() User {
 		},
 		Subscribe: []string{bus.EventsSubject("*", "*"), bus.CapacityFilter("*"), bus.DispatchFilter("*"), bus.StatusFilter(), bus.DeadFilter},
 	}
-	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."), follows(bus.DeadStream, bus.DeadFilter),
+	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."), perStream("CONSUMER.LIST."), follows(bus.DeadStream, bus.DeadFilter),
 		follows(bus.EventsStream, bus.EventsSubject("*", "*")), follows(bus.CapacityStream, bus.CapacityFilter("*")),
 		follows(bus.DispatchStream, bus.DispatchFilter("*")), follows(bus.StatusStream, bus.StatusFilter()))
 	return user

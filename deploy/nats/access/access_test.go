@@ -121,8 +121,11 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		query.ExplainSubject:                          {"operator": "w", "intake": "w", "queue-manager": "r"},
 		bus.SubmitSubjectAs("q", "operator"):          {"operator": "w"},
 		bus.SubmitSubjectAs("q", "somebody"):          {},
+		bus.SubmitSubjectAs("q", "tenant-a"):          {"tenant-a": "w"},
+		bus.SubmitSubjectAs("theirs", "tenant-a"):     {},
 		query.NodesSubject:                            {"operator": "w", "queue-manager": "r"},
 		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {},
+		"$JS.API.CONSUMER.LIST." + bus.SubmitStream:   {"operator": "w"},
 		"$JS.API.STREAM.PURGE." + bus.DispatchStream:  {},
 		"$JS.API.STREAM.UPDATE." + bus.DispatchStream: {"queue-manager": "w"},
 		"muster.dead.workload.q":                      {"operator": "r", "queue-manager": "w"},
@@ -208,7 +211,7 @@ func (p *probe) subscribes(subject string) bool {
 
 func (p *probe) allowed(try func(*nats.Conn) error) bool {
 	p.t.Helper()
-	nc, err := nats.Connect(p.url, p.key, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := nats.Connect(p.url, p.key, nats.Timeout(patience), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		p.t.Fatal(err)
 	}

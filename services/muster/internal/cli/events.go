@@ -20,7 +20,7 @@ import (
 // eventsOptions are the flags of "events".
 type eventsOptions struct {
 	server                             *server
-	follow                             bool
+	follow, fresh                      bool
 	queue, workload, namespace, format string
 }
 
@@ -30,12 +30,14 @@ func eventsCommand(s *server) *cobra.Command {
 		Use:   "events",
 		Short: "Show what happened to workloads, oldest first",
 		Example: `  muster events --follow
-  muster events --workload glue -o json`,
+  muster events --workload glue -o json
+  muster events --new --queue research`,
 		Args: args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens from now on")
+	flags.BoolVar(&o.fresh, "new", false, "only what happens from now on, which a tenant of the --queue may read; what happens while the connection is lost is not shown")
 	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
 	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
@@ -64,6 +66,13 @@ func (o *eventsOptions) run(cmd *cobra.Command) error {
 	}
 	replay, stop := context.WithCancel(ctx)
 	defer stop()
+	if o.fresh {
+		heard, err := b.Listen(replay, subject)
+		if err != nil {
+			return err
+		}
+		return o.printAll(heard, cmd.OutOrStdout())
+	}
 	following, err := b.Replay(replay, bus.EventsStream, subject)
 	if err != nil {
 		return err
@@ -113,6 +122,16 @@ func (o *eventsOptions) print(ctx context.Context, following *bus.Following, out
 			}
 		}
 	}
+}
+
+// printAll writes events until there are no more.
+func (o *eventsOptions) printAll(heard <-chan bus.Delivery, out io.Writer) error {
+	for d := range heard {
+		if err := o.printOne(d, out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // repeated reports whether d comes again because the connection was lost. After

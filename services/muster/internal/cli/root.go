@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/version"
 )
 
@@ -31,12 +32,18 @@ func Main() int {
 
 // Run runs one command line.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	root := Command()
+	ctx, refused := context.WithCancelCause(ctx)
+	defer refused(nil)
+	root := command(&server{refused: refused})
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrRefused) {
+		err = fmt.Errorf("%w; a tenant of a queue may submit to it, under their own name, wait for their workloads, and read events with `muster events --new --queue QUEUE`; "+
+			"lists, explanations, cancelling and the past need an operator's rights", cause)
+	}
 	var decided *exitError
 	if err != nil && !(errors.As(err, &decided) && decided.err == nil) {
 		fmt.Fprintf(errOut, "muster: %v\n", err)
@@ -50,8 +57,9 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 }
 
 // Command returns the command "muster" with all its subcommands.
-func Command() *cobra.Command {
-	server := &server{}
+func Command() *cobra.Command { return command(&server{}) }
+
+func command(server *server) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "muster",
 		Short: "Admit Ray workloads to GPU clusters, all or nothing",

@@ -38,6 +38,9 @@ var errUnreachable = errors.New("cannot reach Muster")
 type server struct {
 	natsURL, credentials string
 	tls                  bus.TLS
+	// refused ends the command with an error that wraps bus.ErrRefused: what NATS
+	// refuses gets no other answer.
+	refused func(error)
 }
 
 func (s *server) addFlags(cmd *cobra.Command) {
@@ -86,6 +89,7 @@ func (s *server) connect(ctx context.Context) (*bus.Bus, error) {
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: url, Name: "muster-cli", Logger: logger, TLS: tls,
 		CredentialsFile: cmp.Or(s.credentials, os.Getenv(natsCredentialsVariable)), ConnectTimeout: connectTimeout,
+		Refused: s.refused,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)

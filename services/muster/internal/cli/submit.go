@@ -23,7 +23,7 @@ type submitOptions struct {
 	queue, namespace string
 	priority         int32
 	priorityClass    string
-	id, source       string
+	id, source, as   string
 	wait             string
 	timeout          time.Duration
 	quiet            bool
@@ -59,6 +59,7 @@ pair again is the same workload, not a second one.`,
 	flags.StringVar(&o.priorityClass, "priority-class", "", "the priority of the `class` of this name (default: the one that a label of the manifest names)")
 	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a fresh one)")
 	flags.StringVar(&o.source, "source", submission.DefaultSource, "who submits; unique together with the id")
+	flags.StringVar(&o.as, "as", "", "the `user` of NATS that submits, for a queue that asks who does; NATS lets users name only themselves")
 	flags.StringVar(&o.wait, "wait", string(follow.Queued), "how far to wait: submitted, queued, admitted, running or finished")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: 30s for queued, without end for the others)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print the ids of the workloads and nothing else")
@@ -99,7 +100,7 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		if err := s.Send(ctx, b, o.queue); err != nil {
+		if err := s.Send(ctx, b, o.queue, o.as); err != nil {
 			return err
 		}
 		o.tell(cmd.OutOrStdout(), s)
@@ -127,6 +128,8 @@ func (o *submitOptions) check() (follow.Goal, error) {
 		return "", usage("say what to submit: -f FILE, or -f - for standard input")
 	case !workload.ValidName(o.queue):
 		return "", usage("queue %q cannot be the name of a queue: want lower case letters, digits and dashes", o.queue)
+	case o.as != "" && !workload.ValidName(o.as):
+		return "", usage("user %q: want lower case letters, digits and dashes", o.as)
 	case o.source == "":
 		return "", usage("--source is empty")
 	case o.timeout < 0:

@@ -50,7 +50,7 @@ func (s *story) submit(ctx context.Context, document manifest.Document) (*gang, 
 	if err != nil {
 		return nil, err
 	}
-	if err := sent.Send(ctx, s.bus, s.queue); err != nil {
+	if err := sent.Send(ctx, s.bus, s.queue, ""); err != nil {
 		return nil, err
 	}
 	g := &gang{life: life}

@@ -101,9 +101,14 @@ func messageID(e submitEvent) string {
 // for everything else.
 func (s Submission) MessageID(queue string) string { return s.messageID + "/" + queue }
 
-// Send stores the submission in the queue's stream.
-func (s Submission) Send(ctx context.Context, b *bus.Bus, queue string) error {
-	err := send(ctx, b, bus.SubmitSubject(queue), s.MessageID(queue), s.encoded)
+// Send stores the submission in the queue's stream, under the name of a user of NATS
+// unless that is empty.
+func (s Submission) Send(ctx context.Context, b *bus.Bus, queue, user string) error {
+	subject := bus.SubmitSubject(queue)
+	if user != "" {
+		subject = bus.SubmitSubjectAs(queue, user)
+	}
+	err := send(ctx, b, subject, s.MessageID(queue), s.encoded)
 	switch {
 	case errors.Is(err, bus.ErrTooLarge):
 		err = fmt.Errorf("%w; Muster takes submissions of at most %d bytes", err, event.MaxSubmission)

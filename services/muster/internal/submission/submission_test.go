@@ -44,7 +44,7 @@ func one(t *testing.T, content string, o submission.Options) submission.Submissi
 func TestSend(t *testing.T) {
 	t.Parallel()
 	b := connect(t)
-	if err := one(t, "kind: RayJob", submission.Options{}).Send(t.Context(), b, "q"); !errors.Is(err, bus.ErrNoStream) {
+	if err := one(t, "kind: RayJob", submission.Options{}).Send(t.Context(), b, "q", ""); !errors.Is(err, bus.ErrNoStream) {
 		t.Errorf("without streams: %v, want ErrNoStream", err)
 	}
 	if err := b.EnsureStreams(t.Context()); err != nil {
@@ -55,7 +55,7 @@ func TestSend(t *testing.T) {
 	for _, content := range []string{yaml, yaml, `{"kind":"RayJob"}`, invalid} {
 		// The second is the first again, and is stored once; the others have the
 		// same id and other content, and have to arrive.
-		if err := one(t, content, o).Send(t.Context(), b, "q"); err != nil {
+		if err := one(t, content, o).Send(t.Context(), b, "q", ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestTooLargeForNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	big := "kind: RayJob\nx: " + string(bytes.Repeat([]byte("x"), int(b.MaxEvent())))
-	if err := one(t, big, submission.Options{}).Send(t.Context(), b, "q"); !errors.Is(err, bus.ErrTooLarge) {
+	if err := one(t, big, submission.Options{}).Send(t.Context(), b, "q", ""); !errors.Is(err, bus.ErrTooLarge) {
 		t.Errorf("more than the server takes: %v, want ErrTooLarge", err)
 	}
 }

@@ -1,0 +1,107 @@
+package bus
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/localnats"
+)
+
+// connectInside is a bus on a server of its own, with the streams.
+func connectInside(t *testing.T) *Bus {
+	t.Helper()
+	server, err := localnats.Start(t.TempDir(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	b, err := Connect(t.Context(), Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAConsumerThatNobodyAnswersFor: NATS servers that look for a leader of a
+// consumer say "no responders". Each new try to make the consumer is an entry in
+// their common log; thousands of them have kept servers from agreeing at all.
+func TestAConsumerThatNobodyAnswersFor(t *testing.T) {
+	t.Parallel()
+	for name, passing := range map[string]func(error) bool{"of work": durablePassing, "of what is true": orderedPassing} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := connectInside(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			config := jetstream.ConsumerConfig{Durable: "test", AckPolicy: jetstream.AckExplicitPolicy}
+			silent, err := b.js.CreateOrUpdateConsumer(ctx, SubmitStream, config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.js.DeleteConsumer(ctx, SubmitStream, "test"); err != nil {
+				t.Fatal(err)
+			}
+			var tries atomic.Int64
+			read, ended := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(ended)
+				b.keepConsuming(ctx, nil, subscription{
+					subscribe: func(context.Context) (jetstream.Consumer, error) { tries.Add(1); return silent, nil },
+					handle:    func(m jetstream.Msg) { _ = m.Ack(); close(read) },
+					passing:   passing,
+					options:   []jetstream.PullConsumeOpt{jetstream.PullHeartbeat(heartbeatEvery)},
+				})
+			}()
+			t.Cleanup(func() { cancel(); <-ended })
+			const watched = 3 * heartbeatEvery
+			<-time.After(watched) // how often it tries in this time is what is tested
+			if got := tries.Load(); got < 1 || got > 6 {
+				t.Errorf("%d tries to subscribe within %s, want 1 to 6", got, watched)
+			}
+			// The servers have agreed.
+			if _, err := b.js.CreateOrUpdateConsumer(ctx, SubmitStream, config); err != nil {
+				t.Fatal(err)
+			}
+			e := event.Envelope{SpecVersion: "1.0", ID: "1", Source: "test", Type: "test"}
+			if err := b.Publish(ctx, SubmitSubject("q"), e); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-read:
+			case <-time.After(30 * time.Second):
+				t.Errorf("nothing is read after %d tries", tries.Load())
+			}
+		})
+	}
+}
+
+// TestSilence: errors that go on are too long, errors now and then are not.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		every time.Duration
+		want  bool
+	}{
+		"all the time": {every: 4 * time.Second, want: true},
+		"now and then": {every: 20 * time.Second},
+	} {
+		s := silence{most: 30 * time.Second, gap: 8 * time.Second}
+		got := false
+		for at := time.Duration(0); at <= time.Minute; at += c.every {
+			got = s.tooLong(began.Add(at))
+		}
+		if got != c.want {
+			t.Errorf("%s: too long is %v, want %v", name, got, c.want)
+		}
+	}
+}
