@@ -117,7 +117,7 @@ soak: need-postgres services $(BIN)/devcluster ## churn for MINUTES=10 on the de
 
 .PHONY: sim
 sim: ## play SEEDS=1000 worlds with faults against the services' own steps; checks every promise after every event
-	@go run -tags sim ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
+	@go run ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
 
 .PHONY: chaos
 chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; writes docs/reliability.md

@@ -146,6 +146,8 @@ type Book struct {
 	// notReady are the nodes that are there and not ready.
 	notReady map[admission.NodeKey]bool
 	grace    time.Duration // of nodes that are not ready, as of the last Tick
+	// catchingUp: not all that was observed before the term has been taken in.
+	catchingUp bool
 	// beside counts the pods on other nodes than are reserved for them.
 	beside struct{ now, ever int }
 }
@@ -206,10 +208,17 @@ func New(epoch int64, stored Stored) *Book {
 	return b
 }
 
-// RewriteNodes has the rows of all nodes written anew. The stored sums of pods
-// outside any reservation are of the last term, which may have ended before it
-// saw them go.
+// CatchUp says that a term begins, and what was observed before it is still to be
+// taken in. Until RewriteNodes time does nothing to workloads: a place that is
+// reserved meanwhile, for pods that lost theirs, might be one that a pod of which
+// the book does not know yet has taken, and Postgres would refuse the commit.
+func (b *Book) CatchUp() { b.catchingUp = true }
+
+// RewriteNodes has the rows of all nodes written anew, once all that was observed
+// before the term is known. The stored sums of pods outside any reservation are of
+// the last term, which may have ended before it saw them go.
 func (b *Book) RewriteNodes() {
+	b.catchingUp = false
 	for key := range b.nodes {
 		b.changed.node(key)
 	}

@@ -144,8 +144,12 @@ func (b *Book) Tick(now time.Time, grace time.Duration) {
 	clear(b.lazy)
 }
 
-// ageAll looks at the workloads whose moment has come, each once.
+// ageAll looks at the workloads whose moment has come, each once; of those whose
+// moment comes while the book catches up, after that.
 func (b *Book) ageAll(now time.Time) {
+	if b.catchingUp {
+		return
+	}
 	var aged []*entry
 	for len(b.due) > 0 && !b.due[0].at.After(now) {
 		next := heap.Pop(&b.due).(moment)

@@ -73,6 +73,7 @@ func (t Term) Book(workloads []book.StoredWorkload, nodes []book.StoredNode) *bo
 	stored.Workloads, stored.Nodes = workloads, nodes
 	b := book.New(t.Epoch, stored)
 	b.SetLimits(t.Limits)
+	b.CatchUp()
 	return b
 }
 

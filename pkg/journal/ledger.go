@@ -44,7 +44,6 @@ func (l *Ledger) Commit(c book.Changes) {
 			delete(l.workloads, r.ID)
 			return
 		}
-		r.Placements = slices.Clone(r.Placements)
 		l.workloads[r.ID] = book.StoredWorkload{Record: asStored(r), Order: order}
 	}
 	for _, u := range c.Updated {
@@ -62,8 +61,12 @@ func (l *Ledger) Commit(c book.Changes) {
 	}
 }
 
-// asStored rounds times as Postgres does.
+// asStored is a record as it is read from Postgres: the places in order of pod set
+// and node, which decisions and messages follow, and times in microseconds.
 func asStored(r workload.Record) workload.Record {
+	r.Placements = slices.SortedFunc(slices.Values(r.Placements), func(a, b workload.Placement) int {
+		return cmp.Or(cmp.Compare(a.PodSet, b.PodSet), cmp.Compare(a.Node, b.Node))
+	})
 	for _, t := range []*time.Time{
 		&r.NotBefore, &r.EvictAt, &r.Times.Submitted, &r.Times.Admitted, &r.Times.Dispatched, &r.Times.Running, &r.Times.Finished,
 	} {
@@ -74,9 +77,13 @@ func asStored(r workload.Record) workload.Record {
 
 // Book returns the book of a term that begins on the ledger.
 func (l *Ledger) Book(t Term) *book.Book {
-	byOrder := func(a, b book.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) }
 	byKey := func(a, b book.StoredNode) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name))
 	}
-	return t.Book(slices.SortedFunc(maps.Values(l.workloads), byOrder), slices.SortedFunc(maps.Values(l.nodes), byKey))
+	return t.Book(l.Stored(), slices.SortedFunc(maps.Values(l.nodes), byKey))
+}
+
+// Stored are the live workloads in the order of their submission.
+func (l *Ledger) Stored() []book.StoredWorkload {
+	return slices.SortedFunc(maps.Values(l.workloads), func(a, b book.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
 }

@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 // Bug is a planted fault of the software: a switch that takes one of the things
@@ -15,7 +13,7 @@ const (
 	BugUnordered Bug = "commands are not compared with what is last on their subject"
 	// BugFreedBySaying: capacity is freed when the object is gone, not its pods.
 	BugFreedBySaying Bug = "pods are not waited for"
-	// BugTwice: creating an object again makes a second one.
+	// BugTwice: an object has a name of chance, which only the answer tells.
 	BugTwice Bug = "names of objects are not the workload's own"
 	// BugEarlyAck: a submission is settled before it is passed on.
 	BugEarlyAck Bug = "submissions are acknowledged early"

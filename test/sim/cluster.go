@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -31,6 +29,7 @@ type cluster struct {
 	objects   map[string]*object // by namespace/name
 	pods      map[string]*pod    // the same
 	informers []*informer
+	leases    map[string]*leaseObject
 	intruders int
 }
 
@@ -54,7 +53,7 @@ type pod struct {
 	workload             workload.ID
 	attempt              int
 	set                  string
-	owner                string // uid of the object
+	owner, ownerName     string // uid and name of the object
 	requests             resource.List
 	gated                bool
 	hostname, node       string
@@ -63,7 +62,7 @@ type pod struct {
 }
 
 func newCluster(w *World) *cluster {
-	c := &cluster{w: w, nodes: map[string]*node{}, objects: map[string]*object{}, pods: map[string]*pod{}}
+	c := &cluster{w: w, nodes: map[string]*node{}, objects: map[string]*object{}, pods: map[string]*pod{}, leases: map[string]*leaseObject{}}
 	for i := range 5 {
 		c.addNode(fmt.Sprintf("node-%d", i))
 	}
@@ -91,7 +90,7 @@ func (c *cluster) uid() string {
 }
 
 // create takes an object in, as posted.
-func (c *cluster) create(namespace string, manifest json.RawMessage) error {
+func (c *cluster) create(namespace string, manifest json.RawMessage) (uid string, err error) {
 	var posted struct {
 		Metadata struct {
 			Name                string
@@ -99,11 +98,11 @@ func (c *cluster) create(namespace string, manifest json.RawMessage) error {
 		}
 	}
 	if err := json.Unmarshal(manifest, &posted); err != nil {
-		return err
+		return "", err
 	}
 	read, err := ray.Shipped().Read(stripped(manifest))
 	if err != nil {
-		return fmt.Errorf("the played API server cannot read what is posted: %w", err)
+		return "", fmt.Errorf("the played API server cannot read what is posted: %w", err)
 	}
 	labels := posted.Metadata.Labels
 	attempt, _ := strconv.Atoi(labels[kube.AttemptLabel])
@@ -112,19 +111,19 @@ func (c *cluster) create(namespace string, manifest json.RawMessage) error {
 		attempt: attempt, stamped: posted.Metadata.Annotations[kube.EpochKey] != "", sets: read.PodSets,
 	}
 	key := o.namespace + "/" + o.name
-	if c.objects[key] != nil && c.w.Bug == BugTwice {
+	if c.w.unheard && c.w.Bug == BugTwice {
 		key += "-again"
 		o.name += "-again"
 	}
 	if c.objects[key] != nil {
-		return alreadyExists(o.name)
+		return "", alreadyExists(o.name)
 	}
 	c.objects[key] = o
 	c.w.tell("created %s for %s attempt %d", o.name, c.w.submits.nameOf(o.workload), o.attempt)
 	c.w.check.created(o)
 	c.changed("object " + key)
 	c.w.after(c.w.between(5*time.Millisecond, 300*time.Millisecond), func() { c.keepPods(key, o) })
-	return nil
+	return o.uid, nil
 }
 
 // stripped takes the marks of Muster off, which submissions must not have.
@@ -167,7 +166,7 @@ func (c *cluster) keepPods(key string, o *object) {
 		have := len(c.podsOf(func(p *pod) bool { return p.owner == o.uid && p.set == set.Name && !p.deleting }))
 		for ; have < set.Count && most > 0; have, most = have+1, most-1 {
 			p := &pod{
-				namespace: o.namespace, uid: c.uid(), workload: o.workload, attempt: o.attempt, set: set.Name, owner: o.uid,
+				namespace: o.namespace, uid: c.uid(), workload: o.workload, attempt: o.attempt, set: set.Name, owner: o.uid, ownerName: o.name,
 				requests: set.Template.Requests, gated: o.stamped,
 			}
 			p.name = o.name + "-" + p.uid

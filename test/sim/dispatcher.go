@@ -1,10 +1,9 @@
-//go:build sim
-
 package sim
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,73 +25,110 @@ const (
 	retryFirst, retryMost = 20 * time.Millisecond, 10 * time.Second
 )
 
-// bootDispatcher does what the dispatcher's app does: it reads what was reported
-// last, fills its cache, then takes commands.
+// bootDispatcher does what the dispatcher's app does: once it holds the lease it
+// reads what was reported last, fills its cache, then takes commands.
 func bootDispatcher(m *machine) {
-	w := m.w
-	c := &connection{w: w}
-	m.spawn("begin", func(p *proc) {
+	c := &connection{w: m.w}
+	m.spawn("lease", func(p *proc) {
 		if c.EnsureStreams(context.Background()) != nil {
 			m.crash()
 			return
 		}
-		reported := map[workload.ID]event.GangStatus{}
-		values, err := c.values(bus.StatusStream, "muster.status.")
-		if err != nil {
-			m.crash()
-			return
-		}
-		for _, d := range values {
-			if status, ok := payloadOf(d).(*event.GangStatus); ok {
-				reported[status.Workload] = *status
-			}
-		}
-		s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}}
-		r := dispatcher.New(api{w.cluster}, w.reporter(m, c), reported, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
-		v := newView(w.cluster, r.Look)
-		r.SetCache(v)
-		w.cluster.watch(m, v.see, func(keys []string) {
-			v.list(keys)
-			if s.begun {
-				return
-			}
+		m.hold("dispatcher", p, func() (int64, error) {
+			told, err := c.statuses()
+			return told.session, err
+		}, func(h *held) { dispatch(m, c, h) })
+	})
+}
+
+// dispatch is a term under the lease.
+func dispatch(m *machine, c *connection, h *held) {
+	w := m.w
+	told, err := c.statuses()
+	if err != nil {
+		m.crash()
+		return
+	}
+	s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}}
+	r := dispatcher.New(api{w.cluster, h}, w.reporter(m, c, h, told), told.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
+	v := newView(w.cluster, r.Look)
+	r.SetCache(v)
+	w.cluster.watch(m, v.see, func(keys []string) {
+		v.list(keys)
+		if !s.begun {
 			s.begun = true
-			w.net.follow(m, bus.DispatchStream, "muster.dispatch.", func(d bus.Delivery) {
-				if command, ok := payloadOf(d).(*event.GangDesired); ok {
-					r.Command(command)
-				}
-			}, nil)
-			for i := range dispatcherWorkers {
-				s.workers = append(s.workers, m.spawn(fmt.Sprintf("worker %d", i), func(p *proc) {
-					for {
-						for s.Len() > 0 {
-							r.Next(context.Background())
-						}
-						p.park(time.Second)
-					}
-				}))
-			}
-			m.spawn("sweeper", func(p *proc) {
-				for {
-					p.sleep(sweepEvery)
-					r.Sweep(context.Background(), w.truth)
-				}
-			})
-		})
-		w.net.onReconnect(m, func() {
-			m.spawn("repeat", func(*proc) {
-				_ = c.EnsureStreams(context.Background()) // the connection may be lost again; then there is another one
-				r.Repeat()
-			})
+			s.run(r)
+		}
+	})
+	w.net.onReconnect(m, func() {
+		m.spawn("repeat", func(*proc) {
+			_ = c.EnsureStreams(context.Background()) // the connection may be lost again; then there is another one
+			r.Repeat()
 		})
 	})
 }
 
-// reporter publishes statuses as the dispatcher's does.
-func (w *World) reporter(m *machine, c *connection) dispatcher.Reporter {
+// run starts what works on commands.
+func (s *schedule) run(r *dispatcher.Reconciler) {
+	s.w.net.follow(s.m, bus.DispatchStream, "muster.dispatch.", func(d bus.Delivery) {
+		if command, ok := payloadOf(d).(*event.GangDesired); ok {
+			r.Command(command)
+		}
+	}, nil)
+	for i := range dispatcherWorkers {
+		s.workers = append(s.workers, s.m.spawn(fmt.Sprintf("worker %d", i), func(p *proc) {
+			for {
+				for s.Len() > 0 {
+					r.Next(context.Background())
+				}
+				p.park(time.Second)
+			}
+		}))
+	}
+	s.m.spawn("sweeper", func(p *proc) {
+		for {
+			p.sleep(sweepEvery)
+			r.Sweep(context.Background(), s.w.truth)
+		}
+	})
+}
+
+// reported is what dispatchers have reported last.
+type reported struct {
+	statuses  map[workload.ID]event.GangStatus
+	sequences map[string]uint64
+	session   int64
+}
+
+func (c *connection) statuses() (reported, error) {
+	told := reported{statuses: map[workload.ID]event.GangStatus{}, sequences: map[string]uint64{}}
+	values, err := c.values(bus.StatusStream, "muster.status.")
+	for _, d := range values {
+		told.sequences[d.Subject] = d.Sequence
+		if status, ok := payloadOf(d).(*event.GangStatus); ok {
+			told.session = max(told.session, status.Session)
+			told.statuses[status.Workload] = *status
+		}
+	}
+	return told, err
+}
+
+// reporter publishes statuses as the dispatcher's does: under the epoch of the
+// lease, and whoever finds a later one begins anew.
+func (w *World) reporter(m *machine, c *connection, h *held, before reported) dispatcher.Reporter {
+	values := bus.NewValues(c, bus.StatusStream, h.epoch, func(d bus.Delivery) (int64, error) {
+		if status, ok := payloadOf(d).(*event.GangStatus); ok {
+			return status.Session, nil
+		}
+		return 0, nil
+	})
+	for subject, sequence := range before.sequences {
+		values.Known(subject, sequence)
+	}
 	said := 0
 	return func(ctx context.Context, status event.GangStatus, keep time.Duration) error {
 		said++
+		status.Session = h.epoch
 		envelope, err := event.New(fmt.Sprintf("%s/%d/%d", m.name, m.life, said), "muster/dispatcher/"+clusterName, m.now(), &status)
 		if err != nil {
 			return err
@@ -101,11 +137,15 @@ func (w *World) reporter(m *machine, c *connection) dispatcher.Reporter {
 		if err != nil {
 			return err
 		}
-		published, err := c.PublishEncoded(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
-		if err != nil {
-			return err
+		published, err := values.Publish(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
+		if err == nil {
+			err = published.Wait(ctx)
 		}
-		return published.Wait(ctx)
+		if errors.Is(err, bus.ErrReplaced) {
+			m.crash()
+			w.cur.wait()
+		}
+		return err
 	}
 }
 

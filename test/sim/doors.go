@@ -1,9 +1,8 @@
-//go:build sim
-
 package sim
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/lease"
 	"muster.dev/muster/pkg/ray"
 	watcher "muster.dev/muster/services/capacity-watcher/step"
 	intake "muster.dev/muster/services/intake/step"
@@ -24,59 +24,79 @@ const (
 
 // bootWatcher does what capacity-watcher's app does.
 func bootWatcher(m *machine) {
-	w := m.w
-	c := &connection{w: w}
-	m.spawn("begin", func(*proc) {
+	c := &connection{w: m.w}
+	m.spawn("lease", func(p *proc) {
 		if c.EnsureStreams(context.Background()) != nil {
 			m.crash()
 			return
 		}
-		values, err := c.values(bus.CapacityStream, "muster.capacity.")
-		if err != nil {
+		m.hold("capacity-watcher", p, func() (int64, error) {
+			before, err := c.told()
+			return before.Session, err
+		}, func(h *held) { observe(m, c, h) })
+	})
+}
+
+func (c *connection) told() (watcher.History, error) {
+	values, err := c.values(bus.CapacityStream, "muster.capacity.")
+	return watcher.HistoryOf(values, zap.NewNop()), err
+}
+
+// observe is a term under the lease.
+func observe(m *machine, c *connection, h *held) {
+	w := m.w
+	before, err := c.told()
+	if err != nil {
+		m.crash()
+		return
+	}
+	publisher := watcher.New(watcher.Options{
+		Bus: c, Cluster: clusterName, ResyncEvery: resyncEvery, Logger: zap.NewNop(), Metrics: watcher.NewMetrics(prometheus.NewRegistry()),
+		Synced: func() {}, Now: m.now, Epoch: h.epoch, Held: h.check,
+	}, before)
+	again := false
+	teller := m.spawn("teller", func(p *proc) { tell(m, p, publisher, &again) })
+	w.net.onReconnect(m, func() { again = true; teller.wake() })
+	known := map[string]bool{}
+	see := func(key string) {
+		known[key] = true
+		publisher.Apply(func(p *watcher.Picture) { w.cluster.draw(p, key) })
+		teller.wake()
+	}
+	w.cluster.watch(m, see, func(keys []string) {
+		for _, key := range sortedKeys(known) {
+			see(key)
+		}
+		for _, key := range keys {
+			see(key)
+		}
+		publisher.Complete()
+	})
+}
+
+// tell is the publisher's loop; again has everything told anew.
+func tell(m *machine, p *proc, publisher *watcher.Publisher, again *bool) {
+	w := m.w
+	listed := w.now
+	for {
+		if *again {
+			*again = false
+			publisher.Again()
+		}
+		if w.now.Sub(listed) >= resyncEvery {
+			listed = w.now
+			publisher.List()
+		}
+		switch err := publisher.Tell(context.Background()); {
+		case errors.Is(err, bus.ErrReplaced), errors.Is(err, lease.ErrLost):
 			m.crash()
 			return
+		case err != nil:
+			p.sleep(publishRetry)
+		default:
+			p.park(resyncEvery)
 		}
-		publisher := watcher.New(watcher.Options{
-			Bus: c, Cluster: clusterName, ResyncEvery: resyncEvery, Logger: zap.NewNop(),
-			Metrics: watcher.NewMetrics(prometheus.NewRegistry()), Synced: func() {}, Now: m.now,
-		}, watcher.HistoryOf(values, zap.NewNop()), m.now())
-		var teller *proc
-		again := false
-		teller = m.spawn("teller", func(p *proc) {
-			listed := w.now
-			for {
-				if again {
-					again = false
-					publisher.Again()
-				}
-				if w.now.Sub(listed) >= resyncEvery {
-					listed = w.now
-					publisher.List()
-				}
-				if publisher.Tell(context.Background()) != nil {
-					p.sleep(publishRetry)
-				} else {
-					p.park(resyncEvery)
-				}
-			}
-		})
-		w.net.onReconnect(m, func() { again = true; teller.wake() })
-		known := map[string]bool{}
-		see := func(key string) {
-			known[key] = true
-			publisher.Apply(func(p *watcher.Picture) { w.cluster.draw(p, key) })
-			teller.wake()
-		}
-		w.cluster.watch(m, see, func(keys []string) {
-			for _, key := range sortedKeys(known) {
-				see(key)
-			}
-			for _, key := range keys {
-				see(key)
-			}
-			publisher.Complete()
-		})
-	})
+	}
 }
 
 // draw brings the present state of a thing into a picture.

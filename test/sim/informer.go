@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -80,7 +78,7 @@ func (i *informer) offer(key string) {
 		i.relist()
 		return
 	}
-	if w.random.IntN(10) == 0 { // now and then a watch is late
+	if w.random.IntN(5) == 0 { // now and then a watch is late
 		w.net.hold(i.m.name+"<watch", w.between(50*time.Millisecond, 2*time.Second))
 	}
 	w.after(w.net.arrives(i.m.name+"<watch"), func() {
@@ -162,6 +160,7 @@ func seenPod(p *pod) dispatcher.Pod {
 	return dispatcher.Pod{
 		Namespace: p.namespace, Name: p.name, UID: p.uid, Attempt: p.attempt, PodSet: p.set, Hostname: p.hostname, Node: p.node,
 		Gated: p.gated, Deleting: p.deleting, GoneBy: p.goneBy,
+		Controller: dispatcher.Controller{Kind: "RayCluster", Name: p.ownerName, UID: p.owner},
 	}
 }
 
@@ -176,7 +175,7 @@ func (v *view) Object(_, namespace, name string) *dispatcher.Object {
 // Pods implements dispatcher.Cache.
 func (v *view) Pods(id workload.ID) (pods []dispatcher.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(v.pods)) {
-		if v.of[key] == id {
+		if v.of[key] == id && !(v.c.w.Bug == BugFreedBySaying && v.pods[key].Deleting) {
 			pods = append(pods, v.pods[key])
 		}
 	}
@@ -189,6 +188,15 @@ func (v *view) Objects() (all []dispatcher.Object) {
 		all = append(all, v.objects[key])
 	}
 	return all
+}
+
+// Workloads implements dispatcher.Cache.
+func (v *view) Workloads() (ids []workload.ID) {
+	has := map[workload.ID]bool{}
+	for key := range v.pods {
+		has[v.of[key]] = true
+	}
+	return slices.Sorted(maps.Keys(has))
 }
 
 // Clusters implements dispatcher.Cache.
@@ -206,13 +214,34 @@ func alreadyExists(name string) error {
 }
 
 // api is the API server as the dispatcher uses it.
-type api struct{ c *cluster }
+type api struct {
+	c    *cluster
+	held *held
+}
+
+// change has the server change something, if the machine holds its lease: that is
+// asked at the last moment, as lease.Guard does.
+func (a api) change(op string, effect func() error) error {
+	if a.held != nil {
+		if err := a.held.check(); err != nil {
+			return err
+		}
+	}
+	return a.call(op, effect)
+}
 
 func (a api) call(op string, effect func() error) error { return a.c.w.call(apiServer, op, effect) }
 
 // Create implements dispatcher.Cluster.
-func (a api) Create(_ context.Context, _, namespace string, manifest json.RawMessage) error {
-	return a.call("Create", func() error { return a.c.create(namespace, manifest) })
+func (a api) Create(_ context.Context, _, namespace string, manifest json.RawMessage) (uid string, err error) {
+	err = a.change("Create", func() (err error) {
+		uid, err = a.c.create(namespace, manifest)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return uid, nil
 }
 
 // Get implements dispatcher.Cluster.
@@ -229,7 +258,7 @@ func (a api) Get(_ context.Context, _, namespace, name string) (found *dispatche
 
 // Delete implements dispatcher.Cluster.
 func (a api) Delete(_ context.Context, o dispatcher.Object) error {
-	return a.call("Delete", func() error {
+	return a.change("Delete", func() error {
 		if key := o.Namespace + "/" + o.Name; a.c.objects[key] != nil && a.c.objects[key].uid == o.UID {
 			a.c.deleteObject(key)
 		}
@@ -239,7 +268,7 @@ func (a api) Delete(_ context.Context, o dispatcher.Object) error {
 
 // DeletePod implements dispatcher.Cluster.
 func (a api) DeletePod(_ context.Context, seen dispatcher.Pod, force bool) error {
-	return a.call("DeletePod", func() error {
+	return a.change("DeletePod", func() error {
 		if p := a.c.pods[seen.Namespace+"/"+seen.Name]; p != nil && p.uid == seen.UID {
 			a.c.deletePod(p, force)
 		}
@@ -249,7 +278,7 @@ func (a api) DeletePod(_ context.Context, seen dispatcher.Pod, force bool) error
 
 // Announce implements dispatcher.Cluster.
 func (a api) Announce(_ context.Context, seen dispatcher.Object, at time.Time) error {
-	return a.call("Announce", func() error {
+	return a.change("Announce", func() error {
 		key := seen.Namespace + "/" + seen.Name
 		if o := a.c.objects[key]; o != nil && o.uid == seen.UID {
 			if o.evictingAt = ""; !at.IsZero() {
@@ -280,7 +309,7 @@ func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (pod
 
 // Pin implements dispatcher.Cluster.
 func (a api) Pin(_ context.Context, pin dispatcher.Pin) error {
-	return a.call("Pin", func() error {
+	return a.change("Pin", func() error {
 		key := pin.Pod.Namespace + "/" + pin.Pod.Name
 		p := a.c.pods[key]
 		if p == nil || p.uid != pin.Pod.UID {
@@ -292,6 +321,21 @@ func (a api) Pin(_ context.Context, pin dispatcher.Pin) error {
 		p.gated, p.hostname = false, pin.Hostname
 		a.c.changed("pod " + key)
 		a.c.w.after(a.c.w.latency(), func() { a.c.schedule(p) })
+		return nil
+	})
+}
+
+// OrphanedPods implements dispatcher.Cluster.
+func (a api) OrphanedPods(_ context.Context, id workload.ID, seen []dispatcher.Pod) (orphans []dispatcher.Pod, err error) {
+	return orphans, a.call("OrphanedPods", func() error {
+		orphans = nil
+		for _, p := range a.c.podsOf(func(p *pod) bool { return p.workload == id && !p.deleting }) {
+			meant := slices.ContainsFunc(seen, func(s dispatcher.Pod) bool { return s.UID == p.uid && s.Attempt == p.attempt })
+			owner := a.c.objects[p.namespace+"/"+p.ownerName]
+			if meant && (owner == nil || owner.uid != p.owner) {
+				orphans = append(orphans, seenPod(p))
+			}
+		}
 		return nil
 	})
 }

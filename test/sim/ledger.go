@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -13,6 +11,7 @@ import (
 
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/journal"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/step"
@@ -39,6 +38,8 @@ type ledger struct {
 	marks     map[string]step.Mark
 	commits   []touched
 	queues    []book.Queue
+	// replayed is what the commits come to for one who has only their records.
+	replayed *journal.Ledger
 }
 
 type row struct {
@@ -61,7 +62,7 @@ type touched struct {
 func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, live: map[workload.ID]*row{}, archive: map[workload.ID]workload.Record{}, nodes: map[admission.NodeKey]book.NodeRow{},
-		marks: map[string]step.Mark{}, queues: queues(),
+		marks: map[string]step.Mark{}, queues: queues(), replayed: journal.NewLedger(0),
 	}
 }
 
@@ -135,7 +136,7 @@ type transaction struct {
 }
 
 // Prepare implements step.Ledger.
-func (l *ledger) Prepare(changes book.Changes) (step.Transaction, error) {
+func (l *ledger) Prepare(changes book.Changes, _ step.Record) (step.Transaction, error) {
 	outgoing, err := step.Encode(changes.Messages)
 	return &transaction{l, changes, outgoing}, err
 }
@@ -160,6 +161,7 @@ func (t *transaction) commit() error {
 	l.w.check.committing(c)
 	l.version = c.Version
 	l.write(c)
+	l.replayed.Commit(c)
 	for i := range t.outgoing {
 		l.seq++
 		t.outgoing[i].Seq = l.seq
@@ -183,6 +185,7 @@ func (l *ledger) write(c book.Changes) {
 		requests[r.Workload][r.PodSet] = r.Requests
 	}
 	keep := func(record workload.Record, order int64, manifest []byte) {
+		record = asStored(record)
 		touch.workloads = append(touch.workloads, record.ID)
 		old := l.live[record.ID]
 		if old != nil {
@@ -223,6 +226,16 @@ func (l *ledger) write(c book.Changes) {
 		l.history = append(l.history, told{int64(len(l.history) + 1), h})
 	}
 	l.commits = append(l.commits, touch)
+}
+
+// asStored has times as Postgres keeps them, in microseconds.
+func asStored(r workload.Record) workload.Record {
+	for _, t := range []*time.Time{
+		&r.NotBefore, &r.EvictAt, &r.Times.Submitted, &r.Times.Admitted, &r.Times.Dispatched, &r.Times.Running, &r.Times.Finished,
+	} {
+		*t = t.Truncate(time.Microsecond)
+	}
+	return r
 }
 
 // inOrder lists the live workloads in the order of submission.

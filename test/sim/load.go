@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -39,21 +37,26 @@ func queues() []book.Queue {
 func (w *World) build() {
 	w.machine("intake-1", bootIntake)
 	w.machine("intake-2", bootIntake)
-	w.machine("capacity-watcher", bootWatcher)
+	w.machine("capacity-watcher-1", bootWatcher)
+	w.machine("capacity-watcher-2", bootWatcher)
 	w.machine("queue-manager-1", bootManager)
 	w.machine("queue-manager-2", bootManager)
-	w.machine("dispatcher", bootDispatcher)
+	w.machine("dispatcher-1", bootDispatcher)
+	w.machine("dispatcher-2", bootDispatcher)
 }
 
 // submission is a gang as its submitter sees it.
 type submission struct {
-	id      workload.ID
-	name    string
-	queue   string
-	data    []byte
-	pods    int
-	tried   time.Time
-	told    bool // that it is queued
+	id    workload.ID
+	name  string
+	queue string
+	data  []byte
+	pods  int
+	tried time.Time
+	told  bool // that it is queued
+	// stored is how often NATS had lost messages when it took this one; -1 before. Who
+	// has its answer relies on it, and submits again only when NATS has lost some.
+	stored  int
 	running time.Time
 	run     time.Duration
 	final   workload.Phase
@@ -93,7 +96,7 @@ func newSubmitter(w *World) *submitter {
 			panic(err) // plain data can always be encoded
 		}
 		each := &submission{
-			id: event.WorkloadID(submitterSource, name), name: name, queue: queue, data: data, pods: workers + 1,
+			id: event.WorkloadID(submitterSource, name), name: name, queue: queue, data: data, pods: workers + 1, stored: -1,
 			run: time.Second + time.Duration(load.Int64N(int64(25*time.Second))).Truncate(time.Millisecond),
 		}
 		s.all, s.by[each.id] = append(s.all, each), each
@@ -117,8 +120,8 @@ func (s *submitter) drive(each *submission) {
 		return
 	}
 	switch {
-	case !each.told:
-		s.send(bus.SubmitSubject(each.queue), each.name, each.data)
+	case !each.told && each.stored != w.net.losses:
+		s.send(bus.SubmitSubject(each.queue), each.name, each.data, func() { each.stored = w.net.losses })
 	case !each.running.IsZero() && w.now.Sub(each.running) >= each.run:
 		s.cancel(each)
 	}
@@ -135,7 +138,7 @@ func (s *submitter) cancel(each *submission) {
 	if err != nil {
 		panic(err) // the same
 	}
-	s.send(bus.WorkloadSubject(each.queue), envelope.ID, data)
+	s.send(bus.WorkloadSubject(each.queue), envelope.ID, data, func() {})
 }
 
 // cancelAny cancels somebody who does not expect it.
@@ -148,13 +151,16 @@ func (s *submitter) cancelAny(pick uint64) string {
 	return each.name
 }
 
-func (s *submitter) send(subject, id string, data []byte) {
+// send sends a message; stored is called when NATS has it.
+func (s *submitter) send(subject, id string, data []byte, stored func()) {
 	s.count++
 	// A message id of its own: a repetition must reach Muster, not NATS' memory.
 	id = fmt.Sprintf("%s#%d", id, s.count)
 	s.w.after(s.w.latency(), func() {
 		if !s.w.net.down(natsServer) {
-			_, _ = s.w.net.store(subject, id, data, nil) // without an answer it comes again
+			if _, err := s.w.net.store(subject, id, data, nil); err == nil { // without an answer it comes again
+				stored()
+			}
 		}
 	})
 }

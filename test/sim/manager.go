@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -13,6 +11,7 @@ import (
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/journal"
 	queuemanager "muster.dev/muster/services/queue-manager/step"
 )
 
@@ -44,15 +43,16 @@ func bootManager(m *machine) {
 
 // term is a time as leader.
 type term struct {
-	m          *machine
-	w          *World
-	epoch      int64
-	session    int
-	over       bool
-	desk, twin *queuemanager.Desk
-	answers    *replayed
-	relay      *queuemanager.Relay
-	procs      []*proc
+	m       *machine
+	w       *World
+	epoch   int64
+	session int
+	over    bool
+	desk    *queuemanager.Desk
+	relay   *queuemanager.Relay
+	procs   []*proc
+	// A term has a clock of its own, which begins as the machine's: see engine.clock.
+	began, clock time.Time
 
 	capacity, status, work []bus.Delivery
 	readers                []*reader
@@ -160,14 +160,12 @@ func (t *term) takeOver(followed *book.Book) *book.Book {
 func (t *term) begin(b *book.Book) bool {
 	w, m := t.w, t.m
 	unreadable := prometheus.NewCounter(prometheus.CounterOpts{Name: "unreadable"})
-	t.desk = &queuemanager.Desk{Book: b, Ledger: w.disk, Logger: zap.NewNop(), Unreadable: unreadable}
-	if b.Version() == w.disk.version {
-		// The twin begins with what is stored, whatever the book began with, and is
-		// given the same input: its decisions must be the same.
-		t.answers = &replayed{}
-		t.desk.Ledger = &recording{w.disk, t.answers}
-		t.twin = &queuemanager.Desk{Book: book.New(t.epoch, w.disk.load()), Ledger: t.answers, Logger: zap.NewNop(), Unreadable: unreadable}
+	t.began, t.clock = w.now, m.now()
+	t.desk = &queuemanager.Desk{
+		Book: b, Ledger: &witness{ledger: w.disk, term: t}, Logger: zap.NewNop(), Unreadable: unreadable,
+		Bury: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) },
 	}
+	t.desk.Begin(t.epoch, book.Limits{}, t.now())
 	c := &connection{w: w}
 	if c.EnsureStreams(context.Background()) != nil {
 		return false
@@ -178,8 +176,10 @@ func (t *term) begin(b *book.Book) bool {
 			t.missing = append(t.missing, missing)
 			t.decider.wake()
 		},
-		Undeliverable: func(context.Context, queuemanager.Undeliverable) {},
-		Pause:         func(_ context.Context, d time.Duration) { w.cur.sleep(d) },
+		Undeliverable: func(_ context.Context, u queuemanager.Undeliverable) {
+			t.do(journal.Input{Kind: journal.Undeliverable, Workload: u.Workload, Reason: u.Reason})
+		},
+		Pause: func(_ context.Context, d time.Duration) { w.cur.sleep(d) },
 		Later: func(d time.Duration, do func()) {
 			w.after(d, func() {
 				if !t.over {
@@ -209,6 +209,9 @@ func (t *term) begin(b *book.Book) bool {
 	})
 	return true
 }
+
+// now is the time of the term.
+func (t *term) now() time.Time { return t.clock.Add(t.w.now.Sub(t.began)) }
 
 func (t *term) wakeLanes() {
 	for _, p := range t.lanes {

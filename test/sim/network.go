@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -32,6 +30,7 @@ type network struct {
 	works   map[string]*work
 	lines   map[string]time.Time // when the last message of a connection arrives: they keep their order
 	signals []*signal
+	losses  int // how often it has lost messages
 }
 
 // stream is a stream of JetStream.
@@ -39,10 +38,20 @@ type stream struct {
 	name     string
 	created  time.Time
 	last     uint64
-	messages []bus.Delivery // in order of sequence
-	ids      map[string]uint64
-	lastOnly bool // one message for each subject
+	messages []bus.Delivery        // in order of sequence
+	ids      map[string]remembered // of messages
+	lastOnly bool                  // one message for each subject
 }
+
+// remembered is where a message is, of which a copy is not stored again for a while.
+type remembered struct {
+	sequence uint64
+	until    time.Time
+}
+
+// remembers is how long NATS knows a message by its id. It is shorter than in an
+// installation, as delays are.
+const remembers = 8 * time.Second
 
 // signal tells a part of reconnections.
 type signal struct {
@@ -73,7 +82,7 @@ var streamNames = []struct {
 func (n *network) ensure() {
 	for _, s := range streamNames {
 		if n.streams[s.name] == nil {
-			n.streams[s.name] = &stream{name: s.name, created: n.w.now, ids: map[string]uint64{}, lastOnly: s.lastOnly}
+			n.streams[s.name] = &stream{name: s.name, created: n.w.now, ids: map[string]remembered{}, lastOnly: s.lastOnly}
 		}
 	}
 }
@@ -143,6 +152,7 @@ func (n *network) onReconnect(m *machine, tell func()) {
 
 // wipe takes all data away.
 func (n *network) wipe() {
+	n.losses++
 	n.streams = map[string]*stream{}
 	for _, w := range n.works {
 		w.pending = map[uint64]*pending{}
@@ -152,6 +162,7 @@ func (n *network) wipe() {
 
 // loseTail takes the last messages of each stream away.
 func (n *network) loseTail(count int) {
+	n.losses++
 	for _, s := range streamNames {
 		stream := n.streams[s.name]
 		if stream == nil {
@@ -180,8 +191,8 @@ func (n *network) store(subject, id string, data []byte, expected *uint64) (uint
 	if expected != nil && n.w.Bug != BugUnordered && s.lastOf(subject) != *expected {
 		return 0, bus.ErrOvertaken
 	}
-	if before, again := s.ids[id]; again {
-		return before, nil
+	if before, again := s.ids[id]; again && n.w.now.Before(before.until) {
+		return before.sequence, nil
 	}
 	s.last++
 	m := bus.Delivery{
@@ -190,7 +201,7 @@ func (n *network) store(subject, id string, data []byte, expected *uint64) (uint
 	if s.lastOnly {
 		s.messages = slices.DeleteFunc(s.messages, func(old bus.Delivery) bool { return old.Subject == subject })
 	}
-	s.messages, s.ids[id] = append(s.messages, m), s.last
+	s.messages, s.ids[id] = append(s.messages, m), remembered{s.last, n.w.now.Add(remembers)}
 	n.w.check.stored(s.name, m)
 	for _, r := range slices.Clone(n.readers) {
 		r.offer(m)

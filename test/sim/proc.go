@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -189,7 +187,9 @@ func (w *World) call(server, op string, effect func() error) error {
 	err := errLost
 	w.after(w.latency(), func() {
 		if fault != LostRequest && !w.net.down(server) {
+			w.unheard = fault == DoneButFailed
 			err = effect()
+			w.unheard = false
 			if fault == DoneButFailed || !w.reaches(p.m, server) {
 				err = errLost
 			}

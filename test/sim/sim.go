@@ -1,5 +1,3 @@
-//go:build sim
-
 // Package sim runs Muster in a played world from one seed: the real step logic of
 // the services (the book and the decision, queue-manager's desk and relay, the
 // dispatcher's reconciler, capacity-watcher's picture and publisher, intake's
@@ -73,6 +71,7 @@ type World struct {
 	events     int
 	random     *rand.Rand // of latencies and of who comes first
 	cur        *proc      // the coroutine that runs
+	unheard    bool       // of what is being done nobody will hear
 
 	nemesis  *nemesis
 	disk     *ledger

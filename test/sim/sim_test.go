@@ -1,5 +1,3 @@
-//go:build sim
-
 package sim
 
 import (
@@ -14,7 +12,7 @@ import (
 // TestSeeds runs some seeds; `make sim` runs many.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	const seeds = 40
+	const seeds = 6
 	for seed := range uint64(seeds) {
 		if r := Run(Options{Seed: seed}); r.Breach != nil {
 			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
@@ -25,7 +23,7 @@ func TestSeeds(t *testing.T) {
 // TestTheSameSeedIsTheSameRun holds the simulation to what it says of itself.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(5) {
+	for seed := range uint64(2) {
 		a, b := Run(Options{Seed: seed}), Run(Options{Seed: seed})
 		if a.Hash != b.Hash || a.Events != b.Events {
 			t.Errorf("seed %d: %d events and %x, then %d and %x", seed, a.Events, a.Hash, b.Events, b.Hash)
@@ -33,14 +31,18 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	}
 }
 
-// TestPlantedBugsAreFound shows that the checkers bite.
+// TestPlantedBugsAreFound shows that the checkers bite. Each bug is looked for from a
+// seed on that is known to have found it, and if the world has changed since, in
+// those behind it.
 func TestPlantedBugsAreFound(t *testing.T) {
 	t.Parallel()
-	const seeds = 60 // in so many, each is found
-	for _, bug := range Bugs() {
+	const seeds = 40
+	for bug, first := range map[Bug]uint64{
+		BugUnfenced: 0, BugFreedBySaying: 2, BugTwice: 5, BugEarlyAck: 38, BugClock: 0, BugLostOutbox: 8, BugPassing: 1,
+	} {
 		t.Run(string(bug), func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(seeds) {
+			for seed := first; seed < first+seeds; seed++ {
 				if r := Run(Options{Seed: seed, Bug: bug}); r.Breach != nil {
 					t.Logf("found in seed %d after %d events: %.300s", seed, r.Events, r.Breach)
 					return
@@ -55,7 +57,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 func TestShrinking(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
-		o := Options{Seed: seed, Bug: BugTwice}
+		o := Options{Seed: seed, Bug: BugFreedBySaying}
 		r := Run(o)
 		if r.Breach == nil || size(r.Script) < 4 {
 			continue
@@ -67,7 +69,7 @@ func TestShrinking(t *testing.T) {
 		if size(short.Script) >= size(r.Script) {
 			t.Errorf("seed %d: %d faults were not made fewer", seed, size(r.Script))
 		}
-		again := Run(Options{Seed: seed, Bug: BugTwice, Script: &short.Script})
+		again := Run(Options{Seed: seed, Bug: o.Bug, Script: &short.Script})
 		if again.Breach == nil || again.Hash != short.Hash {
 			t.Errorf("the short story, told again, is another one: %v", again.Breach)
 		}

@@ -23,6 +23,7 @@ type (
 	Wrapped    = kubernetes.Wrapped
 	Pod        = gang.Pod
 	Pin        = gang.Pin
+	Controller = gang.Controller
 )
 
 // New returns a reconciler that is driven by hand.

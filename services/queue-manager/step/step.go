@@ -17,6 +17,7 @@ type (
 	Decision    = engine.Decision
 	Ledger      = engine.Ledger
 	Transaction = engine.Transaction
+	Record      = store.Record
 )
 
 // The relay of the outbox, and what it works with.

@@ -1,5 +1,3 @@
-//go:build sim
-
 // Command run plays Muster from many seeds, prints what it did and, when a promise
 // was broken, the shortest story of it. `make sim SEEDS=1000` starts it.
 package main

@@ -67,10 +67,11 @@ func (desk *Desk) record(changes book.Changes, at time.Time) store.Record {
 	return store.Record{Number: number, Version: desk.Book.Version(), At: at, Inputs: inputs}
 }
 
-// Begin notes what the term begins with.
+// Begin notes what the term begins with: a book that has yet to catch up.
 func (desk *Desk) Begin(epoch int64, limits book.Limits, at time.Time) {
 	term := journal.Of(desk.Book, epoch, limits, version.String())
 	desk.journal.Note(journal.Input{Kind: journal.Begin, At: at, Term: &term})
+	desk.Book.CatchUp()
 }
 
 // keepBase keeps a base for replays when there is none that serves. It must be

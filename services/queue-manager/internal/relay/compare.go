@@ -16,7 +16,7 @@ import (
 // compare finds out whether the stream has lost something, and has it published
 // anew. When NATS does not answer it is tried again.
 func (l *lane) compare(ctx context.Context) error {
-	lost, err := l.lost(ctx)
+	lost, created, err := l.lost(ctx)
 	if err == nil {
 		err = l.restore(ctx, lost)
 	}
@@ -31,23 +31,28 @@ func (l *lane) compare(ctx context.Context) error {
 		l.Later(recheckSoon, l.check)
 		return nil
 	}
+	l.mark.Created = created
 	return l.saveMark(ctx)
 }
 
-// lost reports whether the stream is not the one that it was, or is shorter.
-func (l *lane) lost(ctx context.Context) (bool, error) {
+// lost reports whether the stream is not the one that it was, or is shorter, and
+// when it was made. Until everything has been published anew the mark of a stream
+// that has lost something is of one that never was, so that whoever compares next,
+// after a failure or in the next term, finds it lost, too.
+func (l *lane) lost(ctx context.Context) (lost bool, created time.Time, err error) {
 	state, err := l.Bus.State(ctx, l.stream)
 	if errors.Is(err, bus.ErrNoStream) {
 		if err := l.Bus.EnsureStreams(ctx); err != nil {
-			return false, err
+			return false, created, err
 		}
 		state, err = l.Bus.State(ctx, l.stream)
 	}
 	if err != nil {
-		return false, err
+		return false, created, err
 	}
-	known, created := l.mark, state.Created.UTC().Truncate(time.Microsecond) // as Postgres keeps it
-	lost := !known.Created.IsZero() && (!created.Equal(known.Created) || state.Last < known.Last)
+	known := l.mark
+	created = state.Created.UTC().Truncate(time.Microsecond) // as Postgres keeps it
+	lost = !known.Created.IsZero() && (!created.Equal(known.Created) || state.Last < known.Last)
 	if lost {
 		l.Logger.Warn("stream has lost messages: publishing them anew", zap.String("stream", l.stream),
 			zap.Time("made", state.Created), zap.Time("was made", known.Created),
@@ -55,7 +60,10 @@ func (l *lane) lost(ctx context.Context) (bool, error) {
 		clear(l.ends)
 	}
 	l.mark = store.Mark{Created: created, Last: state.Last}
-	return lost, nil
+	if lost {
+		l.mark.Created = neverMade()
+	}
+	return lost, created, nil
 }
 
 // restore publishes what is missing. Commands are last values: the ledger's

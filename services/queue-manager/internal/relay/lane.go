@@ -270,7 +270,7 @@ func (l *lane) start(ctx context.Context, m store.Outgoing) (*bus.Published, err
 // mark then is of a stream that never was, so that also the next term finds it lost.
 func (l *lane) stored(m store.Outgoing, sequence uint64) {
 	if sequence <= l.floor {
-		l.mark.Created = time.Unix(0, 0).UTC()
+		l.mark.Created = neverMade()
 		l.check()
 	}
 	l.mark.Last = max(l.mark.Last, sequence)
@@ -282,6 +282,9 @@ func (l *lane) stored(m store.Outgoing, sequence uint64) {
 		l.ends[m.Subject] = sequence
 	}
 }
+
+// neverMade is when no stream was made.
+func neverMade() time.Time { return time.Unix(0, 0).UTC() }
 
 // saveMark remembers what the stream has had, if that is news.
 func (l *lane) saveMark(ctx context.Context) error {
