@@ -52,7 +52,6 @@ type submission struct {
 	queue string
 	data  []byte
 	pods  int
-	tried time.Time
 	told  bool // that it is queued
 	// stored is how often NATS had lost messages when it took this one; -1 before. Who
 	// has its answer relies on it, and submits again only when NATS has lost some.
