@@ -339,10 +339,14 @@ func TestLeaseLostInTheMiddleOfACreation(t *testing.T) {
 	forgotten := gang
 	forgotten.State, forgotten.PodSets, forgotten.Placements, forgotten.Manifest = event.Forgotten, nil, nil, nil
 	d.command(forgotten)
-	none := func(context.Context, query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
-		return query.WorkloadsAnswer{}, nil
+	forgot := func(_ context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
+		if r.ID == gang.Workload {
+			return query.WorkloadsAnswer{}, nil
+		}
+		// Objects of other tests' namespaces are seen, too, and are live.
+		return query.WorkloadsAnswer{Workloads: []workload.Record{{Holding: true}}}, nil
 	}
-	if err := query.Handle(t.Context(), d.bus.Conn(), query.WorkloadsSubject, none); err != nil { // as queue-manager
+	if err := query.Handle(t.Context(), d.bus.Conn(), query.WorkloadsSubject, forgot); err != nil { // as queue-manager
 		t.Fatal(err)
 	}
 
