@@ -127,7 +127,7 @@ func TestTenThousandBadMessagesBetweenGoodOnes(t *testing.T) {
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
 	before := w.submit(stack.RayCluster("before", 1, 1))
-	bad := []string{"", "{", "null", `{"specversion":"1.0"}`, "\x00\xff", `[1,2,3]`, "kind: RayCluster"}
+	bad := []string{"", "{", "null", `{"specversion":"1.0"}`, "\x00\xff", `[7]`, "kind: RayCluster"}
 	for i := range flood {
 		if _, err := w.Bus.PublishEncoded("muster.submit.default", fmt.Sprintf("bad-%d", i), []byte(bad[i%len(bad)]), 0); err != nil {
 			t.Fatal(err)
