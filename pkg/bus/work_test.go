@@ -13,27 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/bustest"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/localnats"
 )
-
-func connect(t *testing.T) *bus.Bus {
-	t.Helper()
-	server, err := localnats.Start(t.TempDir(), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	if err := b.EnsureStreams(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // publish sends so many messages on a subject.
 func publish(t *testing.T, b *bus.Bus, subject string, messages int) {
@@ -59,7 +42,7 @@ func TestSubjectsTakeTurns(t *testing.T) {
 	// The channel, what is handed out until a new subject is looked for, and as much
 	// again while that is done; then every third message.
 	const few, ahead = 10, 256 + 128 + 600
-	b := connect(t)
+	b := bustest.Connect(t)
 	publish(t, b, bus.SubmitSubject("flood"), 10_000)
 	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
 	if err != nil {
@@ -103,7 +86,7 @@ func TestSubjectsTakeTurns(t *testing.T) {
 // TestMoreSubjectsThanAreReadAtOnce: they take turns, and all are read.
 func TestMoreSubjectsThanAreReadAtOnce(t *testing.T) {
 	t.Parallel()
-	b := connect(t)
+	b := bustest.Connect(t)
 	const queues = 150
 	for i := range queues {
 		publish(t, b, bus.SubmitSubject(fmt.Sprintf("queue-%d", i)), 2)
@@ -127,7 +110,7 @@ func TestMoreSubjectsThanAreReadAtOnce(t *testing.T) {
 // TestBuriedMessagesAreKept: with their subject, their content and the reason.
 func TestBuriedMessagesAreKept(t *testing.T) {
 	t.Parallel()
-	b := connect(t)
+	b := bustest.Connect(t)
 	publish(t, b, bus.SubmitSubject("q"), 1)
 	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
 	if err != nil {
@@ -152,7 +135,7 @@ func TestBuriedMessagesAreKept(t *testing.T) {
 func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 	const most = 20_000
-	b := connect(t)
+	b := bustest.Connect(t)
 	publish(t, b, bus.SubmitSubject("flood"), most)
 	e := event.Envelope{SpecVersion: "1.0", ID: "one more", Source: "test", Type: "test"}
 	if err := b.Publish(t.Context(), bus.SubmitSubject("flood"), e); !errors.Is(err, bus.ErrFull) {
@@ -265,7 +248,7 @@ func grow(t *testing.T, dir string, megabytes int) {
 func TestWhoIsTakenOverDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	const takeOvers, queues = 20, 4
-	b := connect(t)
+	b := bustest.Connect(t)
 	read := make(chan uint64)
 	for range takeOvers {
 		for i := range queues {

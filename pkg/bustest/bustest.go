@@ -1,5 +1,5 @@
-// Package bustest lets a test hear what is said on the bus: it keeps the messages
-// of the streams that it listens to, and waits for those that matter.
+// Package bustest gives a test a bus, and lets it hear what is said there: it keeps
+// the messages of the streams that it listens to, and waits for those that matter.
 //
 // It is test support and not for services, which must forget what they have read.
 package bustest

@@ -5,32 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/bustest"
 	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/muster/internal/follow"
 )
-
-func startBus(t *testing.T) *bus.Bus {
-	t.Helper()
-	server, err := localnats.Start(t.TempDir(), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	if err := b.EnsureStreams(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 func publish(t *testing.T, b *bus.Bus, queue string, payload event.Payload) {
 	t.Helper()
@@ -49,7 +29,7 @@ func changed(id workload.ID, phase workload.Phase) *event.WorkloadChanged {
 
 func TestLife(t *testing.T) {
 	t.Parallel()
-	b := startBus(t)
+	b := bustest.Connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	publish(t, b, "q", changed("one", workload.Queued))

@@ -10,8 +10,8 @@ import (
 
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/bustest"
 	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -19,19 +19,7 @@ import (
 // and keeps it with the reason.
 func TestAMessageOnWhichTheCodeFails(t *testing.T) {
 	t.Parallel()
-	server, err := localnats.Start(t.TempDir(), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	if err := b.EnsureStreams(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := bustest.Connect(t)
 	if err := b.Publish(t.Context(), bus.WorkloadSubject("q"), event.Envelope{SpecVersion: "1.0", ID: "1", Source: "test", Type: "test"}); err != nil {
 		t.Fatal(err)
 	}
