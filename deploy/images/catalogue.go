@@ -11,6 +11,7 @@ import (
 // Sources is what images are made of.
 type Sources struct {
 	Binaries           string
+	Wget               string // the health check of nats-server
 	PostgresRoot       string
 	PostgresEntrypoint string
 	Zoneinfo           string
@@ -61,6 +62,7 @@ func nats(s Sources) Spec {
 	spec := static(foreign(s, natsTag), "muster-nats", natsTag, "nats-server")
 	spec.Entries = append(spec.Entries,
 		entry{path: "nats-server", mode: 0o755, from: filepath.Join(s.Binaries, "nats-server")},
+		entry{path: "bin/wget", mode: 0o755, from: s.Wget},
 		entry{path: "data", dir: true, mode: 0o700, owner: nonroot})
 	spec.Config.Entrypoint, spec.Config.Cmd = []string{"/nats-server"}, []string{"--jetstream", "--store_dir", "/data"}
 	spec.Config.ExposedPorts = map[string]struct{}{"4222/tcp": {}, "6222/tcp": {}, "8222/tcp": {}}

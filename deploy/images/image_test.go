@@ -35,7 +35,7 @@ func sources(t *testing.T, modified time.Time, mode os.FileMode) Sources {
 		put(binary, "program "+binary)
 	}
 	return Sources{
-		Binaries: dir, PostgresEntrypoint: put("entrypoint.sh", "#!/bin/bash\n"), PostgresRoot: put("root.tar", rootTar(t)),
+		Binaries: dir, Wget: put("wget", "program wget"), PostgresEntrypoint: put("entrypoint.sh", "#!/bin/bash\n"), PostgresRoot: put("root.tar", rootTar(t)),
 		Zoneinfo: put("zoneinfo.zip", "zones"), Version: "v1", Revision: "abc", Created: time.Unix(1_700_000_000, 0).UTC(),
 	}
 }
@@ -111,6 +111,21 @@ func TestServicesRunWithoutRights(t *testing.T) {
 		if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "/sh") }) {
 			t.Errorf("image %s has a shell", spec.Name)
 		}
+	}
+}
+
+// docker-compose.yaml asks nats-server by a program that is in its image.
+func TestTheHealthCheckOfNATSIsInItsImage(t *testing.T) {
+	t.Parallel()
+	image, err := nats(sources(t, time.Now(), 0o755)).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := paths(t, image); !slices.Contains(names, "bin/wget") {
+		t.Errorf("the image has no bin/wget, only %v", names)
+	}
+	if !strings.Contains(read(t, "../../docker-compose.yaml"), "test: [CMD, wget, -q, --spider, ") {
+		t.Error("docker-compose.yaml has no health check that calls wget")
 	}
 }
 

@@ -26,6 +26,7 @@ func main() {
 func run() error {
 	var s Sources
 	flag.StringVar(&s.Binaries, "bin", "bin", "`directory` of the static binaries")
+	flag.StringVar(&s.Wget, "wget", "bin/images/wget", "the `program` that asks nats-server whether it is healthy")
 	flag.StringVar(&s.PostgresRoot, "postgres-root", "", "tar `file` with a root file system that has Postgres; without it there is no image of Postgres")
 	flag.StringVar(&s.PostgresEntrypoint, "postgres-entrypoint", "", "the `script` that the image of Postgres starts")
 	flag.StringVar(&s.Zoneinfo, "zoneinfo", "", "Go's zoneinfo.zip `file`")

@@ -1,9 +1,7 @@
 package admission
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -60,11 +58,12 @@ func Decide(s *State, now time.Time) Plan {
 	d.age()
 	d.wake()
 	d.reclaim()
-	for again := true; again; again = d.reserveHeads(nil) {
+	for again := true; again; again = d.unsettled() {
 		for b := d.next(); b != nil; b = d.next() {
 			d.try(b)
 		}
 	}
+	d.noteVictims()
 	d.tellFresh()
 	d.tellHolds()
 	s.grown, s.newCluster, s.fresh = false, false, nil
@@ -74,11 +73,25 @@ func Decide(s *State, now time.Time) Plan {
 	return d.plan
 }
 
+// unsettled brings up to date what those were refused by who have been looked at.
+// It reports whether some are to be looked at again.
+func (d *decision) unsettled() bool {
+	kept := d.reserveHeads(nil)
+	return d.reconsider() || kept
+}
+
 // decision is the work of one Decide.
 type decision struct {
 	state *State
 	now   time.Time
 	plan  Plan
+	// begun are the gangs that have started or grown: of each rank the one that
+	// was submitted last.
+	begun map[rank]*Started
+	// weighed is how many evictions those know of who could not have any; moved:
+	// shares, or what is held for heads, have changed since.
+	weighed int
+	moved   bool
 }
 
 // ripen lets the waiting whose back-off is over take their places.
@@ -174,78 +187,6 @@ func (d *decision) reclaim() {
 	}
 }
 
-// next returns the bucket whose head comes next, nil when nothing is left to
-// try. Within a tree of cohorts fair sharing decides, if it is on; if not, who
-// need not borrow comes before who must, as in Kueue, so that nothing is lent
-// that its owner asks for. Then priority and submission decide.
-func (d *decision) next() *bucket {
-	trees := map[string][]*bucket{}
-	var best *bucket
-	for _, q := range d.state.sorted {
-		b := q.candidate(d.now)
-		switch {
-		case b == nil:
-		case q.quota.Cohort != "":
-			root := q.quota.Root()
-			trees[root] = append(trees[root], b)
-		case best == nil || before(b.head(), best.head()) < 0:
-			best = b
-		}
-	}
-	for _, root := range slices.Sorted(maps.Keys(trees)) {
-		if first := d.firstOf(trees[root]); best == nil || before(first.head(), best.head()) < 0 {
-			best = first
-		}
-	}
-	return best
-}
-
-// firstOf returns which of the buckets, of queues of one tree, comes first.
-func (d *decision) firstOf(candidates []*bucket) *bucket {
-	if len(candidates) == 1 {
-		return candidates[0]
-	}
-	if d.state.fair() {
-		return d.fairest(candidates)
-	}
-	first, borrows := candidates[0], d.borrows(candidates[0])
-	for _, b := range candidates[1:] {
-		must := d.borrows(b)
-		if must == borrows && before(b.head(), first.head()) < 0 || borrows && !must {
-			first, borrows = b, must
-		}
-	}
-	return first
-}
-
-// borrows reports whether the bucket's gangs are within quota now, but only by
-// borrowing.
-func (d *decision) borrows(b *bucket) bool {
-	o := d.state.optionsOf(b.queue, b.shape)
-	if len(o.assignments) == 0 {
-		return false
-	}
-	return b.queue.quota.Assess(o.assignments)[0].Borrows
-}
-
-func (s *State) fair() bool {
-	policy := s.tree.Config().FairSharing
-	return policy != nil && policy.Enable
-}
-
-func (d *decision) fairest(candidates []*bucket) *bucket {
-	heads := make([]quota.Head, len(candidates))
-	for i, b := range candidates {
-		heads[i] = quota.Head{Queue: b.queue.quota}
-		if o := d.state.optionsOf(b.queue, b.shape); len(o.assignments) > 0 {
-			heads[i].Charges = b.queue.quota.Assess(o.assignments)[0].Charges
-		}
-	}
-	return candidates[d.state.tree.Fairest(heads, func(i, j int) bool {
-		return before(candidates[i].head(), candidates[j].head()) < 0
-	})]
-}
-
 // try starts the head of the bucket, or blocks the bucket.
 func (d *decision) try(b *bucket) {
 	w := b.head()
@@ -314,83 +255,4 @@ func (d *decision) nextAt() time.Time {
 		}
 	}
 	return next
-}
-
-// Reason returns why a workload waits, as of the last decision; nil when it does
-// not wait.
-func (s *State) Reason(id workload.ID) *workload.Reason {
-	if w := s.waiting[id]; w != nil {
-		return s.reason(w)
-	}
-	return nil
-}
-
-func (s *State) reason(w *Waiting) *workload.Reason {
-	switch c := w.claimed(s); {
-	case w.held != nil:
-		return w.held
-	case c != nil:
-		return c.reason()
-	case w.bucket == nil:
-		return &workload.Reason{
-			Kind:    workload.ReasonBackoff,
-			Message: "it is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
-		}
-	case w.bucket.atOpen < 0 && (!w.queue.strict() || w.queue.claims == 0 && w.queue.all.list[0] == w.bucket && w.bucket.head() == w):
-		if h := s.holdOf(w); h != nil && h.cluster != "" && w.bucket.lacks != nil {
-			return h.reasonHead(w.bucket.reason)
-		}
-		return w.bucket.reason
-	case w.queue.strict():
-		return &workload.Reason{
-			Kind:    workload.ReasonBehindHead,
-			Message: fmt.Sprintf("the head of queue %q waits, and nobody passes it: the queue is %s", w.queue.name, quota.StrictFIFO),
-		}
-	case w.queue.closed(s.decided):
-		return &workload.Reason{
-			Kind: workload.ReasonBehindHead,
-			Message: fmt.Sprintf("workload %s, the head of queue %q (%s), has waited for quota for more than %s, and nobody passes it any more",
-				w.queue.all.list[0].head().Workload.Title(), w.queue.name, quota.Backfill, w.queue.patience()),
-		}
-	}
-	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "no decision has looked at it yet"}
-}
-
-// heldBy returns why nothing of the workload's queue is admitted, nil when it is.
-func (s *State) heldBy(w *Waiting) *workload.Reason {
-	held := func(what, name, policy string) *workload.Reason {
-		if policy == "" || policy == quota.StopNone {
-			return nil
-		}
-		return &workload.Reason{Kind: workload.ReasonHeld, Message: fmt.Sprintf("%s %q is held (stopPolicy %s)", what, name, policy)}
-	}
-	if why := held("clusterQueue", w.queue.name, w.queue.quota.StopPolicy); why != nil {
-		return why
-	}
-	if local := s.tree.Local(w.Workload.Namespace, w.Workload.Queue); local != nil {
-		return held("localQueue", local.Namespace+"/"+local.Name, local.StopPolicy)
-	}
-	return nil
-}
-
-// Position returns the place of a workload among the waiting of its queue, from
-// 1; 0 when it does not wait there.
-func (s *State) Position(id workload.ID) int {
-	w := s.waiting[id]
-	if w == nil || w.bucket == nil {
-		return 0
-	}
-	position := 1
-	for _, b := range w.queue.all.list {
-		if b.priority > w.Workload.Priority {
-			position += len(b.members)
-		} else if b.priority == w.Workload.Priority {
-			for _, other := range b.members {
-				if cmp.Compare(other.Order, w.Order) < 0 {
-					position++
-				}
-			}
-		}
-	}
-	return position
 }

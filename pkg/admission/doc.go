@@ -56,7 +56,9 @@
 // changed that its verdict depends on: the fleet wakes its shape, quota came
 // back in its tree, a time has come. With b buckets that are open, a decision
 // costs O(b log b) beside the searches for places; the waiting in blocked buckets
-// cost nothing.
+// cost nothing. What a decision itself changes for those that it has refused
+// (evictions, shares, what is held for heads) has them looked at once more at its
+// end, until nobody moves; a decision that looked at everything would do no more.
 //
 // # Preemption
 //

@@ -93,15 +93,11 @@ func (d *decision) grow(w *Waiting, a quota.Assess, placements []workload.Placem
 	s.unexpect(w)
 	s.reshape(g, withMore(g.Workload.PodSets, w.Workload.PodSets), merged(g.Placements, placements), withFlavors(g.Flavors, a.Flavors))
 	s.drop(w.shape)
-	for _, h := range s.holds {
-		if h.cluster == g.Cluster && h.over(d.now, w.RunTime) && !slices.Contains(h.after, g) {
-			h.after = append(h.after, g)
-		}
-	}
+	d.noteShort(g, w.RunTime)
+	d.noteTaken(w, g.Cluster)
+	d.noteVictim(g)
 	d.plan.Growths = append(d.plan.Growths, Admission{g.Workload.ID, g.Cluster, g.Placements, g.Flavors})
-	if a.Borrows {
-		d.noteBorrowing(w.queue)
-	}
+	d.moved = true
 }
 
 func withMore(sets, more []workload.PodSet) []workload.PodSet {

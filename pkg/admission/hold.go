@@ -243,17 +243,9 @@ func (d *decision) around(h *hold, v *variant) []workload.Placement {
 		return nil
 	}
 	h.places = moved.Placements
+	d.noteMoved(h)
+	d.moved = true
 	return passing.Placements
-}
-
-// noteShort tells the holds of a gang that was admitted and will have ended when
-// their heads start: what it takes comes back in time.
-func (d *decision) noteShort(g *Started) {
-	for _, h := range d.state.holds {
-		if h.cluster == g.Cluster && h.over(d.now, g.RunTime) {
-			h.after = append(h.after, g)
-		}
-	}
 }
 
 // planned is the start of the head as data.

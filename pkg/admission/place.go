@@ -142,25 +142,12 @@ func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements 
 		Cluster: cluster, Placements: placements, Flavors: a.Flavors, Admitted: d.now,
 		RunTime: w.RunTime,
 	})
-	d.noteShort(s.started[w.Workload.ID])
+	g := s.started[w.Workload.ID]
+	d.noteShort(g, g.RunTime)
+	d.noteTaken(w, cluster)
+	d.noteVictim(g)
 	delete(s.waiting, w.Workload.ID)
 	s.unexpect(w)
 	s.drop(w.shape)
-	if a.Borrows {
-		d.noteBorrowing(w.queue)
-	}
-}
-
-// noteBorrowing has those looked at again who may take back what their cohort has
-// lent: the queue has just become somebody to take it from.
-func (d *decision) noteBorrowing(borrower *queue) {
-	for _, q := range d.state.sorted {
-		p := q.quota.Preemption
-		if q == borrower || p == nil || p.ReclaimWithinCohort == "" || p.ReclaimWithinCohort == quota.Never || !q.quota.SameTree(borrower.quota) {
-			continue
-		}
-		for b := range q.blocked {
-			d.state.reopen(b)
-		}
-	}
+	d.noteShare(a)
 }

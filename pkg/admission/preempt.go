@@ -63,6 +63,7 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, v *variant) bool {
 		return false
 	}
 	w.bucket.preempts = true
+	d.reserveHeads(w)
 	var best *victims
 	var on string
 	for _, cluster := range d.state.clustersFor(w) {

@@ -64,7 +64,8 @@ func (d *decision) inOrderOfEnd(cluster string, drained time.Time) []expected {
 }
 
 // reserveHeads brings the holds up to date with what has changed. It reports
-// whether somebody may pass now who was kept back by a hold that is over.
+// whether somebody may pass now who was kept back by a hold that is over, or that
+// was made anew.
 //
 // The hold of a head that is to be looked at again lasts until it has been. The
 // hold of the head that is being looked at, if one is, is left as it is.
@@ -73,6 +74,7 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	for _, h := range slices.Clone(s.holds) {
 		if w := h.head; w.bucket == nil || s.heldFor(w.queue) != w {
 			opened = opened || len(h.behind) > 0
+			d.moved = true
 			s.unhold(h)
 		}
 	}
@@ -85,6 +87,7 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	slices.SortFunc(heads, before)
 	for _, w := range heads {
 		if h := s.holdOf(w); h == nil || h.stale || !h.start.IsZero() && d.now.After(h.start) {
+			opened = opened || h != nil && len(h.behind) > 0
 			d.reserve(w, h)
 		}
 	}
@@ -104,7 +107,8 @@ func (s *State) heldFor(q *queue) *Waiting {
 	return nil
 }
 
-// reserve makes the hold of a head, in place of the one that it had. A hold
+// reserve makes the hold of a head, in place of the one that it had; whom that kept
+// back is looked at again. A hold
 // without a cluster says that there is none: the head fits nowhere even when all
 // gangs have ended, or nothing is known of their ends and the head has not
 // waited long enough.
@@ -112,11 +116,8 @@ func (d *decision) reserve(w *Waiting, old *hold) {
 	s := d.state
 	made := &hold{head: w, variant: w.bucket.lacks}
 	if old != nil {
-		made.drained, made.behind = old.drained, old.behind
-		for b := range old.behind {
-			b.behind = made
-		}
-		s.holds = slices.DeleteFunc(s.holds, func(h *hold) bool { return h == old })
+		made.drained = old.drained
+		s.unhold(old)
 	}
 	var best *hold
 	for _, cluster := range s.clustersFor(w) {
@@ -128,6 +129,12 @@ func (d *decision) reserve(w *Waiting, old *hold) {
 		made = best
 	} else {
 		made.drained = time.Time{}
+	}
+	if old != nil && made.sameAs(old) {
+		made.told = old.told
+	} else {
+		d.noteMoved(made)
+		d.moved = true
 	}
 	i, _ := slices.BinarySearchFunc(s.holds, made, func(a, b *hold) int { return before(a.head, b.head) })
 	s.holds = slices.Insert(s.holds, i, made)

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"time"
 
@@ -49,80 +48,6 @@ func before(a, b *Waiting) int {
 	return cmp.Or(cmp.Compare(b.Workload.Priority, a.Workload.Priority), cmp.Compare(a.Order, b.Order))
 }
 
-// bucket holds the waiting of a queue that are alike in shape and priority, and
-// in run time where that matters. One
-// verdict serves all: when its head does not start, nobody in it does. It is a
-// heap by submission.
-type bucket struct {
-	queue    *queue
-	shape    *shape
-	priority int32
-	members  []*Waiting
-	atAll    int // place in queue.all
-	atOpen   int // place in queue.open; -1: blocked
-	// Of a blocked bucket: why, and the time at which it is looked at again
-	// though nothing has changed, if any.
-	reason  *workload.Reason
-	retryAt time.Time
-	// overs are what it lacks of quota, one for each assignment.
-	overs []quota.Charge
-	// preempts: evictions were considered, so whatever is freed may help.
-	preempts bool
-	// lacks is, when it is within quota but lacks places, what it has none for.
-	lacks *variant
-	// behind is the hold that keeps it back, if one does.
-	behind *hold
-}
-
-func (b *bucket) head() *Waiting     { return b.members[0] }
-func (b *bucket) Len() int           { return len(b.members) }
-func (b *bucket) Less(i, j int) bool { return b.members[i].Order < b.members[j].Order }
-func (b *bucket) Swap(i, j int) {
-	b.members[i], b.members[j] = b.members[j], b.members[i]
-	b.members[i].index, b.members[j].index = i, j
-}
-func (b *bucket) Push(x any) {
-	w := x.(*Waiting)
-	w.index = len(b.members)
-	b.members = append(b.members, w)
-}
-func (b *bucket) Pop() any {
-	last := b.members[len(b.members)-1]
-	b.members[len(b.members)-1] = nil
-	b.members = b.members[:len(b.members)-1]
-	return last
-}
-
-// buckets is a heap of buckets by their heads, in an order of the queue; place is
-// where a bucket keeps its index.
-type buckets struct {
-	list  []*bucket
-	order func(a, b *Waiting) int
-	place func(*bucket) *int
-}
-
-func placeInAll(b *bucket) *int  { return &b.atAll }
-func placeInOpen(b *bucket) *int { return &b.atOpen }
-
-func (h *buckets) Len() int           { return len(h.list) }
-func (h *buckets) Less(i, j int) bool { return h.order(h.list[i].head(), h.list[j].head()) < 0 }
-func (h *buckets) Swap(i, j int) {
-	h.list[i], h.list[j] = h.list[j], h.list[i]
-	*h.place(h.list[i]), *h.place(h.list[j]) = i, j
-}
-func (h *buckets) Push(x any) {
-	b := x.(*bucket)
-	*h.place(b) = len(h.list)
-	h.list = append(h.list, b)
-}
-func (h *buckets) Pop() any {
-	last := h.list[len(h.list)-1]
-	h.list[len(h.list)-1] = nil
-	h.list = h.list[:len(h.list)-1]
-	*h.place(last) = -1
-	return last
-}
-
 // queue is a ClusterQueue with its waiting and its started.
 type queue struct {
 	name    string
@@ -136,14 +61,6 @@ type queue struct {
 	blocked map[*bucket]bool
 	// young are those whose patience is not over, by Since, where that matters.
 	young []*Waiting
-}
-
-type bucketKey struct {
-	shape    *shape
-	priority int32
-	runTime  time.Duration
-	aged     bool
-	grows    workload.ID // which gang, of a bucket of its own
 }
 
 func (s *State) queue(name string) *queue {
@@ -256,32 +173,6 @@ func earlier(a, b *Waiting) int {
 	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Order, b.Order), cmp.Compare(a.Workload.ID, b.Workload.ID))
 }
 
-func (s *State) toBucket(w *Waiting) {
-	q, key := w.queue, w.key()
-	q.watchAge(w)
-	b := q.buckets[key]
-	if b == nil {
-		b = &bucket{queue: q, shape: w.shape, priority: w.Workload.Priority, atOpen: -1}
-		q.buckets[key] = b
-	}
-	w.bucket = b
-	heap.Push(b, w)
-	if b.Len() == 1 {
-		heap.Push(&q.all, b)
-		heap.Push(&q.open, b)
-		return
-	}
-	b.moved()
-}
-
-// moved restores the order of the queue after the head of the bucket changed.
-func (b *bucket) moved() {
-	heap.Fix(&b.queue.all, b.atAll)
-	if b.atOpen >= 0 {
-		heap.Fix(&b.queue.open, b.atOpen)
-	}
-}
-
 // Dequeue removes a workload from the waiting for good, and gives back what was
 // held for it.
 func (s *State) Dequeue(id workload.ID) {
@@ -305,60 +196,4 @@ func (s *State) takeOut(id workload.ID) {
 		s.freed[w.queue.quota.Root()] = true // it may have a new head
 	}
 	s.drop(w.shape)
-}
-
-// fromBucket takes a workload out of its bucket.
-func (s *State) fromBucket(w *Waiting) {
-	b := w.bucket
-	if b == nil {
-		return
-	}
-	w.bucket = nil
-	heap.Remove(b, w.index)
-	if b.Len() > 0 {
-		b.moved()
-		return
-	}
-	s.unblock(b)
-	b.members = append(b.members, w) // the heaps compare heads
-	heap.Remove(&b.queue.all, b.atAll)
-	if b.atOpen >= 0 {
-		heap.Remove(&b.queue.open, b.atOpen)
-	}
-	b.members = nil
-	delete(b.queue.buckets, w.key())
-}
-
-// block notes that the bucket need not be looked at until something changes
-// that it depends on.
-func (s *State) block(b *bucket, reason *workload.Reason) {
-	b.reason = reason
-	heap.Remove(&b.queue.open, b.atOpen)
-	b.queue.blocked[b] = true
-	for _, v := range s.optionsOf(b.queue, b.shape).variants {
-		v.waiters[b] = true
-	}
-}
-
-// unblock takes the notes back; the caller puts the bucket where it belongs.
-func (s *State) unblock(b *bucket) {
-	delete(b.queue.blocked, b)
-	if o := b.shape.options[b.queue]; o != nil {
-		for _, v := range o.variants {
-			delete(v.waiters, b)
-		}
-	}
-	b.retryAt, b.preempts, b.overs = time.Time{}, false, nil
-	if b.behind != nil {
-		delete(b.behind.behind, b)
-		b.behind = nil
-	}
-}
-
-// reopen has a blocked bucket looked at again.
-func (s *State) reopen(b *bucket) {
-	if b.atOpen < 0 {
-		s.unblock(b)
-		heap.Push(&b.queue.open, b)
-	}
 }

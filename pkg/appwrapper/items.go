@@ -92,7 +92,11 @@ func (r *reader) identifyItem(it *item) error {
 				"remove them: Muster alone decides how long the object lives")
 		}
 	}
-	identity := it.id.APIVersion + " " + it.id.Kind + " " + it.id.Name
+	version := it.id.APIVersion
+	if bundle.IsRay(it.id) {
+		version = ray.GroupVersion // whichever it is written in, it is one object
+	}
+	identity := version + " " + it.id.Kind + " " + it.id.Name
 	if first, twice := r.items[identity]; twice {
 		return refuse(it.where, fmt.Sprintf("is %s %s, as %s is", it.id.Kind, quote(it.id.Name), first), "wrap each object once")
 	}

@@ -116,6 +116,27 @@ func TestPodsOfOtherKinds(t *testing.T) {
 	}
 }
 
+// Of a kind that nobody knows, room is kept for what is declared; without a
+// declaration it is said that none is.
+func TestPodsOfUnknownKinds(t *testing.T) {
+	t.Parallel()
+	const thing = " {apiVersion: example.com/v1, kind: Thing, metadata: {name: t}}"
+	w, err := read(t, v1beta1(item(thing, "\n      custompodresources: [{replicas: 2, requests: {cpu: 3}}, {replicas: 0, requests: {cpu: 9}}]")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sets(w); !slices.Equal(got, []string{"0.declared-0 declared 2"}) || w.PodSets[0].Template.Requests["cpu"] != 3000 {
+		t.Errorf("pod sets are %v", w.PodSets)
+	}
+	if len(w.Warnings) != 1 || !strings.Contains(w.Warnings[0], "room is kept for the declared pods of Thing t, but Muster does not know them") {
+		t.Errorf("warnings are %q", w.Warnings)
+	}
+	w, err = read(t, v1beta1(item(thing, ""), item(fmt.Sprintf(rayCluster, "a"), "")))
+	if err != nil || len(w.Warnings) != 1 || !strings.Contains(w.Warnings[0], "does not know which pods a Thing makes: nothing is reserved for them; declare them in custompodresources") {
+		t.Errorf("warnings are %q, error %v", w.Warnings, err)
+	}
+}
+
 func TestV1beta2(t *testing.T) {
 	t.Parallel()
 	w, err := read(t, `

@@ -94,6 +94,11 @@ func parsePath(where, path string) ([]string, error) {
 // annotationPrefix is of the annotations that ask for fault tolerance.
 const annotationPrefix = "workload.codeflare.dev.appwrapper/"
 
+// SuccessTTLKey is the annotation that Wrapper.SuccessTTL is read from.
+const SuccessTTLKey = annotationPrefix + successTTL
+
+const successTTL = "successTTLDuration"
+
 // longestGrace and longestTTL are v1beta2's own bounds of durations.
 const (
 	longestGrace = 24 * time.Hour
@@ -134,7 +139,7 @@ func (r *reader) faultTolerance() error {
 			t.TerminalExitCodes = r.exitCodes(key, written)
 		case "retryableExitCodes":
 			t.RetryableExitCodes = r.exitCodes(key, written)
-		case "successTTLDuration":
+		case successTTL:
 			r.SuccessTTL = r.duration(key, written, longestTTL)
 		case "deletionOnFailureGracePeriodDuration":
 			r.warn("metadata.annotations[%s]: does nothing; what has failed is removed at once, and the reason is kept", key)

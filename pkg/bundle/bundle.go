@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"muster.dev/muster/pkg/ray"
 )
 
 // Kind and APIVersion mark a manifest as a bundle. Nobody submits one: package
@@ -81,7 +83,8 @@ type Identity struct {
 // String is how messages call the object.
 func (i Identity) String() string { return i.Kind + " " + i.Namespace + "/" + i.Name }
 
-// Identity reads the item's identity.
+// Identity reads the item's identity. Objects of ray.io are of the version in which
+// they are created, whichever they were written in.
 func (i Item) Identity() (Identity, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -94,7 +97,11 @@ func (i Item) Identity() (Identity, error) {
 	if err := json.Unmarshal(i.Object, &head); err != nil {
 		return Identity{}, fmt.Errorf("read identity of a wrapped object: %w", err)
 	}
-	return Identity{head.APIVersion, head.Kind, head.Metadata.Namespace, head.Metadata.Name}, nil
+	id := Identity{head.APIVersion, head.Kind, head.Metadata.Namespace, head.Metadata.Name}
+	if IsRay(id) {
+		id.APIVersion = ray.GroupVersion
+	}
+	return id, nil
 }
 
 // Encode returns the bundle as a manifest.

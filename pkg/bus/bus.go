@@ -246,7 +246,7 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	var refused *jetstream.APIError
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders):
-		err = fmt.Errorf("%w: %w", ErrNoStream, err)
+		err = fmt.Errorf("%w, or too few of its servers are there to store anything; try again: %w", ErrNoStream, err)
 	case errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
 		err = fmt.Errorf("%w: %w", ErrOvertaken, err)
 	case errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:

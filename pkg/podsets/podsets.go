@@ -44,6 +44,18 @@ func (p Paths) Of(err error) error {
 	return &located{p.replacer.Replace(err.Error()), err}
 }
 
+// Texts returns what was said of the AppWrapper in terms of the document.
+func (p Paths) Texts(said []string) []string {
+	if p.replacer == nil {
+		return said
+	}
+	texts := make([]string, len(said))
+	for i, text := range said {
+		texts[i] = p.replacer.Replace(text)
+	}
+	return texts
+}
+
 // located is an error that says the same about another document.
 type located struct {
 	text  string

@@ -84,6 +84,7 @@ func TestBadPodSets(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Replace(document("podSets: ["+workers+"]"), "muster.dev/v1", "v1", 1):    `apiVersion: is "v1"; want muster.dev/v1`,
 		strings.Replace(document("podSets: ["+workers+"]"), "{name: training}", "{}", 1): `metadata.name: is missing`,
+		"apiVersion: muster.dev/v1\nkind: PodSets\nmetadata: {name: a}\n":                `spec: is missing; want podSets`,
 		document("podSets: []"):              `spec.podSets: is empty`,
 		document("podSets: 7"):               `spec.podSets: is no list`,
 		document("podSets: [7]"):             `spec.podSets[0]: is no object`,

@@ -171,6 +171,7 @@ func TestRefusals(t *testing.T) {
 func TestFaultsOfCronJobs(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{
+		edit(t, nightly, "ray.io/v1", "ray.io/v1alpha1"):                                                         `apiVersion: is "ray.io/v1alpha1", which has no RayCronJob; want ray.io/v1`,
 		edit(t, nightly, "schedule: '0 3 * * *'", "schedule: ''"):                                                "spec.schedule: is empty; want a schedule",
 		edit(t, nightly, "entrypoint: python train.py", "entrypoint: python train.py\n    submissionMode: Mail"): `spec.jobTemplate.submissionMode: is "Mail"`,
 	} {

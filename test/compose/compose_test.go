@@ -44,7 +44,7 @@ func TestEveryServiceIsContained(t *testing.T) {
 func checkContained(t *testing.T, config []byte) {
 	t.Helper()
 	file := decode(t, config)
-	if len(file.Services) < 11 {
+	if len(file.Services) < 10 {
 		t.Errorf("there are only %d services", len(file.Services))
 	}
 	for name, service := range file.Services {

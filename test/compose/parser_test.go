@@ -16,8 +16,8 @@ func TestTodaysComposeReadsTheFile(t *testing.T) {
 	t.Parallel()
 	project := parsed(t, "../../docker-compose.yaml", "ports.yaml")
 	want := []string{
-		"capacity-watcher", "cluster-setup", "devcluster", "dispatcher", "intake", "migrate", "nats", "nats-ready", "postgres",
-		"queue-manager-1", "queue-manager-2",
+		"capacity-watcher", "cluster-setup", "devcluster", "dispatcher", "intake", "migrate", "nats", "postgres", "queue-manager-1",
+		"queue-manager-2",
 	}
 	if got := project.ServiceNames(); !slices.Equal(got, want) {
 		t.Errorf("services are %v, want %v", got, want)
@@ -37,9 +37,17 @@ func TestTodaysComposeReadsTheFile(t *testing.T) {
 			}
 		}
 		checkFlags(t, name, s)
-		for on := range s.DependsOn {
-			if _, ok := project.Services[on]; !ok {
-				t.Errorf("%s waits for %q, which is no service", name, on)
+		// What ends does one thing; all else says how it is, and is waited for by that.
+		if s.Restart != "no" && (s.HealthCheck == nil || len(s.HealthCheck.Test) < 2) {
+			t.Errorf("%s has no health check", name)
+		}
+		for on, dependency := range s.DependsOn {
+			want := types.ServiceConditionHealthy
+			if project.Services[on].Restart == "no" {
+				want = types.ServiceConditionCompletedSuccessfully
+			}
+			if _, ok := project.Services[on]; !ok || dependency.Condition != want {
+				t.Errorf("%s waits for %q to be %s, want %s", name, on, dependency.Condition, want)
 			}
 		}
 	}

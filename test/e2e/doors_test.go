@@ -17,40 +17,6 @@ import (
 	"muster.dev/muster/test/stack"
 )
 
-// glue is the AppWrapper of the blog's benchmark: demand declared as two alike
-// pods, a head without and a worker with two GPUs wrapped.
-func glue(wrapper, cluster string) string {
-	return fmt.Sprintf(`apiVersion: workload.codeflare.dev/v1beta1
-kind: AppWrapper
-metadata: {name: %s}
-spec:
-  priority: 9
-  resources:
-    GenericItems:
-    - replicas: 1
-      custompodresources:
-      - replicas: 2
-        requests: {cpu: 3, memory: 16G, nvidia.com/gpu: 1}
-        limits: {cpu: 3, memory: 16G, nvidia.com/gpu: 1}
-      generictemplate:
-        apiVersion: ray.io/v1
-        kind: RayCluster
-        metadata: {name: %s}
-        spec:
-          rayVersion: '2.54.0'
-          headGroupSpec:
-            rayStartParams: {}
-            template: {spec: {containers: [{name: ray-head, image: 'projectcodeflare/codeflare-glue:latest', resources: {limits: {cpu: 2, memory: 16G, nvidia.com/gpu: 0}, requests: {cpu: 2, memory: 16G, nvidia.com/gpu: 0}}}]}}
-          workerGroupSpecs:
-          - groupName: small-group
-            replicas: 1
-            minReplicas: 1
-            maxReplicas: 1
-            rayStartParams: {}
-            template: {spec: {containers: [{name: ray-worker, image: 'projectcodeflare/codeflare-glue:latest', resources: {limits: {cpu: 4, memory: 16G, nvidia.com/gpu: 2}, requests: {cpu: 4, memory: 16G, nvidia.com/gpu: 2}}}]}}
-`, wrapper, cluster)
-}
-
 // The story of the blog on MCAD, with its commands and words: two nodes with GPUs,
 // the first cluster runs, the second waits without a pod until the first is
 // deleted.

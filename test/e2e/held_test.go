@@ -45,8 +45,7 @@ func TestRayJobOfKueuesGuideByKubectl(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("cpu", 1, "cpu=8", "memory=32Gi")
-	job := strings.Replace(stack.RayJob("pytorch-text-classifier", 1, 1, "succeeded", "3s"), `"name":"pytorch-text-classifier"`, `"generateName":"pytorch-text-classifier-"`, 1)
-	created := w.kubectl(labelled(job, "kueue.x-k8s.io/queue-name", "default"), "create", "-f", "-")
+	created := w.kubectl(textClassifier(t, "default"), "create", "-f", "-")
 	says(t, created, `rayjob.ray.io/pytorch-text-classifier-\w+ created`)
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(created), "rayjob.ray.io/"), " created")
 
@@ -61,13 +60,14 @@ func TestRayJobOfKueuesGuideByKubectl(t *testing.T) {
 	}
 
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	says(t, w.kubectl("", "get", "nodes"), "NAME +STATUS +ROLES +AGE +VERSION", w.NodeName("gpu", 0)+" +Ready")
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool { return state(u) == "running" })
-	says(t, w.kubectl("", "get", "pods"), "head", "Running")
+	says(t, w.kubectl("", "get", "pods"), "NAME +READY +STATUS +RESTARTS +AGE", name+`-\S+-head-\S+ +1/1 +Running`)
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool { return state(u) == "succeeded" })
 }
 
 // A held RayCluster runs on its places; deleting it frees them, and the next one
-// that is held starts.
+// that is held starts, as it was submitted.
 func TestAHeldRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,8 +82,12 @@ func TestAHeldRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T) {
 		return state(u) == "queued" && u.GetAnnotations()["muster.dev/reason"] != ""
 	})
 	says(t, w.kubectlFails("", "patch", "raycluster", "two", "--type=merge", "-p", `{"spec":{"suspend":false}}`), "is Muster's to change")
+	w.kubectl("", "patch", "raycluster", "two", "--type=merge", "-p", `{"spec":{"rayVersion":"0.0.1"}}`)
 	w.kubectl("", "delete", "raycluster", "one")
-	w.rayObject("rayclusters", "two", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	running := w.rayObject("rayclusters", "two", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	if version, _, _ := unstructured.NestedString(running.Object, "spec", "rayVersion"); version == "0.0.1" {
+		t.Error("what was edited while it waited runs, and not what was admitted")
+	}
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "one-") {
 		t.Errorf("pods of the first are left:\n%s", pods)
 	}

@@ -122,42 +122,6 @@ func (o *observed) all() (words []string, bare int) {
 	return slices.Clone(o.words), o.bare
 }
 
-// rayclusterComplete is the AppWrapper of the KubeRay guide to MCAD: a head of two
-// CPUs and a worker of one.
-func rayclusterComplete(name string) string {
-	return fmt.Sprintf(`apiVersion: workload.codeflare.dev/v1beta1
-kind: AppWrapper
-metadata: {name: %[1]s}
-spec:
-  resources:
-    GenericItems:
-    - replicas: 1
-      custompodresources:
-      - replicas: 1
-        requests: {cpu: 2, memory: 8G, nvidia.com/gpu: 0}
-        limits: {cpu: 2, memory: 8G, nvidia.com/gpu: 0}
-      - replicas: 1
-        requests: {cpu: 4, memory: 8G, nvidia.com/gpu: 0}
-        limits: {cpu: 4, memory: 8G, nvidia.com/gpu: 0}
-      generictemplate:
-        apiVersion: ray.io/v1
-        kind: RayCluster
-        metadata: {name: %[1]s, labels: {controller-tools.k8s.io: "1.0"}}
-        spec:
-          rayVersion: '2.54.0'
-          headGroupSpec:
-            rayStartParams: {dashboard-host: '0.0.0.0'}
-            template: {spec: {containers: [{name: ray-head, image: 'rayproject/ray:2.54.0', resources: {limits: {cpu: 2, memory: 8G}, requests: {cpu: 2, memory: 8G}}}]}}
-          workerGroupSpecs:
-          - groupName: small-group
-            replicas: 1
-            minReplicas: 1
-            maxReplicas: 10
-            rayStartParams: {}
-            template: {spec: {containers: [{name: ray-worker, image: 'rayproject/ray:2.54.0', resources: {limits: {cpu: 4, memory: 8G}, requests: {cpu: 4, memory: 8G}}}]}}
-`, name)
-}
-
 // The story of the KubeRay guide and of the blog, with their commands and their
 // words: the first AppWrapper is dispatched, the second is queued without a pod,
 // and deleting the first starts it.
@@ -175,6 +139,7 @@ func TestAppWrappersOfMCADsGuidesByKubectl(t *testing.T) {
 		"Reason: +AppWrapperRunnable", "Status: +True", "Type: +Dispatched", "Controllerfirsttimestamp: +2", "Filterignore: +true",
 		"Sender: +before manageQueueJob - afterEtcdDispatching", "State: +Running")
 	says(t, w.kubectl("", "get", "pod"), "NAME +READY +STATUS", `raycluster-complete-head-\S+ +1/1 +Running`, `raycluster-complete-small-group-worker-\S+ +1/1 +Running`)
+	says(t, w.kubectl("", "describe", "node", w.NodeName("kind", 0)), "Allocatable:", "cpu: +8", "Allocated resources:", "Resource +Requests +Limits", `cpu +6 \(75%\)`)
 
 	says(t, w.kubectl(rayclusterComplete("raycluster-complete-1"), "create", "-f", "-"), "created")
 	status := w.appWrapper("raycluster-complete-1", inState("Pending", "Backoff"))

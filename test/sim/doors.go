@@ -50,12 +50,14 @@ func observe(m *machine, c *connection, h *held) {
 		m.crash()
 		return
 	}
+	again := false
+	var teller *proc
 	publisher := watcher.New(watcher.Options{
 		Bus: c, Cluster: clusterName, ResyncEvery: resyncEvery, Logger: zap.NewNop(), Metrics: watcher.NewMetrics(prometheus.NewRegistry()),
 		Synced: func() {}, Now: m.now, Epoch: h.epoch, Held: h.check,
+		Later: func(d time.Duration, _ func()) { w.after(d, func() { teller.wake() }) },
 	}, before)
-	again := false
-	teller := m.spawn("teller", func(p *proc) { tell(m, p, publisher, &again) })
+	teller = m.spawn("teller", func(p *proc) { tell(m, p, publisher, &again) })
 	w.net.onReconnect(m, func() { again = true; teller.wake() })
 	known := map[string]bool{}
 	see := func(key string) {

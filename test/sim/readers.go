@@ -137,6 +137,10 @@ type pending struct {
 	round    int // of deliveries, so that an old timer does nothing
 }
 
+// resubscribes is how long it takes at most until a reader whose consumer is gone has
+// another one.
+const resubscribes = 2 * time.Second
+
 // ackWait is the time until an unsettled message comes again.
 const ackWait = 5 * time.Second
 
@@ -150,6 +154,10 @@ func (n *network) work(m *machine, stream string, takeOver bool, take func(bus.D
 	}
 	h := &hand{m: m, life: m.life, take: take}
 	if takeOver {
+		// Consumers are made anew. Who read them and still wants to finds that out.
+		for _, other := range c.hands {
+			n.w.after(n.w.between(resubscribes/4, resubscribes), func() { c.resubscribe(other) })
+		}
 		c.hands = nil
 	}
 	c.hands = append(c.hands, h)
@@ -163,6 +171,19 @@ func (n *network) work(m *machine, stream string, takeOver bool, take func(bus.D
 		}
 	}
 	return h
+}
+
+// resubscribe has one read again whose consumer was taken away, when it does not
+// stand still.
+func (c *work) resubscribe(h *hand) {
+	w := c.n.w
+	switch {
+	case h.gone || h.life != h.m.life || h.m.dead || slices.Contains(c.hands, h):
+	case h.m.paused.After(w.now) || !w.reaches(h.m, natsServer):
+		w.after(resubscribes, func() { c.resubscribe(h) })
+	default:
+		c.hands = append(c.hands, h)
+	}
 }
 
 func (c *work) offer(m bus.Delivery) {

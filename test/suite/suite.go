@@ -62,7 +62,8 @@ func single(t *testing.T, p Provider) {
 }
 
 // cluster breaks one of three NATS servers: the others go on. The next is broken
-// when all have again what the others have: two of three may not be away at once.
+// when all have again what the others have; then it goes on without that, and
+// without a majority.
 func cluster(t *testing.T, p Provider) {
 	w := newWorld(t, p, Shape{NATS: 3})
 	for i, fault := range []Fault{Killed, CutFromNATS, Paused} {
@@ -74,6 +75,8 @@ func cluster(t *testing.T, p Provider) {
 			w.load(t, func() {}) // all of it while the server is away
 		})
 	}
+	t.Run("two killed at once", w.withoutQuorum)
+	t.Run("one killed before another has caught up", w.beforeCaughtUp)
 	w.check(t)
 }
 

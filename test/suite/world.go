@@ -2,7 +2,6 @@ package suite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/test/recorder"
-	"muster.dev/muster/test/stack"
 )
 
 const (
@@ -189,10 +187,7 @@ func (w *world) act(id workload.ID, g *gang) {
 	}
 	switch g.phase {
 	case "":
-		w.publish(bus.SubmitSubject("default"), event.Envelope{
-			SpecVersion: event.SpecVersion, ID: g.name, Source: source, Type: event.SubmitType,
-			DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(g.name, 1, 1)),
-		})
+		w.publish(bus.SubmitSubject("default"), submission(g.name))
 	case workload.Running:
 		cancel, err := event.New(event.NewID(), source, time.Now(), &event.WorkloadCancel{Workload: id, Why: "it has run"})
 		if err != nil {

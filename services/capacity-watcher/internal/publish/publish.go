@@ -52,8 +52,9 @@ type Options struct {
 	Tracer      tracing.Tracer
 	// Synced is called after each list of all that is seen was stored.
 	Synced func()
-	// Now is the clock; nil for the machine's.
-	Now func() time.Time
+	// Now is the clock, and Later does something later; nil for the machine's.
+	Now   func() time.Time
+	Later func(time.Duration, func())
 	// Epoch of the lease under which is published.
 	Epoch int64
 	// Held returns an error when the lease is not held any more.
@@ -80,6 +81,9 @@ type Publisher struct {
 func New(o Options, before History) *Publisher {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Later == nil {
+		o.Later = func(after time.Duration, do func()) { time.AfterFunc(after, do) }
 	}
 	p := &Publisher{
 		Options: o, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
@@ -143,7 +147,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			p.Metrics.failures.Inc()
 			p.Logger.Warn("cannot publish capacity; trying again", zap.Error(err), zap.Duration("after", retryAfter))
-			time.AfterFunc(retryAfter, p.poke)
+			p.Later(retryAfter, p.poke)
 		}
 	}
 }
@@ -259,7 +263,7 @@ func (p *Publisher) takeBatch() (messages []message, held int, err error) {
 		if wait := p.pace.early(key, pods, now); wait > 0 {
 			held++
 			p.picture.Retell(key)
-			time.AfterFunc(wait, p.poke)
+			p.Later(wait, p.poke)
 			continue
 		}
 		p.pace.told(key, pods, now)

@@ -219,9 +219,15 @@ func (d *Door) Changed(e *event.WorkloadChanged) {
 	d.heard(e.ID, func(k *known) { record := e.Record; k.record, k.rejected = &record, nil })
 }
 
-// Rejected takes in that a submission was refused.
+// Rejected takes in that a submission was refused. That of a workload that is known
+// was a second one, which changes nothing for the first.
 func (d *Door) Rejected(e *event.WorkloadRejected) {
-	d.heard(e.Workload, func(k *known) { reason := e.Reason; k.rejected = &reason })
+	d.heard(e.Workload, func(k *known) {
+		if k.record == nil {
+			reason := e.Reason
+			k.rejected = &reason
+		}
+	})
 }
 
 // Gang takes in what is seen of the pods of a workload.
@@ -268,19 +274,20 @@ func (d *Door) LookAtAll() {
 }
 
 // fate finds out what became of a workload: what was heard, or what
-// queue-manager answers.
+// queue-manager answers. A rejection alone proves nothing: it may be of a second
+// submission of a workload that lives.
 func (d *Door) fate(ctx context.Context, id workload.ID, k *known) error {
-	if k.record != nil || k.rejected != nil {
+	if k.record != nil {
 		return nil
 	}
 	record, err := d.messages.Record(ctx, id)
-	if err != nil {
+	if err != nil || record == nil {
 		return err
 	}
-	k.record = record
+	k.record, k.rejected = record, nil
 	d.note(id, func(kept *known) {
 		if kept.record == nil {
-			kept.record = record
+			kept.record, kept.rejected = record, nil
 		}
 	})
 	return nil

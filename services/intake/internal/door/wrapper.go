@@ -116,11 +116,27 @@ func (d *Door) progress(ctx context.Context, object *unstructured.Unstructured, 
 	if err != nil {
 		return 0, err
 	}
-	digest := sha256.Sum256(append([]byte(queue+"\x00"), manifest...))
+	digest, err := digestOf(queue, wrapper.Bundle)
+	if err != nil {
+		return 0, err
+	}
 	return d.submit(ctx, &event.WorkloadSubmitted{Manifest: manifest, PriorityClass: wrapper.PriorityClass, Workload: workload.Workload{
 		ID: id, Queue: queue, Namespace: object.GetNamespace(), Kind: appwrapper.Kind, Name: object.GetName(),
-		Priority: wrapper.Priority, Digest: hex.EncodeToString(digest[:16]), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: d.submitterName(user),
+		Priority: wrapper.Priority, Digest: digest, PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: d.submitterName(user),
 	}}, k)
+}
+
+// digestOf tells what an AppWrapper asks for from other content under the same id.
+// Its owner does not count: the id says which object it is, and a door of before
+// did not name it, whose submission may come beside this one.
+func digestOf(queue string, asked bundle.Bundle) (string, error) {
+	asked.Owner = nil
+	manifest, err := asked.Encode()
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256(append([]byte(queue+"\x00"), manifest...))
+	return hex.EncodeToString(digest[:16]), nil
 }
 
 // mayNot says why the AppWrapper is not submitted: its queue cannot be one, or

@@ -1,6 +1,8 @@
 package submission
 
 import (
+	"fmt"
+
 	"muster.dev/muster/pkg/appwrapper"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/podsets"
@@ -42,8 +44,20 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 		priority = s.priority
 	}
 	name := ray.Name(ray.Object{Name: wrapper.Name, GenerateName: wrapper.GenerateName}, s.id)
-	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Warnings: told(wrapper.Warnings), Workload: workload.Workload{
+	warnings := paths.Texts(append(wrapper.Warnings, ofNoObject(wrapper)...))
+	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Warnings: told(warnings), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
 		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: s.message.Submitter,
 	}}, true, nil
+}
+
+// ofNoObject warns of what acts on the AppWrapper object alone, which a message is
+// not. What is left of a workload that has ended is its owner's: the ledger has let
+// it go when its stay would be over.
+func ofNoObject(wrapper appwrapper.Wrapper) []string {
+	if wrapper.SuccessTTL == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: is %s and does nothing for an AppWrapper that comes as a message: its objects may stay after their success, without holding places; "+
+		"create the AppWrapper with kubectl, or give the wrapped jobs ttlSecondsAfterFinished", appwrapper.SuccessTTLKey, wrapper.SuccessTTL)}
 }

@@ -76,6 +76,36 @@ func TestWarningsAreTold(t *testing.T) {
 	}
 }
 
+// What acts on the AppWrapper object is told to do nothing where there is none; of
+// pod sets it is told in terms of what was written.
+func TestWhatNeedsAnObjectIsTold(t *testing.T) {
+	t.Parallel()
+	metadata := func(ttl string) string {
+		return `"metadata": {"name": "w", "annotations": {"workload.codeflare.dev.appwrapper/successTTLDuration": "` + ttl + `"}}`
+	}
+	wrapper := `{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", %s, "spec": {"components": [{"template": ` + manifestJSON + `}]}}`
+	sets := `{"apiVersion": "muster.dev/v1", "kind": "PodSets", %s, "spec": {"podSets": [{"name": "a", "count": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}],
+		"objects": [{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}]}}`
+	for name, document := range map[string]string{"AppWrapper": wrapper, "PodSets": sets} {
+		submitted, _ := accepted(t, structured(t, "data", fmt.Sprintf(document, metadata("1h"))))
+		all := strings.Join(submitted.Warnings, "\n")
+		for _, part := range []string{
+			"metadata.annotations[workload.codeflare.dev.appwrapper/successTTLDuration]: is 1h0m0s and does nothing", "as a message", "kubectl", "ttlSecondsAfterFinished",
+		} {
+			if !strings.Contains(all, part) {
+				t.Errorf("of the %s is told, without %q:\n%s", name, part, all)
+			}
+		}
+		if strings.Contains(all, "components") || name == "PodSets" && !strings.Contains(all, "spec.objects[0]: Muster does not know") {
+			t.Errorf("of the %s is told:\n%s", name, all)
+		}
+		submitted, _ = accepted(t, structured(t, "data", fmt.Sprintf(document, `"metadata": {"name": "w"}`)))
+		if told := strings.Join(submitted.Warnings, "\n"); strings.Contains(told, "TTL") {
+			t.Errorf("of a %s without it is told:\n%s", name, told)
+		}
+	}
+}
+
 func TestBatchesThatAreRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	for want, data := range map[string][]byte{

@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +71,37 @@ func TestPredict(t *testing.T) {
 		if !strings.Contains(table.out, part) {
 			t.Errorf("%q is not in\n%s", part, table.out)
 		}
+	}
+}
+
+// The fields of a group are those of docs/ray.md, in these letters, and each is
+// always there.
+func TestPredictedFields(t *testing.T) {
+	t.Parallel()
+	job := "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {generateName: train-}\nspec:\n  entrypoint: python train.py\n  rayClusterSpec:\n  " +
+		strings.ReplaceAll(cluster[strings.Index(cluster, "  enableInTree"):], "\n", "\n  ")
+	got := run(t, job, "predict", "-f", "-", "-o", "json")
+	var groups []map[string]any
+	if err := json.Unmarshal([]byte(got.out), &groups); err != nil || got.code != 0 {
+		t.Fatalf("exit code %d, %v: %s%s", got.code, err, got.out, got.errOut)
+	}
+	var roles []any
+	for _, g := range groups {
+		roles = append(roles, g["role"])
+		fields := slices.Sorted(maps.Keys(g))
+		if diff := cmp.Diff([]string{"count", "group", "nodeSelector", "object", "requests", "role", "tolerations"}, fields); diff != "" {
+			t.Errorf("fields of %v (-want +got):\n%s", g["group"], diff)
+		}
+	}
+	if diff := cmp.Diff([]any{"head", "worker", "submitter"}, roles); diff != "" {
+		t.Fatalf("roles (-want +got):\n%s", diff)
+	}
+	submitter := map[string]any{
+		"object": "rayjob/train-*", "group": "submitter", "role": "submitter", "count": 1.0,
+		"requests": map[string]any{"cpu": "500m", "memory": "200Mi"}, "nodeSelector": map[string]any{}, "tolerations": []any{},
+	}
+	if diff := cmp.Diff(submitter, groups[2]); diff != "" {
+		t.Errorf("submitter (-want +got):\n%s", diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,8 +45,8 @@ func one(t *testing.T, content string, o submission.Options) submission.Submissi
 func TestSend(t *testing.T) {
 	t.Parallel()
 	b := connect(t)
-	if err := one(t, "kind: RayJob", submission.Options{}).Send(t.Context(), b, "q", ""); !errors.Is(err, bus.ErrNoStream) {
-		t.Errorf("without streams: %v, want ErrNoStream", err)
+	if err := one(t, "kind: RayJob", submission.Options{}).Send(t.Context(), b, "q", ""); !errors.Is(err, bus.ErrNoStream) || !strings.Contains(err.Error(), "try again") {
+		t.Errorf("without streams: %v, want ErrNoStream and to be told to try again", err)
 	}
 	if err := b.EnsureStreams(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,13 @@ import (
 // anew. When NATS does not answer it is tried again.
 func (l *lane) compare(ctx context.Context) error {
 	lost, created, err := l.lost(ctx)
+	if err == nil && lost {
+		// Before anything is told anew: what has been told makes the stream as long
+		// again as it was, and who comes after this one is to find it lost all the same.
+		if err := l.saveMark(ctx); err != nil {
+			return err
+		}
+	}
 	if err == nil {
 		err = l.restore(ctx, lost)
 	}

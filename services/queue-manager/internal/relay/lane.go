@@ -232,13 +232,18 @@ func (l *lane) publishWave(ctx context.Context, messages []store.Outgoing) (done
 			continue
 		}
 		sequence, failed := p.Stored(ctx)
+		newer := false
 		if errors.Is(failed, bus.ErrOvertaken) {
-			sequence, failed = l.overtake(ctx, messages[i])
+			sequence, newer, failed = l.overtake(ctx, messages[i])
 		}
 		if failed != nil {
 			return i, failed
 		}
 		l.stored(messages[i], sequence)
+		if newer {
+			// The next one of this subject is not to follow it without a comparison.
+			delete(l.ends, messages[i].Subject)
+		}
 	}
 	return len(published), err
 }

@@ -17,38 +17,39 @@ const overtakeTries = 5
 
 // overtake publishes a command although something else than expected is last on
 // its subject: our own message, of which we did not hear; an older command, of
-// another term; or a newer one, which this one must not follow.
-func (l *lane) overtake(ctx context.Context, m store.Outgoing) (sequence uint64, err error) {
+// another term; or a newer one, which this one must not follow. It returns where
+// the command is, or with newer where that newer one is.
+func (l *lane) overtake(ctx context.Context, m store.Outgoing) (sequence uint64, newer bool, err error) {
 	mine, err := commandIn(m.Message)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	for range overtakeTries {
 		last, err := l.Bus.LastMessage(ctx, l.stream, m.Subject)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		end := uint64(0)
 		if last != nil {
 			if end = last.Sequence; last.MessageID() == m.EventID {
-				return end, nil
+				return end, false, nil
 			}
 			theirs, err := commandIn(last.Data)
 			if err == nil && theirs.Supersedes(mine) {
 				l.Logger.Warn("command not published: a newer one is there", zap.String("workload", string(mine.Workload)),
 					zap.Int64("epoch", mine.Epoch), zap.Int64("newer epoch", theirs.Epoch))
-				return end, nil
+				return end, true, nil
 			}
 		}
 		p, err := l.Bus.PublishAfter(m.Subject, m.EventID, m.Message, m.TTL, end)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		if sequence, err = p.Stored(ctx); err == nil {
-			return sequence, nil
+			return sequence, false, nil
 		}
 	}
-	return 0, fmt.Errorf("publish command %q on %s: %w %d times", m.EventID, m.Subject, bus.ErrOvertaken, overtakeTries)
+	return 0, false, fmt.Errorf("publish command %q on %s: %w %d times", m.EventID, m.Subject, bus.ErrOvertaken, overtakeTries)
 }
 
 func commandIn(message []byte) (*event.GangDesired, error) {

@@ -235,6 +235,7 @@ func TestALateRelayPutsNoOldCommandLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.add(t, subject, command("w1", 1, 7)) // its look at the epoch came before the change
+	w.add(t, subject, command("w1", 1, 8)) // it has learnt what is last from the other
 	w.relay(t, 1)
 	w.drained(t)
 	if got := w.lastCommand(t, subject); got.Epoch != 2 {

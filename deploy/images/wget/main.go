@@ -1,0 +1,56 @@
+// Command wget is the health check of our image of nats-server, which has no
+// shell and nothing else that could ask the server how it is. It takes the one
+// command that docker-compose.yaml gives, which the wget of the official image
+// (nats:VERSION-alpine) takes as well: so the same check serves for both.
+//
+//	wget -q --spider URL
+//
+// It ends with 0 when the URL answers 200 and with 1 otherwise, and then says
+// why; the engine shows that with docker inspect.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+)
+
+// timeout is below that of the health check, so that the reason is told.
+const timeout = 2 * time.Second
+
+// shown bounds what is shown of an answer.
+const shown = 1 << 10
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "wget:", err)
+		os.Exit(1)
+	}
+}
+
+func run(arguments []string) error {
+	if len(arguments) != 3 || !slices.Equal(arguments[:2], []string{"-q", "--spider"}) {
+		return fmt.Errorf("arguments %q: want -q --spider URL, this is a health check only", arguments)
+	}
+	return ask(arguments[2])
+}
+
+func ask(url string) error {
+	client := http.Client{Timeout: timeout}
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	said, err := io.ReadAll(io.LimitReader(response.Body, shown))
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s: %s", url, response.Status, said)
+	}
+	return nil
+}

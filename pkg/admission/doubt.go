@@ -1,0 +1,122 @@
+package admission
+
+import (
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/quota"
+)
+
+// A start takes places and quota, and makes somebody to evict. Here is noted for
+// whom of those that have been looked at already that makes a difference.
+
+// noteTaken has the holds on a cluster made anew that did not keep the workload,
+// which takes places there now, from theirs.
+func (d *decision) noteTaken(w *Waiting, cluster string) {
+	for _, h := range d.state.holds {
+		if h.cluster == cluster && h.head != w && !h.binds(w) {
+			h.stale = true
+		}
+	}
+}
+
+// noteMoved has the holds made anew whose heads come after that of one which is
+// in other places now.
+func (d *decision) noteMoved(h *hold) {
+	for _, other := range d.state.holds {
+		if other.cluster == h.cluster && h.binds(other.head) {
+			other.stale = true
+		}
+	}
+}
+
+// noteShort tells the holds of a gang that was admitted, or has grown, and will
+// have ended when their heads start: what it takes comes back in time.
+func (d *decision) noteShort(g *Started, runTime time.Duration) {
+	for _, h := range d.state.holds {
+		if h.cluster == g.Cluster && h.over(d.now, runTime) && !slices.Contains(h.after, g) {
+			h.after = append(h.after, g)
+		}
+	}
+}
+
+// noteShare notes that a queue uses more: if it borrows, or sharing is fair, others
+// may take back now what they could not.
+func (d *decision) noteShare(a quota.Assess) {
+	d.moved = d.moved || a.Borrows || d.state.fair()
+}
+
+// rank is what decides who may evict a gang, beside its submission.
+type rank struct {
+	queue    *queue
+	priority int32
+}
+
+// noteVictim notes a gang that has started or grown. Of those of one rank the one
+// that was submitted last may be evicted by whoever may evict any of them.
+func (d *decision) noteVictim(g *Started) {
+	if d.begun == nil {
+		d.begun = map[rank]*Started{}
+	}
+	r := rank{g.queue, g.Workload.Priority}
+	if known := d.begun[r]; known == nil || known.Order < g.Order {
+		d.begun[r] = g
+	}
+}
+
+// noteVictims has those looked at again who may evict a gang that has started
+// since they were refused, once it is not protected any more.
+func (d *decision) noteVictims() {
+	for _, g := range d.begun {
+		until := g.protectedUntil()
+		if !d.now.Before(until) {
+			continue // it has grown, and was to be evicted before
+		}
+		for _, q := range d.state.sorted {
+			if q.quota.Preemption == nil || !q.quota.SameTree(g.queue.quota) {
+				continue
+			}
+			for b := range q.blocked {
+				if (b.retryAt.IsZero() || until.Before(b.retryAt)) && b.head().mayEvictBySome(g) {
+					b.retryAt = until
+				}
+			}
+		}
+	}
+}
+
+// mayEvictBySome reports whether one of the policies lets the workload evict the
+// gang, the state of quotas aside.
+func (w *Waiting) mayEvictBySome(g *Started) bool {
+	if w.queue == g.queue {
+		return w.mayEvict(g, withinQueue)
+	}
+	borrow := w.queue.quota.Preemption.BorrowWithinCohort
+	return w.mayEvict(g, reclaimed) || borrow != nil && borrow.Policy == quota.LowerPriority && w.mayEvict(g, borrowWithin)
+}
+
+// reconsider has those looked at again who could not have gangs evicted, when
+// more have been evicted since, who count as gone, or when shares or what is held
+// for heads have changed. It reports whether there are any.
+func (d *decision) reconsider() (opened bool) {
+	if len(d.plan.Evictions) == d.weighed && !d.moved {
+		return false
+	}
+	d.weighed, d.moved = len(d.plan.Evictions), false
+	for _, q := range d.state.sorted {
+		for b := range q.blocked {
+			if b.preempts {
+				d.state.reopen(b)
+				opened = true
+			}
+		}
+	}
+	return opened
+}
+
+// sameAs reports whether a hold says the same as the one in whose place it was
+// made.
+func (h *hold) sameAs(old *hold) bool {
+	return h.cluster == old.cluster && h.start.Equal(old.start) && slices.Equal(h.places, old.places) &&
+		slices.EqualFunc(h.after, old.after, func(a, b *Started) bool { return a.Workload.ID == b.Workload.ID })
+}
