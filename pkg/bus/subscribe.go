@@ -214,11 +214,14 @@ func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer, s 
 }
 
 // consume returns when ctx ends, the connection was restored, or, with an error,
-// the consumer cannot go on.
+// the consumer cannot go on. The handler is not running then, and is not called any
+// more.
 func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, s subscription, reconnected <-chan struct{}) error {
 	failed := make(chan error, 1)
 	silent := silence{most: silentMost, gap: 4 * heartbeatEvery}
-	consuming, err := consumer.Consume(s.handle, append(slices.Clip(s.options),
+	handler := gate{handle: s.handle}
+	defer handler.shut()
+	consuming, err := consumer.Consume(handler.message, append(slices.Clip(s.options),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			if errors.Is(err, jetstream.ErrConnectionClosed) || s.passing(err) && !silent.tooLong(time.Now()) {
 				return // the library asks again by itself; a lost connection restarts us
@@ -249,6 +252,31 @@ func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, s subscr
 		return errClosed
 	}
 	return nil
+}
+
+// gate hands messages to a handler until it is shut. The library may call a handler
+// after reading was stopped; by then what it writes to may be closed, or another
+// subscription may have begun anew. Its methods may be called concurrently.
+type gate struct {
+	handle jetstream.MessageHandler
+
+	mu     sync.Mutex
+	closed bool
+}
+
+func (g *gate) message(msg jetstream.Msg) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.handle(msg)
+	}
+}
+
+// shut waits for the handler to return.
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
 }
 
 // errClosed says that the library has ended a consumer without an error.

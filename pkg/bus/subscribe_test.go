@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -81,6 +82,66 @@ func TestAConsumerThatNobodyAnswersFor(t *testing.T) {
 				t.Errorf("nothing is read after %d tries", tries.Load())
 			}
 		})
+	}
+}
+
+// lateConsumer calls its handler whenever the test says, also after it was stopped.
+type lateConsumer struct {
+	jetstream.Consumer
+	handler chan jetstream.MessageHandler
+}
+
+func (c *lateConsumer) Consume(handler jetstream.MessageHandler, _ ...jetstream.PullConsumeOpt) (jetstream.ConsumeContext, error) {
+	c.handler <- handler
+	return &lateConsuming{closed: make(chan struct{})}, nil
+}
+
+type lateConsuming struct {
+	jetstream.ConsumeContext
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *lateConsuming) Stop()                   { c.once.Do(func() { close(c.closed) }) }
+func (c *lateConsuming) Drain()                  { c.Stop() }
+func (c *lateConsuming) Closed() <-chan struct{} { return c.closed }
+
+// TestNothingIsHandedOverAfterTheEnd: the library may call a handler after reading was
+// stopped, and what the handler writes to is closed then.
+func TestNothingIsHandedOverAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	b := connectInside(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	late := &lateConsumer{handler: make(chan jetstream.MessageHandler, 1)}
+	out := make(chan struct{})
+	running, handed := make(chan struct{}), 0
+	go func() {
+		defer close(out)
+		b.keepConsuming(ctx, late, subscription{
+			subscribe: func(context.Context) (jetstream.Consumer, error) { return late, nil },
+			handle: func(jetstream.Msg) {
+				handed++
+				close(running)
+				select {
+				case out <- struct{}{}: // panics when it is closed
+				case <-ctx.Done():
+				}
+			},
+			passing: durablePassing,
+		})
+	}()
+	handler := <-late.handler
+	first := make(chan struct{})
+	go func() { defer close(first); handler(nil) }()
+	<-running
+	cancel()
+	for range out { // its only value may have been taken
+		continue
+	}
+	<-first
+	handler(nil)
+	if handed != 1 {
+		t.Errorf("%d messages were handed over, want the one before the end", handed)
 	}
 }
 

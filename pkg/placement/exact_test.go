@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"errors"
 	"flag"
 	"runtime"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"muster.dev/muster/pkg/placement"
 	"muster.dev/muster/pkg/placement/certificate"
+	"muster.dev/muster/pkg/workload"
 )
 
 var (
@@ -78,6 +80,31 @@ func compare(t *testing.T, seed uint64) placement.Verdict {
 		if v.Reason().Message == "" || v.Certificate.Shortage.Unplaced < 1 || v.Certificate.Shortage.Unplaced > v.Certificate.Shortage.Pods {
 			t.Errorf("seed %d: shortage %+v", seed, v.Certificate.Shortage)
 		}
+		if err := told(&v.Certificate.Shortage); err != nil {
+			t.Errorf("seed %d: %v: %+v\n%s", seed, err, v.Certificate.Shortage, in)
+		}
 	}
 	return v
+}
+
+// told checks that a shortage of resources alone, when no pod of the set has a place,
+// says of all eligible nodes what they lack.
+func told(short *workload.Shortage) error {
+	if short.Eligible == 0 || short.Constraint != "" || short.Unplaced < short.Pods {
+		return nil
+	}
+	if len(short.Lacking) == 0 {
+		if short.Largest >= short.Asked {
+			return errors.New("a node is said to have enough, and the pods are said to have none")
+		}
+		return nil
+	}
+	nodes := 0
+	for _, l := range short.Lacking {
+		nodes += l.Nodes
+	}
+	if nodes < short.Eligible || short.Largest < short.Asked || short.Lacking[0].Resource != short.Resource {
+		return errors.New("the resources that are said to be lacking do not account for all eligible nodes")
+	}
+	return nil
 }

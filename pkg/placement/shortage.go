@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,44 +42,65 @@ func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shorta
 		return short
 	}
 	mostLacking := -1
+	var lacks []workload.Lack
 	for _, name := range k.set.Template.Requests.Names() {
 		asked := k.set.Template.Requests[name]
-		column, known := p.fleet.columns.index[name]
 		lacking, largest, sum := 0, int64(0), int64(0)
-		for _, r := range eligible {
-			free := int64(0)
-			if known {
-				free = max(0, r.free.at(column))
-			}
+		for i, r := range eligible {
+			free := max(0, p.freeOf(r, name))
 			largest, sum = max(largest, free), add(sum, multiply(free, int64(r.nodes)))
 			if free < asked {
 				lacking += r.nodes
+				eligible[i].short = true
 			}
+		}
+		if lacking > 0 {
+			lacks = append(lacks, workload.Lack{Resource: name, Asked: asked, Nodes: lacking})
 		}
 		if lacking > mostLacking || lacking == mostLacking && extended(name) && !extended(short.Resource) {
 			mostLacking = lacking
 			short.Resource, short.Asked, short.Largest, short.Sum = name, asked, largest, sum
 		}
 	}
+	enough := func(r rest) bool { return !r.short }
+	if mostLacking < short.Eligible && !slices.ContainsFunc(eligible, enough) {
+		slices.SortStableFunc(lacks, func(a, b workload.Lack) int { return cmp.Compare(b.Nodes, a.Nodes) })
+		first := slices.IndexFunc(lacks, func(l workload.Lack) bool { return l.Resource == short.Resource })
+		short.Lacking = slices.Concat(lacks[first:first+1], lacks[:first], lacks[first+1:])
+	}
 	return short
+}
+
+// lacksSomething reports whether every eligible node lacks something that a pod asks.
+func lacksSomething(short *workload.Shortage) bool {
+	return short.Largest < short.Asked || len(short.Lacking) > 0
+}
+
+// freeOf returns how much of a resource is free on each of some nodes.
+func (p *problem) freeOf(r rest, name resource.Name) int64 {
+	if column, known := p.fleet.columns.index[name]; known {
+		return r.free.at(column)
+	}
+	return 0
 }
 
 // rest is what is free on each of some nodes.
 type rest struct {
 	free  vector
 	nodes int
+	short bool // of something that is asked
 }
 
 // left returns what bins leave free on the nodes of a group.
 func left(g *group, bins map[*node]bin) []rest {
 	if len(bins) == 0 {
-		return []rest{{g.free, len(g.nodes)}}
+		return []rest{{free: g.free, nodes: len(g.nodes)}}
 	}
-	all := []rest{{g.free, len(g.nodes)}}
+	all := []rest{{free: g.free, nodes: len(g.nodes)}}
 	for _, n := range g.nodes {
 		if b, touched := bins[n]; touched {
 			all[0].nodes--
-			all = append(all, rest{b.free, 1})
+			all = append(all, rest{free: b.free, nodes: 1})
 		}
 	}
 	if all[0].nodes == 0 {
@@ -106,7 +128,7 @@ func (p *problem) leftOver(packed *packing, stuck *kind) *workload.Shortage {
 	}
 	unplaced := max(1, stuck.count-placed)
 	short := p.shortage(i, unplaced, packed.bins)
-	if p.ruled(i) {
+	if p.ruled(i) || short.Eligible > 0 && !lacksSomething(short) {
 		short.Constraint = p.constraints()
 	}
 	return short
@@ -128,7 +150,7 @@ func (p *problem) ruledOut(i, best int) *workload.Shortage {
 	return short
 }
 
-// constraints names the rules on domains.
+// constraints names the rules on domains or, without any, those on single nodes.
 func (p *problem) constraints() string {
 	var texts []string
 	for _, r := range p.rules {
@@ -150,6 +172,9 @@ func (p *problem) constraints() string {
 			texts = append(texts, text)
 		}
 	}
+	if len(texts) == 0 {
+		return "on nodes of their own because of host ports"
+	}
 	return strings.Join(texts, ", ")
 }
 
@@ -161,16 +186,33 @@ func sentence(s *workload.Shortage) string {
 	if s.Constraint != "" {
 		subject += fmt.Sprintf(" when they must be %s", s.Constraint)
 	}
+	if len(s.Lacking) > 0 {
+		return subject + ": " + lacking(s)
+	}
 	text := fmt.Sprintf("%s: each asks %s %s; free on the best node %s, in sum over %d eligible nodes %s",
 		subject, s.Resource, resource.Format(s.Resource, s.Asked),
 		resource.Format(s.Resource, s.Largest), s.Eligible, resource.Format(s.Resource, s.Sum))
 	if s.Sum >= s.Asked && s.Largest < s.Asked {
 		text += ", but not on one node"
 	}
-	if len(s.Excluded) > 0 {
-		text += fmt.Sprintf("; other nodes excluded: %s", excluded(s.Excluded))
+	return text + others(s)
+}
+
+// lacking says how many nodes lack what, when they lack different resources.
+func lacking(s *workload.Shortage) string {
+	var parts []string
+	for _, l := range s.Lacking {
+		parts = append(parts, fmt.Sprintf("%d have less than %s %s free", l.Nodes, l.Resource, resource.Format(l.Resource, l.Asked)))
 	}
-	return text
+	return fmt.Sprintf("of %d eligible nodes %s, and none has all that each pod asks%s", s.Eligible, strings.Join(parts, ", "), others(s))
+}
+
+// others says why nodes are not eligible.
+func others(s *workload.Shortage) string {
+	if len(s.Excluded) == 0 {
+		return ""
+	}
+	return "; other nodes excluded: " + excluded(s.Excluded)
 }
 
 func excluded(counts map[string]int) string {

@@ -128,7 +128,17 @@ type Shortage struct {
 	Sum        int64  `json:"sum"`     // free over all eligible nodes
 	Eligible   int    `json:"eligible"`
 	Nodes      int    `json:"nodes"` // nodes looked at
+	// Lacking is set when some eligible nodes have enough of Resource: each of them
+	// lacks another one. It has all that are lacking, Resource first.
+	Lacking []Lack `json:"lacking,omitempty"`
 	// Excluded counts the nodes that are not eligible, by cause:
 	// "selector", "affinity", "taint", "cordoned", "not ready".
 	Excluded map[string]int `json:"excluded,omitempty"`
+}
+
+// Lack is a resource of which some of the eligible nodes have less than a pod asks.
+type Lack struct {
+	Resource resource.Name `json:"resource"`
+	Asked    int64         `json:"asked"` // by a pod
+	Nodes    int           `json:"nodes"` // that have less free
 }

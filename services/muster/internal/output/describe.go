@@ -110,6 +110,10 @@ func shortage(w io.Writer, s *workload.Shortage) error {
 			field{"  Free on the best node", resource.Format(s.Resource, s.Largest)},
 			field{"  Free in sum", fmt.Sprintf("%s over %d eligible nodes", resource.Format(s.Resource, s.Sum), s.Eligible)})
 	}
+	for _, l := range s.Lacking {
+		fields = append(fields, field{"  Lacking", fmt.Sprintf("%s on %d of %d eligible nodes (each pod asks %s)",
+			l.Resource, l.Nodes, s.Eligible, resource.Format(l.Resource, l.Asked))})
+	}
 	var excluded []string
 	for _, cause := range slices.Sorted(maps.Keys(s.Excluded)) {
 		excluded = append(excluded, fmt.Sprintf("%d %s", s.Excluded[cause], cause))
