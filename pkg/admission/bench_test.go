@@ -69,6 +69,20 @@ func BenchmarkNodeEvent(b *testing.B) {
 	}
 }
 
+// BenchmarkExplain explains one of so many gangs that wait on 5,000 full nodes.
+func BenchmarkExplain(b *testing.B) {
+	for _, waiting := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			s := crowd(b, waiting)
+			for b.Loop() {
+				if e, waits := admission.Explain(s, "gang-5010", start); !waits || len(e.Changes) == 0 {
+					b.Fatalf("it is explained by %+v", e)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkWaiting tells the heap in use for 100,000 that wait.
 func BenchmarkWaiting(b *testing.B) {
 	for b.Loop() {

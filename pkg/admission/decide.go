@@ -127,14 +127,10 @@ func (d *decision) evict(g *Started, why workload.Reason) {
 // wake opens the buckets for which something may have changed.
 func (d *decision) wake() {
 	s := d.state
-	if s.trying {
-		s.wakeTrial()
-	} else {
-		for _, cluster := range s.clusters {
-			for _, key := range s.fleets[cluster].Wake() {
-				if v := s.variants[key]; v != nil {
-					s.doubt(v, cluster)
-				}
+	for _, cluster := range s.clusters {
+		for _, key := range s.fleets[cluster].Wake() {
+			if v := s.variants[key]; v != nil {
+				s.doubt(v, cluster)
 			}
 		}
 	}

@@ -25,7 +25,8 @@ const (
 
 // Explain says why a workload waits, and the smallest changes each of which would
 // admit it now. Every change has been tried: a decision on a copy of the state
-// with the change admitted the workload. That takes time, so it is for when
+// with the change admitted the workload, and on the state it would, too, as long
+// as nothing else happens. That takes time, so it is for when
 // somebody asks. It reports false for a workload that does not wait. The state
 // stays as it is.
 func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, bool) {

@@ -55,7 +55,6 @@ func (m *model) apply(id workload.ID, c workload.Change) admission.Plan {
 
 // Every change that is suggested admits the workload, and the explaining itself
 // changes nothing: in queues of each strategy, and of all of them side by side.
-// A few changes serve others only, who come first where several queues share.
 func TestSuggestedChangesAdmit(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range allStrategies {
@@ -66,7 +65,7 @@ func TestSuggestedChangesAdmit(t *testing.T) {
 
 func suggestedChangesAdmit(t *testing.T, strategies ...string) {
 	t.Parallel()
-	kinds, tried, overtaken := map[workload.ChangeKind]int{}, 0, 0
+	kinds := map[workload.ChangeKind]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, drawPolicyOf(t, strategies))
 		for i := range rapid.IntRange(1, 25).Draw(t, "events") {
@@ -95,22 +94,24 @@ func suggestedChangesAdmit(t *testing.T, strategies ...string) {
 		}
 		change := rapid.SampledFrom(explained.Changes).Draw(t, "change")
 		kinds[change.Kind]++
-		plan := m.apply(id, change)
-		tried++
-		served := append(plan.Admissions, plan.Growths...)
-		switch {
-		case slices.ContainsFunc(served, func(a admission.Admission) bool { return a.Workload == id }):
-		case len(served) > 0:
-			// Others came first, or were packed differently than in the trial.
-			overtaken++
-		default:
+		if plan := m.apply(id, change); !slices.ContainsFunc(append(plan.Admissions, plan.Growths...), func(a admission.Admission) bool { return a.Workload == id }) {
 			t.Fatalf("%s waits because of %+v, and does not start with %+v, but %+v", id, explained.Reason, change, plan)
 		}
 	})
-	if overtaken > 2+tried/50 {
-		t.Errorf("of %d changes %d served others only", tried, overtaken)
-	}
-	t.Logf("changes that were tried: %v, others came first: %d", kinds, overtaken)
+	t.Logf("changes that were tried: %v", kinds)
+}
+
+// A copy of a state decides as the state does, whatever happened before, and has
+// changed nothing then.
+func TestACopyDecidesAsTheState(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t, drawPolicy(t))
+		m.copies = true
+		for i := range rapid.IntRange(1, 40).Draw(t, "events") {
+			m.step(i)
+		}
+	})
 }
 
 // explained returns the messages of the changes.

@@ -14,12 +14,17 @@ import (
 // yet. Who waits, who has places and who has a claim stays; everything is looked
 // at anew.
 func (s *State) Reconfigure(tree *quota.Tree) {
+	s.unpark()
+	*s = *s.successor(tree, s.inLine(len(s.waiting)))
+}
+
+// unpark has the fleets forget the variants.
+func (s *State) unpark() {
 	for _, v := range s.variants {
 		for cluster := range v.verdicts {
 			s.fleets[cluster].Unpark(v.key)
 		}
 	}
-	*s = *s.successor(tree, s.inLine(len(s.waiting)))
 }
 
 // successor returns a state of the same nodes with copies of all else, and of the
@@ -141,25 +146,18 @@ func (s *State) inLine(limit int) []*Waiting {
 	return line[:min(limit, len(line))]
 }
 
-// trialWaiting bounds how many of the waiting take part in a trial.
-const trialWaiting = 2000
-
 // trial decides on a copy of the state in which something is changed, and reports
-// whether the workload is admitted. Without a configuration the decision looks
-// only at what the change may matter to, as it would in the state; with one it
-// looks at everything, as after Reconfigure. The state stays as it is.
+// whether the workload is admitted. With a configuration the copy is given that
+// one first. The state stays as it is.
 func (s *State) trial(id workload.ID, now time.Time, config *quota.Config, change func(*State)) (admitted bool) {
-	line := s.inLine(trialWaiting)
-	if target := s.waiting[id]; target.claimed(s) == nil && !slices.Contains(line, target) {
-		line = append(line, target)
-	}
-	policy := s.tree.Config()
-	if config != nil {
-		policy = *config
-	}
-	s.rehearse(policy, line, func(copied *State) {
-		if config == nil {
-			copied.recall(s)
+	s.forked(func() {
+		copied := s.copied()
+		if config != nil {
+			tree, err := quota.New(*config)
+			if err != nil {
+				return
+			}
+			copied.Reconfigure(tree)
 		}
 		if change != nil {
 			change(copied)
@@ -170,19 +168,25 @@ func (s *State) trial(id workload.ID, now time.Time, config *quota.Config, chang
 	return admitted
 }
 
-// rehearse calls play with a copy of the state that has the given of the waiting;
-// what it does on the nodes is undone.
-func (s *State) rehearse(policy quota.Config, waiting []*Waiting, play func(*State)) {
-	tree, err := quota.New(policy)
+// rehearse calls play with a state of the same gangs, but of the given of the
+// waiting only, to whom nobody has looked yet.
+func (s *State) rehearse(waiting []*Waiting, play func(*State)) {
+	tree, err := quota.New(s.tree.Config())
 	if err != nil {
 		return
 	}
+	s.forked(func() {
+		s.unpark()
+		play(s.successor(tree, waiting))
+	})
+}
+
+// forked undoes what play does on the nodes.
+func (s *State) forked(play func()) {
 	for _, cluster := range s.clusters {
 		fleet := s.fleets[cluster]
 		mark := fleet.Fork()
 		defer fleet.Rollback(mark)
 	}
-	copied := s.successor(tree, waiting)
-	copied.trying = true
-	play(copied)
+	play()
 }

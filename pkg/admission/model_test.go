@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"muster.dev/muster/pkg/admission"
@@ -32,6 +33,7 @@ type model struct {
 	// breaks the promise.
 	promised map[workload.ID]bool
 	plans    []admission.Plan
+	copies   bool // each decision is compared with that on a copy
 }
 
 func newModel(t *rapid.T, c quota.Config) *model {
@@ -104,7 +106,14 @@ func (m *model) gone(id workload.ID) {
 // decide lets the state decide and holds the plan against the promises.
 func (m *model) decide() admission.Plan {
 	m.t.Helper()
+	var copied admission.Plan
+	if m.copies {
+		copied = admission.OnCopy(m.state, m.now)
+	}
 	plan := admission.Decide(m.state, m.now)
+	if diff := cmp.Diff(copied, plan); m.copies && diff != "" {
+		m.t.Fatalf("a copy decides otherwise (-copy +state):\n%s", diff)
+	}
 	m.plans = append(m.plans, plan)
 	for _, a := range plan.Growths { // whoever grows may be evicted behind
 		m.grown(a)

@@ -110,9 +110,7 @@ func (s *State) fit(v *variant, clusters []string) (cluster string, placements [
 				return cluster, verdict.Placements, nil
 			}
 			v.verdicts[cluster] = verdict
-			if !s.trying {
-				fleet.Park(v.key, v.w, verdict)
-			}
+			fleet.Park(v.key, v.w, verdict)
 		}
 		if reason := verdict.Reason(); nearer(*reason, *why) {
 			why = reason

@@ -7,14 +7,17 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
+// presentWaiting bounds how many of the waiting take part.
+const presentWaiting = 2000
+
 // Present returns, of waiting workloads that lack quota or places, the reasons
 // that one finds now. Those of State.Reason are of the last look at them, and
 // nobody looks while nothing could admit them, though the amounts in the reason
 // may have changed. It costs a decision on all that wait, or on the given and the
-// first trialWaiting of them. The state stays as it is.
+// first presentWaiting of them. The state stays as it is.
 func Present(s *State, now time.Time, of ...workload.ID) map[workload.ID]*workload.Reason {
 	found := map[workload.ID]*workload.Reason{}
-	line := s.inLine(trialWaiting)
+	line := s.inLine(presentWaiting)
 	var aged []*Waiting
 	for _, id := range of {
 		w := s.waiting[id]
@@ -29,7 +32,7 @@ func Present(s *State, now time.Time, of ...workload.ID) map[workload.ID]*worklo
 	if len(aged) == 0 {
 		return found
 	}
-	s.rehearse(s.tree.Config(), line, func(copied *State) {
+	s.rehearse(line, func(copied *State) {
 		Decide(copied, now)
 		for _, was := range aged {
 			id := was.Workload.ID

@@ -89,9 +89,7 @@ func (s *State) drop(sh *shape) {
 			if v.shapes--; v.shapes == 0 {
 				delete(s.variants, v.key)
 				for cluster := range v.verdicts {
-					if !s.trying {
-						s.fleets[cluster].Unpark(v.key)
-					}
+					s.fleets[cluster].Unpark(v.key)
 				}
 			}
 		}

@@ -47,8 +47,6 @@ type State struct {
 	decided, nextAt   time.Time // when the last decision was made, and its NextAt
 	size              map[NodeKey]resource.List
 	total             resource.List // allocatable on all nodes
-	// trying: the nodes are another state's, so nothing of it is parked there.
-	trying bool
 }
 
 // NewState returns a state with the queues of a tree, of which nothing is used

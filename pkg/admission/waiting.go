@@ -63,15 +63,19 @@ type queue struct {
 	young []*Waiting
 }
 
+func newQueue(name string, of *quota.Queue) *queue {
+	q := &queue{
+		name: name, quota: of, buckets: map[bucketKey]*bucket{}, started: map[workload.ID]*Started{}, blocked: map[*bucket]bool{},
+	}
+	q.all = buckets{place: placeInAll, order: q.inLine}
+	q.open = buckets{place: placeInOpen, order: q.passing}
+	return q
+}
+
 func (s *State) queue(name string) *queue {
 	q := s.queues[name]
 	if q == nil {
-		q = &queue{
-			name: name, quota: s.tree.Ensure(name), buckets: map[bucketKey]*bucket{}, started: map[workload.ID]*Started{},
-			blocked: map[*bucket]bool{},
-		}
-		q.all = buckets{place: placeInAll, order: q.inLine}
-		q.open = buckets{place: placeInOpen, order: q.passing}
+		q = newQueue(name, s.tree.Ensure(name))
 		s.queues[name] = q
 		i, _ := slices.BinarySearchFunc(s.sorted, name, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
 		s.sorted = slices.Insert(s.sorted, i, q)

@@ -17,20 +17,41 @@ func (f *Fleet) Begin() Mark {
 	return Mark(len(f.marks) - 1)
 }
 
-// fork is a what-if that changes demand.
+// fork is a what-if that changes demand and what is parked.
 type fork struct {
-	marks int    // how many were set with it
-	was   demand // before it
+	marks  int // how many were set with it
+	demand demand
+	parked parking
+	sights []sight // of the nodes that were dirty
 }
 
 // Fork is Begin of a what-if that decides as the fleet itself would: what comes
-// and goes in it is demand, too, but for what-ifs inside it. It costs as much as
-// there are kinds of pods that run or wait.
+// and goes in it is demand, too, but for what-ifs inside it, and it parks and
+// wakes on its own. It costs as much as there are kinds of pods that run or wait,
+// and shapes that are parked.
 func (f *Fleet) Fork() Mark {
 	m := f.Begin()
-	f.forks = append(f.forks, fork{len(f.marks), f.demand})
-	f.demand = f.demand.clone()
+	was := fork{marks: len(f.marks), demand: f.demand, parked: f.parked}
+	for _, n := range f.parked.dirty {
+		was.sights = append(was.sights, n.sight)
+	}
+	f.forks = append(f.forks, was)
+	f.demand, f.parked = f.demand.clone(), f.parked.clone()
 	return m
+}
+
+// join ends the last fork, whose changes of nodes are undone.
+func (f *Fleet) join() {
+	last := len(f.forks) - 1
+	was := f.forks[last]
+	f.forks = f.forks[:last]
+	for _, n := range f.parked.dirty {
+		n.sight = sight{}
+	}
+	for i, n := range was.parked.dirty {
+		n.sight = was.sights[i]
+	}
+	f.demand, f.parked = was.demand, was.parked
 }
 
 // forked is how many marks there are up to the last fork.
@@ -44,10 +65,17 @@ func (f *Fleet) forked() int {
 // Rollback returns to the state at the mark, and ends it and all marks set after
 // it.
 func (f *Fleet) Rollback(m Mark) {
-	for f.forked() > int(m) {
-		last := len(f.forks) - 1
-		f.demand, f.forks = f.forks[last].was, f.forks[:last]
+	for fork := f.forked(); fork > int(m); fork = f.forked() {
+		f.undo(Mark(fork - 1))
+		f.join()
 	}
+	if len(f.marks) > int(m) {
+		f.undo(m)
+	}
+}
+
+// undo is Rollback to a mark after which nothing forks.
+func (f *Fleet) undo(m Mark) {
 	undone := f.journal[f.marks[m]:]
 	f.journal, f.marks = f.journal[:f.marks[m]], f.marks[:m]
 	for i := len(undone) - 1; i >= 0; i-- {

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,11 +53,24 @@ type waiter struct {
 type shape struct {
 	name    string
 	waiters []*waiter
-	needs   []*need // of the waiters
+	needs   []string // of the waiters, by key
 }
 
 func newParking() parking {
 	return parking{shapes: map[string]*shape{}, fickle: map[string]*shape{}, needs: map[string]*need{}, moment: 1}
+}
+
+// clone returns a parking of its own. Shapes and waiters do not change.
+func (p *parking) clone() parking {
+	c := *p
+	c.shapes, c.fickle, c.dirty = maps.Clone(p.shapes), maps.Clone(p.fickle), slices.Clone(p.dirty)
+	c.needs, c.order = make(map[string]*need, len(p.needs)), make([]*need, len(p.order))
+	for i, n := range p.order {
+		same := *n
+		same.waiters = slices.Clone(n.waiters)
+		c.order[i], c.needs[n.key] = &same, &same
+	}
+	return c
 }
 
 // Park remembers a shape that does not fit, or of which that is unknown, so that
@@ -108,7 +122,7 @@ func (p *parking) wait(s *shape, t *workload.Template, missing int64, any bool) 
 	}
 	i, _ := slices.BinarySearchFunc(n.waiters, w, compareWaiters)
 	n.waiters = slices.Insert(n.waiters, i, w)
-	s.waiters, s.needs = append(s.waiters, w), append(s.needs, n)
+	s.waiters, s.needs = append(s.waiters, w), append(s.needs, key)
 }
 
 func compareWaiters(a, b *waiter) int {
@@ -124,13 +138,14 @@ func (f *Fleet) Unpark(name string) {
 	}
 	delete(p.shapes, name)
 	delete(p.fickle, name)
-	for i, n := range s.needs {
+	for i, key := range s.needs {
+		n := p.needs[key]
 		at, _ := slices.BinarySearchFunc(n.waiters, s.waiters[i], compareWaiters)
 		at += slices.Index(n.waiters[at:], s.waiters[i])
 		n.waiters = slices.Delete(n.waiters, at, at+1)
 		if len(n.waiters) == 0 {
-			delete(p.needs, n.key)
-			j, _ := slices.BinarySearchFunc(p.order, n.key, func(n *need, key string) int { return strings.Compare(n.key, key) })
+			delete(p.needs, key)
+			j, _ := slices.BinarySearchFunc(p.order, key, func(n *need, key string) int { return strings.Compare(n.key, key) })
 			p.order = slices.Delete(p.order, j, j+1)
 		}
 	}

@@ -58,6 +58,59 @@ func TestWhoIsNotWokenStillDoesNotFit(t *testing.T) {
 	}
 }
 
+// What happens in a fork, parking and waking too, makes no difference after it.
+func TestAForkParksAndWakesOnItsOwn(t *testing.T) {
+	t.Parallel()
+	woken := 0
+	for seed := range uint64(1500) {
+		forks := rand.New(rand.NewPCG(seed, 5))
+		var fleets [2]*placement.Fleet
+		var plain [2]*rand.Rand
+		var drawn [2]*instance
+		for k := range fleets {
+			plain[k], drawn[k] = rand.New(rand.NewPCG(seed, 6)), drawInstance(seed)
+			fleets[k] = drawn[k].fleet()
+		}
+		park := func(f *placement.Fleet, name string) {
+			var i uint64
+			fmt.Sscan(name, &i)
+			w := drawInstance(seed + i).gang
+			if v := f.Solve(w, placement.Budget); v.Outcome != placement.Fits {
+				f.Park(name, w, v)
+			}
+		}
+		wake := func(f *placement.Fleet) []string {
+			names := f.Wake()
+			for _, name := range names {
+				park(f, name)
+			}
+			return names
+		}
+		for round := range 12 {
+			for k, f := range fleets {
+				park(f, fmt.Sprint(round%4))
+				change(plain[k], f, drawn[k])
+			}
+			mark := fleets[1].Fork()
+			for range 3 {
+				fleets[1].SetNode(drawNode(forks, forks.IntN(6)))
+				wake(fleets[1])
+			}
+			fleets[1].Rollback(mark)
+			if forks.IntN(3) == 0 {
+				want, got := wake(fleets[0]), wake(fleets[1])
+				woken += len(want)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("seed %d: others wake after a fork (-without +with):\n%s", seed, diff)
+				}
+			}
+		}
+	}
+	if woken < 1000 {
+		t.Errorf("only %d woke", woken)
+	}
+}
+
 // change does something to a fleet that an event could do.
 func change(r *rand.Rand, f *placement.Fleet, in *instance) {
 	i := r.IntN(len(in.nodes))
