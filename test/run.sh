@@ -22,8 +22,8 @@ else
 	echo "test: ${why//$'\n'/ }: the suites of test/suite run in processes of this machine, NOT in containers"
 fi
 
-# The packages under test/ each start a whole stack, one after the other; all
-# others run side by side.
+# The packages under test/ each start a whole stack, and wait most of the time: two
+# of them at once, whatever the number of cores. All others run side by side.
 stacks='^muster.dev/muster/test(/|$)'
 packages=$(go list work)
 mapfile -t beside < <(grep -vE "$stacks" <<<"$packages")
@@ -35,7 +35,7 @@ mapfile -t alone < <(grep -E "$stacks" <<<"$packages")
 all() {
 	local failed=0
 	go test -json -race -shuffle=on -timeout=$limit "$@" "${beside[@]}" || failed=1
-	go test -json -race -shuffle=on -timeout=$limit -p=1 "$@" "${alone[@]}" || failed=1
+	go test -json -race -shuffle=on -timeout=$limit -p=2 "$@" "${alone[@]}" || failed=1
 	for module in deploy/devcluster deploy/images deploy/helm; do
 		CGO_ENABLED=0 GOWORK=off go -C "$module" test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
 	done

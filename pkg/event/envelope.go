@@ -70,6 +70,26 @@ func New(id, source string, at time.Time, payload Payload) (Envelope, error) {
 	}, nil
 }
 
+// Marshal is New and Encode in one, for those who write many: the data is written
+// into the envelope, and not checked and copied once more.
+func Marshal(id, source string, at time.Time, traceparent string, payload Payload) ([]byte, error) {
+	encoded, err := encode(struct {
+		Envelope
+		Data Payload `json:"data"` // in the place of the envelope's: the last
+	}{
+		Envelope{
+			SpecVersion: SpecVersion, ID: id, Source: source,
+			Type: payload.EventType(), Subject: payload.EventSubject(), Time: at.UTC(),
+			Traceparent: traceparent, DataContentType: "application/json",
+		},
+		payload,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode %s event %q: %w", payload.EventType(), id, err)
+	}
+	return encoded, nil
+}
+
 // NewID returns a fresh event id, ordered by time (UUID version 7).
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 

@@ -86,7 +86,7 @@ func (w *world) started(id workload.ID) int {
 // gives its places to who waits as soon as the pods are gone.
 func TestTheOwnerChangesTheSize(t *testing.T) {
 	t.Parallel()
-	w := ruled(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(3)}})
+	w := ruled(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(10)}})
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=3")
 	id := w.submit(stack.RayCluster("gang", 2, 1))
 	w.reaches(id, workload.Running)
@@ -102,7 +102,7 @@ func TestTheOwnerChangesTheSize(t *testing.T) {
 	// For longer than its ready deadline nothing happens to it: a gang that comes
 	// and goes meanwhile, on the GPU that is not enough for two, shows that time has
 	// passed.
-	other := w.submit(stack.Annotated(stack.RayCluster("other", 1, 1), kube.MaxRunTimeKey, "4s"))
+	other := w.submit(stack.Annotated(stack.RayCluster("other", 1, 1), kube.MaxRunTimeKey, "11s"))
 	w.reaches(other, workload.Cancelled)
 	w.released(other)
 	if record := w.one(id); record.Phase != workload.Running || record.Attempt != 1 || record.Reason == nil {

@@ -42,7 +42,6 @@ func TestADeadlineOfKubeRayFailsTheJob(t *testing.T) {
 	w := ruled(t, workload.Rules{KeepFinished: seconds(1), ForceAfter: seconds(1)})
 	w.nodes("gpu", 1, "cpu=3", "memory=32Gi", "nvidia.com/gpu=1")
 	id := w.submit(stack.With(stack.RayJob("late", 1, 1, "succeeded", "1h"), map[string]any{"activeDeadlineSeconds": 3}))
-	w.reaches(id, workload.Running)
 	if reason := w.reaches(id, workload.Failed).Reason; reason.Kind != workload.ReasonJobEnded || !strings.Contains(reason.Message, "DeadlineExceeded") {
 		t.Errorf("failed because of %+v", reason)
 	}

@@ -56,15 +56,12 @@ func newReporter(b *bus.Bus, epoch int64, before told, replaced func(error)) *re
 // dropped.
 func (r *reporter) report(ctx context.Context, status event.GangStatus, keep time.Duration) error {
 	status.Session = r.epoch
-	envelope, err := event.New(event.NewID(), "muster/dispatcher/"+status.Cluster, time.Now(), &status)
+	id := event.NewID()
+	encoded, err := event.Marshal(id, "muster/dispatcher/"+status.Cluster, time.Now(), "", &status)
 	if err != nil {
 		return err
 	}
-	encoded, err := envelope.Encode()
-	if err != nil {
-		return err
-	}
-	published, err := r.values.Publish(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
+	published, err := r.values.Publish(bus.StatusSubject(status.Cluster, status.Workload), id, encoded, keep)
 	if err == nil {
 		err = published.Wait(ctx)
 	}

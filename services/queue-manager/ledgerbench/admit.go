@@ -124,33 +124,17 @@ const manifestBytes = 2000
 // submitBatch is how many gangs are stored at once before the measurement.
 const submitBatch = 500
 
+// podRequests are those of each of the two pods of a gang.
+func podRequests() resource.List { return resource.List{"cpu": 1000, "memory": 1 << 30, "pods": 1} }
+
 // admit has gangs wait, which is not measured, and then a node arrive for each
-// transaction, with room for exactly its gangs.
+// transaction, with room for exactly its gangs. The next transaction is decided while
+// the last one is written, as the service does.
 func (t *term) admit(ctx context.Context, each, gangs int) error {
-	requests := resource.List{"cpu": 1000, "memory": 1 << 30, "pods": 1}
-	manifest := json.RawMessage(`{"kind":"RayCluster","spec":"` + string(make0(manifestBytes)) + `"}`)
-	began := time.Now()
-	for at := 0; at < gangs; at += submitBatch {
-		for range min(submitBatch, gangs-at) {
-			t.names++
-			name := fmt.Sprintf("gang-%d-%d", t.led.Epoch, t.names)
-			err := t.take(&event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
-				ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
-				PodSets: []workload.PodSet{
-					{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: requests}},
-					{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: requests}},
-				},
-			}}, time.Now())
-			if err != nil {
-				return err
-			}
-		}
-		if err := t.commit(ctx); err != nil {
-			return err
-		}
+	accepted, err := t.submit(ctx, gangs)
+	if err != nil {
+		return err
 	}
-	accepted := time.Since(began)
-	room := requests.Times(int64(2 * each))
 	var times samples
 	pending := make(chan *store.Prepared, 1)
 	failed := make(chan error, 1)
@@ -167,27 +151,15 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 			times = append(times, time.Since(<-starts))
 		}
 	}()
-	began = time.Now()
+	began := time.Now()
 	admitted := 0
 	for admitted < gangs {
 		at := time.Now()
-		t.seq++
-		err := t.take(&event.NodeObserved{
-			Version: event.Version{Session: t.led.Epoch, Seq: t.seq},
-			Node:    capacity.Node{Cluster: "bench", Name: fmt.Sprintf("n-%d-%d", t.led.Epoch, t.seq), Ready: true, Allocatable: room},
-		}, at)
+		prepared, n, err := t.admission(each, at)
 		if err != nil {
 			return err
 		}
-		prepared, changes, err := t.decide(at)
-		if err != nil {
-			return err
-		}
-		n := len(changes.Reserved) // head and worker on one node are one row each
-		admitted += n / 2
-		if n == 0 {
-			return fmt.Errorf("a node with room for %d gangs admitted none", each)
-		}
+		admitted += n
 		starts <- at
 		pending <- prepared
 	}
@@ -200,6 +172,76 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 		each, float64(admitted)/took.Seconds(), float64(len(times))/took.Seconds(), times.quantile(0.5), times.quantile(0.99),
 		submitBatch, float64(gangs)/accepted.Seconds())
 	return nil
+}
+
+// admitAlone is admit of one gang after the other: nothing else is on its way.
+func (t *term) admitAlone(ctx context.Context, gangs int) error {
+	if _, err := t.submit(ctx, gangs); err != nil {
+		return err
+	}
+	var times samples
+	for range gangs {
+		at := time.Now()
+		prepared, _, err := t.admission(1, at)
+		if err != nil {
+			return err
+		}
+		if _, err := t.store.Write(ctx, prepared); err != nil {
+			return err
+		}
+		times = append(times, time.Since(at))
+	}
+	fmt.Printf("      1 alone, nothing on its way: from the node's arrival to the commit p50 %s p99 %s\n", times.quantile(0.5), times.quantile(0.99))
+	return nil
+}
+
+// submit has gangs wait, and returns how long it took to store them.
+func (t *term) submit(ctx context.Context, gangs int) (time.Duration, error) {
+	manifest := json.RawMessage(`{"kind":"RayCluster","spec":"` + string(make0(manifestBytes)) + `"}`)
+	began := time.Now()
+	for at := 0; at < gangs; at += submitBatch {
+		for range min(submitBatch, gangs-at) {
+			t.names++
+			name := fmt.Sprintf("gang-%d-%d", t.led.Epoch, t.names)
+			err := t.take(&event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
+				ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
+				PodSets: []workload.PodSet{
+					{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: podRequests()}},
+					{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: podRequests()}},
+				},
+			}}, time.Now())
+			if err != nil {
+				return 0, err
+			}
+		}
+		if err := t.commit(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// admission is the transaction of a node that arrives with room for so many gangs,
+// and how many it admits.
+func (t *term) admission(each int, at time.Time) (_ *store.Prepared, admitted int, err error) {
+	t.seq++
+	err = t.take(&event.NodeObserved{
+		Version: event.Version{Session: t.led.Epoch, Seq: t.seq},
+		Node: capacity.Node{
+			Cluster: "bench", Name: fmt.Sprintf("n-%d-%d", t.led.Epoch, t.seq), Ready: true, Allocatable: podRequests().Times(int64(2 * each)),
+		},
+	}, at)
+	if err != nil {
+		return nil, 0, err
+	}
+	prepared, changes, err := t.decide(at)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(changes.Reserved) != 2*each { // head and worker on one node are one row each
+		return nil, 0, fmt.Errorf("a node with room for %d gangs has %d reservations", each, len(changes.Reserved))
+	}
+	return prepared, each, nil
 }
 
 func make0(n int) []byte {

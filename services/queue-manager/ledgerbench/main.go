@@ -112,6 +112,10 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 			return err
 		}
 		t.report(waiting)
+		if err := t.admitAlone(ctx, o.single); err != nil {
+			t.close()
+			return fmt.Errorf("admit %d gangs alone, %d waiting: %w", o.single, waiting, err)
+		}
 		for _, size := range []struct{ each, gangs int }{{1, o.single}, {100, o.gangs}} {
 			if err := t.admit(ctx, size.each, size.gangs); err != nil {
 				t.close()

@@ -312,16 +312,13 @@ func (p *Publisher) next() event.Version {
 // is held.
 func (p *Publisher) encode(payload event.Payload) (message, error) {
 	id := fmt.Sprintf("%s/%d/%d", p.source, p.version.Session, p.version.Seq)
-	envelope, err := event.New(id, p.source, p.Now(), payload)
-	if err != nil {
-		return message{}, err
-	}
+	traceparent := ""
 	if gang, ok := payload.(*event.GangObserved); ok {
 		span := p.Tracer.Continue(gang.Workload, "", "pods seen", time.Now(), "muster.cluster", p.Cluster)
-		envelope.Traceparent = span.Traceparent()
+		traceparent = span.Traceparent()
 		span.End(nil)
 	}
-	data, err := envelope.Encode()
+	data, err := event.Marshal(id, p.source, p.Now(), traceparent, payload)
 	return message{id: id, data: data}, err
 }
 

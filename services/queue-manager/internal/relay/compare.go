@@ -102,11 +102,7 @@ func (l *lane) retell(ctx context.Context) error {
 		}
 		messages := make([]store.Outgoing, 0, len(told))
 		for _, t := range told {
-			envelope, err := event.New(t.EventID, "muster/queue-manager", t.At, &event.WorkloadChanged{Record: t.Record})
-			if err != nil {
-				return err
-			}
-			encoded, err := envelope.Encode()
+			encoded, err := event.Marshal(t.EventID, "muster/queue-manager", t.At, "", &event.WorkloadChanged{Record: t.Record})
 			if err != nil {
 				return err
 			}

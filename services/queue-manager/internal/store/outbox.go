@@ -33,12 +33,7 @@ type Outgoing struct {
 func Encode(messages []book.Message) ([]Outgoing, error) {
 	outgoing := make([]Outgoing, len(messages))
 	for i, m := range messages {
-		envelope, err := event.New(m.ID, source, m.At, m.Payload)
-		if err != nil {
-			return nil, err
-		}
-		envelope.Traceparent = m.Traceparent
-		encoded, err := envelope.Encode()
+		encoded, err := event.Marshal(m.ID, source, m.At, m.Traceparent, m.Payload)
 		if err != nil {
 			return nil, err
 		}
