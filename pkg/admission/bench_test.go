@@ -99,20 +99,44 @@ func BenchmarkWaiting(b *testing.B) {
 	}
 }
 
-// BenchmarkPreemption is a decision that evicts one of 5,000 gangs on 5,000 nodes.
+// BenchmarkPreemption is a decision that evicts three of 5,000 gangs on 5,000
+// nodes: alone, with others waiting that may evict the same and have no places
+// even then, and with heads for whom places are held.
 func BenchmarkPreemption(b *testing.B) {
-	tree := treeOf(b, gpuPolicy(b, false, gpuQueue("a", -1, `"withinClusterQueue": "LowerPriority"`)))
-	s := admission.NewState(tree)
+	for _, c := range []struct{ others, heads int }{{0, 0}, {5, 0}, {50, 0}, {0, 20}, {50, 20}} {
+		b.Run(fmt.Sprintf("others=%d/heads=%d", c.others, c.heads), func(b *testing.B) {
+			evicting(b, c.others, c.heads)
+		})
+	}
+}
+
+func evicting(b *testing.B, others, heads int) {
+	queues := []string{gpuQueue("a", -1, `"withinClusterQueue": "LowerPriority"`)}
+	for i := range heads {
+		queues = append(queues, fmt.Sprintf(`{"name": "head-%d", "queueingStrategy": "Backfill", "quotaCheckStrategy": "IgnoreUndeclared"}`, i))
+	}
+	s := admission.NewState(treeOf(b, gpuPolicy(b, false, queues...)))
+	enter := func(i int, queue string, priority int32, sets []workload.PodSet) {
+		w := &workload.Workload{ID: workload.ID(fmt.Sprintf("gang-%d", i)), Queue: queue, Priority: priority, PodSets: sets}
+		s.Enqueue(admission.Waiting{Workload: w, Order: int64(i), Since: start, RunTime: 2 * time.Hour})
+	}
 	for i := range 5000 {
 		s.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 96, 8))
-		enqueue(s, i, "a", []workload.PodSet{setOf("workers", 1, 1, 8)})
+		enter(i, "a", 0, []workload.PodSet{setOf("workers", 1, 1, 8)})
 	}
 	decide(s)
-	now, order := start.Add(time.Hour), 5000
+	for i := range heads {
+		enter(5000+i, fmt.Sprintf("head-%d", i), 0, []workload.PodSet{setOf("workers", 2, 1, 8)})
+	}
+	for i := range others {
+		enter(6000+i, "a", 5, []workload.PodSet{setOf("workers", 1, 1, int64(9+i))})
+	}
+	now, order := start.Add(time.Hour), 10_000
+	admission.Decide(s, now)
 	for b.Loop() {
-		w := &workload.Workload{ID: workload.ID(fmt.Sprintf("high-%d", order)), Queue: "a", Priority: 9, PodSets: []workload.PodSet{setOf("workers", 3, 1, 8)}}
-		s.Enqueue(admission.Waiting{Workload: w, Order: int64(order)})
+		enter(order, "a", 9, []workload.PodSet{setOf("workers", 3, 1, 8)})
 		plan := admission.Decide(s, now)
+		b.StopTimer()
 		if len(plan.Evictions) != 3 {
 			b.Fatalf("%d evicted, want 3", len(plan.Evictions))
 		}
@@ -121,5 +145,6 @@ func BenchmarkPreemption(b *testing.B) {
 		}
 		admission.Decide(s, now)
 		order++
+		b.StartTimer()
 	}
 }

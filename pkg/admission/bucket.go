@@ -26,6 +26,9 @@ type bucket struct {
 	overs []quota.Charge
 	// preempts: evictions were considered, so whatever is freed may help.
 	preempts bool
+	// hopeless, when evictions were considered: all of those together who might be
+	// evicted were not enough, and State.left was that; hopeful: they may be.
+	hopeless int64
 	// lacks is, when it is within quota but lacks places, what it has none for.
 	lacks *variant
 	// behind is the hold that keeps it back, if one does.

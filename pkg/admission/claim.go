@@ -41,7 +41,7 @@ func (d *decision) hold(c *claim) {
 	w.queue.claims++
 	i, _ := slices.BinarySearchFunc(s.claims, c, func(a, b *claim) int { return before(a.waiting, b.waiting) })
 	s.claims = slices.Insert(s.claims, i, c)
-	d.noteTaken(w, c.cluster)
+	d.noteTaken(w, c.cluster, c.places)
 	d.noteShare(c.assess)
 }
 

@@ -88,10 +88,11 @@ type decision struct {
 	// begun are the gangs that have started or grown: of each rank the one that
 	// was submitted last.
 	begun map[rank]*Started
-	// weighed is how many evictions those know of who could not have any; moved:
-	// shares, or what is held for heads, have changed since.
-	weighed int
-	moved   bool
+	// weighed is how many evictions those know of who could not have any; since
+	// then have changed, moved: what is held for heads, or the size of a gang;
+	// shared: shares.
+	weighed       int
+	moved, shared bool
 }
 
 // ripen lets the waiting whose back-off is over take their places.

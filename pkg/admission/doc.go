@@ -59,6 +59,8 @@
 // cost nothing. What a decision itself changes for those that it has refused
 // (evictions, shares, what is held for heads) has them looked at once more at its
 // end, until nobody moves; a decision that looked at everything would do no more.
+// Those are not looked at again for whom it was not enough to evict everybody
+// whom they may evict: further evictions of the same gangs bring them nothing.
 //
 // # Preemption
 //

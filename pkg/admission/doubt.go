@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/workload"
 )
 
 // A start takes places and quota, and makes somebody to evict. Here is noted for
@@ -12,12 +13,25 @@ import (
 
 // noteTaken has the holds on a cluster made anew that did not keep the workload,
 // which takes places there now, from theirs.
-func (d *decision) noteTaken(w *Waiting, cluster string) {
+func (d *decision) noteTaken(w *Waiting, cluster string, places []workload.Placement) {
+	var nodes map[string]bool
 	for _, h := range d.state.holds {
-		if h.cluster == cluster && h.head != w && !h.binds(w) {
-			h.stale = true
+		if h.stale || h.cluster != cluster || h.head == w || h.binds(w) {
+			continue
 		}
+		if nodes == nil {
+			nodes = nodesIn(places)
+		}
+		h.stale = slices.ContainsFunc(h.places, func(p workload.Placement) bool { return nodes[p.Node] })
 	}
+}
+
+func nodesIn(places []workload.Placement) map[string]bool {
+	nodes := make(map[string]bool, len(places))
+	for _, p := range places {
+		nodes[p.Node] = true
+	}
+	return nodes
 }
 
 // noteMoved has the holds made anew whose heads come after that of one which is
@@ -43,7 +57,7 @@ func (d *decision) noteShort(g *Started, runTime time.Duration) {
 // noteShare notes that a queue uses more: if it borrows, or sharing is fair, others
 // may take back now what they could not.
 func (d *decision) noteShare(a quota.Assess) {
-	d.moved = d.moved || a.Borrows || d.state.fair()
+	d.shared = d.shared || a.Borrows || d.state.fair()
 }
 
 // rank is what decides who may evict a gang, beside its submission.
@@ -95,23 +109,46 @@ func (w *Waiting) mayEvictBySome(g *Started) bool {
 	return w.mayEvict(g, reclaimed) || borrow != nil && borrow.Policy == quota.LowerPriority && w.mayEvict(g, borrowWithin)
 }
 
+// hopeful is of buckets that are not hopeless.
+const hopeful = -1
+
 // reconsider has those looked at again who could not have gangs evicted, when
 // more have been evicted since, who count as gone, or when shares or what is held
 // for heads have changed. It reports whether there are any.
 func (d *decision) reconsider() (opened bool) {
-	if len(d.plan.Evictions) == d.weighed && !d.moved {
+	evicted := d.plan.Evictions[d.weighed:]
+	if len(evicted) == 0 && !d.moved && !d.shared {
 		return false
 	}
-	d.weighed, d.moved = len(d.plan.Evictions), false
 	for _, q := range d.state.sorted {
 		for b := range q.blocked {
-			if b.preempts {
+			if b.preempts && (d.moved || !d.hopeless(b, evicted)) {
 				d.state.reopen(b)
 				opened = true
 			}
 		}
 	}
+	d.weighed, d.moved, d.shared = len(d.plan.Evictions), false, false
 	return opened
+}
+
+// hopeless reports whether the bucket's head has no places although these have
+// been evicted: it had none with all gone whom it may evict, and they are among
+// those. What a decision takes makes it no better, nor do shares.
+func (d *decision) hopeless(b *bucket, evicted []Eviction) bool {
+	s, w := d.state, b.head()
+	if b.hopeless != s.left {
+		return false
+	}
+	for _, e := range evicted {
+		g := s.started[e.Workload]
+		drained := e.Reason.Kind != workload.ReasonPreempted // of whoever has places
+		again := s.fought[w.Workload.ID][e.Workload] || s.fought[e.Workload][w.Workload.ID]
+		if drained || again || e.Workload == w.Workload.ID || !w.queue.quota.SameTree(g.queue.quota) || !w.mayEvictBySome(g) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameAs reports whether a hold says the same as the one in whose place it was

@@ -33,7 +33,7 @@ type choice struct {
 
 // fewest looks for victims that cost less than the best known: one gang, then
 // two, and so on, as long as there are steps left.
-func (p *preemption) fewest(a attempt, best *victims, steps *int) *victims {
+func (p *preemption) fewest(a *attempt, best *victims, steps *int) *victims {
 	most := min(len(a.candidates), mostVictims)
 	if best != nil {
 		most = min(most, len(best.list))
@@ -41,12 +41,14 @@ func (p *preemption) fewest(a attempt, best *victims, steps *int) *victims {
 			return best // so without looking for what each of them brings
 		}
 	}
-	needs := p.needsOf(a.candidates)
-	for size := floor(needs); size <= most && *steps > 0; size++ {
+	if a.needs == nil {
+		a.needs = p.needsOf(a.candidates)
+	}
+	for size := floor(a.needs); size <= most && *steps > 0; size++ {
 		if best != nil && lowest(a.candidates, size).compare(priceOf(best.list)) >= 0 {
 			return best
 		}
-		c := &choice{p: p, attempt: a, needs: needs, size: size, best: best, steps: steps, gained: make([]int64, len(needs))}
+		c := &choice{p: p, attempt: *a, needs: a.needs, size: size, best: best, steps: steps, gained: make([]int64, len(a.needs))}
 		c.setFloors()
 		c.extend(0)
 		if c.best != nil && len(c.best.list) == size {

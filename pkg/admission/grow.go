@@ -94,7 +94,7 @@ func (d *decision) grow(w *Waiting, a quota.Assess, placements []workload.Placem
 	s.reshape(g, withMore(g.Workload.PodSets, w.Workload.PodSets), merged(g.Placements, placements), withFlavors(g.Flavors, a.Flavors))
 	s.drop(w.shape)
 	d.noteShort(g, w.RunTime)
-	d.noteTaken(w, g.Cluster)
+	d.noteTaken(w, g.Cluster, placements)
 	d.noteVictim(g)
 	d.plan.Growths = append(d.plan.Growths, Admission{g.Workload.ID, g.Cluster, g.Placements, g.Flavors})
 	d.moved = true

@@ -142,7 +142,7 @@ func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements 
 	})
 	g := s.started[w.Workload.ID]
 	d.noteShort(g, g.RunTime)
-	d.noteTaken(w, cluster)
+	d.noteTaken(w, cluster, placements)
 	d.noteVictim(g)
 	delete(s.waiting, w.Workload.ID)
 	s.unexpect(w)

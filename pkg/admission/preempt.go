@@ -41,6 +41,8 @@ type preemption struct {
 	variant *variant
 	cluster string
 	going   []*Started
+	// hopeless: it has no places even when all candidates are gone.
+	hopeless bool
 }
 
 // victims are who is to be evicted, and the places that this makes.
@@ -62,17 +64,22 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, v *variant) bool {
 	if len(attempts) == 0 && !(w.Claiming && len(going) > 0) {
 		return false
 	}
-	w.bucket.preempts = true
+	if !w.bucket.preempts {
+		w.bucket.preempts, w.bucket.hopeless = true, d.state.left
+	}
 	d.reserveHeads(w)
 	var best *victims
 	var on string
 	for _, cluster := range d.state.clustersFor(w) {
-		p := &preemption{d: d, w: w, charges: a.Charges, variant: v, cluster: cluster, going: going}
+		p := &preemption{d: d, w: w, charges: a.Charges, variant: v, cluster: cluster, going: going, hopeless: true}
 		if d.state.fleets[cluster].Len() == 0 {
 			continue
 		}
 		if found := p.search(attempts); cheaper(best, found) != best {
 			best, on = found, cluster
+		}
+		if !p.hopeless {
+			w.bucket.hopeless = hopeful
 		}
 	}
 	if best == nil {
@@ -123,6 +130,7 @@ func (d *decision) carryOut(w *Waiting, a quota.Assess, v *variant, cluster stri
 type attempt struct {
 	candidates []candidate
 	borrow     bool
+	needs      []need // once asked for: what is lacking while nobody of them is gone
 }
 
 // attempts returns what Kueue's policies permit: to evict within the own queue
@@ -134,7 +142,7 @@ func (d *decision) attempts(w *Waiting, a quota.Assess) []attempt {
 	var all []attempt
 	add := func(borrow bool, groups ...[]candidate) {
 		if list := slices.Concat(groups...); len(list) > 0 {
-			all = append(all, attempt{list, borrow})
+			all = append(all, attempt{candidates: list, borrow: borrow})
 		}
 	}
 	canBorrowAbove := q.Preemption.BorrowWithinCohort != nil && q.Preemption.BorrowWithinCohort.Policy == quota.LowerPriority

@@ -38,6 +38,21 @@ func (p *preemption) needsOf(candidates []candidate) []need {
 	return needs
 }
 
+// vain reports whether all of the candidates together do not bring what the
+// workload lacks, by counting alone.
+func (p *preemption) vain(a *attempt) bool {
+	if a.needs == nil {
+		a.needs = p.needsOf(a.candidates)
+	}
+	return slices.ContainsFunc(a.needs, func(n need) bool {
+		sum := int64(0)
+		for _, brings := range n.brings {
+			sum += brings
+		}
+		return sum < n.missing
+	})
+}
+
 // helps reports whether the workload has quota and places when all of the
 // candidates are gone: if not, no evictions help.
 func (p *preemption) helps(candidates []candidate) bool {

@@ -45,6 +45,7 @@ type State struct {
 	grown, newCluster bool
 	freed             map[string]bool
 	decided, nextAt   time.Time // when the last decision was made, and its NextAt
+	left              int64     // how many gangs have left that were not evicted
 	size              map[NodeKey]resource.List
 	total             resource.List // allocatable on all nodes
 }
@@ -160,8 +161,9 @@ func (s *State) Start(g Started) {
 // candidate for preemption any more, and others may count on its places.
 func (s *State) Leave(id workload.ID) {
 	s.StopGrowing(id)
-	if g := s.started[id]; g != nil {
+	if g := s.started[id]; g != nil && !g.Going {
 		g.Going = true
+		s.left++
 	}
 }
 

@@ -30,11 +30,13 @@ func (p *preemption) search(attempts []attempt) *victims {
 	steps := victimSteps
 	for _, a := range attempts {
 		if !p.any(a.candidates) {
+			p.hopeless = false // quota may permit it later
 			continue
 		}
-		found := p.several(a)
-		if best = cheaper(best, found); found != nil || p.helps(a.candidates) {
-			best = p.fewest(a, best, &steps)
+		found := p.several(&a)
+		if best = cheaper(best, found); found != nil || !p.vain(&a) && p.helps(a.candidates) {
+			p.hopeless = false
+			best = p.fewest(&a, best, &steps)
 		}
 	}
 	return best
@@ -109,8 +111,12 @@ func (p *preemption) exchange(c candidate) bool {
 	return c.policy == withinQueue || p.w.queue.quota.Evens(p.charges, c.queue.quota)
 }
 
+// fewVictims are evicted to see whether that is enough before it is asked whether
+// any number can be.
+const fewVictims = 8
+
 // several evicts as many as it takes.
-func (p *preemption) several(a attempt) *victims {
+func (p *preemption) several(a *attempt) *victims {
 	var chosen []candidate
 	enough := func(n int) []workload.Placement {
 		undo := p.begin()
@@ -129,7 +135,9 @@ func (p *preemption) several(a attempt) *victims {
 		if high = len(chosen); enough(high) != nil {
 			break
 		}
-		low, high = high+1, 2*high
+		if low, high = high+1, 2*high; high > fewVictims && p.vain(a) {
+			return nil
+		}
 	}
 	for low < high {
 		if middle := (low + high) / 2; enough(middle) != nil {
