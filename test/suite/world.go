@@ -212,27 +212,38 @@ func (w *world) publish(subject string, e event.Envelope) {
 	_, _ = w.bus.PublishEncoded(subject, event.NewID(), encoded, 0)
 }
 
-// leader reads who leads; while Postgres does not answer it is the one before.
+// leader returns which queue-manager leads, and its epoch. Postgres may be slow to
+// answer while parts of its machine are broken.
 func (w *world) leader(t *testing.T) (part string, epoch int64) {
 	t.Helper()
+	w.until(t, "Postgres tells who leads", func() bool {
+		var err error
+		if part, epoch, err = w.leads(); err != nil {
+			t.Logf("asked who leads: %v", err)
+		}
+		return err == nil
+	})
+	return part, epoch
+}
+
+func (w *world) leads() (part string, epoch int64, err error) {
 	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, w.access.DatabaseURL)
 	if err != nil {
-		t.Fatal(err)
+		return "", 0, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	var holder string
 	if err := conn.QueryRow(ctx, `SELECT holder, epoch FROM leader`).Scan(&holder, &epoch); err != nil {
-		t.Fatal(err)
+		return "", 0, err
 	}
 	for i := range QueueManagers {
 		if name := QueueManager(i + 1); strings.Contains(holder+"\n", w.Holder(name)) {
-			return name, epoch
+			return name, epoch, nil
 		}
 	}
-	t.Fatalf("the leader calls itself %q, which is no queue-manager of this installation", holder)
-	return "", 0
+	return "", 0, fmt.Errorf("the leader calls itself %q, which is no queue-manager of this installation", holder)
 }
 
 // until polls a condition that no event tells of.

@@ -87,12 +87,12 @@ func explained(err error) error {
 
 // queueVersion numbers the commit and tells standbys what it touches.
 func queueVersion(batch *pgx.Batch, c book.Changes) {
-	workloads := make([]string, 0, len(c.Added)+len(c.Updated))
+	workloads := make(uuids, 0, len(c.Added)+len(c.Updated))
 	for _, a := range c.Added {
-		workloads = append(workloads, string(a.ID))
+		workloads = append(workloads, uuidText(a.ID))
 	}
 	for _, r := range c.Updated {
-		workloads = append(workloads, string(r.ID))
+		workloads = append(workloads, uuidText(r.ID))
 	}
 	clusters, nodes := make([]string, len(c.Nodes)), make([]string, len(c.Nodes))
 	for i, n := range c.Nodes {

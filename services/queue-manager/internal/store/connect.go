@@ -34,6 +34,7 @@ func (t Timeouts) configure(config *pgxpool.Config) {
 	params["statement_timeout"] = fmt.Sprint(t.Statement.Milliseconds())
 	params["lock_timeout"] = fmt.Sprint(t.Lock.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = fmt.Sprint(t.Idle.Milliseconds())
+	params["jit"] = "off" // statements are short, and run thousands of times
 	seconds := max(1, int(t.Peer/time.Second))
 	params["tcp_keepalives_idle"] = "1"
 	params["tcp_keepalives_interval"] = "1"

@@ -44,7 +44,7 @@ func (f *Follower) Next(ctx context.Context, version int64) (delta book.Delta, m
 			}
 		}
 		more = n == followLimit
-		if delta.Workloads, err = f.reader.loadLive(ctx, tx, ids); err != nil {
+		if delta.Workloads, err = f.reader.loadLive(ctx, tx, uuidsOf(ids)); err != nil {
 			return err
 		}
 		live := map[workload.ID]bool{}

@@ -184,7 +184,7 @@ func orZero(t *time.Time) time.Time {
 }
 
 // loadShapes reads pod sets: those of the given live workloads, or all for nil.
-func (r *reader) loadShapes(ctx context.Context, tx querier, of []string) error {
+func (r *reader) loadShapes(ctx context.Context, tx querier, of uuids) error {
 	rows, err := tx.Query(ctx, `SELECT id, pod_sets FROM shapes
 		WHERE $1::uuid[] IS NULL OR id IN (SELECT shape FROM workloads WHERE id = ANY($1::uuid[]))`, of)
 	if err != nil {
@@ -212,14 +212,14 @@ type querier interface {
 }
 
 // loadLive reads the given live workloads with their places.
-func (r *reader) loadLive(ctx context.Context, tx querier, of []string) (live []book.StoredWorkload, err error) {
+func (r *reader) loadLive(ctx context.Context, tx querier, of uuids) (live []book.StoredWorkload, err error) {
 	err = r.eachLive(ctx, tx, of, func(w book.StoredWorkload) error { live = append(live, w); return nil })
 	return live, err
 }
 
 // eachLive reads live workloads with their places: the given ones, or all for
 // nil, in the order of submission, until one is refused.
-func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each func(book.StoredWorkload) error) error {
+func (r *reader) eachLive(ctx context.Context, tx querier, of uuids, each func(book.StoredWorkload) error) error {
 	if err := r.loadShapes(ctx, tx, of); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (r *reader) eachLive(ctx context.Context, tx querier, of []string, each fun
 
 // loadPlaces reads reservations by workload, in an order that no setting of the
 // database changes.
-func loadPlaces(ctx context.Context, tx querier, of []string) (map[workload.ID][]workload.Placement, error) {
+func loadPlaces(ctx context.Context, tx querier, of uuids) (map[workload.ID][]workload.Placement, error) {
 	rows, err := tx.Query(ctx, `SELECT workload, pod_set, node, pods, hostname FROM reservations
 		WHERE $1::uuid[] IS NULL OR workload = ANY($1::uuid[]) ORDER BY workload, pod_set COLLATE "C", node COLLATE "C"`, of)
 	if err != nil {
@@ -283,7 +283,7 @@ func (s *Store) Known(ctx context.Context, ids []workload.ID) (map[workload.ID]b
 		return known, nil
 	}
 	rows, err := s.pool.Query(ctx, `SELECT id, digest, phase FROM archive WHERE id = ANY($1::uuid[])
-		UNION ALL SELECT id, digest, phase FROM workloads WHERE id = ANY($1::uuid[])`, texts(ids))
+		UNION ALL SELECT id, digest, phase FROM workloads WHERE id = ANY($1::uuid[])`, uuidsOf(ids))
 	if err != nil {
 		return nil, fmt.Errorf("look up %d workloads: %w", len(ids), err)
 	}
@@ -297,12 +297,4 @@ func (s *Store) Known(ctx context.Context, ids []workload.ID) (map[workload.ID]b
 		return nil, fmt.Errorf("look up %d workloads: %w", len(ids), err)
 	}
 	return known, nil
-}
-
-func texts(ids []workload.ID) []string {
-	all := make([]string, len(ids))
-	for i, id := range ids {
-		all[i] = string(id)
-	}
-	return all
 }

@@ -50,11 +50,11 @@ func queueOutbox(batch *pgx.Batch, outgoing []Outgoing) {
 		return
 	}
 	n := len(outgoing)
-	ids, subjects, manifests := make([]string, n), make([]string, n), make([]*string, n)
+	ids, subjects, manifests := make([]string, n), make([]string, n), make(uuids, n)
 	ttls, messages := make([]time.Duration, n), make([][]byte, n)
 	for i, m := range outgoing {
 		ids[i], subjects[i], ttls[i], messages[i] = m.EventID, m.Subject, m.TTL, m.Message
-		manifests[i] = orNull(string(m.ManifestOf))
+		manifests[i] = uuidText(m.ManifestOf)
 	}
 	batch.Queue(`INSERT INTO outbox (event_id, subject, ttl, message, manifest_of)
 		SELECT id, subject, ttl, message, manifest_of
@@ -94,7 +94,7 @@ func (s *Store) Complete(ctx context.Context, epoch int64, messages []Outgoing) 
 		return nil
 	}
 	rows, err := s.pool.Query(ctx, `SELECT workload, manifest FROM manifests WHERE workload = ANY($1::uuid[])`,
-		texts(slices.Collect(maps.Keys(wanted))))
+		uuidsOf(slices.Collect(maps.Keys(wanted))))
 	if err != nil {
 		return fmt.Errorf("read manifests of %d workloads: %w", len(wanted), err)
 	}
@@ -273,14 +273,14 @@ func (s *Store) records(ctx context.Context, ids []workload.ID) (map[workload.ID
 	}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
-		live, err := newReader().loadLive(ctx, tx, texts(ids))
+		live, err := newReader().loadLive(ctx, tx, uuidsOf(ids))
 		if err != nil {
 			return err
 		}
 		for _, w := range live {
 			records[w.ID] = w.Record
 		}
-		rows, err := tx.Query(ctx, `SELECT record FROM archive WHERE id = ANY($1::uuid[])`, texts(ids))
+		rows, err := tx.Query(ctx, `SELECT record FROM archive WHERE id = ANY($1::uuid[])`, uuidsOf(ids))
 		if err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	live, err := newReader().loadLive(ctx, tx, ids)
+	live, err := newReader().loadLive(ctx, tx, uuidsOf(ids))
 	if err != nil {
 		return nil, err
 	}

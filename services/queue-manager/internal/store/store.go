@@ -156,9 +156,12 @@ func (s *Store) transact(ctx context.Context, epoch int64, fill func(*pgx.Batch)
 	return s.send(ctx, batch)
 }
 
+// newBatch begins a transaction of the leader. Plans are made once and kept, when a
+// table may still be so small that it is read whole for each statement; what is
+// written is always found by an index.
 func newBatch(epoch int64) *pgx.Batch {
 	batch := &pgx.Batch{}
-	batch.Queue(`SELECT assert_leader($1)`, epoch)
+	batch.Queue(`SELECT assert_leader($1), set_config('enable_seqscan', 'off', true)`, epoch)
 	return batch
 }
 

@@ -58,6 +58,48 @@ func TestAnOldSnapshotDoesNotStopTheQueue(t *testing.T) {
 	}
 }
 
+// Plans are made while tables are small, and kept: none reads a table whole, which
+// would become slow as it grows.
+func TestCommitsReadNoTableWhole(t *testing.T) {
+	t.Parallel()
+	const cycles = 20 // more than the executions after which a plan is kept
+	l := open(t)
+	version := l.version(t)
+	commit := func(changes book.Changes) {
+		version++
+		changes.Epoch, changes.Version = l.term.Epoch, version
+		if _, err := l.Commit(t.Context(), changes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range cycles {
+		changes := admitted(int64(i+1), fmt.Sprintf("gang-%d", i), 1, 1, 100)
+		commit(changes)
+		running := changes.Added[0].Record
+		running.Phase = workload.Running
+		commit(book.Changes{Updated: []workload.Record{running}})
+		ended := running
+		ended.Phase, ended.Holding, ended.Times.Finished = workload.Succeeded, false, time.Now()
+		commit(book.Changes{Updated: []workload.Record{ended}, Freed: []workload.ID{ended.ID}})
+	}
+	l.term.End()
+	l.Close() // the end of a session tells what it has done
+	conn := l.connect(t)
+	for _, table := range []string{"workloads", "reservations", "manifests", "shapes", "node_resources"} {
+		var whole, indexed int64
+		for indexed < cycles {
+			err := conn.QueryRow(t.Context(), `SELECT seq_scan, idx_scan FROM pg_stat_user_tables WHERE relname = $1`, table).Scan(&whole, &indexed)
+			if err != nil {
+				t.Fatalf("table %s: %v, with %d scans by index", table, err, indexed)
+			}
+		}
+		t.Logf("%s: %d scans by index, %d whole", table, indexed, whole)
+		if whole >= cycles {
+			t.Errorf("table %s was read whole %d times in %d cycles of a gang", table, whole, cycles)
+		}
+	}
+}
+
 // Each session has its limits on the server, whoever connects.
 func TestSessionsHaveLimits(t *testing.T) {
 	t.Parallel()

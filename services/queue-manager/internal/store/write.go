@@ -56,7 +56,7 @@ func isCold(r workload.Record) bool { return r.Phase.Final() && !r.Holding }
 func queueFreed(batch *pgx.Batch, freed []workload.ID) {
 	if len(freed) > 0 {
 		batch.Queue(`WITH freed AS (DELETE FROM reservations WHERE workload = ANY($1::uuid[]))
-			UPDATE workloads SET phase = 'queued', holding = false, cluster = NULL WHERE id = ANY($1::uuid[])`, texts(freed))
+			UPDATE workloads SET phase = 'queued', holding = false, cluster = NULL WHERE id = ANY($1::uuid[])`, uuidsOf(freed))
 	}
 }
 
@@ -73,11 +73,11 @@ func queueFinished(batch *pgx.Batch, finished []archived) {
 		return
 	}
 	n := len(finished)
-	ids, queues, namespaces, names := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	ids, queues, namespaces, names := make(uuids, n), make([]string, n), make([]string, n), make([]string, n)
 	phases, digests, records := make([]string, n), make([]string, n), make([]string, n)
 	orders, manifests, times := make([]*int64, n), make([]*string, n), make([]time.Time, n)
 	for i, f := range finished {
-		ids[i], queues[i], namespaces[i], names[i] = string(f.ID), f.Queue, f.Namespace, f.Name
+		ids[i], queues[i], namespaces[i], names[i] = uuidText(f.ID), f.Queue, f.Namespace, f.Name
 		phases[i], digests[i], records[i], times[i] = string(f.Phase), f.Digest, encoded(f.Record), f.Times.Finished
 		if f.order != 0 {
 			orders[i] = &f.order
@@ -99,9 +99,9 @@ func queueManifests(batch *pgx.Batch, added []book.Added) {
 	if len(added) == 0 {
 		return
 	}
-	ids, manifests := make([]string, len(added)), make([]string, len(added))
+	ids, manifests := make(uuids, len(added)), make([]string, len(added))
 	for i, a := range added {
-		ids[i], manifests[i] = string(a.ID), string(a.Manifest)
+		ids[i], manifests[i] = uuidText(a.ID), string(a.Manifest)
 	}
 	batch.Queue(`INSERT INTO manifests (workload, manifest) SELECT * FROM unnest($1::uuid[], $2::json[])`, ids, manifests)
 }
@@ -157,21 +157,21 @@ func queueLive(batch *pgx.Batch, added, updated []row, reserved []book.Reservati
 // columns are rows turned into one array per column. Arrays are never nil:
 // unnest of NULL would be of no length.
 type columns struct {
-	ids, queues, namespaces, kinds, names, phases, digests, lives, shapes []string
-	submitters                                                            []string
-	clusters, reasons, flavors                                            []*string
-	priorities, attempts, gangs, requeues                                 []int32
-	orders                                                                []int64
-	holding, cancels                                                      []bool
-	submitted                                                             []time.Time
-	admitted, dispatched, running, finished, notBefore, evictAt           []*time.Time
+	ids, shapes                                                          uuids
+	queues, namespaces, kinds, names, phases, digests, lives, submitters []string
+	clusters, reasons, flavors                                           []*string
+	priorities, attempts, gangs, requeues                                []int32
+	orders                                                               []int64
+	holding, cancels                                                     []bool
+	submitted                                                            []time.Time
+	admitted, dispatched, running, finished, notBefore, evictAt          []*time.Time
 }
 
 func columnsOf(rows []row) columns {
 	n := len(rows)
 	c := columns{
-		ids: make([]string, n), queues: make([]string, n), namespaces: make([]string, n), kinds: make([]string, n),
-		names: make([]string, n), phases: make([]string, n), digests: make([]string, n), shapes: make([]string, n), lives: make([]string, n), submitters: make([]string, n),
+		ids: make(uuids, n), queues: make([]string, n), namespaces: make([]string, n), kinds: make([]string, n),
+		names: make([]string, n), phases: make([]string, n), digests: make([]string, n), shapes: make(uuids, n), lives: make([]string, n), submitters: make([]string, n),
 		requeues: make([]int32, n), notBefore: make([]*time.Time, n), evictAt: make([]*time.Time, n),
 		clusters: make([]*string, n), reasons: make([]*string, n), flavors: make([]*string, n), priorities: make([]int32, n), attempts: make([]int32, n),
 		gangs: make([]int32, n), orders: make([]int64, n), holding: make([]bool, n), cancels: make([]bool, n),
@@ -179,9 +179,9 @@ func columnsOf(rows []row) columns {
 		running: make([]*time.Time, n), finished: make([]*time.Time, n),
 	}
 	for i, r := range rows {
-		c.ids[i], c.orders[i], c.queues[i], c.namespaces[i] = string(r.ID), r.order, r.Queue, r.Namespace
+		c.ids[i], c.orders[i], c.queues[i], c.namespaces[i] = uuidText(r.ID), r.order, r.Queue, r.Namespace
 		c.kinds[i], c.names[i], c.phases[i], c.digests[i] = r.Kind, r.Name, string(r.Phase), r.Digest
-		c.shapes[i], c.lives[i], c.submitters[i] = r.shape, encoded(r.Life), r.Submitter
+		c.shapes[i], c.lives[i], c.submitters[i] = uuidText(r.shape), encoded(r.Life), r.Submitter
 		c.requeues[i], c.notBefore[i], c.evictAt[i] = int32(r.Requeues), timeOrNull(r.NotBefore), timeOrNull(r.EvictAt)
 		c.priorities[i], c.attempts[i], c.gangs[i] = r.Priority, int32(r.Attempt), int32(r.Pods())
 		c.holding[i], c.cancels[i], c.clusters[i] = r.Holding, r.CancelRequested, orNull(r.Cluster)
@@ -199,8 +199,8 @@ func columnsOf(rows []row) columns {
 
 // queueShapes writes the pod sets that the database may not have yet, and
 // returns their ids.
-func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) []string {
-	var ids, written []string
+func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) (shapes []string) {
+	var written []string
 	var pods []int32
 	fresh := map[string]bool{}
 	for _, rows := range lists {
@@ -209,14 +209,14 @@ func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) []string {
 				continue
 			}
 			fresh[r.shape] = true
-			ids, written, pods = append(ids, r.shape), append(written, r.podSets), append(pods, int32(r.Pods()))
+			shapes, written, pods = append(shapes, r.shape), append(written, r.podSets), append(pods, int32(r.Pods()))
 		}
 	}
-	if len(ids) > 0 {
+	if len(shapes) > 0 {
 		batch.Queue(`INSERT INTO shapes (id, pod_sets, pods) SELECT * FROM unnest($1::uuid[], $2::jsonb[], $3::int[])
-			ON CONFLICT DO NOTHING`, ids, written, pods)
+			ON CONFLICT DO NOTHING`, uuidsOf(shapes), written, pods)
 	}
-	return ids
+	return shapes
 }
 
 // byWorkload splits reservations that follow each other by workload.
@@ -262,19 +262,20 @@ func queueMoved(batch *pgx.Batch, moved []book.Reservation, updated []row) {
 }
 
 type reservationRows struct {
-	ids, clusters, nodes, sets, hostnames, requests []string
-	charges                                         []*string
-	attempts, pods                                  []int32
+	ids                                        uuids
+	clusters, nodes, sets, hostnames, requests []string
+	charges                                    []*string
+	attempts, pods                             []int32
 }
 
 func reservationColumns(reserved []book.Reservation) reservationRows {
 	n := len(reserved)
 	rows := reservationRows{
-		ids: make([]string, n), clusters: make([]string, n), nodes: make([]string, n), sets: make([]string, n),
+		ids: make(uuids, n), clusters: make([]string, n), nodes: make([]string, n), sets: make([]string, n),
 		hostnames: make([]string, n), requests: make([]string, n), charges: make([]*string, n), attempts: make([]int32, n), pods: make([]int32, n),
 	}
 	for i, r := range reserved {
-		rows.ids[i], rows.clusters[i], rows.nodes[i], rows.sets[i] = string(r.Workload), r.Cluster, r.Node, r.PodSet
+		rows.ids[i], rows.clusters[i], rows.nodes[i], rows.sets[i] = uuidText(r.Workload), r.Cluster, r.Node, r.PodSet
 		rows.attempts[i], rows.pods[i], rows.hostnames[i], rows.requests[i] = int32(r.Attempt), int32(r.Pods), r.Hostname, encoded(r.Requests)
 		if r.Charges != nil {
 			rows.charges[i] = orNull(encoded(r.Charges))
@@ -289,11 +290,11 @@ func queueHistory(batch *pgx.Batch, c book.Changes) {
 	if n == 0 {
 		return
 	}
-	ids, phases, reasons := make([]string, n), make([]string, n), make([]*string, n)
+	ids, phases, reasons := make(uuids, n), make([]string, n), make([]*string, n)
 	times, attempts := make([]time.Time, n), make([]int32, n)
 	clusters, events := make([]*string, n), make([]*string, n)
 	for i, row := range c.History {
-		ids[i], phases[i], times[i], attempts[i] = string(row.Workload), string(row.Phase), row.At, int32(row.Attempt)
+		ids[i], phases[i], times[i], attempts[i] = uuidText(row.Workload), string(row.Phase), row.At, int32(row.Attempt)
 		clusters[i], events[i] = orNull(row.Cluster), orNull(row.EventID)
 		if row.Reason != nil {
 			reasons[i] = orNull(encoded(row.Reason))
