@@ -66,7 +66,7 @@ func Decide(s *State, now time.Time) Plan {
 	d.noteVictims()
 	d.tellFresh()
 	d.tellHolds()
-	s.grown, s.newCluster, s.fresh = false, false, nil
+	s.grown, s.newCluster, s.remeasured, s.fresh = false, false, false, nil
 	clear(s.freed)
 	d.plan.NextAt = d.nextAt()
 	s.decided, s.nextAt = now, d.plan.NextAt
@@ -135,17 +135,18 @@ func (d *decision) wake() {
 			}
 		}
 	}
-	if !s.grown && !s.newCluster && len(s.freed) == 0 && !s.due(d.now) {
+	happened := s.grown || s.newCluster || len(s.freed) > 0 || s.due(d.now)
+	if !happened && !s.remeasured {
 		return
 	}
 	for _, h := range s.holds {
-		h.stale = true
+		h.stale = h.stale || happened
 	}
 	for _, q := range s.sorted {
 		freed := s.freed[q.quota.Root()]
 		for b := range q.blocked {
 			due := !b.retryAt.IsZero() && !d.now.Before(b.retryAt)
-			if s.newCluster || due || b.behind != nil || b.preempts && (s.grown || freed) || freed && q.eased(b) {
+			if s.newCluster || due || happened && b.behind != nil || b.preempts && (s.grown || s.remeasured || freed) || freed && q.eased(b) {
 				s.reopen(b)
 			}
 		}

@@ -122,8 +122,7 @@ func smallest[T int | int32 | int64](of []T, value T, many int) []T {
 // floorOf returns what the chosen and n of the candidates from i on cost at the
 // least.
 func (c *choice) floorOf(i, n int) price {
-	chosen, rest := priceOf(c.chosen), c.floors[i*(c.size+1)+n]
-	return price{chosen.gangs + n, max(chosen.offence, rest.offence), max(chosen.highest, rest.highest), chosen.lost + rest.lost}
+	return priceOf(c.chosen).and(c.floors[i*(c.size+1)+n])
 }
 
 // extend chooses the next victim from candidate i on, in all ways that may be
@@ -142,7 +141,7 @@ func (c *choice) extend(from int) {
 			return
 		}
 		next := list[i]
-		if !c.covers(i, left) || next.again && c.size > 1 || slices.ContainsFunc(refused, next.likeToQuota) {
+		if !c.covers(i, left) || !c.cheapens(i, left) || next.again && c.size > 1 || slices.ContainsFunc(refused, next.likeToQuota) {
 			continue
 		}
 		*c.steps -= stepJudge
@@ -163,9 +162,7 @@ func (c *choice) choose(i int) {
 	for n := range c.needs {
 		c.gained[n] += c.needs[n].brings[i]
 	}
-	if c.best == nil || c.floorOf(i+1, c.size-len(c.chosen)).compare(priceOf(c.best.list)) < 0 {
-		c.extend(i + 1)
-	}
+	c.extend(i + 1)
 	for n := range c.needs {
 		c.gained[n] -= c.needs[n].brings[i]
 	}
@@ -198,6 +195,16 @@ func (c *choice) covers(i, left int) bool {
 		}
 	}
 	return true
+}
+
+// cheapens reports whether candidate i and others after it may cost less than the
+// best.
+func (c *choice) cheapens(i, left int) bool {
+	if c.best == nil {
+		return true
+	}
+	with, rest := priceOf(c.chosen).plus(c.attempt.candidates[i]), c.floors[(i+1)*(c.size+1)+left-1]
+	return with.and(rest).compare(priceOf(c.best.list)) < 0
 }
 
 // weigh tries the chosen.

@@ -165,7 +165,9 @@ func (d *decision) attempts(w *Waiting, a quota.Assess) []attempt {
 
 // candidates returns whom the policy lets the workload evict: of the queues with
 // the largest shares first, if sharing is fair, then those of the lowest priority
-// and with the least work to lose.
+// the last admitted first, as in Kueue. Whether quota permits an eviction can
+// depend on which others it follows, so time alone must not change the order: work
+// lost does not order them, it is weighed among the sets that are permitted.
 func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candidate {
 	var list []candidate
 	offences := d.offences(w)
@@ -192,8 +194,8 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int {
-		if by := cmp.Or(cmp.Compare(a.offence, b.offence), cmp.Compare(a.Workload.Priority, b.Workload.Priority), cmp.Compare(a.lost, b.lost),
-			cmp.Compare(b.Order, a.Order)); by != 0 {
+		if by := cmp.Or(cmp.Compare(a.offence, b.offence), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
+			b.Admitted.Compare(a.Admitted), cmp.Compare(b.Order, a.Order)); by != 0 {
 			return by
 		}
 		return cmp.Compare(a.Workload.ID, b.Workload.ID)
@@ -276,6 +278,10 @@ func priceOf(list []candidate) price {
 
 func (p price) plus(c candidate) price {
 	return price{p.gangs + 1, max(p.offence, c.offence), max(p.highest, c.Workload.Priority), p.lost + c.lost}
+}
+
+func (p price) and(other price) price {
+	return price{p.gangs + other.gangs, max(p.offence, other.offence), max(p.highest, other.highest), p.lost + other.lost}
 }
 
 // compare orders by what evictions cost: fewer gangs, then those of the queues

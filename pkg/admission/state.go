@@ -44,6 +44,7 @@ type State struct {
 	// back.
 	grown, newCluster bool
 	freed             map[string]bool
+	remeasured        bool      // the measure of shares is another since then
 	decided, nextAt   time.Time // when the last decision was made, and its NextAt
 	left              int64     // how many gangs have left that were not evicted
 	size              map[NodeKey]resource.List
@@ -103,7 +104,7 @@ func (s *State) RemoveNode(key NodeKey) {
 }
 
 // resize keeps the sum of all nodes, which is the measure of shares where nobody
-// has quota.
+// has quota: less may mean that somebody else has too large a one.
 func (s *State) resize(key NodeKey, allocatable resource.List) {
 	s.total = s.total.Minus(s.size[key]).Plus(allocatable)
 	if allocatable == nil {
@@ -111,7 +112,7 @@ func (s *State) resize(key NodeKey, allocatable resource.List) {
 	} else {
 		s.size[key] = allocatable
 	}
-	s.tree.SetCapacity(s.total)
+	s.remeasured = s.tree.SetCapacity(s.total) || s.remeasured
 }
 
 // SetExtra says what pods of gangs take on a node outside any reservation.
@@ -200,7 +201,7 @@ func (s *State) Counts() (waiting, started int) { return len(s.waiting), len(s.s
 // Pending reports whether a decision at this time could differ from the last
 // one.
 func (s *State) Pending(now time.Time) bool {
-	return len(s.fresh) > 0 || len(s.waiting) > 0 && (s.grown || s.newCluster || len(s.freed) > 0 || s.due(now)) || s.mustDrain()
+	return len(s.fresh) > 0 || len(s.waiting) > 0 && (s.grown || s.newCluster || s.remeasured || len(s.freed) > 0 || s.due(now)) || s.mustDrain()
 }
 
 // due reports whether a time has come that the last decision named.

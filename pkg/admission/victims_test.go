@@ -133,7 +133,7 @@ func (g *siege) targets(policy string, offences map[string]int) []target {
 	}
 	for _, list := range [][]target{others, own} {
 		slices.SortFunc(list, func(a, b target) int {
-			return cmp.Or(cmp.Compare(a.offence, b.offence), cmp.Compare(a.Workload.Priority, b.Workload.Priority), cmp.Compare(a.lost, b.lost), cmp.Compare(b.Order, a.Order))
+			return cmp.Or(cmp.Compare(a.offence, b.offence), cmp.Compare(a.Workload.Priority, b.Workload.Priority), b.Admitted.Compare(a.Admitted), cmp.Compare(b.Order, a.Order))
 		})
 	}
 	return append(others, own...)

@@ -65,16 +65,37 @@ func (t *Tree) weighted(n *node, amounts map[resource.Name]int64) Share {
 // lendable is what the node can give to its children in all flavors; of what
 // nobody has quota for it is what the clusters have.
 func (t *Tree) lendable(n *node, name resource.Name) int64 {
+	if quota := t.lendableQuota(n, name); quota != 0 {
+		return quota
+	}
+	return t.capacity[name]
+}
+
+func (t *Tree) lendableQuota(n *node, name resource.Name) int64 {
 	sum := int64(0)
 	for i, fr := range t.names {
 		if fr.Resource == name && fr.Flavor != "" {
 			sum = add(sum, n.potential(i))
 		}
 	}
-	if sum == 0 {
-		return t.capacity[name]
-	}
 	return sum
+}
+
+// measuredAnew reports whether the clusters have another amount than before of a
+// resource that somebody uses, or would, and of which that amount is the measure
+// in some cohort.
+func (t *Tree) measuredAnew(before resource.List) bool {
+	for _, fr := range t.names {
+		if t.capacity[fr.Resource] == before[fr.Resource] {
+			continue
+		}
+		for _, cohort := range t.cohorts {
+			if t.lendableQuota(cohort, fr.Resource) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ratio is amount / lendable / weight in millionths, in exact arithmetic, so

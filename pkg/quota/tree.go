@@ -253,8 +253,13 @@ func (t *Tree) Ensure(name string) *Queue {
 // Local returns the LocalQueue of a namespace, nil when there is none.
 func (t *Tree) Local(namespace, name string) *LocalQueue { return t.local[[2]string{namespace, name}] }
 
-// SetCapacity says what the clusters have in all.
-func (t *Tree) SetCapacity(all resource.List) { t.capacity = all }
+// SetCapacity says what the clusters have in all. It reports whether shares that
+// fair sharing goes by may be others for it.
+func (t *Tree) SetCapacity(all resource.List) (shares bool) {
+	before := t.capacity
+	t.capacity = all
+	return t.config.FairSharing != nil && t.config.FairSharing.Enable && t.measuredAnew(before)
+}
 
 // Use adds charges to what a queue uses. Usage may exceed quota: what runs has
 // been admitted, whatever the quota is now.
