@@ -54,13 +54,16 @@
 // share one verdict. A decision looks at the heads of open buckets, in order; a
 // bucket whose head does not start is blocked, and opened again when something
 // changed that its verdict depends on: the fleet wakes its shape, quota came
-// back in its tree, a time has come. With b buckets that are open, a decision
-// costs O(b log b) beside the searches for places; the waiting in blocked buckets
-// cost nothing. What a decision itself changes for those that it has refused
-// (evictions, shares, what is held for heads) has them looked at once more at its
-// end, until nobody moves; a decision that looked at everything would do no more.
-// Those are not looked at again for whom it was not enough to evict everybody
-// whom they may evict: further evictions of the same gangs bring them nothing.
+// back in its tree, shares have another measure, a time has come. With b buckets
+// that are open, a decision costs O(b log b) beside the searches for places; the
+// waiting in blocked buckets cost nothing. What a decision itself changes for those
+// that it has refused (evictions, shares, what is held for heads) has them looked
+// at once more at its end, until nobody moves. Those are not looked at again for
+// whom it was not enough to evict everybody whom they may evict: further evictions
+// of the same gangs bring them nothing. A decision that looked at everything would
+// do no more, but that a claim on what victims free is settled when they go, and
+// that there may be places around those held for a head or not, by where they are
+// looked for; and what would follow if somebody had those.
 //
 // # Preemption
 //
@@ -73,14 +76,15 @@
 // Whom it has evicted is the cheapest of all sets of gangs that would do: the
 // fewest, then, under fair sharing, those of the queues with the largest shares,
 // then those of the lowest priorities, then those that lose the least work. First
-// a set is found by evicting in that order and sparing whoever can be: O(log n)
-// what-ifs for n candidates, and one for each victim. Then sets of one gang, of
-// two and so on are searched depth first, bounded by what each gang can bring of
-// what is lacking (quota, room for pods) and by the price; that is exponential in
-// the number of victims where the bounds do not tell, so there is a budget of
-// steps, after which the best that was found is taken. Where
-// nothing was found at first, one what-if says whether evicting all candidates
-// would be enough.
+// a set is found by evicting in that order, but of one priority the last admitted
+// first, and sparing whoever can be: O(log n) what-ifs for n candidates, and one
+// for each victim. Quota is asked in that order, too; what it permits may depend on
+// the order, which time alone leaves as it is. Then sets of one gang, of two and so
+// on are searched depth first, bounded by what each gang can bring of what is
+// lacking (quota, room for pods) and by the price; that is exponential in the
+// number of victims where the bounds do not tell, so there is a budget of steps,
+// after which the best that was found is taken. Where nothing was found at first,
+// one what-if says whether evicting all candidates would be enough.
 //
 // Preemption ends. Of two gangs one is evicted for the other at most once, and
 // the other never for it, until one of them ends, is cancelled, or loses a node;

@@ -1,18 +1,41 @@
 package admission
 
-import "time"
+import (
+	"time"
+
+	"muster.dev/muster/pkg/workload"
+)
 
 // Anew is what a decision would do that looks at all who wait. What is held for
-// heads stays. The state stays as it is.
-func Anew(s *State, now time.Time) (plan Plan) {
+// heads stays, and so does what is known of those who are kept back: they are
+// refused until something changes that this depends on. The state stays as it is.
+func Anew(s *State, now time.Time, kept ...workload.ID) (plan Plan) {
 	s.rehearse(s.inLine(len(s.waiting)), func(copied *State) {
 		for _, h := range copied.holds {
 			h.stale = s.holdOf(s.waiting[h.head.Workload.ID]).stale
 		}
 		copied.newCluster, copied.grown = false, false
+		for _, id := range kept {
+			copied.keepBack(copied.waiting[id].bucket, s.waiting[id].bucket)
+		}
 		plan = Decide(copied, now)
 	})
 	return plan
+}
+
+// keepBack blocks a bucket as its like in another state is.
+func (s *State) keepBack(b, like *bucket) {
+	if b.atOpen < 0 {
+		return // two of one bucket
+	}
+	s.block(b, like.reason)
+	b.retryAt, b.overs, b.preempts, b.hopeless = like.retryAt, like.overs, like.preempts, like.hopeless
+	if like.lacks != nil {
+		b.lacks = s.optionsOf(b.queue, b.shape).like(like.lacks)
+	}
+	if like.behind != nil {
+		s.holdOf(s.waiting[like.behind.head.Workload.ID]).holdBack(b)
+	}
 }
 
 // OnCopy is what a decision does on a copy of the state.

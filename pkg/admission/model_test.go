@@ -157,15 +157,15 @@ func (m *model) decide() admission.Plan {
 // mustBeDone sees that a decision that looks at everything would do nothing more,
 // with two exceptions: what is held for a preemptor is settled when its victims
 // go, though it may be free at once; and whether somebody has places around those
-// held for a head depends on where they are looked for first.
+// held for a head depends on where they are looked for first. What follows from
+// such a start is excepted with it: there must be nothing to do when everything is
+// looked at but those who were refused because of a hold and would pass it now.
 func (m *model) mustBeDone() {
 	m.t.Helper()
-	left := admission.Anew(m.state, m.now)
-	excepted := func(a admission.Admission) bool {
-		kind := m.state.Reason(a.Workload).Kind
-		return kind == workload.ReasonWaitingForEviction || kind == workload.ReasonBehindHead
+	left, passing := m.leftToDo(nil)
+	for kept := passing; len(left.Admissions)+len(left.Evictions)+len(left.Growths) > 0 && len(passing) > 0; kept = append(kept, passing...) {
+		left, passing = m.leftToDo(kept)
 	}
-	left.Admissions, left.Growths = slices.DeleteFunc(left.Admissions, excepted), slices.DeleteFunc(left.Growths, excepted)
 	if len(left.Admissions)+len(left.Evictions)+len(left.Growths) > 0 {
 		for _, a := range slices.Concat(left.Admissions, left.Growths) {
 			m.t.Logf("%s of queue %s waits: %+v", a.Workload, m.gangs[a.Workload].Queue, m.state.Reason(a.Workload))
@@ -176,6 +176,21 @@ func (m *model) mustBeDone() {
 		}
 		m.t.Fatalf("a decision that looks at everything would go on: admissions %+v, growths %+v, evictions %+v", left.Admissions, left.Growths, left.Evictions)
 	}
+}
+
+// leftToDo is what a decision would do that looks at everything but those kept
+// back, without what is excepted; passing are those of it who pass a hold.
+func (m *model) leftToDo(kept []workload.ID) (left admission.Plan, passing []workload.ID) {
+	left = admission.Anew(m.state, m.now, kept...)
+	excepted := func(a admission.Admission) bool {
+		kind := m.state.Reason(a.Workload).Kind
+		if kind == workload.ReasonBehindHead && !slices.Contains(kept, a.Workload) {
+			passing = append(passing, a.Workload)
+		}
+		return kind == workload.ReasonWaitingForEviction || kind == workload.ReasonBehindHead
+	}
+	left.Admissions, left.Growths = slices.DeleteFunc(left.Admissions, excepted), slices.DeleteFunc(left.Growths, excepted)
+	return left, passing
 }
 
 func (m *model) evicted(v admission.Eviction) {
