@@ -30,7 +30,7 @@ type model struct {
 	going   map[workload.ID]bool
 	growing map[workload.ID]growing
 	// promised are preemptors that wait for their victims; a loss of capacity
-	// breaks the promise.
+	// breaks the promise, and so does the eviction of one that was to grow.
 	promised map[workload.ID]bool
 	plans    []admission.Plan
 	copies   bool // each decision is compared with that on a copy
@@ -141,7 +141,8 @@ func (m *model) decide() admission.Plan {
 		}
 	}
 	for _, w := range plan.Waits {
-		if w.Reason.Kind == workload.ReasonWaitingForEviction {
+		// Who has others evicted so that it can grow may be evicted itself, even then.
+		if w.Reason.Kind == workload.ReasonWaitingForEviction && !m.going[w.Workload] {
 			m.promised[w.Workload] = true
 		}
 	}
@@ -200,6 +201,7 @@ func (m *model) evicted(v admission.Eviction) {
 	m.going[v.Workload] = true
 	m.state.Leave(v.Workload)
 	delete(m.growing, v.Workload)
+	delete(m.promised, v.Workload) // it was to grow
 	victim, preemptor := m.gangs[v.Workload], m.gangs[v.Reason.Preemption.Preemptor]
 	if v.Reason.Kind != workload.ReasonPreempted || preemptor == nil || !m.waiting[preemptor.ID] && m.growing[preemptor.ID].set.Count == 0 || victim == preemptor {
 		m.t.Fatalf("%s is evicted because of %+v", v.Workload, v.Reason)
