@@ -122,7 +122,10 @@ func (w *world) checkShortage(name string, id workload.ID) {
 	case short.Eligible > 0 && short.Unplaced == short.Pods && short.Asked <= short.Largest && !lackedByAll(short):
 		w.t.Errorf("%s waits although the reason says that it fits: %s", name, reason.Message)
 	}
-	w.nothingOf(id)
+	// Others may have ended meanwhile, and left room for it.
+	if left := len(w.objects(id)) + len(w.pods(id)); left > 0 && w.one(id).Phase == workload.Queued {
+		w.t.Errorf("%s waits, and there are %d objects of it", name, left)
+	}
 }
 
 // lackedByAll reports whether the nodes that are said to lack one resource or
