@@ -82,7 +82,7 @@ func (c *copying) copyShapes() {
 		c.to.variants[key] = c.variant(v)
 	}
 	for key, sh := range c.from.shapes {
-		copied := &shape{key: sh.key, podSets: sh.podSets, refs: sh.refs, aliases: slices.Clone(sh.aliases), options: make(map[*queue]*options, len(sh.options))}
+		copied := &shape{key: sh.key, podSets: sh.podSets, demand: sh.demand, refs: sh.refs, aliases: slices.Clone(sh.aliases), options: make(map[*queue]*options, len(sh.options))}
 		for q, o := range sh.options {
 			same := *o
 			same.variants = make([]*variant, len(o.variants))

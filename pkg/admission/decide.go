@@ -204,14 +204,18 @@ func (d *decision) wait(w *Waiting, why *workload.Reason) {
 // tellFresh gives those that came since the last decision their reasons.
 func (d *decision) tellFresh() {
 	s := d.state
-	slices.SortStableFunc(s.fresh, before)
+	var untold []*Waiting // a million may be fresh when a term begins, and have been told
 	for _, w := range s.fresh {
-		if s.waiting[w.Workload.ID] == w && !w.Told {
-			if w.claimed(s) == nil { // whoever has a claim was told when it was made
-				d.wait(w, s.reason(w))
-			}
-			w.Told = true
+		if !w.Told && s.waiting[w.Workload.ID] == w {
+			untold = append(untold, w)
 		}
+	}
+	slices.SortStableFunc(untold, before)
+	for _, w := range untold {
+		if w.claimed(s) == nil { // whoever has a claim was told when it was made
+			d.wait(w, s.reason(w))
+		}
+		w.Told = true
 	}
 }
 

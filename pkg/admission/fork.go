@@ -50,7 +50,7 @@ func (s *State) successor(tree *quota.Tree, waiting []*Waiting) *State {
 		next.started[id], c.queue.started[id] = &c, &c
 	}
 	for _, sh := range s.shapes {
-		known := &shape{key: sh.key, podSets: sh.podSets, options: map[*queue]*options{}}
+		known := &shape{key: sh.key, podSets: sh.podSets, demand: sh.demand, options: map[*queue]*options{}}
 		next.shapes[sh.key] = known
 		if len(sh.podSets) > 0 {
 			known.aliases = []*workload.PodSet{&sh.podSets[0]}

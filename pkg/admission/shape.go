@@ -15,6 +15,7 @@ import (
 type shape struct {
 	key     string
 	podSets []workload.PodSet
+	demand  placement.Demand
 	refs    int // waiting of this shape
 	aliases []*workload.PodSet
 	// options of the queues in which it waits.
@@ -55,7 +56,7 @@ func (s *State) shapeOf(w *workload.Workload) *shape {
 	key := keyOf(w.PodSets)
 	sh := s.shapes[key]
 	if sh == nil {
-		sh = &shape{key: key, podSets: w.PodSets, options: map[*queue]*options{}}
+		sh = &shape{key: key, podSets: w.PodSets, demand: placement.DemandOf(w.PodSets), options: map[*queue]*options{}}
 		s.shapes[key] = sh
 	}
 	if len(w.PodSets) > 0 && len(sh.aliases) < maxAliases {

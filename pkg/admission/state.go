@@ -75,10 +75,14 @@ func (s *State) fleet(cluster string) *placement.Fleet {
 	if fleet == nil {
 		fleet = placement.NewFleet()
 		s.fleets[cluster] = fleet
+		alike := map[*shape]int{} // a million may wait, of few shapes
 		for _, w := range s.waiting {
 			if w.claimed(s) == nil {
-				fleet.Expect(w.shape.podSets)
+				alike[w.shape]++
 			}
+		}
+		for sh, gangs := range alike { // demand is a sum, so their order does not matter
+			fleet.Expect(sh.demand, gangs)
 		}
 		i, _ := slices.BinarySearch(s.clusters, cluster)
 		s.clusters = slices.Insert(s.clusters, i, cluster)

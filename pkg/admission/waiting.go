@@ -21,13 +21,13 @@ type Waiting struct {
 	Queue string
 	// NotBefore: it is not looked at before this time.
 	NotBefore time.Time
-	// Told: the caller has a reason of it already, so Decide names it in
-	// Plan.Waits only when there is news.
-	Told bool
 	// Since is when it was submitted, and RunTime how long it is declared to hold
 	// its places; zero where that is not known. Backfill goes by them.
 	Since   time.Time
 	RunTime time.Duration
+	// Told: the caller has a reason of it already, so Decide names it in
+	// Plan.Waits only when there is news.
+	Told bool
 	// Claiming: gangs were being evicted for it in an earlier term. It is looked
 	// at before all others, so that it gets what they free.
 	Claiming bool
@@ -35,12 +35,12 @@ type Waiting struct {
 	// see State.Grow.
 	Grows bool
 
+	aged   bool // its patience is over, in a queue where that matters
 	queue  *queue
 	shape  *shape
 	bucket *bucket // nil while held or backing off, or when it has a claim
 	index  int     // in the bucket
 	held   *workload.Reason
-	aged   bool // its patience is over, in a queue where that matters
 }
 
 // before orders the waiting: priority, then submission.
@@ -153,13 +153,13 @@ func (s *State) enqueue(w Waiting) *Waiting {
 // by itself.
 func (s *State) expect(w *Waiting) {
 	for _, fleet := range s.fleets {
-		fleet.Expect(w.shape.podSets)
+		fleet.Expect(w.shape.demand, 1)
 	}
 }
 
 func (s *State) unexpect(w *Waiting) {
 	for _, fleet := range s.fleets {
-		fleet.Unexpect(w.shape.podSets)
+		fleet.Expect(w.shape.demand, -1)
 	}
 }
 

@@ -37,16 +37,18 @@ type Queue struct {
 	Rules workload.Rules
 }
 
-// object names what a workload creates in Kubernetes.
-type object struct {
-	namespace, kind, name string
-}
-
-// entry is a live workload: one that is not final, or still holds capacity.
+// entry is a live workload: one that is not final, or still holds capacity. A
+// million of them may wait, so what only one that has been admitted needs is apart.
 type entry struct {
 	workload.Record
 	order int64
+	// course is nil exactly while it waits.
+	*course
+}
 
+// course is what is known of the present attempt of a workload that has been
+// admitted, beside its record. It is not stored.
+type course struct {
 	due       time.Time // when it is looked at, see nextMoment
 	slowSince time.Time // when it was last noted that it starts slowly
 	moveAt    time.Time // when its lost places are replaced; zero while it has all
@@ -64,8 +66,6 @@ type entry struct {
 	// commandedAway: the last command was to remove what exists of it.
 	commandedAway bool
 }
-
-func (e *entry) object() object { return object{e.Namespace, e.Kind, e.Name} }
 
 // node is a node as last observed, and what gangs take of it.
 type node struct {
@@ -125,7 +125,8 @@ type Book struct {
 	limits  Limits
 	liveIn  map[string]int // by queue
 	live    map[workload.ID]*entry
-	objects map[object]workload.ID
+	started int // of the live, those that do not wait
+	objects objects
 	nodes   map[admission.NodeKey]*node
 	gangs   map[gangKey]*gang
 	// watchers and dispatchers are the epochs of those whose word counts, by
@@ -186,7 +187,7 @@ func New(epoch int64, stored Stored) *Book {
 		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
 	}
 	b := &Book{
-		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: map[workload.ID]*entry{}, objects: map[object]workload.ID{},
+		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: map[workload.ID]*entry{}, objects: objects{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
 		watchers: map[string]int64{}, dispatchers: map[string]int64{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
@@ -226,14 +227,7 @@ func (b *Book) RewriteNodes() {
 
 // Counts returns how many workloads wait and how many are live beyond waiting.
 func (b *Book) Counts() (waiting, started int) {
-	for _, e := range b.live {
-		if e.Phase == workload.Queued {
-			waiting++
-		} else {
-			started++
-		}
-	}
-	return waiting, started
+	return len(b.live) - b.started, b.started
 }
 
 // PolicyOf completes a policy by the queues that it does not name: each is a
@@ -284,6 +278,17 @@ func (b *Book) start(e *entry) {
 		Workload: &e.Workload, Order: e.order, Cluster: e.Cluster, Placements: e.Placements, Flavors: e.Flavors,
 		Admitted: e.Times.Admitted, RunTime: b.runTime(e), Going: tearingDown(e),
 	})
+}
+
+// begin notes that a workload waits no more, and wait that it does so again.
+func (b *Book) begin(e *entry) {
+	e.course = &course{}
+	b.started++
+}
+
+func (b *Book) wait(e *entry) {
+	e.course = nil
+	b.started--
 }
 
 // offer shows a node to admission, or takes it away.

@@ -90,7 +90,7 @@ func drawInput(t *rapid.T, seq uint64) input {
 		obeys := rapid.Bool().Draw(t, "obeys")
 		return func(b *Book, now time.Time) {
 			answer := *e
-			if live := b.live[e.Workload]; obeys && live != nil && live.yield != nil {
+			if live := b.live[e.Workload]; obeys && live != nil && live.course != nil && live.yield != nil {
 				answer.Yielded = live.yield.id
 			}
 			b.Status(&answer, now, now)
@@ -149,7 +149,14 @@ func reservedOn(b *Book) map[admission.NodeKey]resource.List {
 }
 
 func checkGangs(t *rapid.T, b *Book) {
+	waits := 0
 	for _, e := range b.live {
+		if e.Phase == workload.Queued {
+			waits++
+		}
+		if e.Holding != (e.course != nil) {
+			t.Fatalf("workload %s is %s (holding %t), and that it has a course is %t", e.ID, e.Phase, e.Holding, e.course != nil)
+		}
 		placed := 0
 		for _, p := range e.Placements {
 			placed += p.Pods
@@ -163,6 +170,9 @@ func checkGangs(t *rapid.T, b *Book) {
 		if e.Phase == workload.Queued && e.Reason == nil {
 			t.Fatalf("workload %s waits without a reason", e.ID)
 		}
+	}
+	if waiting, started := b.Counts(); waiting != waits || started != len(b.live)-waits {
+		t.Fatalf("%d of %d wait, but %d and %d started are counted", waits, len(b.live), waiting, started)
 	}
 }
 

@@ -49,6 +49,9 @@ func (m *moments) Pop() any {
 
 // schedule sees to it that a workload is looked at when its time comes.
 func (b *Book) schedule(e *entry) {
+	if e.course == nil { // admission knows its time
+		return
+	}
 	next := b.nextMoment(e)
 	if next.IsZero() || next.Equal(e.due) {
 		e.due = next
@@ -57,9 +60,18 @@ func (b *Book) schedule(e *entry) {
 	e.due = next
 	heap.Push(&b.due, moment{next, e.order, e.ID})
 	if len(b.due) > 4*len(b.live)+spareMoments {
-		b.due = slices.DeleteFunc(b.due, func(m moment) bool { return b.live[m.id] == nil || !b.live[m.id].due.Equal(m.at) })
+		b.due = slices.DeleteFunc(b.due, func(m moment) bool { return b.holding(m) == nil })
 		heap.Init(&b.due)
 	}
+}
+
+// holding returns the workload whose moment it is; nil when it does not hold any
+// more.
+func (b *Book) holding(m moment) *entry {
+	if e := b.live[m.id]; e != nil && e.course != nil && e.due.Equal(m.at) {
+		return e
+	}
+	return nil
 }
 
 // spareMoments that do not hold any more may be in the heap before it is tidied.
@@ -79,8 +91,6 @@ func (b *Book) nextMoment(e *entry) time.Time {
 		}
 	}
 	switch {
-	case e.Phase == workload.Queued: // admission knows its time
-		return first
 	case e.Phase == workload.Evicting || e.Phase == workload.Cancelling:
 		if !e.commandedAway {
 			at(e.EvictAt, 0)
@@ -153,7 +163,7 @@ func (b *Book) ageAll(now time.Time) {
 	var aged []*entry
 	for len(b.due) > 0 && !b.due[0].at.After(now) {
 		next := heap.Pop(&b.due).(moment)
-		if e := b.live[next.id]; e != nil && e.due.Equal(next.at) {
+		if e := b.holding(next); e != nil {
 			e.due = time.Time{}
 			aged = append(aged, e)
 		}
@@ -174,7 +184,6 @@ func over(now, since time.Time, after time.Duration) bool {
 // age does for a workload what its time has come for.
 func (b *Book) age(e *entry, now time.Time) {
 	switch {
-	case e.Phase == workload.Queued:
 	case e.Phase == workload.Evicting || e.Phase == workload.Cancelling:
 		if over(now, e.EvictAt, 0) && !e.commandedAway {
 			b.desire(e, event.Absent, now)

@@ -111,9 +111,7 @@ func (b *Book) release(e *entry, now time.Time) {
 	b.admission.Release(e.ID)
 	cluster := e.Cluster
 	e.Placements, e.Flavors, e.Holding = nil, nil, false
-	e.broken, e.moveAt, e.slowSince, e.head = trouble{}, time.Time{}, time.Time{}, event.GangPod{}
-	e.sizes, e.keeps, e.sizesSaid, e.grows, e.yield = nil, nil, time.Time{}, nil, nil
-	e.idleSince, e.lastUsed, e.saidUse = time.Time{}, time.Time{}, time.Time{}
+	*e.course = course{due: e.due, commandedAway: e.commandedAway}
 	b.changed.freed[e.ID] = true
 	delete(b.changed.reserved, e.ID)
 	delete(b.changed.moved, e.ID)
@@ -146,6 +144,7 @@ func (b *Book) requeue(e *entry, now time.Time) {
 		return
 	}
 	e.Phase, e.Attempt, e.Cluster, e.EvictAt = workload.Queued, e.Attempt+1, "", time.Time{}
+	b.wait(e)
 	e.Times.Admitted, e.Times.Dispatched, e.Times.Running = time.Time{}, time.Time{}, time.Time{}
 	e.asSubmitted()
 	switch cause.Kind {

@@ -22,7 +22,7 @@ func (b *Book) Explain(id workload.ID, now time.Time) (workload.Explanation, err
 		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
 	}
 	if explained, waits := admission.Explain(b.admission, id, now); waits {
-		if e.grows != nil {
+		if e.course != nil && e.grows != nil {
 			explained.Reason = e.grows.reason(explained.Reason)
 		}
 		return explained, nil

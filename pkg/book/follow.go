@@ -97,11 +97,12 @@ func (b *Book) insert(w StoredWorkload) {
 	e := &entry{Record: w.Record, order: w.Order}
 	b.live[e.ID] = e
 	b.liveIn[e.Queue]++
-	b.objects[e.object()] = e.ID
+	b.objects.add(e)
 	b.charge(e, 1)
 	if e.Phase == workload.Queued {
 		b.enqueueAs(e, e.Reason != nil)
 	} else {
+		b.begin(e)
 		b.start(e)
 	}
 	b.schedule(e)
@@ -120,12 +121,7 @@ func (b *Book) remove(id workload.ID) {
 		b.admission.Leave(id)
 		b.admission.Release(id)
 	}
-	delete(b.live, id)
-	b.liveIn[e.Queue]--
-	if b.objects[e.object()] == id {
-		delete(b.objects, e.object())
-	}
-	delete(b.lazy, id)
+	b.forget(e)
 }
 
 // insertNode takes in a node as stored; what is reserved on it stays.

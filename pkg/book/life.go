@@ -44,6 +44,7 @@ func (b *Book) admit(e *entry, a admission.Admission, now time.Time) {
 	e.Phase, e.Cluster, e.Placements, e.Holding = workload.Admitted, a.Cluster, a.Placements, true
 	e.Reason, e.Times.Admitted, e.Flavors = nil, now, a.Flavors
 	e.EvictAt, e.NotBefore = time.Time{}, time.Time{}
+	b.begin(e)
 	delete(b.lazy, e.ID)
 	b.charge(e, 1)
 	b.changed.reserved[e.ID] = e
@@ -286,7 +287,10 @@ func (b *Book) finish(e *entry, phase workload.Phase, reason *workload.Reason, n
 
 func (b *Book) forget(e *entry) {
 	delete(b.live, e.ID)
+	if e.course != nil {
+		b.started--
+	}
 	b.liveIn[e.Queue]--
-	delete(b.objects, e.object())
+	b.objects.remove(e)
 	delete(b.lazy, e.ID)
 }

@@ -116,7 +116,7 @@ func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 	}
 	b.gangs[key] = seen
 	b.countStrays(key)
-	if e := b.live[o.Workload]; e != nil && e.Cluster == o.Cluster {
+	if e := b.live[o.Workload]; e != nil && e.course != nil && e.Cluster == o.Cluster {
 		b.checkExits(e, now)
 		b.checkRunning(e, now)
 		if e.Phase == workload.Running {

@@ -61,7 +61,7 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	}}
 	b.live[w.ID] = added
 	b.liveIn[w.Queue]++
-	b.objects[added.object()] = w.ID
+	b.objects.add(added)
 	b.changed.added[w.ID] = e.Manifest
 	b.tell(added, now, e.Warnings...)
 	b.enqueue(added)
@@ -111,11 +111,11 @@ func (b *Book) refuse(w *workload.Workload, class string, stored *Known) *worklo
 				w.ID, stored.Phase),
 		}
 	}
-	if other, taken := b.objects[object{w.Namespace, w.Kind, w.Name}]; taken {
+	if other := b.objects.of(w.Namespace, w.Kind, w.Name); other != nil {
 		return &workload.Reason{
 			Kind: workload.ReasonDuplicate,
 			Message: fmt.Sprintf("%s %s/%s is the name of workload %s, which is %s; cancel that one or use another name",
-				w.Kind, w.Namespace, w.Name, other, b.live[other].Phase),
+				w.Kind, w.Namespace, w.Name, other.ID, other.Phase),
 		}
 	}
 	if class != "" {

@@ -33,8 +33,8 @@ func benchFleet(nodes int) *placement.Fleet {
 		}
 		f.SetNode(n)
 	}
-	f.Expect(benchGang(64).PodSets)
-	f.Expect(gangOf(40, 4, 1).PodSets)
+	f.Expect(placement.DemandOf(benchGang(64).PodSets), 1)
+	f.Expect(placement.DemandOf(gangOf(40, 4, 1).PodSets), 1)
 	return f
 }
 

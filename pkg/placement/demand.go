@@ -39,18 +39,32 @@ func (d *demand) clone() demand {
 	return c
 }
 
-// Expect says that a gang of these pod sets waits, so that packing keeps room for
-// its like. Gangs that have places count by themselves.
-func (f *Fleet) Expect(sets []workload.PodSet) {
-	for i := range sets {
-		f.demand.add(&sets[i].Template, int64(sets[i].Count))
-	}
+// Demand is the pods with devices of a gang, as Expect takes them: many gangs may
+// ask the same, so what tells pods apart is written once.
+type Demand []asked
+
+type asked struct {
+	key      string
+	template *workload.Template
+	pods     int64
 }
 
-// Unexpect takes back what Expect said.
-func (f *Fleet) Unexpect(sets []workload.PodSet) {
+// DemandOf returns the demand of a gang of these pod sets, which must not change.
+func DemandOf(sets []workload.PodSet) Demand {
+	var d Demand
 	for i := range sets {
-		f.demand.add(&sets[i].Template, -int64(sets[i].Count))
+		if t := &sets[i].Template; sets[i].Count != 0 && hasDevices(t) {
+			d = append(d, asked{templateKey(t), t, int64(sets[i].Count)})
+		}
+	}
+	return d
+}
+
+// Expect says that so many gangs more wait, or fewer if it is negative, so that
+// packing keeps room for their like. Gangs that have places count by themselves.
+func (f *Fleet) Expect(d Demand, gangs int) {
+	for _, a := range d {
+		f.demand.add(a.key, a.template, a.pods*int64(gangs))
 	}
 }
 
@@ -60,34 +74,53 @@ func (f *Fleet) count(w *workload.Workload, placements []workload.Placement, sig
 		return
 	}
 	for _, p := range placements {
-		if set := podSet(w, p.PodSet); set != nil {
-			f.demand.add(&set.Template, sign*int64(p.Pods))
+		if set := podSet(w, p.PodSet); set != nil && hasDevices(&set.Template) {
+			f.demand.add(templateKey(&set.Template), &set.Template, sign*int64(p.Pods))
 		}
 	}
 }
 
-func (d *demand) add(t *workload.Template, pods int64) {
-	devices := false
+func hasDevices(t *workload.Template) bool {
 	for name, amount := range t.Requests {
-		devices = devices || amount > 0 && extended(name)
+		if amount > 0 && extended(name) {
+			return true
+		}
 	}
-	if !devices || pods == 0 {
+	return false
+}
+
+func templateKey(t *workload.Template) string { return string(appendTemplateKey(nil, t)) }
+
+func (d *demand) add(key string, t *workload.Template, pods int64) {
+	if pods == 0 {
 		return
 	}
-	key := string(appendTemplateKey(nil, t))
 	e := d.pods[key]
 	if e == nil {
 		e = &expected{key: key, template: t}
 		d.pods[key] = e
-	} else {
-		i, _ := slices.BinarySearchFunc(d.ranked, e, compareExpected)
-		d.ranked = slices.Delete(d.ranked, i, i+1)
+		d.ranked = append(d.ranked, e)
+	}
+	i := len(d.ranked) - 1
+	if d.ranked[i] != e {
+		i, _ = slices.BinarySearchFunc(d.ranked, e, compareExpected)
 	}
 	if e.pods += pods; e.pods == 0 {
 		delete(d.pods, key)
+		d.ranked = slices.Delete(d.ranked, i, i+1)
 		return
 	}
-	i, _ := slices.BinarySearchFunc(d.ranked, e, compareExpected)
+	d.rank(i)
+}
+
+// rank moves the one at place i to where it belongs. Mostly that is where it is.
+func (d *demand) rank(i int) {
+	e := d.ranked[i]
+	if (i == 0 || compareExpected(d.ranked[i-1], e) < 0) && (i+1 == len(d.ranked) || compareExpected(e, d.ranked[i+1]) < 0) {
+		return
+	}
+	d.ranked = slices.Delete(d.ranked, i, i+1)
+	i, _ = slices.BinarySearchFunc(d.ranked, e, compareExpected)
 	d.ranked = slices.Insert(d.ranked, i, e)
 }
 

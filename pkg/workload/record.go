@@ -20,7 +20,7 @@ type Record struct {
 	// ended; nil when all is well.
 	Reason *Reason `json:"reason,omitempty"`
 	// Position in its queue, from 1; 0 when it does not wait.
-	Position int `json:"position,omitempty"`
+	Position int32 `json:"position,omitempty"`
 	// CancelRequested: the workload is being or will be torn down for good.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// Requeues counts the times that it was queued again because it did not become

@@ -27,7 +27,7 @@ func fleets(machines []machine, pods []pod, seeds int, expect bool) (at100, at13
 		queue := arrivals(pods, capacityGPUs*130/100, seed, ask)
 		for _, p := range pods {
 			if expect {
-				f.Expect(gang(p).PodSets)
+				f.Expect(placement.DemandOf(gang(p).PodSets), 1)
 			}
 		}
 		mark := f.Begin() // running pods shall not count as typical here

@@ -24,7 +24,7 @@ func Workloads(records []workload.Record, format Format, now time.Time) Table {
 		row := []string{r.Namespace, r.Name, r.Kind, r.Queue, phase(r), strconv.Itoa(r.Pods()), age(r.Times.Submitted, now), Short(Reason(r.Reason), reasonWidth)}
 		if format == Wide {
 			row = []string{
-				r.Namespace, r.Name, r.Kind, r.Queue, phase(r), orDash(r.Position), strconv.Itoa(int(r.Priority)),
+				r.Namespace, r.Name, r.Kind, r.Queue, phase(r), orDash(int(r.Position)), strconv.Itoa(int(r.Priority)),
 				strconv.Itoa(r.Attempt), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
 				age(r.Times.Submitted, now), string(r.ID), Reason(r.Reason),
 			}

@@ -143,7 +143,7 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	}
 	e := &engine{
 		Options: o, single: single, clock: clock{began}, missing: make(chan relay.Missing),
-		undeliverable: make(chan relay.Undeliverable), questions: make(chan question), changes: make(chan change),
+		undeliverable: make(chan relay.Undeliverable), questions: make(chan question), changes: make(chan change), begun: make(chan struct{}),
 	}
 	if e.book, e.applied, err = following.takeOver(ctx, epoch); err != nil {
 		return err
@@ -160,7 +160,14 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	}
 	o.Logger.Info("the ledger is in memory", zap.Int64("version", e.book.Version()), zap.Duration("after", time.Since(began)))
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { keepBase(); return nil })
+	group.Go(func() error { // it reads everything once more, so not while others wait for the term
+		select {
+		case <-ctx.Done():
+		case <-e.begun:
+		}
+		keepBase()
+		return nil
+	})
 	e.relay = relay.New(relay.Options{
 		Epoch: epoch, Ledger: o.Store, Bus: o.Bus, Logger: o.Logger, CheckEvery: o.CheckStreams,
 		Missing:       func(ctx context.Context, m relay.Missing) { pass(ctx, e.missing, m) },
@@ -191,8 +198,10 @@ type engine struct {
 	commits *committer
 	beside  int // pods beside the plan that have been counted
 	single  int // so many inputs are still to be taken one by one
-	// decide is false until everything observed has been read once.
+	// decide is false until everything observed has been read once; then begun is
+	// closed.
 	decide bool
+	begun  chan struct{}
 	// missing and undeliverable are what the relay finds.
 	missing       chan relay.Missing
 	undeliverable chan relay.Undeliverable
@@ -262,6 +271,7 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 			e.do(journal.Input{Kind: journal.CheckRights})
 			e.do(journal.Input{Kind: journal.RewriteNodes})
 			e.Ready()
+			close(e.begun)
 		}
 		if err := e.step(ctx, first); err != nil {
 			return err

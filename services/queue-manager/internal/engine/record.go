@@ -75,8 +75,9 @@ func (desk *Desk) Begin(epoch int64, limits book.Limits, at time.Time) {
 }
 
 // keepBase keeps a base for replays when there is none that serves. It must be
-// called before the first commit; the returned function does the long part. What
-// fails is tried again with the next term; decisions do not wait for it.
+// called before the first commit; the returned function does the long part, and has to
+// be called. What fails is tried again with the next term; decisions do not wait for
+// it.
 func (e *engine) keepBase(ctx context.Context, epoch int64) (keep func(), err error) {
 	needed, err := e.Store.NeedsBase(ctx, e.book.Version(), e.LongestTerm)
 	if err != nil || !needed {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -95,94 +94,6 @@ func loadPolicy(ctx context.Context, tx pgx.Tx) (policy quota.Config, err error)
 	return policy, err
 }
 
-// recordColumns are the columns of workloads w that scan reads; places and pod
-// sets are read apart.
-const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.shape,
-	w.phase, w.attempt, coalesce(w.cluster, ''), w.holding, w.cancel_requested, w.reason,
-	w.submitted_at, w.admitted_at, w.dispatched_at, w.running_at, w.finished_at,
-	w.life, w.requeues, w.not_before, w.evict_at, w.flavors, w.submitter`
-
-// reader turns rows into workloads. What many rows share is read once and then
-// shared: pod sets, reasons, and the texts that repeat.
-type reader struct {
-	podSets map[[16]byte][]workload.PodSet
-	reasons map[string]*workload.Reason
-	texts   map[string]string
-}
-
-func newReader() *reader {
-	return &reader{podSets: map[[16]byte][]workload.PodSet{}, reasons: map[string]*workload.Reason{}, texts: map[string]string{}}
-}
-
-func (r *reader) intern(text string) string {
-	if known, ok := r.texts[text]; ok {
-		return known
-	}
-	r.texts[text] = text
-	return text
-}
-
-// sharedReasons bounds the memory for reasons that differ.
-const sharedReasons = 10_000
-
-func (r *reader) reason(encoded []byte) (*workload.Reason, error) {
-	if encoded == nil {
-		return nil, nil
-	}
-	if known, ok := r.reasons[string(encoded)]; ok {
-		return known, nil
-	}
-	reason := &workload.Reason{}
-	if err := json.Unmarshal(encoded, reason); err != nil {
-		return nil, fmt.Errorf("read reason %s: %w", encoded, err)
-	}
-	if len(r.reasons) < sharedReasons {
-		r.reasons[string(encoded)] = reason
-	}
-	return reason, nil
-}
-
-// scan reads one row of recordColumns and what follows them.
-func (r *reader) scan(rows pgx.Rows, w *book.StoredWorkload, more ...any) error {
-	var shape [16]byte
-	var reason, life []byte
-	var admitted, dispatched, running, finished, notBefore, evictAt *time.Time
-	targets := append([]any{
-		&w.Order, &w.ID, &w.Queue, &w.Namespace, &w.Kind, &w.Name, &w.Priority, &w.Digest, &shape,
-		&w.Phase, &w.Attempt, &w.Cluster, &w.Holding, &w.CancelRequested, &reason,
-		&w.Times.Submitted, &admitted, &dispatched, &running, &finished,
-		&life, &w.Requeues, &notBefore, &evictAt, &w.Flavors, &w.Submitter,
-	}, more...)
-	if err := rows.Scan(targets...); err != nil {
-		return err
-	}
-	podSets, known := r.podSets[shape]
-	if !known {
-		return fmt.Errorf("workload %s is of shape %x, which is not stored", w.ID, shape)
-	}
-	var err error
-	w.PodSets = podSets
-	w.Queue, w.Namespace, w.Kind, w.Cluster = r.intern(w.Queue), r.intern(w.Namespace), r.intern(w.Kind), r.intern(w.Cluster)
-	w.Submitter = r.intern(w.Submitter)
-	w.Phase = workload.Phase(r.intern(string(w.Phase)))
-	w.Times.Admitted, w.Times.Dispatched, w.Times.Running, w.Times.Finished = orZero(admitted), orZero(dispatched), orZero(running), orZero(finished)
-	w.NotBefore, w.EvictAt = orZero(notBefore), orZero(evictAt)
-	if w.Reason, err = r.reason(reason); err != nil || string(life) == "{}" {
-		return err
-	}
-	if err := json.Unmarshal(life, &w.Life); err != nil {
-		return fmt.Errorf("read life %s of workload %s: %w", life, w.ID, err)
-	}
-	return nil
-}
-
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
-
 // loadShapes reads pod sets: those of the given live workloads, or all for nil.
 func (r *reader) loadShapes(ctx context.Context, tx querier, of uuids) error {
 	rows, err := tx.Query(ctx, `SELECT id, pod_sets FROM shapes
@@ -234,8 +145,8 @@ func (r *reader) eachLive(ctx context.Context, tx querier, of uuids, each func(b
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var w book.StoredWorkload
-		if err := r.scan(rows, &w); err != nil {
+		w, err := r.read(rows)
+		if err != nil {
 			return err
 		}
 		w.Placements = places[w.ID]

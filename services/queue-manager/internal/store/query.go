@@ -125,9 +125,9 @@ func positions(ctx context.Context, tx querier, live []book.StoredWorkload) erro
 	if err != nil {
 		return err
 	}
-	places := map[workload.ID]int{}
+	places := map[workload.ID]int32{}
 	var id workload.ID
-	var place int
+	var place int32
 	if _, err := pgx.ForEachRow(rows, []any{&id, &place}, func() error { places[id] = place; return nil }); err != nil {
 		return err
 	}
