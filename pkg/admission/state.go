@@ -67,6 +67,13 @@ func NewState(tree *quota.Tree) *State {
 	}
 }
 
+// Reserve makes room for so many to wait, before any does: what grows bit by bit is
+// moved again and again.
+func (s *State) Reserve(waiting int) {
+	s.waiting = make(map[workload.ID]*Waiting, waiting)
+	s.fresh = make([]*Waiting, 0, waiting)
+}
+
 // Quota is the tree of queues with what they use. It is for reading.
 func (s *State) Quota() *quota.Tree { return s.tree }
 

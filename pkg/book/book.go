@@ -160,6 +160,8 @@ type Stored struct {
 	// does not name is a ClusterQueue without quota.
 	Policy    quota.Config
 	Workloads []StoredWorkload // live ones
+	// Expected is about how many workloads Restore will bring, for which room is made.
+	Expected  int
 	Nodes     []StoredNode
 	LastOrder int64
 	Version   int64 // of the ledger
@@ -187,12 +189,13 @@ func New(epoch int64, stored Stored) *Book {
 		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
 	}
 	b := &Book{
-		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: map[workload.ID]*entry{}, objects: objects{},
+		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: make(map[workload.ID]*entry, stored.Expected), objects: objects{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
 		watchers: map[string]int64{}, dispatchers: map[string]int64{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},
 	}
+	b.admission.Reserve(stored.Expected)
 	for _, queue := range stored.Queues {
 		b.queues[queue.Name] = queue
 	}

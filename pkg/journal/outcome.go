@@ -54,6 +54,7 @@ func Outcome(c book.Changes) []byte {
 		return nil
 	}
 	var out bytes.Buffer
+	out.Grow(bytesOf(c)) // growing bit by bit leaves as much again to the collector of garbage
 	encoder := json.NewEncoder(&out)
 	line := func(value any) {
 		if err := encoder.Encode(value); err != nil {
@@ -90,6 +91,12 @@ func Outcome(c book.Changes) []byte {
 		line(said)
 	}
 	return out.Bytes()
+}
+
+// bytesOf is about how long an outcome is: lines of records are the longest.
+func bytesOf(c book.Changes) int {
+	records, others := len(c.Added)+len(c.Updated), len(c.Reserved)+len(c.Moved)+len(c.Nodes)+len(c.History)+len(c.Messages)
+	return 1024*records + 256*others
 }
 
 // slim leaves out of a record what never changes or is told in lines of its own,

@@ -58,4 +58,5 @@ func (t Timeouts) configure(config *pgxpool.Config) {
 		},
 	}
 	config.ConnConfig.DialFunc = dialer.DialContext
+	config.AfterConnect = useManyBytes
 }

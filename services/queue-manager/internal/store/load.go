@@ -50,7 +50,9 @@ func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(boo
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
 		}
-		err = tx.QueryRow(ctx, lastOrder+`, (SELECT max(version) FROM commits)`).Scan(&stored.LastOrder, &stored.Version)
+		err = tx.QueryRow(ctx, lastOrder+`, (SELECT max(version) FROM commits),
+			(SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'workloads'::regclass)`).
+			Scan(&stored.LastOrder, &stored.Version, &stored.Expected)
 		if err != nil {
 			return fmt.Errorf("load the last submission and version: %w", err)
 		}

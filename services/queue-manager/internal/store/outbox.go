@@ -51,7 +51,7 @@ func queueOutbox(batch *pgx.Batch, outgoing []Outgoing) {
 	}
 	n := len(outgoing)
 	ids, subjects, manifests := make([]string, n), make([]string, n), make(uuids, n)
-	ttls, messages := make([]time.Duration, n), make([][]byte, n)
+	ttls, messages := make([]time.Duration, n), make(manyBytes, n)
 	for i, m := range outgoing {
 		ids[i], subjects[i], ttls[i], messages[i] = m.EventID, m.Subject, m.TTL, m.Message
 		manifests[i] = uuidText(m.ManifestOf)
