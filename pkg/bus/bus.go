@@ -292,6 +292,13 @@ func (b *Bus) PublishAfter(subject, id string, encoded []byte, ttl time.Duration
 	return b.publish(subject, id, encoded, ttl, jetstream.WithExpectLastSequencePerSubject(last))
 }
 
+// PublishNext is PublishEncoded of a message that the server takes only if the last
+// one that the stream has ever had is that of the given sequence; 0 means that it
+// has had none.
+func (b *Bus) PublishNext(subject, id string, encoded []byte, ttl time.Duration, last uint64) (Published, error) {
+	return b.publish(subject, id, encoded, ttl, jetstream.WithExpectLastSequence(last))
+}
+
 func (b *Bus) publish(subject, id string, encoded []byte, ttl time.Duration, options ...jetstream.PublishOpt) (Published, error) {
 	options = append(options, jetstream.WithMsgID(id), jetstream.WithStallWait(stallTimeout))
 	if ttl > 0 {

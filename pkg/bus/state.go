@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrOvertaken is wrapped by Published.Stored when the subject's last message is
-// not the one that the publisher expected.
-var ErrOvertaken = errors.New("somebody else has published on the subject")
+// ErrOvertaken is wrapped by Published.Stored when the last message, of the subject
+// or of the stream, is not the one that the publisher expected.
+var ErrOvertaken = errors.New("what is last is not what was expected to be")
 
 // StreamState is what a stream has, as far as its loss would show in it.
 type StreamState struct {

@@ -9,8 +9,10 @@ const (
 	NoBug Bug = ""
 	// BugUnfenced: the ledger takes what a replaced leader writes.
 	BugUnfenced Bug = "the ledger does not compare epochs"
-	// BugUnordered: NATS takes a command without looking what is last.
-	BugUnordered Bug = "commands are not compared with what is last on their subject"
+	// BugUnordered: NATS takes a message without looking what is last.
+	BugUnordered Bug = "messages are not compared with what they are to follow"
+	// BugForgotten: that a stream has lost something is known to the leader only.
+	BugForgotten Bug = "the loss of messages is not noted"
 	// BugFreedBySaying: capacity is freed when the object is gone, not its pods.
 	BugFreedBySaying Bug = "pods are not waited for"
 	// BugTwice: an object has a name of chance, which only the answer tells.
@@ -27,5 +29,5 @@ const (
 
 // Bugs lists all of them.
 func Bugs() []Bug {
-	return []Bug{BugUnfenced, BugUnordered, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing}
+	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing}
 }

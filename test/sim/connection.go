@@ -19,9 +19,14 @@ func (c *connection) PublishEncoded(subject, id string, encoded []byte, _ time.D
 	return c.w.net.publish(subject, id, encoded, nil)
 }
 
-// PublishAfter sends a message behind a given one.
+// PublishAfter sends a message behind a given one of its subject.
 func (c *connection) PublishAfter(subject, id string, encoded []byte, _ time.Duration, last uint64) (bus.Published, error) {
-	return c.w.net.publish(subject, id, encoded, &last)
+	return c.w.net.publish(subject, id, encoded, func(s *stream) bool { return s.lastOf(subject) == last })
+}
+
+// PublishNext sends a message behind a given one of its stream.
+func (c *connection) PublishNext(subject, id string, encoded []byte, _ time.Duration, last uint64) (bus.Published, error) {
+	return c.w.net.publish(subject, id, encoded, func(s *stream) bool { return s.last == last })
 }
 
 // EnsureStreams makes the streams that are missing.

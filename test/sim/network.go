@@ -181,14 +181,16 @@ func (n *network) loseTail(count int) {
 	n.w.check.forgetCommands()
 }
 
-// store takes a message in. expected is what must be last on the subject; nil for
-// anything.
-func (n *network) store(subject, id string, data []byte, expected *uint64) (uint64, error) {
+// condition is what must hold of a stream for a message to be taken; nil for nothing.
+type condition func(*stream) bool
+
+// store takes a message in.
+func (n *network) store(subject, id string, data []byte, holds condition) (uint64, error) {
 	s := n.streamOf(subject)
 	if s == nil {
 		return 0, bus.ErrNoStream
 	}
-	if expected != nil && n.w.Bug != BugUnordered && s.lastOf(subject) != *expected {
+	if holds != nil && n.w.Bug != BugUnordered && !holds(s) {
 		return 0, bus.ErrOvertaken
 	}
 	if before, again := s.ids[id]; again && n.w.now.Before(before.until) {
@@ -241,7 +243,7 @@ func (n *network) hold(line string, d time.Duration) {
 }
 
 // publish sends a message on the connection of the machine that runs.
-func (n *network) publish(subject, id string, data []byte, expected *uint64) (bus.Published, error) {
+func (n *network) publish(subject, id string, data []byte, holds condition) (bus.Published, error) {
 	w, m := n.w, n.w.cur.m
 	kind, _, _ := strings.Cut(strings.TrimPrefix(subject, "muster."), ".")
 	fault := w.nemesis.draw(m.name+" publish "+kind, LostMessage, DoneButFailed, DoneButFailed, CrashDuring, Delay)
@@ -270,7 +272,7 @@ func (n *network) publish(subject, id string, data []byte, expected *uint64) (bu
 				w.after(callPatience, func() { reply(answer{err: errLost}) })
 				return
 			}
-			sequence, err := n.store(subject, id, data, expected)
+			sequence, err := n.store(subject, id, data, holds)
 			if fault == CrashDuring && m.life == life {
 				m.crash()
 			}

@@ -46,10 +46,18 @@ func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream strin
 		}
 		l.outbox = slices.DeleteFunc(l.outbox, func(m step.Outgoing) bool { return slices.Contains(seqs, m.Seq) })
 		if !mark.Created.IsZero() {
-			l.marks[stream] = mark
+			l.setMark(stream, mark)
 		}
 		return nil
 	})
+}
+
+// setMark keeps the mark of a stream. One of a stream that was made at the begin of
+// time says that it has lost something.
+func (l *ledger) setMark(stream string, mark step.Mark) {
+	if l.w.Bug != BugForgotten || mark.Created.Unix() > 0 {
+		l.marks[stream] = mark
+	}
 }
 
 // Marks implements step.RelayLedger.
@@ -69,7 +77,7 @@ func (l *ledger) SetMark(_ context.Context, epoch int64, stream string, mark ste
 		if err := l.fence(epoch); err != nil {
 			return err
 		}
-		l.marks[stream] = mark
+		l.setMark(stream, mark)
 		return nil
 	})
 }

@@ -94,8 +94,7 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
-			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, jetstream + "STREAM.MSG.GET." + bus.DispatchStream,
-				jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
+			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
 			works(bus.WorkloadStream, bus.QueueManagerDurable, bus.WorkloadSubject("*")), makesStreams(), configuresStreams(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
 		),

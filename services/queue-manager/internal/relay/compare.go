@@ -15,28 +15,38 @@ import (
 
 // compare finds out whether the stream has lost something, and has it published
 // anew. When NATS does not answer it is tried again.
-func (l *lane) compare(ctx context.Context) error {
+func (l *lane) compare(ctx context.Context) error { return l.orLater(ctx, l.resync(ctx, true)) }
+
+// orLater lets a comparison that failed be done once more later, unless the term is
+// over.
+func (l *lane) orLater(ctx context.Context, failed error) error {
+	if failed == nil || ctx.Err() != nil || errors.Is(failed, store.ErrFenced) {
+		return errors.Join(failed, ctx.Err())
+	}
+	l.Logger.Warn("cannot compare a stream with the ledger; trying again", zap.String("stream", l.stream), zap.Error(failed))
+	l.Later(recheckSoon, l.check)
+	return nil
+}
+
+// resync finds out where the stream ends, so that what is published next can follow.
+// If the stream has lost something, that is published anew. What commands it lacks
+// is told then, and if the comparison is to be thorough.
+func (l *lane) resync(ctx context.Context, thorough bool) error {
 	lost, created, err := l.lost(ctx)
-	if err == nil && lost {
+	if err != nil {
+		return err
+	}
+	if lost {
 		// Before anything is told anew: what has been told makes the stream as long
 		// again as it was, and who comes after this one is to find it lost all the same.
 		if err := l.saveMark(ctx); err != nil {
 			return err
 		}
 	}
-	if err == nil {
-		err = l.restore(ctx, lost)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if errors.Is(err, store.ErrFenced) {
-		return err
-	}
-	if err != nil {
-		l.Logger.Warn("cannot compare a stream with the ledger; trying again", zap.String("stream", l.stream), zap.Error(err))
-		l.Later(recheckSoon, l.check)
-		return nil
+	if lost || thorough {
+		if err := l.restore(ctx, lost); err != nil {
+			return err
+		}
 	}
 	l.mark.Created = created
 	return l.saveMark(ctx)
@@ -64,7 +74,6 @@ func (l *lane) lost(ctx context.Context) (lost bool, created time.Time, err erro
 		l.Logger.Warn("stream has lost messages: publishing them anew", zap.String("stream", l.stream),
 			zap.Time("made", state.Created), zap.Time("was made", known.Created),
 			zap.Uint64("last", state.Last), zap.Uint64("had", known.Last))
-		clear(l.ends)
 	}
 	l.mark = store.Mark{Created: created, Last: state.Last}
 	if lost {
@@ -76,7 +85,7 @@ func (l *lane) lost(ctx context.Context) (lost bool, created time.Time, err erro
 // restore publishes what is missing. Commands are last values: the ledger's
 // leader says them again, through the outbox, so that their order holds.
 func (l *lane) restore(ctx context.Context, lost bool) error {
-	if l.ordered() {
+	if l.lastOnly() {
 		present, err := l.Bus.Subjects(ctx, l.stream, commandPrefix+">")
 		if err != nil {
 			return err
@@ -93,7 +102,6 @@ func (l *lane) restore(ctx context.Context, lost bool) error {
 // retell publishes the events of the kept history once more, under their own
 // ids, in order and before anything newer.
 func (l *lane) retell(ctx context.Context) error {
-	l.floor = 0 // what the stream still has stays where it is
 	var after int64
 	for {
 		told, last, err := l.Ledger.ToldSince(ctx, after, bus.EventsKept, batchLimit)
@@ -110,12 +118,11 @@ func (l *lane) retell(ctx context.Context) error {
 				EventID: t.EventID, Subject: bus.EventsSubject(t.Record.Queue, t.Record.ID), Message: encoded,
 			})
 		}
-		for len(messages) > 0 {
-			done, err := l.publish(ctx, messages)
-			if err != nil {
-				return fmt.Errorf("publish history anew: %w", err)
-			}
-			messages = messages[done:]
+		if err := l.Ledger.Complete(ctx, l.Epoch, messages); err != nil {
+			return err
+		}
+		if _, err := l.publish(ctx, messages); err != nil {
+			return fmt.Errorf("publish history anew: %w", err)
 		}
 		if last == 0 || last == after {
 			return nil

@@ -2,12 +2,9 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -34,27 +31,24 @@ type lane struct {
 	checks         chan struct{} // a comparison is due
 
 	last int64 // in the outbox, of what this lane has sent
-	// mark is what the stream is known to have had, saved what of it is stored.
+	// mark is what the stream is known to have had, saved what of it is stored. What
+	// is published is to follow the mark's last message.
 	mark, saved store.Mark
-	// floor is what the stream was known to have before the messages that are being
-	// sent.
-	floor uint64
-	// ends are the last sequences of commands' subjects; one that is not there is
-	// taken to have none, and the server says when that is wrong.
-	ends map[string]uint64
+	// doubtful: some of what is sent next may be in the stream already.
+	doubtful bool
 }
 
 func newLane(o Options, stream, prefix string) *lane {
 	return &lane{
 		Options: o, stream: stream, prefix: prefix, handed: make(chan []store.Outgoing, handLimit),
-		checks: make(chan struct{}, 1), ends: map[string]uint64{},
+		checks: make(chan struct{}, 1),
 	}
 }
 
 func (l *lane) carries(m store.Outgoing) bool { return strings.HasPrefix(m.Subject, l.prefix) }
 
-// ordered reports whether the server shall compare what is last on a subject.
-func (l *lane) ordered() bool { return l.stream == bus.DispatchStream }
+// lastOnly reports whether the stream has one message of each subject, the last.
+func (l *lane) lastOnly() bool { return l.stream == bus.DispatchStream }
 
 func (l *lane) hand(messages []store.Outgoing) {
 	if len(messages) == 0 {
@@ -77,7 +71,7 @@ func (l *lane) check() {
 func (l *lane) run(ctx context.Context) error {
 	tick := time.NewTicker(markEvery)
 	defer tick.Stop()
-	if err := l.catchUp(ctx); err != nil {
+	if err := l.begin(ctx); err != nil {
 		return err
 	}
 	for {
@@ -99,6 +93,14 @@ func (l *lane) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// begin finds out where the stream ends and sends what earlier terms left.
+func (l *lane) begin(ctx context.Context) error {
+	if err := l.orLater(ctx, l.resync(ctx, false)); err != nil {
+		return err
+	}
+	return l.catchUp(ctx)
 }
 
 func (l *lane) catchUpIfBehind(ctx context.Context) error {
@@ -149,143 +151,6 @@ func (l *lane) unsent(messages []store.Outgoing) []store.Outgoing {
 		messages = messages[1:]
 	}
 	return messages
-}
-
-// send publishes until NATS has all of them, in order, however long it takes. It
-// returns an error when the term is over or Postgres does not answer.
-func (l *lane) send(ctx context.Context, messages []store.Outgoing) error {
-	l.floor = l.mark.Last
-	for len(messages) > 0 {
-		if err := l.Ledger.Complete(ctx, l.Epoch, messages); err != nil {
-			return err
-		}
-		done, err := l.publish(ctx, messages)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if done > 0 {
-			seqs := make([]int64, done)
-			for i, m := range messages[:done] {
-				seqs[i] = m.Seq
-			}
-			if err := l.Ledger.Sent(ctx, l.Epoch, seqs, l.stream, l.mark); err != nil {
-				return err
-			}
-			l.saved, l.last = l.mark, messages[done-1].Seq
-			messages = messages[done:]
-		}
-		if err != nil {
-			l.Logger.Warn("cannot publish from the outbox; trying again", zap.Error(err), zap.String("stream", l.stream),
-				zap.Int("waiting", len(messages)), zap.Duration("after", retryAfter))
-			if errors.Is(err, bus.ErrNoStream) {
-				l.check() // it may be lost
-			}
-			if err := l.Bus.EnsureStreams(ctx); err != nil {
-				l.Logger.Warn("cannot restore streams", zap.Error(err))
-			}
-			l.Pause(ctx, retryAfter)
-		}
-	}
-	return nil
-}
-
-// publish sends all and returns how many of them, from the first, are done with.
-func (l *lane) publish(ctx context.Context, messages []store.Outgoing) (done int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
-	defer cancel()
-	for done < len(messages) {
-		n := wave(messages[done:])
-		settled, err := l.publishWave(ctx, messages[done:done+n])
-		done += settled
-		if err != nil {
-			return done, err
-		}
-	}
-	return done, nil
-}
-
-// wave returns how many messages, from the first, have different subjects.
-func wave(messages []store.Outgoing) int {
-	seen := make(map[string]bool, len(messages))
-	for i, m := range messages {
-		if seen[m.Subject] {
-			return i
-		}
-		seen[m.Subject] = true
-	}
-	return len(messages)
-}
-
-// publishWave sends messages of different subjects at once.
-func (l *lane) publishWave(ctx context.Context, messages []store.Outgoing) (done int, err error) {
-	published := make([]*bus.Published, 0, len(messages))
-	for _, m := range messages {
-		p, failed := l.start(ctx, m)
-		if failed != nil {
-			err = failed
-			break
-		}
-		published = append(published, p)
-	}
-	for i, p := range published {
-		if p == nil { // nothing to wait for
-			continue
-		}
-		sequence, failed := p.Stored(ctx)
-		newer := false
-		if errors.Is(failed, bus.ErrOvertaken) {
-			sequence, newer, failed = l.overtake(ctx, messages[i])
-		}
-		if failed != nil {
-			return i, failed
-		}
-		l.stored(messages[i], sequence)
-		if newer {
-			// The next one of this subject is not to follow it without a comparison.
-			delete(l.ends, messages[i].Subject)
-		}
-	}
-	return len(published), err
-}
-
-// start sends one message; nil when it is not to be sent at all.
-func (l *lane) start(ctx context.Context, m store.Outgoing) (*bus.Published, error) {
-	if m.ManifestOf != "" {
-		return nil, nil // its workload has ended, and a later command says so
-	}
-	var p bus.Published
-	var err error
-	if l.ordered() {
-		p, err = l.Bus.PublishAfter(m.Subject, m.EventID, m.Message, m.TTL, l.ends[m.Subject])
-	} else {
-		p, err = l.Bus.PublishEncoded(m.Subject, m.EventID, m.Message, m.TTL)
-	}
-	if errors.Is(err, bus.ErrTooLarge) {
-		return nil, l.setAside(ctx, m, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &p, nil
-}
-
-// stored notes where a message is. One that was to be behind all others and is not
-// tells that the stream has lost its end, however long it is again when it is
-// compared. It may have been stored by an earlier try of which nobody heard. The
-// mark then is of a stream that never was, so that also the next term finds it lost.
-func (l *lane) stored(m store.Outgoing, sequence uint64) {
-	if sequence <= l.floor {
-		l.mark.Created = neverMade()
-		l.check()
-	}
-	l.mark.Last = max(l.mark.Last, sequence)
-	switch {
-	case !l.ordered():
-	case m.TTL > 0: // the last one of its subject
-		delete(l.ends, m.Subject)
-	default:
-		l.ends[m.Subject] = sequence
-	}
 }
 
 // neverMade is when no stream was made.

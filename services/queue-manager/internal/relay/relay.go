@@ -2,17 +2,15 @@
 // commits and removes them once NATS has them. It finds out when NATS has lost
 // some of what it had, and publishes that anew.
 //
-// Commands and events have a lane each, so that one does not wait for the other.
-// Within a lane two messages of one subject are never on their way at once, so
-// the order on a subject holds, whatever fails in between.
+// Commands and events have a lane each, so that one does not wait for the other. The
+// server takes each message of a lane only right behind the one that the relay knows
+// to be the stream's last. That holds their order, whatever fails in between; it
+// tells of a stream that has lost its end before anything new is put there; and it
+// keeps out a relay whose term is over and that wakes up late: what it knows to be
+// last is so no more.
 //
 // A message may be published twice, when the process dies before it has removed
-// it; its id is the same, and every reader takes the same message twice. A relay
-// whose term is over, and that wakes up late, cannot put an old command last on a
-// subject: the server takes a command only behind the one that this relay knows
-// to be the subject's last, and what the relay then finds there instead is
-// compared by epoch and order. Events it can at most repeat, between its look at
-// the epoch and the publishing; they have ids that order them.
+// it; its id is the same, and every reader takes the same message twice.
 //
 // It is not for deciding what to say (package book).
 package relay
@@ -58,12 +56,10 @@ type Ledger interface {
 
 // Bus is NATS as a relay uses it. See bus.Bus for the meaning of each.
 type Bus interface {
-	PublishEncoded(subject, id string, encoded []byte, ttl time.Duration) (bus.Published, error)
-	PublishAfter(subject, id string, encoded []byte, ttl time.Duration, last uint64) (bus.Published, error)
+	PublishNext(subject, id string, encoded []byte, ttl time.Duration, last uint64) (bus.Published, error)
 	EnsureStreams(ctx context.Context) error
 	State(ctx context.Context, stream string) (bus.StreamState, error)
 	Subjects(ctx context.Context, stream, filter string) (map[string]bool, error)
-	LastMessage(ctx context.Context, stream, subject string) (*bus.Delivery, error)
 	Reconnected() (<-chan struct{}, func())
 }
 

@@ -2,10 +2,11 @@ package relay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,233 +14,154 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/internal/relay"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-const patience = 30 * time.Second
-
-// ledger is an outbox in memory: what is tested here is NATS, which is real. The
-// store's own tests are with Postgres.
-type ledger struct {
-	mu      sync.Mutex
-	epoch   int64
-	seq     int64
-	unsent  []store.Outgoing
-	aside   []store.Outgoing
-	marks   map[string]store.Mark
-	told    []store.Told
-	changed chan struct{}
-}
-
-func newLedger() *ledger {
-	return &ledger{epoch: 1, marks: map[string]store.Mark{}, changed: make(chan struct{}, 1)}
-}
-
-func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (out []store.Outgoing, _ error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range l.unsent {
-		if m.Seq > after && strings.HasPrefix(m.Subject, prefix) && len(out) < limit {
-			out = append(out, m)
-		}
-	}
-	return out, nil
-}
-
-func (l *ledger) Complete(_ context.Context, epoch int64, _ []store.Outgoing) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if epoch != l.epoch {
-		return store.ErrFenced
-	}
-	return nil
-}
-
-func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Mark) error {
-	if err := l.Complete(ctx, epoch, nil); err != nil {
-		return err
-	}
-	l.remove(func(m store.Outgoing) bool { return slices.Contains(seqs, m.Seq) })
-	return l.SetMark(ctx, epoch, stream, mark)
-}
-
-func (l *ledger) SetAside(_ context.Context, _ int64, message store.Outgoing, _ string) error {
-	l.mu.Lock()
-	l.aside = append(l.aside, message)
-	l.mu.Unlock()
-	l.remove(func(m store.Outgoing) bool { return m.Seq == message.Seq })
-	return nil
-}
-
-func (l *ledger) remove(gone func(store.Outgoing) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unsent = slices.DeleteFunc(l.unsent, gone)
-	select {
-	case l.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (l *ledger) Marks(context.Context) (map[string]store.Mark, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	marks := map[string]store.Mark{}
-	for name, mark := range l.marks {
-		marks[name] = mark
-	}
-	return marks, nil
-}
-
-func (l *ledger) SetMark(_ context.Context, _ int64, stream string, mark store.Mark) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.marks[stream] = mark
-	return nil
-}
-
-func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, _ int) (told []store.Told, last int64, _ error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, t := range l.told {
-		if t.Seq > after {
-			told, last = append(told, t), t.Seq
-		}
-	}
-	return told, last, nil
-}
-
-// add puts a message into the outbox and returns it.
-func (l *ledger) add(t *testing.T, subject string, payload event.Payload) store.Outgoing {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.seq++
-	id := fmt.Sprintf("test/%d/%d", l.epoch, l.seq)
-	m := store.Outgoing{Seq: l.seq, EventID: id, Subject: subject, Message: encode(t, id, payload)}
-	l.unsent = append(l.unsent, m)
-	return m
-}
-
-func encode(t *testing.T, id string, payload event.Payload) []byte {
-	t.Helper()
-	envelope, err := event.New(id, "test", time.Now(), payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := envelope.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return encoded
-}
-
-// drained waits until the outbox is empty.
-func (l *ledger) drained(t *testing.T) {
-	t.Helper()
-	deadline := time.After(patience)
-	for {
-		l.mu.Lock()
-		left := len(l.unsent)
-		l.mu.Unlock()
-		if left == 0 {
-			return
-		}
-		select {
-		case <-l.changed:
-		case <-deadline:
-			t.Fatalf("%d messages are still in the outbox", left)
-		}
-	}
-}
-
-type world struct {
-	*ledger
-	dir     string
-	port    int
-	server  *localnats.Server
-	bus     *bus.Bus
-	missing chan relay.Missing
-	failed  chan relay.Undeliverable
-}
-
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	w := &world{ledger: newLedger(), dir: t.TempDir(), missing: make(chan relay.Missing, 100), failed: make(chan relay.Undeliverable, 1)}
-	server, err := localnats.Start(w.dir, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.server = server
-	t.Cleanup(func() { w.server.Stop() })
-	if w.bus, err = bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.bus.Close)
-	if err := w.bus.EnsureStreams(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Sscanf(server.URL()[strings.LastIndex(server.URL(), ":")+1:], "%d", &w.port); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-// relay starts a relay of the given epoch; the channel gets how it ended.
-func (w *world) relay(t *testing.T, epoch int64) (*relay.Relay, <-chan error) {
-	t.Helper()
-	r := relay.New(relay.Options{
-		Epoch: epoch, Ledger: w.ledger, Bus: w.bus, Logger: zap.NewNop(), CheckEvery: time.Hour,
-		Missing:       func(_ context.Context, m relay.Missing) { w.missing <- m },
-		Undeliverable: func(_ context.Context, u relay.Undeliverable) { w.failed <- u },
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	var running sync.WaitGroup
-	running.Go(func() { ended <- r.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
-	return r, ended
-}
-
-func (w *world) lastCommand(t *testing.T, subject string) *event.GangDesired {
-	t.Helper()
-	last, err := w.bus.LastMessage(t.Context(), bus.DispatchStream, subject)
-	if err != nil || last == nil {
-		t.Fatalf("last message on %s: %v, %v", subject, last, err)
-	}
-	_, payload, err := last.Event()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return payload.(*event.GangDesired)
-}
-
 func command(id workload.ID, epoch, order int64) *event.GangDesired {
 	return &event.GangDesired{Workload: id, Cluster: "c", Attempt: 1, Epoch: epoch, Order: order, State: event.Absent}
 }
 
-// The old leader's relay stood still with a command in hand; its successor has
-// said something newer.
-func TestALateRelayPutsNoOldCommandLast(t *testing.T) {
+// The old leader's relay stands still between its look at the epoch and the
+// publishing; its successor says something meanwhile.
+func TestALateRelayPutsNothingBehindItsSuccessor(t *testing.T) {
+	t.Parallel()
+	for name, subject := range map[string]string{
+		"a command": bus.DispatchSubject("c", "w1"), "an event": bus.EventsSubject("q", "w1"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.add(t, subject, command("w1", 1, 7))
+			w.looked = func() {
+				w.looked, w.epoch = nil, 2
+				newer, err := w.bus.PublishEncoded(subject, "newer", encode(t, "newer", command("w1", 2, 1)), 0)
+				if err == nil {
+					err = newer.Wait(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			_, ended := w.relay(t, 1)
+			select {
+			case err := <-ended:
+				if !errors.Is(err, store.ErrFenced) {
+					t.Errorf("the relay ended with %v, want %v", err, store.ErrFenced)
+				}
+			case <-time.After(patience):
+				t.Fatal("the relay goes on although its epoch is over")
+			}
+			if got := append(w.stored(t, bus.EventsStream, "muster.events.>"), w.stored(t, bus.DispatchStream, "muster.dispatch.>")...); !slices.Equal(got, []string{"newer"}) {
+				t.Errorf("NATS has %q, want only that of the successor", got)
+			}
+		})
+	}
+}
+
+// NATS comes back without its last messages, while there are as many new ones to
+// publish: put where the lost ones were, they would make the stream as long as it
+// was known to be, and hide the loss from a leader that begins then.
+func TestNothingNewIsPutWhereAStreamHasLostItsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	subject := bus.DispatchSubject("c", "w1")
-	newer, err := w.bus.PublishEncoded(subject, "newer", encode(t, "newer", command("w1", 2, 1)), 0)
+	r, _ := w.relay(t, 1)
+	all := []string{w.tell(t, r).EventID}
+	w.drained(t)
+	w.server.Stop()
+	old := t.TempDir()
+	if err := os.CopyFS(old, os.DirFS(w.dir)); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t, w.dir)
+	for range 3 {
+		all = append(all, w.tell(t, r).EventID)
+	}
+	w.drained(t)
+	var found []uint64 // the end of the stream each time it is noted to have lost something
+	w.mu.Lock()
+	w.noted = func(stream string, mark store.Mark) {
+		if state, err := w.bus.State(context.Background(), stream); stream == bus.EventsStream && mark.Created.Unix() == 0 && err == nil {
+			found = append(found, state.Last)
+		}
+	}
+	w.mu.Unlock()
+	w.server.Stop() // before anything new is handed over
+	for range 3 {
+		all = append(all, w.tell(t, r).EventID)
+	}
+	w.restart(t, old)
+	w.drained(t)
+	if got := w.stored(t, bus.EventsStream, "muster.events.>"); !slices.Equal(got, all) {
+		t.Errorf("the stream has %q, want %q", got, all)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(found) == 0 || found[0] != 1 {
+		t.Errorf("when the loss was noted the stream ended at %v, want 1 first", found)
+	}
+}
+
+// A leader publishes and dies before it has taken anything out of the outbox.
+func TestWhatNATSHasIsNotStoredTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var events, commands []string
+	more := func(n int) {
+		for i := range n {
+			id := workload.ID(fmt.Sprintf("w%d", len(commands)))
+			events = append(events, w.add(t, bus.EventsSubject("q", workload.ID(fmt.Sprintf("w%d", i%3))), &event.WorkloadCancel{Workload: "w"}).EventID)
+			commands = append(commands, w.add(t, bus.DispatchSubject("c", id), command(id, 1, int64(i))).EventID)
+		}
+	}
+	more(30)
+	w.failing = errors.New("the connection is gone")
+	_, ended := w.relay(t, 1)
+	for _, stream := range []string{bus.EventsStream, bus.DispatchStream} {
+		for state := (bus.StreamState{}); state.Last < 30; {
+			var err error
+			if state, err = w.bus.State(t.Context(), stream); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := <-ended; !errors.Is(err, w.failing) {
+		t.Fatalf("the first relay ended with %v", err)
+	}
+	w.failing = nil
+	more(20)
+	w.relay(t, 1)
+	w.drained(t)
+	if got := w.stored(t, bus.EventsStream, "muster.events.>"); !slices.Equal(got, events) {
+		t.Errorf("the stream has the events %q, want %q", got, events)
+	}
+	if got := w.stored(t, bus.DispatchStream, "muster.dispatch.>"); !slices.Equal(got, commands) {
+		t.Errorf("the stream has the commands %q, want %q", got, commands)
+	}
+}
+
+// Commands that were overtaken in the outbox are not published.
+func TestOnlyTheLastCommandOfASubjectIsPublished(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 5 {
+		w.add(t, bus.DispatchSubject("c", "w1"), command("w1", 1, int64(i)))
+		w.add(t, bus.DispatchSubject("c", "w2"), command("w2", 1, int64(i)))
+	}
+	w.relay(t, 1)
+	w.drained(t)
+	state, err := w.bus.State(t.Context(), bus.DispatchStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := newer.Wait(t.Context()); err != nil {
-		t.Fatal(err)
+	if state.Last != 2 {
+		t.Errorf("%d commands were published, want 2", state.Last)
 	}
-	w.add(t, subject, command("w1", 1, 7)) // its look at the epoch came before the change
-	w.add(t, subject, command("w1", 1, 8)) // it has learnt what is last from the other
-	w.relay(t, 1)
-	w.drained(t)
-	if got := w.lastCommand(t, subject); got.Epoch != 2 {
-		t.Errorf("the last command is of epoch %d, want 2", got.Epoch)
+	for _, id := range []workload.ID{"w1", "w2"} {
+		if got := w.lastCommand(t, bus.DispatchSubject("c", id)); got.Order != 4 {
+			t.Errorf("the last command of %s is number %d, want 4", id, got.Order)
+		}
 	}
 }
 
@@ -297,11 +219,7 @@ func TestOrderOnASubjectHoldsOverARestartOfNATS(t *testing.T) {
 	for i := 0; i < len(all); i += 10 {
 		r.Hand(all[i : i+10])
 		if i == len(all)/2 {
-			w.server.Stop()
-			var err error
-			if w.server, err = localnats.Start(w.dir, w.port); err != nil {
-				t.Fatal(err)
-			}
+			w.restart(t, w.dir)
 		}
 	}
 	w.drained(t)
@@ -352,23 +270,14 @@ func TestALostStreamIsFoundAndFilled(t *testing.T) {
 	r, _ := w.relay(t, 1)
 	<-w.missing // of the start
 	id := workload.ID("w1")
-	record := workload.Record{Workload: workload.Workload{ID: id, Queue: "q"}, Phase: workload.Running}
-	for i := range 3 {
-		m := w.add(t, bus.EventsSubject("q", id), &event.WorkloadChanged{Record: record})
-		w.mu.Lock()
-		w.told = append(w.told, store.Told{Seq: int64(i + 1), EventID: m.EventID, At: time.Now(), Record: record})
-		w.mu.Unlock()
-		r.Hand([]store.Outgoing{m})
+	for range 3 {
+		w.tell(t, r)
 		w.drained(t)
 	}
 	c := w.add(t, bus.DispatchSubject("c", id), command(id, 1, 1))
 	r.Hand([]store.Outgoing{c})
 	w.drained(t)
-	w.server.Stop()
-	var err error
-	if w.server, err = localnats.Start(t.TempDir(), w.port); err != nil {
-		t.Fatal(err)
-	}
+	w.restart(t, t.TempDir())
 	deadline := time.After(patience)
 	for {
 		select {

@@ -13,8 +13,8 @@ func (r *Relay) Steps(ctx context.Context) (Steps, error) { return Steps{r}, r.b
 // overlap.
 func (s Steps) Lanes() int { return len(s.relay.lanes()) }
 
-// Begin sends what earlier terms left for the lane.
-func (s Steps) Begin(ctx context.Context, lane int) error { return s.relay.lanes()[lane].catchUp(ctx) }
+// Begin finds out where the lane's stream ends and sends what earlier terms left.
+func (s Steps) Begin(ctx context.Context, lane int) error { return s.relay.lanes()[lane].begin(ctx) }
 
 // Next does what is due in a lane, a comparison before anything else, and reports
 // whether there was anything.
