@@ -122,11 +122,16 @@ func TestPromisesHoldWhateverComes(t *testing.T) {
 		now := time.Unix(1_000_000, 0)
 		lives := map[workload.ID]workload.Phase{}
 		for seq := range uint64(rapid.IntRange(1, 60).Draw(t, "inputs")) {
-			in := drawInput(t, seq+1)
+			var batch []func(*Book, time.Time)
+			for i := range uint64(rapid.IntRange(1, 4).Draw(t, "batch")) {
+				batch = append(batch, drawInput(t, 4*seq+i+1))
+			}
 			now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
 			before := reservedOn(b)
 			for _, each := range []*Book{b, twin} {
-				in(each, now)
+				for _, in := range batch {
+					in(each, now)
+				}
 				each.Decide(now)
 			}
 			checkGangs(t, b)

@@ -127,9 +127,9 @@ func (b *Book) nextMoment(e *entry) time.Time {
 	return first
 }
 
-// Tick lets time act: on nodes that have not been ready for the given grace, on
-// workloads whose moment has come, and on reasons that changed in amounts, which
-// are stored now.
+// Tick lets time act: on nodes that have not been ready for the given grace, and on
+// reasons that changed in amounts, which are stored now. On workloads whose moment
+// has come it acts when the book decides.
 func (b *Book) Tick(now time.Time, grace time.Duration) {
 	b.grace = grace
 	var overdue []admission.NodeKey
@@ -147,7 +147,6 @@ func (b *Book) Tick(now time.Time, grace time.Duration) {
 	for _, key := range overdue {
 		b.losePlaces(key, now)
 	}
-	b.ageAll(now)
 	for _, e := range b.lazy {
 		b.changed.workloads[e.ID] = e
 	}

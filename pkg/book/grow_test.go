@@ -224,8 +224,7 @@ func TestANewAttemptBeginsAsSubmitted(t *testing.T) {
 	s.has(4)
 	s.run()
 	head := s.place("headgroup")
-	s.seq++
-	s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: head}, s.now)
+	s.removeNode(head)
 	s.is(workload.Evicting, workload.ReasonNodeLost)
 	s.released()
 	s.step(0)

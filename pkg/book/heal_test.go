@@ -17,8 +17,7 @@ func TestAPlaceLostBeforeTheStartIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(s *stage, node string){
 		"gone": func(s *stage, n string) {
-			s.seq++
-			s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: n}, s.now)
+			s.removeNode(n)
 		},
 		"cordoned": func(s *stage, n string) { s.node(n, func(n *capacity.Node) { n.Cordoned = true }) },
 		"tainted": func(s *stage, n string) {
@@ -78,8 +77,7 @@ func TestARunningGangIsHealed(t *testing.T) {
 	s.node("spare", nil)
 	head, lost := s.place("headgroup"), s.place("workers")
 	s.Take()
-	s.seq++
-	s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: lost}, s.now)
+	s.removeNode(lost)
 	s.is(workload.Running, workload.ReasonPodLost)
 	if command := s.commanded(); command.State != event.Present || s.place("headgroup") != head {
 		t.Errorf("commanded %s, head on %s", command.State, s.place("headgroup"))
@@ -90,8 +88,7 @@ func TestARunningGangIsHealed(t *testing.T) {
 	if s.gang().Reason != nil || s.gang().Attempt != 1 {
 		t.Errorf("healed it has the reason %+v, attempt %d", s.gang().Reason, s.gang().Attempt)
 	}
-	s.seq++
-	s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: head}, s.now)
+	s.removeNode(head)
 	s.is(workload.Evicting, workload.ReasonNodeLost)
 }
 
@@ -196,8 +193,7 @@ func TestAReplacementStaysInItsDomain(t *testing.T) {
 		s.created(true)
 		s.is(workload.Running, "")
 		s.node("spare", in(rack))
-		s.seq++
-		s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: s.place("workers")}, s.now)
+		s.removeNode(s.place("workers"))
 		s.is(want, "")
 	}
 }
@@ -230,8 +226,7 @@ func TestNoPlaceIsReplacedWhileABookCatchesUp(t *testing.T) {
 	s.Take()
 	lost := s.place("workers")
 	s.CatchUp()
-	s.seq++
-	s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: lost}, s.now)
+	s.removeNode(lost)
 	s.step(settle)
 	if moved := s.Take().Moved; len(moved) > 0 || s.gang().Phase != workload.Dispatched {
 		t.Errorf("while it catches up the gang is %s, and these places are reserved: %+v", s.gang().Phase, moved)

@@ -15,9 +15,13 @@ import (
 // forgottenFor is how long the command to forget a workload stays readable.
 const forgottenFor = time.Hour
 
-// Decide admits who fits, evicts for those who may have others evicted, and notes
-// why the others wait.
+// Decide does what the time has come for, admits who fits, evicts for those who may
+// have others evicted, and notes why the others wait. All of that comes after the
+// inputs that go into the same transaction: a place that is reserved between two
+// of them, for pods that lost theirs, might be one of which the second says that
+// it is taken, and Postgres would refuse the commit.
 func (b *Book) Decide(now time.Time) {
+	b.ageAll(now)
 	if !b.admission.Pending(now) {
 		return
 	}

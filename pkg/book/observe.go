@@ -56,7 +56,6 @@ func (b *Book) NodeRemoved(o *event.NodeRemoved, now time.Time) {
 	if n := b.nodes[key]; n != nil && n.version.Before(o.Version) && !b.replaced(o.Cluster, o.Version) {
 		n.version = o.Version
 		b.loseNode(key, now)
-		b.ageAll(now)
 	}
 }
 
@@ -89,7 +88,6 @@ func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
 			b.loseNode(key, now)
 		}
 	}
-	b.ageAll(now)
 	seen := map[workload.ID]bool{}
 	for _, id := range o.Gangs {
 		seen[id] = true

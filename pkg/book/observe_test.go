@@ -36,10 +36,12 @@ func TestANewTermCountsTheTimeOfANodeThatIsNotReady(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	b := started(workload.Running, false, now)
 	b.Tick(now, time.Minute)
+	b.Decide(now)
 	if got := b.live["w"].Phase; got != workload.Running {
 		t.Errorf("the gang is %s before the grace is over", got)
 	}
 	b.Tick(now.Add(2*time.Minute), time.Minute)
+	b.Decide(now.Add(2 * time.Minute))
 	if got := b.live["w"].Phase; got != workload.Evicting {
 		t.Errorf("the gang is %s after the grace, want it evicted", got)
 	}
@@ -50,10 +52,12 @@ func TestAGangThatDoesNotComeToRunSaysWhatItWaitsFor(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	b := started(workload.Dispatched, true, now)
 	b.Tick(now.Add(slowStart-time.Second), time.Minute)
+	b.Decide(now.Add(slowStart - time.Second))
 	if reason := b.live["w"].Reason; reason != nil {
 		t.Errorf("a reason too early: %+v", reason)
 	}
 	b.Tick(now.Add(slowStart), time.Minute)
+	b.Decide(now.Add(slowStart))
 	if reason := b.live["w"].Reason; reason == nil || !strings.Contains(reason.Message, "0 of 1 pods are ready") {
 		t.Errorf("the reason is %+v", reason)
 	}

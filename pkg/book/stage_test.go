@@ -56,6 +56,13 @@ func (s *stage) node(name string, change func(*capacity.Node)) {
 	s.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: s.seq}, Node: n}, s.now)
 }
 
+// removeNode reports that a node is gone.
+func (s *stage) removeNode(name string) {
+	s.seq++
+	s.NodeRemoved(&event.NodeRemoved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Node: name}, s.now)
+	s.Decide(s.now)
+}
+
 // step lets so much time pass.
 func (s *stage) step(d time.Duration) {
 	s.now = s.now.Add(d)

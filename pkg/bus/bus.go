@@ -247,7 +247,7 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders):
 		err = fmt.Errorf("%w, or too few of its servers are there to store anything; try again: %w", ErrNoStream, err)
-	case errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+	case errors.As(err, &refused) && slices.Contains(overtaken(), refused.ErrorCode):
 		err = fmt.Errorf("%w: %w", ErrOvertaken, err)
 	case errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
 		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
@@ -255,6 +255,12 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 		err = fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return 0, fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
+}
+
+// overtaken are the server's errors that say that something else is last.
+func overtaken() []jetstream.ErrorCode {
+	const wrongLastID = 10070 // JSStreamWrongLastMsgIDErrF in its errors.json
+	return []jetstream.ErrorCode{jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, wrongLastID}
 }
 
 // full are the server's errors that say that there is no room, by their numbers in
@@ -292,11 +298,23 @@ func (b *Bus) PublishAfter(subject, id string, encoded []byte, ttl time.Duration
 	return b.publish(subject, id, encoded, ttl, jetstream.WithExpectLastSequencePerSubject(last))
 }
 
-// PublishNext is PublishEncoded of a message that the server takes only if the last
-// one that the stream has ever had is that of the given sequence; 0 means that it
-// has had none.
-func (b *Bus) PublishNext(subject, id string, encoded []byte, ttl time.Duration, last uint64) (Published, error) {
-	return b.publish(subject, id, encoded, ttl, jetstream.WithExpectLastSequence(last))
+// End is the last message that a stream has ever had.
+type End struct {
+	Sequence uint64 // 0 when it has had none
+	// ID under which it was published; empty when that is not known. A publisher that
+	// does not wait for the answers needs it: others may have brought the stream to
+	// the sequence that it expects.
+	ID string
+}
+
+// PublishNext is PublishEncoded of a message that the server takes only if the
+// stream ends there.
+func (b *Bus) PublishNext(subject, id string, encoded []byte, ttl time.Duration, end End) (Published, error) {
+	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequence(end.Sequence)}
+	if end.ID != "" {
+		options = append(options, jetstream.WithExpectLastMsgID(end.ID))
+	}
+	return b.publish(subject, id, encoded, ttl, options...)
 }
 
 func (b *Bus) publish(subject, id string, encoded []byte, ttl time.Duration, options ...jetstream.PublishOpt) (Published, error) {

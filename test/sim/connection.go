@@ -25,8 +25,10 @@ func (c *connection) PublishAfter(subject, id string, encoded []byte, _ time.Dur
 }
 
 // PublishNext sends a message behind a given one of its stream.
-func (c *connection) PublishNext(subject, id string, encoded []byte, _ time.Duration, last uint64) (bus.Published, error) {
-	return c.w.net.publish(subject, id, encoded, func(s *stream) bool { return s.last == last })
+func (c *connection) PublishNext(subject, id string, encoded []byte, _ time.Duration, end bus.End) (bus.Published, error) {
+	return c.w.net.publish(subject, id, encoded, func(s *stream) bool {
+		return s.last == end.Sequence && (end.ID == "" || s.lastID == end.ID)
+	})
 }
 
 // EnsureStreams makes the streams that are missing.

@@ -38,6 +38,7 @@ type stream struct {
 	name     string
 	created  time.Time
 	last     uint64
+	lastID   string                // of the last message, as long as it is known
 	messages []bus.Delivery        // in order of sequence
 	ids      map[string]remembered // of messages
 	lastOnly bool                  // one message for each subject
@@ -170,7 +171,7 @@ func (n *network) loseTail(count int) {
 		}
 		lost := min(count, len(stream.messages))
 		for _, m := range stream.messages[len(stream.messages)-lost:] {
-			stream.last = min(stream.last, m.Sequence-1)
+			stream.last, stream.lastID = min(stream.last, m.Sequence-1), ""
 			delete(stream.ids, m.MessageID())
 		}
 		stream.messages = stream.messages[:len(stream.messages)-lost]
@@ -203,6 +204,7 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 	if s.lastOnly {
 		s.messages = slices.DeleteFunc(s.messages, func(old bus.Delivery) bool { return old.Subject == subject })
 	}
+	s.lastID = id
 	s.messages, s.ids[id] = append(s.messages, m), remembered{s.last, n.w.now.Add(remembers)}
 	n.w.check.stored(s.name, m)
 	for _, r := range slices.Clone(n.readers) {

@@ -144,10 +144,14 @@ func (l *lane) publish(ctx context.Context, messages []store.Outgoing) (done int
 // One that the stream has already takes no place there, and the server refuses what
 // was to follow it: that is for the next volley, of which more may be there already.
 // So all of that one are to follow what is last now, and the first that is new ends
-// the doubt.
+// the doubt. They are of different subjects, because which of them will be the first
+// nobody knows.
 func (l *lane) volley(ctx context.Context, messages []store.Outgoing) (done int, err error) {
+	if l.doubtful {
+		messages = messages[:differing(messages)]
+	}
 	published := make([]*bus.Published, 0, len(messages))
-	end := l.mark.Last
+	end := bus.End{Sequence: l.mark.Last}
 	for _, m := range messages {
 		p, failed := l.start(ctx, m, end)
 		if failed != nil {
@@ -156,7 +160,7 @@ func (l *lane) volley(ctx context.Context, messages []store.Outgoing) (done int,
 		}
 		published = append(published, p)
 		if p != nil && !l.doubtful {
-			end++
+			end = bus.End{Sequence: end.Sequence + 1, ID: m.EventID}
 		}
 	}
 	for i, p := range published {
@@ -177,9 +181,21 @@ func (l *lane) volley(ctx context.Context, messages []store.Outgoing) (done int,
 	return len(published), err
 }
 
-// start sends one message, to be stored behind the given one; nil when it is not to
+// differing returns how many messages, from the first, have different subjects.
+func differing(messages []store.Outgoing) int {
+	seen := make(map[string]bool, len(messages))
+	for i, m := range messages {
+		if seen[m.Subject] {
+			return i
+		}
+		seen[m.Subject] = true
+	}
+	return len(messages)
+}
+
+// start sends one message, to be stored where the stream ends; nil when it is not to
 // be sent at all.
-func (l *lane) start(ctx context.Context, m store.Outgoing, end uint64) (*bus.Published, error) {
+func (l *lane) start(ctx context.Context, m store.Outgoing, end bus.End) (*bus.Published, error) {
 	if m.ManifestOf != "" {
 		return nil, nil // its workload has ended, and a later command says so
 	}

@@ -56,7 +56,7 @@ type Ledger interface {
 
 // Bus is NATS as a relay uses it. See bus.Bus for the meaning of each.
 type Bus interface {
-	PublishNext(subject, id string, encoded []byte, ttl time.Duration, last uint64) (bus.Published, error)
+	PublishNext(subject, id string, encoded []byte, ttl time.Duration, end bus.End) (bus.Published, error)
 	EnsureStreams(ctx context.Context) error
 	State(ctx context.Context, stream string) (bus.StreamState, error)
 	Subjects(ctx context.Context, stream, filter string) (map[string]bool, error)

@@ -24,17 +24,17 @@ const patience = 30 * time.Second
 // ledger is an outbox in memory: what is tested here is NATS, which is real. The
 // store's own tests are with Postgres.
 type ledger struct {
-	mu      sync.Mutex
-	epoch   int64
-	seq     int64
-	unsent  []store.Outgoing
-	aside   []store.Outgoing
-	marks   map[string]store.Mark
-	told    []store.Told
-	changed chan struct{}
-	looked  func()                   // called once the epoch has been looked at
-	noted   func(string, store.Mark) // called for each mark
-	failing error                    // of Sent
+	mu       sync.Mutex
+	epoch    int64
+	seq      int64
+	unsent   []store.Outgoing
+	aside    []store.Outgoing
+	marks    map[string]store.Mark
+	told     []store.Told
+	changed  chan struct{}
+	looked   func()                   // called once the epoch has been looked at
+	noted    func(string, store.Mark) // called for each mark
+	removing func() error             // called by Sent
 }
 
 func newLedger() *ledger {
@@ -65,8 +65,10 @@ func (l *ledger) Complete(_ context.Context, epoch int64, _ []store.Outgoing) er
 }
 
 func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Mark) error {
-	if l.failing != nil {
-		return l.failing
+	if l.removing != nil {
+		if err := l.removing(); err != nil {
+			return err
+		}
 	}
 	if err := l.Complete(ctx, epoch, nil); err != nil {
 		return err

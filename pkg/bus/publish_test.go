@@ -1,0 +1,42 @@
+package bus
+
+import (
+	"errors"
+	"testing"
+)
+
+// A publisher that does not wait for answers says what its message is to follow; the
+// server takes it nowhere else, not even where others have brought the stream to the
+// sequence that was expected.
+func TestAMessageIsTakenOnlyWhereTheStreamEnds(t *testing.T) {
+	t.Parallel()
+	b := connectInside(t)
+	for _, c := range []struct {
+		id   string
+		end  End
+		want error
+	}{
+		{"early", End{Sequence: 1}, ErrOvertaken},
+		{"first", End{}, nil},
+		{"late", End{}, ErrOvertaken},
+		{"of another", End{Sequence: 1, ID: "never stored"}, ErrOvertaken},
+		{"second", End{Sequence: 1, ID: "first"}, nil},
+		{"third", End{Sequence: 2}, nil},
+		{"first", End{Sequence: 3}, nil}, // it is there already
+	} {
+		published, err := b.PublishNext(EventsSubject("q", "w"), c.id, []byte(`{}`), 0, c.end)
+		if err == nil {
+			err = published.Wait(t.Context())
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s behind %+v: %v, want %v", c.id, c.end, err, c.want)
+		}
+	}
+	state, err := b.State(t.Context(), EventsStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.Last != 3 {
+		t.Errorf("the stream has had %d messages, want 3", state.Last)
+	}
+}
