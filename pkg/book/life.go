@@ -145,8 +145,8 @@ func (b *Book) withDomains(e *entry, places []workload.Placement) []workload.Pla
 // wanted.
 func (b *Book) Commanded(wanted func(subject string) bool) []string {
 	var subjects []string
-	for _, e := range b.inOrder() {
-		if subject := bus.DispatchSubject(e.Cluster, e.ID); e.Holding && wanted(subject) {
+	for _, e := range b.startedInOrder() {
+		if subject := bus.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
 			subjects = append(subjects, subject)
 		}
 	}
@@ -156,9 +156,9 @@ func (b *Book) Commanded(wanted func(subject string) bool) []string {
 // RepeatCommands commands anew what shall be of the workloads that have been
 // started and whose subjects are missing: for a dispatcher whose stream was lost.
 func (b *Book) RepeatCommands(now time.Time, missing func(subject string) bool) {
-	for _, e := range b.inOrder() {
+	for _, e := range b.startedInOrder() {
 		switch {
-		case !e.Holding || !missing(bus.DispatchSubject(e.Cluster, e.ID)):
+		case !missing(bus.DispatchSubject(e.Cluster, e.ID)):
 		case e.CancelRequested, (e.Phase == workload.Evicting || e.Phase == workload.Cancelling) && over(now, e.EvictAt, 0):
 			b.desire(e, event.Absent, now)
 		case e.Phase.Final() && over(now, e.Times.Finished, time.Duration(b.rules(e).KeepFinished)):

@@ -265,6 +265,18 @@ func (b *Book) inOrder() []*entry {
 	return slices.SortedFunc(maps.Values(b.live), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
 }
 
+// startedInOrder is inOrder without those who wait: there may be a million of them.
+func (b *Book) startedInOrder() []*entry {
+	started := make([]*entry, 0, b.started)
+	for _, e := range b.live {
+		if e.course != nil {
+			started = append(started, e)
+		}
+	}
+	slices.SortFunc(started, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return started
+}
+
 func positive(l resource.List) resource.List {
 	above := resource.List{}
 	for name, amount := range l {
