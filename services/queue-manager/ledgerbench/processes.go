@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
@@ -60,6 +61,10 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 	defer first.stop()
 	now, peak := residentOf(first.cmd.Process.Pid)
 	fmt.Printf("  start to ready to decide           %s   %d MB resident, %d MB at its peak\n", time.Since(began).Round(10*time.Millisecond), megabytes(now), megabytes(peak))
+	if err := s.quiet(); err != nil {
+		return err
+	}
+	fmt.Printf("  and to have its base kept and all commands repeated to a NATS without data %s\n", time.Since(began).Round(10*time.Millisecond))
 	if err := s.node(); err != nil {
 		return err
 	}
@@ -94,7 +99,10 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 	}
 	now, peak = residentOf(first.cmd.Process.Pid)
 	fmt.Printf("  memory of the successor            %d MB resident, %d MB at its peak\n", megabytes(now), megabytes(peak))
-	_ = second.cmd.Process.Signal(syscall.SIGCONT)
+	second.stop() // going on it would read everything anew meanwhile
+	if err := s.quiet(); err != nil {
+		return err
+	}
 	return s.outbox()
 }
 
@@ -164,6 +172,28 @@ func (p *process) stop() {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 	})
+}
+
+// quiet waits until the leader has done what follows the begin of a term: it repeats
+// the commands of all gangs that were admitted before, if NATS does not have them, and
+// keeps a base for replays.
+func (s *site) quiet() error {
+	conn, err := pgx.Connect(s.ctx, s.url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(s.ctx)) }()
+	until := time.Now().Add(processPatience)
+	for quiet := false; !quiet; time.Sleep(10 * time.Millisecond) {
+		err := conn.QueryRow(s.ctx, `SELECT EXISTS (SELECT FROM bases) AND NOT EXISTS (SELECT FROM outbox)`).Scan(&quiet)
+		if err != nil {
+			return err
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("there is no base, or still something in the outbox, after %s", processPatience)
+		}
+	}
+	return nil
 }
 
 // node reports a node with room for all gangs of the benchmark.
