@@ -26,7 +26,7 @@ func (s *State) copied() *State {
 	c := &copying{
 		from: s, to: &to, queues: make(map[*queue]*queue, len(s.queues)), shapes: make(map[*shape]*shape, len(s.shapes)),
 		variants: make(map[*variant]*variant, len(s.variants)), buckets: map[*bucket]*bucket{},
-		gangs: make(map[*Started]*Started, len(s.started)), waiting: make([]Waiting, 0, len(s.waiting)),
+		gangs: make(map[*Started]*Started, len(s.started)), waiting: make([]Waiting, 0, s.waiting.Len()),
 	}
 	to.fleets, to.clusters, to.tree = maps.Clone(s.fleets), slices.Clone(s.clusters), s.tree.Copy()
 	to.freed, to.size = maps.Clone(s.freed), maps.Clone(s.size)
@@ -112,7 +112,7 @@ func (c *copying) variant(v *variant) *variant {
 }
 
 func (c *copying) copyWaiting() {
-	c.to.waiting = make(map[workload.ID]*Waiting, len(c.from.waiting))
+	c.to.waiting = newWaiting(c.from.waiting.Len())
 	for _, q := range c.from.sorted {
 		for _, b := range q.all.list {
 			c.copyBucket(b)
@@ -128,7 +128,7 @@ func (c *copying) copyWaiting() {
 			copied.waiters[c.buckets[b]] = true
 		}
 	}
-	for _, w := range c.from.waiting {
+	for w := range c.from.waiting.All() {
 		if w.bucket == nil {
 			c.copyOne(w, nil)
 		}
@@ -163,14 +163,14 @@ func (c *copying) copyOne(w *Waiting, in *bucket) *Waiting {
 	c.waiting = append(c.waiting, *w)
 	copied := &c.waiting[len(c.waiting)-1]
 	copied.queue, copied.shape, copied.bucket = c.queues[w.queue], c.shapes[w.shape], in
-	c.to.waiting[w.Workload.ID] = copied
+	c.to.waiting.Put(copied)
 	return copied
 }
 
 // waits returns the copy of one that waits, or does not any more.
 func (c *copying) waits(w *Waiting) *Waiting {
-	if c.from.waiting[w.Workload.ID] == w {
-		return c.to.waiting[w.Workload.ID]
+	if c.from.waiting.Has(w) {
+		return c.to.waiting.Get(w.Workload.ID)
 	}
 	gone := *w
 	gone.queue, gone.shape, gone.bucket = c.queues[w.queue], nil, nil

@@ -206,7 +206,7 @@ func (d *decision) tellFresh() {
 	s := d.state
 	var untold []*Waiting // a million may be fresh when a term begins, and have been told
 	for _, w := range s.fresh {
-		if !w.Told && s.waiting[w.Workload.ID] == w {
+		if !w.Told && s.waiting.Has(w) {
 			untold = append(untold, w)
 		}
 	}

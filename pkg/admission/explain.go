@@ -30,7 +30,7 @@ const (
 // somebody asks. It reports false for a workload that does not wait. The state
 // stays as it is.
 func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, bool) {
-	w := s.waiting[id]
+	w := s.waiting.Get(id)
 	if w == nil {
 		return workload.Explanation{}, false
 	}

@@ -10,13 +10,13 @@ import (
 // heads stays, and so does what is known of those who are kept back: they are
 // refused until something changes that this depends on. The state stays as it is.
 func Anew(s *State, now time.Time, kept ...workload.ID) (plan Plan) {
-	s.rehearse(s.inLine(len(s.waiting)), func(copied *State) {
+	s.rehearse(s.inLine(s.waiting.Len()), func(copied *State) {
 		for _, h := range copied.holds {
-			h.stale = s.holdOf(s.waiting[h.head.Workload.ID]).stale
+			h.stale = s.holdOf(s.waiting.Get(h.head.Workload.ID)).stale
 		}
 		copied.newCluster, copied.grown = false, false
 		for _, id := range kept {
-			copied.keepBack(copied.waiting[id].bucket, s.waiting[id].bucket)
+			copied.keepBack(copied.waiting.Get(id).bucket, s.waiting.Get(id).bucket)
 		}
 		plan = Decide(copied, now)
 	})
@@ -34,7 +34,7 @@ func (s *State) keepBack(b, like *bucket) {
 		b.lacks = s.optionsOf(b.queue, b.shape).like(like.lacks)
 	}
 	if like.behind != nil {
-		s.holdOf(s.waiting[like.behind.head.Workload.ID]).holdBack(b)
+		s.holdOf(s.waiting.Get(like.behind.head.Workload.ID)).holdBack(b)
 	}
 }
 

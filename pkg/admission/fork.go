@@ -15,7 +15,7 @@ import (
 // at anew.
 func (s *State) Reconfigure(tree *quota.Tree) {
 	s.unpark()
-	*s = *s.successor(tree, s.inLine(len(s.waiting)))
+	*s = *s.successor(tree, s.inLine(s.waiting.Len()))
 }
 
 // unpark has the fleets forget the variants.
@@ -82,10 +82,10 @@ func (w *Waiting) anew(s *State) Waiting {
 // inherit takes a claim over; its places are taken in the fleet already.
 func (s *State) inherit(old *claim, from *State) {
 	c := *old
-	w := s.waiting[old.waiting.Workload.ID]
+	w := s.waiting.Get(old.waiting.Workload.ID)
 	if w == nil {
 		s.enqueue(old.waiting.anew(from))
-		w = s.waiting[old.waiting.Workload.ID]
+		w = s.waiting.Get(old.waiting.Workload.ID)
 	}
 	s.fromBucket(w)
 	c.waiting = w
@@ -100,7 +100,7 @@ func (s *State) inherit(old *claim, from *State) {
 // at anew, and if it does not start the hold is made anew; but until then nobody
 // passes it, and since when nodes have been drained for it stays known.
 func (s *State) inheritHold(old *hold) {
-	w := s.waiting[old.head.Workload.ID]
+	w := s.waiting.Get(old.head.Workload.ID)
 	if w == nil || w.bucket == nil || !w.queue.backfills() || w.queue.head() != w {
 		return
 	}
@@ -136,8 +136,8 @@ func (o *options) like(other *variant) *variant {
 
 // inLine returns the first of the waiting that stand in line, over all queues.
 func (s *State) inLine(limit int) []*Waiting {
-	line := make([]*Waiting, 0, len(s.waiting))
-	for _, w := range s.waiting {
+	line := make([]*Waiting, 0, s.waiting.Len())
+	for w := range s.waiting.All() {
 		if w.claimed(s) == nil {
 			line = append(line, w)
 		}

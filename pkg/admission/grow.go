@@ -42,7 +42,7 @@ func (s *State) Grow(g Growth) {
 
 // StopGrowing takes back what a started gang has asked for.
 func (s *State) StopGrowing(id workload.ID) {
-	if w := s.waiting[id]; w != nil && w.Grows {
+	if w := s.waiting.Get(id); w != nil && w.Grows {
 		s.Dequeue(id)
 	}
 }
@@ -89,7 +89,7 @@ func (d *decision) grow(w *Waiting, a quota.Assess, placements []workload.Placem
 	s := d.state
 	g := s.started[w.Workload.ID]
 	s.fromBucket(w)
-	delete(s.waiting, w.Workload.ID)
+	s.waiting.Delete(w.Workload.ID)
 	s.unexpect(w)
 	s.reshape(g, withMore(g.Workload.PodSets, w.Workload.PodSets), merged(g.Placements, placements), withFlavors(g.Flavors, a.Flavors))
 	s.drop(w.shape)

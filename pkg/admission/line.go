@@ -105,7 +105,7 @@ func (d *decision) age() {
 		n := 0
 		for ; n < len(q.young) && !d.now.Before(q.young[n].patient()); n++ {
 			w := q.young[n]
-			if w.bucket == nil || d.state.waiting[w.Workload.ID] != w {
+			if w.bucket == nil || !d.state.waiting.Has(w) {
 				continue // it does not wait any more, or will come back aged
 			}
 			d.state.fromBucket(w)

@@ -144,7 +144,7 @@ func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements 
 	d.noteShort(g, g.RunTime)
 	d.noteTaken(w, cluster, placements)
 	d.noteVictim(g)
-	delete(s.waiting, w.Workload.ID)
+	s.waiting.Delete(w.Workload.ID)
 	s.unexpect(w)
 	s.drop(w.shape)
 	d.noteShare(a)

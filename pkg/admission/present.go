@@ -20,7 +20,7 @@ func Present(s *State, now time.Time, of ...workload.ID) map[workload.ID]*worklo
 	line := s.inLine(presentWaiting)
 	var aged []*Waiting
 	for _, id := range of {
-		w := s.waiting[id]
+		w := s.waiting.Get(id)
 		if w == nil || !hasAmounts(s.reason(w)) {
 			continue
 		}
@@ -36,7 +36,7 @@ func Present(s *State, now time.Time, of ...workload.ID) map[workload.ID]*worklo
 		Decide(copied, now)
 		for _, was := range aged {
 			id := was.Workload.ID
-			if w := copied.waiting[id]; w != nil && hasAmounts(copied.reason(w)) {
+			if w := copied.waiting.Get(id); w != nil && hasAmounts(copied.reason(w)) {
 				found[id] = copied.reason(w)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // Reason returns why a workload waits, as of the last decision; nil when it does
 // not wait.
 func (s *State) Reason(id workload.ID) *workload.Reason {
-	if w := s.waiting[id]; w != nil {
+	if w := s.waiting.Get(id); w != nil {
 		return s.reason(w)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (s *State) heldBy(w *Waiting) *workload.Reason {
 // Position returns the place of a workload among the waiting of its queue, from
 // 1; 0 when it does not wait there.
 func (s *State) Position(id workload.ID) int {
-	w := s.waiting[id]
+	w := s.waiting.Get(id)
 	if w == nil || w.bucket == nil {
 		return 0
 	}

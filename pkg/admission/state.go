@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/pkg/placement"
 	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/roster"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -30,7 +31,7 @@ type State struct {
 	shapes   map[string]*shape
 	variants map[string]*variant
 	aliases  map[*workload.PodSet]*shape
-	waiting  map[workload.ID]*Waiting
+	waiting  *roster.Roster[workload.ID, Waiting]
 	started  map[workload.ID]*Started
 	fresh    []*Waiting // no decision has looked at them yet
 	later    []*Waiting // backing off, by NotBefore
@@ -61,16 +62,21 @@ func NewState(tree *quota.Tree) *State {
 	return &State{
 		fleets: map[string]*placement.Fleet{}, tree: tree, queues: map[string]*queue{}, shapes: map[string]*shape{},
 		variants: map[string]*variant{}, aliases: map[*workload.PodSet]*shape{},
-		waiting: map[workload.ID]*Waiting{}, started: map[workload.ID]*Started{},
+		waiting: newWaiting(0), started: map[workload.ID]*Started{},
 		fought: map[workload.ID]map[workload.ID]bool{}, freed: map[string]bool{},
 		size: map[NodeKey]resource.List{}, total: resource.List{},
 	}
 }
 
+// newWaiting has room for about so many, of whom there may be a million.
+func newWaiting(expected int) *roster.Roster[workload.ID, Waiting] {
+	return roster.New(expected, func(w *Waiting) workload.ID { return w.Workload.ID })
+}
+
 // Reserve makes room for so many to wait, before any does: what grows bit by bit is
 // moved again and again.
 func (s *State) Reserve(waiting int) {
-	s.waiting = make(map[workload.ID]*Waiting, waiting)
+	s.waiting = newWaiting(waiting)
 	s.fresh = make([]*Waiting, 0, waiting)
 }
 
@@ -83,7 +89,7 @@ func (s *State) fleet(cluster string) *placement.Fleet {
 		fleet = placement.NewFleet()
 		s.fleets[cluster] = fleet
 		alike := map[*shape]int{} // a million may wait, of few shapes
-		for _, w := range s.waiting {
+		for w := range s.waiting.All() {
 			if w.claimed(s) == nil {
 				alike[w.shape]++
 			}
@@ -207,12 +213,12 @@ func (s *State) QueueOf(w *workload.Workload) *quota.Queue { return s.queue(s.cl
 
 // Counts returns how many workloads wait, those included that gangs are evicted
 // for, and how many have places.
-func (s *State) Counts() (waiting, started int) { return len(s.waiting), len(s.started) }
+func (s *State) Counts() (waiting, started int) { return s.waiting.Len(), len(s.started) }
 
 // Pending reports whether a decision at this time could differ from the last
 // one.
 func (s *State) Pending(now time.Time) bool {
-	return len(s.fresh) > 0 || len(s.waiting) > 0 && (s.grown || s.newCluster || s.remeasured || len(s.freed) > 0 || s.due(now)) || s.mustDrain()
+	return len(s.fresh) > 0 || s.waiting.Len() > 0 && (s.grown || s.newCluster || s.remeasured || len(s.freed) > 0 || s.due(now)) || s.mustDrain()
 }
 
 // due reports whether a time has come that the last decision named.

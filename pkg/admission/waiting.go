@@ -132,10 +132,10 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	added.queue = s.queue(added.Queue)
 	added.shape = s.shapeOf(w.Workload)
 	added.shape.refs++
-	s.waiting[w.Workload.ID] = added
+	s.waiting.Put(added)
 	s.fresh = append(s.fresh, added)
-	if len(s.fresh) > 2*len(s.waiting)+spareFresh { // nobody decides on this state
-		s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return s.waiting[f.Workload.ID] != f })
+	if len(s.fresh) > 2*s.waiting.Len()+spareFresh { // nobody decides on this state
+		s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return !s.waiting.Has(f) })
 	}
 	switch added.held = s.heldBy(added); {
 	case added.held != nil:
@@ -185,14 +185,14 @@ func (s *State) Dequeue(id workload.ID) {
 }
 
 func (s *State) takeOut(id workload.ID) {
-	w := s.waiting[id]
+	w := s.waiting.Get(id)
 	if w == nil {
 		return
 	}
 	if i := slices.IndexFunc(s.claims, func(c *claim) bool { return c.waiting == w }); i >= 0 {
 		s.giveUp(s.claims[i])
 	}
-	delete(s.waiting, id)
+	s.waiting.Delete(id)
 	s.unexpect(w)
 	s.later = slices.DeleteFunc(s.later, func(l *Waiting) bool { return l == w })
 	s.fromBucket(w)

@@ -12,7 +12,7 @@ import (
 // choice; where they are pinned there are none, unless somebody else binds them.
 func (b *Book) countBeside(key gangKey) {
 	g, beside := b.gangs[key], 0
-	if e := b.live[key.workload]; e != nil && e.Cluster == key.cluster && e.Holding {
+	if e := b.live.Get(key.workload); e != nil && e.Cluster == key.cluster && e.Holding {
 		planned := map[slot]int{}
 		for _, p := range e.Placements {
 			planned[slot{p.PodSet, p.Node}] += p.Pods

@@ -24,6 +24,7 @@ import (
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/roster"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -124,7 +125,7 @@ type Book struct {
 	policy  quota.Config
 	limits  Limits
 	liveIn  map[string]int // by queue
-	live    map[workload.ID]*entry
+	live    *roster.Roster[workload.ID, entry]
 	started int // of the live, those that do not wait
 	objects objects
 	nodes   map[admission.NodeKey]*node
@@ -189,7 +190,7 @@ func New(epoch int64, stored Stored) *Book {
 		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
 	}
 	b := &Book{
-		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: make(map[workload.ID]*entry, stored.Expected), objects: objects{},
+		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: roster.New(stored.Expected, func(e *entry) workload.ID { return e.ID }), objects: objects{},
 		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
 		watchers: map[string]int64{}, dispatchers: map[string]int64{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
@@ -230,7 +231,7 @@ func (b *Book) RewriteNodes() {
 
 // Counts returns how many workloads wait and how many are live beyond waiting.
 func (b *Book) Counts() (waiting, started int) {
-	return len(b.live) - b.started, b.started
+	return b.live.Len() - b.started, b.started
 }
 
 // PolicyOf completes a policy by the queues that it does not name: each is a

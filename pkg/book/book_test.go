@@ -90,7 +90,7 @@ func drawInput(t *rapid.T, seq uint64) input {
 		obeys := rapid.Bool().Draw(t, "obeys")
 		return func(b *Book, now time.Time) {
 			answer := *e
-			if live := b.live[e.Workload]; obeys && live != nil && live.course != nil && live.yield != nil {
+			if live := b.live.Get(e.Workload); obeys && live != nil && live.course != nil && live.yield != nil {
 				answer.Yielded = live.yield.id
 			}
 			b.Status(&answer, now, now)
@@ -155,7 +155,7 @@ func reservedOn(b *Book) map[admission.NodeKey]resource.List {
 
 func checkGangs(t *rapid.T, b *Book) {
 	waits := 0
-	for _, e := range b.live {
+	for e := range b.live.All() {
 		if e.Phase == workload.Queued {
 			waits++
 		}
@@ -176,14 +176,14 @@ func checkGangs(t *rapid.T, b *Book) {
 			t.Fatalf("workload %s waits without a reason", e.ID)
 		}
 	}
-	if waiting, started := b.Counts(); waiting != waits || started != len(b.live)-waits {
-		t.Fatalf("%d of %d wait, but %d and %d started are counted", waits, len(b.live), waiting, started)
+	if waiting, started := b.Counts(); waiting != waits || started != b.live.Len()-waits {
+		t.Fatalf("%d of %d wait, but %d and %d started are counted", waits, b.live.Len(), waiting, started)
 	}
 }
 
 func checkNodes(t *rapid.T, b *Book, before map[admission.NodeKey]resource.List) {
 	sums := map[admission.NodeKey]resource.List{}
-	for _, e := range b.live {
+	for e := range b.live.All() {
 		for _, p := range e.Placements {
 			key := admission.NodeKey{Cluster: e.Cluster, Name: p.Node}
 			sums[key] = sums[key].Plus(e.requests(p.PodSet).Times(int64(p.Pods)))

@@ -59,7 +59,7 @@ func (b *Book) schedule(e *entry) {
 	}
 	e.due = next
 	heap.Push(&b.due, moment{next, e.order, e.ID})
-	if len(b.due) > 4*len(b.live)+spareMoments {
+	if len(b.due) > 4*b.live.Len()+spareMoments {
 		b.due = slices.DeleteFunc(b.due, func(m moment) bool { return b.holding(m) == nil })
 		heap.Init(&b.due)
 	}
@@ -68,7 +68,7 @@ func (b *Book) schedule(e *entry) {
 // holding returns the workload whose moment it is; nil when it does not hold any
 // more.
 func (b *Book) holding(m moment) *entry {
-	if e := b.live[m.id]; e != nil && e.course != nil && e.due.Equal(m.at) {
+	if e := b.live.Get(m.id); e != nil && e.course != nil && e.due.Equal(m.at) {
 		return e
 	}
 	return nil
@@ -169,7 +169,7 @@ func (b *Book) ageAll(now time.Time) {
 	}
 	for _, e := range aged {
 		b.age(e, now)
-		if b.live[e.ID] == e {
+		if b.live.Has(e) {
 			b.schedule(e)
 		}
 	}

@@ -17,7 +17,7 @@ func (b *Book) Present(now time.Time, of ...workload.ID) map[workload.ID]*worklo
 // Explain says why a workload waits and what would admit it. Of one that does not
 // wait it says the reason alone.
 func (b *Book) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
-	e := b.live[id]
+	e := b.live.Get(id)
 	if e == nil {
 		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
 	}

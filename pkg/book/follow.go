@@ -95,7 +95,7 @@ func (b *Book) Restore(w StoredWorkload) {
 // insert takes in a live workload as stored.
 func (b *Book) insert(w StoredWorkload) {
 	e := &entry{Record: w.Record, order: w.Order}
-	b.live[e.ID] = e
+	b.live.Put(e)
 	b.liveIn[e.Queue]++
 	b.objects.add(e)
 	b.charge(e, 1)
@@ -110,7 +110,7 @@ func (b *Book) insert(w StoredWorkload) {
 
 // remove is the reverse of insert.
 func (b *Book) remove(id workload.ID) {
-	e := b.live[id]
+	e := b.live.Get(id)
 	if e == nil {
 		return
 	}

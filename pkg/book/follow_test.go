@@ -78,8 +78,8 @@ func (r *rows) stored() Stored {
 // shown is what two books must agree in.
 func shown(b *Book) any {
 	records, orders := map[workload.ID]workload.Record{}, map[workload.ID]int64{}
-	for id, e := range b.live {
-		records[id], orders[id] = e.Record, e.order
+	for e := range b.live.All() {
+		records[e.ID], orders[e.ID] = e.Record, e.order
 	}
 	reserved, holders := map[string]string{}, map[string]int{}
 	for key, n := range b.nodes {
@@ -89,8 +89,8 @@ func shown(b *Book) any {
 	named := map[kindIn]map[string]workload.ID{}
 	for like, names := range b.objects {
 		named[like] = map[string]workload.ID{}
-		for name, e := range names {
-			named[like][name] = e.ID
+		for e := range names.All() {
+			named[like][e.Name] = e.ID
 		}
 	}
 	waiting, started := b.admission.Counts()

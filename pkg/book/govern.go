@@ -18,7 +18,7 @@ func (p Place) Compare(q Place) int {
 // Places says how many workloads are live in which place.
 func (b *Book) Places() map[Place]int {
 	places := map[Place]int{}
-	for _, e := range b.live {
+	for e := range b.live.All() {
 		places[Place{e.Namespace, e.Queue}]++
 	}
 	return places
@@ -36,7 +36,7 @@ func (b *Book) Govern(queues []Queue, policy quota.Config, version int64) {
 		b.queues[queue.Name] = queue
 	}
 	b.admission.Reconfigure(tree)
-	for _, e := range b.live {
+	for e := range b.live.All() {
 		b.schedule(e) // the rules of its queue may be others
 	}
 }

@@ -113,7 +113,7 @@ func TestAGrowingGangStandsInLine(t *testing.T) {
 	s.another("behind")
 	s.node("n3", nil)
 	s.step(0)
-	if e := s.live["before"]; e.Phase != workload.Admitted {
+	if e := s.live.Get("before"); e.Phase != workload.Admitted {
 		t.Errorf("who came before the growth is %s because of %+v", e.Phase, e.Reason)
 	}
 	if explained, err := s.Explain(gangID, s.now); err != nil || explained.Position != 1 || explained.Reason.Kind != workload.ReasonGrowing {
@@ -124,7 +124,7 @@ func TestAGrowingGangStandsInLine(t *testing.T) {
 	s.node("n4", nil)
 	s.step(0)
 	s.has(2)
-	if e := s.live["behind"]; e.Phase != workload.Admitted {
+	if e := s.live.Get("behind"); e.Phase != workload.Admitted {
 		t.Errorf("who came behind is %s because of %+v", e.Phase, e.Reason)
 	}
 }
@@ -158,8 +158,8 @@ func TestAGangShrinksWhenItsPodsAreGone(t *testing.T) {
 		t.Errorf("written are %+v, want two places", changes.Moved)
 	}
 	s.sizes(1, obeys(command)) // twice
-	if s.live["next"].Phase != workload.Admitted {
-		t.Errorf("who waits for the place is %s", s.live["next"].Phase)
+	if s.live.Get("next").Phase != workload.Admitted {
+		t.Errorf("who waits for the place is %s", s.live.Get("next").Phase)
 	}
 	s.step(time.Hour)
 	s.is(workload.Running, "") // that nobody wants the pod is no loss

@@ -187,7 +187,7 @@ func (b *Book) losePlaces(key admission.NodeKey, now time.Time) {
 func (b *Book) holders(n *node) []*entry {
 	var holders []*entry
 	for id := range n.holders {
-		holders = append(holders, b.live[id])
+		holders = append(holders, b.live.Get(id))
 	}
 	slices.SortFunc(holders, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
 	return holders

@@ -184,8 +184,8 @@ func TestAReplacementStaysInItsDomain(t *testing.T) {
 	}
 	for rack, want := range map[string]workload.Phase{"a": workload.Running, "b": workload.Evicting} {
 		s := newStage(t, workload.Rules{}, 0)
-		s.live[gangID].PodSets[1].Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "rack"}
-		s.admission.Enqueue(admission.Waiting{Workload: &s.live[gangID].Workload, Order: 1})
+		s.live.Get(gangID).PodSets[1].Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "rack"}
+		s.admission.Enqueue(admission.Waiting{Workload: &s.live.Get(gangID).Workload, Order: 1})
 		for i := range 3 {
 			s.node(fmt.Sprintf("a%d", i), in("a"))
 		}
@@ -203,8 +203,8 @@ func TestAReplacementStaysInItsDomain(t *testing.T) {
 func TestPlacesOfSlicesAreCommandedWithTheirDomain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 0)
-	s.live[gangID].PodSets[1].Topology = &workload.Topology{SliceSize: 2, SliceLevel: "rack"}
-	s.admission.Enqueue(admission.Waiting{Workload: &s.live[gangID].Workload, Order: 1})
+	s.live.Get(gangID).PodSets[1].Topology = &workload.Topology{SliceSize: 2, SliceLevel: "rack"}
+	s.admission.Enqueue(admission.Waiting{Workload: &s.live.Get(gangID).Workload, Order: 1})
 	for i := range 3 {
 		s.node(fmt.Sprintf("n%d", i), func(n *capacity.Node) { n.Labels = map[string]string{"rack": "a"} })
 	}

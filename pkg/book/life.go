@@ -27,16 +27,16 @@ func (b *Book) Decide(now time.Time) {
 	}
 	plan := admission.Decide(b.admission, now)
 	for _, g := range plan.Growths { // before somebody has it evicted
-		b.grown(b.live[g.Workload], g, now)
+		b.grown(b.live.Get(g.Workload), g, now)
 	}
 	for _, v := range plan.Evictions {
-		b.evict(b.live[v.Workload], &v.Reason, now)
+		b.evict(b.live.Get(v.Workload), &v.Reason, now)
 	}
 	for _, a := range plan.Admissions {
-		b.admit(b.live[a.Workload], a, now)
+		b.admit(b.live.Get(a.Workload), a, now)
 	}
 	for _, w := range plan.Waits {
-		if e := b.live[w.Workload]; e.Phase == workload.Queued {
+		if e := b.live.Get(w.Workload); e.Phase == workload.Queued {
 			b.explain(e, w.Reason, now)
 		} else {
 			b.noteGrowth(e, w.Reason, now)
@@ -181,8 +181,8 @@ func (b *Book) Status(s *event.GangStatus, said, now time.Time) {
 
 func (b *Book) status(s *event.GangStatus, said, now time.Time) {
 	s.Message = plain(s.Message)
-	e, ok := b.live[s.Workload]
-	if !ok || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
+	e := b.live.Get(s.Workload)
+	if e == nil || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
 		return
 	}
 	if s.Sizes != nil {
@@ -212,7 +212,7 @@ func (b *Book) status(s *event.GangStatus, said, now time.Time) {
 	case s.Created && s.Outcome == "" && !tearingDown(e):
 		b.noteTrouble(e, s.Message, now)
 	}
-	if b.live[e.ID] == e && e.Holding {
+	if b.live.Has(e) && e.Holding {
 		b.yielded(e, s.Yielded, now)
 		b.resize(e, now)
 		b.checkIdle(e)
@@ -290,7 +290,7 @@ func (b *Book) finish(e *entry, phase workload.Phase, reason *workload.Reason, n
 }
 
 func (b *Book) forget(e *entry) {
-	delete(b.live, e.ID)
+	b.live.Delete(e.ID)
 	if e.course != nil {
 		b.started--
 	}

@@ -86,8 +86,8 @@ func TestABackoffIsKept(t *testing.T) {
 
 	s.Book = New(3, stored)
 	s.Cancel(&event.WorkloadCancel{Workload: gangID}, s.now)
-	if s.live[gangID] != nil {
-		t.Errorf("after its cancellation in back-off the gang is %s", s.live[gangID].Phase)
+	if s.live.Get(gangID) != nil {
+		t.Errorf("after its cancellation in back-off the gang is %s", s.live.Get(gangID).Phase)
 	}
 	s.step(time.Hour)
 }

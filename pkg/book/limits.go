@@ -25,10 +25,10 @@ func (b *Book) full(queue string) *workload.Reason {
 			Message: fmt.Sprintf("queue %q has %d workloads that have not ended, and may have no more; submit it again later",
 				queue, b.liveIn[queue]),
 		}
-	case b.limits.Live > 0 && len(b.live) >= b.limits.Live:
+	case b.limits.Live > 0 && b.live.Len() >= b.limits.Live:
 		return &workload.Reason{
 			Kind:    workload.ReasonFull,
-			Message: fmt.Sprintf("there are %d workloads that have not ended, and may be no more; submit it again later", len(b.live)),
+			Message: fmt.Sprintf("there are %d workloads that have not ended, and may be no more; submit it again later", b.live.Len()),
 		}
 	}
 	return nil

@@ -1,30 +1,38 @@
 package book
 
+import "muster.dev/muster/pkg/roster"
+
 // objects finds live workloads by what they create in Kubernetes, which is of one
 // workload at a time.
-type objects map[kindIn]map[string]*entry // by name
+type objects map[kindIn]*roster.Roster[string, entry] // by name
 
 // kindIn is a kind of objects in a namespace: few, where names are many.
 type kindIn struct{ namespace, kind string }
 
-func (o objects) of(namespace, kind, name string) *entry { return o[kindIn{namespace, kind}][name] }
+func (o objects) of(namespace, kind, name string) *entry {
+	if alike := o[kindIn{namespace, kind}]; alike != nil {
+		return alike.Get(name)
+	}
+	return nil
+}
 
 func (o objects) add(e *entry) {
 	like := kindIn{e.Namespace, e.Kind}
 	if o[like] == nil {
-		o[like] = map[string]*entry{}
+		o[like] = roster.New(0, func(e *entry) string { return e.Name })
 	}
-	o[like][e.Name] = e
+	o[like].Put(e)
 }
 
 // remove forgets a workload's object, unless it is another workload's by now.
 func (o objects) remove(e *entry) {
 	like := kindIn{e.Namespace, e.Kind}
-	if o[like][e.Name] != e {
+	alike := o[like]
+	if alike == nil || !alike.Has(e) {
 		return
 	}
-	delete(o[like], e.Name)
-	if len(o[like]) == 0 {
+	alike.Delete(e.Name)
+	if alike.Len() == 0 {
 		delete(o, like)
 	}
 }

@@ -114,7 +114,7 @@ func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 	}
 	b.gangs[key] = seen
 	b.countStrays(key)
-	if e := b.live[o.Workload]; e != nil && e.course != nil && e.Cluster == o.Cluster {
+	if e := b.live.Get(o.Workload); e != nil && e.course != nil && e.Cluster == o.Cluster {
 		b.checkExits(e, now)
 		b.checkRunning(e, now)
 		if e.Phase == workload.Running {
@@ -202,7 +202,7 @@ func (b *Book) countStrays(key gangKey) {
 			beyond[pod.Node] = beyond[pod.Node].Plus(pod.Requests)
 		}
 	}
-	if e := b.live[key.workload]; e != nil && e.Cluster == key.cluster {
+	if e := b.live.Get(key.workload); e != nil && e.Cluster == key.cluster {
 		for _, p := range e.Placements {
 			beyond[p.Node] = beyond[p.Node].Minus(e.requests(p.PodSet).Times(int64(p.Pods)))
 		}
@@ -221,7 +221,7 @@ func (b *Book) countStrays(key gangKey) {
 		b.setStray(admission.NodeKey{Cluster: key.cluster, Name: name}, key.workload, stray)
 	}
 	b.countBeside(key)
-	if len(g.pods) == 0 && b.live[key.workload] == nil {
+	if len(g.pods) == 0 && b.live.Get(key.workload) == nil {
 		delete(b.gangs, key)
 	}
 }
@@ -262,13 +262,13 @@ func compareKeys(x, y admission.NodeKey) int {
 }
 
 func (b *Book) inOrder() []*entry {
-	return slices.SortedFunc(maps.Values(b.live), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return slices.SortedFunc(b.live.All(), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
 }
 
 // startedInOrder is inOrder without those who wait: there may be a million of them.
 func (b *Book) startedInOrder() []*entry {
 	started := make([]*entry, 0, b.started)
-	for _, e := range b.live {
+	for e := range b.live.All() {
 		if e.course != nil {
 			started = append(started, e)
 		}

@@ -37,12 +37,12 @@ func TestANewTermCountsTheTimeOfANodeThatIsNotReady(t *testing.T) {
 	b := started(workload.Running, false, now)
 	b.Tick(now, time.Minute)
 	b.Decide(now)
-	if got := b.live["w"].Phase; got != workload.Running {
+	if got := b.live.Get("w").Phase; got != workload.Running {
 		t.Errorf("the gang is %s before the grace is over", got)
 	}
 	b.Tick(now.Add(2*time.Minute), time.Minute)
 	b.Decide(now.Add(2 * time.Minute))
-	if got := b.live["w"].Phase; got != workload.Evicting {
+	if got := b.live.Get("w").Phase; got != workload.Evicting {
 		t.Errorf("the gang is %s after the grace, want it evicted", got)
 	}
 }
@@ -53,18 +53,18 @@ func TestAGangThatDoesNotComeToRunSaysWhatItWaitsFor(t *testing.T) {
 	b := started(workload.Dispatched, true, now)
 	b.Tick(now.Add(slowStart-time.Second), time.Minute)
 	b.Decide(now.Add(slowStart - time.Second))
-	if reason := b.live["w"].Reason; reason != nil {
+	if reason := b.live.Get("w").Reason; reason != nil {
 		t.Errorf("a reason too early: %+v", reason)
 	}
 	b.Tick(now.Add(slowStart), time.Minute)
 	b.Decide(now.Add(slowStart))
-	if reason := b.live["w"].Reason; reason == nil || !strings.Contains(reason.Message, "0 of 1 pods are ready") {
+	if reason := b.live.Get("w").Reason; reason == nil || !strings.Contains(reason.Message, "0 of 1 pods are ready") {
 		t.Errorf("the reason is %+v", reason)
 	}
 	b.Gang(&event.GangObserved{Version: event.Version{Session: 2}, Cluster: "c", Workload: "w", Pods: []event.GangPod{
 		{Name: "p", Attempt: 1, PodSet: "workers", Node: "n", Phase: "Running", Ready: true, Requests: resource.List{"cpu": 1, "pods": 1}},
 	}}, now.Add(time.Minute), now.Add(time.Minute))
-	if e := b.live["w"]; e.Phase != workload.Running || e.Reason != nil {
+	if e := b.live.Get("w"); e.Phase != workload.Running || e.Reason != nil {
 		t.Errorf("with all pods ready it is %s because of %+v", e.Phase, e.Reason)
 	}
 }

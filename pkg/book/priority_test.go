@@ -57,7 +57,7 @@ func TestAPriorityClassIsLookedUpOnce(t *testing.T) {
 	for class, want := range map[string]int32{"": 0, "urgent": 100, "batch": -5} {
 		s := submission("of-"+class, class)
 		b.Submit(s, nil, now)
-		if live := b.live[s.Workload.ID]; live == nil || live.Priority != want {
+		if live := b.live.Get(s.Workload.ID); live == nil || live.Priority != want {
 			t.Errorf("class %q gives %+v, want priority %d", class, live, want)
 		}
 	}
@@ -69,11 +69,11 @@ func TestAPriorityClassIsLookedUpOnce(t *testing.T) {
 		t.Errorf("an unknown class is answered %+v", why)
 	}
 	again := submission("of-urgent", "urgent")
-	stored := StoredWorkload{Order: 1, Record: b.live[again.Workload.ID].Record}
+	stored := StoredWorkload{Order: 1, Record: b.live.Get(again.Workload.ID).Record}
 	without := New(2, Stored{MaxEvent: 1 << 20, Queues: queues, Workloads: []StoredWorkload{stored}})
 	without.Submit(again, nil, now)
-	if why := refusal(without); why != nil || without.live[again.Workload.ID].Priority != 100 {
-		t.Errorf("sent again when the class is gone: refused %+v, priority %d", why, without.live[again.Workload.ID].Priority)
+	if why := refusal(without); why != nil || without.live.Get(again.Workload.ID).Priority != 100 {
+		t.Errorf("sent again when the class is gone: refused %+v, priority %d", why, without.live.Get(again.Workload.ID).Priority)
 	}
 	without.Submit(unknown, nil, now)
 	if why := refusal(without); why == nil || !strings.Contains(why.Message, "there are none") {

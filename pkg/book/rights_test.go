@@ -52,7 +52,7 @@ func TestSubmittersOfAQueue(t *testing.T) {
 	queue.Rules.Submitters = rules.Submitters[1:]
 	b.Govern([]Queue{queue}, b.policy, b.Version()+1)
 	b.CheckRights(now)
-	failed, stay := 0, len(b.live)
+	failed, stay := 0, b.live.Len()
 	for _, r := range b.Take().Updated {
 		if r.Phase == workload.Failed && r.Reason.Kind == workload.ReasonForbidden {
 			failed++
@@ -61,7 +61,7 @@ func TestSubmittersOfAQueue(t *testing.T) {
 	if failed != 3 || stay != 1 {
 		t.Errorf("%d have failed and %d stay; want 3 and 1", failed, stay)
 	}
-	if b.Cancel(&event.WorkloadCancel{Workload: "w-nats-bshared", Submitter: "http/alice"}, now); b.live["w-nats-bshared"] == nil {
+	if b.Cancel(&event.WorkloadCancel{Workload: "w-nats-bshared", Submitter: "http/alice"}, now); b.live.Get("w-nats-bshared") == nil {
 		t.Error("alice has cancelled what is not hers")
 	}
 }

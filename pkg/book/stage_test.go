@@ -119,7 +119,7 @@ func (s *stage) released() {
 
 func (s *stage) gang() *entry {
 	s.Helper()
-	e := s.live[gangID]
+	e := s.live.Get(gangID)
 	if e == nil {
 		s.Fatal("the gang is not live any more")
 	}

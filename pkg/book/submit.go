@@ -23,14 +23,14 @@ type Known struct {
 // for nothing. The same submission again changes nothing.
 func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) {
 	w := e.Workload
-	if live, ok := b.live[w.ID]; ok {
+	if live := b.live.Get(w.ID); live != nil {
 		stored = &Known{Digest: live.Digest, Phase: live.Phase}
 	}
-	if _, again := b.changed.added[w.ID]; again && b.live[w.ID] == nil {
+	if _, again := b.changed.added[w.ID]; again && b.live.Get(w.ID) == nil {
 		return // added and ended in this very batch
 	}
 	if stored != nil && stored.Digest == w.Digest {
-		if live, ok := b.live[w.ID]; ok { // tell the submitter, who may have missed it
+		if live := b.live.Get(w.ID); live != nil { // tell the submitter, who may have missed it
 			b.say(now, bus.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
 		}
 		return
@@ -59,7 +59,7 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	added := &entry{order: b.lastOrder, Record: workload.Record{
 		Workload: w, Phase: workload.Queued, Attempt: 1, Times: workload.Times{Submitted: now},
 	}}
-	b.live[w.ID] = added
+	b.live.Put(added)
 	b.liveIn[w.Queue]++
 	b.objects.add(added)
 	b.changed.added[w.ID] = e.Manifest
@@ -169,8 +169,8 @@ func (b *Book) queueNames() []string {
 // Cancel ends a workload. It reports whether the workload is in the book; one
 // that is not may be finished, or not have arrived yet.
 func (b *Book) Cancel(c *event.WorkloadCancel, now time.Time) bool {
-	e, ok := b.live[c.Workload]
-	if !ok {
+	e := b.live.Get(c.Workload)
+	if e == nil {
 		return false
 	}
 	if c.Submitter != "" && !b.queues[e.Queue].Rules.MaySubmit(c.Submitter, e.Namespace) {

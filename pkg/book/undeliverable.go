@@ -10,8 +10,8 @@ import (
 // Undeliverable ends a workload whose command to start cannot be sent, ever. A
 // dispatcher has not seen it, so there is nothing to tear down.
 func (b *Book) Undeliverable(id workload.ID, why string, now time.Time) {
-	e, ok := b.live[id]
-	if !ok || e.Phase != workload.Admitted {
+	e := b.live.Get(id)
+	if e == nil || e.Phase != workload.Admitted {
 		return
 	}
 	b.status(&event.GangStatus{

@@ -10,7 +10,7 @@ import (
 // pure lists the packages that decide: a function of their input on any
 // machine. Each may import those before it.
 func pure() []string {
-	return []string{"pkg/resource", "pkg/fault", "pkg/workload", "pkg/capacity", "pkg/quota", "pkg/placement", "pkg/placement/certificate", "pkg/admission"}
+	return []string{"pkg/resource", "pkg/roster", "pkg/fault", "pkg/workload", "pkg/capacity", "pkg/quota", "pkg/placement", "pkg/placement/certificate", "pkg/admission"}
 }
 
 // timeless lists packages that may import others, but whose results are a
