@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,6 +140,44 @@ func TestWhatNATSHasIsNotStoredTwice(t *testing.T) {
 	}
 	if got := w.stored(t, bus.DispatchStream, "muster.dispatch.>"); !slices.Equal(got, commands) {
 		t.Errorf("the stream has the commands %q, want %q", got, commands)
+	}
+}
+
+// forgetful is NATS that refuses one message, and of those that are sent again loses
+// the first on its way.
+type forgetful struct {
+	*bus.Bus
+	sent atomic.Int32
+}
+
+// PublishNext implements relay.Bus.
+func (f *forgetful) PublishNext(subject, id string, encoded []byte, ttl time.Duration, end bus.End) (bus.Published, error) {
+	if !strings.HasPrefix(subject, "muster.events.") {
+		return f.Bus.PublishNext(subject, id, encoded, ttl, end)
+	}
+	fails := func(err error) (bus.Published, error) {
+		return bus.PublishedBy(func(context.Context) (uint64, error) { return 0, err }), nil
+	}
+	switch f.sent.Add(1) {
+	case 1:
+		return fails(bus.ErrOvertaken)
+	case 3:
+		return fails(errors.New("the connection is lost"))
+	}
+	return f.Bus.PublishNext(subject, id, encoded, ttl, end)
+}
+
+// While a relay is in doubt whether messages are there already, all of them are to
+// follow the same one: the second of a subject would be stored if the first is lost.
+func TestOrderOnASubjectHoldsInDoubt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	subject := bus.EventsSubject("q", "w1")
+	first, second := w.add(t, subject, &event.WorkloadCancel{Workload: "w1"}), w.add(t, subject, &event.WorkloadCancel{Workload: "w1"})
+	w.relayOver(t, 1, &forgetful{Bus: w.bus})
+	w.drained(t)
+	if got, want := w.stored(t, bus.EventsStream, "muster.events.>"), []string{first.EventID, second.EventID}; !slices.Equal(got, want) {
+		t.Errorf("the stream has %q, want %q", got, want)
 	}
 }
 

@@ -205,8 +205,13 @@ func newWorld(t *testing.T) *world {
 // relay starts a relay of the given epoch; the channel gets how it ended.
 func (w *world) relay(t *testing.T, epoch int64) (*relay.Relay, <-chan error) {
 	t.Helper()
+	return w.relayOver(t, epoch, w.bus)
+}
+
+func (w *world) relayOver(t *testing.T, epoch int64, server relay.Bus) (*relay.Relay, <-chan error) {
+	t.Helper()
 	r := relay.New(relay.Options{
-		Epoch: epoch, Ledger: w.ledger, Bus: w.bus, Logger: zap.NewNop(), CheckEvery: time.Hour,
+		Epoch: epoch, Ledger: w.ledger, Bus: server, Logger: zap.NewNop(), CheckEvery: time.Hour,
 		Missing:       func(_ context.Context, m relay.Missing) { w.missing <- m },
 		Undeliverable: func(_ context.Context, u relay.Undeliverable) { w.failed <- u },
 	})
