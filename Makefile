@@ -85,6 +85,10 @@ test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BI
 	@if deploy/local/compose.sh able; then $(MAKE) --no-print-directory images; fi
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZ_TIME=5s (TARGET=pattern selects)
+	@FUZZ_TIME=$(or $(FUZZ_TIME),5s) .ci/fuzz '$(or $(TARGET),.)'
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, import rules, licences, tidy modules, each module on its own
 	@.ci/lint $(MODULES)
