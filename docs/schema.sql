@@ -30,7 +30,8 @@ BEGIN
         HAVING sum(c.pods * (c.requests->>f.key)::bigint) > 0
     ), charged AS (
         UPDATE quota_usage u
-        SET used = CASE TG_OP WHEN 'INSERT' THEN u.used + d.amount ELSE u.used - d.amount END
+        SET used = CASE TG_OP WHEN 'INSERT' THEN u.used + d.amount ELSE u.used - d.amount END,
+            had = CASE WHEN u.had_in = pg_current_xact_id() THEN u.had ELSE u.used END, had_in = pg_current_xact_id()
         FROM demand d
         WHERE u.scope = d.scope AND u.flavor = d.flavor AND u.resource = d.resource
         RETURNING 1
@@ -71,7 +72,8 @@ BEGIN
         HAVING sum(c.pods * r.value::bigint) > 0
     ), charged AS (
         UPDATE node_resources n
-        SET reserved = CASE TG_OP WHEN 'INSERT' THEN n.reserved + d.amount ELSE n.reserved - d.amount END
+        SET reserved = CASE TG_OP WHEN 'INSERT' THEN n.reserved + d.amount ELSE n.reserved - d.amount END,
+            had = CASE WHEN n.had_in = pg_current_xact_id() THEN n.had ELSE n.reserved END, had_in = pg_current_xact_id()
         FROM demand d
         WHERE n.cluster = d.cluster AND n.node = d.node AND n.resource = d.resource
         RETURNING 1
@@ -185,17 +187,20 @@ CREATE FUNCTION public.refuse_overcommit() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    IF NEW.reserved > OLD.reserved AND NEW.reserved + NEW.used > NEW.allocatable THEN
-        RAISE EXCEPTION 'node %/%: % of % would be reserved beside % used, but % is allocatable',
-            NEW.cluster, NEW.node, NEW.reserved, NEW.resource, NEW.used, NEW.allocatable
-            USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overcommit';
+    IF NEW.had_in = pg_current_xact_id() AND NEW.reserved <= NEW.had THEN
+        RETURN NEW;
     END IF;
-    RETURN NEW;
+    RAISE EXCEPTION 'node %/%: % of % would be reserved beside % used, but % is allocatable',
+        NEW.cluster, NEW.node, NEW.reserved, NEW.resource, NEW.used, NEW.allocatable
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overcommit';
 END $$;
 CREATE FUNCTION public.refuse_overuse() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
+    IF NEW.had_in = pg_current_xact_id() AND NEW.used <= NEW.had THEN
+        RETURN NEW;
+    END IF;
     RAISE EXCEPTION '%: % of % of flavor % would be used, but the quota is at most %', NEW.scope, NEW.used, NEW.resource, NEW.flavor, NEW.bound
         USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overuse';
 END $$;
@@ -404,6 +409,8 @@ CREATE TABLE public.node_resources (
     allocatable bigint NOT NULL,
     used bigint NOT NULL,
     reserved bigint DEFAULT 0 NOT NULL,
+    had bigint,
+    had_in xid8,
     CONSTRAINT node_resources_reserved_check CHECK ((reserved >= 0))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
@@ -452,6 +459,8 @@ CREATE TABLE public.quota_usage (
     resource text NOT NULL,
     bound bigint NOT NULL,
     used bigint DEFAULT 0 NOT NULL,
+    had bigint,
+    had_in xid8,
     CONSTRAINT quota_usage_bound_check CHECK ((bound >= 0)),
     CONSTRAINT quota_usage_used_check CHECK ((used >= 0))
 )

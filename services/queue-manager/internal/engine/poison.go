@@ -2,26 +2,30 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
 )
 
-// message names one message of a stream.
+// message names a message by what it says: places in a stream begin with 1 again
+// when the stream is made once more, and would then name another message.
 type message struct {
-	subject  string
-	sequence uint64
+	subject string
+	digest  [sha256.Size]byte
 }
+
+func messageOf(d bus.Delivery) message { return message{d.Subject, sha256.Sum256(d.Data)} }
 
 // poison are the messages that have ended a term of this process, with the reason:
 // they must not end the next one. Another process finds out for itself.
 type poison map[message]string
 
-func (p poison) add(d bus.Delivery, reason string) { p[message{d.Subject, d.Sequence}] = reason }
+func (p poison) add(d bus.Delivery, reason string) { p[messageOf(d)] = reason }
 
 func (p poison) cause(d bus.Delivery) (reason string, known bool) {
-	reason, known = p[message{d.Subject, d.Sequence}]
+	reason, known = p[messageOf(d)]
 	return reason, known
 }
 

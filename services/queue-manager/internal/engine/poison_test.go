@@ -45,6 +45,22 @@ func TestAMessageOnWhichTheCodeFails(t *testing.T) {
 	}
 }
 
+// A stream that is made once more numbers its messages from 1: what was given up
+// before is told by what it says, not by its place.
+func TestPoisonIsKnownByWhatItSays(t *testing.T) {
+	t.Parallel()
+	known := poison{}
+	bad := bus.Delivery{Subject: "s", Data: []byte("bad"), Sequence: 1}
+	known.add(bad, "it fails")
+	if _, is := known.cause(bus.Delivery{Subject: "s", Data: []byte("good"), Sequence: 1}); is {
+		t.Error("another message in the same place is given up")
+	}
+	bad.Sequence = 7
+	if reason, is := known.cause(bad); !is || reason != "it fails" {
+		t.Error("the same message in another place is not known")
+	}
+}
+
 // nothingKnown is the ledger of a book that is given nothing.
 type nothingKnown struct{ Ledger }
 

@@ -57,7 +57,7 @@ func (s *Store) Write(ctx context.Context, p *Prepared) ([]Outgoing, error) {
 	if err := s.send(ctx, p.batch); err != nil {
 		return nil, fmt.Errorf("commit changes: %w", explained(err))
 	}
-	s.noteShapes(p.shapes)
+	s.noteShapes(p.epoch, p.shapes)
 	return p.outgoing, nil
 }
 

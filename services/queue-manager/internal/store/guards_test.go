@@ -24,6 +24,17 @@ func (l ledger) connect(t *testing.T) *pgx.Conn {
 	return conn
 }
 
+// again opens the same database in another process, as it were.
+func (l ledger) again(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), l.service, store.DefaultTimeouts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
 // Whoever writes without having said which epoch it is of is refused, statement
 // by statement, even with all rights.
 func TestEveryStatementIsFenced(t *testing.T) {

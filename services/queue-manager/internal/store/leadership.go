@@ -55,6 +55,7 @@ func (s *Store) Lead(ctx context.Context, holder string, silence time.Duration, 
 	term := &Leadership{conn: conn}
 	if err = term.lock(ctx, standby); err == nil {
 		err = s.takeEpoch(ctx, term, holder)
+		s.forgetShapes() // an older database that came back may repeat an epoch
 	}
 	if err != nil {
 		term.End()

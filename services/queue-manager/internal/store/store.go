@@ -27,36 +27,43 @@ var ErrFenced = errors.New("another queue-manager is leader")
 type Store struct {
 	pool *pgxpool.Pool
 
-	mu sync.Mutex
-	// shapes are ids of pod sets that the database has.
-	shapes map[string]bool
+	mu     sync.Mutex
+	shapes shapeMemory
 }
 
-// shapesRemembered bounds the memory for shapes; forgotten ones are written
-// once more, which changes nothing.
+// shapeMemory holds the ids of pod sets that the database is known to have. It
+// mirrors the ledger, so it begins with the term: while another queue-manager
+// leads, that one may remove what no workload needs any more.
+type shapeMemory struct {
+	epoch int64
+	ids   map[string]bool
+}
+
+// shapesRemembered bounds the memory for shapes; a forgotten one is written once
+// more, which changes nothing.
 const shapesRemembered = 10_000
 
-func (s *Store) hasShape(id string) bool {
+func (s *Store) hasShape(epoch int64, id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shapes[id]
+	return s.shapes.epoch == epoch && s.shapes.ids[id]
 }
 
-func (s *Store) noteShapes(ids []string) {
+func (s *Store) noteShapes(epoch int64, ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.shapes)+len(ids) > shapesRemembered {
-		clear(s.shapes)
+	if s.shapes.epoch != epoch || len(s.shapes.ids)+len(ids) > shapesRemembered {
+		s.shapes = shapeMemory{epoch, map[string]bool{}}
 	}
 	for _, id := range ids {
-		s.shapes[id] = true
+		s.shapes.ids[id] = true
 	}
 }
 
 func (s *Store) forgetShapes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.shapes)
+	s.shapes = shapeMemory{}
 }
 
 // Open connects and checks that the schema is there.
@@ -70,7 +77,7 @@ func Open(ctx context.Context, url string, timeouts Timeouts) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s := &Store{pool: pool, shapes: map[string]bool{}}
+	s := &Store{pool: pool}
 	if err := s.checkSchema(ctx); err != nil {
 		pool.Close()
 		return nil, err

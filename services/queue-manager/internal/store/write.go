@@ -16,9 +16,15 @@ import (
 // queueWorkloads adds the statements for workloads and their reservations. A
 // workload's phase and its reservations change in one statement, because the
 // guards look at both after each.
+//
+// Everything is given back before anything is taken: the reservations of gangs
+// that end and of gangs that move are deleted first, and those of gangs that
+// move, grow, shrink or start are then inserted by one statement. So a commit is
+// judged by what it comes to, whatever gangs exchange in it.
 // It returns the shapes that it has written.
 func (s *Store) queueWorkloads(batch *pgx.Batch, c book.Changes) (shapes []string) {
-	queueFreed(batch, c.Freed)
+	moved := movedLive(c)
+	queueGivenBack(batch, slices.Concat(c.Freed, moved))
 	var finished []archived
 	var updated, added []row
 	for _, record := range c.Updated {
@@ -38,12 +44,15 @@ func (s *Store) queueWorkloads(batch *pgx.Batch, c book.Changes) (shapes []strin
 	}
 	queueFinished(batch, finished) // before the new ones, who may have their names
 	queueManifests(batch, kept)
-	shapes = s.queueShapes(batch, added, updated)
-	for _, moved := range byWorkload(c.Moved) {
-		queueMoved(batch, moved, updated)
+	shapes = s.queueShapes(batch, c.Epoch, added, updated)
+	taken := slices.Clone(c.Reserved)
+	for _, r := range c.Moved {
+		if slices.Contains(moved, r.Workload) {
+			taken = append(taken, r)
+		}
 	}
-	if len(updated)+len(added)+len(c.Reserved) > 0 {
-		queueLive(batch, added, updated, c.Reserved)
+	if len(updated)+len(added)+len(taken) > 0 {
+		queueLive(batch, added, updated, taken)
 	}
 	return shapes
 }
@@ -51,12 +60,28 @@ func (s *Store) queueWorkloads(batch *pgx.Batch, c book.Changes) (shapes []strin
 // isCold reports whether nothing will happen to the workload any more.
 func isCold(r workload.Record) bool { return r.Phase.Final() && !r.Holding }
 
-// queueFreed frees what workloads hold. They are queued for the moment; what
-// becomes of them follows in the same transaction.
-func queueFreed(batch *pgx.Batch, freed []workload.ID) {
-	if len(freed) > 0 {
+// movedLive returns the gangs that have other reservations now. One that has ended
+// in the same commit holds nothing.
+func movedLive(c book.Changes) (moved []workload.ID) {
+	written := map[workload.ID]bool{}
+	for _, r := range c.Updated {
+		written[r.ID] = !isCold(r)
+	}
+	for _, r := range c.Moved {
+		if written[r.Workload] {
+			written[r.Workload] = false // once is enough
+			moved = append(moved, r.Workload)
+		}
+	}
+	return moved
+}
+
+// queueGivenBack deletes the reservations of workloads. They are queued for the
+// moment; what becomes of them follows in the same transaction.
+func queueGivenBack(batch *pgx.Batch, ids []workload.ID) {
+	if len(ids) > 0 {
 		batch.Queue(`WITH freed AS (DELETE FROM reservations WHERE workload = ANY($1::uuid[]))
-			UPDATE workloads SET phase = 'queued', holding = false, cluster = NULL WHERE id = ANY($1::uuid[])`, uuidsOf(freed))
+			UPDATE workloads SET phase = 'queued', holding = false, cluster = NULL WHERE id = ANY($1::uuid[])`, uuidsOf(ids))
 	}
 }
 
@@ -199,13 +224,13 @@ func columnsOf(rows []row) columns {
 
 // queueShapes writes the pod sets that the database may not have yet, and
 // returns their ids.
-func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) (shapes []string) {
+func (s *Store) queueShapes(batch *pgx.Batch, epoch int64, lists ...[]row) (shapes []string) {
 	var written []string
 	var pods []int32
 	fresh := map[string]bool{}
 	for _, rows := range lists {
 		for _, r := range rows {
-			if fresh[r.shape] || s.hasShape(r.shape) {
+			if fresh[r.shape] || s.hasShape(epoch, r.shape) {
 				continue
 			}
 			fresh[r.shape] = true
@@ -217,48 +242,6 @@ func (s *Store) queueShapes(batch *pgx.Batch, lists ...[]row) (shapes []string) 
 			ON CONFLICT DO NOTHING`, uuidsOf(shapes), written, pods)
 	}
 	return shapes
-}
-
-// byWorkload splits reservations that follow each other by workload.
-func byWorkload(all []book.Reservation) (parts [][]book.Reservation) {
-	for len(all) > 0 {
-		n := slices.IndexFunc(all, func(r book.Reservation) bool { return r.Workload != all[0].Workload })
-		if n < 0 {
-			n = len(all)
-		}
-		parts, all = append(parts, all[:n]), all[n:]
-	}
-	return parts
-}
-
-// queueMoved brings the reservations of a started gang, and with them its size, to
-// the given ones, before anybody else is given what it leaves. Each gang has a
-// statement of its own, in order: the guards look after each, and one gang may get
-// what another before it has left.
-func queueMoved(batch *pgx.Batch, moved []book.Reservation, updated []row) {
-	i := slices.IndexFunc(updated, func(u row) bool { return u.ID == moved[0].Workload })
-	if i < 0 {
-		return // it has ended, and holds nothing
-	}
-	resized := updated[i : i+1]
-	u, r := columnsOf(resized), reservationColumns(moved)
-	batch.Queue(`WITH wanted AS (
-			SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::jsonb[], $12::jsonb[])
-				AS r (workload, attempt, cluster, node, pod_set, pods, hostname, requests, charges)
-		), resized AS (
-			UPDATE workloads w SET shape = u.shape, gang = u.gang
-			FROM unnest($9::uuid[], $10::uuid[], $11::int[]) AS u (id, shape, gang) WHERE w.id = u.id
-		), left_behind AS (
-			DELETE FROM reservations r WHERE r.workload = ANY($9::uuid[]) AND NOT EXISTS (
-				SELECT FROM wanted w WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node)
-		), shrunk AS (
-			UPDATE reservations r SET pods = w.pods FROM wanted w
-			WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node AND w.pods <> r.pods
-		)
-		INSERT INTO reservations (workload, attempt, cluster, node, pod_set, pods, hostname, requests, charges)
-		SELECT * FROM wanted w WHERE NOT EXISTS (
-			SELECT FROM reservations r WHERE w.workload = r.workload AND w.pod_set = r.pod_set AND w.node = r.node)`,
-		r.ids, r.attempts, r.clusters, r.nodes, r.sets, r.pods, r.hostnames, r.requests, u.ids, u.shapes, u.gangs, r.charges)
 }
 
 type reservationRows struct {

@@ -1,0 +1,188 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// node commits a node with so many millicores.
+func (l ledger) node(t *testing.T, name string, cpu int64) {
+	t.Helper()
+	l.commit(t, book.Changes{Nodes: []book.NodeRow{{
+		Node:    capacity.Node{Cluster: "c", Name: name, Ready: true, Allocatable: resource.List{"cpu": cpu, "pods": 10}},
+		Version: event.Version{Session: 1, Seq: 1}, Present: true,
+	}}})
+}
+
+// place says that so many pods of a set are on a node.
+type place struct {
+	set, node string
+	pods      int
+}
+
+// moved are the changes that give an admitted gang these places.
+func moved(of book.Changes, places ...place) book.Changes {
+	changes := book.Changes{Updated: []workload.Record{of.Added[0].Record}}
+	for _, p := range places {
+		r := of.Reserved[0]
+		r.PodSet, r.Node, r.Pods = p.set, p.node, p.pods
+		changes.Moved = append(changes.Moved, r)
+	}
+	return changes
+}
+
+// Whatever gangs exchange in one commit is judged by what it comes to: nodes and
+// quota that are full to the last pod refuse no move that leaves them as full.
+func TestPlacesMoveWhereEverythingIsFull(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		left, right []place // before
+		change      func(left, right book.Changes) book.Changes
+		want        map[string]int64
+	}{
+		"a drained node": {
+			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
+			func(left, _ book.Changes) book.Changes { return moved(left, place{"workers", "spare", 2}) },
+			map[string]int64{"a": 0, "b": 2000, "spare": 2000},
+		},
+		"one of two pods": {
+			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
+			func(left, _ book.Changes) book.Changes {
+				return moved(left, place{"workers", "a", 1}, place{"workers", "spare", 1})
+			},
+			map[string]int64{"a": 1000, "b": 2000, "spare": 1000},
+		},
+		"two gangs swap nodes": {
+			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
+			func(left, right book.Changes) book.Changes {
+				return both(moved(left, place{"workers", "b", 2}), moved(right, place{"workers", "a", 2}))
+			},
+			map[string]int64{"a": 2000, "b": 2000, "spare": 0},
+		},
+		"a gang exchanges the places of its pod sets": {
+			[]place{{"head", "a", 1}, {"workers", "b", 1}}, []place{{"workers", "a", 1}, {"head", "b", 1}},
+			func(left, _ book.Changes) book.Changes {
+				return moved(left, place{"head", "b", 1}, place{"workers", "a", 1})
+			},
+			map[string]int64{"a": 2000, "b": 2000, "spare": 0},
+		},
+		"one ends, another starts, a third moves": {
+			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
+			func(left, right book.Changes) book.Changes {
+				ended := left.Added[0].Record
+				ended.Phase, ended.Holding = workload.Failed, false
+				changes := moved(right, place{"workers", "a", 2})
+				next := charged(3, "next", 2, 1000)
+				next.Reserved[0].Node = "b"
+				changes.Freed, changes.Updated = []workload.ID{ended.ID}, append(changes.Updated, ended)
+				changes.Added, changes.Reserved = next.Added, next.Reserved
+				return changes
+			},
+			map[string]int64{"a": 2000, "b": 2000, "spare": 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := open(t)
+			l.withQuota(t, "3") // and one of the cohort: four pods fill it
+			for _, node := range []string{"a", "b", "spare"} {
+				l.node(t, node, 2000)
+			}
+			left, right := gangOn(1, "left", c.left), gangOn(2, "right", c.right)
+			l.commit(t, left)
+			l.commit(t, right)
+			l.commit(t, c.change(left, right))
+			got := l.reservedByNode(t)
+			for node, want := range c.want {
+				if got[node] != want {
+					t.Errorf("node %s has %d reserved, want %d", node, got[node], want)
+				}
+			}
+			if used := l.used(t)["cohort all"]; used != [2]int64{4000, 4000} {
+				t.Errorf("used and bound are %v, want a full quota", used)
+			}
+		})
+	}
+}
+
+// gangOn is the admission of a gang of pods of one CPU, charged to quota.
+func gangOn(order int64, name string, places []place) book.Changes {
+	changes := charged(order, name, 1, 1000)
+	row, record := changes.Reserved[0], &changes.Added[0].Record
+	set := record.PodSets[0]
+	changes.Reserved, record.PodSets = nil, nil
+	for _, p := range places {
+		row.PodSet, row.Node, row.Pods = p.set, p.node, p.pods
+		changes.Reserved = append(changes.Reserved, row)
+		set.Name, set.Count = p.set, p.pods
+		record.PodSets = append(record.PodSets, set)
+	}
+	return changes
+}
+
+// A node that shrank and quota that was lowered below what is used keep what they
+// have: a gang may move as long as neither gets more than it had.
+func TestPlacesMoveBelowWhatWasTakenAway(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	l.withQuota(t, "3")
+	l.node(t, "a", 3000)
+	l.node(t, "b", 1000)
+	gang := gangOn(1, "gang", []place{{"workers", "a", 3}})
+	l.commit(t, gang)
+	l.node(t, "a", 1000) // overfull from now on
+	l.withQuota(t, "0")
+	l.commit(t, moved(gang, place{"workers", "a", 2}, place{"workers", "b", 1}))
+	if got := l.reservedByNode(t); got["a"] != 2000 || got["b"] != 1000 {
+		t.Errorf("reserved are %v, want two pods on a and one on b", got)
+	}
+	refused := func(why, constraint string, changes book.Changes) {
+		t.Helper()
+		changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
+		var violation *pgconn.PgError
+		if _, err := l.Commit(t.Context(), changes); !errors.As(err, &violation) || violation.ConstraintName != constraint {
+			t.Errorf("%s: %v, want a violation of %s", why, err, constraint)
+		}
+	}
+	refused("back to a node that has shrunk", "no_overcommit", moved(gang, place{"workers", "a", 3}))
+	grown := moved(gang, place{"workers", "a", 2}, place{"workers", "b", 1}, place{"more", "n", 1})
+	record := &grown.Updated[0]
+	record.PodSets = append(record.PodSets, record.PodSets[0])
+	record.PodSets[1].Name, record.PodSets[1].Count = "more", 1
+	refused("growth beyond quota that was taken away", "no_overuse", grown)
+}
+
+// What a store remembers of the ledger ends with its term: another leader may have
+// removed it meanwhile.
+func TestNothingIsRememberedFromAnEarlierTerm(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	first := admitted(1, "first", 1, 1, 100)
+	l.commit(t, first) // and with it the shape
+	ended := first.Added[0].Record
+	ended.Phase, ended.Holding = workload.Cancelled, false
+	l.commit(t, book.Changes{Freed: []workload.ID{ended.ID}, Updated: []workload.Record{ended}})
+	l.term.End()
+	other, err := l.Lead(t.Context(), "another", silence, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherStore := l.again(t)
+	if err := otherStore.Tidy(t.Context(), other.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	other.End()
+	if l.term, err = l.Lead(t.Context(), "test", silence, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.term.End)
+	l.commit(t, admitted(2, "second", 1, 1, 100))
+}
