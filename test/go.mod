@@ -31,6 +31,8 @@ require (
 	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
 	github.com/mattn/go-shellwords v1.0.12 // indirect
 	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect
+	k8s.io/component-base v0.36.3 // indirect
+	k8s.io/pod-security-admission v0.36.3 // indirect
 )
 
 require (

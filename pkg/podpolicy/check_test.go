@@ -73,53 +73,61 @@ func TestCheck(t *testing.T) {
 		want   string // in the message; empty for allowed
 	}{
 		{"nothing", baseline, worker, "", ""},
-		{"host network", baseline, workerPod, "hostNetwork: true", workerAt + ".hostNetwork: is true; remove it"},
+		{"host network", baseline, workerPod, "hostNetwork: true", workerAt + ": host namespaces (hostNetwork=true); meet the Pod Security Standard baseline of Kubernetes v1.36"},
 		{"allowed host network", workload.PodPolicy{HostNetwork: true}, workerPod, "hostNetwork: true", ""},
-		{"host PID", baseline, submitterPod, "hostPID: true", "spec.submitterPodTemplate.spec.hostPID: is true"},
-		{"host IPC", baseline, workerPod, "hostIPC: true", ".hostIPC: is true"},
+		{"host PID", baseline, submitterPod, "hostPID: true", "spec.submitterPodTemplate.spec: host namespaces (hostPID=true)"},
+		{"host IPC", baseline, workerPod, "hostIPC: true", "(hostIPC=true)"},
 		{"node name", baseline, workerPod, "nodeName: n1", `.nodeName: is "n1"`},
 		{"system priority", baseline, workerPod, "priorityClassName: system-node-critical", `.priorityClassName: is "system-node-critical"`},
 		{"priority", baseline, workerPod, "priorityClassName: high", ""},
 		{"number of priority", baseline, workerPod, "priority: 7", ".priority: is set"},
 		{"unlisted priority", workload.PodPolicy{PriorityClasses: []string{"low"}}, workerPod, "priorityClassName: high", `.priorityClassName: is "high"`},
 		{"ephemeral container", baseline, workerPod, "ephemeralContainers: [{name: e, image: i}]", ".ephemeralContainers: is set"},
-		{"host path", baseline, workerPod, "volumes: [{name: v, hostPath: {path: /etc}}]", workerAt + ".volumes[0]: is of kind hostPath; use another kind"},
+		{"host path", baseline, workerPod, "volumes: [{name: v, hostPath: {path: /etc}}]", workerAt + `: hostPath volumes (volume "v")`},
 		{"allowed host path", workload.PodPolicy{HostPaths: []string{"/mnt/data"}}, workerPod, "volumes: [{name: v, hostPath: {path: /mnt/data/set}}]", ""},
-		{"beside the allowed one", workload.PodPolicy{HostPaths: []string{"/mnt/data"}}, workerPod, "volumes: [{name: v, hostPath: {path: /mnt/database}}]", "is of kind hostPath"},
-		{"up from the allowed one", workload.PodPolicy{HostPaths: []string{"/mnt/data"}}, workerPod, "volumes: [{name: v, hostPath: {path: /mnt/data/../../etc}}]", "is of kind hostPath"},
+		{"beside the allowed one", workload.PodPolicy{HostPaths: []string{"/mnt/data"}}, workerPod, "volumes: [{name: v, hostPath: {path: /mnt/database}}]", `hostPath volumes (volume "v")`},
+		{"up from the allowed one", workload.PodPolicy{HostPaths: []string{"/mnt/data"}}, workerPod, "volumes: [{name: v, hostPath: {path: /mnt/data/../../etc}}]", `hostPath volumes (volume "v")`},
 		{"other volumes", baseline, workerPod, "volumes: [{name: v, emptyDir: {}}, {name: s, secret: {secretName: x}}, {name: nf, nfs: {server: a, path: /}}]", ""},
-		{"privileged", baseline, worker, "securityContext: {privileged: true}", workerAt + ".containers[0].securityContext.privileged: is true; remove it"},
-		{"privileged init container", baseline, before, "securityContext: {privileged: true}", ".initContainers[0].securityContext.privileged: is true"},
-		{"privileged submitter", baseline, submitter, "securityContext: {privileged: true}", "spec.submitterPodTemplate.spec.containers[0].securityContext.privileged"},
-		{"privileged autoscaler", baseline, autoscaler, "securityContext: {privileged: true}", "spec.rayClusterSpec.autoscalerOptions.securityContext.privileged: is true"},
-		{"capability", baseline, worker, "securityContext: {capabilities: {add: [SYS_ADMIN]}}", `.capabilities.add: has "SYS_ADMIN"`},
-		{"capability with prefix", baseline, worker, "securityContext: {capabilities: {add: [CAP_NET_RAW]}}", `.capabilities.add: has "CAP_NET_RAW"`},
+		{"privileged", baseline, worker, "securityContext: {privileged: true}", workerAt + `: privileged (container "c" must not set securityContext.privileged=true)`},
+		{"privileged init container", baseline, before, "securityContext: {privileged: true}", `privileged (container "before"`},
+		{"privileged submitter", baseline, submitter, "securityContext: {privileged: true}", `spec.submitterPodTemplate.spec: privileged (container "s"`},
+		{"privileged autoscaler", baseline, autoscaler, "securityContext: {privileged: true}", `spec.rayClusterSpec.autoscalerOptions: privileged (container "autoscaler"`},
+		{"capability", baseline, worker, "securityContext: {capabilities: {add: [SYS_ADMIN]}}", `must not include "SYS_ADMIN"`},
+		{"capability with prefix", baseline, worker, "securityContext: {capabilities: {add: [CAP_NET_RAW]}}", `must not include "CAP_NET_RAW"`},
 		{"tracing", baseline, worker, "securityContext: {capabilities: {add: [SYS_PTRACE]}}", ""},
 		{"allowed capability", workload.PodPolicy{Capabilities: []string{"IPC_LOCK"}}, worker, "securityContext: {capabilities: {add: [IPC_LOCK]}}", ""},
-		{"proc mount", baseline, worker, "securityContext: {procMount: Unmasked}", `.procMount: is "Unmasked"`},
-		{"seccomp", baseline, worker, "securityContext: {seccompProfile: {type: Unconfined}}", ".seccompProfile.type: is Unconfined; use RuntimeDefault"},
-		{"seccomp of the pod", baseline, workerPod, "securityContext: {seccompProfile: {type: Unconfined}}", workerAt + ".securityContext.seccompProfile.type: is Unconfined"},
-		{"AppArmor", baseline, worker, "securityContext: {appArmorProfile: {type: Unconfined}}", ".appArmorProfile.type: is Unconfined"},
-		{"SELinux", baseline, worker, "securityContext: {seLinuxOptions: {type: spc_t}}", ".seLinuxOptions: changes user, role or type"},
-		{"host process", baseline, worker, "securityContext: {windowsOptions: {hostProcess: true}}", ".windowsOptions.hostProcess: is true"},
-		{"sysctl", baseline, workerPod, "securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}", `.sysctls[0]: is "kernel.msgmax"`},
+		{"proc mount", baseline, worker, "securityContext: {procMount: Unmasked}", `procMount to "Unmasked"`},
+		{"seccomp", baseline, worker, "securityContext: {seccompProfile: {type: Unconfined}}", `seccompProfile (container "c"`},
+		{"seccomp of the pod", baseline, workerPod, "securityContext: {seccompProfile: {type: Unconfined}}", workerAt + ": seccompProfile (pod must not"},
+		{"AppArmor", baseline, worker, "securityContext: {appArmorProfile: {type: Unconfined}}", `forbidden AppArmor profile (container "c"`},
+		{"SELinux", baseline, worker, "securityContext: {seLinuxOptions: {type: spc_t}}", `seLinuxOptions: type "spc_t"`},
+		{"host process", baseline, worker, "securityContext: {windowsOptions: {hostProcess: true}}", "windowsOptions.hostProcess=true"},
+		{"probe of another host", baseline, worker, "livenessProbe: {httpGet: {host: 169.254.169.254, port: 80}}", `probe or lifecycle host (container "c"`},
+		{"lifecycle of another host", baseline, submitter, "lifecycle: {preStop: {httpGet: {host: a.b, port: 80}}}", `probe or lifecycle host (container "s"`},
+		{"port of the node", baseline, worker, "ports: [{containerPort: 1, hostPort: 1}]", `hostPort (container "c" uses hostPort 1)`},
+		{"allowed port of the node", workload.PodPolicy{HostPorts: true}, worker, "ports: [{containerPort: 1, hostPort: 1}]", ""},
+		{"port of the allowed host network", workload.PodPolicy{HostNetwork: true}, workerPod, "hostNetwork: true, initContainers: [{name: x, image: i, ports: [{containerPort: 1, hostPort: 1}]}]", ""},
+		{"sysctl", baseline, workerPod, "securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}", "forbidden sysctls (kernel.msgmax)"},
 		{"unlisted account", workload.PodPolicy{ServiceAccounts: []string{"train"}}, workerPod, "serviceAccountName: admin", `.serviceAccountName: is "admin"; use one that the policy lists`},
 		{"old name of the account", workload.PodPolicy{ServiceAccounts: []string{"train"}}, workerPod, "serviceAccount: admin", `.serviceAccount: is "admin"`},
 		{"listed account", workload.PodPolicy{ServiceAccounts: []string{"train"}}, workerPod, "serviceAccountName: train", ""},
 		{"unlisted toleration", workload.PodPolicy{Tolerations: []string{"nvidia.com/gpu"}}, workerPod, "tolerations: [{operator: Exists}]", `.tolerations[0].key: is ""`},
 		{"any toleration", workload.PodPolicy{Tolerations: []string{"*"}}, workerPod, "tolerations: [{operator: Exists}]", ""},
 		{"unlisted runtime class", workload.PodPolicy{RuntimeClasses: []string{"nvidia"}}, workerPod, "runtimeClassName: kata", ".runtimeClassName: is set to another"},
-		{"restricted", restricted, worker, "", ".securityContext.allowPrivilegeEscalation: is not false"},
+		{"restricted", restricted, worker, "", "allowPrivilegeEscalation != false"},
 		{"switched off", workload.PodPolicy{Mode: workload.PodsUnchecked}, workerPod, "hostNetwork: true", ""},
 		{"unreadable", baseline, workerPod, "hostNetwork: maybe", "cannot be read"},
 	} {
-		err := podpolicy.Check(c.policy, manifest(t, c.place, c.fields))
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s: %v, want it allowed", c.name, err)
-		case c.want != "" && (!errors.Is(err, podpolicy.ErrDenied) || !strings.Contains(err.Error(), c.want)):
-			t.Errorf("%s: error %v, want a denial with %q", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := podpolicy.Check(c.policy, manifest(t, c.place, c.fields))
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%v, want it allowed", err)
+			case c.want != "" && (!errors.Is(err, podpolicy.ErrDenied) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error %v, want a denial with %q", err, c.want)
+			}
+		})
 	}
 }
 
@@ -135,12 +143,44 @@ func TestRestrictedAllows(t *testing.T) {
 	for old, changed := range map[string]string{
 		`"runAsNonRoot": true`: `"runAsNonRoot": true, "runAsUser": 0`, `{"type": "RuntimeDefault"}`: `null`,
 		`["ALL"]`: `["KILL"]`, `"securityContext": {"runAs`: `"serviceAccountName": "x", "securityContext": {"runAs`,
-		`"containers"`:               `"volumes": [{"name": "v", "nfs": {"server": "a", "path": "/"}}], "containers"`,
-		`"securityContext": {"allow`: `"ports": [], "securityContext": {"privileged": true, "allow`,
+		`"containers"`:                              `"volumes": [{"name": "v", "nfs": {"server": "a", "path": "/"}}], "containers"`,
+		`"securityContext": {"allow`:                `"ports": [{"containerPort": 1, "hostPort": 1}], "securityContext": {"allow`,
+		`"image": "i",`:                             `"image": "i", "startupProbe": {"tcpSocket": {"host": "a.b", "port": 1}},`,
+		`"securityContext": {"runAsNonRoot": true,`: `"hostUsers": false, "securityContext": {`,
 	} {
 		if err := podpolicy.Check(restricted, json.RawMessage(strings.Replace(pod, old, changed, 1))); !errors.Is(err, podpolicy.ErrDenied) {
 			t.Errorf("with %s for %s: error %v, want a denial", changed, old, err)
 		}
+	}
+}
+
+// The old way to say which AppArmor profile a container has is an annotation of the
+// pod, wherever the pod is.
+func TestAnnotationsOfPods(t *testing.T) {
+	t.Parallel()
+	const pod = `{"metadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/a": %q}}, "spec": {"containers": [{"name": "a", "image": "i"}]}}`
+	const of = `{"kind": "RayCluster", "spec": {"workerGroupSpecs": [{"template": ` + pod + `}]}}`
+	for _, manifest := range []string{pod, of} {
+		if err := podpolicy.Check(workload.PodPolicy{}, fmt.Appendf(nil, manifest, "runtime/default")); err != nil {
+			t.Error(err)
+		}
+		err := podpolicy.Check(workload.PodPolicy{}, fmt.Appendf(nil, manifest, "unconfined"))
+		if !errors.Is(err, podpolicy.ErrDenied) || !strings.Contains(err.Error(), "unconfined") {
+			t.Errorf("error %v, want a denial of the annotation", err)
+		}
+	}
+}
+
+// The version of Kubernetes that the standards are taken from is the one whose
+// code checks them: a later module may know a later standard.
+func TestTheStandardIsOfTheModulesVersion(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "k8s.io/pod-security-admission").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version := strings.TrimSpace(string(out)); !strings.HasPrefix(version, "v0.36.") {
+		t.Errorf("the module is of %s, the standard of v1.36: change both", version)
 	}
 }
 
@@ -201,6 +241,7 @@ var violations = []string{
 	"ephemeralContainers: [{name: e, image: i, securityContext: {privileged: true}}]",
 	"securityContext: {privileged: true}", "securityContext: {capabilities: {add: [KILL, BPF]}}", "securityContext: {procMount: Unmasked}",
 	"securityContext: {seccompProfile: {type: Unconfined}}", "securityContext: {windowsOptions: {hostProcess: true}}",
+	"securityContext: {appArmorProfile: {type: Unconfined}}", "securityContext: {seLinuxOptions: {user: root}}",
 }
 
 // FuzzCheck: wherever a violation is put into a manifest, whatever is around it,

@@ -1,6 +1,8 @@
 // Package podpolicy says what the pod templates of a queue's workloads may
 // contain. Whoever may submit has his pods created by KubeRay's operator, which
-// may create any; so what they may be is decided before, by an allow-list.
+// may create any; so what they may be is decided before. What a pod can reach of its
+// node is held against Kubernetes' Pod Security Standards, by Kubernetes' own code
+// (k8s.io/pod-security-admission); the queue's lists are allowed beyond it.
 //
 // The policy is about what a pod can reach of its node and of the cluster. What
 // keeps Muster from planning a pod is refused elsewhere (package ray), and who
@@ -38,32 +40,6 @@ type policy struct{ workload.PodPolicy }
 const all = "*"
 
 func (p policy) restricted() bool { return p.Mode == workload.PodsRestricted }
-
-func (p policy) volumes() []string {
-	if p.restricted() {
-		return append([]string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}, p.Volumes...)
-	}
-	kinds := slices.DeleteFunc(volumeKinds(), func(kind string) bool { return kind == hostPath })
-	return append(kinds, p.Volumes...)
-}
-
-func (p policy) capabilities() []string {
-	if p.restricted() {
-		return append([]string{"NET_BIND_SERVICE"}, p.Capabilities...)
-	}
-	return append([]string{
-		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP",
-		"SETUID", "SYS_CHROOT", "SYS_PTRACE",
-	}, p.Capabilities...)
-}
-
-func (p policy) sysctls() []string {
-	return append([]string{
-		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies",
-		"net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout",
-		"net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
-	}, p.Sysctls...)
-}
 
 // listed reports whether a name is in the list, or not to be listed in the mode.
 func (p policy) listed(list []string, name string) bool {

@@ -9,11 +9,11 @@ import (
 
 // Modes of a pod policy.
 const (
-	// PodsBaseline keeps pods from taking over their node: Kubernetes' pod security
-	// standard of the same name, but for ports of nodes and for tracing one's own
-	// processes, which profilers of Ray need.
+	// PodsBaseline keeps pods from taking over their node: Kubernetes' Pod Security
+	// Standard of the same name, and the capability SYS_PTRACE, which profilers of
+	// Ray need.
 	PodsBaseline = "baseline"
-	// PodsRestricted is the pod security standard of that name; service accounts,
+	// PodsRestricted is the Pod Security Standard of that name; service accounts,
 	// priority and runtime classes and tolerations must be listed, too.
 	PodsRestricted = "restricted"
 	// PodsUnchecked allows everything.
@@ -25,11 +25,13 @@ const (
 // add to what the mode allows; "*" in a list allows all.
 type PodPolicy struct {
 	Mode string `json:"mode,omitempty"`
-	// Privileged, HostNetwork, HostPID and HostIPC allow these.
+	// Privileged, HostNetwork, HostPID, HostIPC and HostPorts (ports of the node)
+	// allow these.
 	Privileged  bool `json:"privileged,omitempty"`
 	HostNetwork bool `json:"hostNetwork,omitempty"`
 	HostPID     bool `json:"hostPID,omitempty"`
 	HostIPC     bool `json:"hostIPC,omitempty"`
+	HostPorts   bool `json:"hostPorts,omitempty"`
 	// HostPaths are directories of nodes that may be mounted, with all below.
 	HostPaths []string `json:"hostPaths,omitempty"`
 	// Volumes are kinds of volumes, as the fields of a volume are called.

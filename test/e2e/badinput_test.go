@@ -73,7 +73,7 @@ func TestBadInput(t *testing.T) {
 		{"a negative quantity", "default", with(`"cpu":"1"`, `"cpu":"-1"`), "cpu"},
 		{"a name that Kubernetes refuses", "default", with(`"name":"good"`, `"name":"Not_A_Name"`), "Not_A_Name"},
 		{"a foreign namespace", "default", with(`"metadata":{`, `"metadata":{"namespace":"kube-system",`), `namespace "kube-system" is not one of queue "default"`},
-		{"a privileged container", "default", with(`"name":"ray-worker"`, `"name":"ray-worker","securityContext":{"privileged":true}`), "not allowed by the queue's pod policy: spec.workerGroupSpecs[0].template.spec.containers[0].securityContext.privileged: is true; remove it"},
+		{"a privileged container", "default", with(`"name":"ray-worker"`, `"name":"ray-worker","securityContext":{"privileged":true}`), "not allowed by the queue's pod policy: spec.workerGroupSpecs[0].template.spec: privileged (container \"ray-worker\" must not set securityContext.privileged=true)"},
 		{"too large", "default", with(`"image":"`, `"image":"`+strings.Repeat("x", event.MaxSubmission)), fmt.Sprint(event.MaxSubmission)},
 		{"YAML aliases", "default", "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: &m {name: x}\nspec: *m\n", "alias"},
 	} {

@@ -17,7 +17,7 @@ import (
 // no rack takes it any more.
 func TestConstraintsOnDomainsAreObeyed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := startWorld(t, stack.Options{Rules: workload.Rules{Pods: workload.PodPolicy{HostPorts: true}}})
 	w.nodes("n", 4, "cpu=4", "memory=32Gi", "nvidia.com/gpu=2")
 	for i := range 4 {
 		patch := fmt.Sprintf(`{"metadata": {"labels": {"example.com/rack": "rack-%d"}}}`, i%2)

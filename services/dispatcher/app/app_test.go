@@ -299,7 +299,7 @@ func TestPodPolicyAtDispatch(t *testing.T) {
 	gang.PodPolicy = workload.PodPolicy{Mode: workload.PodsRestricted}
 	d.command(gang)
 	status := d.await(gang.Workload, "refused", func(s event.GangStatus) bool { return s.Refused })
-	if !strings.Contains(status.Message, "not allowed by the queue's pod policy: spec.headGroupSpec.template.spec.containers[0].securityContext") {
+	if !strings.Contains(status.Message, "not allowed by the queue's pod policy: spec.headGroupSpec.template.spec: allowPrivilegeEscalation != false") {
 		t.Errorf("the reason is %q", status.Message)
 	}
 	if object := w.object("RayCluster", "policy"); object != nil {
