@@ -64,6 +64,9 @@ type Options struct {
 	Replicas int
 	// ConnectTimeout bounds the first connection; zero means 10 s.
 	ConnectTimeout time.Duration
+	// Patient is for services: the first connection is tried until the context ends.
+	// The log names the error.
+	Patient bool
 	// Refused, unless nil, is called with an error that wraps ErrRefused each time
 	// that the server refuses something for want of a right. What was refused gets no
 	// other answer. It must not block.
@@ -95,6 +98,7 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	b := &Bus{logger: o.Logger, replicas: o.Replicas, reconnected: map[chan struct{}]struct{}{}}
 	options := []nats.Option{
 		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+		nats.IgnoreAuthErrorAbort(), // credentials may be on their way to the server, or from it
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsMissed),
 		nats.ReconnectHandler(func(*nats.Conn) { b.onReconnect() }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -118,7 +122,7 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 		return nil, err
 	}
 	options = slices.Concat(options, credentials, o.TLS.options())
-	nc, err := connectWithin(ctx, o.URL, o.ConnectTimeout, options)
+	nc, err := connectWithin(ctx, o, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %q: %w", o.URL, err)
 	}
@@ -133,13 +137,21 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 
 // connectWithin tries until the server answers, so that services may be started
 // in any order.
-func connectWithin(ctx context.Context, url string, limit time.Duration, options []nats.Option) (*nats.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+func connectWithin(ctx context.Context, o Options, options []nats.Option) (*nats.Conn, error) {
+	if !o.Patient {
+		limited, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	var logged time.Time
 	for {
-		nc, err := nats.Connect(url, options...)
+		nc, err := nats.Connect(o.URL, options...)
 		if err == nil {
 			return nc, nil
+		}
+		if o.Patient && time.Since(logged) >= o.ConnectTimeout {
+			o.Logger.Warn("cannot connect to NATS; trying again", zap.Error(err))
+			logged = time.Now()
 		}
 		select {
 		case <-ctx.Done():

@@ -12,6 +12,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,25 +52,65 @@ type Options struct {
 	AtLeast func(context.Context) (int64, error)
 	// Standby is called when another process holds the lease.
 	Standby func()
+	// Failed, if given, is called for each term that ended with an error other than
+	// the loss of the lease.
+	Failed func()
+	// Pause is the wait after such a term; it doubles up to longestPause. Zero is
+	// one second.
+	Pause time.Duration
 }
 
 // renewals is how many times within Duration a holder tries to renew.
 const renewals = 6
 
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+	// lastedLong is how long a term lasts after which the next failure is the first.
+	lastedLong = time.Minute
+)
+
 // Run acts term after term until ctx ends: it waits for the lease, calls act with
-// the epoch of the term, and ends act's context when the lease is lost. An error
-// of act that is not the loss ends Run.
+// the epoch of the term, and ends act's context when the lease is lost.
+//
+// An error of act ends the term, never Run: the API server or NATS may give
+// another answer to the next one. The lease is given up meanwhile, so that another
+// process may try.
 func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int64) error) error {
+	pause := cmp.Or(o.Pause, firstPause)
+	next := pause
 	for {
+		began := time.Now()
 		err := term(ctx, o, act)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case err != nil && !errors.Is(err, ErrLost):
+		}
+		if err == nil || errors.Is(err, ErrLost) {
+			o.Logger.Warn("lease lost; standing by", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
+			o.Standby()
+			continue
+		}
+		if time.Since(began) > lastedLong {
+			next = pause
+		}
+		o.Logger.Error("term failed; the lease is given up and the next term is tried after a pause",
+			zap.String("lease", o.Namespace+"/"+o.Name), zap.Duration("pause", next), zap.Error(err))
+		if o.Failed != nil {
+			o.Failed()
+		}
+		if err := wait(ctx, next); err != nil {
 			return err
 		}
-		o.Logger.Warn("lease lost; standing by", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
-		o.Standby()
+		next = min(2*next, longestPause)
+	}
+}
+
+func wait(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
 	}
 }
 
@@ -140,44 +181,60 @@ func work(ctx, leading context.Context, o Options, identity string, act func(con
 	return err
 }
 
-// retryAfter is the pause before the epoch is tried again.
-const retryAfter = 100 * time.Millisecond
+const (
+	// retryAfter is the pause before the epoch is tried again; it doubles up to
+	// retryMost.
+	retryAfter = 100 * time.Millisecond
+	retryMost  = 2 * time.Second
+)
 
-// takeEpoch writes the next epoch into the Lease while it is ours. Whoever holds
-// the lease later reads it there and takes a larger one.
+// takeEpoch writes the next epoch into the Lease while it is ours. The next holder
+// reads it there and takes a larger one.
+//
+// It tries until the lease is lost or ctx ends. No answer of the API server is
+// final: a right may be granted in a moment, a token may be renewed, and a Lease
+// that was deleted is created again by the election.
 func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
+	pause := retryAfter
+	for {
+		epoch, err := tryEpoch(ctx, o, identity)
+		if err == nil || errors.Is(err, ErrLost) {
+			return epoch, err
+		}
+		if ctx.Err() == nil && !apierrors.IsConflict(err) { // a conflict is with our own renewal, most often
+			o.Logger.Warn("cannot take an epoch; trying again", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
+		}
+		if err := wait(ctx, pause); err != nil {
+			return 0, err
+		}
+		pause = min(2*pause, retryMost)
+	}
+}
+
+func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 	known, err := o.AtLeast(ctx)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("read the last epoch that was told of: %w", err)
 	}
 	leases := o.Client.Leases(o.Namespace)
-	for {
-		lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
-		if err != nil {
-			return 0, fmt.Errorf("take an epoch: %w", err)
-		}
-		if holder := lease.Spec.HolderIdentity; holder == nil || *holder != identity {
-			return 0, fmt.Errorf("take an epoch: %w", ErrLost)
-		}
-		last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // what is no number is none
-		// The time makes it larger than what nobody remembers.
-		epoch := max(time.Now().UnixNano(), last+1, known+1)
-		if lease.Annotations == nil {
-			lease.Annotations = map[string]string{}
-		}
-		lease.Annotations[EpochKey] = strconv.FormatInt(epoch, 10)
-		if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{}); err == nil {
-			return epoch, nil
-		}
-		if !apierrors.IsConflict(err) { // our own renewal, most often
-			return 0, fmt.Errorf("take an epoch: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(retryAfter):
-		}
+	lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("read the lease: %w", err)
 	}
+	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != identity {
+		return 0, fmt.Errorf("take an epoch: %w", ErrLost)
+	}
+	last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // what is no number is none
+	// The time makes it larger than any epoch that is forgotten.
+	epoch := max(time.Now().UnixNano(), last+1, known+1)
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[EpochKey] = strconv.FormatInt(epoch, 10)
+	if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+		return 0, fmt.Errorf("write the epoch: %w", err)
+	}
+	return epoch, nil
 }
 
 // Guard tells whether the lease is held at this moment, by the clock of this

@@ -39,7 +39,7 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	}
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "capacity-watcher/" + config.Cluster, Logger: rt.Logger, CredentialsFile: config.NATSCredentials,
-		TLS: config.NATSTLS, Replicas: config.NATSReplicas,
+		TLS: config.NATSTLS, Replicas: config.NATSReplicas, Patient: true,
 	})
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	namespace, name := config.Lease.Split()
 	return lease.Run(ctx, lease.Options{
 		Client: client.CoordinationV1(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
-		Holder: service.Holder(), Logger: rt.Logger, Guard: &w.guard, Standby: ready,
+		Holder: service.Holder(), Logger: rt.Logger, Guard: &w.guard, Standby: ready, Failed: lease.FailedTerms(rt.Metrics).Inc,
 		AtLeast: func(ctx context.Context) (int64, error) {
 			before, err := w.history(ctx)
 			return before.Session, err

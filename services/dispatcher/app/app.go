@@ -98,7 +98,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	var err error
 	d.bus, err = bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "dispatcher-" + config.Cluster, Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
-		TLS: config.NATSTLS, Replicas: config.NATSReplicas,
+		TLS: config.NATSTLS, Replicas: config.NATSReplicas, Patient: true,
 	})
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	namespace, name := config.Lease.Split()
 	return lease.Run(ctx, lease.Options{
 		Client: d.client.Leases(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
-		Holder: service.Holder(), Logger: runtime.Logger, Guard: &d.guard, Standby: d.ready,
+		Holder: service.Holder(), Logger: runtime.Logger, Guard: &d.guard, Standby: d.ready, Failed: lease.FailedTerms(runtime.Metrics).Inc,
 		AtLeast: func(ctx context.Context) (int64, error) {
 			told, err := lastStatuses(ctx, d.bus, config.Cluster)
 			return told.session, err

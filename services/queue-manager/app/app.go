@@ -36,7 +36,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	}
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: config.NATSURL, Name: "queue-manager", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
-		TLS: config.NATSTLS, Replicas: config.NATSReplicas,
+		TLS: config.NATSTLS, Replicas: config.NATSReplicas, Patient: true,
 	})
 	if err != nil {
 		return err
