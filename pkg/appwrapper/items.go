@@ -40,6 +40,9 @@ func (r *reader) add(it item) error {
 		return err
 	}
 	delete(it.object, "status") // of another life of the object
+	if err := checkAmounts(it.where, "", it.object); err != nil {
+		return err
+	}
 	wrapped := bundle.Item{Done: it.done}
 	sets, err := r.pods(&it, &wrapped)
 	if err != nil {

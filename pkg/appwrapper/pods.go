@@ -1,13 +1,10 @@
 package appwrapper
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/kube"
@@ -57,18 +54,11 @@ func (it *item) podSet(n, of int, s source) (workload.PodSet, error) {
 	if err != nil {
 		return workload.PodSet{}, refuse(where, "is no pod template", "want an object with metadata and spec")
 	}
-	encoded, err := encode(pod["spec"])
+	spec, err := ray.ReadPod(where+".spec", pod["spec"])
 	if err != nil {
-		return workload.PodSet{}, refuse(where+".spec", err.Error(), "correct it")
-	}
-	var spec corev1.PodSpec
-	if err := json.Unmarshal(encoded, &spec); err != nil {
-		return workload.PodSet{}, refuse(where+".spec", "does not decode: "+err.Error(), "correct the field")
-	}
-	if err := ray.CheckPod(where+".spec", &spec); err != nil {
 		return workload.PodSet{}, err
 	}
-	template, err := kube.PodTemplate(&spec)
+	template, err := kube.PodTemplate(spec)
 	if err != nil {
 		return workload.PodSet{}, refuse(where+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
 	}

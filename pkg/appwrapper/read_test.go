@@ -279,11 +279,11 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ manifest, want string }{
 		{
 			v1beta1(item(config, "\n      custompodresources: [{replicas: 1, requests: {nvidia.com/gpu: 0.5}}]")),
-			"GenericItems[0].custompodresources[0].requests: nvidia.com/gpu: 500m is not a whole number; want whole ones, such as 1",
+			`GenericItems[0].custompodresources[0].requests.nvidia.com/gpu: "0.5" is not a whole number; want whole ones, such as "1"`,
 		},
 		{
 			v1beta1(item(" {apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1.5}}}]}}}}", "")),
-			`resources.nvidia.com/gpu: 1500m is not a whole number; want whole ones, such as "1"`,
+			`resources.limits.nvidia.com/gpu: "1.5" is not a whole number; want whole ones, such as "1"`,
 		},
 		{v1beta1(item(config, "")), "wraps nothing that makes pods"},
 		{strings.Replace(v1beta1(item(cluster, "")), "name: aw", "labels: {kueue.x-k8s.io/priority-class: urgent}, name: aw", 1),

@@ -41,7 +41,7 @@ func TestRefusalsOfTheWrapper(t *testing.T) {
 		strings.Replace(named, "v1beta2", "v1beta1", 1) + "spec: {priority: 1}":                        "spec.resources: is missing; want GenericItems",
 		strings.Replace(v1beta1(item(good, "")), "priority: 9", "priority: high", 1):                   `spec.priority: is "high"; want a whole number from`,
 		v1beta1(item(good, "\n      custompodresources: [7]")):                                         "custompodresources[0]: is no object; want replicas, requests and limits",
-		v1beta1(item(good, "\n      custompodresources: [{replicas: 1, requests: {cpu: [1]}}]")):       "custompodresources[0].requests: does not decode",
+		v1beta1(item(good, "\n      custompodresources: [{replicas: 1, requests: {cpu: [1]}}]")):       "custompodresources[0].requests.cpu: is a list; want a Kubernetes quantity",
 		v1beta1(item(good, "\n      custompodresources: [{replicas: 1, requests: 7}]")):                `want amounts by resource, such as cpu: "2"`,
 		v1beta1(item(good, "\n      custompodresources: [{replicas: 10001}]")):                         `custompodresources[0].replicas: is "10001"; want a whole number from 0 to 10000`,
 		v1beta1(item(good, "")) + "\n  schedulingSpec: {minAvailable: -1}":                             `spec.schedulingSpec.minAvailable: is "-1"; want a whole number from 0`,
@@ -72,7 +72,7 @@ func TestRefusalsOfWrappedObjects(t *testing.T) {
 		wrapped("apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: j}, spec: {replicatedJobs: [{}]}"): "is no pod template; want an object with metadata and spec",
 		deployment("7"):                       "generictemplate.spec.template: is no pod template; want an object with metadata and spec",
 		deployment("{spec: {containers: 7}}"): "generictemplate.spec.template.spec: does not decode",
-		deployment("{spec: {containers: [{name: c, image: i, resources: {requests: {memory: 8Ei}}}, {name: d, image: i, resources: {requests: {memory: 7Ei}}}]}}"):   "the containers together ask too much",
+		deployment("{spec: {containers: [{name: c, image: i, resources: {requests: {memory: 5Ei}}}, {name: d, image: i, resources: {requests: {memory: 4Ei}}}]}}"):   "the containers together ask too much",
 		deployment("{spec: {nodeName: node-1, containers: [{name: c, image: i}]}}"):                                                                                  "spec.template.spec.nodeName: is \"node-1\"; remove it",
 		deployment("{spec: {containers: [{name: c, image: i}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]}}"):       "topologySpreadConstraints[0].whenUnsatisfiable: is \"DoNotSchedule\"; want ScheduleAnyway",
 		deployment("{spec: {containers: [{name: c, image: i}], affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: z}]}}}}"):     "affinity.podAffinity: is required; use a preferred term",
@@ -94,5 +94,37 @@ func refused(t *testing.T, manifests map[string]string) {
 		if !errors.Is(err, appwrapper.ErrInvalid) && !errors.Is(err, ray.ErrInvalid) {
 			t.Errorf("%v wraps nothing", err)
 		}
+	}
+}
+
+// TestHostileQuantities: two amounts that would be added are refused before, in
+// every kind of object that makes pods and wherever an AppWrapper declares some.
+func TestHostileQuantities(t *testing.T) {
+	t.Parallel()
+	const pods = `{restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {memory: 1e99999999}}}, {name: d, image: i, resources: {requests: {memory: "1"}}}]}`
+	for name, text := range map[string]string{
+		"Pod":                v1beta1(item(" {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: "+pods+"}", "")),
+		"Job":                v1beta1(item(" {apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: "+pods+"}}}", "")),
+		"Deployment":         v1beta1(item(" {apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: "+pods+"}}}", "")),
+		"custompodresources": v1beta1(item(" {apiVersion: v1, kind: ConfigMap, metadata: {name: m}}", "\n      custompodresources: [{replicas: 1, requests: {memory: 1e99999999}, limits: {memory: 1}}]")),
+		"negative exponent":  v1beta1(item(" {apiVersion: v1, kind: ConfigMap, metadata: {name: m}}", "\n      custompodresources: [{replicas: 1, requests: {memory: \"1e-99999999\"}}]")),
+		"a volume": v1beta1(item(" {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: v}, spec: {resources: {requests: {storage: 1e99999999}}}}", ""),
+			item(" {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}", "")),
+		"a quota": v1beta1(item(" {apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {cpu: \"1e-99999999\"}}}", ""),
+			item(" {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}", "")),
+		"an unknown kind": "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a, namespace: team}\nspec:\n  components:\n" +
+			"  - podSets: [{replicas: 1, path: template.spec.pod}]\n    template: {apiVersion: example.com/v1, kind: Thing, metadata: {name: t}, spec: {pod: {spec: " + pods + "}}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree, err := ray.Tree([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = appwrapper.Read(ray.Shipped(), tree)
+			if err == nil || !strings.Contains(err.Error(), " is no quantity; want a Kubernetes quantity") {
+				t.Errorf("error %v, want that it is no quantity", err)
+			}
+		})
 	}
 }

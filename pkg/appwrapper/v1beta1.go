@@ -1,7 +1,6 @@
 package appwrapper
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -9,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 )
@@ -127,13 +125,9 @@ func (r *reader) declaration(where string, value any) (declaration, error) {
 }
 
 func amounts(where string, value any) (resource.List, error) {
-	encoded, err := encode(value)
+	list, err := ray.ReadAmounts(where, value)
 	if err != nil {
-		return nil, refuse(where, err.Error(), "want amounts by resource")
-	}
-	var list corev1.ResourceList
-	if err := json.Unmarshal(encoded, &list); err != nil {
-		return nil, refuse(where, "does not decode: "+err.Error(), `want amounts by resource, such as cpu: "2"`)
+		return nil, err
 	}
 	read, err := kube.Amounts(list)
 	if err != nil {

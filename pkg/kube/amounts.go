@@ -26,6 +26,9 @@ func Amounts(list corev1.ResourceList) (resource.List, error) {
 }
 
 func amountOf(name resource.Name, quantity apiresource.Quantity) (int64, error) {
+	if extreme(quantity) {
+		return 0, fmt.Errorf("%s: a quantity is more than can be counted", name)
+	}
 	if quantity.Sign() < 0 {
 		return 0, fmt.Errorf("%s: %s is negative; want zero or more", name, quantity.String())
 	}
@@ -33,7 +36,7 @@ func amountOf(name resource.Name, quantity apiresource.Quantity) (int64, error) 
 	if name == resource.CPU {
 		limit, amount = math.MaxInt64/1000, quantity.MilliValue
 	}
-	if vast(quantity) || quantity.CmpInt64(limit) >= 0 {
+	if quantity.CmpInt64(limit) >= 0 {
 		return 0, fmt.Errorf("%s: %s is more than can be counted", name, quantity.String())
 	}
 	if resource.Whole(name) && !whole(quantity) {
@@ -47,14 +50,45 @@ func whole(quantity apiresource.Quantity) bool {
 	return rounded.RoundUp(0)
 }
 
-// vast reports whether the quantity is beyond int64 by its exponent alone. To
-// compare a number like 1e1000000000 would write out all its digits.
-func vast(quantity apiresource.Quantity) bool {
+// extreme reports whether it would take long to add, compare or print the
+// quantity: all its digits would be written out. Quantities of objects that the
+// API server keeps come decoded and can be such.
+func extreme(quantity apiresource.Quantity) bool {
 	if quantity.IsZero() {
 		return false
 	}
 	if _, small := quantity.AsInt64(); small {
 		return false
 	}
-	return -quantity.AsDec().Scale() > 18
+	decimal := quantity.AsDec() // of a copy
+	return decimal.Scale() < -mostDigits || decimal.Scale() > mostDigits || decimal.UnscaledBig().BitLen() > mostBits
+}
+
+// mostDigits and mostBits bound the exponent and the digits of a quantity that is
+// used.
+const (
+	mostDigits = 64
+	mostBits   = 256
+)
+
+// Sound returns an error when a resource of the pod cannot be added to another.
+// A pod of the API server is checked before its requests are summed.
+func Sound(spec *corev1.PodSpec) error {
+	lists := []corev1.ResourceList{spec.Overhead}
+	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			lists = append(lists, containers[i].Resources.Requests, containers[i].Resources.Limits)
+		}
+	}
+	if spec.Resources != nil {
+		lists = append(lists, spec.Resources.Requests, spec.Resources.Limits)
+	}
+	for _, list := range lists {
+		for name, quantity := range list {
+			if extreme(quantity) {
+				return fmt.Errorf("%.80s: a quantity is more than can be counted", name)
+			}
+		}
+	}
+	return nil
 }

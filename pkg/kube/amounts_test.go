@@ -43,7 +43,7 @@ func TestAmountsRefuses(t *testing.T) {
 		{"memory", "-1Gi", "memory: -1Gi is negative"},
 		{"cpu", "9223372036854775807", "cpu: 9223372036854775807 is more than can be counted"},
 		{"memory", "8Ei", "memory: 9223372036854775807 is more than can be counted"},
-		{"memory", "1e100000", "memory: 10e99999 is more than can be counted"},
+		{"memory", "1e100000", "memory: a quantity is more than can be counted"},
 		{"nvidia.com/gpu", "0.5", "nvidia.com/gpu: 500m is not a whole number; want whole ones, such as 1"},
 		{"nvidia.com/gpu", "2.000001", "nvidia.com/gpu: 2.000001 is not a whole number"},
 		{"pods", "1n", "pods: 1n is not a whole number"},

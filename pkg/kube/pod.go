@@ -13,6 +13,9 @@ import (
 // its containers or the peak of its init containers, and the overhead, as
 // kube-scheduler counts it.
 func Requests(pod *corev1.Pod) (resource.List, error) {
+	if err := Sound(&pod.Spec); err != nil {
+		return nil, err
+	}
 	effective := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	requests, err := Amounts(effective)
 	if err != nil {
@@ -31,6 +34,9 @@ func Requests(pod *corev1.Pod) (resource.List, error) {
 // spec is as submitted: a limit without a request counts as the request, which
 // is the API server's default.
 func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
+	if err := Sound(spec); err != nil {
+		return workload.Template{}, err
+	}
 	defaulted := spec.DeepCopy()
 	for _, containers := range [][]corev1.Container{defaulted.Containers, defaulted.InitContainers} {
 		for i := range containers {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsjson "sigs.k8s.io/json"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -141,11 +142,7 @@ func (p policy) autoscaler(where string, options, cluster map[string]any) error 
 }
 
 func decode(where string, object map[string]any, into any) error {
-	encoded, err := json.Marshal(object)
-	if err == nil {
-		err = sigsjson.UnmarshalCaseSensitivePreserveInts(encoded, into)
-	}
-	if err != nil {
+	if err := kube.Decode("", object, into); err != nil {
 		return denied(where, "cannot be read: "+err.Error(), "write it as Kubernetes does")
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 func (r *reading) cluster() ([]member, error) {
 	var cluster rayv1.RayCluster
-	if err := decode(r.manifest, &cluster); err != nil {
+	if err := decode(r.tree, &cluster); err != nil {
 		return nil, err
 	}
 	c := clusterSpec{reading: r, path: "spec", spec: &cluster.Spec, annotations: cluster.Annotations}

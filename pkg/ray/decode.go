@@ -1,7 +1,6 @@
 package ray
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"regexp"
@@ -10,17 +9,19 @@ import (
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	rayv1alpha1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1alpha1"
 	sigsjson "sigs.k8s.io/json"
+
+	"muster.dev/muster/pkg/kube"
 )
 
 // decode fills the Go type of the manifest. A field that KubeRay v1.6.2 does not
 // know is refused: it may change which pods are created.
-func decode(manifest json.RawMessage, into any) error {
-	return decodeStrictly(manifest, into, "is no field of KubeRay v1.6.2", "correct its name or place, or remove it")
+func decode(tree map[string]any, into any) error {
+	return decodeStrictly(tree, into, "is no field of KubeRay v1.6.2", "correct its name or place, or remove it")
 }
 
 // checkOldVersion refuses fields that ray.io/v1alpha1 lacks: the API server drops
 // them, numOfHosts among them, where Muster, which creates v1, would not.
-func checkOldVersion(kind string, manifest json.RawMessage) error {
+func checkOldVersion(kind string, tree map[string]any) error {
 	var into any
 	switch kind {
 	case RayCluster:
@@ -32,11 +33,11 @@ func checkOldVersion(kind string, manifest json.RawMessage) error {
 	default:
 		return refuse("apiVersion", "is "+quote(oldVersion)+", which has no "+kind, "want "+GroupVersion)
 	}
-	return decodeStrictly(manifest, into, "is no field of "+oldVersion, "say apiVersion: "+GroupVersion+", or correct its name or place")
+	return decodeStrictly(tree, into, "is no field of "+oldVersion, "say apiVersion: "+GroupVersion+", or correct its name or place")
 }
 
-func decodeStrictly(manifest json.RawMessage, into any, what, remedy string) error {
-	unknown, err := sigsjson.UnmarshalStrict(manifest, into, sigsjson.DisallowUnknownFields)
+func decodeStrictly(tree map[string]any, into any, what, remedy string) error {
+	unknown, err := kube.DecodeStrictly("", tree, into)
 	if err != nil {
 		return mismatch(err)
 	}
@@ -65,6 +66,9 @@ var mismatchText = regexp.MustCompile(`cannot unmarshal (.+) into Go struct fiel
 
 // mismatch words an error of the decoder as the other refusals are.
 func mismatch(err error) error {
+	if refused := ofQuantity(err); refused != nil {
+		return refused
+	}
 	parts := mismatchText.FindStringSubmatch(err.Error())
 	if parts == nil {
 		return refuse("manifest", "does not decode: "+clip(err.Error()), "correct the field")

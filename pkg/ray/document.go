@@ -106,6 +106,23 @@ func checkNode(node *yaml3.Node, path trail) error {
 	return nil
 }
 
+// checkNested refuses a text in a field that is not an object in YAML, or that
+// YAML's aliases make larger than it looks.
+func checkNested(where, text, remedy string) error {
+	var document yaml3.Node
+	if err := yaml3.Unmarshal([]byte(text), &document); err != nil {
+		return refuse(where, "does not decode: "+clip(err.Error()), remedy)
+	}
+	if err := checkNode(&document, trail{where}); err != nil {
+		return err
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		return refuse(where, "does not decode: "+clip(err.Error()), remedy)
+	}
+	return nil
+}
+
 func checkMapping(node *yaml3.Node, path trail) error {
 	seen := make(map[string]int, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {

@@ -8,7 +8,6 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/workload"
@@ -16,7 +15,7 @@ import (
 
 func (r *reading) job() ([]member, error) {
 	var job rayv1.RayJob
-	if err := decode(r.manifest, &job); err != nil {
+	if err := decode(r.tree, &job); err != nil {
 		return nil, err
 	}
 	tree, _ := r.tree["spec"].(map[string]any)
@@ -119,11 +118,7 @@ func (j *jobSpec) checkSelector() error {
 
 // checkRuntimeEnv refuses an environment that is no YAML.
 func (j *jobSpec) checkRuntimeEnv() error {
-	var environment map[string]any
-	if err := yaml.Unmarshal([]byte(j.spec.RuntimeEnvYAML), &environment); err != nil {
-		return refuse(j.path+".runtimeEnvYAML", "does not decode: "+clip(err.Error()), "want an object in YAML")
-	}
-	return nil
+	return checkNested(j.path+".runtimeEnvYAML", j.spec.RuntimeEnvYAML, "want an object in YAML")
 }
 
 // checkDeadlines refuses numbers with which KubeRay leaves the job in

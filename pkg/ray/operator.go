@@ -1,12 +1,12 @@
 package ray
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
@@ -66,13 +66,23 @@ func Shipped() Operator {
 // name is as shipped.
 func ReadOperator(data []byte) (Operator, error) {
 	o := Shipped()
-	if err := yaml.UnmarshalStrict(data, &o); err != nil {
+	if err := o.fill(data); err != nil {
 		return Operator{}, fmt.Errorf("KubeRay profile: %w", err)
 	}
 	if err := o.check(); err != nil {
 		return Operator{}, fmt.Errorf("KubeRay profile: %w", err)
 	}
 	return o, nil
+}
+
+// fill reads the profile strictly.
+func (o *Operator) fill(data []byte) error {
+	var tree map[string]any
+	if err := yaml.UnmarshalStrict(data, &tree); err != nil {
+		return err
+	}
+	unknown, err := kube.DecodeStrictly("", tree, o)
+	return errors.Join(append(unknown, err)...)
 }
 
 func (o Operator) check() error {
@@ -156,6 +166,6 @@ func fixed(cpu, memory string) corev1.ResourceRequirements {
 
 func amounts(cpu, memory string) corev1.ResourceList {
 	return corev1.ResourceList{
-		corev1.ResourceCPU: apiresource.MustParse(cpu), corev1.ResourceMemory: apiresource.MustParse(memory),
+		corev1.ResourceCPU: kube.MustQuantity(cpu), corev1.ResourceMemory: kube.MustQuantity(memory),
 	}
 }

@@ -15,7 +15,7 @@ func TestReadOperator(t *testing.T) {
 		{"version", "version: v1.7.0", `version "v1.7.0": want v1.6.0 to v1.6.2`},
 		{"gate", "featureGates: {RayMultihost: true}", `KubeRay 1.6 has no gate "RayMultihost"`},
 		{"container", "headSidecarContainers: [{name: log}]", "headSidecarContainers[0].image: is empty"},
-		{"class", "runtimeClasses: {kata: {cpu: -1}}", "runtimeClasses.kata: cpu: -1 is negative"},
+		{"class", "runtimeClasses: {kata: {cpu: -1}}", "runtimeClasses.kata.cpu: \"-1\" is negative"},
 		{"class name", "runtimeClasses: {K: {cpu: 1}}", `"K" cannot name a runtime class`},
 	} {
 		if _, err := ReadOperator([]byte(c.profile)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -127,9 +127,6 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 		return Prediction{}, err
 	}
 	delete(tree, "status") // of another life of the object
-	if err := checkQuantities(tree); err != nil {
-		return Prediction{}, err
-	}
 	if object.Manifest, err = encode(tree); err != nil {
 		return Prediction{}, refuse("manifest", err.Error(), "write it as JSON or YAML")
 	}
@@ -137,7 +134,7 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 		return Prediction{}, err
 	}
 	if object.APIVersion == oldVersion {
-		if err := checkOldVersion(object.Kind, object.Manifest); err != nil {
+		if err := checkOldVersion(object.Kind, tree); err != nil {
 			return Prediction{}, err
 		}
 	}

@@ -130,6 +130,7 @@ func TestRefusals(t *testing.T) {
 		{"empty policy", inJob("deletionStrategy: {onSuccess: {}, onFailure: {policy: DeleteSelf}}"), "spec.deletionStrategy.onSuccess.policy: is missing; want DeleteCluster"},
 		{"keep and shut down", inJob("shutdownAfterJobFinishes: true\n  deletionStrategy: {onSuccess: {policy: DeleteNone}, onFailure: {policy: DeleteNone}}"), "is DeleteNone together with shutdownAfterJobFinishes; choose one"},
 		{"no environment", inJob("runtimeEnvYAML: '{a: ['"), "spec.runtimeEnvYAML: does not decode: "},
+		{"an environment that grows", inJob("runtimeEnvYAML: '{a: &a [1, 1], b: [*a, *a]}'"), "runtimeEnvYAML.a (line 1): has the YAML anchor"},
 		{"retries in InteractiveMode", inJob("submissionMode: InteractiveMode\n  backoffLimit: 1"), "spec.backoffLimit: is 1 in InteractiveMode; remove it"},
 		{"sidecar and restarts", edit(t, train, "spec:\n  entry", "spec:\n  submissionMode: SidecarMode\n  entry", "- name: ray-head\n", "- name: ray-head\n", "      spec:\n          containers:\n          - name: ray-head", "      spec:\n          restartPolicy: Always\n          containers:\n          - name: ray-head"), `restartPolicy: is "Always" in SidecarMode; want Never or nothing`},
 

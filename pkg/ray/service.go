@@ -7,12 +7,11 @@ import (
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
-	"sigs.k8s.io/yaml"
 )
 
 func (r *reading) service() ([]member, error) {
 	var service rayv1.RayService
-	if err := decode(r.manifest, &service); err != nil {
+	if err := decode(r.tree, &service); err != nil {
 		return nil, err
 	}
 	if err := r.checkService(&service); err != nil {
@@ -46,9 +45,8 @@ func (r *reading) checkService(service *rayv1.RayService) error {
 	if delay := spec.RayClusterDeletionDelaySeconds; delay != nil && *delay < 0 {
 		return refuse("spec.rayClusterDeletionDelaySeconds", fmt.Sprintf("is %d", *delay), "want zero or more")
 	}
-	var serve map[string]any
-	if err := yaml.Unmarshal([]byte(spec.ServeConfigV2), &serve); err != nil {
-		return refuse("spec.serveConfigV2", "does not decode: "+clip(err.Error()), "want Serve's configuration in YAML")
+	if err := checkNested("spec.serveConfigV2", spec.ServeConfigV2, "want Serve's configuration in YAML"); err != nil {
+		return err
 	}
 	if err := checkInitializing(service.Annotations); err != nil {
 		return err
@@ -107,7 +105,7 @@ func cronJobRefused() error {
 // cronJob predicts one run.
 func (r *reading) cronJob() ([]member, error) {
 	var cron rayv1.RayCronJob
-	if err := decode(r.manifest, &cron); err != nil {
+	if err := decode(r.tree, &cron); err != nil {
 		return nil, err
 	}
 	if cron.Spec.Schedule == "" {

@@ -227,12 +227,8 @@ func AddTerms(spec map[string]any, terms workload.PodSetTerms) error {
 
 // capSize makes the autoscaler stay within its maximum, which was admitted.
 func capSize(group map[string]any) error {
-	encoded, err := encode(group)
-	if err != nil {
-		return err
-	}
 	var typed rayv1.WorkerGroupSpec
-	if err := json.Unmarshal(encoded, &typed); err != nil {
+	if err := kube.Decode("", group, &typed); err != nil {
 		return err
 	}
 	spec := rayv1.RayClusterSpec{WorkerGroupSpecs: []rayv1.WorkerGroupSpec{typed}}
@@ -307,16 +303,12 @@ func (s StampInput) submitter(spec, cluster map[string]any) error {
 // defaultSubmitter is the template that KubeRay would use, as JSON. The
 // container has no command, so that KubeRay fills it in.
 func defaultSubmitter(cluster map[string]any) (map[string]any, error) {
-	encoded, err := encode(cluster)
-	if err != nil {
-		return nil, err
-	}
 	var typed rayv1.RayClusterSpec
-	if err := json.Unmarshal(encoded, &typed); err != nil {
+	if err := kube.Decode("", cluster, &typed); err != nil {
 		return nil, err
 	}
 	template := map[string]any{}
-	encoded, err = json.Marshal(corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+	encoded, err := json.Marshal(corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{submitterContainer(imageOf(typed.HeadGroupSpec.Template.Spec.Containers))}, RestartPolicy: corev1.RestartPolicyNever,
 	}})
 	if err != nil {

@@ -30,7 +30,7 @@ func stamped(t *testing.T, manifest string) json.RawMessage {
 func clusterOf(t *testing.T, manifest json.RawMessage) rayv1.RayCluster {
 	t.Helper()
 	var cluster rayv1.RayCluster
-	if err := decode(manifest, &cluster); err != nil {
+	if err := decodeJSON(manifest, &cluster); err != nil {
 		t.Fatal(err)
 	}
 	return cluster
@@ -39,7 +39,7 @@ func clusterOf(t *testing.T, manifest json.RawMessage) rayv1.RayCluster {
 func jobOf(t *testing.T, manifest json.RawMessage) rayv1.RayJob {
 	t.Helper()
 	var job rayv1.RayJob
-	if err := decode(manifest, &job); err != nil {
+	if err := decodeJSON(manifest, &job); err != nil {
 		t.Fatal(err)
 	}
 	return job
@@ -48,10 +48,18 @@ func jobOf(t *testing.T, manifest json.RawMessage) rayv1.RayJob {
 func serviceOf(t *testing.T, manifest json.RawMessage) rayv1.RayService {
 	t.Helper()
 	var service rayv1.RayService
-	if err := decode(manifest, &service); err != nil {
+	if err := decodeJSON(manifest, &service); err != nil {
 		t.Fatal(err)
 	}
 	return service
+}
+
+func decodeJSON(manifest json.RawMessage, into any) error {
+	tree, err := parse(manifest)
+	if err != nil {
+		return err
+	}
+	return decode(tree, into)
 }
 
 func podLabels(set string) map[string]string {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"muster.dev/muster/pkg/book"
@@ -35,7 +33,7 @@ func (a Amounts) list(path string) (resource.List, error) {
 	var faults fault.List
 	for _, name := range sortedKeys(a) {
 		at := fault.Key(path, string(name))
-		quantity, err := apiresource.ParseQuantity(string(a[name]))
+		quantity, err := kube.ParseQuantity(string(a[name]))
 		if err != nil {
 			faults.Add(at, `%q is no amount; want a number, with a suffix if need be, such as "500m", 4 or "16Gi"`, string(a[name]))
 			continue

@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
+	"muster.dev/muster/pkg/resource"
+)
+
+// ErrQuantity is wrapped by the errors about a quantity that cannot be used.
+var ErrQuantity = errors.New("bad quantity")
+
+// QuantityError says which quantity cannot be used, why, and what would be right.
+type QuantityError struct{ Path, What, Remedy string }
+
+func (e *QuantityError) Error() string { return e.Path + ": " + e.What + "; " + e.Remedy }
+
+func (e *QuantityError) Unwrap() error { return ErrQuantity }
+
+// ParseQuantity is the parser of Kubernetes for a text from outside. It refuses
+// what would take long to parse or to add (resource.Bounded).
+func ParseQuantity(text string) (apiresource.Quantity, error) {
+	if err := resource.Bounded(text); err != nil {
+		return apiresource.Quantity{}, err
+	}
+	return apiresource.ParseQuantity(text)
+}
+
+// MustQuantity is ParseQuantity for a text of the program itself.
+func MustQuantity(text string) apiresource.Quantity {
+	quantity, err := ParseQuantity(text)
+	if err != nil {
+		panic(fmt.Sprintf("quantity %q: %v", text, err))
+	}
+	return quantity
+}
+
+const quantityRemedy = `want a Kubernetes quantity such as "500m", "4" or "16Gi"`
+
+// CheckQuantity returns a QuantityError unless the value of a JSON tree is a
+// quantity of the resource that can be counted. Null is as if it were absent.
+func CheckQuantity(path string, name resource.Name, value any) error {
+	refuse := func(what, remedy string) error { return &QuantityError{path, what, remedy} }
+	var text string
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case string:
+		text = v
+	case json.Number:
+		text = v.String()
+	case int64, float64:
+		text = fmt.Sprint(v)
+	default:
+		return refuse("is "+describe(value), quantityRemedy)
+	}
+	quantity, err := ParseQuantity(text)
+	if err != nil {
+		return refuse(quote(text)+" is no quantity", quantityRemedy)
+	}
+	if quantity.Sign() < 0 {
+		return refuse(quote(text)+" is negative", "want zero or more")
+	}
+	if resource.Whole(name) && !whole(quantity) {
+		return refuse(quote(text)+" is not a whole number", `want whole ones, such as "1"`)
+	}
+	if _, err := Amounts(corev1.ResourceList{corev1.ResourceName(name): quantity}); err != nil {
+		return refuse(quote(text)+" is more than can be counted", "want an amount that a node can have")
+	}
+	return nil
+}
+
+// describe says what kind of value of a JSON tree it is.
+func describe(value any) string {
+	switch value.(type) {
+	case bool:
+		return "a boolean"
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}
+
+// longest bounds how much of a submitted value a message repeats.
+const longest = 80
+
+func quote(text string) string {
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}
