@@ -20,7 +20,7 @@ import (
 type Changes struct {
 	Epoch int64
 	// Version is what the ledger becomes by it: one more than the version that it
-	// was decided on.
+	// was decided on, or that version itself when there is nothing to write.
 	Version int64
 	Added   []Added
 	Updated []workload.Record
@@ -160,8 +160,8 @@ func (b *Book) Take() Changes {
 	b.changed = newChanged()
 	if !taken.Empty() {
 		b.version++
-		taken.Version = b.version
 	}
+	taken.Version = b.version
 	return taken
 }
 

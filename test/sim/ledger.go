@@ -74,7 +74,8 @@ func (l *ledger) lock(holder string) (epoch int64, session int) {
 	if l.holder != "" && l.w.now.Sub(l.beat) < leaderTimeout {
 		return 0, 0
 	}
-	l.epoch++
+	least, step := step.NextEpoch(l.w.now, 0, l.w.random.Uint64())
+	l.epoch = max(l.epoch, least) + step
 	l.session++
 	l.holder, l.beat = holder, l.w.now
 	l.w.tell("%s leads, epoch %d", holder, l.epoch)
@@ -153,6 +154,9 @@ func (t *transaction) commit() error {
 		return err
 	}
 	if c.Empty() {
+		if c.Version != l.version && l.w.Bug != BugUnfenced {
+			return fmt.Errorf("%w: version %d rests on %d", step.ErrStale, l.version, c.Version)
+		}
 		return nil
 	}
 	if c.Version != l.version+1 && l.w.Bug != BugUnfenced {

@@ -48,3 +48,6 @@ var Encode = store.Encode
 
 // WithManifest puts the manifest into a command as Encode wrote it.
 var WithManifest = store.WithManifest
+
+// NextEpoch says how an epoch follows the stored one.
+var NextEpoch = store.NextEpoch

@@ -261,17 +261,10 @@ func (v vacant) first(domain string, choose bool) *spot {
 	return nil
 }
 
-// Newer reports whether a command replaces what is known of its workload: it is
-// of a later attempt, or of the same and was not given before.
+// Newer reports whether a command replaces what is known of its workload: the known
+// one was not given after it. Epochs and orders alone say so. Attempts do not: after
+// Postgres has come back older a later leader may speak of an earlier attempt, or of
+// a workload that was forgotten.
 func Newer(command, known *event.GangDesired) bool {
-	if known == nil {
-		return true
-	}
-	if known.State == event.Forgotten { // the last command of a workload
-		return false
-	}
-	if command.Attempt != known.Attempt {
-		return command.Attempt > known.Attempt
-	}
-	return !known.Supersedes(command)
+	return known == nil || !known.Supersedes(command)
 }

@@ -134,9 +134,9 @@ func TestNewer(t *testing.T) {
 		command, known *event.GangDesired
 		want           bool
 	}{
-		{at(1, 1), forgotten, false}, {at(2, 2), forgotten, false},
+		{at(1, 1), nil, true}, {at(1, 0), forgotten, false}, {at(2, 2), forgotten, true},
 		{at(1, 1), nil, true}, {at(1, 1), at(1, 1), true}, {at(1, 2), at(1, 1), true}, {at(1, 1), at(1, 2), false},
-		{at(2, 1), at(1, 2), true}, {at(1, 9), at(2, 1), false},
+		{at(2, 1), at(1, 2), false}, {at(1, 9), at(2, 1), true},
 	} {
 		if got := gang.Newer(c.command, c.known); got != c.want {
 			t.Errorf("attempt %d of epoch %d after %+v: newer is %t", c.command.Attempt, c.command.Epoch, c.known, got)

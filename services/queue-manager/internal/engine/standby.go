@@ -66,11 +66,12 @@ func (s *standby) start() {
 
 // follow reads everything, then what is committed, until something fails.
 func (s *standby) follow(current func()) error {
-	b, err := s.Store.LoadBook(s.ctx, 0, s.Bus.MaxEvent())
+	s.follower = s.Store.Follower()
+	b, err := s.follower.Load(s.ctx, s.Bus.MaxEvent())
 	if err != nil {
 		return err
 	}
-	s.book, s.follower = b, s.Store.Follower()
+	s.book = b
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {

@@ -52,7 +52,7 @@ func (s *Store) Configure(ctx context.Context, epoch int64, c Configuration) (bo
 		return book.Settings{}, fmt.Errorf("the policy is not valid: %w", err)
 	}
 	err = s.transact(ctx, epoch, func(batch *pgx.Batch) {
-		batch.Queue(`INSERT INTO commits (version, epoch, workloads, clusters, nodes, settings) VALUES ($1, $2, '{}', '{}', '{}', true)`, c.Version, epoch)
+		batch.Queue(`INSERT INTO commits (version, epoch, workloads, clusters, nodes, settings) VALUES (`+nextVersion+`, $2, '{}', '{}', '{}', true)`, c.Version, epoch)
 		manifests := make([]json.RawMessage, len(c.Written))
 		for i, w := range c.Written {
 			manifests[i] = w.Manifest

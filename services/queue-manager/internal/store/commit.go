@@ -38,6 +38,7 @@ func (s *Store) Prepare(changes book.Changes, record Record) (*Prepared, error) 
 	p := &Prepared{epoch: changes.Epoch, batch: newBatch(changes.Epoch), outgoing: outgoing}
 	queueRecord(p.batch, changes, record)
 	if changes.Empty() {
+		queueUnchanged(p.batch, changes.Version)
 		return p, nil
 	}
 	queueVersion(p.batch, changes)
@@ -79,7 +80,7 @@ func explained(err error) error {
 	switch {
 	case refused.Code[:2] == "22":
 		return fmt.Errorf("%w: %w", ErrBadData, err)
-	case refused.ConstraintName == "commits_pkey":
+	case refused.ConstraintName == "commits_pkey", refused.Code == notNull && refused.TableName == "commits" && refused.ColumnName == "version":
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	return err
@@ -98,6 +99,32 @@ func queueVersion(batch *pgx.Batch, c book.Changes) {
 	for i, n := range c.Nodes {
 		clusters[i], nodes[i] = n.Cluster, n.Name
 	}
-	batch.Queue(`INSERT INTO commits (version, epoch, workloads, clusters, nodes) VALUES ($1, $2, $3::uuid[], $4, $5)`,
+	batch.Queue(`INSERT INTO commits (version, epoch, workloads, clusters, nodes) VALUES (`+nextVersion+`, $2, $3::uuid[], $4, $5)`,
 		c.Version, c.Epoch, workloads, clusters, nodes)
+}
+
+// nextVersion is the version $1 if it follows the last one, and else NULL, which the
+// table refuses. Commits may be lost while a leader goes on, when a standby of
+// Postgres takes over that does not have them: none may be missing before this one.
+const nextVersion = `CASE WHEN (SELECT max(version) FROM commits) = $1::bigint - 1 THEN $1::bigint END`
+
+// notNull is Postgres' SQLSTATE for NULL where it is not allowed.
+const notNull = "23502"
+
+// queueUnchanged makes sure that the ledger is at the version: what changes nothing
+// rests on it, too. Zero is not known.
+func queueUnchanged(batch *pgx.Batch, version int64) {
+	if version == 0 {
+		return
+	}
+	batch.Queue(`SELECT max(version) FROM commits`).QueryRow(func(row pgx.Row) error {
+		var last int64
+		if err := row.Scan(&last); err != nil {
+			return err
+		}
+		if last != version {
+			return fmt.Errorf("%w: it is at version %d, and this rests on %d", ErrStale, last, version)
+		}
+		return nil
+	})
 }

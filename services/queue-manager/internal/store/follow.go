@@ -13,8 +13,9 @@ import (
 )
 
 // ErrBehind is returned by Follower.Next when commits that it has not seen have
-// been removed: everything has to be read anew.
-var ErrBehind = errors.New("the commits since then are not kept any more")
+// been removed, or the one that it has seen last is not there: everything has to be
+// read again.
+var ErrBehind = errors.New("the commits since then are not kept any more, or the database has come back older")
 
 // followLimit bounds the commits that are followed at once.
 const followLimit = 500
@@ -23,18 +24,28 @@ const followLimit = 500
 type Follower struct {
 	store  *Store
 	reader *reader
+	// epoch of the commit that was followed last. A version alone does not name a
+	// commit: a database that came back older gives it to another one.
+	epoch int64
 }
 
 // Follower returns a follower. It is not safe for concurrent use.
-func (s *Store) Follower() *Follower { return &Follower{s, newReader()} }
+func (s *Store) Follower() *Follower { return &Follower{store: s, reader: newReader()} }
+
+// Load reads everything into a book, from which Next goes on.
+func (f *Follower) Load(ctx context.Context, maxEvent int64) (b *book.Book, err error) {
+	b, f.epoch, err = f.store.loadBook(ctx, 0, maxEvent)
+	return b, err
+}
 
 // Next returns what the commits after the given version have touched, as it is
 // now, and whether there may be more. Nothing new is a delta of the same version.
 func (f *Follower) Next(ctx context.Context, version int64) (delta book.Delta, more bool, err error) {
 	delta.Version = version
+	epoch := f.epoch
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, f.store.pool, options, func(tx pgx.Tx) error {
-		ids, keys, n, settings, err := touched(ctx, tx, &delta.Version)
+		ids, keys, n, settings, err := touched(ctx, tx, &delta.Version, &epoch)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -62,27 +73,33 @@ func (f *Follower) Next(ctx context.Context, version int64) (delta book.Delta, m
 	if err != nil {
 		return delta, false, fmt.Errorf("follow the leader from version %d: %w", version, err)
 	}
+	f.epoch = epoch
 	return delta, more, nil
 }
 
-// touched lists what the next commits have touched and moves the version on.
-// settings says that what governs is among it.
-func touched(ctx context.Context, tx pgx.Tx, version *int64) (ids []string, keys map[admission.NodeKey]bool, n int, settings bool, err error) {
-	rows, err := tx.Query(ctx, `SELECT version, workloads::text[], clusters, nodes, settings FROM commits
-		WHERE version > $1 ORDER BY version LIMIT $2`, *version, followLimit)
+// touched lists what the next commits have touched and moves the version, and the
+// epoch of its commit, on. settings says that what governs is among it.
+func touched(ctx context.Context, tx pgx.Tx, version, epoch *int64) (ids []string, keys map[admission.NodeKey]bool, n int, settings bool, err error) {
+	rows, err := tx.Query(ctx, `SELECT version, epoch, workloads::text[], clusters, nodes, settings FROM commits
+		WHERE version >= $1 ORDER BY version LIMIT $2`, *version, followLimit+1)
 	if err != nil {
 		return nil, nil, 0, false, err
 	}
 	seen := map[string]bool{}
 	keys = map[admission.NodeKey]bool{}
-	var at int64
+	var at, of int64
+	from, present := *version, false
 	var governs bool
 	var workloads, clusters, nodes []string
-	_, err = pgx.ForEachRow(rows, []any{&at, &workloads, &clusters, &nodes, &governs}, func() error {
-		if at != *version+1 {
+	_, err = pgx.ForEachRow(rows, []any{&at, &of, &workloads, &clusters, &nodes, &governs}, func() error {
+		if at == from && (*epoch == 0 || of == *epoch) {
+			present, *epoch = true, of
+			return nil
+		}
+		if !present || at != *version+1 {
 			return fmt.Errorf("version %d comes after %d: %w", at, *version, ErrBehind)
 		}
-		*version = at
+		*version, *epoch = at, of
 		n++
 		settings = settings || governs
 		for _, id := range workloads {
@@ -96,6 +113,9 @@ func touched(ctx context.Context, tx pgx.Tx, version *int64) (ids []string, keys
 		}
 		return nil
 	})
+	if err == nil && !present {
+		err = fmt.Errorf("there is no version %d: %w", from, ErrBehind)
+	}
 	if ids == nil {
 		ids = []string{} // nil would mean all
 	}

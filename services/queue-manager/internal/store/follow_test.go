@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestATransactionThatStandsStillDoesNotHoldASuccessorOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	if _, err := conn.Exec(t.Context(), `BEGIN; SELECT assert_leader(1)`); err != nil {
+	if _, err := conn.Exec(t.Context(), fmt.Sprintf(`BEGIN; SELECT assert_leader(%d)`, old.term.Epoch)); err != nil {
 		t.Fatal(err)
 	}
 	old.term.End()
@@ -71,7 +72,7 @@ func TestAFollowerSeesWhatIsCommitted(t *testing.T) {
 	if len(delta.Gone) != 1 || len(delta.Workloads) != 0 {
 		t.Errorf("followed %+v, want the workload gone", delta)
 	}
-	if _, err := l.connect(t).Exec(t.Context(), `BEGIN; SELECT assert_leader(1); DELETE FROM commits WHERE version < (SELECT max(version) FROM commits); COMMIT`); err != nil {
+	if _, err := l.connect(t).Exec(t.Context(), fmt.Sprintf(`BEGIN; SELECT assert_leader(%d); DELETE FROM commits WHERE version < (SELECT max(version) FROM commits); COMMIT`, l.term.Epoch)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := follower.Next(t.Context(), stored.Version); !errors.Is(err, store.ErrBehind) {

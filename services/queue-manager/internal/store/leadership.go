@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,8 +88,39 @@ func (s *Store) takeEpoch(ctx context.Context, term *Leadership, holder string) 
 			}
 		}
 	}()
-	return term.conn.QueryRow(ctx, `UPDATE leader SET epoch = epoch + 1, holder = $1, since = now() RETURNING epoch`,
-		holder).Scan(&term.Epoch)
+	least, step := NextEpoch(time.Now(), 0, rand.Uint64())
+	return term.conn.QueryRow(ctx, `UPDATE leader SET epoch = greatest(epoch, $2) + $3, holder = $1, since = now() RETURNING epoch`,
+		holder, least, step).Scan(&term.Epoch)
+}
+
+// epochSteps bounds the random part of an epoch.
+const epochSteps = 1000
+
+// NextEpoch says how an epoch follows the stored one: it is the larger of that and
+// least, plus step. A database that comes back older has forgotten epochs, and the
+// names of messages that were made of them; so an epoch is a time in microseconds,
+// which is larger than what is forgotten, with a random part, for clocks that were
+// set back. known is the largest epoch that was seen elsewhere. Epochs stay below
+// 2^53, which every reader of JSON can hold.
+func NextEpoch(now time.Time, known int64, random uint64) (least, step int64) {
+	return max(now.UnixMicro(), known), 1 + int64(random%epochSteps)
+}
+
+// Raise takes another epoch, larger than the given one, which was seen elsewhere:
+// the database has forgotten it.
+func (s *Store) Raise(ctx context.Context, term *Leadership, known int64) error {
+	least, step := NextEpoch(time.Now(), known, rand.Uint64())
+	var raised int64
+	err := s.pool.QueryRow(ctx, `UPDATE leader SET epoch = greatest(epoch, $2) + $3, since = now() WHERE epoch = $1 RETURNING epoch`,
+		term.Epoch, least, step).Scan(&raised)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("take a larger epoch than %d: %w", known, ErrFenced)
+	}
+	if err != nil {
+		return fmt.Errorf("take a larger epoch than %d: %w", known, err)
+	}
+	term.Epoch = raised
+	return nil
 }
 
 func (l *Leadership) lock(ctx context.Context, standby func()) error {

@@ -25,16 +25,27 @@ func (s *Store) Load(ctx context.Context) (book.Stored, error) {
 
 // LoadBook is Load into a book, workload by workload: there may be a million.
 func (s *Store) LoadBook(ctx context.Context, epoch, maxEvent int64) (b *book.Book, err error) {
-	err = s.Read(ctx, func(stored book.Stored) {
-		stored.MaxEvent = maxEvent
+	b, _, err = s.loadBook(ctx, epoch, maxEvent)
+	return b, err
+}
+
+// loadBook is LoadBook; committed is the epoch of the last commit.
+func (s *Store) loadBook(ctx context.Context, epoch, maxEvent int64) (b *book.Book, committed int64, err error) {
+	err = s.read(ctx, func(stored book.Stored, last int64) {
+		stored.MaxEvent, committed = maxEvent, last
 		b = book.New(epoch, stored)
 	}, func(w book.StoredWorkload) { b.Restore(w) })
-	return b, err
+	return b, committed, err
 }
 
 // Read reads all of one moment: it calls begin with everything but the workloads,
 // then each with one after the other, in the order of submission.
 func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(book.StoredWorkload)) error {
+	return s.read(ctx, func(stored book.Stored, _ int64) { begin(stored) }, each)
+}
+
+// read is Read; begin gets the epoch of the last commit, too.
+func (s *Store) read(ctx context.Context, begin func(stored book.Stored, committed int64), each func(book.StoredWorkload)) error {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
 		var stored book.Stored
@@ -50,13 +61,14 @@ func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(boo
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
 		}
-		err = tx.QueryRow(ctx, lastOrder+`, (SELECT max(version) FROM commits),
+		var committed int64
+		err = tx.QueryRow(ctx, lastOrder+`, (SELECT max(version) FROM commits), (SELECT epoch FROM commits ORDER BY version DESC LIMIT 1),
 			(SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'workloads'::regclass)`).
-			Scan(&stored.LastOrder, &stored.Version, &stored.Expected)
+			Scan(&stored.LastOrder, &stored.Version, &committed, &stored.Expected)
 		if err != nil {
 			return fmt.Errorf("load the last submission and version: %w", err)
 		}
-		begin(stored)
+		begin(stored, committed)
 		err = newReader().eachLive(ctx, tx, nil, func(w book.StoredWorkload) error { each(w); return nil })
 		if err != nil {
 			return fmt.Errorf("load live workloads: %w", err)
