@@ -195,7 +195,7 @@ func TestFaultToleranceAnnotations(t *testing.T) {
 		},
 		"what does nothing": {"deletionOnFailureGracePeriodDuration: 1m, AW/other: x", nil,
 			[]string{"deletionOnFailureGracePeriodDuration]: does nothing", "other]: does nothing"}},
-		"a stay after success": {"successTTLDuration: 168h", nil, nil},
+		"a stay after success": {"successTTLDuration: 168h", &workload.Tolerance{SuccessTTL: workload.Duration(168 * time.Hour)}, nil},
 		"too long a stay":      {"successTTLDuration: 169h", nil, []string{`successTTLDuration]: is "169h" and does nothing; want a duration from 0s to 168h`}},
 		"what means nothing": {"retryLimit: often, AW/retryPausePeriodDuration: 25h, AW/terminalExitCodes: 'one,0,7'", &workload.Tolerance{TerminalExitCodes: []int32{7}},
 			[]string{`retryLimit]: is "often" and does nothing; want a whole number`, `retryPausePeriodDuration]: is "25h" and does nothing; want a duration`, `"one" is no exit code`, `"0" is no exit code`}},

@@ -140,7 +140,9 @@ func (r *reader) faultTolerance() error {
 		case "retryableExitCodes":
 			t.RetryableExitCodes = r.exitCodes(key, written)
 		case successTTL:
-			r.SuccessTTL = r.duration(key, written, longestTTL)
+			if r.SuccessTTL = r.duration(key, written, longestTTL); r.SuccessTTL != nil {
+				t.SuccessTTL = workload.Duration(*r.SuccessTTL)
+			}
 		case "deletionOnFailureGracePeriodDuration":
 			r.warn("metadata.annotations[%s]: does nothing; what has failed is removed at once, and the reason is kept", key)
 		default:

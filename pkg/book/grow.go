@@ -117,6 +117,9 @@ func (b *Book) more(e *entry) (more []workload.PodSet, refusal string) {
 	if size := int64(frameBytes + podSetBytes*len(e.PodSets) + placeBytes*pods); size > b.maxEvent/2 {
 		return nil, fmt.Sprintf("it asks for %d pods in all: the command to place them would be larger than NATS takes", pods)
 	}
+	if err := b.largerThanAllowed(e, more); err != nil {
+		return nil, "it asks for more than it may: " + plain(err.Error())
+	}
 	if strange := e.strangeGroups(); len(more) == 0 && len(strange) > 0 {
 		return nil, fmt.Sprintf("worker groups %s were not submitted: Muster has no places for their pods and counts them as foreign; submit the cluster anew",
 			strings.Join(strange, ", "))
@@ -126,6 +129,17 @@ func (b *Book) more(e *entry) (more []workload.PodSet, refusal string) {
 			strings.Join(surplus, ", "))
 	}
 	return more, ""
+}
+
+// largerThanAllowed returns what of the grown gang is more than its queue allows.
+func (b *Book) largerThanAllowed(e *entry, more []workload.PodSet) error {
+	rules := b.queues[e.Queue].Rules
+	if len(more) == 0 || rules.Limits.Pods == 0 && len(rules.Limits.Resources) == 0 {
+		return nil
+	}
+	grown := e.Workload
+	grown.PodSets = slices.Concat(grown.PodSets, more)
+	return rules.TooLarge(&grown)
 }
 
 // wrapper is the kind of workloads of several objects, not all of which are of Ray.

@@ -41,6 +41,12 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		})
 		return
 	}
+	if reason := b.exceeds(&w, e.PriorityClass, e.Manifest); reason != nil {
+		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
+			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: *reason,
+		})
+		return
+	}
 	if err := podpolicy.Check(b.queues[w.Queue].Rules.Pods, e.Manifest); err != nil {
 		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
 			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: plain(err.Error())},

@@ -58,7 +58,7 @@ func TestThePageHasAllRulesOfLives(t *testing.T) {
 	usual := reflect.ValueOf(workload.Rules{}.WithDefaults())
 	for _, field := range reflect.VisibleFields(usual.Type()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" || slices.Contains([]string{"podPolicy", "submitters", "tolerance"}, name) { // not under life
+		if name == "" || slices.Contains([]string{"podPolicy", "submitters", "tolerance", "limits"}, name) { // not under life
 			continue
 		}
 		want[name] = rule{annotations[name], shown(name, usual.FieldByIndex(field.Index))}
@@ -96,7 +96,7 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 // Every example of a queues file on these pages is one, as it stands.
 func TestTheExamplesOfThePagesAreQueuesFiles(t *testing.T) {
 	t.Parallel()
-	for page, want := range map[string]int{"queues.md": 2, "backfill.md": 1, "operations.md": 2} {
+	for page, want := range map[string]int{"queues.md": 3, "backfill.md": 1, "operations.md": 2} {
 		blocks := yamlBlock.FindAllStringSubmatch(pageOf(t, page), -1)
 		blocks = slices.DeleteFunc(blocks, func(b []string) bool { return !strings.HasPrefix(b[1], "queues:") })
 		if len(blocks) != want {
@@ -107,5 +107,28 @@ func TestTheExamplesOfThePagesAreQueuesFiles(t *testing.T) {
 				t.Errorf("%s: %v %q\n%s", page, err, notes, block[1])
 			}
 		}
+	}
+}
+
+// Every limit of a queue, and no other, has a row on the page.
+func TestThePageHasAllLimits(t *testing.T) {
+	t.Parallel()
+	_, table, found := strings.Cut(pageOf(t, "queues.md"), "| `limits:` of the queue |")
+	table, _, closed := strings.Cut(table, "\n\n")
+	if !found || !closed {
+		t.Fatal("the page has no table of limits")
+	}
+	var told, want []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+		told = append(told, row[1])
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[workload.Limits]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		want = append(want, name)
+	}
+	slices.Sort(told)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("limits (-code +page):\n%s", diff)
 	}
 }

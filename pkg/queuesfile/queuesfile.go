@@ -30,6 +30,8 @@ type Queue struct {
 	Strategy string `json:"strategy,omitempty"`
 	// Rules of its workloads' lives; what is not set is at its default.
 	Rules workload.Rules `json:"life,omitzero"`
+	// Limits are what a workload of it may ask for, at most.
+	Limits workload.Limits `json:"limits,omitzero"`
 	// PodPolicy is what pod templates may contain.
 	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
 	// Submitters may submit to it; without any, whoever reaches it.
@@ -85,6 +87,9 @@ func (f *File) ValidateWritten() error {
 		path := fault.Index("queues", i)
 		if !reflect.ValueOf(q.Rules.Pods).IsZero() {
 			faults.Add(path+".life.podPolicy", "is no rule of lives; want it beside life, as %s.podPolicy", path)
+		}
+		if !reflect.ValueOf(q.Rules.Limits).IsZero() {
+			faults.Add(path+".life.limits", "is no rule of lives; want it beside life, as %s.limits", path)
 		}
 		if len(q.Rules.Submitters) > 0 {
 			faults.Add(path+".life.submitters", "is no rule of lives; want it beside life, as %s.submitters", path)
@@ -176,8 +181,10 @@ func (q *Queue) validate() error {
 		faults.Add("strategy", "%q: want %s, %s or %s", q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill)
 	}
 	faults.Under("submitters", workload.ValidateSubmitters(q.Submitters))
-	q.Rules.Submitters = nil
+	q.Rules.Submitters, q.Rules.Limits = nil, workload.Limits{}
 	faults.Under("life", q.Rules.Validate())
+	q.Rules.Limits = q.Limits
+	faults.Under("limits", q.Rules.ValidateLimits())
 	faults.Under("podPolicy", podpolicy.Validate(q.PodPolicy))
 	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
 	return faults.Err()

@@ -99,6 +99,9 @@ type Tolerance struct {
 	LossDeadline Duration `json:"lossDeadline,omitzero"`
 	// ForceAfter is as in Rules.
 	ForceAfter Duration `json:"forceAfter,omitzero"`
+	// SuccessTTL is how long the object stays after it has succeeded. It is here for
+	// the queue's limit only: the object's controller deletes it.
+	SuccessTTL Duration `json:"successTTL,omitzero"`
 	// TerminalExitCodes end the workload: a container that ends with one of them
 	// is not tried again. RetryableExitCodes, when there are any, are the only
 	// ones after which it is.
@@ -146,6 +149,8 @@ type Rules struct {
 	KeepFinished Duration `json:"keepFinished,omitzero"`
 	// Placement is Pinned or Trusted.
 	Placement string `json:"placement,omitempty"`
+	// Limits are what a workload may ask for, at most.
+	Limits Limits `json:"limits,omitzero"`
 	// Pods is what pod templates may contain.
 	Pods PodPolicy `json:"podPolicy,omitzero"`
 	// Submitters may submit to the queue; empty for whoever reaches it.
@@ -209,12 +214,15 @@ func (r Rules) Validate() error {
 			time.Duration(r.BackoffMost), time.Duration(r.BackoffFirst))
 	}
 	faults.Under("submitters", ValidateSubmitters(r.Submitters))
+	faults.Under("limits", r.ValidateLimits())
 	return faults.Err()
 }
 
-// For returns the rules for a workload that asks for a life of its own.
+// For returns the rules for a workload that asks for a life of its own, within the
+// queue's limits.
 func (r Rules) For(asked Life) Rules {
 	r = r.WithDefaults()
+	limits := r.limits()
 	if asked.ReadyDeadline > 0 {
 		r.ReadyDeadline = asked.ReadyDeadline
 	}
@@ -245,7 +253,7 @@ func (r Rules) For(asked Life) Rules {
 			r.ForceAfter = t.ForceAfter
 		}
 	}
-	return r
+	return r.within(limits)
 }
 
 // HealWithin is how long a gang may take from the loss of a pod until all its pods
@@ -264,9 +272,7 @@ func (r Rules) Declared(asked Life) time.Duration {
 	if asked.RunTime == 0 {
 		asked.RunTime = r.RunTime
 	}
-	if asked.MaxRunTime == 0 {
-		asked.MaxRunTime = r.MaxRunTime
-	}
+	asked.MaxRunTime = r.For(asked).MaxRunTime
 	if asked.RunTime == 0 || asked.MaxRunTime > 0 && asked.MaxRunTime < asked.RunTime {
 		return time.Duration(asked.MaxRunTime)
 	}
