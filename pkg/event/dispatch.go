@@ -99,6 +99,9 @@ type GangStatus struct {
 	Created bool `json:"created,omitempty"`
 	// UID of the object of this attempt. Another one of its name is not it.
 	UID string `json:"uid,omitempty"`
+	// Objects are those of a workload of several objects that were created for this
+	// attempt. Only they are deleted by their UID; the others are looked for by label.
+	Objects []CreatedObject `json:"objects,omitempty"`
 	// LastUsed is when somebody says that a RayCluster was used last.
 	LastUsed time.Time `json:"lastUsed,omitzero"`
 	// Refused: the object cannot be created, for good; Message says why.
@@ -122,6 +125,14 @@ type GangStatus struct {
 	// Message tells more of a refusal or an outcome; before these, what keeps
 	// KubeRay from creating the pods.
 	Message string `json:"message,omitempty"`
+}
+
+// CreatedObject is an object as the API server created it.
+type CreatedObject struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
 }
 
 // EventType implements Payload.

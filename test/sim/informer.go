@@ -291,20 +291,26 @@ func (a api) Announce(_ context.Context, seen dispatcher.Object, at time.Time) e
 }
 
 // Remaining implements dispatcher.Cluster.
-func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (pods, clusters int, err error) {
+func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (left dispatcher.Left, err error) {
 	err = a.call("Remaining", func() error {
 		if a.c.w.Bug == BugFreedBySaying {
 			return nil
 		}
-		pods = len(a.c.podsOf(func(p *pod) bool { return p.workload == id && p.namespace == namespace }))
+		left = dispatcher.Left{}
+		for _, p := range a.c.podsOf(func(p *pod) bool { return p.workload == id && p.namespace == namespace }) {
+			left.Pods++
+			if p.gated {
+				left.Gated++
+			}
+		}
 		for _, o := range a.c.objects {
 			if o.workload == id && o.namespace == namespace {
-				clusters++
+				left.Clusters++
 			}
 		}
 		return nil
 	})
-	return pods, clusters, err
+	return left, err
 }
 
 // Pin implements dispatcher.Cluster.
@@ -349,7 +355,9 @@ func (a api) Release(context.Context, string, string, json.RawMessage) (bool, er
 }
 
 // CreateItem implements dispatcher.Cluster.
-func (a api) CreateItem(context.Context, bundle.Identity, json.RawMessage) error { return errNoBundles }
+func (a api) CreateItem(context.Context, bundle.Identity, json.RawMessage) (string, error) {
+	return "", errNoBundles
+}
 
 // GetItem implements dispatcher.Cluster.
 func (a api) GetItem(context.Context, bundle.Identity) (*dispatcher.Wrapped, error) {
@@ -357,8 +365,8 @@ func (a api) GetItem(context.Context, bundle.Identity) (*dispatcher.Wrapped, err
 }
 
 // DeleteItem implements dispatcher.Cluster.
-func (a api) DeleteItem(context.Context, bundle.Identity, dispatcher.Object) error {
-	return errNoBundles
+func (a api) DeleteItem(context.Context, bundle.Identity, string) (bool, error) {
+	return false, errNoBundles
 }
 
 // Allowed implements dispatcher.Cluster.

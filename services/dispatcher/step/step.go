@@ -24,6 +24,7 @@ type (
 	Pod        = gang.Pod
 	Pin        = gang.Pin
 	Controller = gang.Controller
+	Left       = kubernetes.Left
 )
 
 // New returns a reconciler that is driven by hand.

@@ -11,9 +11,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/kube"
@@ -54,18 +56,22 @@ func (c *Client) mapping(id bundle.Identity) (schema.GroupVersionResource, error
 // IsUnknownKind reports whether the API server does not know the kind.
 func IsUnknownKind(err error) bool { return meta.IsNoMatchError(err) }
 
-// CreateItem posts a wrapped object as it is.
-func (c *Client) CreateItem(ctx context.Context, id bundle.Identity, manifest json.RawMessage) error {
+// CreateItem posts a wrapped object as it is and returns the UID of the new object.
+func (c *Client) CreateItem(ctx context.Context, id bundle.Identity, manifest json.RawMessage) (uid string, err error) {
 	resource, err := c.mapping(id)
 	if err != nil {
-		return err
+		return "", err
 	}
-	path := []string{"api", resource.Version}
+	root := []string{"api", resource.Version}
 	if resource.Group != "" {
-		path = []string{"apis", resource.Group, resource.Version}
+		root = []string{"apis", resource.Group, resource.Version}
 	}
-	return c.raw.Post().AbsPath(append(path, "namespaces", id.Namespace, resource.Resource)...).
-		Body([]byte(manifest)).Do(ctx).Error()
+	answer, err := c.raw.Post().AbsPath(append(root, "namespaces", id.Namespace, resource.Resource)...).
+		Body([]byte(manifest)).Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	return uidOf(answer)
 }
 
 // GetItem reads a wrapped object, uncached; nil when there is none.
@@ -76,6 +82,9 @@ func (c *Client) GetItem(ctx context.Context, id bundle.Identity) (*Wrapped, err
 			return nil, nil // then there is no such object, either
 		}
 		return nil, err
+	}
+	if len(path.IsValidPathSegmentName(id.Name)) > 0 {
+		return nil, nil // no object has such a name
 	}
 	found, err := c.objects.Resource(resource).Namespace(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -103,24 +112,28 @@ func (c *Client) wrappedOf(id bundle.Identity, u *unstructured.Unstructured) Obj
 	return o
 }
 
-// DeleteItem removes exactly this object. It stays, being deleted, until what it
-// owns is gone; but for Ray objects, which KubeRay cleans up after.
-func (c *Client) DeleteItem(ctx context.Context, id bundle.Identity, o Object) error {
+// DeleteItem removes the object with exactly this UID and reports whether it is
+// gone. It stays, being deleted, until what it owns is gone; except for Ray objects,
+// which KubeRay cleans up after.
+func (c *Client) DeleteItem(ctx context.Context, id bundle.Identity, exactly string) (gone bool, err error) {
 	resource, err := c.mapping(id)
 	if err != nil {
-		return err
+		return false, err
 	}
-	uid, policy := o.typedUID(), metav1.DeletePropagationForeground
+	uid, policy := types.UID(exactly), metav1.DeletePropagationForeground
 	if bundle.IsRay(id) {
 		policy = metav1.DeletePropagationBackground
 	}
 	err = c.objects.Resource(resource).Namespace(id.Namespace).Delete(ctx, id.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy,
 	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete %s: %w", id, err)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // of that name there is none, or another one
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("delete %s: %w", id, err)
 	}
-	return nil
+	return false, nil
 }
 
 // Allowed asks the API server whether the user may create the object; when not,

@@ -149,6 +149,11 @@ func (c *Client) Create(ctx context.Context, kind, namespace string, manifest js
 	if err != nil {
 		return "", err
 	}
+	return uidOf(answer)
+}
+
+// uidOf reads the answer to a creation.
+func uidOf(answer []byte) (string, error) {
 	var created metav1.PartialObjectMetadata
 	if err := json.Unmarshal(answer, &created); err != nil {
 		return "", fmt.Errorf("read what was created: %w", err)
@@ -228,24 +233,42 @@ func (c *Client) Announce(ctx context.Context, o Object, at time.Time) error {
 	return nil
 }
 
-// Remaining reads, uncached, how many pods of the workload hold or may come to
-// hold capacity, and how many RayClusters could make more of them.
-func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error) {
+// Left is what is there of a workload.
+type Left struct {
+	// Pods have not ended; Gated of them are still at the placement gate, which only
+	// Muster lifts, and take no room.
+	Pods, Gated int
+	// Clusters are RayClusters, which could make more pods.
+	Clusters int
+}
+
+// Nothing reports whether nothing holds capacity or may come to hold any.
+func (l Left) Nothing() bool { return l == Left{} }
+
+// Remaining reads, uncached, what is left of the workload.
+func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string) (Left, error) {
 	options := metav1.ListOptions{LabelSelector: c.ours() + "," + kube.WorkloadLabel + "=" + string(id)}
 	podList, err := c.core.CoreV1().Pods(namespace).List(ctx, options)
 	if err != nil {
-		return 0, 0, fmt.Errorf("list pods of workload %s: %w", id, err)
+		return Left{}, fmt.Errorf("list pods of workload %s: %w", id, err)
 	}
+	var left Left
 	for i := range podList.Items {
-		if podOf(&podList.Items[i]).Holds() {
-			pods++
+		pod := podOf(&podList.Items[i])
+		if !pod.Holds() {
+			continue
+		}
+		left.Pods++
+		if pod.Gated && pod.Node == "" {
+			left.Gated++
 		}
 	}
 	clusterList, err := c.objects.Resource(resources["RayCluster"]).Namespace(namespace).List(ctx, options)
 	if err != nil {
-		return 0, 0, fmt.Errorf("list RayClusters of workload %s: %w", id, err)
+		return Left{}, fmt.Errorf("list RayClusters of workload %s: %w", id, err)
 	}
-	return pods, len(clusterList.Items), nil
+	left.Clusters = len(clusterList.Items)
+	return left, nil
 }
 
 // OrphanedPods reads, uncached, which of the given pods are still there and have

@@ -22,9 +22,9 @@ import (
 // Items is the API server as far as wrapped objects of any kind are concerned.
 // See kubernetes.Client for the meaning of each.
 type Items interface {
-	CreateItem(ctx context.Context, id bundle.Identity, manifest json.RawMessage) error
+	CreateItem(ctx context.Context, id bundle.Identity, manifest json.RawMessage) (uid string, err error)
 	GetItem(ctx context.Context, id bundle.Identity) (*kubernetes.Wrapped, error)
-	DeleteItem(ctx context.Context, id bundle.Identity, object kubernetes.Object) error
+	DeleteItem(ctx context.Context, id bundle.Identity, uid string) (gone bool, err error)
 	Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error)
 }
 
@@ -45,15 +45,6 @@ const (
 // been there is not created again, and what was refused is taken back whole
 // before that is said.
 func (r *Reconciler) lookBundle(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
-	switch command.State {
-	case event.Absent:
-		return r.removeBundle(ctx, command, status)
-	case event.Ended:
-		if r.now().Sub(r.removing(command)) > time.Duration(command.ForceAfter) && !status.Released {
-			return r.removeBundle(ctx, command, status)
-		}
-		return r.shutDown(ctx, command, status)
-	}
 	if status.Refused {
 		return 0, r.tell(ctx, status)
 	}
@@ -62,9 +53,10 @@ func (r *Reconciler) lookBundle(ctx context.Context, command *event.GangDesired,
 		return r.refuse(ctx, status, err)
 	}
 	r.rememberItems(command, wrapped)
-	switch cause := r.rollingBack(command); {
-	case cause != "":
-		return r.rollBack(ctx, command, status, cause)
+	_, back := r.rollingBack(command)
+	switch {
+	case back:
+		return r.rollBack(ctx, command, status)
 	case status.Gone:
 		return r.removeBundle(ctx, command, status)
 	case status.Outcome != "":
@@ -76,6 +68,14 @@ func (r *Reconciler) lookBundle(ctx context.Context, command *event.GangDesired,
 	return r.watchBundle(ctx, command, status, wrapped)
 }
 
+// takeDownBundle does the next step towards nothing being left of the objects.
+func (r *Reconciler) takeDownBundle(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	if command.State == event.Absent || r.now().Sub(r.removing(command)) > time.Duration(command.ForceAfter) && !status.Released {
+		return r.removeBundle(ctx, command, status)
+	}
+	return r.shutDown(ctx, command, status)
+}
+
 // createBundle creates all objects in their order, or takes back those that it
 // has created.
 func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesired, status event.GangStatus, wrapped bundle.Bundle) (time.Duration, error) {
@@ -84,6 +84,9 @@ func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesire
 		id, err := identity(item, command)
 		if err != nil {
 			return r.refuse(ctx, status, err)
+		}
+		if createdUID(status, id) != "" {
+			continue // before a failure
 		}
 		if wrapped.Submitter != nil {
 			why, err := r.cluster.Allowed(ctx, *wrapped.Submitter, id)
@@ -94,9 +97,11 @@ func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesire
 				return r.createFailed(ctx, command, status, id, err)
 			}
 		}
-		if err := r.createItem(ctx, command, wrapped, item, id); err != nil {
+		uid, err := r.createItem(ctx, command, wrapped, item, id)
+		if err != nil {
 			return r.createFailed(ctx, command, status, id, err)
 		}
+		status.Objects = withObject(status.Objects, id, uid)
 	}
 	r.metrics.created.Observe(r.now().Sub(began).Seconds())
 	r.trace(command, "objects created", began, nil)
@@ -121,35 +126,35 @@ var (
 	errLeaving = errors.New("an object of an attempt before is being deleted")
 )
 
-func (r *Reconciler) createItem(ctx context.Context, command *event.GangDesired, wrapped bundle.Bundle, item bundle.Item, id bundle.Identity) error {
+func (r *Reconciler) createItem(ctx context.Context, command *event.GangDesired, wrapped bundle.Bundle, item bundle.Item, id bundle.Identity) (uid string, err error) {
 	manifest, err := wrapped.Stamp(item, ray.StampInput{
 		Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt, Epoch: command.Epoch, Queue: command.Queue,
 		Namespace: command.Namespace, Placements: command.Placements, Terms: command.Terms, Trusted: command.Trusted,
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNotAllowed, err)
+		return "", fmt.Errorf("%w: %w", errNotAllowed, err)
 	}
-	err = r.cluster.CreateItem(ctx, id, manifest)
+	uid, err = r.cluster.CreateItem(ctx, id, manifest)
 	if !apierrors.IsAlreadyExists(err) {
-		return err
+		return uid, err
 	}
 	found, err := r.cluster.GetItem(ctx, id)
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case found == nil:
-		return errLeaving // it went this very moment
+		return "", errLeaving // it went this very moment
 	case found.Workload != command.Workload:
-		return errForeign
+		return "", errForeign
 	case found.Attempt == command.Attempt && !found.Deleting:
-		return nil // ours: created before a restart
+		return found.UID, nil // ours: created before a restart
 	case found.Deleting:
-		return errLeaving
+		return "", errLeaving
 	}
-	if err := r.cluster.DeleteItem(ctx, id, found.Object); err != nil {
-		return err
+	if _, err := r.cluster.DeleteItem(ctx, id, found.UID); err != nil {
+		return "", err
 	}
-	return errLeaving
+	return "", errLeaving
 }
 
 // createFailed tells what is for good from what is tried again.
@@ -157,54 +162,67 @@ func (r *Reconciler) createFailed(ctx context.Context, command *event.GangDesire
 	forGood := refusedForGood(cause) || errors.Is(cause, errForeign) || errors.Is(cause, errNotAllowed) || errors.Is(cause, kubernetes.ErrClusterScoped)
 	doubted := (doubtful(cause) || kubernetes.IsUnknownKind(cause)) && r.queue.NumRequeues(command.Workload) >= doubts
 	switch {
+	case errors.Is(cause, errLeaving) && r.now().Sub(r.creating(command)) <= removeWithin:
+		return bundleSoon, r.tell(ctx, status)
 	case errors.Is(cause, errLeaving):
-		return bundleSoon, nil
+		forGood = true
+	}
+	switch {
 	case !forGood && !doubted:
-		return 0, fmt.Errorf("create %s: %w", id, cause)
+		return 0, errors.Join(fmt.Errorf("create %s: %w", id, cause), r.tell(ctx, status))
 	}
 	message := fmt.Sprintf("%s/%s creation failure: %s %s: %s", command.Namespace, command.Name, id.Kind, id.Name, cause)
 	r.mu.Lock()
-	r.rollback[command.Workload] = rollback{command.Attempt, message}
+	r.rollback[command.Workload] = rollback{command.Attempt, message, r.now()}
 	r.mu.Unlock()
-	return r.rollBack(ctx, command, status, message)
+	// The next dispatcher must know what this one created.
+	if err := r.tell(ctx, status); err != nil {
+		return 0, err
+	}
+	return r.rollBack(ctx, command, status)
 }
 
-// rollback is a creation that is being taken back. It is not stored: a
-// dispatcher that starts anew creates again, and is refused again.
+// rollback is a creation that is being taken back, since when and why. It is not
+// stored: the next dispatcher creates again, and is refused again. What was created
+// is in the status.
 type rollback struct {
 	attempt int
 	cause   string
+	since   time.Time
 }
 
-func (r *Reconciler) rollingBack(command *event.GangDesired) string {
+func (r *Reconciler) rollingBack(command *event.GangDesired) (back rollback, is bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if back := r.rollback[command.Workload]; back.attempt == command.Attempt {
-		return back.cause
-	}
-	return ""
+	back = r.rollback[command.Workload]
+	return back, back.cause != "" && back.attempt == command.Attempt
 }
 
-// rollBack says that the bundle is refused when nothing of it is left.
-func (r *Reconciler) rollBack(ctx context.Context, command *event.GangDesired, status event.GangStatus, cause string) (time.Duration, error) {
-	left, err := r.deleteItems(ctx, command)
-	if err != nil {
+// rollBack refuses the bundle when nothing of it is left, or when removeWithin is
+// over and no pod of it runs.
+func (r *Reconciler) rollBack(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	back, _ := r.rollingBack(command)
+	overdue := r.now().Sub(back.since) > removeWithin
+	left, failed := r.deleteItems(ctx, command, status)
+	if !overdue && (left > 0 || failed != nil) {
+		return bundleSoon, failed
+	}
+	remaining, err := r.cluster.Remaining(ctx, command.Workload, command.Namespace)
+	switch {
+	case err != nil:
 		return 0, err
+	case overdue && remaining.Pods > remaining.Gated, !overdue && !remaining.Nothing():
+		return bundleSoon, r.reap(ctx, command)
 	}
-	if left > 0 {
-		return bundleSoon, nil
-	}
-	pods, clusters, err := r.cluster.Remaining(ctx, command.Workload, command.Namespace)
-	if err != nil {
-		return 0, err
-	}
-	if pods+clusters > 0 {
-		return bundleSoon, nil
+	cause := errors.New(back.cause)
+	if left > 0 || failed != nil {
+		r.metrics.leftBehind.Inc()
+		cause = fmt.Errorf("%w; objects stay that cannot be removed: %s", cause, stuck(failed))
 	}
 	r.mu.Lock()
 	delete(r.rollback, command.Workload)
 	r.mu.Unlock()
-	return r.refuse(ctx, status, errors.New(cause))
+	return r.refuse(ctx, status, cause)
 }
 
 // rememberItems keeps what is to be deleted.
@@ -224,30 +242,55 @@ func (r *Reconciler) rememberItems(command *event.GangDesired, wrapped bundle.Bu
 }
 
 // deleteItems deletes the objects of a workload, the last first, and returns how
-// many are left.
-func (r *Reconciler) deleteItems(ctx context.Context, command *event.GangDesired) (left int, err error) {
+// many are left. What fails for one does not keep the others.
+func (r *Reconciler) deleteItems(ctx context.Context, command *event.GangDesired, status event.GangStatus) (left int, err error) {
 	r.mu.Lock()
 	ids := r.items[command.Workload]
 	r.mu.Unlock()
+	var failed []error
 	for _, id := range slices.Backward(ids) {
-		found, err := r.cluster.GetItem(ctx, id)
+		gone, err := r.deleteItem(ctx, command, id, createdUID(status, id))
 		if err != nil {
-			return 0, err
+			failed = append(failed, err)
+		} else if !gone {
+			left++
 		}
-		if found == nil || found.Workload != command.Workload || found.Attempt > command.Attempt {
-			continue
-		}
-		left++
-		if found.Deleting {
-			continue
-		}
-		if err := r.cluster.DeleteItem(ctx, id, found.Object); err != nil {
-			return 0, err
-		}
-		r.logger.Info("object deleted", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
-			zap.String("kind", id.Kind), zap.String("namespace", id.Namespace), zap.String("name", id.Name))
 	}
-	return left, nil
+	return left, errors.Join(failed...)
+}
+
+// deleteItem deletes one object of a workload, if it is there; uid is that which
+// was created, as far as known.
+//
+// Muster may have no right to read what it created, or what the API server refused
+// to create. Of the first kind the UID is known, which is enough to delete it; the
+// second is not there.
+func (r *Reconciler) deleteItem(ctx context.Context, command *event.GangDesired, id bundle.Identity, uid string) (gone bool, err error) {
+	found, err := r.cluster.GetItem(ctx, id)
+	switch {
+	case apierrors.IsForbidden(err) && uid == "":
+		return true, nil
+	case apierrors.IsForbidden(err):
+		return r.cluster.DeleteItem(ctx, id, uid)
+	case err != nil:
+		return false, err
+	case found == nil:
+		return true, nil
+	}
+	created := uid != "" && found.UID == uid
+	labelled := found.Workload == command.Workload && found.Attempt <= command.Attempt
+	switch {
+	case !created && !labelled:
+		return true, nil
+	case found.Deleting:
+		return false, nil
+	}
+	if gone, err = r.cluster.DeleteItem(ctx, id, found.UID); err != nil {
+		return gone, err
+	}
+	r.logger.Info("object deleted", zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
+		zap.String("kind", id.Kind), zap.String("namespace", id.Namespace), zap.String("name", id.Name))
+	return gone, nil
 }
 
 // removeBundle deletes all objects and reports when nothing is left.
@@ -257,9 +300,9 @@ func (r *Reconciler) removeBundle(ctx context.Context, command *event.GangDesire
 		return 0, err
 	}
 	r.rememberItems(command, wrapped)
-	left, err := r.deleteItems(ctx, command)
+	left, err := r.deleteItems(ctx, command, status)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(err, r.reap(ctx, command))
 	}
 	if status.Gone && left > 0 { // one was missed: say so, the others follow
 		if err := r.tell(ctx, status); err != nil {

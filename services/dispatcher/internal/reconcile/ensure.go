@@ -129,10 +129,7 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	case object.Attempt > command.Attempt:
 		return r.outdated(command, object)
 	case object.Attempt < command.Attempt:
-		if object.Deleting {
-			return pollAfter, nil
-		}
-		return pollAfter, r.cluster.Delete(ctx, *object) // of an attempt before
+		return r.replace(ctx, command, status, object)
 	}
 	status.Created, status.UID, status.Outcome, status.Message = true, object.UID, object.Outcome, object.Message
 	status.Sizes, status.Keeps, status.LastUsed = r.sizes(command, object)
@@ -163,6 +160,18 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	}
 	status.Yielded = command.Yield
 	return 0, r.tell(ctx, status)
+}
+
+// replace removes the object of an earlier attempt, for which removeWithin is enough.
+func (r *Reconciler) replace(ctx context.Context, command *event.GangDesired, status event.GangStatus, object *kubernetes.Object) (time.Duration, error) {
+	if r.now().Sub(r.creating(command)) > removeWithin {
+		return r.refuse(ctx, status, fmt.Errorf("%s %s/%s of attempt %d is still there after %s; remove what keeps it, such as a finalizer",
+			command.Kind, command.Namespace, command.Name, object.Attempt, removeWithin))
+	}
+	if object.Deleting {
+		return pollAfter, nil
+	}
+	return pollAfter, r.cluster.Delete(ctx, *object)
 }
 
 func (r *Reconciler) refuse(ctx context.Context, status event.GangStatus, cause error) (time.Duration, error) {

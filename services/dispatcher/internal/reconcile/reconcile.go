@@ -44,7 +44,7 @@ type Cluster interface {
 	Delete(ctx context.Context, object kubernetes.Object) error
 	DeletePod(ctx context.Context, pod gang.Pod, force bool) error
 	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error
-	Remaining(ctx context.Context, id workload.ID, namespace string) (pods, clusters int, err error)
+	Remaining(ctx context.Context, id workload.ID, namespace string) (kubernetes.Left, error)
 	Pin(ctx context.Context, pin gang.Pin) error
 	OrphanedPods(ctx context.Context, id workload.ID, pods []gang.Pod) ([]gang.Pod, error)
 	Items
@@ -97,6 +97,7 @@ type Reconciler struct {
 	repeat    map[workload.ID]bool              // to be reported although it is no news
 	sent      map[workload.ID]map[string]string // hostname by UID of pods that the cache shows gated yet
 	removed   map[workload.ID]removal
+	tried     map[workload.ID]removal           // since when the attempt is tried
 	items     map[workload.ID][]bundle.Identity // of bundles
 	rollback  map[workload.ID]rollback          // bundles of which an object was refused
 }
@@ -123,7 +124,7 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 	return &Reconciler{
 		cluster: cluster, report: report, logger: logger, metrics: metrics,
 		traced: map[workload.ID]string{}, desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
-		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{},
+		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{}, tried: map[workload.ID]removal{},
 		items: map[workload.ID][]bundle.Identity{}, rollback: map[workload.ID]rollback{},
 	}
 }
@@ -256,16 +257,26 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 	}
 	status.Epoch = command.Epoch
 	status.Created = status.Created || command.Created
+	switch command.State {
+	case event.Absent, event.Ended:
+		again, err := r.takeDown(ctx, command, status)
+		return r.inTime(ctx, command, r.removing(command), again, err)
+	}
 	if isBundle(command) {
 		return r.lookBundle(ctx, command, status)
 	}
-	switch command.State {
-	case event.Absent:
-		return r.remove(ctx, command, status)
-	case event.Ended:
-		return r.shutDown(ctx, command, status)
-	}
 	return r.ensure(ctx, command, status)
+}
+
+// takeDown does the next step towards nothing being left of a workload.
+func (r *Reconciler) takeDown(ctx context.Context, command *event.GangDesired, status event.GangStatus) (time.Duration, error) {
+	switch {
+	case isBundle(command):
+		return r.takeDownBundle(ctx, command, status)
+	case command.State == event.Absent:
+		return r.remove(ctx, command, status)
+	}
+	return r.shutDown(ctx, command, status)
 }
 
 // tell reports a status if it says something new.
@@ -302,6 +313,7 @@ func (r *Reconciler) forget(ctx context.Context, id workload.ID) error {
 	delete(r.repeat, id)
 	delete(r.sent, id)
 	delete(r.removed, id)
+	delete(r.tried, id)
 	delete(r.items, id)
 	delete(r.rollback, id)
 	delete(r.traced, id)
@@ -365,11 +377,11 @@ func (r *Reconciler) awaitRelease(ctx context.Context, command *event.GangDesire
 	}
 	// Each pod that ends leads here; the API server is asked once none is seen.
 	if !r.holding(command) {
-		pods, clusters, err := r.cluster.Remaining(ctx, command.Workload, command.Namespace)
+		left, err := r.cluster.Remaining(ctx, command.Workload, command.Namespace)
 		if err != nil {
 			return 0, err
 		}
-		status.Released = pods == 0 && clusters == 0
+		status.Released = left.Nothing()
 	}
 	if err := r.tell(ctx, status); err != nil {
 		return 0, err

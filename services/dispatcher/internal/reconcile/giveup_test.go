@@ -1,0 +1,147 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/bundle"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+var (
+	errDenied  = apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("no right"))
+	errInvalid = apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", nil)
+	errSilent  = errors.New("connection refused")
+)
+
+func wrapped(t *testing.T, names ...string) event.GangDesired {
+	t.Helper()
+	b := bundle.Bundle{}
+	for _, name := range names {
+		b.Items = append(b.Items, bundle.Item{Object: json.RawMessage(`{"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "` + name + `"}}`)})
+	}
+	manifest, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event.GangDesired{
+		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: 1, State: event.Present, Kind: bundleKind, Namespace: "n", Name: "w", Manifest: manifest,
+	}
+}
+
+// TestPlacesAreGivenBack: nothing that fails half-way keeps places longer than
+// removeWithin, unless pods run or the API server does not answer.
+func TestPlacesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers map[string]error
+		left    kubernetes.Left
+		leftErr error
+		atOnce  bool // refused at the first looks
+		never   bool // not refused after the bound either
+		behind  bool // the message names what stays
+		gone    []string
+	}{
+		"unseen": {
+			answers: map[string]error{"create b": errInvalid, "get b": errDenied}, atOnce: true, gone: []string{"a"},
+		},
+		"created and unseen": {
+			answers: map[string]error{"create c": errInvalid, "get a": errDenied, "get b": errDenied}, atOnce: true, gone: []string{"b", "a"},
+		},
+		"not to be deleted": {
+			answers: map[string]error{"create c": errInvalid, "delete b": errDenied}, behind: true, gone: []string{"a"},
+		},
+		"not to be deleted, pods gated": {
+			answers: map[string]error{"create c": errInvalid, "delete a": errDenied}, left: kubernetes.Left{Pods: 2, Gated: 2, Clusters: 1}, behind: true, gone: []string{"b"},
+		},
+		"pods run": {
+			answers: map[string]error{"create c": errInvalid, "delete a": errDenied}, left: kubernetes.Left{Pods: 2, Gated: 1}, never: true,
+		},
+		"silence": {
+			answers: map[string]error{"create c": errInvalid, "delete a": errSilent}, leftErr: errSilent, never: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.answers, p.cluster.left, p.cluster.leftErr = c.answers, c.left, c.leftErr
+			command := wrapped(t, "a", "b", "c")
+			p.Command(&command)
+			_ = p.see(t, 4)
+			if p.said.Refused != c.atOnce {
+				t.Errorf("refused at once: %v, want %v; %+v", p.said.Refused, c.atOnce, p.said)
+			}
+			p.clock = p.clock.Add(removeWithin + 1)
+			_ = p.see(t, 4)
+			if p.said.Refused == c.never {
+				t.Errorf("refused after the bound: %v, want %v; %+v", p.said.Refused, !c.never, p.said)
+			}
+			if behind := strings.Contains(p.said.Message, "objects stay"); behind != c.behind {
+				t.Errorf("%q: names what stays: %v, want %v", p.said.Message, behind, c.behind)
+			}
+			for _, name := range c.gone {
+				if !slices.Contains(p.cluster.deleted, name) {
+					t.Errorf("deleted are %v, not %s", p.cluster.deleted, name)
+				}
+			}
+		})
+	}
+}
+
+// TestCreatedIsRemembered: a dispatcher deletes what an earlier one created by its
+// UID, also when it may not read it, and nothing that has the same name.
+func TestCreatedIsRemembered(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	p.cluster.answers = map[string]error{"create c": errInvalid, "get a": errDenied, "get b": errDenied, "delete a": errSilent, "delete b": errSilent}
+	command := wrapped(t, "a", "b", "c")
+	p.Command(&command)
+	_ = p.see(t, 2)
+	next := play(t)
+	next.reported["w"], next.cluster.items = p.said, p.cluster.items
+	next.cluster.answers = map[string]error{"get a": errDenied, "get b": errDenied}
+	for id, item := range next.cluster.items {
+		if id.Name == "b" {
+			item.UID = "of another owner"
+		}
+	}
+	command.State, command.Order = event.Absent, 2
+	next.Command(&command)
+	if err := next.see(t, 3); err != nil {
+		t.Fatal(err)
+	}
+	if !next.said.Released || !slices.Equal(next.cluster.deleted, []string{"a"}) {
+		t.Errorf("deleted %v, status %+v; want a deleted and the places given back", next.cluster.deleted, next.said)
+	}
+}
+
+// TestRemovalIsBounded: a single object that cannot be removed keeps no places once
+// no pod runs.
+func TestRemovalIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]kubernetes.Left{"clusters": {Clusters: 1}, "gated": {Pods: 1, Gated: 1}, "runs": {Pods: 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.objects["r"] = &kubernetes.Object{Kind: "RayCluster", Namespace: "n", Name: "r", UID: "u", Workload: "w", Attempt: 1, Deleting: true}
+			p.cluster.left = left
+			p.Command(&event.GangDesired{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, State: event.Absent, Kind: "RayCluster", Namespace: "n", Name: "r"})
+			_ = p.see(t, 2)
+			if p.said.Released {
+				t.Fatalf("released while the object is being deleted: %+v", p.said)
+			}
+			p.clock = p.clock.Add(removeWithin + 1)
+			_ = p.see(t, 1)
+			if runs := left.Pods > left.Gated; p.said.Released == runs {
+				t.Errorf("after the bound: %+v with %+v left", p.said, left)
+			}
+		})
+	}
+}
