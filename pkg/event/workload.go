@@ -84,3 +84,20 @@ func (*WorkloadCancel) EventType() string { return "dev.muster.workload.cancel.v
 
 // EventSubject implements Payload.
 func (e *WorkloadCancel) EventSubject() string { return string(e.Workload) }
+
+// WorkloadRelease asks to end a workload and to free its places at once, although
+// its objects may still exist. It is for operators, when what exists cannot be seen
+// or removed. NATS lets no tenant publish it.
+type WorkloadRelease struct {
+	Workload workload.ID `json:"workload"`
+	// By is who asks, as the operator's client says.
+	By string `json:"by"`
+	// Why is kept with the workload.
+	Why string `json:"why"`
+}
+
+// EventType implements Payload.
+func (*WorkloadRelease) EventType() string { return "dev.muster.workload.release.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadRelease) EventSubject() string { return string(e.Workload) }

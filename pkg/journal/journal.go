@@ -119,7 +119,7 @@ func Apply(b *book.Book, in Input) error {
 }
 
 // Take has a book take an event in, that came in the envelope at the given time.
-// It reports whether the event is one for a book, and of a cancellation whether
+// It reports whether the event is one for a book, and of a cancellation or release whether
 // the workload is live.
 func Take(b *book.Book, envelope event.Envelope, payload event.Payload, known *book.Known, at time.Time) bool {
 	switch p := payload.(type) {
@@ -127,6 +127,8 @@ func Take(b *book.Book, envelope event.Envelope, payload event.Payload, known *b
 		b.Submit(p, known, at)
 	case *event.WorkloadCancel:
 		return b.Cancel(p, at)
+	case *event.WorkloadRelease:
+		return b.ForceRelease(p, at)
 	case *event.NodeObserved:
 		b.Node(p, at)
 	case *event.NodeRemoved:

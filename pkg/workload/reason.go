@@ -37,6 +37,7 @@ const (
 	ReasonBesidePlan ReasonKind = "BesidePlan"
 	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again
 	ReasonCancelled  ReasonKind = "Cancelled" // somebody asked for it
+	ReasonReleased   ReasonKind = "Released"  // an operator freed its places by force
 	ReasonDeleted    ReasonKind = "Deleted"   // its object was deleted, not by Muster
 	ReasonRefused    ReasonKind = "Refused"   // Kubernetes refused its object
 	ReasonJobEnded   ReasonKind = "JobEnded"  // the Ray job came to its end
@@ -53,7 +54,7 @@ func ReasonKinds() []ReasonKind {
 		ReasonFit, ReasonQuota, ReasonTopology, ReasonHeld, ReasonWaitingForEviction, ReasonPreempted, ReasonDrained,
 		ReasonBehindHead, ReasonUnknown, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
-		ReasonExitCode, ReasonCancelled, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
+		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
 		ReasonFull, ReasonQueue, ReasonForbidden,
 	}
 }

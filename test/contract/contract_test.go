@@ -44,6 +44,7 @@ func messages() []message {
 	return []message{
 		{&event.WorkloadSubmitted{}, bus.WorkloadSubject(queue), "intake", "queue-manager", "an accepted submission, normalised to pod sets"},
 		{&event.WorkloadCancel{}, bus.WorkloadSubject(queue), anybody, "queue-manager", "end a workload"},
+		{&event.WorkloadRelease{}, bus.WorkloadSubject(queue), "operator", "queue-manager", "free a workload's places by force"},
 		{&event.WorkloadRejected{}, events, "intake, queue-manager", anybody, "a submission was refused for good, and why"},
 		{&event.WorkloadChanged{}, events, "queue-manager", anybody, "a workload entered a phase, or its reason changed"},
 		{&event.NodeObserved{}, bus.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},

@@ -83,7 +83,7 @@ Where Muster is: --nats-url, or MUSTER_NATS_URL, or the running "muster dev".
 	server.addFlags(root)
 	root.AddCommand(
 		submitCommand(server), applyCommand(server), deleteCommand(server), predictCommand(), getCommand(server), describeCommand(server), explainCommand(server), eventsCommand(server),
-		cancelCommand(server), simulateCommand(), scenarioCommand(), devCommand(), demoCommand(), versionCommand(),
+		cancelCommand(server), releaseCommand(server), simulateCommand(), scenarioCommand(), devCommand(), demoCommand(), versionCommand(),
 		healthCommand(), installCommand(), replayCommand(),
 	)
 	return root

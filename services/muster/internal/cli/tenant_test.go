@@ -130,7 +130,7 @@ func TestWhatATenantMayType(t *testing.T) {
 	}
 	for _, line := range []string{
 		"submit -f - -q theirs --wait=submitted", "submit -f - -q theirs", "submit -f - -q q --as tenant-b --wait=submitted",
-		"get workloads", "get queues", "get nodes", "get dead-letters", "explain a", "describe workload a", "cancel a", "events", "events --follow -q q", "events --new",
+		"get workloads", "get queues", "get nodes", "get dead-letters", "explain a", "describe workload a", "cancel a", "release a --force --why x", "events", "events --follow -q q", "events --new",
 	} {
 		began := time.Now()
 		got := run(t, job, strings.Fields(line)...)

@@ -137,6 +137,22 @@ func Cancel(ctx context.Context, b *bus.Bus, r workload.Record, why string, at t
 	return nil
 }
 
+// Release asks for the places of a workload to be freed by force.
+func Release(ctx context.Context, b *bus.Bus, r workload.Record, by, why string, at time.Time) error {
+	envelope, err := event.New(event.NewID(), DefaultSource, at, &event.WorkloadRelease{Workload: r.ID, By: by, Why: why})
+	if err != nil {
+		return err
+	}
+	encoded, err := envelope.Encode()
+	if err != nil {
+		return err
+	}
+	if err := send(ctx, b, bus.WorkloadSubject(r.Queue), envelope.ID, encoded); err != nil {
+		return fmt.Errorf("release workload %s: %w", r.ID, err)
+	}
+	return nil
+}
+
 func send(ctx context.Context, b *bus.Bus, subject, id string, encoded []byte) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, sendTimeout, ErrNotStored)
 	defer cancel()

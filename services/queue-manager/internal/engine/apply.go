@@ -34,6 +34,8 @@ func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time
 			ids, payloads[i] = desk.withID(ctx, ids, p.Workload.ID, d, payload)
 		case *event.WorkloadCancel:
 			ids, payloads[i] = desk.withID(ctx, ids, p.Workload, d, payload)
+		case *event.WorkloadRelease:
+			ids, payloads[i] = desk.withID(ctx, ids, p.Workload, d, payload)
 		}
 	}
 	known, err := desk.known(ctx, ids)
@@ -58,7 +60,14 @@ func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time
 			if err != nil {
 				return nil, err
 			}
-			settle = append(settle, desk.cancel(ctx, p, d, live || stored)) // stored but not live: it has finished
+			settle = append(settle, desk.cancel(ctx, p.Workload, d, live || stored)) // stored but not live: it has finished
+		case *event.WorkloadRelease:
+			_, stored := known[p.Workload]
+			live, err := desk.take(d, envelopes[i], p, nil, now)
+			if err != nil {
+				return nil, err
+			}
+			settle = append(settle, desk.cancel(ctx, p.Workload, d, live || stored))
 		case *event.NodeObserved, *event.NodeRemoved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus:
 			if d.Settles() { // an observation is no work; nobody would settle it
 				desk.bury(ctx, d, p.EventType()+" is not for queue-manager to do")
@@ -84,19 +93,19 @@ func (desk *Desk) withID(ctx context.Context, ids []workload.ID, id workload.ID,
 	return append(ids, id), payload
 }
 
-// A cancellation may overtake its submission; it is tried again for a while.
+// A cancellation or release may overtake its submission; it is tried again for a while.
 const (
 	cancelRetries    = 10
 	cancelRetryAfter = 500 * time.Millisecond
 )
 
-func (desk *Desk) cancel(ctx context.Context, c *event.WorkloadCancel, d bus.Delivery, known bool) (settle func()) {
+func (desk *Desk) cancel(ctx context.Context, id workload.ID, d bus.Delivery, known bool) (settle func()) {
 	switch {
 	case known:
 		return d.Ack
 	case d.Attempts <= cancelRetries:
 		return func() { d.Retry(cancelRetryAfter) }
 	default:
-		return func() { desk.bury(ctx, d, fmt.Sprintf("there is no workload %s to cancel", c.Workload)) }
+		return func() { desk.bury(ctx, d, fmt.Sprintf("there is no workload %s to cancel or release", id)) }
 	}
 }

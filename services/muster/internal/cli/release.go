@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/muster/internal/follow"
+	"muster.dev/muster/services/muster/internal/submission"
+)
+
+// releaseOptions are the flags of "release".
+type releaseOptions struct {
+	server             *server
+	namespace, why, by string
+	force              bool
+	timeout            time.Duration
+}
+
+func releaseCommand(s *server) *cobra.Command {
+	o := &releaseOptions{server: s}
+	cmd := &cobra.Command{
+		Use:   "release NAME|ID --force --why TEXT",
+		Short: "Free a workload's places although its objects may still exist",
+		Long: `Free a workload's places although its objects may still exist.
+
+This is for operators, for a workload that keeps its places because its objects or
+pods cannot be seen or removed. "muster cancel" comes first: it frees the places
+when nothing runs on them any more.
+
+The workload ends, and its quota and places go to others. Muster does not look
+after what is left of it: delete that by hand. Pods that are seen count as used on
+their nodes, so their room is not given away. Pods that are not seen are not
+counted: where a node or the whole cluster is out of sight, its room may be given
+away twice.
+
+Who asked, when and why is kept in the workload's history and in the recorded
+inputs.`,
+		Args: args(1, 1, "one name or id"),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.run(cmd, names[0])
+		},
+		ValidArgsFunction: completeWorkloads(s, true),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
+	flags.BoolVar(&o.force, "force", false, "say that you know what is left of the workload, or that nothing is")
+	flags.StringVar(&o.why, "why", "", "the `reason` to be kept with it")
+	flags.StringVar(&o.by, "by", account(), "`who` asks, to be kept with it")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the answer")
+	return cmd
+}
+
+// account names the user of this process.
+func account() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}
+
+func (o *releaseOptions) run(cmd *cobra.Command, name string) error {
+	switch {
+	case !o.force:
+		return usage("release without --force: its places may still be in use; try \"muster cancel\" first, and read \"muster release --help\"")
+	case strings.TrimSpace(o.why) == "":
+		return usage("--why is missing: say why the places are freed by force")
+	}
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	b, err := o.server.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	var record workload.Record
+	err = answered(ctx, func(ctx context.Context) error {
+		record, err = findWorkload(ctx, query.NewClient(b.Conn()), name, o.namespace)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !record.Holding {
+		fmt.Fprintf(out, "%s holds no places: it is %s\n", reference(record.Workload), record.Phase)
+		return nil
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	life, err := follow.Start(following, b, record.Queue, record.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s %s in namespace %s of cluster %s may still exist, with its pods. Delete what is left by hand: pods that Muster does not see have no room kept for them.\n",
+		record.Kind, record.Name, record.Namespace, record.Cluster)
+	if err := submission.Release(ctx, b, record, o.by, o.why, time.Now()); err != nil {
+		return err
+	}
+	if record.Phase.Final() { // no event of a new phase follows
+		fmt.Fprintf(out, "%s is to be released (workload %s)\n", reference(record.Workload), record.ID)
+		return nil
+	}
+	return (&waiting{out: out, label: reference(record.Workload), goal: gone, timeout: o.timeout}).until(ctx, life)
+}
