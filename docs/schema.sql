@@ -2,6 +2,7 @@
 -- go test ./services/queue-manager/internal/store -run Schema -update
 CREATE FUNCTION public.assert_leader(mine bigint) RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 DECLARE
     current bigint;
@@ -14,6 +15,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.charge_quota() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 DECLARE
     asked bigint;
@@ -45,6 +47,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.charge_quota_resized() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
     UPDATE quota_usage u SET used = u.used + d.amount
@@ -60,6 +63,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.charge_reservations() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 DECLARE
     asked bigint;
@@ -87,6 +91,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.charge_resized() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
     UPDATE node_resources n SET reserved = n.reserved + d.amount
@@ -100,7 +105,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) RETURNS TABLE(made integer, dropped integer)
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO '$user', 'public'
+    SET search_path TO '$user', 'public', 'pg_temp'
     SET lock_timeout TO '500ms'
     AS $_$ -- who reads for long must not make the writers wait behind us
 DECLARE
@@ -112,6 +117,11 @@ DECLARE
     ended timestamptz;
 BEGIN
     PERFORM assert_leader(mine);
+    IF NOT pg_has_role(session_user, current_user, 'USAGE') THEN
+        keep_history := greatest(keep_history, least_kept());
+        keep_archive := greatest(keep_archive, least_kept());
+        days_ahead := least(days_ahead, 31);
+    END IF;
     made := 0;
     dropped := 0;
     FOREACH parent IN ARRAY ARRAY['archive', 'history'] LOOP
@@ -141,7 +151,7 @@ BEGIN
 END $_$;
 CREATE FUNCTION public.keep_partitions_of(mine bigint, parent text, days_ahead integer, keep interval) RETURNS TABLE(made integer, dropped integer)
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO '$user', 'public'
+    SET search_path TO '$user', 'public', 'pg_temp'
     SET lock_timeout TO '500ms'
     AS $_$ -- who reads for long must not make the writers wait behind us
 DECLARE
@@ -151,6 +161,10 @@ DECLARE
     day date;
 BEGIN
     PERFORM assert_leader(mine);
+    IF NOT pg_has_role(session_user, current_user, 'USAGE') THEN
+        keep := greatest(keep, least_kept());
+        days_ahead := least(days_ahead, 31);
+    END IF;
     IF moment IS NULL THEN
         RAISE EXCEPTION 'table % has no partitions to keep', parent;
     END IF;
@@ -176,8 +190,13 @@ BEGIN
     EXECUTE format('DELETE FROM %I WHERE %I < now() - $1', parent || '_rest', moment) USING keep;
     RETURN NEXT;
 END $_$;
+CREATE FUNCTION public.least_kept() RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO '$user', 'public', 'pg_temp'
+    AS $$ SELECT interval '1 day' $$;
 CREATE FUNCTION public.refuse_delete() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
     RAISE EXCEPTION 'node %/%: % of % is reserved', OLD.cluster, OLD.node, OLD.reserved, OLD.resource
@@ -185,6 +204,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.refuse_overcommit() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
     IF NEW.had_in = pg_current_xact_id() AND NEW.reserved <= NEW.had THEN
@@ -196,6 +216,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.refuse_overuse() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
     IF NEW.had_in = pg_current_xact_id() AND NEW.used <= NEW.had THEN
@@ -207,6 +228,7 @@ END $$;
 CREATE FUNCTION public.refuse_ownerless() RETURNS trigger
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 DECLARE
     wrong record;
@@ -230,6 +252,7 @@ END $$;
 CREATE FUNCTION public.refuse_partial_gangs() RETURNS trigger
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 DECLARE
     wrong record;
@@ -252,6 +275,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.refuse_unfenced() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
     IF current_setting('muster.epoch', true) IS DISTINCT FROM (SELECT epoch::text FROM leader) THEN
@@ -262,12 +286,37 @@ BEGIN
 END $$;
 CREATE FUNCTION public.refuse_update() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
     IF TG_TABLE_NAME = 'reservations' AND to_jsonb(NEW) - 'pods' = to_jsonb(OLD) - 'pods' THEN
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'rows of % are never updated', TG_TABLE_NAME;
+END $$;
+CREATE FUNCTION public.refuse_usurper() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    latest bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 366 * 86400 * 1000000::bigint;
+BEGIN
+    IF pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN
+        RETURN NEW;
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.granted AND l.mode = 'ExclusiveLock'
+            AND l.locktype = 'advisory' AND l.classid = 28021 AND l.objid = 1937007986 AND l.objsubid = 1
+            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) THEN
+        RAISE EXCEPTION 'epoch % cannot end: this session does not hold the lock of the leader', OLD.epoch
+            USING ERRCODE = 'insufficient_privilege', HINT = 'take the advisory lock 120351215609202 first; the leader''s session holds it while it lives';
+    END IF;
+    IF NEW.epoch <= OLD.epoch OR NEW.epoch > greatest(OLD.epoch + 1000, latest) OR length(NEW.holder) > 253 THEN
+        RAISE EXCEPTION 'epoch % cannot follow epoch %: an epoch is larger than the one before, and not more than a year ahead of the clock', NEW.epoch, OLD.epoch
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
 END $$;
 CREATE TABLE public.applied (
     kind text NOT NULL,
@@ -630,6 +679,7 @@ CREATE TRIGGER quota_added AFTER INSERT ON public.reservations REFERENCING NEW T
 CREATE TRIGGER quota_removed AFTER DELETE ON public.reservations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_quota();
 CREATE TRIGGER quota_resized AFTER UPDATE ON public.reservations REFERENCING OLD TABLE AS old NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.charge_quota_resized();
 CREATE TRIGGER reservations_are_facts BEFORE UPDATE ON public.reservations FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
+CREATE TRIGGER usurper BEFORE UPDATE ON public.leader FOR EACH ROW EXECUTE FUNCTION public.refuse_usurper();
 ALTER TABLE ONLY public.node_resources
     ADD CONSTRAINT node_resources_cluster_node_fkey FOREIGN KEY (cluster, node) REFERENCES public.nodes(cluster, name);
 REVOKE ALL ON FUNCTION public.keep_partitions(mine bigint, days_ahead integer, keep_history interval, keep_archive interval) FROM PUBLIC;

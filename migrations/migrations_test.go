@@ -24,6 +24,7 @@ var released = map[string]string{
 	"0008_decisions.sql":    "ba83b7711241a64ae23b0469c695ff664a928cb53640d80e6f1a64b1907ce9b3",
 	"0009_applied.sql":      "7de4b6055b86f7c6788eb16fe23f32a6ce7c7604d43f75ca1656089bfafbfee3",
 	"0010_net_guards.sql":   "e0053a2118dbc38e2c6a688a1a4f9f878a7a8c10a33b740b8fb0e75dd70af2f5",
+	"0011_stolen_login.sql": "b7aeac7ba0d9f05f1cb297e629a5da83777e0fa889cf84f35a48479185501278",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,6 +35,7 @@ const lockNotAvailable = "55P03"
 
 // Leadership is a term as leader: it ends when its connection ends.
 type Leadership struct {
+	mu    sync.Mutex // one statement at a time on conn
 	conn  *pgx.Conn
 	Epoch int64
 }
@@ -111,7 +113,10 @@ func NextEpoch(now time.Time, known int64, random uint64) (least, step int64) {
 func (s *Store) Raise(ctx context.Context, term *Leadership, known int64) error {
 	least, step := NextEpoch(time.Now(), known, rand.Uint64())
 	var raised int64
-	err := s.pool.QueryRow(ctx, `UPDATE leader SET epoch = greatest(epoch, $2) + $3, since = now() WHERE epoch = $1 RETURNING epoch`,
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	// In the session that holds the lock: the database lets no other change the epoch.
+	err := term.conn.QueryRow(ctx, `UPDATE leader SET epoch = greatest(epoch, $2) + $3, since = now() WHERE epoch = $1 RETURNING epoch`,
 		term.Epoch, least, step).Scan(&raised)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("take a larger epoch than %d: %w", known, ErrFenced)
@@ -153,7 +158,9 @@ func (l *Leadership) Keep(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		answer, cancel := context.WithTimeout(ctx, beatTimeout)
+		l.mu.Lock()
 		err := l.conn.Ping(answer)
+		l.mu.Unlock()
 		cancel()
 		if err != nil {
 			return fmt.Errorf("leadership of epoch %d: the session that holds it is lost: %w", l.Epoch, err)
