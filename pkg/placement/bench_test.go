@@ -118,3 +118,21 @@ func BenchmarkNodeEvent(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSpentBudget is the search for gangs that end undecided: what a budget is
+// worth in time and memory.
+func BenchmarkSpentBudget(b *testing.B) {
+	for seed := range uint64(300) {
+		nodes, gang := adversary(seed)
+		f := fleetOf(nodes...)
+		if f.Solve(gang, placement.Budget).Outcome != placement.Unknown {
+			continue
+		}
+		b.Run(fmt.Sprintf("nodes=%d/sets=%d/seed=%d", len(nodes), len(gang.PodSets), seed), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Solve(gang, placement.Budget)
+			}
+		})
+	}
+}

@@ -25,8 +25,14 @@ type search struct {
 	leaves     map[leafKey]*form
 }
 
-func (s *search) spend(steps int) { *s.left -= steps }
+// spend takes steps off the budget. It comes before the work that they are for,
+// which is not done when spent reports true.
+func (s *search) spend(steps int) { *s.left = max(0, *s.left-steps) }
 func (s *search) spent() bool     { return *s.left <= 0 }
+
+// perCounts is what it costs, in steps, to make or weigh one counts: it has a
+// number for each kind.
+func (s *search) perCounts() int { return 1 + len(s.kinds)/8 }
 
 // newSearch takes some kinds of a problem, by index, and the rules among them.
 func (p *problem) newSearch(kinds []int) *search {
@@ -76,6 +82,10 @@ func (s *search) run() answer {
 		return answer{outcome: DoesNotFit}
 	}
 	nodes := s.useful()
+	s.spend((len(s.rules) + 1) * (len(nodes)/16 + 1)) // for each rule its domains are found
+	if s.spent() {
+		return answer{outcome: Unknown}
+	}
 	s.arrange(nodes)
 	s.count(nodes)
 	if !s.nested(nodes) {
@@ -92,6 +102,9 @@ func (s *search) run() answer {
 	}
 	s.setUnits()
 	whole := s.grow(nodes, root, 0, false, nil)
+	if s.spent() { // the tree is not whole
+		return answer{outcome: Unknown}
+	}
 	return s.tryFloors(whole, 0)
 }
 
@@ -179,29 +192,27 @@ func (s *search) tryFloors(whole *domain, at int) answer {
 	if domains > 0 && domains >= r.minDomains && s.empty[at] == 0 {
 		highest = count / domains
 	}
-	verdict := answer{outcome: DoesNotFit}
 	for floor := highest; floor >= 0 && domains*(floor+r.size) >= count; floor-- {
 		s.floor[at] = floor
-		found := s.tryFloors(whole, at+1)
-		if found.outcome == Fits {
-			return found
-		}
-		if found.outcome == Unknown {
-			verdict = found
+		if found := s.tryFloors(whole, at+1); found.outcome != DoesNotFit {
+			return found // with a spent budget no other floor is answered either
 		}
 	}
 	s.floor[at] = 0
-	return verdict
+	return answer{outcome: DoesNotFit}
 }
 
 // solve decides for given floors.
 func (s *search) solve(whole *domain) answer {
 	s.floors = slices.ContainsFunc(s.floor, func(floor int) bool { return floor > 0 })
+	if s.spend(1 + len(s.numbers)/4); s.spent() {
+		return answer{outcome: Unknown}
+	}
 	for fm := range s.numbers {
 		fm.ready = nil
 	}
 	f := s.frontierOf(whole.form)
-	if s.spent() {
+	if s.spent() { // what there is of the frontier is not all
 		return answer{outcome: Unknown}
 	}
 	i := slices.IndexFunc(f.largest, func(c counts) bool { return slices.Equal(c, s.most) })
@@ -230,6 +241,7 @@ func (s *search) frontierOf(fm *form) *frontier {
 	}
 	inner := &frontier{largest: []counts{make(counts, len(s.kinds))}, from: make([][2]int, 1), low: make(counts, len(s.kinds))}
 	for _, p := range fm.parts {
+		s.spend(s.perCounts())
 		if s.spent() {
 			return own
 		}
@@ -239,7 +251,13 @@ func (s *search) frontierOf(fm *form) *frontier {
 			inner = s.sum(inner, s.times(s.frontierOf(p.form), p.n))
 		}
 	}
+	if s.spent() {
+		return own
+	}
 	own.left, own.low = inner, slices.Clone(inner.low)
+	if s.spend(len(inner.largest) / 4); s.spent() { // the counts themselves are shared
+		return own
+	}
 	own.largest, own.from = slices.Clone(inner.largest), make([][2]int, len(inner.largest))
 	for i := range own.from {
 		own.from[i] = [2]int{i, 0}
@@ -247,7 +265,9 @@ func (s *search) frontierOf(fm *form) *frontier {
 	if fm.level != root && !fm.bare {
 		s.applyRules(fm, own)
 	}
-	s.prune(own)
+	if !s.spent() {
+		s.prune(own)
+	}
 	return own
 }
 
@@ -255,6 +275,9 @@ func (s *search) frontierOf(fm *form) *frontier {
 // what the multiples and bindings of levels within do.
 func (s *search) applyRules(fm *form, own *frontier) {
 	for i, r := range s.rules {
+		if s.spent() {
+			return
+		}
 		if r.key != s.levels[fm.level] || r.what == bind {
 			continue
 		}
@@ -264,6 +287,9 @@ func (s *search) applyRules(fm *form, own *frontier) {
 			own.low[r.kinds[0]] = max(own.low[r.kinds[0]], floor)
 		}
 		own.largest, own.from = s.obey(r, floor, own.largest, own.from)
+	}
+	if s.spend(2 * len(own.largest) * s.perCounts()); s.spent() { // rounding, and leaving out
+		return
 	}
 	units := s.units[fm.level]
 	for k, unit := range units {
@@ -278,6 +304,9 @@ func (s *search) applyRules(fm *form, own *frontier) {
 	}
 	for range s.rules { // one binding may undo what another has seen
 		for _, r := range s.rules {
+			if s.spent() {
+				return
+			}
 			if r.what == bind && slices.Index(s.levels, r.key) >= fm.level {
 				own.largest, own.from = s.obey(r, 0, own.largest, own.from)
 				s.bindLow(r, own.low)

@@ -40,6 +40,9 @@ func (s *search) sum(a, b *frontier) *frontier {
 	}
 	for i, x := range a.largest {
 		for j, y := range b.largest {
+			if s.spend(s.perCounts()); s.spent() {
+				return out
+			}
 			total := make(counts, len(x))
 			for k := range x {
 				total[k] = min(s.most[k], x[k]+y[k])
@@ -47,7 +50,6 @@ func (s *search) sum(a, b *frontier) *frontier {
 			out.largest = append(out.largest, total)
 			out.from = append(out.from, [2]int{i, j})
 		}
-		s.spend(len(b.largest))
 	}
 	s.prune(out)
 	return out
@@ -98,13 +100,15 @@ func (s *search) prune(f *frontier) {
 			}
 			best = second
 		} else {
-			s.spend(1 + len(largest)/16)
 			if s.spent() {
 				return
 			}
-			if slices.ContainsFunc(largest, func(kept counts) bool { return kept.covers(c) }) {
+			by := slices.IndexFunc(largest, func(kept counts) bool { return kept.covers(c) })
+			if by >= 0 {
+				s.spend(1 + by/16)
 				continue
 			}
+			s.spend(1 + len(largest)/16)
 		}
 		largest, from = append(largest, c), append(from, f.from[i])
 	}
@@ -119,7 +123,7 @@ func (s *search) alone(g *group) []counts {
 	var fill func(i int, free vector)
 	fill = func(i int, free vector) {
 		if i == len(s.kinds) {
-			s.spend(1)
+			s.spend(s.perCounts())
 			mixes = append(mixes, slices.Clone(current))
 			return
 		}
@@ -129,6 +133,7 @@ func (s *search) alone(g *group) []counts {
 			least = most // the last one takes what is left
 		}
 		for pods := most; pods >= least && !s.spent(); pods-- {
+			s.spend(1 + (len(free)+len(s.rules))/16)
 			if pods > 0 && s.conflict(i, current) {
 				continue
 			}
@@ -174,6 +179,9 @@ func (s *search) conflict(i int, there counts) bool {
 
 // obey returns what of the counts a rule allows in one domain, largest first.
 func (s *search) obey(r rule, floor int, all []counts, from [][2]int) ([]counts, [][2]int) {
+	if s.spend(2 * len(all) * s.perCounts()); s.spent() { // a rule may make two of one
+		return nil, nil
+	}
 	var kept []counts
 	var origin [][2]int
 	keep := func(c counts, i int) { kept, origin = append(kept, c), append(origin, from[i]) }

@@ -7,9 +7,17 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
-// Budget is a budget of steps for Solve that nearly every gang does with: some
-// ten milliseconds of work.
+// Budget is a budget of steps for Solve that nearly every gang does with. A step
+// is some fifty nanoseconds of work and allocates at most a few hundred bytes, so
+// a spent budget is some ten milliseconds and some tens of megabytes, whatever the
+// gang. Steps are counted and not timed: the same gang on the same fleet ends the
+// same way on any machine and in every replay.
 const Budget = 200_000
+
+// BudgetVersion names how steps are counted and what the budget is. Decisions are
+// recorded with it: a replay under another one may find an answer where the record
+// has none, or the other way round.
+const BudgetVersion = 2
 
 // countedFirst is how many pods of a pod set are counted before they are packed.
 const countedFirst = 32
@@ -52,6 +60,9 @@ func (p *problem) decide(w *workload.Workload) Verdict {
 	for i := range p.kinds {
 		if len(p.kinds) == 1 || !p.ruled(i) {
 			continue
+		}
+		if p.left <= 0 {
+			return Verdict{Outcome: Unknown}
 		}
 		if found := p.newSearch([]int{i}).run(); found.outcome == DoesNotFit {
 			return Verdict{Outcome: DoesNotFit, Certificate: p.exhausted([]int{i}, found, nil, nil)}

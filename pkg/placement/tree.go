@@ -43,8 +43,12 @@ type domain struct {
 // grow makes the tree of domains of the nodes, which are in order of names.
 func (s *search) grow(nodes []*node, level, depth int, bare bool, counted []bool) *domain {
 	var children []*domain
+	s.spend(len(nodes))
 	if depth == len(s.levels) {
 		for _, n := range nodes {
+			if s.spent() {
+				break
+			}
 			children = append(children, &domain{form: s.formOf(n, bare), node: n})
 		}
 	} else {
@@ -84,6 +88,9 @@ func (s *search) divide(nodes []*node, depth int) []*domain {
 	}
 	children := make([]*domain, 0, len(order))
 	for _, number := range order {
+		if s.spend(1 + len(s.rules)/16); s.spent() {
+			break
+		}
 		counted := make([]bool, len(s.rules))
 		for i := range s.rules {
 			counted[i] = number != none && s.rules[i].key == s.levels[depth] && s.counted[i][number]
@@ -129,6 +136,9 @@ type leafKey struct {
 
 // intern returns the form that equals fm, fm itself when it is the first.
 func (s *search) intern(fm *form) *form {
+	if s.spend(1 + len(fm.parts)/2 + len(fm.largest)*s.perCounts()); s.spent() { // they are written out
+		return fm
+	}
 	var key strings.Builder
 	fmt.Fprint(&key, fm.level, fm.bare, fm.counted, fm.largest)
 	parts := slices.Clone(fm.parts)

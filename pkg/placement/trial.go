@@ -14,6 +14,9 @@ func (s *search) try(nodes []*node) answer {
 	for i, key := range s.levels {
 		t.tops[key] = s.topologies[i]
 	}
+	for k := range s.kinds {
+		t.look = append(t.look, t.costOfLook(k))
+	}
 	switch {
 	case t.place(0, 0, 0):
 		var places []place
@@ -31,6 +34,7 @@ func (s *search) try(nodes []*node) answer {
 
 type trial struct {
 	*search
+	look  []int // by kind: the steps of looking at one node
 	nodes []*node
 	free  []vector
 	on    []counts
@@ -40,13 +44,14 @@ type trial struct {
 // place places the done-th pod of a kind and all that follow, not before a node.
 func (t *trial) place(kind, done, from int) bool {
 	if kind == len(t.kinds) {
-		return t.obeyed()
+		t.spend(len(t.rules) * (1 + len(t.nodes)/8))
+		return !t.spent() && t.obeyed()
 	}
 	if done == t.most[kind] {
 		return t.place(kind+1, 0, 0)
 	}
 	for i := from; i < len(t.nodes); i++ {
-		t.spend(1 + len(t.nodes)/16) // looking at a domain costs as much
+		t.spend(t.look[kind])
 		if t.spent() {
 			return false
 		}
@@ -64,6 +69,22 @@ func (t *trial) place(kind, done, from int) bool {
 		t.free[i] = before
 	}
 	return false
+}
+
+// costOfLook is what it costs to see whether a node takes one more pod of a kind:
+// each rule on it is asked, and most of them count pods on all nodes.
+func (t *trial) costOfLook(kind int) int {
+	counted := 1
+	for _, r := range t.rules {
+		switch {
+		case r.key == perNode || !slices.Contains(r.kinds, kind):
+		case r.what == apart:
+			counted++
+		case r.what == bind:
+			counted += 2 * len(r.kinds)
+		}
+	}
+	return 1 + len(t.rules)/8 + counted*len(t.nodes)/16
 }
 
 // in counts the pods of a kind in a node's domain.
