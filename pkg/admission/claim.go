@@ -88,7 +88,7 @@ func (d *decision) settleClaims() {
 		if w.Grows && len(s.clustersFor(w)) == 0 {
 			continue // the gang is being torn down itself
 		}
-		verdict := s.fleet(c.cluster).Solve(c.variant.w, searchBudget)
+		verdict, _ := d.solve(w.queue, s.fleet(c.cluster), c.variant.w)
 		switch {
 		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(c.assess.Charges):
 			d.admit(w, c.assess, c.cluster, verdict.Placements)

@@ -45,7 +45,7 @@ func (c *copying) copyStarted() {
 	c.to.queues, c.to.sorted = make(map[string]*queue, len(c.from.queues)), make([]*queue, len(c.from.sorted))
 	for i, q := range c.from.sorted {
 		copied := newQueue(q.name, c.to.tree.Queue(q.name))
-		copied.claims = q.claims
+		copied.claims, copied.allowance = q.claims, q.allowance
 		c.queues[q], c.to.sorted[i], c.to.queues[q.name] = copied, copied, copied
 	}
 	c.to.started = make(map[workload.ID]*Started, len(c.from.started))

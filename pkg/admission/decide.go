@@ -85,9 +85,8 @@ type decision struct {
 	state *State
 	now   time.Time
 	plan  Plan
-	// begun are the gangs that have started or grown: of each rank the one that
-	// was submitted last.
-	begun map[rank]*Started
+	// begun are the gangs that have started or grown, by queue.
+	begun map[*queue]*begun
 	// weighed is how many evictions those know of who could not have any; since
 	// then have changed, moved: what is held for heads, or the size of a gang;
 	// shared: shares.

@@ -60,43 +60,62 @@ func (d *decision) noteShare(a quota.Assess) {
 	d.shared = d.shared || a.Borrows || d.state.fair()
 }
 
-// rank is what decides who may evict a gang, beside its submission.
-type rank struct {
-	queue    *queue
-	priority int32
+// begun is what matters of the gangs of a queue that a decision has started or had
+// grow: who may evict any of them may evict the one of the lowest priority, or one of
+// its own priority that was submitted last.
+type begun struct {
+	lowest *Started
+	last   map[int32]*Started // by priority
+	until  time.Time          // when the first of them is not protected any more
 }
 
-// noteVictim notes a gang that has started or grown. Of those of one rank the one
-// that was submitted last may be evicted by whoever may evict any of them.
+// noteVictim notes a gang that has started or grown, unless it was to be evicted
+// before.
 func (d *decision) noteVictim(g *Started) {
-	if d.begun == nil {
-		d.begun = map[rank]*Started{}
+	until := g.protectedUntil()
+	if !d.now.Before(until) {
+		return
 	}
-	r := rank{g.queue, g.Workload.Priority}
-	if known := d.begun[r]; known == nil || known.Order < g.Order {
-		d.begun[r] = g
+	if d.begun == nil {
+		d.begun = map[*queue]*begun{}
+	}
+	of := d.begun[g.queue]
+	if of == nil {
+		of = &begun{last: map[int32]*Started{}, until: until}
+		d.begun[g.queue] = of
+	}
+	if until.Before(of.until) {
+		of.until = until
+	}
+	if of.lowest == nil || g.Workload.Priority < of.lowest.Workload.Priority {
+		of.lowest = g
+	}
+	if known := of.last[g.Workload.Priority]; known == nil || known.Order < g.Order {
+		of.last[g.Workload.Priority] = g
 	}
 }
 
 // noteVictims has those looked at again who may evict a gang that has started
 // since they were refused, once it is not protected any more.
 func (d *decision) noteVictims() {
-	for _, g := range d.begun {
-		until := g.protectedUntil()
-		if !d.now.Before(until) {
-			continue // it has grown, and was to be evicted before
-		}
+	for from, of := range d.begun {
 		for _, q := range d.state.sorted {
-			if q.quota.Preemption == nil || !q.quota.SameTree(g.queue.quota) {
+			if q.quota.Preemption == nil || !q.quota.SameTree(from.quota) {
 				continue
 			}
 			for b := range q.blocked {
-				if (b.retryAt.IsZero() || until.Before(b.retryAt)) && b.head().mayEvictBySome(g) {
-					b.retryAt = until
+				if (b.retryAt.IsZero() || of.until.Before(b.retryAt)) && of.has(b.head()) {
+					b.retryAt = of.until
 				}
 			}
 		}
 	}
+}
+
+// has reports whether the workload may evict one of them, the state of quotas aside.
+func (b *begun) has(w *Waiting) bool {
+	last := b.last[w.Workload.Priority]
+	return w.mayEvictBySome(b.lowest) || last != nil && w.mayEvictBySome(last)
 }
 
 // mayEvictBySome reports whether one of the policies lets the workload evict the

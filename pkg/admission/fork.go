@@ -35,6 +35,7 @@ func (s *State) successor(tree *quota.Tree, waiting []*Waiting) *State {
 	next.fleets, next.clusters, next.size, next.total = s.fleets, s.clusters, maps.Clone(s.size), s.total
 	next.tree.SetCapacity(s.total)
 	next.grown, next.newCluster = true, true
+	next.searched = s.searched
 	for preemptor, victims := range s.fought {
 		next.fought[preemptor] = maps.Clone(victims)
 	}
@@ -65,6 +66,11 @@ func (s *State) successor(tree *quota.Tree, waiting []*Waiting) *State {
 	}
 	for _, h := range s.holds {
 		next.inheritHold(h)
+	}
+	for name, q := range next.queues {
+		if old := s.queues[name]; old != nil {
+			q.allowance = old.allowance
+		}
 	}
 	return next
 }

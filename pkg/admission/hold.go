@@ -205,14 +205,14 @@ func (d *decision) passOn(w *Waiting, v *variant, cluster string) ([]workload.Pl
 	fleet := d.state.fleets[cluster]
 	mark := fleet.Begin()
 	against := d.keep(w, cluster)
-	verdict := fleet.Solve(v.w, searchBudget)
+	verdict, _ := d.solve(w.queue, fleet, v.w)
 	fleet.Rollback(mark)
 	if verdict.Outcome == placement.Fits {
 		return verdict.Placements, nil
 	}
 	// The head may have other places as good as those held.
 	if len(against) == 1 && against[0].drained.IsZero() {
-		if places := d.around(against[0], v); places != nil {
+		if places := d.around(against[0], w, v); places != nil {
 			return places, nil
 		}
 	}
@@ -221,9 +221,9 @@ func (d *decision) passOn(w *Waiting, v *variant, cluster string) ([]workload.Pl
 
 // around places a gang anywhere and looks whether its head, which starts at a
 // known time, still has places then. If so the hold moves there.
-func (d *decision) around(h *hold, v *variant) []workload.Placement {
+func (d *decision) around(h *hold, w *Waiting, v *variant) []workload.Placement {
 	fleet := d.state.fleets[h.cluster]
-	passing := fleet.Solve(v.w, searchBudget)
+	passing, _ := d.solve(w.queue, fleet, v.w)
 	if passing.Outcome != placement.Fits {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (d *decision) around(h *hold, v *variant) []workload.Placement {
 		fleet.Give(g.Workload, g.Placements)
 	}
 	fleet.Take(v.w, passing.Placements)
-	moved := fleet.Solve(h.variant.w, searchBudget)
+	moved, _ := d.solve(w.queue, fleet, h.variant.w) // for the one that passes
 	fleet.Rollback(mark)
 	if moved.Outcome != placement.Fits {
 		return nil

@@ -6,9 +6,6 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
-// searchBudget bounds the steps of the search for one gang on one cluster.
-const searchBudget = placement.Budget
-
 // start admits the workload or has gangs evicted for it; it returns why neither
 // can be.
 //
@@ -38,7 +35,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 		}
 		v := o.variantOf(a)
 		if a.Mode == quota.Within {
-			cluster, placements, why := d.state.fit(v, clusters)
+			cluster, placements, why := d.fit(w, v, clusters)
 			if why == nil && d.bound(w) {
 				cluster, placements, why = d.pass(w, v)
 			}
@@ -96,18 +93,23 @@ func (o *options) variantOf(a quota.Assess) *variant {
 // fit looks for places on one cluster after the other, by name, and returns, when
 // there are none, the reason of the cluster that lacks least. Clusters that are
 // known to have none are not asked again.
-func (s *State) fit(v *variant, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
+func (d *decision) fit(w *Waiting, v *variant, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
 	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported any node"}
 	for _, cluster := range clusters {
-		fleet := s.fleets[cluster]
+		fleet := d.state.fleets[cluster]
 		if fleet.Len() == 0 {
 			continue
 		}
 		verdict, known := v.verdicts[cluster]
 		if !known {
-			verdict = fleet.Solve(v.w, searchBudget)
+			var cut bool
+			verdict, cut = d.solve(w.queue, fleet, v.w)
 			if verdict.Outcome == placement.Fits {
 				return cluster, verdict.Placements, nil
+			}
+			if cut {
+				why = w.bucket.putOff()
+				continue
 			}
 			v.verdicts[cluster] = verdict
 			fleet.Park(v.key, v.w, verdict)

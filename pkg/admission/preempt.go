@@ -59,7 +59,13 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, v *variant) bool {
 	if policy == nil || w.Grows && w.Workload.Interdependent() {
 		return false
 	}
+	if !d.mayLook(w) {
+		return false
+	}
 	attempts := d.attempts(w, a)
+	for _, a := range attempts {
+		d.spend(w.queue, stepsPerCandidate*len(a.candidates))
+	}
 	going := d.going()
 	if len(attempts) == 0 && !(w.Claiming && len(going) > 0) {
 		return false

@@ -67,7 +67,7 @@ func (p *preemption) helps(candidates []candidate) bool {
 // lacking returns a pod set that the nodes have no room for by count, and how
 // many of its pods have none; nil when it is not as simple as that.
 func (p *preemption) lacking() (*workload.PodSet, int64) {
-	verdict := p.d.state.fleets[p.cluster].Solve(p.variant.w, searchBudget)
+	verdict, _ := p.d.solve(p.w.queue, p.d.state.fleets[p.cluster], p.variant.w)
 	if verdict.Outcome != placement.DoesNotFit || verdict.Certificate.Proof != placement.Counted {
 		return nil, 0
 	}

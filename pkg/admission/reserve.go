@@ -164,7 +164,7 @@ func (d *decision) reserveOn(w *Waiting, made *hold, cluster string) *hold {
 			fleet.Take(other.variant.w, other.places)
 		}
 	}
-	needed := fewest(fleet, order, made)
+	needed := d.fewest(fleet, order, made)
 	if needed < 0 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (d *decision) reserveOn(w *Waiting, made *hold, cluster string) *hold {
 		}
 	}
 	give(fleet, order[:needed])
-	verdict := fleet.Solve(found.variant.w, searchBudget)
+	verdict, _ := d.solve(w.queue, fleet, found.variant.w)
 	if verdict.Outcome != placement.Fits {
 		return nil
 	}
@@ -211,12 +211,13 @@ func give(fleet *placement.Fleet, gangs []expected) {
 // fewest returns how many gangs, from the first, have to end so that the head
 // has places; -1 when it has none after all of them have. More room never hurts,
 // so it doubles the number until it is enough and then halves the last stride.
-func fewest(fleet *placement.Fleet, order []expected, h *hold) int {
+func (d *decision) fewest(fleet *placement.Fleet, order []expected, h *hold) int {
 	enough := func(from, to int) bool {
 		mark := fleet.Begin()
 		defer fleet.Rollback(mark)
 		give(fleet, order[from:to])
-		return fleet.Solve(h.variant.w, searchBudget).Outcome == placement.Fits
+		verdict, _ := d.solve(h.head.queue, fleet, h.variant.w)
+		return verdict.Outcome == placement.Fits
 	}
 	mark := fleet.Begin()
 	defer fleet.Rollback(mark)

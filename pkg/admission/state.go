@@ -50,6 +50,7 @@ type State struct {
 	left              int64     // how many gangs have left that were not evicted
 	size              map[NodeKey]resource.List
 	total             resource.List // allocatable on all nodes
+	searched          Searched
 }
 
 // NewState returns a state with the queues of a tree, of which nothing is used

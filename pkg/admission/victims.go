@@ -39,6 +39,7 @@ func (p *preemption) search(attempts []attempt) *victims {
 			best = p.fewest(&a, best, &steps)
 		}
 	}
+	p.d.spend(p.w.queue, victimSteps-steps)
 	return best
 }
 
@@ -72,7 +73,7 @@ func (p *preemption) fits(evicted []candidate, borrow bool) []workload.Placement
 	}) {
 		return nil
 	}
-	verdict := p.d.state.fleets[p.cluster].Solve(p.variant.w, searchBudget)
+	verdict, _ := p.d.solve(p.w.queue, p.d.state.fleets[p.cluster], p.variant.w)
 	if verdict.Outcome != placement.Fits {
 		return nil
 	}
@@ -188,6 +189,11 @@ func (p *preemption) any(candidates []candidate) bool {
 	})
 }
 
+// mostSpared bounds, in evictions that are tried, how long spare goes on. Some four
+// hundred victims are looked at whole; of more, those that are left over may be
+// evicted without need.
+const mostSpared = 200_000
+
 // spare puts back those without whom the workload fits as well, until there are
 // none.
 func (p *preemption) spare(chosen []candidate, borrow bool) *victims {
@@ -212,9 +218,12 @@ func (p *preemption) spare(chosen []candidate, borrow bool) *victims {
 	if places = without(-1); places == nil {
 		return nil
 	}
-	for spared := true; spared; {
+	tried := 0
+	for spared := true; spared && tried < mostSpared; {
 		spared = false
-		for i := len(needed) - 1; i >= 0; i-- {
+		for i := len(needed) - 1; i >= 0 && tried < mostSpared; i-- {
+			tried += len(needed)
+			p.d.spend(p.w.queue, stepsPerCandidate*len(needed))
 			if fit := without(i); fit != nil {
 				needed, places, spared = slices.Delete(needed, i, i+1), fit, true
 			}

@@ -61,6 +61,8 @@ type queue struct {
 	blocked map[*bucket]bool
 	// young are those whose patience is not over, by Since, where that matters.
 	young []*Waiting
+	// allowance is what searches for its gangs may still take.
+	allowance allowance
 }
 
 func newQueue(name string, of *quota.Queue) *queue {

@@ -14,6 +14,9 @@ func (b *Book) Present(now time.Time, of ...workload.ID) map[workload.ID]*worklo
 	return admission.Present(b.admission, now, of...)
 }
 
+// Searched counts the searches of this term.
+func (b *Book) Searched() admission.Searched { return b.admission.Searched() }
+
 // Explain says why a workload waits and what would admit it. Of one that does not
 // wait it says the reason alone.
 func (b *Book) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {

@@ -94,21 +94,21 @@ func (b *Book) refuse(w *workload.Workload, class string, stored *Known) *worklo
 	if !known {
 		return &workload.Reason{
 			Kind:    workload.ReasonQueue,
-			Message: fmt.Sprintf("queue %q does not exist; there are: %s", w.Queue, strings.Join(b.queueNames(), ", ")),
+			Message: fmt.Sprintf("queue %q does not exist, or may not be used; ask its operators for the name", w.Queue),
 		}
 	}
 	if w.Namespace == "" {
 		w.Namespace = queue.Namespaces[0]
 	}
+	if reason := forbidden(queue, w); reason != nil {
+		return reason
+	}
 	if !slices.Contains(queue.Namespaces, w.Namespace) {
 		return &workload.Reason{
 			Kind: workload.ReasonQueue,
 			Message: fmt.Sprintf("namespace %q is not one of queue %q, which may use: %s",
-				w.Namespace, w.Queue, strings.Join(queue.Namespaces, ", ")),
+				w.Namespace, w.Queue, strings.Join(queue.usableBy(w.Submitter), ", ")),
 		}
-	}
-	if reason := forbidden(queue, w); reason != nil {
-		return reason
 	}
 	if stored != nil {
 		return &workload.Reason{
@@ -117,12 +117,20 @@ func (b *Book) refuse(w *workload.Workload, class string, stored *Known) *worklo
 				w.ID, stored.Phase),
 		}
 	}
-	if other := b.objects.of(w.Namespace, w.Kind, w.Name); other != nil {
+	if other := b.objects.of(w.Namespace, w.Kind, w.Name); other != nil && other.Queue != w.Queue {
+		return &workload.Reason{
+			Kind:    workload.ReasonDuplicate,
+			Message: fmt.Sprintf("%s %s/%s is the name of a workload of another queue; use another name", w.Kind, w.Namespace, w.Name),
+		}
+	} else if other != nil {
 		return &workload.Reason{
 			Kind: workload.ReasonDuplicate,
 			Message: fmt.Sprintf("%s %s/%s is the name of workload %s, which is %s; cancel that one or use another name",
 				w.Kind, w.Namespace, w.Name, other.ID, other.Phase),
 		}
+	}
+	if err := workload.CheckComplexity(w.PodSets); err != nil {
+		return &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
 	}
 	if class != "" {
 		var err error
@@ -145,6 +153,17 @@ func forbidden(queue Queue, w *workload.Workload) *workload.Reason {
 	}
 }
 
+// usableBy lists the queue's namespaces that somebody may use.
+func (q Queue) usableBy(submitter string) []string {
+	var usable []string
+	for _, namespace := range q.Namespaces {
+		if q.Rules.MaySubmit(submitter, namespace) {
+			usable = append(usable, namespace)
+		}
+	}
+	return usable
+}
+
 // CheckRights ends those who wait whose submitters may not submit any more: a
 // queue's submitters may have changed since. What has started goes on.
 func (b *Book) CheckRights(now time.Time) {
@@ -161,15 +180,6 @@ func (b *Book) CheckRights(now time.Time) {
 			b.finish(e, workload.Failed, reason, now)
 		}
 	}
-}
-
-func (b *Book) queueNames() []string {
-	names := make([]string, 0, len(b.queues))
-	for name := range b.queues {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Cancel ends a workload. It reports whether the workload is in the book; one

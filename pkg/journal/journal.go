@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
@@ -57,14 +58,16 @@ type Input struct {
 type Term struct {
 	Epoch int64 `json:"epoch"`
 	// Release of Muster that decided.
-	Release string      `json:"release"`
-	Stored  book.Stored `json:"stored"`
-	Limits  book.Limits `json:"limits"`
+	Release string `json:"release"`
+	// Search is the version of the bounds of searches, admission.SearchVersion.
+	Search int         `json:"search,omitempty"`
+	Stored book.Stored `json:"stored"`
+	Limits book.Limits `json:"limits"`
 }
 
 // Of returns the term that begins on a book.
 func Of(b *book.Book, epoch int64, limits book.Limits, release string) Term {
-	return Term{Epoch: epoch, Release: release, Stored: b.Settings(), Limits: limits}
+	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: b.Settings(), Limits: limits}
 }
 
 // Book returns the book of the term, with the given workloads and nodes.

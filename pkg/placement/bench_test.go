@@ -136,3 +136,27 @@ func BenchmarkSpentBudget(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFreshSelector solves for gangs each of which asks for nodes by labels that
+// no gang before it has named: of no node, of one, or of all but one rack.
+func BenchmarkFreshSelector(b *testing.B) {
+	for _, nodes := range []int{1000, 5000} {
+		for _, key := range []string{"none", "kubernetes.io/hostname", "rack"} {
+			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, key), func(b *testing.B) {
+				f, i := benchFleet(nodes), 0
+				for b.Loop() {
+					gang := benchGang(3)
+					for s := range gang.PodSets {
+						i++
+						value := map[string]string{"none": "x", "kubernetes.io/hostname": fmt.Sprintf("node-%05d", i%nodes), "rack": fmt.Sprintf("rack-%04d", i%(nodes/16))}[key]
+						gang.PodSets[s].Template.Affinity = []workload.NodeTerm{{Labels: []workload.Requirement{{Key: key, Operator: "NotIn", Values: []string{value, fmt.Sprint(i)}}}}}
+						if key != "rack" {
+							gang.PodSets[s].Template.Affinity[0].Labels[0].Operator = "In"
+						}
+					}
+					f.Solve(gang, placement.Budget)
+				}
+			})
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/placement"
 	"muster.dev/muster/pkg/placement/certificate"
@@ -159,6 +161,37 @@ func TestManySpreadsEndUndecided(t *testing.T) {
 		}
 		if bytes > placement.Budget*bytesPerStep {
 			t.Errorf("%d sets: %d bytes", sets, bytes)
+		}
+	}
+}
+
+// TestSelectorsComeAndGo: with more selectors than are remembered, which match no
+// node, one, or half of them, verdicts stay those of a fleet that has met no other.
+func TestSelectorsComeAndGo(t *testing.T) {
+	t.Parallel()
+	const nodes = 400
+	fleet := placement.NewFleet()
+	for i := range nodes {
+		n := capacity.Node{
+			Name: fmt.Sprintf("node-%03d", i), Ready: true, Labels: map[string]string{"half": fmt.Sprint(i % 2), "name": fmt.Sprint(i)},
+			Allocatable: resource.List{"cpu": int64(4 + i%7), "pods": 10},
+		}
+		fleet.SetNode(n)
+	}
+	for i := range 300 { // more than are remembered
+		gang := &workload.Workload{PodSets: []workload.PodSet{{Name: "a", Count: 2, Template: workload.Template{
+			NodeSelector: map[string]string{"name": fmt.Sprint(i)}, Requests: resource.List{"cpu": 2, "pods": 1},
+		}}, {Name: "b", Count: 1 + i%3, Template: workload.Template{
+			NodeSelector: map[string]string{"half": fmt.Sprint(i % 5)}, Requests: resource.List{"cpu": 3, "pods": 1},
+		}}}}
+		v := fleet.Solve(gang, placement.Budget)
+		fresh := placement.NewFleet()
+		for _, view := range fleet.Views() {
+			fresh.SetNode(view.Node)
+		}
+		want := fresh.Solve(gang, placement.Budget)
+		if diff := cmp.Diff(want, v); diff != "" {
+			t.Fatalf("gang %d (-fresh fleet +this one):\n%s", i, diff)
 		}
 	}
 }

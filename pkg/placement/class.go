@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -26,11 +27,7 @@ type group struct {
 func (f *Fleet) classOf(n *node) *class {
 	key := f.scratch[:0]
 	for _, fl := range f.filters {
-		answer := byte('-')
-		if fl.eligible(n) {
-			answer = '+'
-		}
-		key = append(key, answer)
+		key = append(key, letter(fl.eligible(n)))
 	}
 	if n.devices {
 		key = append(key, 'd')
@@ -46,15 +43,76 @@ func (f *Fleet) classOf(n *node) *class {
 	return c
 }
 
-// reclass sorts all nodes anew into classes.
-func (f *Fleet) reclass() {
-	f.classes, f.classList = map[string]*class{}, nil
-	for _, n := range f.slots {
-		if n != nil && n.present {
-			n.group = nil
-			f.file(n)
+// split has the classes follow a filter that is new at a place. The nodes of a class
+// that get another answer than most of it move; so do those of a class that has now
+// got the key of a larger one, because what told the two apart is forgotten. Most
+// filters that submitters make up match no node, all, or a few, and move few nodes.
+func (f *Fleet) split(at int, fl *filter, appended bool) {
+	kept := make(map[string]*class, len(f.classes))
+	most := make(map[*class]bool, len(f.classes))
+	keys := make(map[*class]string, len(f.classes))
+	for _, c := range f.classList {
+		most[c] = c.mostly(fl)
+		key := []byte(c.key)
+		if appended {
+			key = slices.Insert(key, at, 0)
+		}
+		key[at] = letter(most[c])
+		keys[c] = string(key)
+		if other := kept[keys[c]]; other == nil || other.size() < c.size() {
+			kept[keys[c]] = c
 		}
 	}
+	var moving []*node
+	for _, c := range f.classList {
+		for _, g := range c.groups {
+			for _, n := range g.nodes {
+				if kept[keys[c]] != c || fl.eligible(n) != most[c] {
+					moving = append(moving, n)
+				}
+			}
+		}
+	}
+	for _, n := range moving {
+		f.unfile(n)
+	}
+	for key, c := range kept {
+		c.key = key
+	}
+	f.classes = kept
+	f.classList = slices.SortedFunc(maps.Values(kept), func(a, b *class) int { return strings.Compare(a.key, b.key) })
+	for _, n := range moving {
+		f.file(n)
+	}
+}
+
+// mostly returns the answer that most nodes of the class get from a filter.
+func (c *class) mostly(fl *filter) bool {
+	in := 0
+	for _, g := range c.groups {
+		for _, n := range g.nodes {
+			if fl.eligible(n) {
+				in++
+			}
+		}
+	}
+	return 2*in > c.size()
+}
+
+// size is the number of nodes.
+func (c *class) size() int {
+	nodes := 0
+	for _, g := range c.groups {
+		nodes += len(g.nodes)
+	}
+	return nodes
+}
+
+func letter(eligible bool) byte {
+	if eligible {
+		return '+'
+	}
+	return '-'
 }
 
 // compareGroups orders the groups of a class, the fullest first.

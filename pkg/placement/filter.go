@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,32 +45,40 @@ func (f *Fleet) filterOf(t *workload.Template) *filter {
 		known.used = f.uses
 		return known
 	}
-	if len(f.filters) >= mostFilters {
-		f.dropFilter()
-	}
 	fl := &filter{
 		key: string(f.scratch), used: f.uses, refusals: make([]capacity.Refusal, len(f.slots)),
 		template: workload.Template{NodeSelector: maps.Clone(t.NodeSelector), Affinity: t.Affinity, Tolerations: t.Tolerations},
 	}
-	f.filters = append(f.filters, fl)
-	f.filterByKey[fl.key] = fl
 	for _, n := range f.slots {
 		if n != nil && n.present {
 			fl.judge(n)
 		}
 	}
-	f.reclass()
+	at := f.vacate()
+	f.filterByKey[fl.key] = fl
+	appended := at == len(f.filters)
+	if appended {
+		f.filters = append(f.filters, fl)
+	} else {
+		f.filters[at] = fl
+	}
+	f.split(at, fl, appended)
 	return fl
 }
 
-// dropFilter forgets the filter that was not asked for the longest.
-func (f *Fleet) dropFilter() {
-	oldest := slices.MinFunc(f.filters, func(a, b *filter) int { return int(a.used - b.used) })
-	if oldest.used > f.since { // the gang at hand asks for it
-		return
+// vacate returns where a filter more goes: behind all others or, when there are
+// enough, in the place of the one that was not asked for the longest, which is
+// forgotten.
+func (f *Fleet) vacate() int {
+	if len(f.filters) < mostFilters {
+		return len(f.filters)
 	}
-	f.filters = slices.DeleteFunc(f.filters, func(fl *filter) bool { return fl == oldest })
+	oldest := slices.MinFunc(f.filters, func(a, b *filter) int { return cmp.Compare(a.used, b.used) })
+	if oldest.used > f.since { // the gang at hand asks for it
+		return len(f.filters)
+	}
 	delete(f.filterByKey, oldest.key)
+	return slices.Index(f.filters, oldest)
 }
 
 // appendFilterKey writes what a filter is about, the same for equal templates.

@@ -14,11 +14,6 @@ import (
 // same way on any machine and in every replay.
 const Budget = 200_000
 
-// BudgetVersion names how steps are counted and what the budget is. Decisions are
-// recorded with it: a replay under another one may find an answer where the record
-// has none, or the other way round.
-const BudgetVersion = 2
-
 // countedFirst is how many pods of a pod set are counted before they are packed.
 const countedFirst = 32
 

@@ -70,6 +70,6 @@ func (v Verdict) Reason() *workload.Reason {
 	}
 	return &workload.Reason{
 		Kind:    workload.ReasonUnknown,
-		Message: "no places were found for all pods together within the search budget; it is tried again when capacity changes",
+		Message: "undecided within its budget: the search ended before it found places for all pods together, or that there are none; it is tried again when capacity changes",
 	}
 }

@@ -86,7 +86,7 @@ func TestRejections(t *testing.T) {
 		kind workload.ReasonKind
 		says string
 	}{
-		{"unknown queue", unknown, workload.ReasonQueue, `queue "nowhere" does not exist; there are: team`},
+		{"unknown queue", unknown, workload.ReasonQueue, `queue "nowhere" does not exist, or may not be used`},
 		{"foreign namespace", foreign, workload.ReasonQueue, `may use: team, shared`},
 		{"same id, other content", changed, workload.ReasonDuplicate, "other content"},
 		{"same name", namesake, workload.ReasonDuplicate, "RayCluster team/taken is the name of workload"},

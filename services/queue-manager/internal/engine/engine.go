@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/journal"
@@ -197,7 +198,9 @@ type engine struct {
 	// commits writes what was decided.
 	commits *committer
 	beside  int // pods beside the plan that have been counted
-	single  int // so many inputs are still to be taken one by one
+	// searched is what has been counted of searches.
+	searched admission.Searched
+	single   int // so many inputs are still to be taken one by one
 	// decide is false until everything observed has been read once; then begun is
 	// closed.
 	decide bool
@@ -292,6 +295,7 @@ func (e *engine) step(ctx context.Context, first *bus.Delivery) error {
 	began := time.Now()
 	batch := e.gather(first)
 	decision, err := e.desk.Take(ctx, batch, e.decide, e.clock.now())
+	e.Metrics.decisions.Observe(time.Since(began).Seconds())
 	single := e.single > 0
 	e.single = max(0, e.single-len(batch))
 	if err != nil || decision == nil {
@@ -323,4 +327,7 @@ func (e *engine) count() {
 	e.Metrics.beside.Set(float64(beside))
 	e.Metrics.besideEver.Add(float64(ever - e.beside))
 	e.beside = ever
+	searched := e.book.Searched()
+	e.Metrics.count(searched, e.searched)
+	e.searched = searched
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
 )
 
@@ -21,6 +22,9 @@ type Metrics struct {
 	beside     prometheus.Gauge
 	besideEver prometheus.Counter
 	growths    prometheus.Counter
+	searched   prometheus.Counter
+	undecided  *prometheus.CounterVec
+	decisions  prometheus.Histogram
 }
 
 // NewMetrics registers the metrics.
@@ -61,9 +65,37 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 	m.growths = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "muster_growths_total", Help: "Admissions of more pods of running gangs.",
 	})
+	m.searched = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "muster_search_steps_total", Help: "Steps of exact searches for places and for gangs to evict.",
+	})
+	m.undecided = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "muster_searches_undecided_total",
+		Help: "Searches that ended without an answer: their own budget was spent, or they were put off because their queue had used up what it may take.",
+	}, []string{"because"})
+	for _, because := range []string{undecidedBudget, undecidedQueue} {
+		m.undecided.WithLabelValues(because)
+	}
+	m.decisions = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "muster_decision_seconds", Help: "Time from taking in a batch until it was decided, before it is written.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
+	})
+	registry.MustRegister(m.searched, m.undecided, m.decisions)
 	registry.MustRegister(m.beside, m.besideEver, m.growths)
 	registry.MustRegister(m.terms, m.epoch, m.leading, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
 	return m
+}
+
+// Why a search has no answer.
+const (
+	undecidedBudget = "budget"
+	undecidedQueue  = "queue"
+)
+
+// count adds what was searched since the last time.
+func (m *Metrics) count(now, last admission.Searched) {
+	m.searched.Add(float64(now.Steps - last.Steps))
+	m.undecided.WithLabelValues(undecidedBudget).Add(float64(now.Undecided - last.Undecided))
+	m.undecided.WithLabelValues(undecidedQueue).Add(float64(now.Cut - last.Cut))
 }
 
 func (m *Metrics) observe(changes book.Changes, took time.Duration) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/journal"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -91,6 +92,7 @@ type replayer struct {
 	ledger *journal.Ledger
 	book   *book.Book
 	epoch  int64 // of the term that is replayed
+	search int   // its version of the bounds of searches
 	number int64 // of the decision that comes next in it
 	report Report
 }
@@ -128,7 +130,7 @@ func (r *replayer) next(ctx context.Context, d store.Decision) error {
 	}
 	changes := r.book.Take()
 	if line := journal.Compare(d.Outcome, journal.Outcome(changes)); line != nil {
-		err := r.differs(d, "the outcome is another one")
+		err := r.differs(d, "the outcome is another one%s", r.otherSearch())
 		r.report.Difference.Line = line
 		return err
 	}
@@ -141,6 +143,16 @@ func (r *replayer) next(ctx context.Context, d store.Decision) error {
 	r.report.Inputs += len(inputs)
 	r.report.To = d.Version
 	return nil
+}
+
+// otherSearch says, when the term was decided under other bounds of searches than
+// these, that this alone may make an outcome another one.
+func (r *replayer) otherSearch() string {
+	if r.search == admission.SearchVersion {
+		return ""
+	}
+	return fmt.Sprintf("; the term was decided under version %d of the search budget and is replayed under version %d, so gangs that are hard to place may differ",
+		r.search, admission.SearchVersion)
 }
 
 // apply keeps a panic, which recorded inputs that were changed may cause, from
@@ -183,7 +195,7 @@ func (r *replayer) begin(ctx context.Context, d store.Decision, inputs []journal
 	if r.book, err = open(r.ledger, term); err != nil {
 		return nil, r.differs(d, "its begin: %v", err)
 	}
-	r.epoch, r.number = d.Epoch, 0
+	r.epoch, r.number, r.search = d.Epoch, 0, term.Search
 	r.report.Terms++
 	if n := len(r.report.Releases); n == 0 || r.report.Releases[n-1] != term.Release {
 		r.report.Releases = append(r.report.Releases, term.Release)
