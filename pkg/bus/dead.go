@@ -25,7 +25,7 @@ const buryRetryAfter = 5 * time.Second
 // to look at. When it cannot be kept it comes again later; others do not wait for
 // it.
 func (b *Bus) Bury(ctx context.Context, d Delivery, reason string) {
-	dead := &nats.Msg{Subject: deadSubject(d.Subject), Data: d.Data, Header: nats.Header{}}
+	dead := &nats.Msg{Subject: DeadSubject(d.Subject), Data: d.Data, Header: nats.Header{}}
 	for key, values := range d.Headers {
 		if key != jetstream.MsgIDHeader {
 			dead.Header[key] = values

@@ -244,8 +244,8 @@ func ClusterStatusFilter(cluster string) string { return "muster.status." + clus
 // DeadFilter matches all messages that nobody could take.
 const DeadFilter = "muster.dead.>"
 
-// deadSubject holds a message of the given subject that nobody could take.
-func deadSubject(subject string) string {
+// DeadSubject holds a message of the given subject that nobody could take.
+func DeadSubject(subject string) string {
 	return "muster.dead." + strings.TrimPrefix(subject, "muster.")
 }
 

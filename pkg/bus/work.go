@@ -66,6 +66,44 @@ const (
 // the stream's. Consumers are created when missing, also later when the server
 // lost them.
 func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
+	out := make(chan Delivery, buffered)
+	begin, err := b.work(ctx, w, func(ctx context.Context, d Delivery) bool {
+		select {
+		case <-ctx.Done():
+			return false
+		case out <- d:
+			return true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		begin()
+		close(out)
+		giveBack(out)
+	}()
+	return out, nil
+}
+
+// Handle is Work for readers whose messages may take long: handle is called for
+// each message, one after the other for a subject, and for different subjects at
+// the same time. A subject whose handler does not return delays no other. The
+// returned function reads: it returns when ctx has ended and no handler runs. The
+// context that a handler gets may end before.
+func (b *Bus) Handle(ctx context.Context, w Work, handle func(context.Context, Delivery)) (read func(), err error) {
+	return b.work(ctx, w, func(ctx context.Context, d Delivery) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		handle(ctx, d)
+		return true
+	})
+}
+
+// work returns what reads until ctx ends. take reports whether it has taken the
+// message.
+func (b *Bus) work(ctx context.Context, w Work, take func(context.Context, Delivery) bool) (begin func(), err error) {
 	if w.AckWait == 0 {
 		w.AckWait = 5 * time.Second
 	}
@@ -73,24 +111,23 @@ func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
 		w.MaxPending = 4096
 	}
 	// Before subjects had consumers of their own there was one for all.
-	err := b.js.DeleteConsumer(ctx, w.Stream, w.Durable)
+	err = b.js.DeleteConsumer(ctx, w.Stream, w.Durable)
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("read stream %s: %w", w.Stream, err)
 	}
-	l := &lanes{bus: b, work: w, out: make(chan Delivery, buffered), look: make(chan chan<- struct{}), open: map[string]*lane{}}
+	l := &lanes{bus: b, work: w, take: take, look: make(chan chan<- struct{}), open: map[string]*lane{}}
 	subjects, err := b.Subjects(ctx, w.Stream, ">")
 	if err != nil {
 		return nil, err
 	}
-	go l.run(ctx, subjects)
-	return l.out, nil
+	return func() { l.run(ctx, subjects) }, nil
 }
 
 // lanes are the consumers of a stream's subjects.
 type lanes struct {
 	bus     *Bus
 	work    Work
-	out     chan Delivery // who waits to send takes turns
+	take    func(context.Context, Delivery) bool // called by one goroutine for each subject
 	handed  atomic.Int64
 	look    chan chan<- struct{} // asks for a look, and is told when it is done
 	open    map[string]*lane
@@ -106,11 +143,7 @@ type lane struct {
 
 // run begins with the subjects that have messages.
 func (l *lanes) run(ctx context.Context, subjects map[string]bool) {
-	defer func() {
-		l.running.Wait()
-		close(l.out)
-		giveBack(l.out)
-	}()
+	defer l.running.Wait()
 	l.arrange(ctx, subjects)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -218,12 +251,11 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 		handle := func(msg jetstream.Msg) {
 			d := newDelivery(msg, true)
 			opened.last.Store(time.Now().UnixNano())
-			select {
-			case <-ctx.Done():
+			if !l.take(ctx, d) {
 				d.Retry(0)
-			case l.out <- d:
-				l.count(ctx)
+				return
 			}
+			l.count(ctx)
 		}
 		l.bus.keepConsuming(ctx, consumer, subscription{
 			subscribe: subscribe, handle: handle, passing: durablePassing,

@@ -80,6 +80,8 @@ func Tenant(name string, queues ...string) (User, error) {
 func intake() User {
 	return User{Name: Intake, Publish: slices.Concat(
 		[]string{bus.WorkloadSubject("*"), bus.EventsSubject("*", "*"), query.WorkloadsSubject,
+			// What takes too long to read is given up.
+			bus.DeadSubject(bus.SubmitSubject("*")), bus.DeadSubject(bus.SubmitSubjectAs("*", "*")),
 			// The door of a cluster brings that cluster's queues.
 			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
 			// The HTTP door answers what is asked of it.

@@ -128,6 +128,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"$JS.API.CONSUMER.LIST." + bus.SubmitStream:   {"operator": "w"},
 		"$JS.API.STREAM.PURGE." + bus.DispatchStream:  {},
 		"$JS.API.STREAM.UPDATE." + bus.DispatchStream: {"queue-manager": "w"},
+		"muster.dead.submit.q":                        {"operator": "r", "queue-manager": "w", "intake": "w"},
 		"muster.dead.workload.q":                      {"operator": "r", "queue-manager": "w"},
 		"$JS.API.DIRECT.GET." + bus.StatusStream + "." + bus.StatusSubject("here", "id"):  {"dispatcher-here": "w"},
 		"$JS.API.DIRECT.GET." + bus.CapacityStream + "." + bus.NodeSubject("here", "n"):   {"capacity-watcher-here": "w"},

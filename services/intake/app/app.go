@@ -10,16 +10,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/intake/internal/submission"
+	"muster.dev/muster/services/intake/internal/budget"
 )
 
 // Config is intake's settings.
@@ -126,150 +123,22 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	spending := budget.New(budget.Default())
 	if config.Cluster != "" {
-		group.Go(func() error { return runDoor(ctx, config, b, runtime) })
+		group.Go(func() error { return runDoor(ctx, config, b, spending, runtime) })
 	}
 	if config.HTTP.Address != "" {
-		if err := serveHTTP(ctx, group, config, b, runtime); err != nil {
+		if err := serveHTTP(ctx, group, config, b, spending, runtime); err != nil {
 			return err
 		}
 	}
-	deliveries, err := b.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
-	if err != nil {
+	in := newIntake(config.Operator, b, spending, runtime)
+	group.Go(func() error { return spending.Watch(ctx) })
+	if err := in.run(ctx, ready); err != nil {
 		return err
 	}
-	in := &intake{bus: b, tracer: runtime.Tracer, operator: config.Operator, logger: runtime.Logger, results: newResults(runtime.Metrics), published: make(chan underway, underWay)}
-	ready()
-	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
-	context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, giveUp) })
-	settled := make(chan struct{})
-	go func() {
-		defer close(settled)
-		in.settle(waiting)
-	}()
-	for d := range deliveries {
-		in.take(d)
-	}
-	close(in.published)
-	<-settled
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	return ctx.Err()
-}
-
-// newResults registers the metric of what became of submissions.
-func newResults(registry *prometheus.Registry) *prometheus.CounterVec {
-	results := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "muster_intake_submissions_total", Help: "Submissions read, by what became of them.",
-	}, []string{"result"})
-	registry.MustRegister(results)
-	return results
-}
-
-type intake struct {
-	bus       *bus.Bus
-	tracer    tracing.Tracer
-	operator  ray.Operator
-	logger    *zap.Logger
-	results   *prometheus.CounterVec
-	published chan underway
-}
-
-// underway is a message whose results are on their way to the server.
-type underway struct {
-	delivery bus.Delivery
-	said     []said
-}
-
-// said is the result of one submission.
-type said struct {
-	result submission.Result
-	stored bus.Published
-	span   tracing.Span
-}
-
-// take reads a message and publishes the results without waiting for the server:
-// they are stored in the order of the submissions.
-func (in *intake) take(d bus.Delivery) {
-	submitter := workload.DoorNATS
-	if _, user := bus.SubmittedBy(d.Subject); user != "" {
-		submitter += "/" + user
-	}
-	u := underway{delivery: d}
-	message := submission.Message{Subject: d.Subject, Submitter: submitter, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored}
-	for _, one := range submission.Split(message) {
-		s, err := in.say(one)
-		if err != nil {
-			for _, before := range u.said {
-				before.span.End(err)
-			}
-			in.retry(d, err)
-			return
-		}
-		u.said = append(u.said, s)
-	}
-	in.published <- u
-}
-
-// say reads a submission and publishes what is to be said of it.
-func (in *intake) say(message submission.Message) (said, error) {
-	result, err := submission.Read(in.operator, message)
-	if err != nil {
-		return said{}, err
-	}
-	span := in.tracer.Begin(result.Workload, result.Traceparent, "submission read", "muster.queue", result.Queue)
-	result.Event.Traceparent = span.Traceparent()
-	stored, err := in.bus.PublishAsync(result.Subject, result.Event)
-	if errors.Is(err, bus.ErrTooLarge) {
-		if result, err = submission.Reject(message, err); err == nil {
-			stored, err = in.bus.PublishAsync(result.Subject, result.Event)
-		}
-	}
-	if err != nil {
-		span.End(err)
-	}
-	return said{result, stored, span}, err
-}
-
-// settle acknowledges messages whose results the server has. When waiting ends it
-// gives the others back.
-func (in *intake) settle(waiting context.Context) {
-	for u := range in.published {
-		ctx, cancel := context.WithTimeout(waiting, storeTimeout)
-		var failed error
-		for _, s := range u.said {
-			err := s.stored.Wait(ctx)
-			s.span.End(err)
-			failed = errors.Join(failed, err)
-		}
-		cancel()
-		if failed != nil {
-			in.retry(u.delivery, failed)
-			continue
-		}
-		u.delivery.Ack()
-		for _, s := range u.said {
-			in.count(s.result, u.delivery.Subject)
-		}
-	}
-}
-
-// count counts and logs what became of a submission.
-func (in *intake) count(result submission.Result, subject string) {
-	if result.Rejection != nil {
-		in.results.WithLabelValues("rejected").Inc()
-		in.logger.Debug("submission rejected", zap.String("workload", string(result.Workload)),
-			zap.String("subject", subject), zap.String("reason", result.Rejection.Message))
-		return
-	}
-	in.results.WithLabelValues("accepted").Inc()
-	in.logger.Debug("submission accepted", zap.String("workload", string(result.Workload)), zap.String("subject", subject))
-}
-
-func (in *intake) retry(d bus.Delivery, cause error) {
-	in.results.WithLabelValues("retried").Inc()
-	in.logger.Warn("submission will be read again", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.Error(cause))
-	d.Retry(retryAfter)
 }

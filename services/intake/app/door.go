@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/tracing"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/door"
 	"muster.dev/muster/services/intake/internal/queueobjects"
 )
@@ -24,13 +25,13 @@ import (
 const resyncEvery = 5 * time.Minute
 
 // runDoor runs the door to Kubernetes until ctx ends.
-func runDoor(ctx context.Context, config *Config, b *bus.Bus, runtime *service.Runtime) error {
+func runDoor(ctx context.Context, config *Config, b *bus.Bus, spending *budget.Budget, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("objects of Kubernetes read")
 	client, err := door.Connect(config.Kubeconfig)
 	if err != nil {
 		return err
 	}
-	d := door.New(door.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn()), runtime.Tracer})
+	d := door.New(door.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn()), runtime.Tracer})
 	d.SetCluster(client)
 	var namespaces []string
 	if config.KubeNamespaces != "" {

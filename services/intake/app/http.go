@@ -18,6 +18,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/httpdoor"
 )
 
@@ -115,7 +116,7 @@ const (
 
 // serveHTTP binds the address, so that it is known whether that can be, and serves
 // until ctx ends.
-func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bus.Bus, runtime *service.Runtime) error {
+func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bus.Bus, spending *budget.Budget, runtime *service.Runtime) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", config.HTTP.Address)
 	if err != nil {
 		return fmt.Errorf("HTTP door: %w", err)
@@ -126,7 +127,7 @@ func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bu
 	}
 	server := &http.Server{
 		Handler: httpdoor.New(httpdoor.Options{
-			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.tokens.Identify, Logger: runtime.Logger,
+			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.tokens.Identify, Budget: spending, Logger: runtime.Logger,
 		}),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },

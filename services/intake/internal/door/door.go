@@ -32,6 +32,7 @@ import (
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/intake/internal/budget"
 )
 
 // Cluster is the API server. See Client for the meaning of each.
@@ -62,7 +63,9 @@ type Options struct {
 	DefaultQueue string
 	// Operator is the cluster's KubeRay.
 	Operator ray.Operator
-	Logger   *zap.Logger
+	// Budget bounds what reading an object may take.
+	Budget *budget.Budget
+	Logger *zap.Logger
 }
 
 const (

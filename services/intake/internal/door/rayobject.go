@@ -50,9 +50,19 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 	case ended(object.GetAnnotations()[stateKey]):
 		return 0, nil // it was said, and queue-manager may have forgotten it since
 	}
-	submitted, warnings, err := heldWorkload(d.options.Operator, object, id, queue)
+	type reading struct {
+		submitted *event.WorkloadSubmitted
+		warnings  []string
+	}
+	read, refused, err := bounded(ctx, d.options.Budget, object, func(object *unstructured.Unstructured) (r reading, err error) {
+		r.submitted, r.warnings, err = heldWorkload(d.options.Operator, object, id, queue)
+		return r, err
+	})
 	if err != nil {
-		reason := &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
+		return 0, err
+	}
+	if refused != nil {
+		reason := &workload.Reason{Kind: workload.ReasonInvalid, Message: refused.Error()}
 		d.note(id, func(kept *known) { kept.rejected = reason })
 		return 0, d.say(ctx, object, id, k, "rejected", reason)
 	}
@@ -60,9 +70,10 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 	if err != nil {
 		return 0, err
 	}
+	submitted := read.submitted
 	submitted.Workload.Submitter = d.submitterName(user)
 	if k.submitted.IsZero() {
-		for _, warning := range warnings {
+		for _, warning := range read.warnings {
 			if err := d.cluster.Tell(ctx, object, true, "MusterWarning", warning); err != nil {
 				return 0, err
 			}

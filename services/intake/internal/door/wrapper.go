@@ -27,7 +27,12 @@ const (
 // lookWrapper does the next step for an AppWrapper.
 func (d *Door) lookWrapper(ctx context.Context, object *unstructured.Unstructured, k known) (time.Duration, error) {
 	id := d.ID(string(object.GetUID()))
-	wrapper, refused := appwrapper.Read(d.options.Operator, object.Object)
+	wrapper, refused, err := bounded(ctx, d.options.Budget, object, func(object *unstructured.Unstructured) (appwrapper.Wrapper, error) {
+		return appwrapper.Read(d.options.Operator, object.Object)
+	})
+	if err != nil {
+		return 0, err
+	}
 	queue := wrapper.Queue
 	if queue == "" {
 		queue = d.options.DefaultQueue

@@ -31,6 +31,7 @@ import (
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/intake/internal/budget"
 )
 
 // Options are what the door works with.
@@ -40,7 +41,9 @@ type Options struct {
 	Operator ray.Operator
 	// Identify says who has sent a request; an error means nobody known.
 	Identify func(*http.Request) (name string, err error)
-	Logger   *zap.Logger
+	// Budget bounds what reading manifests may take.
+	Budget *budget.Budget
+	Logger *zap.Logger
 }
 
 // Door answers requests.

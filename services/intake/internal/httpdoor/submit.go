@@ -14,6 +14,7 @@ import (
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/httpapi"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/submission"
 )
 
@@ -50,12 +51,24 @@ func (d *Door) submit(w http.ResponseWriter, r *http.Request, who string) error 
 			headers[attribute] = []string{value}
 		}
 	}
-	result, err := submission.Read(d.Operator, submission.Message{
-		Subject: bus.SubmitSubject(queue), Submitter: who, Headers: headers, Data: manifest, Stored: time.Now(),
-	})
-	if err != nil {
-		return err
+	message := submission.Message{Subject: bus.SubmitSubject(queue), Submitter: who, Headers: headers, Data: manifest, Stored: time.Now()}
+	type answer struct {
+		submission.Result
+		err error
 	}
+	read, err := budget.Do(ctx, d.Budget, len(manifest), nil, func() answer {
+		result, err := submission.Read(d.Operator, message)
+		return answer{result, err}
+	})
+	switch {
+	case errors.Is(err, budget.ErrSpent):
+		return fail(http.StatusUnprocessableEntity, "the manifest is not taken: %v", err)
+	case err != nil:
+		return fail(http.StatusServiceUnavailable, "too many manifests are read at this moment: try again")
+	case read.err != nil:
+		return read.err
+	}
+	result := read.Result
 	if result.Rejection != nil {
 		return refusal(*result.Rejection)
 	}

@@ -75,6 +75,11 @@ func Reject(m Message, cause error) (Result, error) {
 	return s.reject(cause)
 }
 
+// GiveUp is Reject for a message that must not be read any more.
+func GiveUp(m Message, cause error) (Result, error) {
+	return (&submission{message: m, queue: queueOf(m)}).reject(cause)
+}
+
 func queueOf(m Message) string {
 	queue, _ := bus.SubmittedBy(m.Subject)
 	return queue
