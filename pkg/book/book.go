@@ -64,6 +64,9 @@ type course struct {
 	// idleSince is zero while it is not idle; lastUsed while nobody says when it was
 	// used. saidUse is a time to come that was said.
 	idleSince, lastUsed, saidUse time.Time
+	// askAt is when the dispatcher is asked whether it is gone; zero while it is to
+	// stay.
+	askAt time.Time
 	// commandedAway: the last command was to remove what exists of it.
 	commandedAway bool
 }
@@ -150,6 +153,11 @@ type Book struct {
 	grace    time.Duration // of nodes that are not ready, as of the last Tick
 	// catchingUp: not all that was observed before the term has been taken in.
 	catchingUp bool
+	// askFor is how long answers are waited for, inquiries what was asked, and asked
+	// how often in the term.
+	askFor    time.Duration
+	inquiries map[subject]*inquiry
+	asked     int
 	// beside counts the pods on other nodes than are reserved for them.
 	beside struct{ now, ever int }
 }
@@ -195,6 +203,7 @@ func New(epoch int64, stored Stored) *Book {
 		watchers: map[string]int64{}, dispatchers: map[string]int64{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},
+		inquiries: map[subject]*inquiry{},
 	}
 	b.admission.Reserve(stored.Expected)
 	for _, queue := range stored.Queues {

@@ -90,6 +90,9 @@ func (b *Book) nextMoment(e *entry) time.Time {
 			first = moment
 		}
 	}
+	if b.askFor > 0 && tearingDown(e) {
+		at(e.askAt, 0)
+	}
 	switch {
 	case e.Phase == workload.Evicting || e.Phase == workload.Cancelling:
 		if !e.commandedAway {
@@ -138,7 +141,7 @@ func (b *Book) Tick(now time.Time, grace time.Duration) {
 		if n.notReadySince.IsZero() { // known from the last term
 			n.notReadySince = now
 		}
-		if !n.overdue && now.Sub(n.notReadySince) >= grace {
+		if !n.overdue && now.Sub(n.notReadySince) >= grace && b.sureOfNode(key, now) {
 			n.overdue = true
 			overdue = append(overdue, key)
 		}
@@ -151,6 +154,7 @@ func (b *Book) Tick(now time.Time, grace time.Duration) {
 		b.changed.workloads[e.ID] = e
 	}
 	clear(b.lazy)
+	b.dropInquiries(now)
 }
 
 // ageAll looks at the workloads whose moment has come, each once; of those whose
@@ -187,10 +191,12 @@ func (b *Book) age(e *entry, now time.Time) {
 		if over(now, e.EvictAt, 0) && !e.commandedAway {
 			b.desire(e, event.Absent, now)
 		}
+		b.askForRelease(e, now)
 	case e.Phase.Final():
 		if over(now, e.Times.Finished, time.Duration(b.rules(e).KeepFinished)) && !e.commandedAway {
 			b.desire(e, event.Ended, now)
 		}
+		b.askForRelease(e, now)
 	default:
 		b.ageStarted(e, now)
 	}
@@ -217,6 +223,9 @@ func (b *Book) ageStarted(e *entry, now time.Time) {
 	switch {
 	case tearingDown(e):
 	case e.Phase == workload.Running && lossEvicts(e, rules) && over(now, e.broken.lost, settle):
+		if !b.sure(e, now) { // a job that has ended loses its pods, too
+			return
+		}
 		message := "a pod of it was lost, and it asks to be evicted then"
 		if e.broken.head {
 			message = "its head was lost, and what Ray knew with it"
@@ -225,9 +234,14 @@ func (b *Book) ageStarted(e *entry, now time.Time) {
 	case e.Phase == workload.Running && over(now, e.broken.since, settle):
 		b.ageBroken(e, rules, now)
 	case e.Phase == workload.Dispatched && over(now, e.Times.Dispatched, time.Duration(rules.ReadyDeadline)):
-		b.notReadyInTime(e, rules, now)
+		if b.sure(e, now) {
+			b.notReadyInTime(e, rules, now)
+		}
 	case e.Phase != workload.Running && over(now, e.Times.Admitted, slowStart):
 		e.slowSince = now
+		if e.Phase == workload.Admitted {
+			b.sure(e, now) // that its object is there may have been lost
+		}
 		b.noteSlowStart(e, now)
 	}
 }

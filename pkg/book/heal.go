@@ -132,8 +132,10 @@ func (b *Book) ageBroken(e *entry, rules workload.Rules, now time.Time) {
 	reason := &workload.Reason{Kind: workload.ReasonPodLost}
 	switch {
 	case over(now, e.broken.since, rules.HealWithin()):
-		reason.Message = message + fmt.Sprintf(" %s after one was lost", rules.HealWithin())
-		b.evictForFault(e, reason, now)
+		if b.sure(e, now) {
+			reason.Message = message + fmt.Sprintf(" %s after one was lost", rules.HealWithin())
+			b.evictForFault(e, reason, now)
+		}
 	case !e.broken.noted:
 		e.broken.noted = true
 		if e.Reason == nil {

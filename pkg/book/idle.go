@@ -80,7 +80,7 @@ func (b *Book) withoutWorkers(e *entry) bool {
 // endIdle ends a cluster that has been idle for as long as it may.
 func (b *Book) endIdle(e *entry, rules workload.Rules, now time.Time) (ended bool) {
 	longest := time.Duration(rules.IdleTime)
-	if longest == 0 || !over(now, e.idleSince, longest) {
+	if longest == 0 || !over(now, e.idleSince, longest) || !b.sure(e, now) {
 		return false
 	}
 	message := fmt.Sprintf("none of its worker groups has had a pod for %s, its idle time", longest)

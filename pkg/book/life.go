@@ -85,6 +85,9 @@ func sameCause(a, b workload.Reason) bool {
 // message is written.
 func (b *Book) desire(e *entry, state string, now time.Time) {
 	e.commandedAway = state != event.Present
+	if e.commandedAway {
+		e.askAt = now.Add(releaseAsked)
+	}
 	command, ttl := b.desired(e, state), time.Duration(0)
 	command.Order = int64(b.messages + 1) // as in the id that say gives it
 	if state == event.Present && e.yield != nil {
@@ -185,6 +188,7 @@ func (b *Book) status(s *event.GangStatus, said, now time.Time) {
 	if e == nil || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
 		return
 	}
+	b.dispatcherAnswers(e, s)
 	if s.Sizes != nil {
 		e.sizesSaid = said
 		b.sized(e, s, now)
@@ -279,6 +283,9 @@ func (b *Book) jobEnded(e *entry, s *event.GangStatus, now time.Time) {
 // end decides a workload's fate; it keeps what it holds until that is released.
 func (b *Book) end(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
 	e.Phase, e.Reason, e.Times.Finished = phase, reason, now
+	if e.course != nil {
+		e.askAt = now.Add(releaseAsked)
+	}
 	b.admission.Leave(e.ID)
 	b.tell(e, now)
 }

@@ -3,6 +3,7 @@ package book
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -30,9 +31,13 @@ func (b *Book) Node(o *event.NodeObserved, now time.Time) {
 	} else if !n.version.Before(o.Version) {
 		return
 	}
+	again := n.present && reflect.DeepEqual(n.Node, o.Node)
 	n.Node, n.version, n.present = o.Node, o.Version, true
 	b.noteReadiness(key, now)
-	b.changed.node(key)
+	b.watcherAnswers(subject{cluster: key.Cluster, node: key.Name}, o.Answers)
+	if !again { // what is only said again is stored already
+		b.changed.node(key)
+	}
 	b.offer(key)
 	b.losePlaces(key, now)
 }
@@ -115,6 +120,7 @@ func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 	b.gangs[key] = seen
 	b.countStrays(key)
 	if e := b.live.Get(o.Workload); e != nil && e.course != nil && e.Cluster == o.Cluster {
+		b.watcherAnswers(subject{cluster: o.Cluster, workload: o.Workload, attempt: e.Attempt}, o.Answers)
 		b.checkExits(e, now)
 		b.checkRunning(e, now)
 		if e.Phase == workload.Running {

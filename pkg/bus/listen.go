@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
 )
 
@@ -54,6 +55,19 @@ func (b *Bus) Listen(ctx context.Context, subject string) (<-chan Delivery, erro
 		}
 	}()
 	return out, nil
+}
+
+// Tell publishes an event to those who listen now. No stream keeps it, and there is
+// no answer whether it arrived.
+func (b *Bus) Tell(subject string, e event.Envelope) error {
+	data, err := e.Encode()
+	if err != nil {
+		return err
+	}
+	if err := b.nc.Publish(subject, data); err != nil {
+		return fmt.Errorf("tell event %q on %s: %w", e.ID, subject, err)
+	}
+	return nil
 }
 
 // LastEvent returns the last event of a workload; nil when there is none. It needs a

@@ -19,6 +19,9 @@ type StreamState struct {
 	// Last is the sequence of the last message ever stored; it stays when messages
 	// expire.
 	Last uint64
+	// First is the sequence of the first message that the stream still has; one more
+	// than Last when it has none.
+	First uint64
 }
 
 // State returns the state of a stream. The error wraps ErrNoStream when there is
@@ -32,7 +35,7 @@ func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
 		return StreamState{}, fmt.Errorf("look at stream %s: %w", stream, err)
 	}
 	info := s.CachedInfo()
-	return StreamState{Created: info.Created, Last: info.State.LastSeq}, nil
+	return StreamState{Created: info.Created, Last: info.State.LastSeq, First: info.State.FirstSeq}, nil
 }
 
 // Subjects returns the subjects of a stream that match and have a message.

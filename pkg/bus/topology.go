@@ -235,6 +235,10 @@ func StatusSubject(cluster string, id workload.ID) string {
 	return "muster.status." + cluster + "." + token(string(id))
 }
 
+// AskSubject carries questions to the watcher and the dispatcher of a cluster. It is
+// of no stream: who asks does so again until there is an answer.
+func AskSubject(cluster string) string { return "muster.ask." + cluster }
+
 // StatusFilter matches the statuses of all clusters.
 func StatusFilter() string { return "muster.status.*.*" }
 

@@ -24,8 +24,9 @@ type Values struct {
 	// epochOf reads the epoch of a value.
 	epochOf func(Delivery) (int64, error)
 
-	mu   sync.Mutex
-	ends map[string]uint64 // the sequence of a subject's last value, as far as it is known
+	mu      sync.Mutex
+	ends    map[string]uint64 // the sequence of a subject's last value, as far as it is known
+	created time.Time         // of the stream, when it was compared last; see Lost
 }
 
 // ValueServer is NATS as Values uses it; a Bus is one. See Bus for the meaning of

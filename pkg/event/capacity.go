@@ -26,6 +26,8 @@ func (v Version) Before(other Version) bool {
 type NodeObserved struct {
 	Version Version       `json:"version"`
 	Node    capacity.Node `json:"node"`
+	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
+	Answers string `json:"answers,omitempty"`
 }
 
 // EventType implements Payload.
@@ -71,6 +73,8 @@ type GangObserved struct {
 	Cluster  string      `json:"cluster"`
 	Workload workload.ID `json:"workload"`
 	Pods     []GangPod   `json:"pods"`
+	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
+	Answers string `json:"answers,omitempty"`
 }
 
 // GangPod is one pod of a gang as seen.

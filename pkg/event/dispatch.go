@@ -125,6 +125,8 @@ type GangStatus struct {
 	// Message tells more of a refusal or an outcome; before these, what keeps
 	// KubeRay from creating the pods.
 	Message string `json:"message,omitempty"`
+	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
+	Answers string `json:"answers,omitempty"`
 }
 
 // CreatedObject is an object as the API server created it.
@@ -140,3 +142,21 @@ func (*GangStatus) EventType() string { return "dev.muster.dispatch.status.v1" }
 
 // EventSubject implements Payload.
 func (e *GangStatus) EventSubject() string { return string(e.Workload) }
+
+// ReportWanted asks the watcher and the dispatcher of a cluster to say once more what
+// they know, before queue-manager acts on not having heard of it: of a workload, or of
+// a node; of everything when it names neither, because another queue-manager leads.
+type ReportWanted struct {
+	Cluster  string      `json:"cluster"`
+	Epoch    int64       `json:"epoch"`
+	Workload workload.ID `json:"workload,omitempty"`
+	Node     string      `json:"node,omitempty"`
+	// Ask names the question; the answers repeat it.
+	Ask string `json:"ask,omitempty"`
+}
+
+// EventType implements Payload.
+func (*ReportWanted) EventType() string { return "dev.muster.report.wanted.v1" }
+
+// EventSubject implements Payload.
+func (e *ReportWanted) EventSubject() string { return e.Cluster }

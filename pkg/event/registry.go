@@ -13,7 +13,7 @@ func prototypes() []Payload {
 	return []Payload{
 		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{},
 		&NodeObserved{}, &NodeRemoved{}, &CapacitySynced{}, &GangObserved{},
-		&GangDesired{}, &GangStatus{},
+		&GangDesired{}, &GangStatus{}, &ReportWanted{},
 	}
 }
 

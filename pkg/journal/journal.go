@@ -63,6 +63,8 @@ type Term struct {
 	Search int         `json:"search,omitempty"`
 	Stored book.Stored `json:"stored"`
 	Limits book.Limits `json:"limits"`
+	// AskFor is how long answers are waited for, see book.SetAskFor.
+	AskFor time.Duration `json:"askFor,omitempty"`
 }
 
 // Of returns the term that begins on a book.
@@ -76,6 +78,7 @@ func (t Term) Book(workloads []book.StoredWorkload, nodes []book.StoredNode) *bo
 	stored.Workloads, stored.Nodes = workloads, nodes
 	b := book.New(t.Epoch, stored)
 	b.SetLimits(t.Limits)
+	b.SetAskFor(t.AskFor)
 	b.CatchUp()
 	return b
 }

@@ -53,6 +53,7 @@ func messages() []message {
 		{&event.GangObserved{}, bus.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "what is seen of a workload's pods"},
 		{&event.GangDesired{}, bus.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "what shall be true of a workload"},
 		{&event.GangStatus{}, bus.StatusSubject(cluster, id), "dispatcher", "queue-manager", "what is true of a workload's objects"},
+		{&event.ReportWanted{}, bus.AskSubject(cluster), "queue-manager", "capacity-watcher, dispatcher", "what is known is wanted once more"},
 	}
 }
 

@@ -23,11 +23,14 @@ const (
 	BugClock Bug = "decisions look at a clock of their own"
 	// BugLostOutbox: what a commit says is kept in memory only.
 	BugLostOutbox Bug = "messages are not in the transaction"
+	// BugUnsaid: what a stream loses while connections stand is not said again, and
+	// not asked for.
+	BugUnsaid Bug = "what a stream has lost is not said again"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
 
 // Bugs lists all of them.
 func Bugs() []Bug {
-	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing}
+	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugUnsaid}
 }

@@ -46,7 +46,10 @@ func (c *connection) State(_ context.Context, name string) (state bus.StreamStat
 		if s == nil {
 			return bus.ErrNoStream
 		}
-		state = bus.StreamState{Created: s.created, Last: s.last}
+		state = bus.StreamState{Created: s.created, Last: s.last, First: s.last + 1}
+		if len(s.messages) > 0 {
+			state.First = s.messages[0].Sequence
+		}
 		return nil
 	})
 	return state, err
@@ -61,7 +64,7 @@ func (c *connection) Subjects(_ context.Context, name, filter string) (map[strin
 			return bus.ErrNoStream
 		}
 		for _, m := range s.messages {
-			if strings.HasPrefix(m.Subject, strings.TrimSuffix(filter, ">")) {
+			if strings.HasPrefix(m.Subject, strings.TrimRight(filter, ">*")) {
 				subjects[m.Subject] = true
 			}
 		}

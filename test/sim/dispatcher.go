@@ -50,7 +50,8 @@ func dispatch(m *machine, c *connection, h *held) {
 		return
 	}
 	s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}}
-	r := dispatcher.New(api{w.cluster, h}, w.reporter(m, c, h, told), told.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
+	report, values := w.reporter(m, c, h, told)
+	r := dispatcher.New(api{w.cluster, h}, report, told.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
 	v := newView(w.cluster, r.Look)
 	r.SetCache(v)
 	w.cluster.watch(m, v.see, func(keys []string) {
@@ -66,6 +67,43 @@ func dispatch(m *machine, c *connection, h *held) {
 			r.Repeat()
 		})
 	})
+	w.repeatLost(m, c, r, values)
+}
+
+// repeatLost says again what the stream has lost, and what is asked for, as the
+// dispatcher's app does.
+func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, values *bus.Values) {
+	var asked []*event.ReportWanted
+	look := func() {
+		lost, err := values.Lost(context.Background(), c, bus.ClusterStatusFilter(clusterName), true)
+		if err != nil {
+			_ = c.EnsureStreams(context.Background())
+			return
+		}
+		r.RepeatThose(func(id workload.ID) bool { return slices.Contains(lost, bus.StatusSubject(clusterName, id)) })
+	}
+	p := m.spawn("repeater", func(p *proc) {
+		looked := w.now
+		for {
+			p.park(bus.RoundStep)
+			if w.Bug == BugUnsaid {
+				continue
+			}
+			for len(asked) > 0 {
+				q := asked[0]
+				asked = asked[1:]
+				if r.Ask(q) {
+					look()
+				}
+			}
+			if w.now.Sub(looked) >= lookEvery {
+				looked = w.now
+				look()
+				r.RepeatSome()
+			}
+		}
+	})
+	w.net.listen(m, func(q *event.ReportWanted) { asked = append(asked, q); p.wake() })
 }
 
 // run starts what works on commands.
@@ -115,7 +153,7 @@ func (c *connection) statuses() (reported, error) {
 
 // reporter publishes statuses as the dispatcher's does: under the epoch of the
 // lease, and whoever finds a later one begins anew.
-func (w *World) reporter(m *machine, c *connection, h *held, before reported) dispatcher.Reporter {
+func (w *World) reporter(m *machine, c *connection, h *held, before reported) (dispatcher.Reporter, *bus.Values) {
 	values := bus.NewValues(c, bus.StatusStream, h.epoch, func(d bus.Delivery) (int64, error) {
 		if status, ok := payloadOf(d).(*event.GangStatus); ok {
 			return status.Session, nil
@@ -146,7 +184,7 @@ func (w *World) reporter(m *machine, c *connection, h *held, before reported) di
 			w.cur.wait()
 		}
 		return err
-	}
+	}, values
 }
 
 // truth asks any queue-manager that answers.

@@ -50,15 +50,16 @@ func observe(m *machine, c *connection, h *held) {
 		m.crash()
 		return
 	}
-	again := false
+	d := &duties{}
 	var teller *proc
 	publisher := watcher.New(watcher.Options{
 		Bus: c, Cluster: clusterName, ResyncEvery: resyncEvery, Logger: zap.NewNop(), Metrics: watcher.NewMetrics(prometheus.NewRegistry()),
 		Synced: func() {}, Now: m.now, Epoch: h.epoch, Held: h.check,
 		Later: func(d time.Duration, _ func()) { w.after(d, func() { teller.wake() }) },
 	}, before)
-	teller = m.spawn("teller", func(p *proc) { tell(m, p, publisher, &again) })
-	w.net.onReconnect(m, func() { again = true; teller.wake() })
+	teller = m.spawn("teller", func(p *proc) { tell(m, p, publisher, d) })
+	w.net.onReconnect(m, func() { d.again = true; teller.wake() })
+	w.net.listen(m, func(q *event.ReportWanted) { d.asked = append(d.asked, q); teller.wake() })
 	known := map[string]bool{}
 	see := func(key string) {
 		known[key] = true
@@ -76,18 +77,42 @@ func observe(m *machine, c *connection, h *held) {
 	})
 }
 
-// tell is the publisher's loop; again has everything told anew.
-func tell(m *machine, p *proc, publisher *watcher.Publisher, again *bool) {
+// duties are what the publisher's loop has to do beside telling what has changed.
+type duties struct {
+	again bool // everything is to be told again
+	asked []*event.ReportWanted
+}
+
+// lookEvery is how often services look whether a stream has lost something.
+const lookEvery = 5 * time.Second
+
+// tell is the publisher's loop.
+func tell(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
 	w := m.w
-	listed := w.now
+	listed, looked, repeated := w.now, w.now, w.now
 	for {
-		if *again {
-			*again = false
+		if d.again {
+			d.again = false
 			publisher.Again()
 		}
 		if w.now.Sub(listed) >= resyncEvery {
 			listed = w.now
 			publisher.List()
+		}
+		if w.Bug != BugUnsaid {
+			if w.now.Sub(looked) >= lookEvery {
+				looked = w.now
+				publisher.Look(context.Background())
+			}
+			if w.now.Sub(repeated) >= bus.RoundStep {
+				repeated = w.now
+				publisher.Repeat()
+			}
+		}
+		for len(d.asked) > 0 {
+			q := d.asked[0]
+			d.asked = d.asked[1:]
+			publisher.Answer(context.Background(), q)
 		}
 		switch err := publisher.Tell(context.Background()); {
 		case errors.Is(err, bus.ErrReplaced), errors.Is(err, lease.ErrLost):
@@ -96,7 +121,7 @@ func tell(m *machine, p *proc, publisher *watcher.Publisher, again *bool) {
 		case err != nil:
 			p.sleep(publishRetry)
 		default:
-			p.park(resyncEvery)
+			p.park(bus.RoundStep)
 		}
 	}
 }

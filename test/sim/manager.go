@@ -59,6 +59,7 @@ type term struct {
 	hand                   *hand
 	behind                 int // readers that have not caught up
 	decide                 bool
+	announced              int // how often the term was announced
 	missing                []queuemanager.Missing
 	decisions              []*queuemanager.Decision
 	decider, committer     *proc
@@ -165,7 +166,7 @@ func (t *term) begin(b *book.Book) bool {
 		Book: b, Ledger: &witness{ledger: w.disk, term: t}, Logger: zap.NewNop(), Unreadable: unreadable,
 		Bury: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) },
 	}
-	t.desk.Begin(t.epoch, book.Limits{}, t.now())
+	t.desk.Begin(t.epoch, book.Limits{}, queuemanager.AskFor, t.now())
 	c := &connection{w: w}
 	if c.EnsureStreams(context.Background()) != nil {
 		return false

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"muster.dev/muster/pkg/bus"
 )
 
 // Fault is a way to fail.
@@ -38,6 +40,7 @@ const (
 	NATSAway     Fault = "NATS away"
 	NATSWiped    Fault = "NATS loses all data"
 	NATSTail     Fault = "NATS loses the last messages"
+	Purged       Fault = "a stream is purged"
 	PostgresAway Fault = "Postgres away"
 	APIAway      Fault = "API server away"
 	NodeLost     Fault = "node deleted"
@@ -145,7 +148,7 @@ func (n *nemesis) note(fault Fault, what string) {
 
 // worldFaults are drawn with these weights.
 var worldFaults = []Fault{
-	Crash, Crash, Crash, Pause, PauseLeader, PauseLeader, LateLeader, LateLeader, CutFrom, CutFrom, ClockJump, NATSAway, NATSWiped, NATSTail, PostgresAway,
+	Crash, Crash, Crash, Pause, PauseLeader, PauseLeader, LateLeader, LateLeader, CutFrom, CutFrom, ClockJump, NATSAway, NATSWiped, NATSTail, Purged, Purged, PostgresAway,
 	APIAway, NodeLost, NodeUnready, ObjectGone, PodGone, Intruder, Cancel, Cancel,
 }
 
@@ -185,6 +188,11 @@ func (n *nemesis) strike(f TimedFault) {
 			w.net.loseTail(1 + int(f.Pick%40))
 		}
 		what = f.For.String()
+	case Purged:
+		name := []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream}[f.Pick%3]
+		if w.net.purge(name, f.Pick&64 != 0) {
+			what = name
+		}
 	case PostgresAway:
 		w.net.away(postgresServer, f.For)
 		w.disk.dropSession()

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
 )
 
 // Servers.
@@ -30,6 +31,7 @@ type network struct {
 	works   map[string]*work
 	lines   map[string]time.Time // when the last message of a connection arrives: they keep their order
 	signals []*signal
+	heard   []*listener
 	losses  int // how often it has lost messages
 	// clustered: whether it has a message is looked at before what that is to follow,
 	// as servers do that have others; one alone does it the other way around.
@@ -45,6 +47,58 @@ type stream struct {
 	messages []bus.Delivery        // in order of sequence
 	ids      map[string]remembered // of messages
 	lastOnly bool                  // one message for each subject
+	purged   uint64                // up to where it was purged: what was not delivered is lost
+}
+
+// listener hears what is asked while it is connected.
+type listener struct {
+	m    *machine
+	life int
+	take func(*event.ReportWanted)
+}
+
+// listen has a machine hear questions until it dies.
+func (n *network) listen(m *machine, take func(*event.ReportWanted)) {
+	n.heard = slices.DeleteFunc(n.heard, func(l *listener) bool { return l.life != l.m.life })
+	n.heard = append(n.heard, &listener{m, m.life, take})
+}
+
+// ask sends a question to those who listen now.
+func (n *network) ask(from *machine, q *event.ReportWanted) {
+	if !n.w.reaches(from, natsServer) {
+		return
+	}
+	for _, l := range n.heard {
+		if n.w.nemesis.draw(l.m.name+" is asked", LostMessage) != "" {
+			continue
+		}
+		n.w.after(n.arrives(l.m.name+"<ask"), func() {
+			if l.life == l.m.life && !l.m.dead && !l.m.paused.After(n.w.now) && n.w.reaches(l.m, natsServer) {
+				l.take(q)
+			}
+		})
+	}
+}
+
+// purge takes the messages of a stream away, or makes the stream again, while all
+// connections stand.
+func (n *network) purge(name string, again bool) bool {
+	s := n.streams[name]
+	if s == nil || n.down(natsServer) {
+		return false
+	}
+	n.losses++
+	s.messages, s.purged = nil, s.last
+	if again {
+		n.streams[name] = &stream{name: name, created: n.w.now, ids: map[string]remembered{}, lastOnly: s.lastOnly}
+		for _, r := range slices.Clone(n.readers) {
+			if r.stream == name {
+				r.restart() // its consumer went with the stream
+			}
+		}
+	}
+	n.w.check.forgetCommands()
+	return true
 }
 
 // remembered is where a message is, of which a copy is not stored again for a while.

@@ -112,6 +112,9 @@ func (r *reader) deliver(m bus.Delivery, round int) {
 		})
 		return
 	}
+	if s := r.n.streams[r.stream]; s != nil && m.Sequence <= s.purged {
+		return // it was purged before it was delivered
+	}
 	r.take(m)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/journal"
 	queuemanager "muster.dev/muster/services/queue-manager/step"
 )
@@ -26,6 +27,7 @@ func (t *term) decides(p *proc) {
 		}
 		if ticked {
 			t.do(journal.Input{Kind: journal.Tick, Grace: nodeGrace})
+			t.ask()
 		}
 		for _, missing := range t.missing {
 			lacks := func(subject string) bool { return missing.All || !missing.Present[subject] }
@@ -41,6 +43,20 @@ func (t *term) decides(p *proc) {
 		if !t.step(batch) {
 			return
 		}
+	}
+}
+
+// ask asks what the book wants to know, as the engine does.
+func (t *term) ask() {
+	if t.w.Bug == BugUnsaid {
+		return
+	}
+	if t.decide && t.announced < 10 {
+		t.announced++
+		t.w.net.ask(t.m, &event.ReportWanted{Cluster: clusterName, Epoch: t.epoch})
+	}
+	for _, q := range t.desk.Book.Questions(t.now()) {
+		t.w.net.ask(t.m, &event.ReportWanted{Cluster: q.Cluster, Epoch: t.epoch, Workload: q.Workload, Node: q.Node, Ask: q.Ask})
 	}
 }
 

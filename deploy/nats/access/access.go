@@ -96,7 +96,7 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
-			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
+			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, bus.AskSubject("*"), jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
 			works(bus.WorkloadStream, bus.QueueManagerDurable, bus.WorkloadSubject("*")), makesStreams(), configuresStreams(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
 		),
@@ -107,7 +107,7 @@ func queueManager() User {
 func capacityWatcher(cluster string) User {
 	return User{Name: CapacityWatcher(cluster), Publish: slices.Concat(
 		[]string{bus.CapacityFilter(cluster), lastOf(bus.CapacityStream, bus.CapacityFilter(cluster))}, follows(bus.CapacityStream, bus.CapacityFilter(cluster)), makesStreams(),
-	)}
+	), Subscribe: []string{bus.AskSubject(cluster)}}
 }
 
 func dispatcher(cluster string) User {
@@ -115,7 +115,7 @@ func dispatcher(cluster string) User {
 		[]string{bus.ClusterStatusFilter(cluster), query.WorkloadsSubject, lastOf(bus.StatusStream, bus.ClusterStatusFilter(cluster))},
 		follows(bus.DispatchStream, bus.DispatchFilter(cluster)), follows(bus.StatusStream, bus.ClusterStatusFilter(cluster)),
 		makesStreams(),
-	)}
+	), Subscribe: []string{bus.AskSubject(cluster)}}
 }
 
 // operator submits and cancels in every queue, configures queues, and reads

@@ -84,11 +84,16 @@ func (w *watcher) act(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
+	parts, ctx := errgroup.WithContext(ctx)
+	asked, err := bus.Asked(ctx, w.bus, w.config.Cluster, w.rt.Logger)
+	if err != nil {
+		return err
+	}
 	publisher := publish.New(publish.Options{
 		Bus: w.bus, Cluster: w.config.Cluster, ResyncEvery: w.config.ResyncEvery,
 		Logger: w.rt.Logger, Metrics: w.metrics, Tracer: w.rt.Tracer, Synced: w.ready, Epoch: epoch, Held: w.guard.Check,
+		Asked: asked,
 	}, before)
-	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return publisher.Run(ctx) })
 	parts.Go(func() error {
 		watch.Run(ctx, watch.Options{

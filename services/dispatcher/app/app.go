@@ -142,7 +142,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	}
 	ctx, replaced := context.WithCancelCause(ctx)
 	defer replaced(nil)
-	reporter := newReporter(d.bus, epoch, told, replaced)
+	reporter := newReporter(d.bus, d.config.Cluster, epoch, told, replaced)
 	reconciler := reconcile.New(d.client, reporter.report, told.statuses, d.logger, d.metrics)
 	watch, err := d.client.StartWatch(ctx, reconciler.Changed)
 	if err != nil {
@@ -152,13 +152,17 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
+	asked, err := bus.Asked(ctx, d.bus, d.config.Cluster, d.logger)
+	if err != nil {
+		return err
+	}
 	reconciler.SetCache(watch)
 	reconciler.SetTracer(d.tracer)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return take(ctx, commands, reconciler, d.logger, d.ready) })
 	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
 	group.Go(func() error { return sweep(ctx, d.bus, reconciler, d.config.SweepEvery) })
-	group.Go(func() error { return repeat(ctx, d.bus, reconciler, d.logger) })
+	group.Go(func() error { return repeat(ctx, asked, d.bus, reporter, reconciler, d.logger) })
 	err = group.Wait()
 	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrReplaced) {
 		return fmt.Errorf("%w: %w", lease.ErrLost, cause)
@@ -209,24 +213,6 @@ func sweep(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, ev
 			return ctx.Err()
 		case <-tick.C:
 			reconciler.Sweep(ctx, truth)
-		}
-	}
-}
-
-// repeat reports everything again after a reconnection.
-func repeat(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, logger *zap.Logger) error {
-	reconnected, done := b.Reconnected()
-	defer done()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-reconnected:
-			if err := b.EnsureStreams(ctx); err != nil {
-				// The connection may be lost again; then there is another one.
-				logger.Warn("cannot restore streams", zap.Error(err))
-			}
-			reconciler.Repeat()
 		}
 	}
 }

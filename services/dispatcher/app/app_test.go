@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/query"
@@ -155,6 +158,41 @@ func TestLostStreams(t *testing.T) {
 	}
 	d.absent(gang)
 	d.awaitReleased(gang.Workload)
+}
+
+// TestLostStatuses: statuses that the stream loses while the connection stands are
+// reported again, and a question is answered.
+func TestLostStatuses(t *testing.T) {
+	t.Parallel()
+	w, d := newWorld(t, "purged", 1), newDesk(t)
+	w.run(d)
+	gang := w.gang("purged-gang", "purged", workers{1})
+	d.command(gang)
+	w.await("pods run", func() bool { return len(w.running(gang.Workload)) == 2 })
+	d.awaitCreated(gang.Workload)
+	js, err := jetstream.New(d.bus.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), bus.StatusStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the status is there again", func() bool {
+		last, err := d.bus.LastMessage(t.Context(), bus.StatusStream, bus.StatusSubject(clusterName, gang.Workload))
+		return err == nil && last != nil
+	})
+	question, err := event.New("question", "test", time.Now(), &event.ReportWanted{Cluster: clusterName, Workload: gang.Workload, Ask: "1/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.bus.Tell(bus.AskSubject(clusterName), question); err != nil {
+		t.Fatal(err)
+	}
+	d.await(gang.Workload, "an answer", func(s event.GangStatus) bool { return s.Answers == "1/1" && s.Created })
 }
 
 // TestReplacements: pods that replace others, several at once, get the places

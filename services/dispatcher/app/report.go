@@ -37,14 +37,15 @@ func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (told, error)
 
 // reporter publishes statuses under the epoch of a lease.
 type reporter struct {
-	values *bus.Values
-	epoch  int64
+	values  *bus.Values
+	cluster string
+	epoch   int64
 	// replaced ends the term when a later one has reported.
 	replaced func(cause error)
 }
 
-func newReporter(b *bus.Bus, epoch int64, before told, replaced func(error)) *reporter {
-	r := &reporter{bus.NewValues(b, bus.StatusStream, epoch, sessionOf), epoch, replaced}
+func newReporter(b *bus.Bus, cluster string, epoch int64, before told, replaced func(error)) *reporter {
+	r := &reporter{bus.NewValues(b, bus.StatusStream, epoch, sessionOf), cluster, epoch, replaced}
 	for subject, sequence := range before.sequences {
 		r.values.Known(subject, sequence)
 	}

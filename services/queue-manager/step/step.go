@@ -43,6 +43,9 @@ var (
 // NewRelay returns the relay of a term.
 func NewRelay(o RelayOptions) *Relay { return relay.New(o) }
 
+// AskFor is how long answers are waited for.
+const AskFor = engine.AskFor
+
 // Encode makes the messages of the outbox.
 var Encode = store.Encode
 

@@ -7,6 +7,7 @@ type Metrics struct {
 	seen      *prometheus.GaugeVec
 	published prometheus.Counter
 	failures  prometheus.Counter
+	lost      prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -21,8 +22,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "muster_capacity_publish_failures_total", Help: "Times that publishing failed and was tried again.",
 		}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_capacity_lost_total", Help: "Observations that the stream had lost and that were published again.",
+		}),
 	}
-	registry.MustRegister(m.seen, m.published, m.failures)
+	registry.MustRegister(m.seen, m.published, m.failures, m.lost)
 	return m
 }
 

@@ -38,6 +38,7 @@ const (
 // Bus is NATS as a publisher uses it. See bus.Bus for the meaning of each.
 type Bus interface {
 	bus.ValueServer
+	bus.StreamReader
 	EnsureStreams(ctx context.Context) error
 	Reconnected() (<-chan struct{}, func())
 }
@@ -59,6 +60,11 @@ type Options struct {
 	Epoch int64
 	// Held returns an error when the lease is not held any more.
 	Held func() error
+	// Asked are the questions of queue-manager; nil for none.
+	Asked <-chan *event.ReportWanted
+	// LookEvery is how often is looked whether the stream still has what was
+	// published; zero for lookEvery.
+	LookEvery time.Duration
 }
 
 // Publisher publishes a picture. It implements watch.Target.
@@ -74,6 +80,8 @@ type Publisher struct {
 	complete bool // nothing is told of a picture that is not complete
 	version  event.Version
 	pace     pace
+	answers  map[picture.Key]string // the questions that wait for an answer
+	again    again
 }
 
 // New returns a publisher of an empty picture. What was published before is of
@@ -85,8 +93,11 @@ func New(o Options, before History) *Publisher {
 	if o.Later == nil {
 		o.Later = func(after time.Duration, do func()) { time.AfterFunc(after, do) }
 	}
+	if o.LookEvery == 0 {
+		o.LookEvery = lookEvery
+	}
 	p := &Publisher{
-		Options: o, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
+		Options: o, answers: map[picture.Key]string{}, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
 		picture: picture.New(o.Cluster), values: bus.NewValues(o.Bus, bus.CapacityStream, o.Epoch, sessionOf),
 		version: event.Version{Session: o.Epoch}, pace: pace{},
 	}
@@ -130,6 +141,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer done()
 	resync := time.NewTicker(p.ResyncEvery)
 	defer resync.Stop()
+	look := time.NewTicker(p.LookEvery)
+	defer look.Stop()
+	repeat := time.NewTicker(bus.RoundStep)
+	defer repeat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -139,6 +154,12 @@ func (p *Publisher) Run(ctx context.Context) error {
 			p.List()
 		case <-reconnected:
 			p.Again()
+		case <-look.C:
+			p.Look(ctx)
+		case <-repeat.C:
+			p.Repeat()
+		case q := <-p.Asked:
+			p.Answer(ctx, q)
 		}
 		err := p.Tell(ctx)
 		if errors.Is(err, bus.ErrReplaced) || errors.Is(err, lease.ErrLost) {
@@ -213,6 +234,7 @@ type message struct {
 	id      string
 	data    []byte
 	ttl     time.Duration
+	answers string
 }
 
 // publishBatch tells some changes and returns how many, and how many it holds back
@@ -246,7 +268,12 @@ func (p *Publisher) publishBatch(ctx context.Context) (told, held int, err error
 				failed = err
 			}
 		}
-		p.Apply(func(picture *picture.Picture) { picture.Retell(m.key) })
+		p.Apply(func(picture *picture.Picture) {
+			picture.Retell(m.key)
+			if _, asked := p.answers[m.key]; !asked && m.answers != "" {
+				p.answers[m.key] = m.answers
+			}
+		})
 	}
 	return len(messages), held, failed
 }
@@ -268,12 +295,14 @@ func (p *Publisher) takeBatch() (messages []message, held int, err error) {
 		}
 		p.pace.told(key, pods, now)
 		payload, gone := p.picture.Tell(key, p.next())
-		m, err := p.encode(payload)
+		answers := p.answers[key]
+		delete(p.answers, key)
+		m, err := p.encode(answering(payload, answers))
 		if err != nil {
 			p.picture.Retell(keys...)
 			return nil, 0, err
 		}
-		m.key, m.subject = key, p.subject(key)
+		m.key, m.subject, m.answers = key, p.subject(key), answers
 		if gone {
 			m.ttl = goneKept
 		}

@@ -54,7 +54,7 @@ func endingPublisher(t *testing.T, b *bus.Bus, before publish.History, epoch int
 	p := publish.New(publish.Options{
 		Bus: b, Cluster: "c", ResyncEvery: time.Hour, Logger: zaptest.NewLogger(t),
 		Metrics: publish.NewMetrics(prometheus.NewRegistry()), Synced: func() { synced <- struct{}{} },
-		Epoch: epoch, Held: func() error { return nil },
+		Epoch: epoch, Held: func() error { return nil }, LookEvery: 20 * time.Millisecond,
 	}, before)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

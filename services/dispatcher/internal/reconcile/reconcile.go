@@ -100,6 +100,8 @@ type Reconciler struct {
 	tried     map[workload.ID]removal           // since when the attempt is tried
 	items     map[workload.ID][]bundle.Identity // of bundles
 	rollback  map[workload.ID]rollback          // bundles of which an object was refused
+	asked     map[workload.ID]string            // the questions that wait for an answer
+	again     again
 }
 
 // Schedule is which workload is looked at next, and when: a work queue.
@@ -126,6 +128,7 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 		traced: map[workload.ID]string{}, desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
 		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{}, tried: map[workload.ID]removal{},
 		items: map[workload.ID][]bundle.Identity{}, rollback: map[workload.ID]rollback{},
+		asked: map[workload.ID]string{},
 	}
 }
 
@@ -198,19 +201,6 @@ func (r *Reconciler) Command(command *event.GangDesired) {
 	r.Look(command.Workload)
 }
 
-// Repeat has everything reported anew: the bus may have lost it. The workers do
-// it, so that no old status overtakes a new one of the same workload.
-func (r *Reconciler) Repeat() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id := range r.desired {
-		if _, ok := r.reported[id]; ok {
-			r.repeat[id] = true
-			r.Look(id)
-		}
-	}
-}
-
 func (r *Reconciler) next(ctx context.Context) bool {
 	id, stopped := r.queue.Get()
 	if stopped {
@@ -218,6 +208,9 @@ func (r *Reconciler) next(ctx context.Context) bool {
 	}
 	defer r.queue.Done(id)
 	again, err := r.look(ctx, id)
+	if err == nil {
+		err = r.answer(ctx, id)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -285,7 +278,8 @@ func (r *Reconciler) tell(ctx context.Context, status event.GangStatus) error {
 	old, told := r.reported[status.Workload]
 	repeat := r.repeat[status.Workload]
 	r.mu.Unlock()
-	old.Epoch, old.Session = status.Epoch, status.Session // epochs alone are no news
+	old.Epoch, old.Session, old.Answers = status.Epoch, status.Session, "" // epochs alone are no news
+	status.Answers = ""
 	if told && reflect.DeepEqual(old, status) && !repeat {
 		return nil
 	}
@@ -317,6 +311,7 @@ func (r *Reconciler) forget(ctx context.Context, id workload.ID) error {
 	delete(r.items, id)
 	delete(r.rollback, id)
 	delete(r.traced, id)
+	delete(r.asked, id)
 	r.mu.Unlock()
 	if !told {
 		return nil

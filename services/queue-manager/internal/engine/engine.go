@@ -154,7 +154,7 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 		Book: e.book, Ledger: postgres{o.Store}, Logger: o.Logger, Unreadable: o.Metrics.unreadable,
 		Tracer: o.Tracer, Bury: o.Bus.Bury, poison: poison,
 	}
-	e.desk.Begin(epoch, o.Limits, e.clock.now())
+	e.desk.Begin(epoch, o.Limits, AskFor, e.clock.now())
 	keepBase, err := e.keepBase(ctx, epoch)
 	if err != nil {
 		return err
@@ -199,8 +199,9 @@ type engine struct {
 	commits *committer
 	beside  int // pods beside the plan that have been counted
 	// searched is what has been counted of searches.
-	searched admission.Searched
-	single   int // so many inputs are still to be taken one by one
+	searched  admission.Searched
+	single    int // so many inputs are still to be taken one by one
+	announced int // how often the term was announced to the clusters
 	// decide is false until everything observed has been read once; then begun is
 	// closed.
 	decide bool
@@ -242,6 +243,7 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 		case <-tick.C:
 			e.do(journal.Input{Kind: journal.Tick, Grace: e.NodeGrace})
 			e.count()
+			e.ask(epoch)
 		case <-maintain.C:
 			e.keepPartitions(ctx, epoch)
 			if err := e.commits.flush(ctx, epoch); err != nil {

@@ -25,6 +25,7 @@ type Metrics struct {
 	searched   prometheus.Counter
 	undecided  *prometheus.CounterVec
 	decisions  prometheus.Histogram
+	asking     prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -80,7 +81,10 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 	})
 	registry.MustRegister(m.searched, m.undecided, m.decisions)
-	registry.MustRegister(m.beside, m.besideEver, m.growths)
+	m.asking = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "muster_questions_open", Help: "Workloads and nodes of which watcher or dispatcher were asked to say once more what they know.",
+	})
+	registry.MustRegister(m.beside, m.besideEver, m.growths, m.asking)
 	registry.MustRegister(m.terms, m.epoch, m.leading, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
 	return m
 }

@@ -67,9 +67,12 @@ func (desk *Desk) record(changes book.Changes, at time.Time) store.Record {
 	return store.Record{Number: number, Version: desk.Book.Version(), At: at, Inputs: inputs}
 }
 
-// Begin notes what the term begins with: a book that has yet to catch up.
-func (desk *Desk) Begin(epoch int64, limits book.Limits, at time.Time) {
+// Begin notes what the term begins with: a book that has yet to catch up, and that
+// waits so long for answers before it acts on what was not observed.
+func (desk *Desk) Begin(epoch int64, limits book.Limits, askFor time.Duration, at time.Time) {
 	term := journal.Of(desk.Book, epoch, limits, version.String())
+	term.AskFor = askFor
+	desk.Book.SetAskFor(askFor)
 	desk.journal.Note(journal.Input{Kind: journal.Begin, At: at, Term: &term})
 	desk.Book.CatchUp()
 }

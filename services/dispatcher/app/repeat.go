@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/dispatcher/internal/reconcile"
+)
+
+const (
+	// lookEvery is how often is looked whether the stream has lost statuses; with each
+	// listEach-th look the subjects are compared one by one.
+	lookEvery = 5 * time.Second
+	listEach  = 12
+	// lookWithin bounds a look.
+	lookWithin = 5 * time.Second
+)
+
+// repeat has reported again what may have been lost: everything after a reconnection,
+// what the stream is seen to lack, what queue-manager asks for, and slowly all of it.
+func repeat(ctx context.Context, asked <-chan *event.ReportWanted, b *bus.Bus, reporter *reporter, reconciler *reconcile.Reconciler, logger *zap.Logger) error {
+	reconnected, done := b.Reconnected()
+	defer done()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	round := time.NewTicker(bus.RoundStep)
+	defer round.Stop()
+	for looks := 0; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-reconnected:
+			restore(ctx, b, logger)
+			reconciler.Repeat()
+		case <-look.C:
+			repeatLost(ctx, b, reporter, reconciler, looks%listEach == 0, logger)
+			looks++
+		case <-round.C:
+			reconciler.RepeatSome()
+		case question := <-asked:
+			if reconciler.Ask(question) {
+				repeatLost(ctx, b, reporter, reconciler, true, logger)
+			}
+		}
+	}
+}
+
+// restore makes the streams that the server lost.
+func restore(ctx context.Context, b *bus.Bus, logger *zap.Logger) {
+	if err := b.EnsureStreams(ctx); err != nil {
+		// The connection may be lost again; then there is another one.
+		logger.Warn("cannot restore streams", zap.Error(err))
+	}
+}
+
+// repeatLost has reported again what the stream has lost.
+func repeatLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler *reconcile.Reconciler, list bool, logger *zap.Logger) {
+	bounded, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	lost, err := reporter.values.Lost(bounded, b, bus.ClusterStatusFilter(reporter.cluster), list)
+	if err != nil {
+		if ctx.Err() == nil {
+			logger.Warn("cannot compare the stream with what was reported", zap.Error(err))
+			restore(ctx, b, logger)
+		}
+		return
+	}
+	if len(lost) == 0 {
+		return
+	}
+	logger.Warn("stream has lost statuses: reporting them again", zap.String("stream", bus.StatusStream), zap.Int("lost", len(lost)))
+	subjects := make(map[string]bool, len(lost))
+	for _, subject := range lost {
+		subjects[subject] = true
+	}
+	reconciler.RepeatThose(func(id workload.ID) bool { return subjects[bus.StatusSubject(reporter.cluster, id)] })
+}
