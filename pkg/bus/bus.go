@@ -45,6 +45,7 @@ type Bus struct {
 	logger *zap.Logger
 	// replicas of the streams that this connection makes; 0 is the server's default.
 	replicas int
+	storage  storage
 
 	mu          sync.Mutex
 	reconnected map[chan struct{}]struct{} // told of each reconnection
@@ -227,6 +228,7 @@ func (b *Bus) Publish(ctx context.Context, subject string, e event.Envelope) err
 type Published struct {
 	subject, id string
 	future      jetstream.PubAckFuture
+	storage     *storage                              // where it is noted whether it was stored
 	told        func(context.Context) (uint64, error) // instead of future
 }
 
@@ -250,11 +252,13 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	}
 	select {
 	case ack := <-p.future.Ok():
+		p.storage.note(kindOf(p.subject), nil, time.Now())
 		return ack.Sequence, nil
 	case err = <-p.future.Err():
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+	p.storage.note(kindOf(p.subject), err, time.Now())
 	var refused *jetstream.APIError
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders):
@@ -275,16 +279,17 @@ func overtaken() []jetstream.ErrorCode {
 	return []jetstream.ErrorCode{jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, wrongLastID}
 }
 
+// Errors of the server that has no room, by their numbers in its errors.json.
+const (
+	accountResources      jetstream.ErrorCode = 10002
+	insufficientResources jetstream.ErrorCode = 10023
+	memoryResources       jetstream.ErrorCode = 10028
+)
+
 // full are the server's errors that say that there is no room, by their numbers in
 // its errors.json.
 func full() []jetstream.ErrorCode {
-	const (
-		accountResources      = 10002
-		insufficientResources = 10023
-		memoryResources       = 10028
-		storageResources      = 10047
-		storeFailed           = 10077 // the limits of a stream, among others
-	)
+	const storeFailed = 10077 // the limits of a stream, among others
 	return []jetstream.ErrorCode{accountResources, insufficientResources, memoryResources, storageResources, storeFailed}
 }
 
@@ -345,5 +350,5 @@ func (b *Bus) publish(subject, id string, encoded []byte, ttl time.Duration, opt
 	if err != nil {
 		return Published{}, fmt.Errorf("publish event %q on %s: %w", id, subject, err)
 	}
-	return Published{subject: subject, id: id, future: future}, nil
+	return Published{subject: subject, id: id, future: future, storage: &b.storage}, nil
 }

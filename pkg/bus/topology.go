@@ -101,27 +101,36 @@ func (b *Bus) EnsureStreams(ctx context.Context) error {
 		config.Replicas = b.replicas
 		_, err := b.js.CreateStream(ctx, config)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fmt.Errorf("create stream %s: %w", config.Name, err)
+			b.storage.note(madeStreams, err, time.Now())
+			return fmt.Errorf("create stream %s: %w", config.Name, explained(err))
 		}
 	}
+	b.storage.note(madeStreams, nil, time.Now())
 	return nil
 }
 
 // AwaitStreams is EnsureStreams for a service that starts: NATS servers that have
 // just started, or lost one of them, cannot create streams until they agree on a
-// leader; that is waited for, up to awaitWithin, and logged.
+// leader; that is waited for, up to awaitWithin, and logged. For room on the server
+// it waits as long as that takes: see Storage.
 func (b *Bus) AwaitStreams(ctx context.Context) error {
 	until := time.Now().Add(awaitWithin)
 	for {
 		err := b.EnsureStreams(ctx)
-		if err == nil || !withoutLeader(err) || ctx.Err() != nil || time.Now().After(until) {
+		again := awaitAgain
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case withoutRoom(err):
+			again = awaitRoom
+		case !withoutLeader(err) || time.Now().After(until):
 			return err
 		}
-		b.logger.Warn("NATS cannot create streams yet", zap.Error(err))
+		b.logger.Warn("NATS cannot create streams yet", zap.Error(err), zap.Duration("again after", again))
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(awaitAgain):
+		case <-time.After(again):
 		}
 	}
 }
@@ -129,9 +138,22 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 const (
 	awaitWithin = time.Minute
 	awaitAgain  = 250 * time.Millisecond
+	awaitRoom   = 5 * time.Second
+	// madeStreams names the making of streams among what NATS stores.
+	madeStreams = "the streams"
 	// notAvailable is the server's JSClusterNotAvailErr.
 	notAvailable jetstream.ErrorCode = 10008
 )
+
+// explained says what to do about a server without room for the streams.
+func explained(err error) error {
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) && refused.ErrorCode == storageResources {
+		return fmt.Errorf("NATS' max_file_store is smaller than what Muster's streams may take: set it to %d GiB or more, on a disk that has as much, and restart NATS: %w",
+			(StoreNeeded()+1<<30-1)>>30, err)
+	}
+	return err
+}
 
 // withoutLeader tells the errors of servers that have not agreed on a leader.
 func withoutLeader(err error) bool {
@@ -143,7 +165,12 @@ func withoutLeader(err error) bool {
 // ConfigureStreams creates the streams that are missing and brings the others to
 // the configuration of this version. Only the leader does it: two versions that
 // run side by side would otherwise undo each other's configuration.
-func (b *Bus) ConfigureStreams(ctx context.Context) error {
+//
+// A stream whose files are gone, after a deletion under load or by somebody's hand,
+// is deleted and made again: the server takes messages for it for a while, but no
+// consumer, no change, and after a restart it is not there. It returns the names of
+// those; what they had is to be published again.
+func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error) {
 	for _, config := range streams() {
 		config.Replicas = b.replicas
 		if config.Replicas == 0 {
@@ -152,14 +179,24 @@ func (b *Bus) ConfigureStreams(ctx context.Context) error {
 			case err == nil:
 				config.Replicas = present.CachedInfo().Config.Replicas
 			case !errors.Is(err, jetstream.ErrStreamNotFound):
-				return fmt.Errorf("look up stream %s: %w", config.Name, err)
+				return remade, fmt.Errorf("look up stream %s: %w", config.Name, err)
 			}
 		}
-		if _, err := b.js.CreateOrUpdateStream(ctx, config); err != nil {
-			return fmt.Errorf("create or update stream %s with %d replicas: %w", config.Name, max(config.Replicas, 1), err)
+		_, err := b.js.CreateOrUpdateStream(ctx, config)
+		if withoutFiles(err) {
+			b.logger.Error("stream has no files any more: making it again", zap.String("stream", config.Name), zap.Error(err))
+			if err = b.js.DeleteStream(ctx, config.Name); err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
+				_, err = b.js.CreateStream(ctx, config)
+				remade = append(remade, config.Name)
+			}
+		}
+		if err != nil {
+			b.storage.note(madeStreams, err, time.Now())
+			return remade, fmt.Errorf("create or update stream %s with %d replicas: %w", config.Name, max(config.Replicas, 1), explained(err))
 		}
 	}
-	return nil
+	b.storage.note(madeStreams, nil, time.Now())
+	return remade, nil
 }
 
 // MaxReplicas is the largest number of servers that keep a stream.

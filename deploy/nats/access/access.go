@@ -172,9 +172,10 @@ func makesStreams() []string {
 	return perStream("STREAM.CREATE.")
 }
 
-// configuresStreams is what bus.ConfigureStreams asks on top.
+// configuresStreams is what bus.ConfigureStreams asks on top; it deletes a stream
+// that has lost its files.
 func configuresStreams() []string {
-	return slices.Concat(perStream("STREAM.UPDATE."), perStream("STREAM.INFO."))
+	return slices.Concat(perStream("STREAM.UPDATE."), perStream("STREAM.INFO."), perStream("STREAM.DELETE."))
 }
 
 func perStream(request string) []string {

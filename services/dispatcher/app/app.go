@@ -104,7 +104,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	defer d.bus.Close()
-	runtime.Health.Check("nats", d.bus.Ready)
+	d.bus.Conditions(runtime.Health.Check, runtime.Metrics)
 	if err := d.bus.AwaitStreams(ctx); err != nil {
 		return err
 	}

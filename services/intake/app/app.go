@@ -118,7 +118,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	defer b.Close()
-	runtime.Health.Check("nats", b.Ready)
+	b.Conditions(runtime.Health.Check, runtime.Metrics)
 	if err := b.AwaitStreams(ctx); err != nil {
 		return err
 	}

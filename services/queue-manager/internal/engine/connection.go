@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"muster.dev/muster/pkg/bus"
 )
 
@@ -46,6 +48,30 @@ func keepBus(ctx context.Context, b *bus.Bus) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-look.C:
+		}
+	}
+}
+
+// streamsEvery is how often the leader looks whether the streams are sound.
+const streamsEvery = 30 * time.Second
+
+// keepStreams makes streams again that have lost their files, and has the relay
+// compare them then. What fails is tried again: the streams may do all the same.
+func keepStreams(ctx context.Context, b *bus.Bus, logger *zap.Logger, compare func()) error {
+	tick := time.NewTicker(streamsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		remade, err := b.ConfigureStreams(ctx)
+		if err != nil && ctx.Err() == nil && b.Ready() == nil {
+			logger.Warn("cannot look after the streams; trying again", zap.Error(err), zap.Duration("after", streamsEvery))
+		}
+		if len(remade) > 0 {
+			compare()
 		}
 	}
 }

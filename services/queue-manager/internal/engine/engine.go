@@ -139,7 +139,7 @@ func lead(ctx context.Context, o Options, single int, poison poison) error {
 // govern does the work of a term.
 func govern(ctx context.Context, o Options, epoch int64, following *standby, single int, poison poison) (err error) {
 	began := time.Now()
-	if err := o.Bus.ConfigureStreams(ctx); err != nil {
+	if _, err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
 	e := &engine{
@@ -182,6 +182,7 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	}
 	e.commits = newCommitter(e)
 	group.Go(func() error { return e.relay.Run(ctx) })
+	group.Go(func() error { return keepStreams(ctx, o.Bus, o.Logger, e.relay.Check) })
 	group.Go(func() error { return e.commits.run(ctx) })
 	group.Go(func() error { return e.run(ctx, epoch) })
 	return group.Wait()

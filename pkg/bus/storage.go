@@ -1,0 +1,142 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// unstoredMost is how long messages may go without an answer before the storage of
+	// NATS is taken for full: a server whose disk is full does not answer at all.
+	unstoredMost = 15 * time.Second
+	// unstoredKept is when a failure is forgotten that did not happen again.
+	unstoredKept = time.Minute
+)
+
+// storageResources is the server's JSStorageResourcesExceededErr: max_file_store is
+// smaller than what the streams may take.
+const storageResources jetstream.ErrorCode = 10047
+
+// storage notes what NATS did not store, by the kind of the subject. Its methods may
+// be called concurrently.
+type storage struct {
+	mu      sync.Mutex
+	failing map[string]unstored
+}
+
+type unstored struct {
+	since, last time.Time
+	err         error
+	certain     bool // the server itself says that it has no room
+}
+
+// note notes how the storage of something ended.
+func (s *storage) note(what string, err error, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.failing, what)
+		return
+	}
+	certain := withoutRoom(err)
+	if !certain && !errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	if s.failing == nil {
+		s.failing = map[string]unstored{}
+	}
+	u := s.failing[what]
+	if u.since.IsZero() || now.Sub(u.last) > unstoredKept {
+		u = unstored{since: now}
+	}
+	u.last, u.err, u.certain = now, err, certain
+	s.failing[what] = u
+}
+
+func (s *storage) failure(now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failures []error
+	for what, u := range s.failing {
+		switch {
+		case now.Sub(u.last) > unstoredKept:
+			delete(s.failing, what)
+		case u.certain:
+			failures = append(failures, fmt.Errorf("NATS has no room for %s since %s: %w", what, u.since.UTC().Format(time.RFC3339), u.err))
+		case now.Sub(u.since) >= unstoredMost:
+			failures = append(failures, fmt.Errorf("NATS has stored nothing of %s since %s; if its disk is full, make room and restart it: %w",
+				what, u.since.UTC().Format(time.RFC3339), u.err))
+		}
+	}
+	slices.SortFunc(failures, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(failures...)
+}
+
+// withoutRoom tells the errors of a server that has no room for messages or
+// streams. That a queue is full is none of them.
+func withoutRoom(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && (refused.ErrorCode == storageResources || strings.Contains(refused.Description, "no space left on device") ||
+		slices.Contains([]jetstream.ErrorCode{accountResources, insufficientResources, memoryResources}, refused.ErrorCode))
+}
+
+// withoutFiles tells the errors of a server that has a stream, or a consumer, whose
+// files are gone. It does not make them again by itself.
+func withoutFiles(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && strings.Contains(refused.Description, "no such file or directory") &&
+		slices.Contains([]jetstream.ErrorCode{streamUpdateFailed, streamCreateFailed, consumerBroken}, refused.ErrorCode)
+}
+
+const (
+	streamUpdateFailed jetstream.ErrorCode = 10069 // JSStreamUpdateErrF
+	streamCreateFailed jetstream.ErrorCode = 10049 // JSStreamCreateErrF
+)
+
+// kindOf is the beginning of a subject, by which its stream is known.
+func kindOf(subject string) string {
+	parts := strings.SplitN(subject, ".", 3)
+	return strings.Join(parts[:min(len(parts), 2)], ".")
+}
+
+// Storage returns an error while NATS stores nothing: its disk or max_file_store is
+// full, or too small for Muster's streams.
+func (b *Bus) Storage() error {
+	if b.Ready() != nil {
+		return nil // that is another condition
+	}
+	return b.storage.failure(time.Now())
+}
+
+// Conditions adds to a service's readiness what NATS has to do for it, and a metric
+// of the same.
+func (b *Bus) Conditions(check func(name string, ready func() error), metrics prometheus.Registerer) {
+	check("nats", b.Ready)
+	check("nats storage", b.Storage)
+	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "muster_nats_not_storing", Help: "1 while NATS is connected and stores nothing, as after its disk was full; else 0.",
+	}, func() float64 {
+		if b.Storage() != nil {
+			return 1
+		}
+		return 0
+	}))
+}
+
+// StoreNeeded is what max_file_store has to be at least: what the streams reserve
+// that are bounded, and as much again for those that are not.
+func StoreNeeded() int64 {
+	reserved := int64(0)
+	for _, config := range streams() {
+		reserved += max(0, config.MaxBytes)
+	}
+	return 2 * reserved
+}

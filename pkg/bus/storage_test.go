@@ -1,0 +1,144 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap/zaptest"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/localnats"
+)
+
+// published stores a message.
+func published(ctx context.Context, b *bus.Bus, subject, id string) error {
+	p, err := b.PublishEncoded(subject, id, []byte("x"), 0)
+	if err != nil {
+		return err
+	}
+	return p.Wait(ctx)
+}
+
+// TestStreamsWithoutFiles: streams whose directories are removed under a running
+// server are made again, and those who read before go on reading.
+func TestStreamsWithoutFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	running, err := localnats.Start(dir, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(running.Stop)
+	b, err := bus.Connect(t.Context(), bus.Options{URL: running.URL(), Name: "test", Logger: zaptest.NewLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.EnsureStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	following, err := b.Follow(t.Context(), bus.StatusStream, bus.StatusFilter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := []string{bus.StatusStream, bus.SubmitStream}
+	directories, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := 0
+	for _, directory := range directories {
+		if slices.Contains(broken, filepath.Base(directory)) {
+			removed++
+			if err := os.RemoveAll(directory); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if removed != len(broken) {
+		t.Fatalf("of the streams %v %d have a directory among %v", broken, removed, directories)
+	}
+	remade, err := b.ConfigureStreams(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(remade)
+	if slices.Sort(broken); !slices.Equal(remade, broken) {
+		t.Errorf("made again: %v, want %v", remade, broken)
+	}
+	if remade, err = b.ConfigureStreams(t.Context()); err != nil || len(remade) > 0 {
+		t.Errorf("once more: %v, %v", remade, err)
+	}
+	deadline := time.After(60 * time.Second)
+	read := map[string]bool{}
+	for i := 0; len(read) < 2; i++ {
+		for _, subject := range []string{"muster.status.c.w", "muster.submit.q"} {
+			if err := published(t.Context(), b, subject, fmt.Sprint(subject, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case d := <-following.C:
+			read[d.Subject] = true
+		case d := <-work:
+			d.Ack()
+			read[d.Subject] = true
+		case <-time.After(100 * time.Millisecond): // messages of before the reader began again
+		case <-deadline:
+			t.Fatalf("read only %v within a minute", read)
+		}
+	}
+}
+
+// TestAStoreThatIsTooSmall: a service that starts beside a NATS whose store is
+// smaller than the streams waits, and says what to set.
+func TestAStoreThatIsTooSmall(t *testing.T) {
+	t.Parallel()
+	small, err := server.NewServer(&server.Options{
+		ServerName: "small", Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 30, NoSigs: true, NoLog: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	small.Start()
+	t.Cleanup(func() { small.Shutdown(); small.WaitForShutdown() })
+	if !small.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server takes no connections")
+	}
+	b, err := bus.Connect(t.Context(), bus.Options{URL: small.ClientURL(), Name: "test", Logger: zaptest.NewLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	waited := make(chan error, 1)
+	go func() { waited <- b.AwaitStreams(ctx) }()
+	deadline := time.After(20 * time.Second)
+	for b.Storage() == nil {
+		select {
+		case err := <-waited:
+			t.Fatalf("it did not wait: %v", err)
+		case <-deadline:
+			t.Fatal("it does not say that the store is too small")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	cancel()
+	var refused *jetstream.APIError
+	if err := <-waited; !errors.As(err, &refused) || !strings.Contains(err.Error(), "max_file_store") || !strings.Contains(err.Error(), "4 GiB") {
+		t.Errorf("error is %v, want one of the server and what to set", err)
+	}
+}
