@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -114,21 +113,6 @@ func (b *Bus) Storage() error {
 		return nil // that is another condition
 	}
 	return b.storage.failure(time.Now())
-}
-
-// Conditions adds to a service's readiness what NATS has to do for it, and a metric
-// of the same.
-func (b *Bus) Conditions(check func(name string, ready func() error), metrics prometheus.Registerer) {
-	check("nats", b.Ready)
-	check("nats storage", b.Storage)
-	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "muster_nats_not_storing", Help: "1 while NATS is connected and stores nothing, as after its disk was full; else 0.",
-	}, func() float64 {
-		if b.Storage() != nil {
-			return 1
-		}
-		return 0
-	}))
 }
 
 // StoreNeeded is what max_file_store has to be at least: what the streams reserve

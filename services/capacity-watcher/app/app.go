@@ -45,7 +45,7 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 		return err
 	}
 	defer b.Close()
-	b.Conditions(rt.Health.Check, rt.Metrics)
+	rt.AwaitNATS(b)
 	if err := b.AwaitStreams(ctx); err != nil {
 		return err
 	}

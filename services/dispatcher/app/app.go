@@ -104,7 +104,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	defer d.bus.Close()
-	d.bus.Conditions(runtime.Health.Check, runtime.Metrics)
+	runtime.AwaitNATS(d.bus)
 	if err := d.bus.AwaitStreams(ctx); err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	defer b.Close()
-	b.Conditions(runtime.Health.Check, runtime.Metrics)
+	runtime.AwaitNATS(b)
 	if err := b.AwaitStreams(ctx); err != nil {
 		return err
 	}

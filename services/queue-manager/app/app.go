@@ -42,7 +42,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	defer b.Close()
-	b.Conditions(runtime.Health.Check, runtime.Metrics)
+	runtime.AwaitNATS(b)
 	runtime.Health.Check("database", func() error {
 		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()
