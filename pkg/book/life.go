@@ -112,7 +112,8 @@ func (b *Book) desired(e *entry, state string) *event.GangDesired {
 		command.Placements = b.withDomains(e, places)
 	}
 	if state == event.Present {
-		command.PodPolicy = rules.Pods
+		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(e.Submitter), rules.Objects
+		command.Identity, _ = rules.IdentityOf(e.Submitter)
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt
 		command.PodSets, _ = e.shown()

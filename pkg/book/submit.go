@@ -9,6 +9,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/objectpolicy"
 	"muster.dev/muster/pkg/podpolicy"
 	"muster.dev/muster/pkg/workload"
 )
@@ -47,7 +48,12 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		})
 		return
 	}
-	if err := podpolicy.Check(b.queues[w.Queue].Rules.Pods, e.Manifest); err != nil {
+	rules := b.queues[w.Queue].Rules
+	err := objectpolicy.Check(rules.Objects, e.Manifest)
+	if err == nil {
+		err = podpolicy.Check(rules.PodsOf(w.Submitter), e.Manifest)
+	}
+	if err != nil {
 		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
 			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: plain(err.Error())},
 		})
@@ -144,7 +150,14 @@ func (b *Book) refuse(w *workload.Workload, class string, stored *Known) *worklo
 // forbidden says why the queue does not take the workload from who submitted it.
 func forbidden(queue Queue, w *workload.Workload) *workload.Reason {
 	if queue.Rules.MaySubmit(w.Submitter, w.Namespace) {
-		return nil
+		if _, bound := queue.Rules.IdentityOf(w.Submitter); bound {
+			return nil
+		}
+		return &workload.Reason{
+			Kind: workload.ReasonForbidden,
+			Message: fmt.Sprintf("%q is bound to no user of Kubernetes; the identities of queue %q are set in queue-manager's queues file",
+				w.Submitter, w.Queue),
+		}
 	}
 	return &workload.Reason{
 		Kind: workload.ReasonForbidden,
@@ -167,7 +180,7 @@ func (q Queue) usableBy(submitter string) []string {
 // CheckRights ends those who wait whose submitters may not submit any more: a
 // queue's submitters may have changed since. What has started goes on.
 func (b *Book) CheckRights(now time.Time) {
-	listed := func(q Queue) bool { return len(q.Rules.Submitters) > 0 }
+	listed := func(q Queue) bool { return len(q.Rules.Submitters)+len(q.Rules.Identities) > 0 }
 	if !slices.ContainsFunc(slices.Collect(maps.Values(b.queues)), listed) {
 		return // there may be a million of them
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/workload"
 )
 
 // Kind and APIVersion mark a manifest as a bundle. Nobody submits one: package
@@ -42,12 +43,8 @@ type Owner struct {
 	UID        string `json:"uid"`
 }
 
-// Submitter is a user as the API server knows him.
-type Submitter struct {
-	User   string   `json:"user"`
-	UID    string   `json:"uid,omitempty"`
-	Groups []string `json:"groups,omitempty"`
-}
+// Submitter is a user as the API server knows it.
+type Submitter = workload.Identity
 
 // Item is one object.
 type Item struct {

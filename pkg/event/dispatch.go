@@ -51,6 +51,12 @@ type GangDesired struct {
 	// PodPolicy, with Present, is the queue's, held against the manifest before the
 	// object is created.
 	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
+	// ObjectPolicy, with Present, is the queue's, held against each object before it
+	// is created.
+	ObjectPolicy workload.ObjectPolicy `json:"objectPolicy,omitzero"`
+	// Identity, with Present, is the user of Kubernetes that the submitter of a message
+	// is bound to. An object of a cluster has its own in the manifest.
+	Identity *workload.Identity `json:"identity,omitempty"`
 	// Yield, with Present, says that places were given up and names this command:
 	// they are freed once GangStatus.Yielded repeats it.
 	Yield string `json:"yield,omitempty"`

@@ -46,6 +46,11 @@ const TraceparentKey = "muster.dev/traceparent"
 // but held by suspend, and released.
 const HeldKey = "muster.dev/held"
 
+// IdentityKey is an annotation in the stored manifest of a held object: the user
+// who created it, as JSON (workload.Identity). Intake sets it from what the API
+// server stamped. It is never read from an object, which its owner can write.
+const IdentityKey = "muster.dev/identity"
+
 // PlacementGate keeps a pod from being scheduled until the dispatcher has
 // pinned it to its reserved node.
 const PlacementGate = "muster.dev/placement"

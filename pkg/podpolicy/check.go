@@ -64,12 +64,6 @@ func (p policy) object(where string, object, around map[string]any) error {
 	if _, isPod := object["containers"].([]any); isPod {
 		return p.podOf(where, object, around)
 	}
-	switch last := where[strings.LastIndexByte(where, '.')+1:]; last {
-	case "headService", "serveService":
-		if spec, ok := object["spec"].(map[string]any); ok && spec["externalIPs"] != nil {
-			return denied(where+".spec.externalIPs", "is set", "remove it: it takes over others' traffic")
-		}
-	}
 	options, isMap := object["autoscalerOptions"].(map[string]any)
 	if isMap || object["enableInTreeAutoscaling"] == true {
 		return p.autoscaler(strings.TrimPrefix(where+".autoscalerOptions", "."), options, object)

@@ -34,8 +34,12 @@ type Queue struct {
 	Limits workload.Limits `json:"limits,omitzero"`
 	// PodPolicy is what pod templates may contain.
 	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
+	// ObjectPolicy says which objects are created for workloads.
+	ObjectPolicy workload.ObjectPolicy `json:"objectPolicy,omitzero"`
 	// Submitters may submit to it; without any, whoever reaches it.
 	Submitters []workload.Submitters `json:"submitters,omitempty"`
+	// Identities bind submitters of messages to users of Kubernetes.
+	Identities []workload.Bound `json:"identities,omitempty"`
 }
 
 // File is a file of queues. In Kueue's manifests there are no queues; those that
@@ -93,6 +97,12 @@ func (f *File) ValidateWritten() error {
 		}
 		if len(q.Rules.Submitters) > 0 {
 			faults.Add(path+".life.submitters", "is no rule of lives; want it beside life, as %s.submitters", path)
+		}
+		if !reflect.ValueOf(q.Rules.Objects).IsZero() {
+			faults.Add(path+".life.objectPolicy", "is no rule of lives; want it beside life, as %s.objectPolicy", path)
+		}
+		if len(q.Rules.Identities) > 0 {
+			faults.Add(path+".life.identities", "is no rule of lives; want it beside life, as %s.identities", path)
 		}
 		for j, c := range f.ClusterQueues {
 			if strategy := cmp.Or(c.Strategy, quota.BestEffortFIFO); c.Name == q.Name && q.Strategy != "" && q.Strategy != strategy {
@@ -181,12 +191,15 @@ func (q *Queue) validate() error {
 		faults.Add("strategy", "%q: want %s, %s or %s", q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill)
 	}
 	faults.Under("submitters", workload.ValidateSubmitters(q.Submitters))
+	faults.Under("identities", workload.ValidateIdentities(q.Identities))
+	faults.Under("objectPolicy", q.ObjectPolicy.Validate())
 	q.Rules.Submitters, q.Rules.Limits = nil, workload.Limits{}
 	faults.Under("life", q.Rules.Validate())
 	q.Rules.Limits = q.Limits
 	faults.Under("limits", q.Rules.ValidateLimits())
 	faults.Under("podPolicy", podpolicy.Validate(q.PodPolicy))
 	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
+	q.Rules.Objects, q.Rules.Identities = q.ObjectPolicy, q.Identities
 	return faults.Err()
 }
 

@@ -153,8 +153,13 @@ type Rules struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Pods is what pod templates may contain.
 	Pods PodPolicy `json:"podPolicy,omitzero"`
+	// Objects says which objects are created for workloads.
+	Objects ObjectPolicy `json:"objectPolicy,omitzero"`
 	// Submitters may submit to the queue; empty for whoever reaches it.
 	Submitters []Submitters `json:"submitters,omitempty"`
+	// Identities bind submitters of messages to users of Kubernetes, whose rights
+	// are asked for each object.
+	Identities []Bound `json:"identities,omitempty"`
 }
 
 // Defaults of a queue's rules.

@@ -28,15 +28,21 @@ type Submitters struct {
 func ValidateSubmitters(list []Submitters) error {
 	var faults fault.List
 	for i, s := range list {
-		at := fault.Index("", i) + ".who"
-		if len(s.Who) == 0 {
-			faults.Add(at, "is empty; want names such as http/alice, nats/team-a or kubernetes/CLUSTER/USER")
-		}
-		for j, who := range s.Who {
-			door, _, _ := strings.Cut(who, "/")
-			if _, err := path.Match(who, ""); err != nil || !slices.Contains([]string{DoorHTTP, DoorNATS, DoorKubernetes}, door) {
-				faults.Add(fault.Index(at, j), "%q: want a name such as http/alice, nats/team-a or kubernetes/CLUSTER/USER, in which * stands for any characters", who)
-			}
+		faults.Under("", validatePatterns(fault.Index("", i)+".who", s.Who))
+	}
+	return faults.Err()
+}
+
+// validatePatterns returns what of the patterns at a path cannot be, as a fault.List.
+func validatePatterns(at string, patterns []string) error {
+	var faults fault.List
+	if len(patterns) == 0 {
+		faults.Add(at, "is empty; want names such as http/alice, nats/team-a or kubernetes/CLUSTER/USER")
+	}
+	for j, who := range patterns {
+		door, _, _ := strings.Cut(who, "/")
+		if _, err := path.Match(who, ""); err != nil || !slices.Contains([]string{DoorHTTP, DoorNATS, DoorKubernetes}, door) {
+			faults.Add(fault.Index(at, j), "%q: want a name such as http/alice, nats/team-a or kubernetes/CLUSTER/USER, in which * stands for any characters", who)
 		}
 	}
 	return faults.Err()

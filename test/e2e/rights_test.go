@@ -68,8 +68,6 @@ func walkWrapped(w *world) {
 		"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: wrapped}\nspec: {replicas: 1, serviceName: x, selector: {matchLabels: {app: wrapped}}, template: " + always + "}",
 		"apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: wrapped}\nspec: {replicas: 1, selector: {matchLabels: {app: wrapped}}, template: " + always + "}",
 		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: wrapped}\nspec: {template: " + never + "}",
-		"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: wrapped}\nspec: {defaultBackend: {service: {name: x, port: {number: 80}}}}",
-		"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: wrapped}\nspec: {podSelector: {}, policyTypes: [Ingress]}",
 		"apiVersion: scheduling.x-k8s.io/v1\nkind: PodGroup\nmetadata: {name: wrapped}\nspec: {}",
 		"apiVersion: scheduling.volcano.sh/v1\nkind: PodGroup\nmetadata: {name: wrapped}\nspec: {}",
 		"apiVersion: jobset.x-k8s.io/v1\nkind: JobSet\nmetadata: {name: wrapped}\nspec: {replicatedJobs: []}",

@@ -40,7 +40,11 @@ func TestKubeRaysSamples(t *testing.T) {
 	var queues []queuemanager.Queue
 	for i := range sampleQueues {
 		name := fmt.Sprintf("samples-%d", i)
-		queues = append(queues, queuemanager.Queue{Name: name, Namespaces: []string{name}})
+		queues = append(queues, queuemanager.Queue{
+			Name: name, Namespaces: []string{name},
+			PodPolicy:    workload.PodPolicy{ServiceAccounts: []string{"*"}}, // some name one of their own
+			ObjectPolicy: workload.ObjectPolicy{ServiceTypes: []string{"NodePort", "LoadBalancer"}},
+		})
 	}
 	w := newWorld(t, queues...)
 	w.nodes("big", 4, "cpu=96", "memory=512Gi", "ephemeral-storage=1Ti", "nvidia.com/gpu=8")

@@ -370,6 +370,9 @@ func (a api) DeleteItem(context.Context, bundle.Identity, string) (bool, error) 
 }
 
 // Allowed implements dispatcher.Cluster.
-func (a api) Allowed(context.Context, bundle.Submitter, bundle.Identity) (string, error) {
+func (a api) Allowed(context.Context, workload.Identity, bundle.Identity) (string, error) {
 	return "", errNoBundles
 }
+
+// Lacks implements dispatcher.Cluster.
+func (a api) Lacks(context.Context, bundle.Identity) (string, error) { return "", errNoBundles }

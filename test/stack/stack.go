@@ -165,7 +165,11 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 		return err
 	}
 	if len(s.options.Queues) == 0 {
-		s.options.Queues = []queuemanager.Queue{{Name: "default", Namespaces: []string{s.Namespace}, Rules: s.options.Rules}}
+		rules := s.options.Rules
+		s.options.Queues = []queuemanager.Queue{{
+			Name: "default", Namespaces: []string{s.Namespace}, Rules: rules,
+			PodPolicy: rules.Pods, ObjectPolicy: rules.Objects, Submitters: rules.Submitters, Identities: rules.Identities,
+		}}
 	}
 	if err := install.Install(ctx, admin, s.namespaces()); err != nil {
 		return err

@@ -76,6 +76,9 @@ func (c *Client) CreateItem(ctx context.Context, id bundle.Identity, manifest js
 
 // GetItem reads a wrapped object, uncached; nil when there is none.
 func (c *Client) GetItem(ctx context.Context, id bundle.Identity) (*Wrapped, error) {
+	if len(path.IsValidPathSegmentName(id.Name)) > 0 {
+		return nil, nil // the API server has no object of such a name
+	}
 	resource, err := c.mapping(id)
 	if err != nil {
 		if IsUnknownKind(err) || errors.Is(err, ErrClusterScoped) {
@@ -138,7 +141,7 @@ func (c *Client) DeleteItem(ctx context.Context, id bundle.Identity, exactly str
 
 // Allowed asks the API server whether the user may create the object; when not,
 // why.
-func (c *Client) Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error) {
+func (c *Client) Allowed(ctx context.Context, user workload.Identity, id bundle.Identity) (why string, err error) {
 	resource, err := c.mapping(id)
 	if err != nil {
 		return "", err

@@ -87,6 +87,7 @@ type Client struct {
 	raw     rest.Interface // posts JSON as it is
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 	leases  coordinationv1.LeasesGetter
+	rights  rights
 }
 
 // Connect returns a client of the named cluster with the rights of the kubeconfig, or of the pod it

@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -25,7 +26,8 @@ type Items interface {
 	CreateItem(ctx context.Context, id bundle.Identity, manifest json.RawMessage) (uid string, err error)
 	GetItem(ctx context.Context, id bundle.Identity) (*kubernetes.Wrapped, error)
 	DeleteItem(ctx context.Context, id bundle.Identity, uid string) (gone bool, err error)
-	Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error)
+	Allowed(ctx context.Context, user workload.Identity, id bundle.Identity) (why string, err error)
+	Lacks(ctx context.Context, id bundle.Identity) (why string, err error)
 }
 
 // bundleKind is the kind of workloads of several objects.
@@ -80,6 +82,9 @@ func (r *Reconciler) takeDownBundle(ctx context.Context, command *event.GangDesi
 // has created.
 func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesired, status event.GangStatus, wrapped bundle.Bundle) (time.Duration, error) {
 	began := r.now()
+	if id, err := r.permitBundle(ctx, command, wrapped); err != nil {
+		return r.createFailed(ctx, command, status, id, err)
+	}
 	for _, item := range wrapped.Items {
 		id, err := identity(item, command)
 		if err != nil {
@@ -87,15 +92,6 @@ func (r *Reconciler) createBundle(ctx context.Context, command *event.GangDesire
 		}
 		if createdUID(status, id) != "" {
 			continue // before a failure
-		}
-		if wrapped.Submitter != nil {
-			why, err := r.cluster.Allowed(ctx, *wrapped.Submitter, id)
-			if err == nil && why != "" {
-				err = fmt.Errorf("%w: %s", errNotAllowed, why)
-			}
-			if err != nil {
-				return r.createFailed(ctx, command, status, id, err)
-			}
 		}
 		uid, err := r.createItem(ctx, command, wrapped, item, id)
 		if err != nil {
@@ -120,8 +116,7 @@ func identity(item bundle.Item, command *event.GangDesired) (bundle.Identity, er
 
 // Reasons to refuse that are Muster's own.
 var (
-	errNotAllowed = errors.New("not allowed")
-	errForeign    = errors.New("an object of that name exists already and is not of this workload; delete it or use another name")
+	errForeign = errors.New("an object of that name exists already and is not of this workload; delete it or use another name")
 	// errLeaving is no reason: an object of an attempt before is on its way out.
 	errLeaving = errors.New("an object of an attempt before is being deleted")
 )
@@ -159,19 +154,14 @@ func (r *Reconciler) createItem(ctx context.Context, command *event.GangDesired,
 
 // createFailed tells what is for good from what is tried again.
 func (r *Reconciler) createFailed(ctx context.Context, command *event.GangDesired, status event.GangStatus, id bundle.Identity, cause error) (time.Duration, error) {
-	forGood := refusedForGood(cause) || errors.Is(cause, errForeign) || errors.Is(cause, errNotAllowed) || errors.Is(cause, kubernetes.ErrClusterScoped)
-	doubted := (doubtful(cause) || kubernetes.IsUnknownKind(cause)) && r.queue.NumRequeues(command.Workload) >= doubts
 	switch {
 	case errors.Is(cause, errLeaving) && r.now().Sub(r.creating(command)) <= removeWithin:
 		return bundleSoon, r.tell(ctx, status)
-	case errors.Is(cause, errLeaving):
-		forGood = true
-	}
-	switch {
-	case !forGood && !doubted:
+	case errors.Is(cause, errLeaving): // it does not go in time
+	case !r.isForGood(command, cause):
 		return 0, errors.Join(fmt.Errorf("create %s: %w", id, cause), r.tell(ctx, status))
 	}
-	message := fmt.Sprintf("%s/%s creation failure: %s %s: %s", command.Namespace, command.Name, id.Kind, id.Name, cause)
+	message := creationFailure(command, id, cause).Error()
 	r.mu.Lock()
 	r.rollback[command.Workload] = rollback{command.Attempt, message, r.now()}
 	r.mu.Unlock()
@@ -180,6 +170,20 @@ func (r *Reconciler) createFailed(ctx context.Context, command *event.GangDesire
 		return 0, err
 	}
 	return r.rollBack(ctx, command, status)
+}
+
+// isForGood reports whether trying again does not mend what keeps an object from
+// being created.
+func (r *Reconciler) isForGood(command *event.GangDesired, cause error) bool {
+	if refusedForGood(cause) || errors.Is(cause, errForeign) || errors.Is(cause, errNotAllowed) || errors.Is(cause, kubernetes.ErrClusterScoped) {
+		return true
+	}
+	doubted := doubtful(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errNoRight)
+	return doubted && r.queue.NumRequeues(command.Workload) >= doubts
+}
+
+func creationFailure(command *event.GangDesired, id bundle.Identity, cause error) error {
+	return fmt.Errorf("%s/%s creation failure: %s %s: %w", command.Namespace, command.Name, id.Kind, id.Name, cause)
 }
 
 // rollback is a creation that is being taken back, since when and why. It is not

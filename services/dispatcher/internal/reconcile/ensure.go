@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/podpolicy"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -66,8 +65,10 @@ func (r *Reconciler) create(ctx context.Context, command *event.GangDesired, sta
 		Traceparent: r.contextOf(command.Workload),
 	})
 	if err == nil {
-		// Rules may have become stricter since the submission.
-		err = podpolicy.Check(command.PodPolicy, manifest)
+		err = r.permitObject(ctx, command)
+		if err != nil && !r.isForGood(command, err) {
+			return 0, fmt.Errorf("ask whether %s %s/%s may be created: %w", command.Kind, command.Namespace, command.Name, err)
+		}
 	}
 	if err != nil {
 		return r.refuse(ctx, status, err)

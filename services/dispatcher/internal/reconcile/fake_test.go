@@ -91,9 +91,11 @@ func (c *cluster) DeleteItem(_ context.Context, id bundle.Identity, uid string) 
 	return false, nil
 }
 
-func (c *cluster) Allowed(context.Context, bundle.Submitter, bundle.Identity) (string, error) {
+func (c *cluster) Allowed(context.Context, workload.Identity, bundle.Identity) (string, error) {
 	return "", nil
 }
+
+func (c *cluster) Lacks(context.Context, bundle.Identity) (string, error) { return "", nil }
 
 func (c *cluster) Object(_, _, name string) *kubernetes.Object { return c.objects[name] }
 func (c *cluster) Pods(workload.ID) []gang.Pod                 { return c.pods }

@@ -12,6 +12,7 @@ import (
 
 	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
@@ -33,6 +34,7 @@ func wrapped(t *testing.T, names ...string) event.GangDesired {
 	}
 	return event.GangDesired{
 		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: 1, State: event.Present, Kind: bundleKind, Namespace: "n", Name: "w", Manifest: manifest,
+		ObjectPolicy: workload.ObjectPolicy{Kinds: []string{workload.AllKinds}},
 	}
 }
 

@@ -27,9 +27,14 @@ const (
 // lookRay does the next step for a RayJob or RayCluster with a queue label.
 func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k known) (time.Duration, error) {
 	suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend") // absent reads as false
-	held := object.GetAnnotations()[kube.HeldKey] != ""
-	if metav1.GetControllerOfNoCopy(object) != nil || !suspended && !held && !hasFinalizer(object) {
-		return 0, nil // of a RayJob, or never held
+	held := object.GetAnnotations()[kube.HeldKey] == string(object.GetUID())
+	switch {
+	case metav1.GetControllerOfNoCopy(object) != nil:
+		return 0, nil // of a RayJob
+	case object.GetLabels()[kube.WorkloadLabel] != "" && !held:
+		return 0, nil // created by a dispatcher, whatever else is written on it
+	case !suspended && !held && !hasFinalizer(object):
+		return 0, nil // never held
 	}
 	id, queue := d.ID(string(object.GetUID())), queueOf(object)
 	if object.GetDeletionTimestamp() != nil {
@@ -50,12 +55,16 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 	case ended(object.GetAnnotations()[stateKey]):
 		return 0, nil // it was said, and queue-manager may have forgotten it since
 	}
+	user, err := d.creator(ctx, object, stampsHeld)
+	if err != nil {
+		return 0, err
+	}
 	type reading struct {
 		submitted *event.WorkloadSubmitted
 		warnings  []string
 	}
 	read, refused, err := bounded(ctx, d.options.Budget, object, func(object *unstructured.Unstructured) (r reading, err error) {
-		r.submitted, r.warnings, err = heldWorkload(d.options.Operator, object, id, queue)
+		r.submitted, r.warnings, err = heldWorkload(d.options.Operator, object, id, queue, user)
 		return r, err
 	})
 	if err != nil {
@@ -65,10 +74,6 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 		reason := &workload.Reason{Kind: workload.ReasonInvalid, Message: refused.Error()}
 		d.note(id, func(kept *known) { kept.rejected = reason })
 		return 0, d.say(ctx, object, id, k, "rejected", reason)
-	}
-	user, err := d.creator(ctx, object, stampsHeld)
-	if err != nil {
-		return 0, err
 	}
 	submitted := read.submitted
 	submitted.Workload.Submitter = d.submitterName(user)
@@ -93,11 +98,11 @@ func queueOf(object *unstructured.Unstructured) string {
 }
 
 // notSubmitted are the annotations that Kubernetes' tools and Muster write.
-var notSubmitted = []string{kube.HeldKey, stateKey, reasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
+var notSubmitted = []string{kube.HeldKey, kube.IdentityKey, stateKey, reasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
 
-// heldWorkload reads the object as it would be if nobody held it; the warnings
-// name what is most likely not meant.
-func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string) (submitted *event.WorkloadSubmitted, warnings []string, err error) {
+// heldWorkload reads the object as it would be if nobody held it, with the user who
+// created it; the warnings name what is most likely not meant.
+func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string, user *workload.Identity) (submitted *event.WorkloadSubmitted, warnings []string, err error) {
 	if !workload.ValidName(queue) {
 		return nil, nil, fmt.Errorf("metadata.labels[%s]: %q names no queue; want at most 63 lower-case letters, digits and dashes", appwrapper.QueueLabel, queue)
 	}
@@ -126,6 +131,15 @@ func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id w
 		annotations = map[string]string{}
 	}
 	annotations[kube.HeldKey] = string(object.GetUID())
+	// A policy of before stamped no groups: without them the rights of the user are
+	// not known.
+	if _, known := annotations[groupsKey]; user != nil && known {
+		identity, err := json.Marshal(user)
+		if err != nil {
+			return nil, nil, err
+		}
+		annotations[kube.IdentityKey] = string(identity)
+	}
 	plain.SetAnnotations(annotations)
 	manifest, err := json.Marshal(plain.Object)
 	if err != nil {

@@ -30,7 +30,7 @@ spec:
 `), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		submitted, _, err := heldWorkload(ray.Shipped(), object, "id", "research")
+		submitted, _, err := heldWorkload(ray.Shipped(), object, "id", "research", nil)
 		if err != nil {
 			t.Fatalf("labels %s: %v", labels, err)
 		}
@@ -56,7 +56,7 @@ spec:
 `), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	_, warnings, err := heldWorkload(ray.Shipped(), object, "id", "research")
+	_, warnings, err := heldWorkload(ray.Shipped(), object, "id", "research", nil)
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `num-gpus: is "2", but`) {
 		t.Errorf("warnings are %q, %v", warnings, err)
 	}

@@ -147,21 +147,29 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	}}, nil
 }
 
-// checkMetadata returns the labels. It refuses the mark of objects that came
-// through the door of Kubernetes: with it a submission would take over somebody's
-// suspended object.
+// checkMetadata returns the labels. It refuses the marks of objects that came
+// through the door of Kubernetes: with them a submission would take over another's
+// suspended object, or the name of another; and what would keep the object from
+// being deleted, or make it look like one that another object controls.
 func checkMetadata(manifest json.RawMessage) (labels map[string]any, err error) {
 	var object struct {
 		Metadata struct {
-			Labels      map[string]any `json:"labels"`
-			Annotations map[string]any `json:"annotations"`
+			Labels          map[string]any `json:"labels"`
+			Annotations     map[string]any `json:"annotations"`
+			Finalizers      []any          `json:"finalizers"`
+			OwnerReferences []any          `json:"ownerReferences"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(manifest, &object); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	if _, held := object.Metadata.Annotations[kube.HeldKey]; held {
-		return nil, fmt.Errorf("metadata.annotations[%s]: is set; remove it: only Muster sets it", kube.HeldKey)
+	for _, key := range []string{kube.HeldKey, kube.IdentityKey} {
+		if _, there := object.Metadata.Annotations[key]; there {
+			return nil, fmt.Errorf("metadata.annotations[%s]: is set; remove it: only Muster sets it", key)
+		}
+	}
+	if len(object.Metadata.Finalizers)+len(object.Metadata.OwnerReferences) > 0 {
+		return nil, errors.New("metadata: has finalizers or ownerReferences; remove them: Muster alone decides how long the object lives")
 	}
 	return object.Metadata.Labels, nil
 }
