@@ -494,6 +494,19 @@ CREATE TABLE public.policy (
     config jsonb NOT NULL,
     CONSTRAINT policy_only_row_check CHECK (only_row)
 );
+CREATE TABLE public.quarantine (
+    kind text NOT NULL,
+    cluster text NOT NULL,
+    name text NOT NULL,
+    level integer NOT NULL,
+    until timestamp with time zone,
+    attempt integer NOT NULL,
+    tries integer NOT NULL,
+    why text NOT NULL,
+    epoch bigint NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT quarantine_kind_check CHECK ((kind = ANY (ARRAY['workload'::text, 'node'::text])))
+);
 CREATE TABLE public.queues (
     name text NOT NULL,
     namespaces text[] NOT NULL,
@@ -605,6 +618,8 @@ ALTER TABLE ONLY public.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (seq);
 ALTER TABLE ONLY public.policy
     ADD CONSTRAINT policy_pkey PRIMARY KEY (only_row);
+ALTER TABLE ONLY public.quarantine
+    ADD CONSTRAINT quarantine_pkey PRIMARY KEY (kind, cluster, name);
 ALTER TABLE ONLY public.queues
     ADD CONSTRAINT queues_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.quota_usage
@@ -661,6 +676,7 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.node_resources
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.nodes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.outbox FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.policy FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR UPDATE ON public.quarantine FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.queues FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.quota_usage FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.reservations FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
@@ -712,6 +728,8 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.outbox TO muster_queue_manager;
 GRANT USAGE ON SEQUENCE public.outbox_seq_seq TO muster_queue_manager;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.policy TO muster_queue_manager;
 GRANT SELECT ON TABLE public.policy TO muster_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.quarantine TO muster_queue_manager;
+GRANT SELECT ON TABLE public.quarantine TO muster_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.queues TO muster_queue_manager;
 GRANT SELECT ON TABLE public.queues TO muster_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.quota_usage TO muster_queue_manager;

@@ -25,6 +25,7 @@ var released = map[string]string{
 	"0009_applied.sql":      "7de4b6055b86f7c6788eb16fe23f32a6ce7c7604d43f75ca1656089bfafbfee3",
 	"0010_net_guards.sql":   "e0053a2118dbc38e2c6a688a1a4f9f878a7a8c10a33b740b8fb0e75dd70af2f5",
 	"0011_stolen_login.sql": "b7aeac7ba0d9f05f1cb297e629a5da83777e0fa889cf84f35a48479185501278",
+	"0012_quarantine.sql":   "7f1ca85a2887296924216556d8ca3f7bff91731b60d14c076000a060a10d9219",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

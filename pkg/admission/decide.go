@@ -112,7 +112,7 @@ func (d *decision) drain() {
 			continue
 		}
 		for _, g := range q.inOrder() {
-			if !g.Going {
+			if !g.Going && !g.Kept {
 				d.evict(g, workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("queue %q is drained (stopPolicy %s)", q.name, quota.HoldAndDrain)})
 			}
 		}

@@ -182,7 +182,7 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 			continue
 		}
 		for _, g := range q.started {
-			if g.Going || g.Workload.ID == w.Workload.ID || !w.mayEvict(g, policy) {
+			if g.Going || g.Kept || g.Workload.ID == w.Workload.ID || !w.mayEvict(g, policy) {
 				continue
 			}
 			again := d.state.fought[w.Workload.ID][g.Workload.ID] || d.state.fought[g.Workload.ID][w.Workload.ID]

@@ -15,7 +15,7 @@ func (g *Started) ends(now time.Time) (at time.Time, known bool) {
 	if g.Going {
 		return now, true
 	}
-	if g.RunTime <= 0 {
+	if g.Kept || g.RunTime <= 0 {
 		return time.Time{}, false
 	}
 	declared := g.Admitted.Add(g.RunTime)

@@ -154,6 +154,8 @@ type Started struct {
 	// Going: it is being torn down or has ended, and holds its places only until
 	// its pods are gone.
 	Going bool
+	// Kept: it is not evicted, whatever asks for its places.
+	Kept bool
 
 	queue     *queue
 	charges   []quota.Charge
@@ -183,6 +185,14 @@ func (s *State) Leave(id workload.ID) {
 	if g := s.started[id]; g != nil && !g.Going {
 		g.Going = true
 		s.left++
+	}
+}
+
+// Keep says that a started gang stays where it is until further notice: it is not
+// evicted, and nothing is known of its end.
+func (s *State) Keep(id workload.ID) {
+	if g := s.started[id]; g != nil {
+		g.Kept, g.Going = true, false
 	}
 }
 
@@ -228,7 +238,7 @@ func (s *State) due(now time.Time) bool { return !s.nextAt.IsZero() && !now.Befo
 // mustDrain reports whether gangs have places by way of a queue that is drained.
 func (s *State) mustDrain() bool {
 	return slices.ContainsFunc(s.sorted, func(q *queue) bool {
-		return q.quota.StopPolicy == quota.HoldAndDrain && slices.ContainsFunc(q.inOrder(), func(g *Started) bool { return !g.Going })
+		return q.quota.StopPolicy == quota.HoldAndDrain && slices.ContainsFunc(q.inOrder(), func(g *Started) bool { return !g.Going && !g.Kept })
 	})
 }
 

@@ -54,6 +54,7 @@ type course struct {
 	slowSince time.Time // when it was last noted that it starts slowly
 	moveAt    time.Time // when its lost places are replaced; zero while it has all
 	broken    trouble
+	fixed     bool          // its places cannot be changed: the database refused that
 	head      event.GangPod // as seen last
 	// sizes of its worker groups, as the dispatcher sees them, and how many places
 	// of each are to be kept; nil while it has not.
@@ -158,6 +159,10 @@ type Book struct {
 	askFor    time.Duration
 	inquiries map[subject]*inquiry
 	asked     int
+	// aside are the workloads, and asideNodes the nodes, of which the database
+	// refuses to store something.
+	aside      map[workload.ID]*Aside
+	asideNodes map[admission.NodeKey]bool
 	// beside counts the pods on other nodes than are reserved for them.
 	beside struct{ now, ever int }
 }
@@ -204,6 +209,7 @@ func New(epoch int64, stored Stored) *Book {
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},
 		inquiries: map[subject]*inquiry{},
+		aside:     map[workload.ID]*Aside{}, asideNodes: map[admission.NodeKey]bool{},
 	}
 	b.admission.Reserve(stored.Expected)
 	for _, queue := range stored.Queues {
@@ -307,7 +313,7 @@ func (b *Book) wait(e *entry) {
 // offer shows a node to admission, or takes it away.
 func (b *Book) offer(key admission.NodeKey) {
 	n := b.nodes[key]
-	if n == nil || !n.present {
+	if n == nil || !n.present || b.asideNodes[key] {
 		b.admission.RemoveNode(key)
 		return
 	}

@@ -155,6 +155,9 @@ func (b *Book) Take() Changes {
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(b.changed.nodes), compareKeys) {
+		if b.asideNodes[key] {
+			continue
+		}
 		taken.Nodes = append(taken.Nodes, b.nodeRow(key))
 	}
 	b.changed = newChanged()

@@ -68,7 +68,7 @@ func (b *Book) schedule(e *entry) {
 // holding returns the workload whose moment it is; nil when it does not hold any
 // more.
 func (b *Book) holding(m moment) *entry {
-	if e := b.live.Get(m.id); e != nil && e.course != nil && e.due.Equal(m.at) {
+	if e := b.live.Get(m.id); e != nil && e.course != nil && e.due.Equal(m.at) && !b.kept(e) {
 		return e
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // reports whether the workload is live.
 func (b *Book) ForceRelease(r *event.WorkloadRelease, now time.Time) bool {
 	e := b.live.Get(r.Workload)
-	if e == nil {
+	if e == nil || b.kept(e) {
 		return false
 	}
 	if !e.Holding {

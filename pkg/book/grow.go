@@ -64,7 +64,7 @@ func (b *Book) staying(e *entry, set string) int {
 // places up of which the pods are gone, and asks for those of pods that wait
 // beyond them.
 func (b *Book) resize(e *entry, now time.Time) {
-	if !e.Holding || e.sizes == nil && e.Kind != wrapper || !b.live.Has(e) {
+	if e.fixed || !e.Holding || e.sizes == nil && e.Kind != wrapper || !b.live.Has(e) {
 		return
 	}
 	b.shrink(e, now)

@@ -170,7 +170,7 @@ func (b *Book) losePlaces(key admission.NodeKey, now time.Time) {
 		return
 	}
 	for _, e := range b.holders(n) {
-		if tearingDown(e) || !e.moveAt.IsZero() {
+		if tearingDown(e) || !e.moveAt.IsZero() || b.kept(e) {
 			continue
 		}
 		e.moveAt = now
@@ -311,6 +311,10 @@ func (b *Book) move(e *entry, now time.Time) {
 	e.moveAt, e.EvictAt = time.Time{}, time.Time{}
 	moves, reason := b.misplaced(e)
 	if len(moves) == 0 {
+		return
+	}
+	if e.fixed {
+		b.stay(e, reason.Message, now)
 		return
 	}
 	running := e.Phase == workload.Running

@@ -29,7 +29,7 @@ func (b *Book) Decide(now time.Time) {
 	for _, g := range plan.Growths { // before somebody has it evicted
 		b.grown(b.live.Get(g.Workload), g, now)
 	}
-	for _, v := range plan.Evictions {
+	for _, v := range plan.Evictions { // of no gang that is kept
 		b.evict(b.live.Get(v.Workload), &v.Reason, now)
 	}
 	for _, a := range plan.Admissions {
@@ -60,6 +60,9 @@ func (b *Book) admit(e *entry, a admission.Admission, now time.Time) {
 // stored with the next Tick, so that one event does not rewrite all who wait.
 func (b *Book) explain(e *entry, reason workload.Reason, now time.Time) {
 	old := e.Reason
+	if a := b.aside[e.ID]; a != nil && reason.Kind == workload.ReasonBackoff && a.Until.After(now) {
+		return // the one that is there says more
+	}
 	if old != nil && (old.Message == reason.Message || old.Kind == workload.ReasonBackoff && reason.Kind == workload.ReasonBackoff) {
 		return // the one that is there names the cause, too
 	}
@@ -162,6 +165,7 @@ func (b *Book) Commanded(wanted func(subject string) bool) []string {
 func (b *Book) RepeatCommands(now time.Time, missing func(subject string) bool) {
 	for _, e := range b.startedInOrder() {
 		switch {
+		case b.kept(e):
 		case !missing(bus.DispatchSubject(e.Cluster, e.ID)):
 		case e.CancelRequested, (e.Phase == workload.Evicting || e.Phase == workload.Cancelling) && over(now, e.EvictAt, 0):
 			b.desire(e, event.Absent, now)
@@ -186,7 +190,7 @@ func (b *Book) Status(s *event.GangStatus, said, now time.Time) {
 func (b *Book) status(s *event.GangStatus, said, now time.Time) {
 	s.Message = plain(s.Message)
 	e := b.live.Get(s.Workload)
-	if e == nil || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding {
+	if e == nil || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding || b.kept(e) {
 		return
 	}
 	b.dispatcherAnswers(e, s)

@@ -119,7 +119,7 @@ func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 	}
 	b.gangs[key] = seen
 	b.countStrays(key)
-	if e := b.live.Get(o.Workload); e != nil && e.course != nil && e.Cluster == o.Cluster {
+	if e := b.live.Get(o.Workload); e != nil && e.course != nil && e.Cluster == o.Cluster && !b.kept(e) {
 		b.watcherAnswers(subject{cluster: o.Cluster, workload: o.Workload, attempt: e.Attempt}, o.Answers)
 		b.checkExits(e, now)
 		b.checkRunning(e, now)

@@ -31,7 +31,7 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 		return // added and ended in this very batch
 	}
 	if stored != nil && stored.Digest == w.Digest {
-		if live := b.live.Get(w.ID); live != nil { // tell the submitter, who may have missed it
+		if live := b.live.Get(w.ID); live != nil && !b.kept(live) { // tell the submitter, who may have missed it
 			b.say(now, bus.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
 		}
 		return
@@ -71,6 +71,9 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	added := &entry{order: b.lastOrder, Record: workload.Record{
 		Workload: w, Phase: workload.Queued, Attempt: 1, Times: workload.Times{Submitted: now},
 	}}
+	if a := b.aside[w.ID]; a != nil && a.Level == AsideHeld {
+		b.holdBack(added, a)
+	}
 	b.live.Put(added)
 	b.liveIn[w.Queue]++
 	b.objects.add(added)
@@ -185,7 +188,7 @@ func (b *Book) CheckRights(now time.Time) {
 		return // there may be a million of them
 	}
 	for _, e := range b.inOrder() {
-		if e.Phase != workload.Queued {
+		if e.Phase != workload.Queued || b.kept(e) {
 			continue
 		}
 		if reason := forbidden(b.queues[e.Queue], &e.Workload); reason != nil {
@@ -199,7 +202,7 @@ func (b *Book) CheckRights(now time.Time) {
 // that is not may be finished, or not have arrived yet.
 func (b *Book) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 	e := b.live.Get(c.Workload)
-	if e == nil {
+	if e == nil || b.kept(e) {
 		return false
 	}
 	if c.Submitter != "" && !b.queues[e.Queue].Rules.MaySubmit(c.Submitter, e.Namespace) {

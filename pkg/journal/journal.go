@@ -28,6 +28,7 @@ const (
 	Repeat        = "repeat"        // commands are given again
 	Undeliverable = "undeliverable" // a command that cannot be sent
 	Govern        = "govern"        // other queues and another policy
+	SetAside      = "setAside"      // the database refuses to store a workload or a node
 	CheckRights   = "checkRights"   // who waits may have lost the right to
 )
 
@@ -49,6 +50,8 @@ type Input struct {
 	// Workload whose command cannot be sent, and why; of Undeliverable.
 	Workload workload.ID `json:"workload,omitempty"`
 	Reason   string      `json:"reason,omitempty"`
+	// Aside says what is kept out of decisions; of SetAside.
+	Aside *book.Aside `json:"aside,omitempty"`
 	// Settings that count from the version of the ledger on; of Govern.
 	Settings *book.Settings `json:"settings,omitempty"`
 	Version  int64          `json:"version,omitempty"`
@@ -116,6 +119,11 @@ func Apply(b *book.Book, in Input) error {
 			return errors.New("apply a recorded input: it has no settings")
 		}
 		b.Govern(in.Settings.Queues, in.Settings.Policy, in.Version)
+	case SetAside:
+		if in.Aside == nil {
+			return errors.New("apply a recorded input: nothing is named to be set aside")
+		}
+		b.SetAside(*in.Aside, in.At)
 	case CheckRights:
 		b.CheckRights(in.At)
 	default:

@@ -45,7 +45,9 @@ const (
 	ReasonDuplicate  ReasonKind = "Duplicate" // the id or the name is taken by another workload
 	ReasonFull       ReasonKind = "Full"      // Muster, or the queue, has as many workloads as it may; try again later
 	ReasonQueue      ReasonKind = "Queue"     // the queue is unknown or may not use the namespace
-	ReasonForbidden  ReasonKind = "Forbidden" // whoever submitted it may not, or may not any more
+	// ReasonNotStorable: the database refuses what was decided about it.
+	ReasonNotStorable ReasonKind = "NotStorable"
+	ReasonForbidden   ReasonKind = "Forbidden" // whoever submitted it may not, or may not any more
 )
 
 // ReasonKinds lists all kinds.
@@ -55,7 +57,7 @@ func ReasonKinds() []ReasonKind {
 		ReasonBehindHead, ReasonUnknown, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
-		ReasonFull, ReasonQueue, ReasonForbidden,
+		ReasonFull, ReasonQueue, ReasonForbidden, ReasonNotStorable,
 	}
 }
 

@@ -1,12 +1,19 @@
 // Command queue-manager keeps queues, workloads, nodes and reservations in
 // Postgres and admits gangs. `queue-manager migrate` brings the database's
-// schema up to date and exits.
+// schema up to date and exits; `queue-manager unquarantine NAME...` takes workloads and
+// nodes out of quarantine.
 package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/queue-manager/app"
@@ -17,10 +24,33 @@ func main() {
 		os.Args = append(os.Args[:1], os.Args[2:]...)
 		os.Exit(service.Main("queue-manager", &app.Config{}, migrate))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "unquarantine" {
+		os.Exit(unquarantine(os.Args[2:]))
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
 	os.Exit(service.Main("queue-manager", &app.Config{}, app.Run))
+}
+
+// unquarantine takes what the arguments before the first flag name out of quarantine.
+func unquarantine(args []string) int {
+	names := args
+	if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") }); i >= 0 {
+		names = args[:i]
+	}
+	os.Args = append(os.Args[:1:1], args[len(names):]...)
+	return service.Main("queue-manager", &app.Config{}, func(ctx context.Context, config *app.Config, runtime *service.Runtime) error {
+		if len(names) == 0 {
+			return errors.New("name what to try again: the id of a workload, or CLUSTER/NODE")
+		}
+		released, err := app.Unquarantine(ctx, config.DatabaseURL, names)
+		runtime.Logger.Info("released from quarantine", zap.Strings("released", released))
+		if err == nil && len(released) < len(names) {
+			return fmt.Errorf("of %q only %q were in quarantine", names, released)
+		}
+		return err
+	})
 }
 
 // memoryLimit is where the garbage collector works harder instead of letting the

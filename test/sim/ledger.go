@@ -142,6 +142,9 @@ func (l *ledger) Prepare(changes book.Changes, _ step.Record) (step.Transaction,
 	return &transaction{l, changes, outgoing}, err
 }
 
+// Probe implements step.Ledger: nothing is refused here.
+func (l *ledger) Probe(context.Context, book.Changes, step.Record) ([]step.Refusal, error) { return nil, nil }
+
 // Write implements step.Transaction.
 func (t *transaction) Write(context.Context) ([]step.Outgoing, error) {
 	err := t.ledger.w.call(postgresServer, "COMMIT", t.commit)

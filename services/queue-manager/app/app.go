@@ -112,3 +112,23 @@ func fileOf(config *Config) settings.File {
 	}
 	return file
 }
+
+// Unquarantine takes workloads, or nodes named CLUSTER/NODE, out of quarantine and
+// returns those that were there. The leader notices within seconds.
+func Unquarantine(ctx context.Context, databaseURL string, names []string) (released []string, err error) {
+	ledger, err := store.Open(ctx, databaseURL, store.DefaultTimeouts())
+	if err != nil {
+		return nil, err
+	}
+	defer ledger.Close()
+	for _, name := range names {
+		was, err := ledger.Release(ctx, name)
+		if err != nil {
+			return released, err
+		}
+		if was {
+			released = append(released, name)
+		}
+	}
+	return released, nil
+}

@@ -243,7 +243,7 @@ func TestWhatPostgresCannotStoreIsSetApart(t *testing.T) {
 	before := w.submit(gangOf("before", "default", 1))
 	w.submit(bad)
 	after := w.submit(gangOf("after", "default", 1))
-	if got := w.rejected(bad.ID).Reason; got.Kind != workload.ReasonInvalid || !strings.Contains(got.Message, "cannot be stored") {
+	if got := w.rejected(bad.ID).Reason; got.Kind != workload.ReasonNotStorable || !strings.Contains(got.Message, "cannot be stored") {
 		t.Errorf("rejected because of %+v", got)
 	}
 	w.command(before, event.Present, 1)

@@ -72,6 +72,8 @@ func (c *Config) Describe() string {
   queue-manager [flags]          run the service
   queue-manager migrate [flags]  bring the schema of the database up to date and exit; needs the URL of the role
                                  that owns the tables, not of the service's
+  queue-manager unquarantine NAME... [flags]
+                                 take workloads (ids) and nodes (CLUSTER/NODE) out of quarantine
 
 Flags:`
 }

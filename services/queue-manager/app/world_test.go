@@ -124,13 +124,17 @@ func (w *world) nextVersion() event.Version {
 // queue-manager knows it.
 func (w *world) node(name string, gpus int64) {
 	w.t.Helper()
-	w.publish(bus.NodeSubject(cluster, name), &event.NodeObserved{Version: w.nextVersion(), Node: capacity.Node{
-		Cluster: cluster, Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": name},
-		Allocatable: resource.List{"cpu": 64_000, "memory": 256 << 30, "pods": 110, "nvidia.com/gpu": gpus},
-	}})
+	w.publish(bus.NodeSubject(cluster, name), &event.NodeObserved{Version: w.nextVersion(), Node: nodeOf(name, gpus)})
 	w.nodes("node "+name+" is known", func(nodes []query.Node) bool {
 		return slices.ContainsFunc(nodes, func(n query.Node) bool { return n.Name == name })
 	})
+}
+
+func nodeOf(name string, gpus int64) capacity.Node {
+	return capacity.Node{
+		Cluster: cluster, Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": name},
+		Allocatable: resource.List{"cpu": 64_000, "memory": 256 << 30, "pods": 110, "nvidia.com/gpu": gpus},
+	}
 }
 
 // nodes waits until what queue-manager knows of the nodes is as wanted. Nothing

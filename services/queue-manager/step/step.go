@@ -18,6 +18,10 @@ type (
 	Ledger      = engine.Ledger
 	Transaction = engine.Transaction
 	Record      = store.Record
+	// Refusal is what a ledger does not store, and Verdict what follows from it.
+	Refusal = store.Refusal
+	Verdict = engine.Verdict
+	Asides  = engine.Asides
 )
 
 // The relay of the outbox, and what it works with.

@@ -101,6 +101,10 @@ const (
 
 func (desk *Desk) cancel(ctx context.Context, id workload.ID, d bus.Delivery, known bool) (settle func()) {
 	switch {
+	case desk.Book.IsKept(id):
+		return func() {
+			desk.bury(ctx, d, fmt.Sprintf("workload %s is in quarantine, because the database refuses to store what happens to it: take it out of quarantine first", id))
+		}
 	case known:
 		return d.Ack
 	case d.Attempts <= cancelRetries:

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"muster.dev/muster/pkg/book"
@@ -63,12 +62,8 @@ func (c *committer) write(ctx context.Context, next commit) error {
 	if next.written != nil {
 		next.written <- err
 	}
-	if errors.Is(err, store.ErrBadData) && len(next.Batch) == 1 {
-		return c.setApart(ctx, next.Batch[0], err)
-	}
 	if err != nil {
-		giveBack(next.Batch)
-		return &commitError{err}
+		return &commitError{Decision: next.Decision, cause: err}
 	}
 	c.Metrics.observe(next.Changes, time.Since(next.began))
 	return nil

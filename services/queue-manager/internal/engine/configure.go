@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"go.uber.org/zap"
 
@@ -43,7 +44,7 @@ func (e *engine) serveChanges(ctx context.Context) error {
 
 // configure brings the configuration to what is asked for: into Postgres first,
 // then into memory. Whatever was decided before is written first, and whatever is
-// decided next obeys it. When the commit fails the term ends.
+// decided next obeys it. When it is not known whether that was done the term ends.
 func (e *engine) configure(ctx context.Context, c change, epoch int64) error {
 	plan, err := e.File.Plan(e.applied, c.origin, c.request, e.book.Places())
 	if err != nil || plan.Empty() || c.request.DryRun {
@@ -64,6 +65,12 @@ func (e *engine) configure(ctx context.Context, c change, epoch int64) error {
 	governs, err := e.Store.Configure(ctx, epoch, store.Configuration{
 		Settings: plan.Settings, Version: version, Origin: c.origin, Written: written, Removed: plan.Removed,
 	})
+	if store.Suspect(err) { // nothing of it is stored, and nothing in memory has changed
+		e.Metrics.setAside.WithLabelValues("configuration").Inc()
+		e.Logger.Error("a change of the configuration is refused by the database", zap.String("origin", c.origin), zap.Error(err))
+		c.answer <- configured{err: fmt.Errorf("the database refuses to store the change; nothing has changed: %w", err)}
+		return nil
+	}
 	if err != nil {
 		c.answer <- configured{err: errUnclear}
 		return err

@@ -23,6 +23,8 @@ type Ledger interface {
 	// Prepare makes the transaction that writes the changes and what they were
 	// decided on; one of no changes asks whether the leader still is.
 	Prepare(changes book.Changes, record store.Record) (Transaction, error)
+	// Probe finds what of changes cannot be stored, and writes nothing.
+	Probe(ctx context.Context, changes book.Changes, record store.Record) ([]store.Refusal, error)
 }
 
 // Transaction is what was decided, ready to be written. It serves once.
@@ -65,6 +67,8 @@ type Desk struct {
 	// Unreadable counts messages that are given up.
 	Unreadable prometheus.Counter
 	Tracer     tracing.Tracer
+	// Unrecorded: decisions are not recorded, because that cannot be stored.
+	Unrecorded bool
 	// Bury gives a message up and keeps it with the reason.
 	Bury func(ctx context.Context, d bus.Delivery, reason string)
 
@@ -82,6 +86,7 @@ type Decision struct {
 	Changes     book.Changes // to count only: the book goes on meanwhile
 	Batch       []bus.Delivery
 	transaction Transaction
+	record      store.Record
 	settle      []func()
 	traced      spans
 }
@@ -110,7 +115,7 @@ func (d *Desk) Take(ctx context.Context, batch []bus.Delivery, decide bool, now 
 		return nil, err
 	}
 	d.note(changes, true)
-	return &Decision{Changes: changes, Batch: batch, transaction: transaction, settle: settle, traced: traced}, nil
+	return &Decision{Changes: changes, Batch: batch, transaction: transaction, record: record, settle: settle, traced: traced}, nil
 }
 
 // Write writes a decision, lets its messages leave, and settles what came in. After

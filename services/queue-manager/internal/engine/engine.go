@@ -60,6 +60,10 @@ type Options struct {
 
 const (
 	retryTermAfter = 250 * time.Millisecond
+	// longestPause bounds the pauses between terms that fail, and longTerm is how long
+	// a term lasts after which the next failure counts as the first.
+	longestPause = 15 * time.Second
+	longTerm     = 30 * time.Second
 	// batchLimit bounds the inputs of one transaction.
 	batchLimit = 1000
 	// batchBytes bounds them, too, but for the last one: large submissions are few.
@@ -72,45 +76,63 @@ const (
 // Run leads term after term until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	single := 0
-	poison := poison{}
+	memory := newMemory()
 	for {
-		err := lead(ctx, o, single, poison)
+		began := time.Now()
+		err := lead(ctx, o, single, memory)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if errors.Is(err, errTermOver) {
 			o.Metrics.terms.WithLabelValues("over").Inc()
-			single = 0
+			single, memory.failures, memory.unrecorded = 0, 0, false
 			continue
 		}
-		// After a failure as many inputs as a batch may have are taken one by one,
-		// so that one that cannot be stored is found and kept apart.
+		// After a failure as many inputs as a batch may have are taken one by one: what
+		// cannot be stored is then found among few.
 		single = 0
 		var failed *commitError
-		if errors.As(err, &failed) {
+		if errors.As(err, &failed) && !failed.blamed {
 			single = batchLimit
 		}
+		pause := memory.pause(failed, time.Since(began))
 		o.Metrics.terms.WithLabelValues("failed").Inc()
-		o.Logger.Warn("term as leader ended; beginning another", zap.Error(err), zap.Duration("after", retryTermAfter))
+		o.Logger.Warn("term as leader ended; beginning another", zap.Error(err), zap.Duration("after", pause))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(retryTermAfter):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// pause is how long to wait before the next term. It grows while terms fail one
+// after the other because the database refuses their commits, and nothing is found
+// to blame for it.
+func (m *memory) pause(failed *commitError, lasted time.Duration) time.Duration {
+	if failed == nil || failed.blamed || !store.Suspect(failed.cause) || lasted > longTerm {
+		m.failures = 0
+		return retryTermAfter
+	}
+	m.failures++
+	return min(longestPause, retryTermAfter<<min(m.failures-1, 10))
 }
 
 // errTermOver ends a term that has been as long as one may be.
 var errTermOver = errors.New("the term has been as long as one may be")
 
-// commitError marks a failure of a transaction that carried inputs.
-type commitError struct{ cause error }
+// commitError marks a failure of a transaction that carried a decision.
+type commitError struct {
+	*Decision
+	cause  error
+	blamed bool // what it failed for was found
+}
 
 func (e *commitError) Error() string { return e.cause.Error() }
 func (e *commitError) Unwrap() error { return e.cause }
 
 // lead is one term; its first inputs, so many, are taken one by one.
-func lead(ctx context.Context, o Options, single int, poison poison) error {
+func lead(ctx context.Context, o Options, single int, memory *memory) error {
 	if err := awaitBus(ctx, o.Bus); err != nil {
 		return err
 	}
@@ -125,11 +147,12 @@ func lead(ctx context.Context, o Options, single int, poison poison) error {
 	o.Metrics.epoch.Set(float64(term.Epoch))
 	o.Metrics.leading.Set(1)
 	defer o.Metrics.leading.Set(0)
+	defer o.Metrics.aside.Set(0)
 	o.Logger.Info("leader", zap.Int64("epoch", term.Epoch))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return term.Keep(ctx) })
 	group.Go(func() error { return keepBus(ctx, o.Bus) })
-	group.Go(func() error { return govern(ctx, o, term.Epoch, following, single, poison) })
+	group.Go(func() error { return govern(ctx, o, term.Epoch, following, single, memory) })
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("term of epoch %d: %w", term.Epoch, err)
 	}
@@ -137,13 +160,13 @@ func lead(ctx context.Context, o Options, single int, poison poison) error {
 }
 
 // govern does the work of a term.
-func govern(ctx context.Context, o Options, epoch int64, following *standby, single int, poison poison) (err error) {
-	began := time.Now()
+func govern(ctx context.Context, o Options, epoch int64, following *standby, single int, memory *memory) (err error) {
+	began, outer := time.Now(), ctx
 	if _, err := o.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
 	e := &engine{
-		Options: o, single: single, clock: clock{began}, missing: make(chan relay.Missing),
+		Options: o, epoch: epoch, memory: memory, single: single, clock: clock{began}, missing: make(chan relay.Missing),
 		undeliverable: make(chan relay.Undeliverable), questions: make(chan question), changes: make(chan change), begun: make(chan struct{}),
 	}
 	if e.book, e.applied, err = following.takeOver(ctx, epoch); err != nil {
@@ -152,14 +175,23 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	e.book.SetLimits(o.Limits)
 	e.desk = &Desk{
 		Book: e.book, Ledger: postgres{o.Store}, Logger: o.Logger, Unreadable: o.Metrics.unreadable,
-		Tracer: o.Tracer, Bury: o.Bus.Bury, poison: poison,
+		Tracer: o.Tracer, Bury: o.Bus.Bury, poison: memory.poison,
 	}
 	e.desk.Begin(epoch, o.Limits, AskFor, e.clock.now())
+	if err := e.setAside(ctx); err != nil {
+		return err
+	}
 	keepBase, err := e.keepBase(ctx, epoch)
 	if err != nil {
 		return err
 	}
 	o.Logger.Info("the ledger is in memory", zap.Int64("version", e.book.Version()), zap.Duration("after", time.Since(began)))
+	defer func() { // when nothing uses the book any more
+		var failed *commitError
+		if errors.As(err, &failed) {
+			e.convict(outer, epoch, failed)
+		}
+	}()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { // it reads everything once more, so not while others wait for the term
 		select {
@@ -191,7 +223,10 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 // engine is the state of one term.
 type engine struct {
 	Options
+	epoch  int64
+	memory *memory
 	clock  clock
+	looked time.Time // for what was released
 	book   *book.Book
 	desk   *Desk
 	relay  *relay.Relay
@@ -245,12 +280,17 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 			e.do(journal.Input{Kind: journal.Tick, Grace: e.NodeGrace})
 			e.count()
 			e.ask(epoch)
+			if err := e.checkReleased(ctx); err != nil {
+				return err
+			}
 		case <-maintain.C:
 			e.keepPartitions(ctx, epoch)
 			if err := e.commits.flush(ctx, epoch); err != nil {
 				return err
 			}
-			if err := e.Store.Tidy(ctx, epoch); err != nil {
+			if err := e.Store.Tidy(ctx, epoch); store.Suspect(err) {
+				e.Logger.Error("the ledger cannot be tidied; trying again", zap.Error(err), zap.Duration("after", maintainEvery))
+			} else if err != nil {
 				return err
 			}
 		case m := <-e.missing:

@@ -2,14 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"time"
-
-	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
 )
 
 // inputs are the subscriptions of a term.
@@ -78,28 +72,4 @@ func (e *engine) gather(first *bus.Delivery) []bus.Delivery {
 		}
 	}
 	return batch
-}
-
-// setApart keeps an input that Postgres cannot store from blocking the others:
-// its submitter is told, and the message is given up.
-func (e *engine) setApart(ctx context.Context, d bus.Delivery, cause error) error {
-	_, payload, _ := d.Event()
-	submitted, ok := payload.(*event.WorkloadSubmitted)
-	if !ok {
-		return cause
-	}
-	w := submitted.Workload
-	rejection, err := event.New("queue-manager/unstorable/"+string(w.ID), "muster/queue-manager", time.Now(), &event.WorkloadRejected{
-		Workload: w.ID, Queue: w.Queue, MessageID: submitted.MessageID,
-		Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: "the submission cannot be stored: " + cause.Error()},
-	})
-	if err != nil {
-		return err
-	}
-	if err := e.Bus.Publish(ctx, bus.EventsSubject(w.Queue, w.ID), rejection); err != nil {
-		return err
-	}
-	e.Logger.Error("submission set apart: it cannot be stored", zap.String("workload", string(w.ID)), zap.Error(cause))
-	e.desk.bury(ctx, d, cause.Error())
-	return fmt.Errorf("read anew after a submission was set apart: %w", cause)
 }

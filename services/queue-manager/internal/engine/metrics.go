@@ -26,6 +26,8 @@ type Metrics struct {
 	undecided  *prometheus.CounterVec
 	decisions  prometheus.Histogram
 	asking     prometheus.Gauge
+	aside      prometheus.Gauge
+	setAside   *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics.
@@ -84,7 +86,13 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 	m.asking = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "muster_questions_open", Help: "Workloads and nodes of which watcher or dispatcher were asked to say once more what they know.",
 	})
-	registry.MustRegister(m.beside, m.besideEver, m.growths, m.asking)
+	m.aside = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "muster_quarantined", Help: "Workloads and nodes that are kept out of decisions because the database refuses to store what was decided about them.",
+	})
+	m.setAside = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "muster_not_storable_total", Help: "What the database refused to store, and was set aside: workloads, nodes, submissions, other messages, records of decisions, configurations.",
+	}, []string{"what"})
+	registry.MustRegister(m.aside, m.setAside, m.beside, m.besideEver, m.growths, m.asking)
 	registry.MustRegister(m.terms, m.epoch, m.leading, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
 	return m
 }

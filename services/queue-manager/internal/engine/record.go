@@ -64,6 +64,9 @@ func (desk *Desk) record(changes book.Changes, at time.Time) store.Record {
 		return store.Record{}
 	}
 	number, inputs := desk.journal.Take()
+	if desk.Unrecorded {
+		return store.Record{}
+	}
 	return store.Record{Number: number, Version: desk.Book.Version(), At: at, Inputs: inputs}
 }
 

@@ -152,7 +152,13 @@ func (s *standby) govern(ctx context.Context, epoch int64) (settings.Set, error)
 	for _, key := range overridden {
 		s.Logger.Warn("an applied object does not count: the queues file has one of its name", zap.Stringer("object", key))
 	}
-	return applied, s.Store.SetQueues(ctx, epoch, all.Queues, all.Policy)
+	err = s.Store.SetQueues(ctx, epoch, all.Queues, all.Policy)
+	if store.Suspect(err) { // what is stored goes on to count
+		s.Metrics.setAside.WithLabelValues("configuration").Inc()
+		s.Logger.Error("the database refuses to store the queues; those that are stored count", zap.Error(err))
+		return applied, nil
+	}
+	return applied, err
 }
 
 // warm makes the followed book that of the term, if it can be.

@@ -72,7 +72,7 @@ func (s *Store) Configure(ctx context.Context, epoch int64, c Configuration) (bo
 		queueSettings(batch, c.Queues, c.Policy, tree)
 	})
 	if err != nil {
-		return book.Settings{}, fmt.Errorf("store a configuration of %d queues: %w", len(c.Queues), explained(err))
+		return book.Settings{}, fmt.Errorf("store a configuration of %d queues: %w", len(c.Queues), Explained(err))
 	}
 	// A queue that workloads still name stays; that only the database knows.
 	return s.Settings(ctx)

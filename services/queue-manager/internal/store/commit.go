@@ -19,6 +19,9 @@ var ErrBadData = errors.New("a value cannot be stored")
 // the ledger that is not the last one.
 var ErrStale = errors.New("the ledger has changed since this was decided")
 
+// commitsKey is the constraint that refuses a version that is there already.
+const commitsKey = "commits_pkey"
+
 // Prepared is a transaction that is ready to be sent. It shares nothing with
 // what it was made of.
 type Prepared struct {
@@ -56,7 +59,7 @@ func (s *Store) Prepare(changes book.Changes, record Record) (*Prepared, error) 
 // commit itself, when it is unknown: read anew.
 func (s *Store) Write(ctx context.Context, p *Prepared) ([]Outgoing, error) {
 	if err := s.send(ctx, p.batch); err != nil {
-		return nil, fmt.Errorf("commit changes: %w", explained(err))
+		return nil, fmt.Errorf("commit changes: %w", Explained(err))
 	}
 	s.noteShapes(p.epoch, p.shapes)
 	return p.outgoing, nil
@@ -71,19 +74,25 @@ func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, e
 	return s.Write(ctx, p)
 }
 
-// explained marks the errors that a caller tells apart.
-func explained(err error) error {
+// Explained marks the errors that a caller tells apart.
+func Explained(err error) error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || len(refused.Code) != 5 {
 		return err
 	}
 	switch {
-	case refused.Code[:2] == "22":
+	case badData(err):
 		return fmt.Errorf("%w: %w", ErrBadData, err)
-	case refused.ConstraintName == "commits_pkey", refused.Code == notNull && refused.TableName == "commits" && refused.ColumnName == "version":
+	case isStale(refused):
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	return err
+}
+
+// isStale reports whether the version of a commit was refused.
+func isStale(refused *pgconn.PgError) bool {
+	return refused.ConstraintName == commitsKey ||
+		refused.Code == notNull && refused.TableName == "commits" && refused.ColumnName == "version"
 }
 
 // queueVersion numbers the commit and tells standbys what it touches.

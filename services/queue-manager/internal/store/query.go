@@ -39,6 +39,11 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 		if err != nil {
 			return err
 		}
+		if len(live) > 0 {
+			if err := s.tellQuarantined(ctx, live); err != nil {
+				return err
+			}
+		}
 		finished, err := finishedWorkloads(ctx, tx, r)
 		found = append(live, finished...)
 		return err

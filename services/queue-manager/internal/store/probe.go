@@ -1,0 +1,290 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// ErrEverything is wrapped by Probe when the database refuses a workload that was
+// made up for the purpose, too: then no workload is to blame.
+var ErrEverything = errors.New("the database refuses every workload")
+
+// Part is what of a commit was refused.
+type Part string
+
+// The parts, in the order in which they are written.
+const (
+	PartRecord   Part = "the record of the decision"
+	PartNode     Part = "a node"
+	PartGiveBack Part = "giving back of places"
+	PartEnd      Part = "the end of a workload"
+	PartAdded    Part = "a new workload"
+	PartPlaces   Part = "the state and places of a workload"
+	PartHistory  Part = "the history of a workload"
+	PartMessage  Part = "a message about a workload"
+)
+
+// Refusal is something of a commit that the database does not store.
+type Refusal struct {
+	Part
+	// Workload, or node, that it is about; neither for PartRecord.
+	Workload workload.ID
+	Node     admission.NodeKey
+	Cause    error
+}
+
+// probeTimeout bounds the search for what cannot be stored.
+const probeTimeout = 30 * time.Second
+
+// Probe finds what of changes the database refuses. It writes them part by part
+// in a transaction that it rolls back, and halves what is refused. Of the first
+// part with refusals it returns all; what comes later may be refused because of
+// them only. None means that all of it can be stored now.
+func (s *Store) Probe(ctx context.Context, changes book.Changes, record Record) (refused []Refusal, err error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	tx, err := s.pool.Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for what cannot be stored: %w", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	p := &probe{store: s, tx: tx, epoch: changes.Epoch}
+	if refused, err = p.run(ctx, changes, record); err != nil {
+		return nil, fmt.Errorf("look for what cannot be stored: %w", err)
+	}
+	return refused, nil
+}
+
+// probe tries changes in a transaction.
+type probe struct {
+	store   *Store
+	tx      pgx.Tx
+	epoch   int64
+	refused []Refusal
+}
+
+func (p *probe) run(ctx context.Context, changes book.Changes, record Record) ([]Refusal, error) {
+	begin := newBatch(p.epoch)
+	begin.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
+	if err := p.tx.SendBatch(ctx, begin).Close(); err != nil {
+		return nil, err
+	}
+	if err := p.sample(ctx); err != nil {
+		return nil, err
+	}
+	err := p.try(ctx, changes, record)
+	return p.refused, err
+}
+
+// try tries all parts in order until one has refusals.
+func (p *probe) try(ctx context.Context, c book.Changes, record Record) error {
+	if record.Inputs != nil {
+		if err := probePart(ctx, p, PartRecord, []Record{record}, func(b *pgx.Batch, r []Record) { queueRecord(b, c, r[0]) },
+			func(Record) Refusal { return Refusal{} }); err != nil || len(p.refused) > 0 {
+			return err
+		}
+	}
+	for _, part := range []func(context.Context, book.Changes) error{
+		p.nodes, p.givenBack, p.ended, p.added, p.places, p.dropped, p.history, p.messages,
+	} {
+		if err := part(ctx, c); err != nil || len(p.refused) > 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *probe) nodes(ctx context.Context, c book.Changes) error {
+	return probePart(ctx, p, PartNode, c.Nodes, queueNodes, ofNode)
+}
+
+func ofNode(n book.NodeRow) Refusal {
+	return Refusal{Node: admission.NodeKey{Cluster: n.Cluster, Name: n.Name}}
+}
+
+func (p *probe) givenBack(ctx context.Context, c book.Changes) error {
+	return probePart(ctx, p, PartGiveBack, slices.Concat(c.Freed, movedLive(c)), queueGivenBack, ofWorkload)
+}
+
+func ofWorkload(id workload.ID) Refusal { return Refusal{Workload: id} }
+
+func (p *probe) ended(ctx context.Context, c book.Changes) error {
+	var ended []archived
+	for _, r := range c.Updated {
+		if isCold(r) {
+			ended = append(ended, archived{Record: r})
+		}
+	}
+	for _, a := range c.Added {
+		if isCold(a.Record) {
+			ended = append(ended, archived{a.Record, a.Order, a.Manifest})
+		}
+	}
+	return probePart(ctx, p, PartEnd, ended, queueFinished, func(a archived) Refusal { return ofWorkload(a.ID) })
+}
+
+// unknownEpoch is of no term: nothing is remembered of it.
+const unknownEpoch = -1
+
+// added tries new workloads as if they waited, so that a refused admission is told
+// from a refused submission.
+func (p *probe) added(ctx context.Context, c book.Changes) error {
+	waiting := slices.DeleteFunc(slices.Clone(c.Added), func(a book.Added) bool { return isCold(a.Record) })
+	for i := range waiting {
+		r := &waiting[i].Record
+		r.Phase, r.Holding, r.Cluster, r.Flavors, r.Placements = workload.Queued, false, "", nil, nil
+	}
+	return probePart(ctx, p, PartAdded, waiting, func(b *pgx.Batch, some []book.Added) {
+		rows := make([]row, len(some))
+		for i, a := range some {
+			rows[i] = newRow(a.Record, a.Order)
+		}
+		queueManifests(b, some)
+		p.store.queueShapes(b, unknownEpoch, rows)
+		queueLive(b, rows, nil, nil)
+	}, func(a book.Added) Refusal { return ofWorkload(a.ID) })
+}
+
+// places tries the state of live workloads with their places.
+func (p *probe) places(ctx context.Context, c book.Changes) error {
+	live := slices.Clone(c.Updated)
+	for _, a := range c.Added {
+		live = append(live, a.Record)
+	}
+	live = slices.DeleteFunc(live, isCold)
+	of := map[workload.ID][]book.Reservation{}
+	for _, r := range slices.Concat(c.Reserved, c.Moved) {
+		of[r.Workload] = append(of[r.Workload], r)
+	}
+	return probePart(ctx, p, PartPlaces, live, func(b *pgx.Batch, some []workload.Record) {
+		rows := make([]row, len(some))
+		var reserved []book.Reservation
+		for i, r := range some {
+			rows[i] = newRow(r, 0)
+			reserved = append(reserved, of[r.ID]...)
+		}
+		p.store.queueShapes(b, unknownEpoch, rows)
+		queueLive(b, nil, rows, reserved)
+	}, func(r workload.Record) Refusal { return ofWorkload(r.ID) })
+}
+
+func (p *probe) dropped(ctx context.Context, c book.Changes) error {
+	return probePart(ctx, p, PartNode, c.Nodes, queueDropped, ofNode)
+}
+
+func (p *probe) history(ctx context.Context, c book.Changes) error {
+	return probePart(ctx, p, PartHistory, c.History, func(b *pgx.Batch, some []book.HistoryRow) {
+		queueHistory(b, book.Changes{Epoch: c.Epoch, Version: c.Version, History: some})
+	}, func(h book.HistoryRow) Refusal { return ofWorkload(h.Workload) })
+}
+
+func (p *probe) messages(ctx context.Context, c book.Changes) error {
+	return probePart(ctx, p, PartMessage, c.Messages, func(b *pgx.Batch, some []book.Message) {
+		if outgoing, err := Encode(some); err == nil { // Prepare has encoded them before
+			queueOutbox(b, outgoing)
+		}
+	}, func(m book.Message) Refusal { return ofWorkload(workload.ID(m.Payload.EventSubject())) })
+}
+
+// probePart tries one part, halves what is refused, and leaves written what is not.
+func probePart[T any](ctx context.Context, p *probe, part Part, items []T, queue func(*pgx.Batch, []T), of func(T) Refusal) error {
+	if len(items) == 0 {
+		return nil
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(`SAVEPOINT part`)
+	queue(batch, items)
+	batch.Queue(`RELEASE SAVEPOINT part`)
+	cause := p.tx.SendBatch(ctx, batch).Close()
+	if cause == nil {
+		return nil
+	}
+	if !Suspect(cause) {
+		return cause
+	}
+	if _, err := p.tx.Exec(ctx, `ROLLBACK TO SAVEPOINT part`); err != nil {
+		return errors.Join(cause, err)
+	}
+	if half := len(items) / 2; half > 0 {
+		if err := probePart(ctx, p, part, items[:half], queue, of); err != nil {
+			return err
+		}
+		return probePart(ctx, p, part, items[half:], queue, of)
+	}
+	refusal := of(items[0])
+	refusal.Part, refusal.Cause = part, cause
+	p.refused = append(p.refused, refusal)
+	return nil
+}
+
+// sample tries a workload that was made up, through all of a life. When that is
+// refused, too, something is wrong with the database and not with what was decided.
+func (p *probe) sample(ctx context.Context) error {
+	if _, err := p.tx.Exec(ctx, `SAVEPOINT sample`); err != nil {
+		return err
+	}
+	var queue string
+	if err := p.tx.QueryRow(ctx, `SELECT coalesce(min(name), '') FROM queues`).Scan(&queue); err != nil {
+		return err
+	}
+	if queue != "" {
+		now := time.Now()
+		for _, c := range sampleLife(queue, p.epoch, now) {
+			if err := p.try(ctx, c, Record{Inputs: []byte("\n"), At: now}); err != nil {
+				return err
+			}
+			if len(p.refused) > 0 {
+				return fmt.Errorf("%w: %s: %w", ErrEverything, p.refused[0].Part, p.refused[0].Cause)
+			}
+		}
+	}
+	_, err := p.tx.Exec(ctx, `ROLLBACK TO SAVEPOINT sample`)
+	return err
+}
+
+// sampleLife is an admission and an end of a workload that there is not.
+func sampleLife(queue string, epoch int64, now time.Time) []book.Changes {
+	id := workload.ID(uuid.NewString())
+	name := "muster-probe-" + string(id)
+	record := workload.Record{
+		Workload: workload.Workload{
+			ID: id, Queue: queue, Namespace: name, Kind: "Probe", Name: name, Digest: name,
+			PodSets: []workload.PodSet{{Name: "probe", Count: 1}},
+		},
+		Phase: workload.Admitted, Attempt: 1, Cluster: name, Holding: true, Times: workload.Times{Submitted: now, Admitted: now},
+	}
+	told := func(r workload.Record) ([]book.HistoryRow, []book.Message) {
+		return []book.HistoryRow{{Workload: id, At: now, Phase: r.Phase, Attempt: 1, Cluster: r.Cluster}},
+			[]book.Message{{ID: name + string(r.Phase), Subject: "muster.probe", At: now, Payload: &event.WorkloadChanged{Record: r}}}
+	}
+	node := book.NodeRow{Node: capacity.Node{Cluster: name, Name: name, Ready: true, Allocatable: resource.List{"cpu": 1}}, Present: true}
+	begins := book.Changes{
+		Epoch: epoch, Nodes: []book.NodeRow{node},
+		Added: []book.Added{{Record: record, Order: sampleOrder, Manifest: []byte(`{}`)}},
+		Reserved: []book.Reservation{{
+			Workload: id, Attempt: 1, Cluster: name, Placement: workload.Placement{PodSet: "probe", Node: name, Pods: 1}, Requests: resource.List{"cpu": 1},
+		}},
+	}
+	begins.History, begins.Messages = told(record)
+	record.Phase, record.Holding, record.Times.Finished = workload.Failed, false, now
+	node.Present, node.Drop = false, true
+	ends := book.Changes{Epoch: epoch, Freed: []workload.ID{id}, Updated: []workload.Record{record}, Nodes: []book.NodeRow{node}}
+	ends.History, ends.Messages = told(record)
+	return []book.Changes{begins, ends}
+}
+
+// sampleOrder is no workload's place in the order of submission.
+const sampleOrder = -1

@@ -1,0 +1,183 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// refuse has the database refuse, for good and with the SQLSTATE, rows of a table
+// for which the condition holds.
+func (l ledger) refuse(t *testing.T, table, events, condition, state string) {
+	t.Helper()
+	_, err := l.connect(t).Exec(t.Context(), fmt.Sprintf(`CREATE FUNCTION refuse_%[1]s_for_test() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = '%[4]s'; END $$;
+		CREATE TRIGGER refuse_for_test BEFORE %[2]s ON %[1]s FOR EACH ROW WHEN (%[3]s) EXECUTE FUNCTION refuse_%[1]s_for_test()`,
+		table, events, condition, state))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// life is a commit in which one gang starts, one ends and one moves, besides a
+// node and what is told of them.
+func life(t *testing.T, l ledger) (changes book.Changes, bad, good workload.ID) {
+	t.Helper()
+	l.node(t, "m", 4000)
+	for i, name := range []string{"ends", "moves"} {
+		l.commit(t, admitted(int64(i+1), name, 1, 1, 100))
+	}
+	changes = admitted(3, "starts", 1, 1, 100)
+	other := admitted(4, "other", 1, 1, 100)
+	changes.Added, changes.Reserved = append(changes.Added, other.Added...), append(changes.Reserved, other.Reserved...)
+	ended := admitted(1, "ends", 1, 1, 100).Added[0].Record
+	ended.Phase, ended.Holding, ended.Times.Finished = workload.Failed, false, time.Now()
+	move := moved(admitted(2, "moves", 1, 1, 100), place{"workers", "m", 1})
+	changes.Freed, changes.Moved = []workload.ID{ended.ID}, move.Moved
+	changes.Updated = append(move.Updated, ended)
+	changes.Nodes = []book.NodeRow{{
+		Node:    capacity.Node{Cluster: "c", Name: "o", Ready: true, Allocatable: resource.List{"cpu": 1}},
+		Version: event.Version{Session: 1, Seq: 1}, Present: true,
+	}}
+	for _, a := range changes.Added {
+		changes.History = append(changes.History, book.HistoryRow{Workload: a.ID, At: time.Now(), Phase: a.Phase, Attempt: 1})
+		changes.Messages = append(changes.Messages, book.Message{
+			ID: string(a.ID), Subject: "s." + string(a.ID), At: time.Now(), Payload: &event.WorkloadChanged{Record: a.Record},
+		})
+	}
+	changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
+	return changes, changes.Added[0].ID, other.Added[0].ID
+}
+
+// Whatever the database refuses of one workload, with whatever SQLSTATE, is found,
+// and nothing else is taken for it.
+func TestWhatCannotBeStoredIsFound(t *testing.T) {
+	t.Parallel()
+	starts, ends, moves := event.WorkloadID("test", "starts"), event.WorkloadID("test", "ends"), event.WorkloadID("test", "moves")
+	of := func(column string, id workload.ID) string { return fmt.Sprintf("%s = '%s'", column, id) }
+	for name, c := range map[string]struct {
+		table, events, condition, state string
+		part                            store.Part
+		workload                        workload.ID
+	}{
+		"manifest":    {"manifests", "INSERT", of("NEW.workload", starts), "XX123", store.PartAdded, starts},
+		"submission":  {"workloads", "INSERT", of("NEW.id", starts), "54000", store.PartAdded, starts},
+		"admission":   {"workloads", "INSERT OR UPDATE", "NEW.phase = 'admitted' AND " + of("NEW.id", starts), "23514", store.PartPlaces, starts},
+		"reservation": {"reservations", "INSERT", of("NEW.workload", starts), "P0001", store.PartPlaces, starts},
+		"move":        {"reservations", "INSERT", of("NEW.workload", moves), "23514", store.PartPlaces, moves},
+		"give-back":   {"reservations", "DELETE", of("OLD.workload", moves), "22021", store.PartGiveBack, moves},
+		"archive":     {"archive_rest", "INSERT", of("NEW.id", ends), "22P05", store.PartEnd, ends},
+		"history":     {"history_rest", "INSERT", of("NEW.workload", starts), "22001", store.PartHistory, starts},
+		"message":     {"outbox", "INSERT", of("NEW.event_id", starts), "0A000", store.PartMessage, starts},
+		"node":        {"nodes", "INSERT OR UPDATE", "NEW.name = 'o'", "23502", store.PartNode, ""},
+		"record":      {"decisions_rest", "INSERT", "NEW.number = 7", "42804", store.PartRecord, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := open(t)
+			changes, _, _ := life(t, l)
+			record := store.Record{Number: 7, Version: changes.Version, At: time.Now(), Inputs: []byte("inputs")}
+			if refused, err := l.Probe(t.Context(), changes, record); err != nil || len(refused) != 0 {
+				t.Fatalf("before anything is refused the probe finds %+v, %v", refused, err)
+			}
+			l.refuse(t, c.table, c.events, c.condition, c.state)
+			prepared, err := l.Prepare(changes, record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = l.Write(t.Context(), prepared); !store.Suspect(err) {
+				t.Fatalf("the commit returned %v, which suspects nothing", err)
+			}
+			refused, err := l.Probe(t.Context(), changes, record)
+			if err != nil || len(refused) != 1 || refused[0].Part != c.part || refused[0].Workload != c.workload {
+				t.Fatalf("the probe finds %+v, %v; want %s of %s", refused, err, c.part, c.workload)
+			}
+			var state *pgconn.PgError
+			if !errors.As(refused[0].Cause, &state) || state.Code != c.state {
+				t.Errorf("the cause is %v, want SQLSTATE %s", refused[0].Cause, c.state)
+			}
+			if c.part == store.PartNode && refused[0].Node.Name != "o" {
+				t.Errorf("the node is %v", refused[0].Node)
+			}
+			if version := l.version(t); version != changes.Version-1 {
+				t.Errorf("the probe has written: the ledger is at %d", version)
+			}
+		})
+	}
+}
+
+// When the database refuses everything, no workload is to blame.
+func TestNoWorkloadIsToBlameForWhatIsRefusedToAll(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"workloads", "reservations", "manifests", "archive_rest", "history_rest", "outbox", "nodes", "decisions_rest"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			l := open(t)
+			changes, _, _ := life(t, l)
+			l.refuse(t, table, "INSERT", "true", "XX000")
+			if refused, err := l.Probe(t.Context(), changes, store.Record{}); !errors.Is(err, store.ErrEverything) {
+				t.Errorf("the probe finds %+v, %v", refused, err)
+			}
+		})
+	}
+}
+
+// What passes by waiting is no fault of a workload.
+func TestWhatPassesSuspectsNothing(t *testing.T) {
+	t.Parallel()
+	for state, suspect := range map[string]bool{
+		"08006": false, "25006": false, "40001": false, "40P01": false, "53100": false, "55P03": false, "57014": false, "57P01": false,
+		"58030": false, "MUFEN": false,
+		"22001": true, "22021": true, "22P05": true, "23514": true, "23505": true, "42501": true, "54000": true, "P0001": true, "XX000": true,
+	} {
+		if got := store.Suspect(fmt.Errorf("commit: %w", &pgconn.PgError{Code: state})); got != suspect {
+			t.Errorf("%s: suspects %t, want %t", state, got, suspect)
+		}
+	}
+	if store.Suspect(errors.New("connection reset")) {
+		t.Error("a lost connection suspects a workload")
+	}
+}
+
+// Quarantine is kept over terms until it is released, by whoever has the database.
+func TestQuarantineIsKeptAndReleased(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	gang := admitted(1, "gang", 1, 1, 100)
+	l.commit(t, gang)
+	id := gang.Added[0].ID
+	want := book.Aside{Workload: id, Level: book.AsideKept, Attempt: 1, Tries: 2, Why: "it says no"}
+	node := book.Aside{Why: "no node"}
+	node.Node.Cluster, node.Node.Name = "c", "n"
+	if err := l.Quarantine(t.Context(), l.term.Epoch, []book.Aside{want, node}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Quarantine(t.Context(), l.term.Epoch-1, []book.Aside{want}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("a replaced leader sets aside: %v", err)
+	}
+	aside, err := l.Quarantined(t.Context())
+	if err != nil || len(aside) != 2 || aside[0] != node || aside[1] != want {
+		t.Fatalf("in quarantine are %+v, %v", aside, err)
+	}
+	for _, what := range []string{string(id), "c/n"} {
+		if was, err := l.again(t).Release(t.Context(), what); !was || err != nil {
+			t.Errorf("release %s: %t, %v", what, was, err)
+		}
+		if was, _ := l.Release(t.Context(), what); was {
+			t.Errorf("%s is released twice", what)
+		}
+	}
+	if aside, err := l.Quarantined(t.Context()); err != nil || len(aside) != 0 {
+		t.Errorf("after the release there are %+v, %v", aside, err)
+	}
+}

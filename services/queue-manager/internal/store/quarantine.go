@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Kinds of what is in quarantine.
+const (
+	quarantinedWorkload = "workload"
+	quarantinedNode     = "node"
+)
+
+// undefinedTable is the SQLSTATE of a schema from before the table.
+const undefinedTable = "42P01"
+
+// Quarantine keeps what was set aside for later terms.
+func (s *Store) Quarantine(ctx context.Context, epoch int64, aside []book.Aside) error {
+	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		for _, a := range aside {
+			kind, cluster, name := quarantinedWorkload, "", string(a.Workload)
+			if a.Node.Name != "" {
+				kind, cluster, name = quarantinedNode, a.Node.Cluster, a.Node.Name
+			}
+			batch.Queue(`INSERT INTO quarantine (kind, cluster, name, level, until, attempt, tries, why, epoch) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+				ON CONFLICT (kind, cluster, name) DO UPDATE SET level = excluded.level, until = excluded.until, attempt = excluded.attempt,
+					tries = excluded.tries, why = excluded.why, epoch = excluded.epoch, since = now()`,
+				kind, cluster, name, int32(a.Level), timeOrNull(a.Until), int32(a.Attempt), int32(a.Tries), a.Why, epoch)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("keep %d workloads and nodes in quarantine: %w", len(aside), err)
+	}
+	return nil
+}
+
+// quarantineKept is how long it is remembered that a workload was set aside that is
+// not live any more, or was tried again.
+const quarantineKept = time.Hour
+
+// Quarantined returns what is in quarantine, in order. A schema from before
+// quarantine has nothing in it.
+func (s *Store) Quarantined(ctx context.Context) (aside []book.Aside, err error) {
+	rows, err := s.pool.Query(ctx, `SELECT kind, cluster, name, level, until, attempt, tries, why FROM quarantine
+		WHERE since > now() - $1::interval OR kind = 'node' OR
+			until IS NULL AND EXISTS (SELECT FROM workloads w WHERE w.id::text = quarantine.name)
+		ORDER BY kind, cluster, name`, quarantineKept)
+	if err == nil {
+		aside, err = pgx.CollectRows(rows, scanAside)
+	}
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == undefinedTable {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what is in quarantine: %w", err)
+	}
+	return aside, nil
+}
+
+func scanAside(row pgx.CollectableRow) (a book.Aside, err error) {
+	var kind, cluster, name string
+	var level int
+	var until *time.Time
+	if err := row.Scan(&kind, &cluster, &name, &level, &until, &a.Attempt, &a.Tries, &a.Why); err != nil {
+		return a, err
+	}
+	a.Level = book.AsideLevel(level)
+	if until != nil {
+		a.Until = until.UTC()
+	}
+	if kind == quarantinedNode {
+		a.Node = admission.NodeKey{Cluster: cluster, Name: name}
+	} else {
+		a.Workload = workload.ID(name)
+	}
+	return a, nil
+}
+
+// Release takes a workload, or a node named CLUSTER/NODE, out of quarantine; it
+// reports whether it was there. The leader notices, and tries it again.
+func (s *Store) Release(ctx context.Context, what string) (bool, error) {
+	where, args := `kind = 'node' AND cluster || '/' || name = $1`, []any{what}
+	if uuid.Validate(what) == nil {
+		where = `kind = 'workload' AND name = $1`
+	}
+	tag, err := s.pool.Exec(ctx, `DELETE FROM quarantine WHERE `+where, args...)
+	if err != nil {
+		return false, fmt.Errorf("release %q from quarantine: %w", what, err)
+	}
+	return tag.RowsAffected() > 0, nil
+}
+
+// tellQuarantined gives workloads of which nothing can be written their reason.
+func (s *Store) tellQuarantined(ctx context.Context, live []book.StoredWorkload) error {
+	aside, err := s.Quarantined(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range aside {
+		for i := range live {
+			if live[i].ID == a.Workload && a.Level >= book.AsideFailed {
+				live[i].Reason = a.Reason()
+			}
+		}
+	}
+	return nil
+}
