@@ -143,7 +143,9 @@ func (l *ledger) Prepare(changes book.Changes, _ step.Record) (step.Transaction,
 }
 
 // Probe implements step.Ledger: nothing is refused here.
-func (l *ledger) Probe(context.Context, book.Changes, step.Record) ([]step.Refusal, error) { return nil, nil }
+func (l *ledger) Probe(context.Context, book.Changes, step.Record) ([]step.Refusal, error) {
+	return nil, nil
+}
 
 // Write implements step.Transaction.
 func (t *transaction) Write(context.Context) ([]step.Outgoing, error) {
