@@ -138,6 +138,9 @@ func (r *reader) identify(tree map[string]any) error {
 	if r.Name == "" && r.GenerateName == "" {
 		return refuse("metadata.name", "is missing", "want a name, or generateName")
 	}
+	if err := r.checkName(metadata); err != nil {
+		return err
+	}
 	labels, _ := metadata["labels"].(map[string]any)
 	r.Queue, r.PriorityClass = text(labels, QueueLabel), PriorityClassOf(labels)
 	if r.Queue == "" {

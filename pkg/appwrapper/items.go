@@ -89,6 +89,9 @@ func (r *reader) identifyItem(it *item) error {
 	case it.id.Namespace != "" && r.Namespace == "":
 		r.Namespace = it.id.Namespace
 	}
+	if err := it.checkNames(metadata); err != nil {
+		return err
+	}
 	for _, field := range []string{"ownerReferences", "finalizers"} {
 		if list, isList := metadata[field].([]any); isList && len(list) > 0 {
 			return refuse(it.where+".metadata."+field, fmt.Sprintf("has %d entries", len(list)),

@@ -81,6 +81,9 @@ func (r *reader) genericItem(where string, value any, object map[string]any) err
 			it.done = append(it.done, word)
 		}
 	}
+	if err := checkDone(where+".completionstatus", it.done); err != nil {
+		return err
+	}
 	entries, _ := generic["custompodresources"].([]any)
 	for i, entry := range entries {
 		d, err := r.declaration(fmt.Sprintf("%s.custompodresources[%d]", where, i), entry)

@@ -44,6 +44,9 @@ func identify(v *verdict, tree map[string]any) (Object, error) {
 	if err := checkNames(o); err != nil {
 		return o, err
 	}
+	if where, why := kube.BadLabels(metadata); why != "" {
+		return o, refuse("metadata."+where, "cannot be", why)
+	}
 	if o.Life, err = readLife(metadata); err != nil {
 		return o, err
 	}

@@ -190,7 +190,7 @@ func TestTooLargeAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := strings.Repeat("\u2028", event.MaxSubmission/4)
-	_, err = Read([]byte(edit(t, string(object.Manifest), `"name":"glue"`, `"name":"glue","annotations":{"note":"`+note+`"}`)))
+	_, err = Read([]byte(edit(t, string(object.Manifest), `"headGroupSpec":{`, `"headServiceAnnotations":{"note":"`+note+`"},"headGroupSpec":{`)))
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "bytes as JSON; at most 524288 are accepted") {
 		t.Errorf("error %v, want a refusal of the size as JSON", err)
 	}

@@ -17,7 +17,7 @@ import (
 func beside(name string) map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
 		name + "-config":  {Version: "v1", Resource: "configmaps"},
-		name + "-secret":  {Version: "v1", Resource: "secrets"},
+		name + "-script":  {Version: "v1", Resource: "configmaps"},
 		name + "-service": {Version: "v1", Resource: "services"},
 		name + "-web":     {Group: "apps", Version: "v1", Resource: "deployments"},
 	}

@@ -87,11 +87,13 @@ func TestSecretsStayWhereTheyArePut(t *testing.T) {
 	w.waits(waits, workload.ReasonFit)
 	policy := w.submit(secretEnv(strings.Replace(stack.RayCluster("refused", 1, 1), `"spec":{"containers"`, `"spec":{"hostNetwork":true,"containers"`, 1), plant("a manifest against the policy")))
 	kubernetes := w.submit(stack.AppWrapper(w.Namespace, "failed", stack.RayCluster("failed", 0, 0),
-		"apiVersion: v1\nkind: Secret\nmetadata: {name: failed}\nstringData: {password: "+plant("a wrapped Secret")+"}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: failed}\ndata: {password: "+plant("a wrapped ConfigMap")+"}\n",
 		"apiVersion: v1\nkind: Service\nmetadata: {name: failed}\nspec: {ports: [{port: 99999999}]}\n"))
+	wrapped := w.submit(stack.AppWrapper(w.Namespace, "wrapped", stack.RayCluster("wrapped", 0, 0),
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: wrapped}\nstringData: {password: "+plant("a wrapped Secret")+"}\n"))
 	broken := w.publish("default", "broken", []byte(fmt.Sprintf(`{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"b"},"spec":{"headGroupSpec":{"template":{"spec":{"containers":[{"name":"c","env":[{"name":"P","value":%q}],"ports":"none"}]}}}}}`, plant("an unreadable manifest"))))
 	w.publishRaw("default", []byte("no event: "+plant("an unreadable message")))
-	for _, id := range []workload.ID{policy, broken} {
+	for _, id := range []workload.ID{policy, broken, wrapped} {
 		await(w, "a rejection", func(e *event.WorkloadRejected) bool { return e.Workload == id })
 	}
 	await(w, "a rejection without an id", func(e *event.WorkloadRejected) bool { return e.Workload == "" })

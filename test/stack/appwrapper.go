@@ -19,12 +19,12 @@ func AppWrapper(namespace, name string, objects ...string) string {
 	return out.String()
 }
 
-// Beside returns a ConfigMap, a Secret, a Service, a Job with a pod of one CPU,
+// Beside returns two ConfigMaps, a Service, a Job with a pod of one CPU,
 // and a Deployment, named after name, to be wrapped beside a RayCluster.
 func Beside(name string) []string {
 	return []string{
 		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-config}\ndata: {a: b}\n", name),
-		fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s-secret}\nstringData: {a: b}\n", name),
+		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-script}\ndata: {a: b}\n", name),
 		fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s-service}\nspec: {ports: [{port: 80}], selector: {app: %s}}\n", name, name),
 		fmt.Sprintf(`apiVersion: apps/v1
 kind: Deployment

@@ -272,27 +272,37 @@ func TestHTTPDoorRefuses(t *testing.T) {
 	d.mu.Lock()
 	d.stored[secret.ID] = secret
 	d.mu.Unlock()
+	own := workload.Record{Workload: workload.Workload{ID: event.WorkloadID("test", "own"), Queue: "default", Namespace: "default", Name: "own"}, Phase: workload.Queued}
+	d.mu.Lock()
+	d.stored[own.ID] = own
+	d.mu.Unlock()
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
 		says               string
 	}{
-		"no manifest":           {"POST", "/v1/queues/default/workloads", "", 422, "no data"},
-		"a bad manifest":        {"POST", "/v1/queues/default/workloads", "kind: RayCluster", 422, "apiVersion"},
-		"an alias":              {"POST", "/v1/queues/default/workloads", "a: &x 1\nb: *x\n", 422, "anchor"},
-		"too large":             {"POST", "/v1/queues/default/workloads", strings.Repeat("x", event.MaxSubmission+1), 413, "has more than 524288 bytes: move files"},
-		"no queue's name":       {"POST", "/v1/queues/A.b/workloads", "", 400, `queue "A.b": want`},
-		"a priority":            {"POST", "/v1/queues/default/workloads?priority=high", fmt.Sprintf(manifest, "a"), 422, `"priority" is "high"`},
-		"a phase":               {"GET", "/v1/workloads?phase=asleep", "", 400, `phase "asleep": want one of`},
-		"a limit":               {"GET", "/v1/workloads?limit=501", "", 400, `limit "501": want`},
-		"a page":                {"GET", "/v1/workloads?after=x", "", 400, `after "x": want`},
-		"no such workload":      {"GET", "/v1/workloads/nobody", "", 404, `there is no workload "nobody"`},
-		"another's workload":    {"GET", "/v1/workloads/" + string(secret.ID), "", 404, "there is no workload"},
-		"another's explanation": {"GET", "/v1/workloads/" + string(secret.ID) + "/explanation", "", 404, "there is no workload"},
-		"another's events":      {"GET", "/v1/workloads/" + string(secret.ID) + "/events", "", 404, "there is no workload"},
-		"cancelling another's":  {"DELETE", "/v1/workloads/" + string(secret.ID), "", 404, "there is no workload"},
-		"another's queue":       {"GET", "/v1/queues/closed", "", 404, `there is no queue "closed"`},
-		"events of another's":   {"GET", "/v1/queues/closed/events", "", 404, `there is no queue "closed"`},
+		"no manifest":            {"POST", "/v1/queues/default/workloads", "", 422, "no data"},
+		"a bad manifest":         {"POST", "/v1/queues/default/workloads", "kind: RayCluster", 422, "apiVersion"},
+		"an alias":               {"POST", "/v1/queues/default/workloads", "a: &x 1\nb: *x\n", 422, "anchor"},
+		"too large":              {"POST", "/v1/queues/default/workloads", strings.Repeat("x", event.MaxSubmission+1), 413, "has more than 524288 bytes: move files"},
+		"no queue's name":        {"POST", "/v1/queues/A.b/workloads", "", 400, `queue "A.b": want`},
+		"a priority":             {"POST", "/v1/queues/default/workloads?priority=high", fmt.Sprintf(manifest, "a"), 422, `"priority" is "high"`},
+		"a phase":                {"GET", "/v1/workloads?phase=asleep", "", 400, `phase "asleep": want one of`},
+		"a limit":                {"GET", "/v1/workloads?limit=501", "", 400, `limit "501": want`},
+		"a page":                 {"GET", "/v1/workloads?after=x", "", 400, `after "x": want`},
+		"a name with NUL":        {"GET", "/v1/workloads?name=%00", "", 400, `name "\x00": want the name of an object`},
+		"a namespace with NUL":   {"GET", "/v1/workloads?namespace=a%00", "", 400, "namespace"},
+		"a queue with an escape": {"GET", "/v1/workloads?queue=%1b[2J", "", 400, "queue"},
+		"a very long name":       {"GET", "/v1/workloads?name=" + strings.Repeat("x", 6000), "", 400, "name"},
+		"an id with NUL":         {"GET", "/v1/workloads/%00", "", 404, "there is no workload"},
+		"a reason with a row":    {"DELETE", "/v1/workloads/" + string(own.ID) + "?why=a%0ab", "", 400, "why"},
+		"no such workload":       {"GET", "/v1/workloads/nobody", "", 404, `there is no workload "nobody"`},
+		"another's workload":     {"GET", "/v1/workloads/" + string(secret.ID), "", 404, "there is no workload"},
+		"another's explanation":  {"GET", "/v1/workloads/" + string(secret.ID) + "/explanation", "", 404, "there is no workload"},
+		"another's events":       {"GET", "/v1/workloads/" + string(secret.ID) + "/events", "", 404, "there is no workload"},
+		"cancelling another's":   {"DELETE", "/v1/workloads/" + string(secret.ID), "", 404, "there is no workload"},
+		"another's queue":        {"GET", "/v1/queues/closed", "", 404, `there is no queue "closed"`},
+		"events of another's":    {"GET", "/v1/queues/closed/events", "", 404, `there is no queue "closed"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var problem httpapi.Problem
@@ -302,7 +312,7 @@ func TestHTTPDoorRefuses(t *testing.T) {
 			}
 		})
 	}
-	if got := len(d.listed("")); got != 0 {
+	if got := len(d.listed("")); got != 1 {
 		t.Errorf("%d workloads of others are listed", got)
 	}
 	for name, header := range map[string]string{"no token": "", "a wrong token": "Bearer nonsense", "another scheme": "Basic YTpi"} {

@@ -23,11 +23,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/httpapi"
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/ray"
 	"muster.dev/muster/pkg/workload"
@@ -182,6 +184,9 @@ func mayAny(queues map[string]query.Queue, who, queue string) bool {
 // record returns a workload that the caller may see. Others' are as if they were
 // not there.
 func (d *Door) record(ctx context.Context, who string, id workload.ID) (workload.Record, error) {
+	if uuid.Validate(string(id)) != nil {
+		return workload.Record{}, fail(http.StatusNotFound, "there is no workload %.80q", string(id))
+	}
 	queues, err := d.rights(ctx)
 	if err != nil {
 		return workload.Record{}, err
@@ -221,10 +226,21 @@ func (d *Door) list(w http.ResponseWriter, r *http.Request, who string) error {
 	return nil
 }
 
+// longestName is the longest name of an object in Kubernetes.
+const longestName = 253
+
+// longestWhy bounds the reason for a cancellation.
+const longestWhy = 1000
+
 // listRequest reads filters and page.
 func listRequest(r *http.Request) (query.WorkloadsRequest, error) {
 	values := r.URL.Query()
 	request := query.WorkloadsRequest{Name: values.Get("name"), Namespace: values.Get("namespace"), Queue: values.Get("queue")}
+	for parameter, value := range map[string]string{"name": request.Name, "namespace": request.Namespace, "queue": request.Queue} {
+		if why := kube.BadText(value); why != "" || len(value) > longestName {
+			return request, fail(http.StatusBadRequest, "%s %.80q: want the name of an object, of at most %d printable characters", parameter, value, longestName)
+		}
+	}
 	for _, names := range values["phase"] {
 		for name := range strings.SplitSeq(names, ",") {
 			phase := workload.Phase(name)
@@ -288,9 +304,13 @@ func (d *Door) cancel(w http.ResponseWriter, r *http.Request, who string) error 
 	if err != nil {
 		return err
 	}
+	why := r.URL.Query().Get("why")
+	if bad := kube.BadText(why); bad != "" || len(why) > longestWhy {
+		return fail(http.StatusBadRequest, "why %.80q: want at most %d printable characters", why, longestWhy)
+	}
 	if !record.Phase.Final() {
 		envelope, err := event.New(event.NewID(), source, time.Now(), &event.WorkloadCancel{
-			Workload: record.ID, Why: r.URL.Query().Get("why"), Submitter: who,
+			Workload: record.ID, Why: why, Submitter: who,
 		})
 		if err != nil {
 			return err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"muster.dev/muster/pkg/kube"
 )
 
 // maxClass is the longest name of an object in Kubernetes.
@@ -39,6 +41,8 @@ func (r *rank) classBeside(labels string) (string, error) {
 	switch {
 	case len(class) > maxClass:
 		return "", fmt.Errorf("%s has %d bytes; want the name of a priority class, of at most %d", where, len(class), maxClass)
+	case class != "" && kube.BadName("", class) != "":
+		return "", fmt.Errorf("%s is %q; want the name of a priority class: %s", where, class, kube.BadName("", class))
 	case class != "" && r.numbered:
 		return "", fmt.Errorf("CloudEvents attribute \"priority\" is %d, and %s is %q; want one of them", r.priority, where, class)
 	}

@@ -109,6 +109,9 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
+	if err := s.checkAttributes(); err != nil {
+		return nil, err
+	}
 	if size := s.size(); size > event.MaxSubmission {
 		return nil, fmt.Errorf("the submission has %d bytes; at most %d are accepted", size, event.MaxSubmission)
 	}
@@ -116,7 +119,7 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 		return nil, fmt.Errorf("queue %q: want a name of at most 63 lower-case letters, digits and dashes", s.queue)
 	}
 	if s.envelope.Type != event.SubmitType {
-		return nil, fmt.Errorf("CloudEvents attribute \"type\" is %q; want %q", s.envelope.Type, event.SubmitType)
+		return nil, fmt.Errorf("CloudEvents attribute \"type\" is %q; want %q", shown(s.envelope.Type, longestShown), event.SubmitType)
 	}
 	manifest, err := manifestOf(s.envelope)
 	if err != nil {
@@ -211,8 +214,8 @@ func (s *submission) reject(cause error) (Result, error) {
 	envelope, err := event.New(
 		fmt.Sprintf("rejected/%d/%d%s", s.message.Sequence, s.message.Stored.UnixNano(), s.message.place()), source, s.message.Stored,
 		&event.WorkloadRejected{
-			Workload: s.id, Queue: s.queue, Submission: s.envelope.ID, Source: s.envelope.Source,
-			MessageID: s.messageID(), Reason: reason,
+			Workload: s.id, Queue: s.queue, Submission: shown(s.envelope.ID, longestID), Source: shown(s.envelope.Source, longestSource),
+			MessageID: shown(s.messageID(), longestMessageID), Reason: reason,
 		})
 	if err != nil {
 		return Result{}, err

@@ -305,3 +305,46 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestNamesAreChecked: what a submission calls itself can be shown and stored; a
+// rejection repeats little of what cannot.
+func TestNamesAreChecked(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 5000)
+	for name, c := range map[string]struct {
+		message Message
+		want    string
+	}{
+		"a long id":        {binary(manifestYAML, "ce-id", long), `CloudEvents attribute "id" has 5000 bytes; want at most 256`},
+		"a long source":    {binary(manifestYAML, "ce-source", long), `CloudEvents attribute "source" has 5000 bytes; want at most 1024`},
+		"an escape":        {binary(manifestYAML, "ce-id", "\x1b[2J"), `CloudEvents attribute "id" is "\x1b[2J"; want printable characters alone`},
+		"a row":            {binary(manifestYAML, "ce-source", "a\nteam-b  train  Running"), `"source" is "a\nteam-b  train  Running"; want printable`},
+		"a message id":     {binary(manifestYAML, "Nats-Msg-Id", long), "the header Nats-Msg-Id has 5000 bytes"},
+		"a priority class": {binary(manifestYAML, "ce-priorityclass", "a b"), "want the name of a priority class"},
+		"a long kind":      {binary(wrapping("K"+long, "n"), "ce-id", "1"), "want at most 50 letters and digits"},
+		"a long name":      {binary(wrapping("ConfigMap", long), "ce-id", "1"), "spec.components[1].template.metadata.name: is "},
+		"a path as name":   {binary(wrapping("ConfigMap", "../../x"), "ce-id", "1"), `spec.components[1].template.metadata.name: is "../../x"`},
+		"a wrapped Secret": {binary(wrapping("Secret", "s"), "ce-id", "1"), "Muster stores manifests in clear"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result, err := Read(ray.Shipped(), c.message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Rejection == nil || !strings.Contains(result.Rejection.Message, c.want) {
+				t.Errorf("rejection %v, want %q in it", result.Rejection, c.want)
+			}
+			if len(result.Event.Data) > 8000 {
+				t.Errorf("the rejection has %d bytes", len(result.Event.Data))
+			}
+		})
+	}
+}
+
+// wrapping returns an AppWrapper with a pod and an object of that kind and name.
+func wrapping(kind, name string) string {
+	return `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"a"},"spec":{"components":[
+		{"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}},
+		{"template":{"apiVersion":"v1","kind":"` + kind + `","metadata":{"name":"` + name + `"}}}]}}`
+}

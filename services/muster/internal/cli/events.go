@@ -158,7 +158,7 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 	if reason := output.Reason(r.Reason); reason != "" {
 		line += "  " + reason
 	}
-	_, err = fmt.Fprintln(out, line)
+	_, err = fmt.Fprintln(out, output.Cell(line))
 	return err
 }
 

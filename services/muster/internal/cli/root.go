@@ -19,6 +19,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/version"
+	"muster.dev/muster/services/muster/internal/output"
 )
 
 // Main runs the command line of this process and returns its exit code. The
@@ -34,6 +35,7 @@ func Main() int {
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, refused := context.WithCancelCause(ctx)
 	defer refused(nil)
+	out, errOut = output.Safe(out), output.Safe(errOut)
 	root := command(&server{refused: refused})
 	root.SetArgs(args)
 	root.SetIn(in)

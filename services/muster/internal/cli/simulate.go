@@ -163,6 +163,9 @@ func (o *simulateOptions) size(cmd *cobra.Command, log swf.Log) (int, error) {
 // progress returns how to show one line that is written over and over, and how
 // to remove it. Only a terminal is shown it.
 func progress(w io.Writer) (show func(format string, args ...any), done func()) {
+	if behind, is := w.(interface{ Unwrap() io.Writer }); is {
+		w = behind.Unwrap()
+	}
 	file, isFile := w.(*os.File)
 	if isFile {
 		info, err := file.Stat()

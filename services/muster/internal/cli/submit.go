@@ -13,6 +13,7 @@ import (
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/muster/internal/follow"
 	"muster.dev/muster/services/muster/internal/manifest"
+	"muster.dev/muster/services/muster/internal/output"
 	"muster.dev/muster/services/muster/internal/submission"
 )
 
@@ -183,4 +184,6 @@ func readFile(name string, in io.Reader) ([]byte, error) {
 }
 
 // reference names a workload as kubectl does.
-func reference(w workload.Workload) string { return strings.ToLower(w.Kind) + "/" + w.Name }
+func reference(w workload.Workload) string {
+	return output.Cell(strings.ToLower(w.Kind) + "/" + w.Name)
+}

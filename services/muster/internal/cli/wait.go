@@ -155,7 +155,7 @@ func (w *waiting) tell(r workload.Record) {
 
 func (w *waiting) say(text string) {
 	if w.out != nil {
-		fmt.Fprintf(w.out, "%s %s\n", w.label, text)
+		fmt.Fprintf(w.out, "%s %s\n", output.Cell(w.label), output.Cell(text))
 	}
 }
 

@@ -15,7 +15,7 @@ func Outcomes(w io.Writer, objects []query.Configured, dryRun bool) error {
 		suffix = " (dry run)"
 	}
 	for _, o := range objects {
-		if _, err := fmt.Fprintf(w, "%s %s%s\n", o.Key, o.Outcome, suffix); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %s%s\n", Cell(o.Key.String()), o.Outcome, suffix); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ func writeFields(w io.Writer, fields []field) error {
 	aligned := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, f := range fields {
 		if f.value != "" {
-			fmt.Fprintf(aligned, "%s:\t%s\n", f.name, f.value)
+			fmt.Fprintf(aligned, "%s:\t%s\n", f.name, Cell(f.value))
 		}
 	}
 	return aligned.Flush()

@@ -3,6 +3,7 @@
 package output
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,14 +47,27 @@ func Print(w io.Writer, format Format, value any, table func() Table) error {
 	case JSON:
 		return printJSON(w, value)
 	case YAML:
-		encoded, err := yaml.Marshal(value)
-		if err != nil {
-			return fmt.Errorf("print as YAML: %w", err)
-		}
-		_, err = w.Write(encoded)
-		return err
+		return printYAML(w, value)
 	}
 	return table().Write(w, "")
+}
+
+// printYAML writes YAML; a value with what a terminal would obey is written as JSON,
+// which is YAML in which such characters can be written out.
+func printYAML(w io.Writer, value any) error {
+	var text bytes.Buffer
+	if err := printJSON(&text, value); err != nil {
+		return fmt.Errorf("print as YAML: %w", err)
+	}
+	encoded := []byte(escaped(text.String(), true, single))
+	if bytes.Equal(encoded, text.Bytes()) {
+		var err error
+		if encoded, err = yaml.Marshal(value); err != nil {
+			return fmt.Errorf("print as YAML: %w", err)
+		}
+	}
+	_, err := w.Write(encoded)
+	return err
 }
 
 func printJSON(w io.Writer, value any) error {
@@ -66,7 +80,11 @@ func printJSON(w io.Writer, value any) error {
 func (t Table) Write(w io.Writer, indent string) error {
 	aligned := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	for _, row := range append([][]string{t.Header}, t.Rows...) {
-		line := indent + strings.Join(row, "\t")
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = Cell(cell)
+		}
+		line := indent + strings.Join(cells, "\t")
 		if _, err := fmt.Fprintln(aligned, strings.TrimRight(line, "\t ")); err != nil {
 			return err
 		}

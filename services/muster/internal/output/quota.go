@@ -111,7 +111,7 @@ func Explain(w io.Writer, e Explanation) error {
 		return err
 	}
 	for _, c := range e.Changes {
-		if _, err := fmt.Fprintf(w, "  - %s\n", c.Message); err != nil {
+		if _, err := fmt.Fprintf(w, "  - %s\n", Cell(c.Message)); err != nil {
 			return err
 		}
 	}

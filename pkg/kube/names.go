@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Names are checked as the API server checks them, but at the door: what it would
+// refuse must not be stored, shown or sent first. Each function returns why a value
+// cannot be, or an empty text.
+
+// kindName is a kind whose lower-case form is a DNS label. It is shorter than one,
+// because the names of pod sets, which are labels, are made of it.
+var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,49}$`)
+
+// BadKind checks the kind of an object.
+func BadKind(kind string) string {
+	if !kindName.MatchString(kind) {
+		return "want at most 50 letters and digits, the first a capital"
+	}
+	return ""
+}
+
+// BadAPIVersion checks a version, with its group unless that is the core group.
+func BadAPIVersion(text string) string {
+	group, version, grouped := strings.Cut(text, "/")
+	if !grouped {
+		group, version = "", text
+	}
+	if len(validation.IsDNS1035Label(version)) > 0 || grouped && len(validation.IsDNS1123Subdomain(group)) > 0 {
+		return "want a version such as v1 or apps/v1"
+	}
+	return ""
+}
+
+// BadName checks the name of an object of a kind of the group.
+func BadName(group, name string) string {
+	if group == "rbac.authorization.k8s.io" { // its names may have colons
+		if len(name) > validation.DNS1123SubdomainMaxLength || BadText(name) != "" {
+			return fmt.Sprintf("want at most %d printable characters", validation.DNS1123SubdomainMaxLength)
+		}
+		return first(path.IsValidPathSegmentName(name))
+	}
+	return first(validation.IsDNS1123Subdomain(name))
+}
+
+// BadNamespace checks the name of a namespace.
+func BadNamespace(name string) string { return first(validation.IsDNS1123Label(name)) }
+
+// BadLabels checks the labels and annotations of an object's metadata. It returns
+// the path of the first fault within it and why it cannot be.
+func BadLabels(metadata map[string]any) (where, why string) {
+	for _, field := range []string{"labels", "annotations"} {
+		if metadata[field] == nil {
+			continue
+		}
+		list, isMap := metadata[field].(map[string]any)
+		if !isMap {
+			return field, "want an object of texts"
+		}
+		size := 0
+		for key, value := range list {
+			text, isText := value.(string)
+			size += len(key) + len(text)
+			switch {
+			case first(validation.IsQualifiedName(key)) != "" && first(validation.IsQualifiedName(strings.ToLower(key))) != "":
+				return fmt.Sprintf("%s[%s]", field, clip(fmt.Sprintf("%q", key))), first(validation.IsQualifiedName(key))
+			case !isText:
+				return fmt.Sprintf("%s[%s]", field, key), "want a text"
+			case field == "labels" && first(validation.IsValidLabelValue(text)) != "":
+				return fmt.Sprintf("%s[%s]", field, key), first(validation.IsValidLabelValue(text))
+			}
+		}
+		if size > mostAnnotations {
+			return field, fmt.Sprintf("want at most %d bytes together", mostAnnotations)
+		}
+	}
+	return "", ""
+}
+
+// mostAnnotations is the API server's bound on all annotations of an object.
+const mostAnnotations = 256 << 10
+
+// BadText checks a text that is shown to people as it is: it may not move the
+// cursor of a terminal, begin a line or change the direction of writing.
+func BadText(text string) string {
+	if !utf8.ValidString(text) {
+		return "want UTF-8 text"
+	}
+	for _, r := range text {
+		if !unicode.IsPrint(r) {
+			return "want printable characters alone"
+		}
+	}
+	return ""
+}
+
+func first(faults []string) string {
+	if len(faults) == 0 {
+		return ""
+	}
+	return faults[0]
+}

@@ -1,0 +1,46 @@
+package submission
+
+import (
+	"fmt"
+	"strings"
+
+	"muster.dev/muster/pkg/kube"
+)
+
+// Bounds of what a submission calls itself, in bytes.
+const (
+	longestID        = 256
+	longestSource    = 1024
+	longestMessageID = 1024
+	// longestShown bounds what a rejection repeats of an attribute that is refused.
+	longestShown = 256
+)
+
+// checkAttributes refuses names that people cannot be shown, and those that are
+// longer than an index of the database takes.
+func (s *submission) checkAttributes() error {
+	for _, attribute := range []struct {
+		what, value string
+		most        int
+	}{
+		{`CloudEvents attribute "id"`, s.envelope.ID, longestID},
+		{`CloudEvents attribute "source"`, s.envelope.Source, longestSource},
+		{"the header Nats-Msg-Id", s.messageID(), longestMessageID},
+	} {
+		if len(attribute.value) > attribute.most {
+			return fmt.Errorf("%s has %d bytes; want at most %d", attribute.what, len(attribute.value), attribute.most)
+		}
+		if why := kube.BadText(attribute.value); why != "" {
+			return fmt.Errorf("%s is %q; %s", attribute.what, attribute.value, why)
+		}
+	}
+	return nil
+}
+
+// shown is what a rejection repeats of an attribute.
+func shown(text string, most int) string {
+	if len(text) > most {
+		text = text[:min(longestShown, most)]
+	}
+	return strings.ToValidUTF8(text, "?")
+}
