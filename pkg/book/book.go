@@ -60,6 +60,7 @@ type course struct {
 	// of each are to be kept; nil while it has not.
 	sizes, keeps map[string]int
 	sizesSaid    time.Time // when it said so last
+	created      []string  // UIDs of what the dispatcher created, as far as it said
 	grows        *growth   // nil while it does not ask for more places
 	yield        *yield    // nil while it gives none up
 	// idleSince is zero while it is not idle; lastUsed while nobody says when it was
@@ -116,10 +117,13 @@ type gangKey struct {
 // gang is what was last seen of a workload's pods.
 type gang struct {
 	version event.Version
-	pods    []event.GangPod
-	said    time.Time       // when a watcher said so
-	strayOn map[string]bool // names of nodes that have strays of it
-	beside  int             // pods on other nodes than are reserved for them
+	// seen are all pods with the workload's labels, of the chains; pods are its own,
+	// others are not.
+	seen, pods, others []event.GangPod
+	chains             []event.PodChain
+	said               time.Time       // when a watcher said so
+	strayOn            map[string]bool // names of nodes that have strays of it
+	beside             int             // pods on other nodes than are reserved for them
 }
 
 // Book is the memory of one leader during its term.

@@ -116,7 +116,11 @@ func (b *Book) release(e *entry, now time.Time) {
 	delete(b.changed.reserved, e.ID)
 	delete(b.changed.moved, e.ID)
 	b.changed.workloads[e.ID] = e
-	b.countStrays(gangKey{cluster, e.ID})
+	key := gangKey{cluster, e.ID}
+	if g := b.gangs[key]; g != nil {
+		g.pods, g.others = g.seen, nil // none has a place any more
+	}
+	b.countStrays(key)
 	switch {
 	case e.Phase == workload.Evicting:
 		b.requeue(e, now)

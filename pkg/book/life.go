@@ -194,6 +194,7 @@ func (b *Book) status(s *event.GangStatus, said, now time.Time) {
 		return
 	}
 	b.dispatcherAnswers(e, s)
+	b.noteCreated(e, s)
 	if s.Sizes != nil {
 		e.sizesSaid = said
 		b.sized(e, s, now)

@@ -99,7 +99,7 @@ func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
 	}
 	for key, g := range b.gangs {
 		if key.cluster == o.Cluster && g.version.Before(o.Version) && !seen[key.workload] {
-			g.version, g.pods = o.Version, nil
+			g.version, g.seen, g.pods, g.others, g.chains = o.Version, nil, nil, nil, nil
 			b.countStrays(key)
 		}
 	}
@@ -113,7 +113,8 @@ func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 	if old != nil && !old.version.Before(o.Version) || b.replaced(o.Cluster, o.Version) {
 		return // old news
 	}
-	seen := &gang{version: o.Version, pods: o.Pods, said: past(said, now)}
+	seen := &gang{version: o.Version, seen: o.Pods, chains: o.Chains, said: past(said, now)}
+	b.tellApart(key, seen)
 	if old != nil {
 		seen.strayOn, seen.beside = old.strayOn, old.beside
 	}
@@ -125,9 +126,9 @@ func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 		b.checkRunning(e, now)
 		if e.Phase == workload.Running {
 			if old != nil {
-				b.noteLoss(e, old.pods, o.Pods, now)
+				b.noteLoss(e, old.pods, seen.pods, now)
 			}
-			b.noteHead(e, o.Pods, now)
+			b.noteHead(e, seen.pods, now)
 			b.checkWhole(e, now)
 		}
 		b.checkPlaces(e, now)
@@ -213,6 +214,14 @@ func (b *Book) countStrays(key gangKey) {
 			beyond[p.Node] = beyond[p.Node].Minus(e.requests(p.PodSet).Times(int64(p.Pods)))
 		}
 	}
+	for name, amounts := range beyond {
+		beyond[name] = positive(amounts)
+	}
+	for _, pod := range g.others {
+		if pod.Holds() {
+			beyond[pod.Node] = beyond[pod.Node].Plus(pod.Requests)
+		}
+	}
 	for name := range g.strayOn {
 		if _, listed := beyond[name]; !listed {
 			beyond[name] = nil
@@ -220,14 +229,13 @@ func (b *Book) countStrays(key gangKey) {
 	}
 	g.strayOn = map[string]bool{}
 	for name, amounts := range beyond {
-		stray := positive(amounts)
-		if len(stray) > 0 {
+		if len(amounts) > 0 {
 			g.strayOn[name] = true
 		}
-		b.setStray(admission.NodeKey{Cluster: key.cluster, Name: name}, key.workload, stray)
+		b.setStray(admission.NodeKey{Cluster: key.cluster, Name: name}, key.workload, amounts)
 	}
 	b.countBeside(key)
-	if len(g.pods) == 0 && b.live.Get(key.workload) == nil {
+	if len(g.seen) == 0 && b.live.Get(key.workload) == nil {
 		delete(b.gangs, key)
 	}
 }
@@ -250,7 +258,7 @@ func (b *Book) setStray(key admission.NodeKey, id workload.ID, stray resource.Li
 func (b *Book) straysOn(key admission.NodeKey) map[workload.ID]resource.List {
 	strays := map[workload.ID]resource.List{}
 	for of, g := range b.gangs {
-		for _, pod := range g.pods {
+		for _, pod := range g.seen {
 			if of.cluster == key.Cluster && pod.Node == key.Name && pod.Holds() {
 				strays[of.workload] = strays[of.workload].Plus(pod.Requests)
 			}

@@ -21,6 +21,10 @@ type stage struct {
 	now  time.Time
 	seq  uint64
 	pods map[string]event.GangPod
+	// chains are told when there are any: the first is that of pods, the second that
+	// of forged.
+	chains []event.PodChain
+	forged []event.GangPod
 }
 
 const gangID workload.ID = "w"
@@ -96,8 +100,16 @@ func (s *stage) observe() {
 	o := &event.GangObserved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Workload: gangID}
 	for _, pod := range s.pods {
 		pod.Attempt = s.gang().Attempt
+		if s.chains != nil {
+			pod.Chain = 1
+		}
 		o.Pods = append(o.Pods, pod)
 	}
+	for _, pod := range s.forged {
+		pod.Attempt, pod.Chain = s.gang().Attempt, 2
+		o.Pods = append(o.Pods, pod)
+	}
+	o.Chains = s.chains
 	s.Gang(o, s.now, s.now)
 }
 

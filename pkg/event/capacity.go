@@ -75,6 +75,19 @@ type GangObserved struct {
 	Pods     []GangPod   `json:"pods"`
 	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
 	Answers string `json:"answers,omitempty"`
+	// Chains are what made the pods; those of a gang have one in common.
+	Chains []PodChain `json:"chains,omitempty"`
+}
+
+// PodChain is where pods come from: labels can be forged, this cannot beyond the
+// pods' own namespace.
+type PodChain struct {
+	Namespace string `json:"namespace"`
+	// Owners are the UIDs of the pod's controller, of that one's controller, and so
+	// on; of a pod that nothing controls its own.
+	Owners []string `json:"owners"`
+	// Open: the last of them may have a controller that is not known.
+	Open bool `json:"open,omitempty"`
 }
 
 // GangPod is one pod of a gang as seen.
@@ -85,10 +98,13 @@ type GangPod struct {
 	// RayCluster is the RayCluster that the pod belongs to; a RayJob that KubeRay
 	// tries again has another one.
 	RayCluster string `json:"rayCluster,omitempty"`
-	Node       string `json:"node,omitempty"` // empty while not bound
-	Phase      string `json:"phase"`          // Kubernetes' pod phase
-	Ready      bool   `json:"ready,omitempty"`
-	Deleting   bool   `json:"deleting,omitempty"`
+	// Chain is the number of the pod's chain, from 1; 0 from a watcher that does not
+	// tell chains.
+	Chain    int    `json:"chain,omitempty"`
+	Node     string `json:"node,omitempty"` // empty while not bound
+	Phase    string `json:"phase"`          // Kubernetes' pod phase
+	Ready    bool   `json:"ready,omitempty"`
+	Deleting bool   `json:"deleting,omitempty"`
 	// ExitCode is that of a container that has ended for good, where it is not
 	// zero; the largest of several.
 	ExitCode int32         `json:"exitCode,omitempty"`

@@ -136,6 +136,10 @@ func (c *cluster) draw(p *watcher.Picture, key string) {
 		} else {
 			p.RemoveNode(name)
 		}
+	case "object":
+		if o := c.objects[name]; o != nil {
+			p.SetOwner(o.uid, watcher.Owner{})
+		}
 	case "pod":
 		namespace, short, _ := strings.Cut(name, "/")
 		id := watcher.PodName{Namespace: namespace, Name: short}
@@ -146,7 +150,7 @@ func (c *cluster) draw(p *watcher.Picture, key string) {
 		case pod.workload == "":
 			p.SetUnmanaged(id, watcher.Unmanaged{Node: pod.node, Requests: pod.requests})
 		default:
-			p.SetMember(id, watcher.Member{Workload: pod.workload, GangPod: seenGangPod(pod)})
+			p.SetMember(id, watcher.Member{Workload: pod.workload, UID: pod.uid, Owner: watcher.Owner{Controller: pod.owner, Seen: true}, GangPod: seenGangPod(pod)})
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -33,7 +34,7 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 		return err
 	}
 	ready := rt.Health.Await("full picture published, or standby")
-	client, err := clientFor(config.Kubeconfig)
+	client, owners, err := clientsFor(config.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	if err := b.AwaitStreams(ctx); err != nil {
 		return err
 	}
-	w := &watcher{config: config, rt: rt, bus: b, client: client, metrics: publish.NewMetrics(rt.Metrics), ready: ready}
+	w := &watcher{config: config, rt: rt, bus: b, client: client, owners: owners, metrics: publish.NewMetrics(rt.Metrics), ready: ready}
 	namespace, name := config.Lease.Split()
 	return lease.Run(ctx, lease.Options{
 		Client: client.CoordinationV1(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
@@ -67,6 +68,7 @@ type watcher struct {
 	rt      *service.Runtime
 	bus     *bus.Bus
 	client  kubernetes.Interface
+	owners  metadata.Interface
 	metrics *publish.Metrics
 	ready   func()
 	guard   lease.Guard
@@ -97,7 +99,7 @@ func (w *watcher) act(ctx context.Context, epoch int64) error {
 	parts.Go(func() error { return publisher.Run(ctx) })
 	parts.Go(func() error {
 		watch.Run(ctx, watch.Options{
-			Client: w.client, Cluster: w.config.Cluster, NodeSelector: w.config.NodeSelector, Logger: w.rt.Logger,
+			Client: w.client, Metadata: w.owners, Cluster: w.config.Cluster, NodeSelector: w.config.NodeSelector, Logger: w.rt.Logger,
 		}, publisher, publisher.Complete)
 		return ctx.Err()
 	})
@@ -108,20 +110,24 @@ func (w *watcher) act(ctx context.Context, epoch int64) error {
 	return err
 }
 
-func clientFor(kubeconfig string) (kubernetes.Interface, error) {
+func clientsFor(kubeconfig string) (kubernetes.Interface, metadata.Interface, error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config.QPS = -1 // the API server protects itself
 	config.UserAgent = "muster-capacity-watcher"
+	owners, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("client for metadata at %s: %w", config.Host, err)
+	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("client of the API server %s: %w", config.Host, err)
+		return nil, nil, fmt.Errorf("client of the API server %s: %w", config.Host, err)
 	}
-	return client, nil
+	return client, owners, nil
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {

@@ -181,7 +181,7 @@ func TestLife(t *testing.T) {
 		return g != nil && len(g.Pods) == 1 && g.Pods[0].Ready
 	})
 	pods := []event.GangPod{{
-		Name: "life-head", Attempt: 3, PodSet: "head", Node: "life-a", Phase: "Running", Ready: true, Requests: cpus(1),
+		Name: "life-head", Attempt: 3, PodSet: "head", Node: "life-a", Phase: "Running", Ready: true, Requests: cpus(1), Chain: 1,
 	}}
 	if diff := cmp.Diff(pods, r.gang("life-workload").Pods); diff != "" {
 		t.Errorf("pods of the gang (-want +got):\n%s", diff)

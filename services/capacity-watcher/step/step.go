@@ -16,6 +16,7 @@ type (
 	PodName   = picture.Pod
 	Member    = picture.Member
 	Unmanaged = picture.Unmanaged
+	Owner     = picture.Owner
 	Publisher = publish.Publisher
 	Options   = publish.Options
 	History   = publish.History

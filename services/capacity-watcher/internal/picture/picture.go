@@ -33,18 +33,24 @@ type Unmanaged struct {
 // Member is a pod of a workload.
 type Member struct {
 	Workload workload.ID
+	UID      string
+	Owner    Owner // what controls the pod
 	event.GangPod
 }
 
 // Picture is what is seen. The zero value is not usable; see New.
 type Picture struct {
-	cluster   string
-	nodes     map[string]capacity.Node // without what is unmanaged
-	unmanaged map[Pod]Unmanaged
-	onNode    map[string]map[Pod]struct{} // unmanaged pods by node, known or not
-	members   map[Pod]Member
-	gangs     map[workload.ID]map[Pod]struct{}
-	dirty     queue
+	cluster    string
+	nodes      map[string]capacity.Node // without what is unmanaged
+	unmanaged  map[Pod]Unmanaged
+	onNode     map[string]map[Pod]struct{} // unmanaged pods by node, known or not
+	members    map[Pod]Member
+	gangs      map[workload.ID]map[Pod]struct{}
+	owners     map[string]Owner            // by UID
+	controlled map[string]map[Pod]struct{} // members by the UID of their controller
+	// apart are members that are not told of as such, see told.
+	apart map[workload.ID][]Pod
+	dirty queue
 }
 
 // New returns the picture of a cluster of which nothing has been seen.
@@ -53,6 +59,7 @@ func New(cluster string) *Picture {
 		cluster: cluster, nodes: map[string]capacity.Node{},
 		unmanaged: map[Pod]Unmanaged{}, onNode: map[string]map[Pod]struct{}{},
 		members: map[Pod]Member{}, gangs: map[workload.ID]map[Pod]struct{}{},
+		owners: map[string]Owner{}, controlled: map[string]map[Pod]struct{}{}, apart: map[workload.ID][]Pod{},
 		dirty: queue{has: map[Key]struct{}{}},
 	}
 }
@@ -132,11 +139,14 @@ func (p *Picture) SetMember(name Pod, member Member) {
 	if ok && sameMember(known, member) {
 		return
 	}
-	if ok && known.Workload != member.Workload {
+	if ok && (known.Workload != member.Workload || known.Owner.Controller != member.Owner.Controller) {
 		p.RemoveMember(name)
 	}
 	p.members[name] = member
 	insert(p.gangs, member.Workload, name)
+	if member.Owner.Controller != "" {
+		insert(p.controlled, member.Owner.Controller, name)
+	}
 	p.dirty.add(Key{Gang: member.Workload})
 }
 
@@ -148,6 +158,7 @@ func (p *Picture) RemoveMember(name Pod) {
 	}
 	delete(p.members, name)
 	remove(p.gangs, known.Workload, name)
+	remove(p.controlled, known.Owner.Controller, name)
 	p.dirty.add(Key{Gang: known.Workload})
 }
 
@@ -209,6 +220,6 @@ func sameNode(a, b capacity.Node) bool {
 
 func sameMember(a, b Member) bool {
 	requests := a.Requests.Equal(b.Requests)
-	return requests && a.Workload == b.Workload && a.Name == b.Name && a.Attempt == b.Attempt && a.PodSet == b.PodSet &&
+	return requests && a.Workload == b.Workload && a.UID == b.UID && a.Owner == b.Owner && a.Name == b.Name && a.Attempt == b.Attempt && a.PodSet == b.PodSet &&
 		a.Node == b.Node && a.Phase == b.Phase && a.Ready == b.Ready && a.Deleting == b.Deleting && a.ExitCode == b.ExitCode
 }

@@ -84,8 +84,8 @@ func (p *Picture) Sizes() (nodes, unmanaged, gangs int) {
 // Tell returns what there is to say of a thing now, and whether it is gone.
 func (p *Picture) Tell(key Key, version event.Version) (payload event.Payload, gone bool) {
 	if key.Gang != "" {
-		pods := p.pods(key.Gang)
-		return &event.GangObserved{Version: version, Cluster: p.cluster, Workload: key.Gang, Pods: pods}, len(pods) == 0
+		pods, chains := p.pods(key.Gang)
+		return &event.GangObserved{Version: version, Cluster: p.cluster, Workload: key.Gang, Pods: pods, Chains: chains}, len(pods) == 0
 	}
 	node, ok := p.node(key.Node)
 	if !ok {
@@ -106,6 +106,13 @@ func (p *Picture) node(name string) (capacity.Node, bool) {
 		used = used.Plus(p.unmanaged[pod].Requests)
 		node.UsedPorts = append(node.UsedPorts, p.unmanaged[pod].Ports...)
 	}
+	for _, others := range p.apart {
+		for _, pod := range others {
+			if member := p.members[pod]; member.Node == name && member.Holds() {
+				used = used.Plus(member.Requests)
+			}
+		}
+	}
 	slices.SortFunc(node.UsedPorts, func(a, b workload.HostPort) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.IP, b.IP))
 	})
@@ -116,11 +123,33 @@ func (p *Picture) node(name string) (capacity.Node, bool) {
 	return node, true
 }
 
-func (p *Picture) pods(gang workload.ID) []event.GangPod {
-	pods := make([]event.GangPod, 0, len(p.gangs[gang]))
-	for name := range p.gangs[gang] {
-		pods = append(pods, p.members[name].GangPod)
+func (p *Picture) pods(gang workload.ID) ([]event.GangPod, []event.PodChain) {
+	told, others := p.told(p.gangs[gang])
+	p.setApart(gang, others)
+	var seen chains
+	pods := make([]event.GangPod, 0, len(told))
+	for _, name := range told {
+		member := p.members[name]
+		pod := member.GangPod
+		if member.UID != "" {
+			pod.Chain = seen.add(p.chain(name.Namespace, member))
+		}
+		pods = append(pods, pod)
 	}
-	slices.SortFunc(pods, func(a, b event.GangPod) int { return cmp.Compare(a.Name, b.Name) })
-	return pods
+	slices.SortStableFunc(pods, func(a, b event.GangPod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods, seen.all
+}
+
+// setApart has the nodes of pods counted that are not told of as a gang's.
+func (p *Picture) setApart(gang workload.ID, others []Pod) {
+	for _, name := range p.apart[gang] {
+		p.touchNode(p.members[name].Node)
+	}
+	delete(p.apart, gang)
+	if len(others) > 0 {
+		p.apart[gang] = others
+	}
+	for _, name := range others {
+		p.touchNode(p.members[name].Node)
+	}
 }

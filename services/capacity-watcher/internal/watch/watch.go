@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -39,6 +40,7 @@ type Target interface {
 // Options says what to watch.
 type Options struct {
 	Client       kubernetes.Interface
+	Metadata     metadata.Interface
 	Cluster      string
 	NodeSelector string // labels of the nodes that count; empty for all
 	Logger       *zap.Logger
@@ -72,6 +74,10 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 	// Each pod is in exactly one of these two; one of another Muster in the second.
 	start("pods", kube.ClusterLabel+"="+o.Cluster, "", &corev1.Pod{}, v.members)
 	start("pods", kube.ClusterLabel+"!="+o.Cluster, takesRoom, &corev1.Pod{}, v.unmanaged)
+	// These are not waited for: until an owner is seen, what controls it is open.
+	for _, resource := range owners {
+		running.Go(func() { v.reflectOwners(ctx, resource) })
+	}
 	if missing.Add(-1) == 0 {
 		listed()
 	}
@@ -167,7 +173,7 @@ func (v *view) member(pod *corev1.Pod) picture.Member {
 		attempt = 0 // of no attempt: not a pod that Muster's templates made
 	}
 	member := picture.Member{
-		Workload: workloadOf(pod),
+		Workload: workloadOf(pod), UID: string(pod.UID), Owner: ownerOf(pod),
 		GangPod: event.GangPod{
 			Name: pod.Name, Attempt: attempt, PodSet: pod.Labels[kube.PodSetLabel], Node: pod.Spec.NodeName,
 			RayCluster: pod.Labels[kube.RayClusterLabel],
