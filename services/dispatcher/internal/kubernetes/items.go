@@ -66,12 +66,8 @@ func (c *Client) CreateItem(ctx context.Context, id bundle.Identity, manifest js
 	if resource.Group != "" {
 		root = []string{"apis", resource.Group, resource.Version}
 	}
-	answer, err := c.raw.Post().AbsPath(append(root, "namespaces", id.Namespace, resource.Resource)...).
-		Body([]byte(manifest)).Do(ctx).Raw()
-	if err != nil {
-		return "", err
-	}
-	return uidOf(answer)
+	return uidOf(c.raw.Post().AbsPath(append(root, "namespaces", id.Namespace, resource.Resource)...).
+		Body([]byte(manifest)).Do(ctx))
 }
 
 // GetItem reads a wrapped object, uncached; nil when there is none.

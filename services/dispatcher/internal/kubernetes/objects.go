@@ -145,16 +145,19 @@ func (c *Client) Create(ctx context.Context, kind, namespace string, manifest js
 	if err != nil {
 		return "", fmt.Errorf("read apiVersion of the manifest: %w", err)
 	}
-	answer, err := c.raw.Post().AbsPath("apis", version.Group, version.Version, "namespaces", namespace, resources[kind].Resource).
-		Body([]byte(manifest)).Do(ctx).Raw()
-	if err != nil {
-		return "", err
-	}
-	return uidOf(answer)
+	return uidOf(c.raw.Post().AbsPath("apis", version.Group, version.Version, "namespaces", namespace, resources[kind].Resource).
+		Body([]byte(manifest)).Do(ctx))
 }
 
 // uidOf reads the answer to a creation.
-func uidOf(answer []byte) (string, error) {
+func uidOf(result rest.Result) (string, error) {
+	if err := result.Error(); err != nil { // which has what the API server says, unlike that of Raw
+		return "", err
+	}
+	answer, err := result.Raw()
+	if err != nil {
+		return "", err
+	}
 	var created metav1.PartialObjectMetadata
 	if err := json.Unmarshal(answer, &created); err != nil {
 		return "", fmt.Errorf("read what was created: %w", err)
