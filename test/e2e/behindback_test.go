@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -127,9 +129,8 @@ func TestALabelThatIsTakenAway(t *testing.T) {
 	w.asPlanned(next)
 }
 
-// Somebody takes our labels from a pod: it is not the gang's any more and takes
-// room beside it. So it is charged to its node, the gang has lost a place to it, and
-// where there is no other it is torn down whole, that pod included.
+// TestAPodThatIsTakenAway: a pod of a RayCluster that has lost our labels is deleted,
+// and the gang is whole again, on its places or as its next attempt.
 func TestAPodThatIsTakenAway(t *testing.T) {
 	t.Parallel()
 	w, id := oneGang(t, workload.Rules{}, 1)
@@ -143,19 +144,16 @@ func TestAPodThatIsTakenAway(t *testing.T) {
 			}
 		}
 	}
-	if reason := w.reaches(id, workload.Evicting).Reason; reason.Kind != workload.ReasonPlaceLost {
-		t.Errorf("evicted because of %+v", reason)
-	}
-	w.until("it runs again", func() bool { r := w.one(id); return r.Phase == workload.Running && r.Attempt == 2 })
-	pods, err := w.Kube.CoreV1().Pods(w.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pod := range pods.Items {
-		if pod.UID == taken {
-			t.Errorf("pod %s of the first attempt is there beside the second", pod.Name)
-		}
-	}
+	w.until("the pod is gone", func() bool {
+		pods, err := w.Kube.CoreV1().Pods(w.Namespace).List(t.Context(), metav1.ListOptions{})
+		return err == nil && !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.UID == taken })
+	})
+	w.until("the gang is whole", func() bool {
+		pods := w.pods(id)
+		bound := !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == "" || p.DeletionTimestamp != nil })
+		return w.one(id).Phase == workload.Running && len(pods) == 2 && bound
+	})
+	w.asPlanned(id)
 }
 
 // Somebody lifts the gate of a pod that has not been admitted: where the scheduler

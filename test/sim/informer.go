@@ -158,7 +158,7 @@ func seenObject(o *object) dispatcher.Object {
 
 func seenPod(p *pod) dispatcher.Pod {
 	return dispatcher.Pod{
-		Namespace: p.namespace, Name: p.name, UID: p.uid, Attempt: p.attempt, PodSet: p.set, Hostname: p.hostname, Node: p.node,
+		Namespace: p.namespace, Name: p.name, UID: p.uid, Cluster: clusterName, Workload: p.workload, Attempt: p.attempt, PodSet: p.set, Hostname: p.hostname, Node: p.node,
 		Gated: p.gated, Deleting: p.deleting, GoneBy: p.goneBy,
 		Controller: dispatcher.Controller{Kind: "RayCluster", Name: p.ownerName, UID: p.owner},
 	}
@@ -189,6 +189,12 @@ func (v *view) Objects() (all []dispatcher.Object) {
 	}
 	return all
 }
+
+// RayClusters implements dispatcher.Cache: there are no other objects.
+func (v *view) RayClusters(objects []string) []string { return objects }
+
+// Made implements dispatcher.Cache: no played pod loses its labels.
+func (v *view) Made([]string) []dispatcher.Pod { return nil }
 
 // Workloads implements dispatcher.Cache.
 func (v *view) Workloads() (ids []workload.ID) {

@@ -17,8 +17,11 @@ import (
 // Pod is a pod of a gang as seen.
 type Pod struct {
 	Namespace, Name, UID string
-	Attempt              int
-	PodSet               string
+	// Cluster, Workload, Attempt and PodSet are from its labels.
+	Cluster  string
+	Workload workload.ID
+	Attempt  int
+	PodSet   string
 	// Replica names the pods of a replica of several hosts, which belong together.
 	Replica string
 	// Hostname is what the pod is pinned to, or Node, where it is bound, when it

@@ -460,7 +460,8 @@ const replicaLabel = "ray.io/worker-group-replica-name"
 func podOf(p *corev1.Pod) gang.Pod {
 	attempt, _ := strconv.Atoi(p.Labels[kube.AttemptLabel]) // 0 when it is not ours
 	pod := gang.Pod{
-		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel], Replica: p.Labels[replicaLabel],
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Cluster: p.Labels[kube.ClusterLabel],
+		Workload: workload.ID(p.Labels[kube.WorkloadLabel]), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel], Replica: p.Labels[replicaLabel],
 		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil, Cleanup: p.Labels["ray.io/node-type"] == "redis-cleanup",
 		GoneBy: goneBy(p), Controller: controllerOf(p),
 		Ended: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,

@@ -21,30 +21,45 @@ const byWorkload = "workload"
 
 // Watch is a cache of everything that this cluster's dispatchers have made.
 type Watch struct {
-	objects map[string]cache.SharedIndexInformer // by kind
-	pods    cache.SharedIndexInformer
+	cluster string
+	objects map[string]cache.SharedIndexInformer // by kind; all RayClusters, of the others ours
+	pods    cache.SharedIndexInformer            // that carry our label
+	// unlabelled are pods of KubeRay that do not.
+	unlabelled cache.SharedIndexInformer
 }
 
 // StartWatch fills the caches and keeps them until ctx ends. changed is called
 // for each workload of which something changed, also while they are filled.
 func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Watch, error) {
 	labelled := func(options *metav1.ListOptions) { options.LabelSelector = c.ours() }
-	w := &Watch{objects: map[string]cache.SharedIndexInformer{}}
+	others := func(options *metav1.ListOptions) {
+		options.LabelSelector = kube.RayClusterLabel + "," + kube.ClusterLabel + "!=" + c.cluster
+	}
+	w := &Watch{cluster: c.cluster, objects: map[string]cache.SharedIndexInformer{}}
 	var synced []cache.InformerSynced
 	for kind, resource := range resources {
-		informer := dynamicinformer.NewFilteredDynamicInformer(c.objects, resource, metav1.NamespaceAll, 0,
-			cache.Indexers{byWorkload: workloadsOf}, labelled).Informer()
-		if err := prepare(informer, changed, trimObject); err != nil {
+		tweak := labelled
+		if kind == "RayCluster" { // whose labels others can take away
+			tweak = nil
+		}
+		w.objects[kind] = dynamicinformer.NewFilteredDynamicInformer(c.objects, resource, metav1.NamespaceAll, 0, madeIndexers, tweak).Informer()
+	}
+	for kind, informer := range w.objects {
+		if err := w.prepare(informer, changed, trimObject); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", kind, err)
 		}
-		w.objects[kind] = informer
 	}
-	w.pods = informers.NewSharedInformerFactoryWithOptions(c.core, 0, informers.WithTweakListOptions(labelled)).Core().V1().Pods().Informer()
-	if err := w.pods.AddIndexers(cache.Indexers{byWorkload: workloadsOf}); err != nil {
-		return nil, fmt.Errorf("watch pods: %w", err)
+	for into, tweak := range map[*cache.SharedIndexInformer]func(*metav1.ListOptions){&w.pods: labelled, &w.unlabelled: others} {
+		informer := informers.NewSharedInformerFactoryWithOptions(c.core, 0, informers.WithTweakListOptions(tweak)).Core().V1().Pods().Informer()
+		if err := informer.AddIndexers(cache.Indexers{byWorkload: workloadsOf, byOwner: ownersOf}); err != nil {
+			return nil, fmt.Errorf("watch pods: %w", err)
+		}
+		*into = informer
 	}
-	if err := prepare(w.pods, changed, trimPod); err != nil {
-		return nil, fmt.Errorf("watch pods: %w", err)
+	for _, informer := range []cache.SharedIndexInformer{w.pods, w.unlabelled} {
+		if err := w.prepare(informer, changed, trimPod); err != nil {
+			return nil, fmt.Errorf("watch pods: %w", err)
+		}
 	}
 	for _, informer := range w.informers() {
 		go informer.RunWithContext(ctx)
@@ -57,14 +72,14 @@ func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Wa
 }
 
 func (w *Watch) informers() []cache.SharedIndexInformer {
-	all := []cache.SharedIndexInformer{w.pods}
+	all := []cache.SharedIndexInformer{w.pods, w.unlabelled}
 	for _, informer := range w.objects {
 		all = append(all, informer)
 	}
 	return all
 }
 
-func prepare(informer cache.SharedIndexInformer, changed func(workload.ID), trim cache.TransformFunc) error {
+func (w *Watch) prepare(informer cache.SharedIndexInformer, changed func(workload.ID), trim cache.TransformFunc) error {
 	if err := informer.SetTransform(trim); err != nil {
 		return err
 	}
@@ -72,12 +87,29 @@ func prepare(informer cache.SharedIndexInformer, changed func(workload.ID), trim
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
-		if meta, ok := object.(metav1.Object); ok {
-			changed(workload.ID(meta.GetLabels()[kube.WorkloadLabel]))
+		meta, ok := object.(metav1.Object)
+		if !ok {
+			return
+		}
+		id := workload.ID("")
+		if w.isOurs(meta) {
+			id = workload.ID(meta.GetLabels()[kube.WorkloadLabel])
+			changed(id)
+		}
+		if of := w.madeFor(meta); of != "" && of != id {
+			changed(of)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
+		AddFunc: tell, DeleteFunc: tell,
+		UpdateFunc: func(old, object any) {
+			if before, ok := old.(metav1.Object); ok && w.isOurs(before) {
+				if after, ok := object.(metav1.Object); ok && after.GetLabels()[kube.WorkloadLabel] != before.GetLabels()[kube.WorkloadLabel] {
+					tell(old)
+				}
+			}
+			tell(object)
+		},
 	})
 	return err
 }
@@ -132,7 +164,11 @@ func (w *Watch) Object(kind, namespace, name string) *Object {
 	if err != nil || !ok {
 		return nil
 	}
-	object := objectOf(kind, found.(*unstructured.Unstructured))
+	u := found.(*unstructured.Unstructured)
+	if !w.isOurs(u) {
+		return nil
+	}
+	object := objectOf(kind, u)
 	return &object
 }
 
@@ -166,9 +202,11 @@ func (w *Watch) Clusters(id workload.ID) []Object {
 	if err != nil {
 		return nil // the index is there since StartWatch
 	}
-	clusters := make([]Object, len(found))
-	for i, object := range found {
-		clusters[i] = objectOf("RayCluster", object.(*unstructured.Unstructured))
+	clusters := make([]Object, 0, len(found))
+	for _, object := range found {
+		if u := object.(*unstructured.Unstructured); w.isOurs(u) {
+			clusters = append(clusters, objectOf("RayCluster", u))
+		}
 	}
 	return clusters
 }
@@ -178,7 +216,8 @@ func (w *Watch) Objects() []Object {
 	var all []Object
 	for kind, informer := range w.objects {
 		for _, found := range informer.GetStore().List() {
-			if object := objectOf(kind, found.(*unstructured.Unstructured)); !object.Owned {
+			u := found.(*unstructured.Unstructured)
+			if object := objectOf(kind, u); w.isOurs(u) && !object.Owned {
 				all = append(all, object)
 			}
 		}

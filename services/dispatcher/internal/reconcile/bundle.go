@@ -360,11 +360,19 @@ func (r *Reconciler) watchBundle(ctx context.Context, command *event.GangDesired
 		status.Outcome, status.Message = event.OutcomeSucceeded, strings.Join(done, "; ")
 		return r.awaitRelease(ctx, command, status)
 	}
+	message, again, err := r.removeUnplanned(ctx, command, status)
+	if err != nil {
+		return 0, err
+	}
+	if status.Message == "" {
+		status.Message = message
+	}
 	status.Sizes, status.Keeps = r.bundleSizes(command, wrapped)
 	if err := r.announceBundle(ctx, command, wrapped); err != nil {
 		return 0, err
 	}
-	return r.placeBundle(ctx, command, status)
+	next, err := r.placeBundle(ctx, command, status)
+	return sooner(next, again), err
 }
 
 // announceBundle tells the Ray objects of a bundle of their eviction. What reads such

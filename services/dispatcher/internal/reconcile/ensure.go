@@ -134,6 +134,13 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 	}
 	status.Created, status.UID, status.Outcome, status.Message = true, object.UID, object.Outcome, object.Message
 	status.Sizes, status.Keeps, status.LastUsed = r.sizes(command, object)
+	message, again, err := r.removeUnplanned(ctx, command, status)
+	if err != nil {
+		return 0, err
+	}
+	if status.Message == "" {
+		status.Message = message
+	}
 	if command.Yield == "" || command.Trusted || object.Outcome != "" || object.Deleting {
 		status.Yielded = command.Yield // no pod is sent anywhere
 	}
@@ -147,7 +154,7 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 		return 0, r.pinCleanup(ctx, command)
 	}
 	if err := r.announce(ctx, command, object); err != nil || command.Trusted {
-		return 0, err
+		return again, err
 	}
 	displaced, err := r.displace(ctx, command)
 	if err != nil {
@@ -160,7 +167,7 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 		return pollAfter, nil
 	}
 	status.Yielded = command.Yield
-	return 0, r.tell(ctx, status)
+	return again, r.tell(ctx, status)
 }
 
 // replace removes the object of an earlier attempt, for which removeWithin is enough.

@@ -101,7 +101,14 @@ func (c *cluster) Object(_, _, name string) *kubernetes.Object { return c.object
 func (c *cluster) Pods(workload.ID) []gang.Pod                 { return c.pods }
 func (c *cluster) Objects() []kubernetes.Object                { return nil }
 func (c *cluster) Workloads() []workload.ID                    { return nil }
-func (c *cluster) Clusters(workload.ID) []kubernetes.Object    { return c.clusters }
+func (c *cluster) RayClusters(objects []string) []string       { return objects }
+func (c *cluster) Made(owners []string) (pods []gang.Pod) {
+	for _, uid := range owners {
+		pods = append(pods, c.owned[uid]...)
+	}
+	return pods
+}
+func (c *cluster) Clusters(workload.ID) []kubernetes.Object { return c.clusters }
 
 // played is a reconciler on a cluster that is played, with a clock that a test sets.
 type played struct {

@@ -4,8 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // Metrics of the reconciler.
 type Metrics struct {
-	created                                                prometheus.Histogram
-	refused, failures, pinned, orphans, forced, leftBehind prometheus.Counter
+	created                                                           prometheus.Histogram
+	refused, failures, pinned, orphans, forced, leftBehind, unplanned prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -22,10 +22,12 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		failures: counter("muster_dispatcher_retries_total", "Looks at a workload that failed and are tried again."),
 		pinned:   counter("muster_dispatcher_pinned_pods_total", "Pods sent to their reserved node."),
 		forced:   counter("muster_dispatcher_forced_pods_total", "Pods deleted by force because they did not end in time."),
+		unplanned: counter("muster_dispatcher_unplanned_pods_total",
+			"Pods deleted because a workload's object made them without the labels and gates that Muster set."),
 		leftBehind: counter("muster_dispatcher_left_behind_total",
 			"Removals and roll-backs given up in favour of the places: objects stay that cannot be removed, but no pod runs."),
 		orphans: counter("muster_dispatcher_orphans_removed_total", "Objects removed because no live workload owns them."),
 	}
-	registry.MustRegister(m.created, m.refused, m.failures, m.pinned, m.orphans, m.forced, m.leftBehind)
+	registry.MustRegister(m.created, m.refused, m.failures, m.pinned, m.orphans, m.forced, m.leftBehind, m.unplanned)
 	return m
 }

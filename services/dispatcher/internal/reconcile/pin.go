@@ -16,14 +16,14 @@ const pinsAtOnce = 16
 
 // pin sends the pods that may start to their nodes.
 func (r *Reconciler) pin(ctx context.Context, command *event.GangDesired) error {
-	pods := r.cache.Pods(command.Workload)
+	pods := r.members(command)
 	return r.send(ctx, command, gang.Pins(command, pods, r.sentOf(command, pods)))
 }
 
 // pinCleanup sends what comes after the gang to its place. Without it the object
 // could not go before KubeRay loses its patience.
 func (r *Reconciler) pinCleanup(ctx context.Context, command *event.GangDesired) error {
-	pods := r.cache.Pods(command.Workload)
+	pods := r.members(command)
 	return r.send(ctx, command, gang.CleanupPins(command, pods, r.sentOf(command, pods)))
 }
 

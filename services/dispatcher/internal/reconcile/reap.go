@@ -58,7 +58,7 @@ func (r *Reconciler) reap(ctx context.Context, command *event.GangDesired) error
 // displace deletes the pods that were sent to places that are not the gang's any
 // more. It reports whether there are any.
 func (r *Reconciler) displace(ctx context.Context, command *event.GangDesired) (bool, error) {
-	pods := r.cache.Pods(command.Workload)
+	pods := r.members(command)
 	displaced := gang.Displaced(command, pods, r.sentOf(command, pods))
 	now, patience := r.now(), time.Duration(command.ForceAfter)
 	var due []gang.Pod

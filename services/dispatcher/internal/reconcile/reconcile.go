@@ -58,6 +58,8 @@ type Cache interface {
 	Objects() []kubernetes.Object
 	Workloads() []workload.ID
 	Clusters(id workload.ID) []kubernetes.Object
+	RayClusters(objects []string) []string
+	Made(owners []string) []gang.Pod
 }
 
 // Reporter tells queue-manager a status and returns when it is stored. The
@@ -102,6 +104,7 @@ type Reconciler struct {
 	rollback  map[workload.ID]rollback          // bundles of which an object was refused
 	asked     map[workload.ID]string            // the questions that wait for an answer
 	again     again
+	unplanned map[workload.ID]unplanned
 }
 
 // Schedule is which workload is looked at next, and when: a work queue.
@@ -127,7 +130,7 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 		cluster: cluster, report: report, logger: logger, metrics: metrics,
 		traced: map[workload.ID]string{}, desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
 		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{}, tried: map[workload.ID]removal{},
-		items: map[workload.ID][]bundle.Identity{}, rollback: map[workload.ID]rollback{},
+		items: map[workload.ID][]bundle.Identity{}, rollback: map[workload.ID]rollback{}, unplanned: map[workload.ID]unplanned{},
 		asked: map[workload.ID]string{},
 	}
 }
@@ -310,6 +313,7 @@ func (r *Reconciler) forget(ctx context.Context, id workload.ID) error {
 	delete(r.tried, id)
 	delete(r.items, id)
 	delete(r.rollback, id)
+	delete(r.unplanned, id)
 	delete(r.traced, id)
 	delete(r.asked, id)
 	r.mu.Unlock()

@@ -1,0 +1,43 @@
+package gang
+
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Unplanned returns the pods, of those that the command's object made, that run
+// or may begin to and are not what Muster admitted: their labels are not those of
+// the templates as Muster stamped them. Somebody changed the templates, or the
+// pods. Without the labels nothing accounts for them, and nothing pins them.
+func Unplanned(command *event.GangDesired, made []Pod) []Pod {
+	var unplanned []Pod
+	for _, pod := range made {
+		planned := pod.Cluster == command.Cluster && pod.Workload == command.Workload && pod.Attempt == command.Attempt &&
+			slices.ContainsFunc(command.PodSets, func(s workload.PodSet) bool { return s.Name == pod.PodSet })
+		if !planned && !pod.Gated && !pod.Ended && !pod.Cleanup && pod.Namespace == command.Namespace {
+			unplanned = append(unplanned, pod)
+		}
+	}
+	return unplanned
+}
+
+// Members returns the pods that the command's workload may have made. Labels prove
+// nothing: a pod that nothing controls, or another RayCluster, is not one. created
+// are the UIDs of what was created, clusters those of its RayClusters; while nothing
+// is known of these all pods are members.
+func Members(pods []Pod, created, clusters []string) []Pod {
+	if len(created) == 0 {
+		return pods
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool {
+		switch p.Controller.Kind {
+		case "":
+			return !slices.Contains(created, p.UID)
+		case "RayCluster":
+			return !slices.Contains(created, p.Controller.UID) && !slices.Contains(clusters, p.Controller.UID)
+		}
+		return false
+	})
+}
