@@ -260,8 +260,12 @@ func TestSettingsReachTheServices(t *testing.T) {
 			t.Errorf("the policy that holds objects: contains %q: %v, want %v", part, !there, there)
 		}
 	}
+	fixed := objects["ValidatingAdmissionPolicy /"+namespace+"-"+release+"-fixed-ray"]
+	if fixed == nil || !strings.Contains(fmt.Sprint(fixed.Object), "system:serviceaccount:"+namespace+":"+release+"-dispatcher") || strings.Contains(fmt.Sprint(fixed.Object), "OPERATOR_ACCOUNTS") {
+		t.Errorf("the policy that keeps what Muster has set on Ray objects is %v", fixed)
+	}
 	for key := range render(t, modes()["defaults"]) {
-		if strings.Contains(key, "AdmissionPolicy") || strings.Contains(key, "-intake") && strings.HasPrefix(key, "ClusterRole") {
+		if strings.Contains(key, "AdmissionPolicy") && !strings.Contains(key, "-fixed-") || strings.Contains(key, "-intake") && strings.HasPrefix(key, "ClusterRole") {
 			t.Errorf("without the door there is %s", key)
 		}
 	}

@@ -1,7 +1,9 @@
 // Package policy holds the admission policies that let the API server itself do
-// what would else need a webhook server: stamp who created an AppWrapper, and
-// hold RayJobs and RayClusters that have a queue. It is data only; package install
-// applies it. They need Kubernetes 1.36, which serves mutating policies as v1.
+// what would else need a webhook server: keep what Muster has set on objects and
+// pods, stamp who created an AppWrapper, a RayJob or a RayCluster, and hold those
+// that have a queue. It is data only; package install applies it. Stamping and
+// holding need Kubernetes 1.36, which serves mutating policies as v1; the rest
+// needs 1.30.
 package policy
 
 import (
@@ -15,6 +17,8 @@ var (
 	appWrapperUser string
 	//go:embed hold.yaml
 	hold string
+	//go:embed fixed.yaml
+	fixed string
 )
 
 // Queue labels. Kueue's is left alone where Kueue is installed.
@@ -24,7 +28,8 @@ const (
 )
 
 // Documents returns the policies, one YAML document each. withKueue says that
-// Kueue is installed and its queue label not Muster's to obey.
+// Kueue is installed and its queue label not Muster's to obey. KubeRay's operator
+// is known by its rights.
 func Documents(withKueue bool) [][]byte {
 	labels := "[" + queueLabel + ", " + kueueLabel + "]"
 	if withKueue {
@@ -33,15 +38,18 @@ func Documents(withKueue bool) [][]byte {
 	documents := Templates()
 	for i := range documents {
 		documents[i] = bytes.ReplaceAll(documents[i], []byte("QUEUE_LABELS"), []byte(labels))
+		documents[i] = bytes.ReplaceAll(documents[i], []byte("OPERATOR_ACCOUNTS"), []byte("[]"))
 	}
 	return documents
 }
 
 // Templates returns the policies with QUEUE_LABELS in place of the list of labels
-// that hold an object.
+// that hold an object, and OPERATOR_ACCOUNTS in place of that of the accounts of
+// KubeRay operators that have no rights in the whole cluster. First come those that
+// Kubernetes serves from 1.30 on.
 func Templates() [][]byte {
 	var documents [][]byte
-	for _, file := range []string{appWrapperUser, hold} {
+	for _, file := range []string{fixed, appWrapperUser, hold} {
 		for _, document := range strings.Split(file, "\n---\n") {
 			documents = append(documents, bytes.TrimSpace([]byte(document)))
 		}

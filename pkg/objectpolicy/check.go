@@ -82,7 +82,7 @@ func CheckObject(rules workload.ObjectPolicy, manifest json.RawMessage) error {
 	}
 	switch kind {
 	case "Secret":
-		return p.secret(text(object, "type"))
+		return secret(text(object, "type"))
 	case "Service":
 		spec, _ := object["spec"].(map[string]any)
 		return p.service("spec", spec)
@@ -90,14 +90,14 @@ func CheckObject(rules workload.ObjectPolicy, manifest json.RawMessage) error {
 	return p.services("", object)
 }
 
-func (p policy) secret(kind string) error {
+func secret(kind string) error {
 	switch {
 	case neverSecret(kind):
 		return denied("type", "is "+quote(kind)+": Kubernetes gives rights for it", "have an administrator create it")
-	case slices.Contains(plainSecrets(), kind) || allows(p.SecretTypes, kind):
-		return nil
+	case !slices.Contains(plainSecrets(), kind):
+		return denied("type", "is "+quote(kind), "use Opaque")
 	}
-	return denied("type", "is "+quote(kind), "use Opaque, or have it listed in the queue's objectPolicy.secretTypes")
+	return nil
 }
 
 // service checks the spec of a service. Its addresses and its type decide who else's

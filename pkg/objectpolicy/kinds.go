@@ -38,7 +38,8 @@ func neverKinds() []string {
 	}
 }
 
-// plainSecrets are types of secrets that are data only.
+// plainSecrets are types of secrets that are data only. No new workload wraps a
+// secret; an earlier version took some that still wait.
 func plainSecrets() []string {
 	return []string{
 		"", "Opaque", "kubernetes.io/basic-auth", "kubernetes.io/ssh-auth", "kubernetes.io/tls",

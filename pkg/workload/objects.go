@@ -25,8 +25,6 @@ type ObjectPolicy struct {
 	ServiceTypes []string `json:"serviceTypes,omitempty"`
 	// ExternalIPs allows services to have external addresses.
 	ExternalIPs bool `json:"externalIPs,omitempty"`
-	// SecretTypes that secrets may have beside those that hold plain data.
-	SecretTypes []string `json:"secretTypes,omitempty"`
 }
 
 // kindPattern is Kind or Kind.group.

@@ -1,6 +1,6 @@
-// Package security tests how queue-manager and Postgres protect each other: roles
-// and encryption. What needs a cluster is tested in
-// test/e2e, the users of NATS in deploy/nats/access.
+// Package security attacks Muster as one of many teams on it could: tenants who
+// submit messages or objects, the pods of their gangs, and a stolen login of
+// Postgres. The users of NATS are attacked in deploy/nats/access.
 package security
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/clustertest"
 	"muster.dev/muster/pkg/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
@@ -19,8 +20,11 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 60 * time.Second
 
-// databases is what the tests share; each has one of its own.
-var databases *pgtest.Server
+// What the tests share: each has a database, a namespace and nodes of its own.
+var (
+	databases *pgtest.Server
+	shared    = clustertest.Shared{Name: "security"}
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -34,5 +38,5 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer databases.Stop()
-	return m.Run()
+	return shared.Run(m)
 }

@@ -279,7 +279,7 @@ var policyBindings = schema.GroupVersionResource{Group: "admissionregistration.k
 // installation puts a prefix of its own before the names.
 const (
 	stampsWrappers = "-appwrapper-user"
-	stampsHeld     = "-hold"
+	stampsHeld     = "-ray-user"
 )
 
 // Stamps reports whether a policy whose name ends so is in force. Without it,
