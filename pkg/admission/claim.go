@@ -60,12 +60,12 @@ func (c *claim) reason() *workload.Reason {
 	}
 	who, frees := fmt.Sprintf("%d workloads are", len(c.leaving)), "they free"
 	if len(c.leaving) == 1 {
-		who, frees = fmt.Sprintf("workload %s is", c.leaving[0].Workload.Title()), "it frees"
+		who, frees = nameFor(c.waiting.Workload, c.leaving[0].Workload)+" is", "it frees"
 	}
 	return &workload.Reason{
 		Kind:       workload.ReasonWaitingForEviction,
 		Message:    fmt.Sprintf("%s being torn down; what %s is held for it", who, frees),
-		Preemption: cause,
+		Preemption: cause, Foreign: foreign(c.waiting.Workload, workloadsOf(c.leaving)...),
 	}
 }
 

@@ -30,11 +30,16 @@ const (
 // somebody asks. It reports false for a workload that does not wait. The state
 // stays as it is.
 func Explain(s *State, id workload.ID, now time.Time) (workload.Explanation, bool) {
+	return explain(s, id, now, func() bool { return false })
+}
+
+// explain is Explain until there is enough.
+func explain(s *State, id workload.ID, now time.Time, enough func() bool) (workload.Explanation, bool) {
 	w := s.waiting.Get(id)
 	if w == nil {
 		return workload.Explanation{}, false
 	}
-	e := &explainer{s: s, w: w, now: now, found: workload.Explanation{
+	e := &explainer{s: s, w: w, now: now, enough: enough, found: workload.Explanation{
 		Workload: id, Queue: w.queue.name, Position: s.Position(id), Reason: *s.reason(w),
 	}}
 	for _, b := range w.queue.all.list {
@@ -56,6 +61,7 @@ type explainer struct {
 	s      *State
 	w      *Waiting
 	now    time.Time
+	enough func() bool
 	found  workload.Explanation
 	trials int
 }
@@ -67,7 +73,7 @@ func (e *explainer) works(change func(*State)) bool { return e.try(nil, change) 
 func (e *explainer) worksWith(config quota.Config) bool { return e.try(&config, nil) }
 
 func (e *explainer) try(config *quota.Config, change func(*State)) bool {
-	if e.trials++; e.trials > mostTrials {
+	if e.trials++; e.trials > mostTrials || e.enough() {
 		e.found.Partial = true
 		return false
 	}
@@ -263,15 +269,28 @@ func (e *explainer) afterEnd() {
 	for i := 0; i < len(ends) && i < mostTrials/4 && singles < singleEnds; i++ {
 		if after(ends[i]) {
 			singles++
-			e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: []workload.ID{ends[i].Workload.ID}}, "after the end of workload %s", ends[i].Workload.Title())
+			e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: ids(ends[i : i+1]), Foreign: e.foreign(ends[i : i+1])}, "after the end of %s", nameFor(e.w.Workload, ends[i].Workload))
 		}
 	}
 	if singles > 0 {
 		return
 	}
 	if n := least(len(ends), func(n int) bool { return after(ends[:n]...) }); n > 1 {
-		e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: ids(ends[:n])}, "after the end of %d workloads, of which %s is the last", n, ends[n-1].Workload.Title())
+		e.suggest(workload.Change{Kind: workload.ChangeAfterEnd, Workloads: ids(ends[:n]), Foreign: e.foreign(ends[:n])}, "after the end of %d workloads, of which %s is the last", n, e.lastOf(ends[:n]))
 	}
+}
+
+func (e *explainer) foreign(gangs []*Started) []workload.ID {
+	return foreign(e.w.Workload, workloadsOf(gangs)...)
+}
+
+// lastOf names the last of some gangs.
+func (e *explainer) lastOf(gangs []*Started) string {
+	last := gangs[len(gangs)-1].Workload
+	if last.Queue == e.w.Workload.Queue {
+		return last.Title()
+	}
+	return "one of another queue"
 }
 
 func ids(gangs []*Started) []workload.ID {

@@ -3,7 +3,6 @@ package admission
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/placement"
@@ -198,7 +197,7 @@ func (d *decision) pass(w *Waiting, v *variant) (cluster string, places []worklo
 		return "", nil, &workload.Reason{Kind: workload.ReasonUnknown, Message: "the search for places beside what is held ended without an answer"}
 	}
 	delayed.holdBack(w.bucket)
-	return "", nil, delayed.reasonBehind()
+	return "", nil, delayed.reasonBehind(w)
 }
 
 func (d *decision) passOn(w *Waiting, v *variant, cluster string) ([]workload.Placement, []*hold) {
@@ -265,45 +264,35 @@ func nodesOf(places []workload.Placement) []string {
 }
 
 // when says when the head starts.
-func (h *hold) when() string {
+func (h *hold) when(reader *workload.Workload) string {
 	if h.start.IsZero() {
-		return fmt.Sprintf("starts when %s, for how long that is has not been declared", ending(h.after))
+		return fmt.Sprintf("starts when %s, for how long that is has not been declared", ending(reader, h.after))
 	}
-	return fmt.Sprintf("starts by %s at the latest, when %s", h.start.UTC().Format("2006-01-02 15:04:05 MST"), ending(h.after))
+	return fmt.Sprintf("starts by %s at the latest, when %s", h.start.UTC().Format("2006-01-02 15:04:05 MST"), ending(reader, h.after))
 }
 
-// ending names the gangs that end, the last ones first; few are enough.
-func ending(gangs []*Started) string {
-	const shown = 3
-	var names []string
-	for i := len(gangs) - 1; i >= 0 && len(names) < shown; i-- {
-		names = append(names, gangs[i].Workload.Title())
-	}
-	text := strings.Join(names, ", ")
-	switch more := len(gangs) - len(names); {
-	case len(gangs) == 0:
-		return "the gangs before it have"
-	case more > 0:
-		return fmt.Sprintf("%s and %d more have ended", text, more)
-	case len(gangs) > 1:
-		return text + " have ended"
-	}
-	return text + " has ended"
+// about are the ids of other queues in the plan for the head.
+func (h *hold) about(reader *workload.Workload) []workload.ID {
+	return foreign(reader, append(workloadsOf(h.after), h.head.Workload)...)
 }
 
-func (h *hold) reasonBehind() *workload.Reason {
+// reasonBehind is why a workload waits that would delay the head.
+func (h *hold) reasonBehind(w *Waiting) *workload.Reason {
+	where := "the head of another queue"
+	if w.Workload.Queue == h.head.Workload.Queue {
+		where = fmt.Sprintf("the head of queue %q (%s)", h.head.queue.name, quota.Backfill)
+	}
 	return &workload.Reason{
-		Kind: workload.ReasonBehindHead,
-		Message: fmt.Sprintf("it has places, but would delay workload %s, the head of queue %q (%s), which %s",
-			h.head.Workload.Title(), h.head.queue.name, quota.Backfill, h.when()),
-		Start: h.planned(),
+		Kind:    workload.ReasonBehindHead,
+		Message: fmt.Sprintf("it has places, but would delay %s, %s, which %s", nameFor(w.Workload, h.head.Workload), where, h.when(w.Workload)),
+		Start:   h.planned(), Foreign: h.about(w.Workload),
 	}
 }
 
 // reasonHead completes the reason of a head by what is held for it.
 func (h *hold) reasonHead(why *workload.Reason) *workload.Reason {
 	with := *why
-	with.Message += fmt.Sprintf("; places on %d nodes of cluster %s are held for it, and it %s", len(nodesOf(h.places)), h.cluster, h.when())
-	with.Start = h.planned()
+	with.Message += fmt.Sprintf("; places on %d nodes of cluster %s are held for it, and it %s", len(nodesOf(h.places)), h.cluster, h.when(h.head.Workload))
+	with.Start, with.Foreign = h.planned(), h.about(h.head.Workload)
 	return &with
 }

@@ -116,7 +116,8 @@ func (d *decision) carryOut(w *Waiting, a quota.Assess, v *variant, cluster stri
 	for _, g := range found.list {
 		d.evict(g.Started, workload.Reason{
 			Kind:       workload.ReasonPreempted,
-			Message:    fmt.Sprintf("evicted for workload %s of queue %q, priority %d (%s)", w.Workload.Title(), w.queue.name, w.Workload.Priority, g.policy),
+			Message:    fmt.Sprintf("evicted for %s, priority %d (%s)", nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy),
+			Foreign:    foreign(g.Workload, w.Workload),
 			Preemption: &workload.PreemptionCause{Preemptor: w.Workload.ID, Policy: g.policy},
 		})
 		g.preempted = true

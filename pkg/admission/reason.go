@@ -33,6 +33,9 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 		if h := s.holdOf(w); h != nil && h.cluster != "" && w.bucket.lacks != nil {
 			return h.reasonHead(w.bucket.reason)
 		}
+		if h := w.bucket.behind; h != nil && h.cluster != "" && w.bucket.reason.Kind == workload.ReasonBehindHead {
+			return h.reasonBehind(w) // not as its head reads it
+		}
 		return w.bucket.reason
 	case w.queue.strict():
 		return &workload.Reason{
@@ -42,8 +45,8 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 	case w.queue.closed(s.decided):
 		return &workload.Reason{
 			Kind: workload.ReasonBehindHead,
-			Message: fmt.Sprintf("workload %s, the head of queue %q (%s), has waited for quota for more than %s, and nobody passes it any more",
-				w.queue.all.list[0].head().Workload.Title(), w.queue.name, quota.Backfill, w.queue.patience()),
+			Message: fmt.Sprintf("%s, the head of queue %q (%s), has waited for quota for more than %s, and nobody passes it any more",
+				nameFor(w.Workload, w.queue.all.list[0].head().Workload), w.queue.name, quota.Backfill, w.queue.patience()),
 		}
 	}
 	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "no decision has looked at it yet"}

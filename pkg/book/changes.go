@@ -197,6 +197,9 @@ func (b *Book) reservations(e *entry) []Reservation {
 
 // say queues a message; its id is unique for ever, as epochs are.
 func (b *Book) say(now time.Time, subject string, ttl time.Duration, payload event.Payload) {
+	if c, ok := payload.(*event.WorkloadChanged); ok { // tenants read it
+		c.Record = c.Record.ForTenant()
+	}
 	b.messages++
 	b.changed.messages = append(b.changed.messages, Message{
 		ID: fmt.Sprintf("queue-manager/%d/%d", b.epoch, b.messages), Subject: subject, At: now, TTL: ttl, Payload: payload,

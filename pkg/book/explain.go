@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/admission"
@@ -16,6 +17,51 @@ func (b *Book) Present(now time.Time, of ...workload.ID) map[workload.ID]*worklo
 
 // Searched counts the searches of this term.
 func (b *Book) Searched() admission.Searched { return b.admission.Searched() }
+
+// Handover is a workload that waits, for another goroutine to say why.
+type Handover struct {
+	// Known is what there is to say of one that does not wait.
+	Known workload.Explanation
+	Waits bool
+	asked admission.Question
+	grows *growth
+}
+
+// HandOver returns what another goroutine needs to say why a workload waits. who is
+// for whom it is asked: of a workload that he could not have submitted he hears as if
+// it were not there; empty is for an operator.
+func (b *Book) HandOver(id workload.ID, who string) (Handover, error) {
+	e := b.live.Get(id)
+	if e == nil || who != "" && !b.queues[e.Queue].Rules.MaySubmit(who, e.Namespace) {
+		return Handover{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
+	}
+	asked, waits := b.admission.Ask(id)
+	if !waits {
+		known := workload.Explanation{Workload: id, Queue: b.admission.QueueOf(&e.Workload).Name}
+		if e.Reason != nil {
+			known.Reason = *e.Reason
+		}
+		return Handover{Known: known}, nil
+	}
+	h := Handover{Known: asked.Known, Waits: true, asked: asked}
+	if e.course != nil && e.grows != nil {
+		h.grows = &growth{sets: slices.Clone(e.grows.sets)}
+		h.Known.Reason = h.grows.reason(h.Known.Reason)
+	}
+	return h, nil
+}
+
+// Snapshot is what questions are answered on; see admission.State.Snapshot.
+func (b *Book) Snapshot(waiting int) *admission.Snapshot { return b.admission.Snapshot(waiting) }
+
+// Answer says why it waits; see admission.Answer.
+func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enough func() bool) workload.Explanation {
+	explained := admission.Answer(s, complete, h.asked, now, enough)
+	if h.grows != nil {
+		explained.Reason = h.grows.reason(explained.Reason)
+	}
+	return explained
+}
 
 // Explain says why a workload waits and what would admit it. Of one that does not
 // wait it says the reason alone.

@@ -97,7 +97,7 @@ func Operations() []Operation {
 		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "A workload with its life", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
 		{
 			ID: "explain", Method: http.MethodGet, Path: "/v1/workloads/{id}/explanation", Summary: "Why a workload waits, and what would admit it",
-			Status: http.StatusOK, Answer: &query.ExplainAnswer{}, Refusals: []int{http.StatusNotFound},
+			Status: http.StatusOK, Answer: &query.ExplainAnswer{}, Refusals: []int{http.StatusNotFound, http.StatusTooManyRequests},
 		},
 		{
 			ID: "follow", Method: http.MethodGet, Path: "/v1/workloads/{id}/events", Summary: "The life of a workload as it happens, from how it stands now to its end",

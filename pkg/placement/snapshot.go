@@ -8,6 +8,22 @@ import (
 	"muster.dev/muster/pkg/workload"
 )
 
+// Observed is a node as it was set, and what was said to be taken there outside any
+// reservation.
+type Observed struct {
+	Node  capacity.Node
+	Extra resource.List
+}
+
+// Observed returns all nodes that are present, by name.
+func (f *Fleet) Observed() []Observed {
+	nodes := make([]Observed, 0, f.size)
+	for _, n := range f.inOrder() {
+		nodes = append(nodes, Observed{n.Node, f.columns.list(n.extra)})
+	}
+	return nodes
+}
+
 // View is a node as a gang finds it.
 type View struct {
 	Node  capacity.Node

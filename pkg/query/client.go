@@ -14,7 +14,14 @@ var ErrNoAnswer = errors.New("no queue-manager answers: is it running and connec
 
 // ProblemError is what queue-manager says of a request that it refuses or that has
 // failed.
-type ProblemError struct{ Message string }
+type ProblemError struct {
+	Message string
+	// Busy: too much is being asked; the same request may be sent again later.
+	Busy bool
+}
+
+// Busy is the answer to a request that may be sent again later.
+func Busy(message string) error { return &ProblemError{Message: message, Busy: true} }
 
 func (e *ProblemError) Error() string { return e.Message }
 
@@ -72,7 +79,7 @@ func ask[Answer any](ctx context.Context, nc *nats.Conn, subject string, request
 		if err := json.Unmarshal(reply.Data, &problem); err != nil {
 			return answer, fmt.Errorf("read problem from %s: %w", subject, err)
 		}
-		return answer, fmt.Errorf("ask %s: %w", subject, &ProblemError{problem.Error})
+		return answer, fmt.Errorf("ask %s: %w", subject, &ProblemError{Message: problem.Error, Busy: problem.Busy})
 	}
 	if err := json.Unmarshal(reply.Data, &answer); err != nil {
 		return answer, fmt.Errorf("read answer from %s: %w", subject, err)

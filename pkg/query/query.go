@@ -103,6 +103,10 @@ type Queue struct {
 // ExplainRequest asks why a workload waits and what would admit it.
 type ExplainRequest struct {
 	ID workload.ID `json:"id"`
+	// For is the submitter for whom a service asks, as in Workload.Submitter: he is
+	// told only of workloads that he could have submitted, and nothing of the
+	// workloads of other queues. Empty for an operator, who sees everything.
+	For string `json:"for,omitempty"`
 }
 
 // ExplainAnswer explains.
@@ -125,4 +129,6 @@ type Node struct {
 // Problem is the answer to a request that failed.
 type Problem struct {
 	Error string `json:"error"`
+	// Busy: nothing is wrong with the request; it may be sent again later.
+	Busy bool `json:"busy,omitempty"`
 }

@@ -1,6 +1,10 @@
 package workload
 
-import "muster.dev/muster/pkg/resource"
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/resource"
+)
 
 // Explanation is why a workload waits, where, and what would change it.
 type Explanation struct {
@@ -16,6 +20,17 @@ type Explanation struct {
 	Changes []Change `json:"changes,omitempty"`
 	// Partial: looking for more was given up for the time it takes.
 	Partial bool `json:"partial,omitempty"`
+}
+
+// ForTenant returns the explanation as Reason.ForTenant does reasons.
+func (e Explanation) ForTenant() Explanation {
+	e.Reason = *e.Reason.ForTenant()
+	e.Changes = slices.Clone(e.Changes)
+	for i := range e.Changes {
+		c := &e.Changes[i]
+		c.Workloads, c.Foreign = without(c.Workloads, c.Foreign), nil
+	}
+	return e
 }
 
 // ChangeKind says what is to change.
@@ -43,7 +58,9 @@ type Change struct {
 	// Quota lists what is to be raised, by how much.
 	Quota     []QuotaRaise `json:"quota,omitempty"`
 	Workloads []ID         `json:"workloads,omitempty"`
-	Priority  int32        `json:"priority,omitempty"`
+	// Foreign are those of Workloads that are of other queues.
+	Foreign  []ID  `json:"foreign,omitempty"`
+	Priority int32 `json:"priority,omitempty"`
 }
 
 // QuotaRaise is an amount by which a nominal quota is to grow.

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/resource"
@@ -74,6 +75,40 @@ type Reason struct {
 	// Start is set for a head that places are held for, and for ReasonBehindHead in
 	// a Backfill queue: the start that must not be delayed.
 	Start *PlannedStart `json:"start,omitempty"`
+	// Foreign are those of the workloads named above that are of other queues than the
+	// one whose reason it is. Only operators see them: see ForTenant.
+	Foreign []ID `json:"foreign,omitempty"`
+}
+
+// ForTenant returns the reason as it is told to those who may see the workload and
+// not those of other queues. Messages never name these.
+func (r *Reason) ForTenant() *Reason {
+	if r == nil || len(r.Foreign) == 0 {
+		return r
+	}
+	c := *r
+	c.Foreign = nil
+	if r.Preemption != nil {
+		p := *r.Preemption
+		p.Victims = without(p.Victims, r.Foreign)
+		if slices.Contains(r.Foreign, p.Preemptor) {
+			p.Preemptor = ""
+		}
+		c.Preemption = &p
+	}
+	if r.Start != nil {
+		s := *r.Start
+		s.After = without(s.After, r.Foreign)
+		if slices.Contains(r.Foreign, s.Workload) {
+			s.Workload = ""
+		}
+		c.Start = &s
+	}
+	return &c
+}
+
+func without(ids, foreign []ID) []ID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id ID) bool { return slices.Contains(foreign, id) })
 }
 
 // PlannedStart is the reservation in time of the head of a queue.

@@ -2,6 +2,12 @@ package workload
 
 import "time"
 
+// ForTenant returns the record with its reason as Reason.ForTenant has it.
+func (r Record) ForTenant() Record {
+	r.Reason = r.Reason.ForTenant()
+	return r
+}
+
 // Record is a workload with the state of its life, as queue-manager stores and
 // shows it.
 type Record struct {

@@ -123,6 +123,8 @@ func (d *Door) tell(w http.ResponseWriter, r *http.Request, err error) {
 		return // whoever asked has gone
 	case errors.Is(err, query.ErrNoAnswer), errors.Is(err, context.DeadlineExceeded), errors.Is(err, bus.ErrNoStream):
 		known = &failure{http.StatusServiceUnavailable, httpapi.Problem{Error: err.Error()}}
+	case errors.As(err, &refused) && refused.Busy:
+		known = &failure{http.StatusTooManyRequests, httpapi.Problem{Error: refused.Message}}
 	case errors.As(err, &refused): // what it has been asked for is there
 		known = &failure{http.StatusServiceUnavailable, httpapi.Problem{Error: refused.Message}}
 	default:
@@ -198,7 +200,7 @@ func (d *Door) record(ctx context.Context, who string, id workload.ID) (workload
 	if len(answer.Workloads) == 0 || !may(queues, who, answer.Workloads[0].Queue, answer.Workloads[0].Namespace) {
 		return workload.Record{}, fail(http.StatusNotFound, "there is no workload %q", id)
 	}
-	return answer.Workloads[0], nil
+	return answer.Workloads[0].ForTenant(), nil
 }
 
 func (d *Door) list(w http.ResponseWriter, r *http.Request, who string) error {
@@ -219,7 +221,7 @@ func (d *Door) list(w http.ResponseWriter, r *http.Request, who string) error {
 	seen := []workload.Record{}
 	for _, record := range answer.Workloads {
 		if may(queues, who, record.Queue, record.Namespace) {
-			seen = append(seen, record)
+			seen = append(seen, record.ForTenant())
 		}
 	}
 	write(w, http.StatusOK, query.WorkloadsAnswer{Workloads: seen, Next: answer.Next})
@@ -275,6 +277,9 @@ func (d *Door) describe(w http.ResponseWriter, r *http.Request, who string) erro
 	if err != nil {
 		return err
 	}
+	for i := range history.Entries {
+		history.Entries[i].Reason = history.Entries[i].Reason.ForTenant()
+	}
 	write(w, http.StatusOK, httpapi.Description{Record: record, History: history.Entries})
 	return nil
 }
@@ -289,10 +294,11 @@ func (d *Door) explain(w http.ResponseWriter, r *http.Request, who string) error
 	if record.Phase.Final() {
 		return fail(http.StatusNotFound, "workload %s has ended, as %s: there is nothing to explain", record.ID, record.Phase)
 	}
-	answer, err := d.Queries.Explain(ctx, query.ExplainRequest{ID: record.ID})
+	answer, err := d.Queries.Explain(ctx, query.ExplainRequest{ID: record.ID, For: who})
 	if err != nil {
 		return err
 	}
+	answer.Explanation = answer.ForTenant() // a queue-manager that is older answers an operator
 	write(w, http.StatusOK, answer)
 	return nil
 }

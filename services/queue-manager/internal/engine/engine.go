@@ -209,7 +209,7 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 	if e.inputs, err = subscribe(ctx, o.Bus); err != nil {
 		return err
 	}
-	if err := e.serve(ctx); err != nil {
+	if err := e.serve(ctx, group); err != nil {
 		return err
 	}
 	e.commits = newCommitter(e)
@@ -298,7 +298,7 @@ func (e *engine) run(ctx context.Context, epoch int64) error {
 		case u := <-e.undeliverable:
 			e.do(journal.Input{Kind: journal.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-e.questions:
-			e.explain(q)
+			e.handOver(q)
 		case c := <-e.changes:
 			if err := e.configure(ctx, c, epoch); err != nil {
 				return err

@@ -2,43 +2,169 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
 
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+)
+
+// Bounds of questions. The term's goroutine only says where a workload stands and,
+// once in snapshotFor at the most, takes a snapshot; what is looked for, on the state
+// that is made of it, takes another goroutine's time.
+const (
+	mostQuestions   = 32 // that wait for an answer, of all callers
+	mostOfOneCaller = 2
+	snapshotFor     = 5 * time.Second
+	snapshotWaiting = 10_000 // workloads that wait, in a snapshot
+	stateKept       = 30 * time.Second
+	// lookFor is for how long changes are looked for. Explanations are not recorded
+	// and decide nothing, so a clock may end them.
+	lookFor = 3 * time.Second
 )
 
 // question asks the term's goroutine, which alone may look into the book.
 type question struct {
-	id     workload.ID
-	answer chan<- explained
+	query.ExplainRequest
+	snapshot bool // wanted, too
+	answer   chan<- asked
 }
 
-type explained struct {
-	explanation workload.Explanation
-	err         error
+// asked is what the term's goroutine says.
+type asked struct {
+	book.Handover
+	snapshot *admission.Snapshot
+	err      error
+}
+
+// handOver answers a question as far as that is quick.
+func (e *engine) handOver(q question) {
+	began := time.Now()
+	found, err := e.book.HandOver(q.ID, q.For)
+	said := asked{Handover: found, err: err}
+	if err == nil && found.Waits && q.snapshot {
+		said.snapshot = e.book.Snapshot(snapshotWaiting)
+	}
+	e.Metrics.questions.Observe(time.Since(began).Seconds())
+	q.answer <- said
+}
+
+// explainer answers questions one after the other, on a state of its own.
+type explainer struct {
+	*Metrics
+	logger *zap.Logger
+	now    func() time.Time
+	// ask asks the term's goroutine.
+	ask     func(ctx context.Context, r query.ExplainRequest, snapshot bool) (asked, error)
+	limits  *limits
+	pending chan pending
+
+	state    *admission.State // nil while there is none
+	complete bool             // the state has all who stand in line
+	made     time.Time
+}
+
+// pending is a question that waits for the explainer.
+type pending struct {
+	ctx     context.Context
+	request query.ExplainRequest
+	answer  chan<- answered
+}
+
+type answered struct {
+	query.ExplainAnswer
+	err error
+}
+
+func newExplainer(e *engine) *explainer {
+	return &explainer{
+		Metrics: e.Metrics, logger: e.Logger, now: e.clock.now, limits: newLimits(), pending: make(chan pending),
+		ask: func(ctx context.Context, r query.ExplainRequest, snapshot bool) (asked, error) {
+			answer := make(chan asked, 1)
+			pass(ctx, e.questions, question{r, snapshot, answer})
+			select {
+			case said := <-answer:
+				return said, said.err
+			case <-ctx.Done():
+				return asked{}, ctx.Err()
+			}
+		},
+	}
 }
 
 // serve answers questions that need the leader's memory, and takes changes of the
 // configuration, until ctx ends.
-func (e *engine) serve(ctx context.Context) error {
+func (e *engine) serve(ctx context.Context, group *errgroup.Group) error {
 	if err := e.serveChanges(ctx); err != nil {
 		return err
 	}
-	return query.Handle(ctx, e.Bus.Conn(), query.ExplainSubject, func(asking context.Context, r query.ExplainRequest) (query.ExplainAnswer, error) {
-		answer := make(chan explained, 1)
-		pass(asking, e.questions, question{r.ID, answer})
+	x := newExplainer(e)
+	group.Go(func() error { return x.run(ctx) })
+	return query.HandleEach(ctx, e.Bus.Conn(), query.ExplainSubject, x.limits.take, func(asking context.Context, r query.ExplainRequest) (query.ExplainAnswer, error) {
+		answer := make(chan answered, 1)
+		pass(asking, x.pending, pending{asking, r, answer})
 		select {
 		case got := <-answer:
-			return query.ExplainAnswer{Explanation: got.explanation}, got.err
+			return got.ExplainAnswer, got.err
 		case <-asking.Done():
-			return query.ExplainAnswer{}, asking.Err()
+			return query.ExplainAnswer{}, fmt.Errorf("explain workload %s: %w; many questions are being asked, try again", r.ID, asking.Err())
 		case <-ctx.Done():
 			return query.ExplainAnswer{}, ctx.Err()
 		}
 	})
 }
 
-func (e *engine) explain(q question) {
-	explanation, err := e.book.Explain(q.id, e.clock.now())
-	q.answer <- explained{explanation, err}
+func (x *explainer) run(ctx context.Context) error {
+	forget := time.NewTicker(stateKept)
+	defer forget.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-forget.C:
+			if time.Since(x.made) > stateKept {
+				x.state = nil
+			}
+		case p := <-x.pending:
+			if p.ctx.Err() != nil {
+				continue // whoever asked has gone
+			}
+			answer, err := x.explain(p.ctx, p.request)
+			p.answer <- answered{answer, err}
+		}
+	}
+}
+
+// explain answers one question. A panic ends this answer only: the leader goes on.
+func (x *explainer) explain(ctx context.Context, r query.ExplainRequest) (answer query.ExplainAnswer, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			x.state = nil
+			x.logger.Error("cannot explain a workload", zap.String("workload", string(r.ID)), zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
+			err = fmt.Errorf("workload %s cannot be explained: a fault of Muster, which the log of queue-manager has", r.ID)
+		}
+	}()
+	began := time.Now()
+	defer func() { x.explained.Observe(time.Since(began).Seconds()) }()
+	old := x.state == nil || time.Since(x.made) > snapshotFor
+	said, err := x.ask(ctx, r, old)
+	if err != nil || !said.Waits {
+		return answerTo(r, said.Known, err)
+	}
+	if said.snapshot != nil {
+		if x.state, err = said.snapshot.State(); err != nil {
+			return answer, fmt.Errorf("make a state to explain workload %s on: %w", r.ID, err)
+		}
+		x.complete, x.made = said.snapshot.Complete(), began
+	}
+	if x.state == nil { // the workload did not wait a moment ago
+		return answerTo(r, said.Known, nil)
+	}
+	enough := func() bool { return ctx.Err() != nil || time.Since(began) > lookFor }
+	return answerTo(r, said.Answer(x.state, x.complete, x.now(), enough), nil)
 }

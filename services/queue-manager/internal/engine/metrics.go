@@ -28,6 +28,8 @@ type Metrics struct {
 	asking     prometheus.Gauge
 	aside      prometheus.Gauge
 	setAside   *prometheus.CounterVec
+	questions  prometheus.Histogram
+	explained  prometheus.Histogram
 }
 
 // NewMetrics registers the metrics.
@@ -82,6 +84,15 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		Name: "muster_decision_seconds", Help: "Time from taking in a batch until it was decided, before it is written.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 	})
+	m.questions = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "muster_explain_handover_seconds", Help: "Time that a question of why a workload waits takes of the leader's goroutine.",
+		Buckets: prometheus.ExponentialBuckets(0.00005, 2, 16),
+	})
+	m.explained = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "muster_explain_seconds", Help: "Time to answer why a workload waits, beside the leader's goroutine.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+	})
+	registry.MustRegister(m.questions, m.explained)
 	registry.MustRegister(m.searched, m.undecided, m.decisions)
 	m.asking = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "muster_questions_open", Help: "Workloads and nodes of which watcher or dispatcher were asked to say once more what they know.",
