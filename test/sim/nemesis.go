@@ -189,10 +189,7 @@ func (n *nemesis) strike(f TimedFault) {
 		}
 		what = f.For.String()
 	case Purged:
-		name := []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream}[f.Pick%3]
-		if w.net.purge(name, f.Pick&64 != 0) {
-			what = name
-		}
+		what = n.purge(f)
 	case PostgresAway:
 		w.net.away(postgresServer, f.For)
 		w.disk.dropSession()
@@ -253,4 +250,25 @@ func (n *nemesis) strikeMachine(f TimedFault) string {
 		return fmt.Sprintf("%s by %s for %s", m.name, m.skew, f.For)
 	}
 	return m.name
+}
+
+// purge takes the messages of a stream away; half of the time after the leader has
+// stood still for a moment, so that it has not read the last ones.
+func (n *nemesis) purge(f TimedFault) string {
+	w := n.w
+	name := []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream}[f.Pick%3]
+	if f.Pick&128 == 0 {
+		if !w.net.purge(name, f.Pick&64 != 0) {
+			return ""
+		}
+		return name
+	}
+	still := 300*time.Millisecond + time.Duration(f.Pick/256%2500)*time.Millisecond
+	for _, m := range w.machines {
+		if m.name == w.disk.holder && !m.dead {
+			m.paused = w.now.Add(still)
+		}
+	}
+	w.after(still-time.Millisecond, func() { w.net.purge(name, f.Pick&64 != 0) })
+	return fmt.Sprintf("%s, unread for %s", name, still)
 }
