@@ -173,14 +173,34 @@ func TestBadValues(t *testing.T) {
 		values map[string]any
 		says   string
 	}{
-		"unknown value":         {map[string]any{"quees": []any{}}, "quees"},
-		"unknown mode":          {map[string]any{"mode": "both"}, "mode"},
-		"bad cluster":           {map[string]any{"cluster": "East 1"}, "cluster"},
-		"queue without a name":  {map[string]any{"queues": []any{map[string]any{"namespaces": []any{"a"}}}}, "name"},
-		"queue without a place": {map[string]any{"queues": []any{map[string]any{"name": "a", "namespaces": []any{}}}}, "namespaces"},
-		"no queue":              {map[string]any{"queues": []any{}}, "queues"},
-		"password in a URL":     {map[string]any{"nats": map[string]any{"url": "nats://me:secret@nats:4222"}}, "url"},
-		"grace without unit":    {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
+		"unknown value":               {map[string]any{"quees": []any{}}, "quees"},
+		"unknown mode":                {map[string]any{"mode": "both"}, "mode"},
+		"bad cluster":                 {map[string]any{"cluster": "East 1"}, "cluster"},
+		"queue without a name":        {map[string]any{"queues": []any{map[string]any{"namespaces": []any{"a"}}}}, "name"},
+		"queue without a place":       {map[string]any{"queues": []any{map[string]any{"name": "a", "namespaces": []any{}}}}, "namespaces"},
+		"no queue":                    {map[string]any{"queues": []any{}}, "queues"},
+		"password in a URL":           {map[string]any{"nats": map[string]any{"url": "nats://me:secret@nats:4222"}}, "url"},
+		"lines in a node selector":    {map[string]any{"nodeSelector": "a=b\"\n- --evil"}, "nodeSelector"},
+		"quotes in a node selector":   {map[string]any{"nodeSelector": `a="b`}, "nodeSelector"},
+		"lines in an image":           {map[string]any{"image": map[string]any{"repository": "a\n          securityContext: {privileged: true}"}}, "repository"},
+		"lines in a tag":              {map[string]any{"image": map[string]any{"tag": "1\nx: y"}}, "tag"},
+		"a pull secret of YAML":       {map[string]any{"image": map[string]any{"pullSecrets": []any{"a}, {name: b"}}}, "pullSecrets"},
+		"lines in an URL":             {map[string]any{"nats": map[string]any{"url": "nats://a:4222\n- --pprof-address=0.0.0.0:1"}}, "url"},
+		"a secret that is none":       {map[string]any{"nats": map[string]any{"credentialsSecret": "a\n  optional: true"}}, "credentialsSecret"},
+		"a TLS secret that is none":   {map[string]any{"database": map[string]any{"tlsSecret": "../x"}}, "tlsSecret"},
+		"lines in the trial's image":  {map[string]any{"trial": map[string]any{"enabled": true, "natsImage": "nats\nx: y"}}, "natsImage"},
+		"storage of YAML":             {map[string]any{"trial": map[string]any{"enabled": true, "storage": "5Gi}}, x: {y: {"}}, "storage"},
+		"lines in an annotation":      {map[string]any{"podAnnotations": map[string]any{"a": "b\nc: d"}}, "podAnnotations"},
+		"lines in a label's name":     {map[string]any{"podLabels": map[string]any{"a: b\nc": "d"}}, "propertyName"},
+		"lines in an endpoint":        {map[string]any{"tracing": map[string]any{"endpoint": "http://a\n- --x"}}, "endpoint"},
+		"a huge number of replicas":   {map[string]any{"intake": map[string]any{"replicas": 1000000000, "resources": map[string]any{}}}, "replicas"},
+		"a huge number of workers":    {map[string]any{"dispatcher": map[string]any{"replicas": 1, "workers": 1e18, "resources": map[string]any{}}}, "workers"},
+		"a port that is none":         {map[string]any{"networkPolicy": map[string]any{"natsPort": 99999}}, "natsPort"},
+		"no amount":                   {map[string]any{"intake": map[string]any{"resources": map[string]any{"requests": map[string]any{"cpu": "1\n  x: y"}}}}, "cpu"},
+		"resources of another kind":   {map[string]any{"intake": map[string]any{"resources": map[string]any{"securityContext": map[string]any{}}}}, "securityContext"},
+		"a namespace of YAML":         {map[string]any{"namespaces": []any{"a, b: c"}}, "namespaces"},
+		"a queue's namespace of YAML": {map[string]any{"queues": []any{map[string]any{"name": "a", "namespaces": []any{"a\n  x: y"}}}}, "namespaces"},
+		"grace without unit":          {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
 	} {
 		_, err := rendered(test.values)
 		if err == nil || !strings.Contains(err.Error(), test.says) {
@@ -308,6 +328,63 @@ func checkContained(t *testing.T, mode string, deployment *unstructured.Unstruct
 	for _, argument := range container["args"].([]any) {
 		if text := argument.(string); strings.Contains(text, "@") || strings.Contains(strings.ToLower(text), "password") {
 			t.Errorf("%s: %s has a secret among its arguments: %s", mode, deployment.GetName(), text)
+		}
+	}
+}
+
+// The trial's servers are reached by the services that use them, and reach nothing.
+func TestTheTrialsPartsAreReachedByTheirServicesOnly(t *testing.T) {
+	t.Parallel()
+	objects := render(t, modes()["trial"])
+	for part, want := range map[string][]string{
+		"nats": {"capacity-watcher", "dispatcher", "intake", "queue-manager"}, "postgres": {"migrate", "queue-manager"},
+	} {
+		policy := objects["NetworkPolicy "+namespace+"/"+release+"-"+part]
+		if policy == nil {
+			t.Errorf("%s has no NetworkPolicy", part)
+			continue
+		}
+		ingress, _, _ := unstructured.NestedSlice(policy.Object, "spec", "ingress")
+		if len(ingress) != 1 {
+			t.Fatalf("%s: ingress is %v", part, ingress)
+		}
+		var from []string
+		for _, peer := range ingress[0].(map[string]any)["from"].([]any) {
+			name, _, _ := unstructured.NestedString(peer.(map[string]any), "podSelector", "matchLabels", "app.kubernetes.io/component")
+			from = append(from, name)
+		}
+		slices.Sort(from)
+		if !slices.Equal(from, want) {
+			t.Errorf("%s is reached by %v, want %v", part, from, want)
+		}
+		types, _, _ := unstructured.NestedStringSlice(policy.Object, "spec", "policyTypes")
+		if egress, _, _ := unstructured.NestedSlice(policy.Object, "spec", "egress"); len(egress) != 0 || !slices.Contains(types, "Egress") {
+			t.Errorf("%s may reach %v", part, egress)
+		}
+	}
+}
+
+// A service may read and renew the Lease of its own cluster and no other.
+func TestLeasesAreBoundByName(t *testing.T) {
+	t.Parallel()
+	objects := render(t, modes()["member"])
+	for _, service := range []string{"capacity-watcher", "dispatcher"} {
+		role := objects["Role "+namespace+"/"+release+"-"+service+"-lease"]
+		if role == nil {
+			t.Fatalf("%s has no role for its Lease", service)
+		}
+		rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
+		for _, rule := range rules {
+			names, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
+			verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
+			bound := slices.Equal(names, []string{release + "-" + service + "-east"})
+			if !bound && !slices.Equal(verbs, []string{"create"}) {
+				t.Errorf("%s may %v Leases %v", service, verbs, names)
+			}
+		}
+		if lease := "--lease=" + namespace + "/" + release + "-" + service + "-east"; !slices.Contains(
+			containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])["args"].([]any), any(lease)) {
+			t.Errorf("%s is not told %s", service, lease)
 		}
 	}
 }

@@ -119,6 +119,16 @@ func (r *rights) addRoles(accounts map[string]string) error {
 	return nil
 }
 
+// account is what the chart's trial server knows of an account of NATS, as it is
+// written in the server's configuration.
+type account struct {
+	Name    string           `json:"name"`
+	Stores  bool             `json:"stores,omitempty"` // has JetStream
+	Users   []user           `json:"users"`
+	Exports []map[string]any `json:"exports"`
+	Imports []map[string]any `json:"imports"`
+}
+
 // user is what the chart's trial server knows of a user of NATS.
 type user struct {
 	Name      string   `json:"name"`
@@ -131,20 +141,48 @@ type user struct {
 // cluster stands for the cluster's name in the file; the chart puts it in.
 const cluster = "CLUSTER"
 
-// Users returns files/nats-users.yaml: the users of package access, for the
-// chart's trial server. They have passwords there and share the inbox prefix,
-// because keys of their own cannot be made by a template.
+// Users returns files/nats-users.yaml: the accounts and users of package access, for
+// the chart's trial server. They have passwords there and the common inbox prefix,
+// because keys of their own cannot be made by a template; but an inbox is read in its
+// own account only.
 func Users() ([]byte, error) {
 	var all struct {
-		Users []user `json:"users"`
+		System   string    `json:"system"`
+		Accounts []account `json:"accounts"`
 	}
-	for _, u := range access.Users(cluster) {
-		all.Users = append(all.Users, user{
-			Name: u.Name, Service: strings.TrimSuffix(u.Name, "-"+cluster), Publish: u.Publish,
-			Subscribe: append([]string{"_INBOX.>"}, u.Subscribe...), Answers: u.Answers,
-		})
+	all.System = access.System
+	for _, a := range access.Accounts(access.Users(cluster)) {
+		made := account{Name: a.Name, Stores: a.JetStream}
+		for _, u := range a.Users {
+			made.Users = append(made.Users, user{
+				Name: u.Name, Service: strings.TrimSuffix(u.Name, "-"+cluster), Publish: u.Publish,
+				Subscribe: append([]string{"_INBOX.>"}, u.Subscribe...), Answers: u.Answers,
+			})
+		}
+		for _, e := range a.Exports {
+			export := map[string]any{kindOf(e.Stream): e.Subject, "accounts": e.Accounts}
+			if e.Answers {
+				export["response_type"] = "stream"
+			}
+			made.Exports = append(made.Exports, export)
+		}
+		for _, i := range a.Imports {
+			imported := map[string]any{kindOf(i.Stream): map[string]any{"account": i.From, "subject": i.Subject}}
+			if i.As != "" {
+				imported["to"] = i.As
+			}
+			made.Imports = append(made.Imports, imported)
+		}
+		all.Accounts = append(all.Accounts, made)
 	}
 	return header(all)
+}
+
+func kindOf(stream bool) string {
+	if stream {
+		return "stream"
+	}
+	return "service"
 }
 
 // Policies returns files/policies.yaml: the policies of package policy.

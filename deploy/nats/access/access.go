@@ -97,10 +97,10 @@ func queueManager() User {
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
 			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, bus.AskSubject("*"), jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
-			works(bus.WorkloadStream, bus.QueueManagerDurable, bus.WorkloadSubject("*")), makesStreams(), configuresStreams(),
+			works(bus.WorkloadStream, bus.QueueManagerDurable, bus.WorkloadSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
 		),
-		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*")}),
+		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*"), bus.GuardSubject + ">"}),
 	}
 }
 
@@ -176,6 +176,15 @@ func makesStreams() []string {
 // that has lost its files.
 func configuresStreams() []string {
 	return slices.Concat(perStream("STREAM.UPDATE."), perStream("STREAM.INFO."), perStream("STREAM.DELETE."))
+}
+
+// makesConsumers is what bus.GuardJetStream asks for others.
+func makesConsumers() []string {
+	var subjects []string
+	for _, create := range perStream("CONSUMER.CREATE.") {
+		subjects = append(subjects, create+".*.>")
+	}
+	return subjects
 }
 
 func perStream(request string) []string {

@@ -21,6 +21,10 @@ import (
 
 const patience = 10 * time.Second
 
+// witness is a user, and its password, who sees all that passes in the account of the
+// streams.
+const witness = "witness"
+
 // start runs a server with the given users and returns its URL and the
 // directory of the seeds.
 func start(t *testing.T, users []access.User, more ...string) (url, dir string) {
@@ -40,8 +44,10 @@ func start(t *testing.T, users []access.User, more ...string) (url, dir string) 
 	if err := access.WriteConfig(&config, users, public); err != nil {
 		t.Fatal(err)
 	}
+	// A witness in the account of the streams reads everything.
+	text := strings.Replace(config.String(), "users: [", fmt.Sprintf("users: [\n      { user: %q, password: %q }", witness, witness), 1)
 	file := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	options, err := server.ProcessConfigFile(file)
@@ -124,7 +130,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		bus.SubmitSubjectAs("q", "tenant-a"):          {"tenant-a": "w"},
 		bus.SubmitSubjectAs("theirs", "tenant-a"):     {},
 		query.NodesSubject:                            {"operator": "w", "queue-manager": "r"},
-		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {},
+		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {"queue-manager": "w"},
 		"$JS.API.CONSUMER.LIST." + bus.SubmitStream:   {"operator": "w"},
 		"$JS.API.STREAM.PURGE." + bus.DispatchStream:  {},
 		"$JS.API.STREAM.UPDATE." + bus.DispatchStream: {"queue-manager": "w"},
@@ -139,9 +145,9 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"$JS.API.CONSUMER.MSG.NEXT." + bus.WorkloadStream + "." + bus.QueueManagerDurable: {"queue-manager": "w"},
 		"$JS.ACK." + bus.SubmitStream + "." + bus.IntakeDurable + ".1.1.1.1.1":            {"intake": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + bus.DispatchFilter("here"): {
-			"operator": "w", "dispatcher-here": "w"},
+			"operator": "w", "dispatcher-here": "w", "queue-manager": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x":                              {},
-		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + bus.EventsSubject("q", "*"): {"operator": "w", "intake": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + bus.EventsSubject("q", "*"): {"operator": "w", "intake": "w", "queue-manager": "w"},
 		"$JS.API.DIRECT.GET." + bus.EventsStream:                                            {},
 		bus.LastEventSubject("q", "id"):                                                     {"operator": "w", "tenant-a": "w"},
 		bus.LastEventSubject("theirs", "id"):                                                {"operator": "w", "tenant-b": "w"},

@@ -9,7 +9,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 )
 
-// account holds all of Muster; nobody but its users gets in.
+// account has the streams and queue-manager; see Accounts.
 const account = "MUSTER"
 
 // WriteConfig writes the accounts as a part of nats-server's configuration. keys
@@ -17,15 +17,26 @@ const account = "MUSTER"
 func WriteConfig(w io.Writer, users []User, keys map[string]string) error {
 	var text strings.Builder
 	text.WriteString("# Made from package access; not to be edited. Who is not listed here cannot connect.\n")
-	fmt.Fprintf(&text, "accounts {\n  %s {\n    jetstream: enabled\n    users: [\n", account)
-	for _, user := range users {
-		key := keys[user.Name]
-		if key == "" {
-			return fmt.Errorf("user %q has no key", user.Name)
+	fmt.Fprintf(&text, "system_account: %q\naccounts {\n", System)
+	for _, a := range Accounts(users) {
+		fmt.Fprintf(&text, "  %q {\n", a.Name)
+		if a.JetStream {
+			text.WriteString("    jetstream: enabled\n")
 		}
-		writeUser(&text, user, key)
+		text.WriteString("    users: [\n")
+		for _, user := range a.Users {
+			key := keys[user.Name]
+			if key == "" {
+				return fmt.Errorf("user %q has no key", user.Name)
+			}
+			writeUser(&text, user, key)
+		}
+		text.WriteString("    ]\n")
+		writeExports(&text, a.Exports)
+		writeImports(&text, a.Imports)
+		text.WriteString("  }\n")
 	}
-	text.WriteString("    ]\n  }\n}\n")
+	text.WriteString("}\n")
 	if _, err := io.WriteString(w, text.String()); err != nil {
 		return fmt.Errorf("write accounts of the NATS server: %w", err)
 	}
@@ -37,6 +48,42 @@ func WriteConfig(w io.Writer, users []User, keys map[string]string) error {
 // server sees them.
 func TLS(certificate, key, ca string) string {
 	return fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", certificate, key, ca)
+}
+
+func writeExports(text *strings.Builder, exports []Export) {
+	if len(exports) == 0 {
+		return
+	}
+	text.WriteString("    exports: [\n")
+	for _, e := range exports {
+		kind, more := "service", ""
+		switch {
+		case e.Stream:
+			kind = "stream"
+		case e.Answers:
+			more = ", response_type: stream"
+		}
+		fmt.Fprintf(text, "      { %s: %q, accounts: %s%s }\n", kind, e.Subject, strings.ReplaceAll(fmt.Sprintf("%q", e.Accounts), "\" \"", "\", \""), more)
+	}
+	text.WriteString("    ]\n")
+}
+
+func writeImports(text *strings.Builder, imports []Import) {
+	if len(imports) == 0 {
+		return
+	}
+	text.WriteString("    imports: [\n")
+	for _, i := range imports {
+		kind, to := "service", ""
+		if i.Stream {
+			kind = "stream"
+		}
+		if i.As != "" {
+			to = fmt.Sprintf(", to: %q", i.As)
+		}
+		fmt.Fprintf(text, "      { %s: { account: %q, subject: %q }%s }\n", kind, i.From, i.Subject, to)
+	}
+	text.WriteString("    ]\n")
 }
 
 func writeUser(text *strings.Builder, user User, key string) {

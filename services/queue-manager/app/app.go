@@ -51,6 +51,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err := answer(ctx, b, ledger); err != nil {
 		return err
 	}
+	if err := b.GuardJetStream(ctx); err != nil {
+		return err
+	}
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: service.Holder(), File: fileOf(config),
 		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,

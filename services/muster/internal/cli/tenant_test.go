@@ -87,6 +87,9 @@ func TestWhatATenantMayType(t *testing.T) {
 	if err := manager.EnsureStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if err := manager.GuardJetStream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	submitted, err := as(t, url, dir, access.Intake).Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
 	if err != nil {
 		t.Fatal(err)

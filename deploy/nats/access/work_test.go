@@ -1,0 +1,116 @@
+package access_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/deploy/nats/access"
+	"muster.dev/muster/deploy/nats/keys"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/workload"
+)
+
+// Each service does its work from its own account: what passes between accounts is
+// enough for all ways in which the services read and write.
+func TestServicesWorkFromTheirAccounts(t *testing.T) {
+	t.Parallel()
+	url, dir := start(t, append(access.Users("here", "there"), tenant(t, "a", "q")))
+	as := func(user string) *bus.Bus {
+		t.Helper()
+		b, err := connect(t, url, keys.File(dir, user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	manager := as(access.QueueManager)
+	must(manager.GuardJetStream(ctx))
+	must(query.Handle(ctx, manager.Conn(), query.WorkloadsSubject, func(context.Context, query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
+		return query.WorkloadsAnswer{}, nil
+	}))
+	intake, dispatcher, watcher, operator := as(access.Intake), as(access.Dispatcher("here")), as(access.CapacityWatcher("here")), as(access.Operator)
+	must(intake.EnsureStreams(ctx)) // the streams are not there yet: queue-manager makes them for whoever asks
+	must(dispatcher.EnsureStreams(ctx))
+
+	// Work: a tenant submits, intake reads, settles and passes it on.
+	ack, err := as("tenant-a").Conn().Request(bus.SubmitSubjectAs("q", "tenant-a"), []byte("hello"), patience)
+	if err != nil || !strings.Contains(string(ack.Data), bus.SubmitStream) {
+		t.Fatalf("submit: %v, %v", ack, err)
+	}
+	submitted, err := intake.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
+	must(err)
+	d := next(ctx, t, submitted)
+	if string(d.Data) != "hello" || d.Subject != bus.SubmitSubjectAs("q", "tenant-a") {
+		t.Errorf("intake read %q on %s", d.Data, d.Subject)
+	}
+	const id = "0d1b9e4c-1f0e-5b7e-9a52-0c2f3f1f2a3b"
+	changed := func() event.Envelope {
+		e, err := event.New(event.NewID(), "test", time.Now(), &event.WorkloadChanged{
+			Record: workload.Record{Workload: workload.Workload{ID: id, Queue: "q"}, Phase: workload.Queued},
+		})
+		must(err)
+		return e
+	}
+	must(intake.Publish(ctx, bus.WorkloadSubject("q"), changed()))
+	d.Ack()
+
+	// Follow: commands to the dispatcher, statuses back, and what each has said itself.
+	commands, err := dispatcher.Follow(ctx, bus.DispatchStream, bus.DispatchFilter("here"))
+	must(err)
+	must(manager.Publish(ctx, bus.DispatchSubject("there", id), changed())) // not for it
+	must(manager.Publish(ctx, bus.DispatchSubject("here", id), changed()))
+	if d := next(ctx, t, commands.C); d.Subject != bus.DispatchSubject("here", id) {
+		t.Errorf("the dispatcher read %s", d.Subject)
+	}
+	must(dispatcher.Publish(ctx, bus.StatusSubject("here", id), changed()))
+	own, err := dispatcher.LastValues(ctx, bus.StatusStream, bus.ClusterStatusFilter("here"))
+	if err != nil || len(own) != 1 {
+		t.Errorf("the dispatcher has said %d things, %v; want 1", len(own), err)
+	}
+	must(watcher.Publish(ctx, bus.NodeSubject("here", "n"), changed()))
+	if seen, err := watcher.LastValues(ctx, bus.CapacityStream, bus.CapacityFilter("here")); err != nil || len(seen) != 1 {
+		t.Errorf("the watcher has seen %d things, %v; want 1", len(seen), err)
+	}
+	if last, err := watcher.LastMessage(ctx, bus.CapacityStream, bus.NodeSubject("here", "n")); err != nil || last == nil {
+		t.Errorf("the watcher's last word: %v, %v", last, err)
+	}
+	// Work of queue-manager itself, events to all, questions.
+	work, err := manager.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true})
+	must(err)
+	next(ctx, t, work).Ack()
+	must(manager.Publish(ctx, bus.EventsSubject("q", id), changed()))
+	history, err := operator.Replay(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
+	must(err)
+	next(ctx, t, history.C)
+	if _, err := query.NewClient(dispatcher.Conn()).Workloads(ctx, query.WorkloadsRequest{}); err != nil {
+		t.Errorf("the dispatcher's question: %v", err)
+	}
+	soon, end := context.WithTimeout(ctx, time.Second)
+	defer end()
+	if _, err := dispatcher.Follow(soon, bus.DispatchStream, bus.DispatchFilter("there")); err == nil {
+		t.Error("the dispatcher follows another cluster's commands")
+	}
+}
+
+func next(ctx context.Context, t *testing.T, from <-chan bus.Delivery) bus.Delivery {
+	t.Helper()
+	select {
+	case d := <-from:
+		return d
+	case <-ctx.Done():
+		t.Fatal("nothing came")
+	}
+	return bus.Delivery{}
+}

@@ -1,0 +1,135 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
+)
+
+// GuardSubject begins the subjects to which the accounts of services lead their
+// requests for streams and consumers, instead of to JetStream; what follows is the
+// request's subject without "$JS.API.".
+const GuardSubject = "muster.jetstream."
+
+const (
+	jetstreamAPI = "$JS.API."
+	// guards bounds the requests that are forwarded at once; more wait in the
+	// subscription, which drops them when it is full.
+	guards = 64
+	// guardTimeout bounds one of them.
+	guardTimeout = 10 * time.Second
+	// guardCreates and guardStreams are the requests that are answered.
+	guardCreates = "CONSUMER.CREATE."
+	guardStreams = "STREAM.CREATE."
+	// guardForbids is a code of our own, outside those of JetStream.
+	guardForbids = 403
+)
+
+// consumerFields are what a service may say of a consumer. Above all it may not say
+// deliver_subject: the server delivers there whatever the rights of the user are, so
+// one could publish on every subject.
+var consumerFields = []string{
+	"name", "durable_name", "description", "deliver_policy", "opt_start_seq", "opt_start_time", "ack_policy", "ack_wait", "max_deliver",
+	"filter_subject", "filter_subjects", "replay_policy", "max_waiting", "max_ack_pending", "headers_only", "max_batch", "max_expires",
+	"max_bytes", "inactive_threshold", "num_replicas", "mem_storage", "metadata",
+}
+
+// GuardJetStream answers the requests of services whose account lets them make no
+// stream and no consumer themselves, until ctx ends: it makes streams as this version
+// has them, and consumers that are asked for messages one by one. Any number of
+// processes may do it at once. That the sender has a right to the stream and the
+// filter is what its account's imports say, which have both in the subject.
+func (b *Bus) GuardJetStream(ctx context.Context) error {
+	requests := make(chan *nats.Msg, buffered)
+	subscription, err := b.nc.ChanQueueSubscribe(GuardSubject+">", "jetstream", requests)
+	if err != nil {
+		return fmt.Errorf("answer requests for streams and consumers: %w", err)
+	}
+	for range guards {
+		go func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case request := <-requests:
+					b.guard(ctx, request)
+				}
+			}
+		}()
+	}
+	context.AfterFunc(ctx, func() { _ = subscription.Unsubscribe() }) // it ends with the connection anyway
+	return nil
+}
+
+func (b *Bus) guard(ctx context.Context, request *nats.Msg) {
+	subject := strings.TrimPrefix(request.Subject, GuardSubject)
+	body, err := b.guarded(subject, request.Data)
+	if err != nil {
+		answer, _ := json.Marshal(map[string]any{"error": jetstream.APIError{Code: guardForbids, Description: err.Error()}}) // a struct of texts and numbers
+		b.reply(request, answer)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
+	defer cancel()
+	answer, err := b.nc.RequestWithContext(ctx, jetstreamAPI+subject, body)
+	if err != nil {
+		if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			b.logger.Warn("request for a stream or consumer has no answer", zap.String("subject", subject), zap.Error(err))
+		}
+		return // the requester's own time ends
+	}
+	b.reply(request, answer.Data)
+}
+
+func (b *Bus) reply(request *nats.Msg, answer []byte) {
+	if err := request.Respond(answer); err != nil {
+		b.logger.Warn("cannot answer a request for a stream or consumer", zap.String("subject", request.Subject), zap.Error(err))
+	}
+}
+
+// guarded returns what may be asked of JetStream instead of what was asked.
+func (b *Bus) guarded(subject string, data []byte) ([]byte, error) {
+	if stream, is := strings.CutPrefix(subject, guardStreams); is {
+		for _, config := range streams() {
+			if config.Name == stream {
+				config.Replicas = b.replicas
+				return json.Marshal(config)
+			}
+		}
+		return nil, fmt.Errorf("stream %q is none of Muster's", stream)
+	}
+	if !strings.HasPrefix(subject, guardCreates) {
+		return nil, fmt.Errorf("%s is no request for a stream or a consumer", subject)
+	}
+	return guardedConsumer(data)
+}
+
+// guardedConsumer reads a request for a consumer and writes it again: JetStream would
+// merge what is said twice.
+func guardedConsumer(data []byte) ([]byte, error) {
+	var request struct {
+		Stream string                     `json:"stream_name"`
+		Config map[string]json.RawMessage `json:"config"`
+		Action string                     `json:"action"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return nil, fmt.Errorf("read the request for a consumer: %w", err)
+	}
+	for field := range request.Config {
+		if !slices.Contains(consumerFields, field) {
+			return nil, fmt.Errorf("config.%s: a service may not ask for it; want a consumer without it", field)
+		}
+	}
+	return json.Marshal(request)
+}
