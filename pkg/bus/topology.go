@@ -111,10 +111,9 @@ func (b *Bus) EnsureStreams(ctx context.Context) error {
 
 // AwaitStreams is EnsureStreams for a service that starts: NATS servers that have
 // just started, or lost one of them, cannot create streams until they agree on a
-// leader; that is waited for, up to awaitWithin, and logged. For room on the server
-// it waits as long as that takes: see Storage.
+// leader. That, and room on the server (see Storage), is waited for as long as it
+// takes, and logged.
 func (b *Bus) AwaitStreams(ctx context.Context) error {
-	until := time.Now().Add(awaitWithin)
 	for {
 		err := b.EnsureStreams(ctx)
 		again := awaitAgain
@@ -123,7 +122,7 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 			return err
 		case withoutRoom(err):
 			again = awaitRoom
-		case !withoutLeader(err) || time.Now().After(until):
+		case !withoutLeader(err):
 			return err
 		}
 		b.logger.Warn("NATS cannot create streams yet", zap.Error(err), zap.Duration("again after", again))
@@ -136,9 +135,8 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 }
 
 const (
-	awaitWithin = time.Minute
-	awaitAgain  = 250 * time.Millisecond
-	awaitRoom   = 5 * time.Second
+	awaitAgain = 250 * time.Millisecond
+	awaitRoom  = 5 * time.Second
 	// madeStreams names the making of streams among what NATS stores.
 	madeStreams = "the streams"
 	// notAvailable is the server's JSClusterNotAvailErr.

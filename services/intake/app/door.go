@@ -67,7 +67,12 @@ func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *
 	if err != nil {
 		return err
 	}
-	if present, err := client.Present(ctx); err != nil || !present {
+	present := false
+	err = service.Patiently(ctx, logger, "look for Kueue's kinds in the cluster", func(error) bool { return true }, func() (err error) {
+		present, err = client.Present(ctx)
+		return err
+	})
+	if err != nil || !present {
 		return err
 	}
 	changed := make(chan struct{}, 1)

@@ -4,8 +4,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/book"
@@ -26,7 +28,11 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	for _, note := range config.notes {
 		runtime.Logger.Warn("queues file", zap.String("note", note))
 	}
-	ledger, err := store.Open(ctx, config.DatabaseURL, config.Timeouts)
+	var ledger *store.Store
+	err := service.Patiently(ctx, runtime.Logger, "connect to the database", refusesConnection, func() (err error) {
+		ledger, err = store.Open(ctx, config.DatabaseURL, config.Timeouts)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -64,6 +70,13 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		LongestTerm: config.LongestTerm,
 		Metrics:     engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
 	})
+}
+
+// refusesConnection tells a database that is away, starts, or does not know the
+// password yet.
+func refusesConnection(err error) bool {
+	var refused *pgconn.ConnectError
+	return errors.As(err, &refused)
 }
 
 // basesApart is the most terms from a decision back to the base that its replay
