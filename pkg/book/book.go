@@ -169,6 +169,10 @@ type Book struct {
 	asideNodes map[admission.NodeKey]bool
 	// beside counts the pods on other nodes than are reserved for them.
 	beside struct{ now, ever int }
+	// removing are the waiting workloads of which an attempt that the ledger did not
+	// know is removed, unknown what is removed and has no workload. See Ahead.
+	removing map[workload.ID]bool
+	unknown  map[gangKey]*event.GangDesired
 }
 
 // Stored is what a book starts from, as read from Postgres.
@@ -214,6 +218,7 @@ func New(epoch int64, stored Stored) *Book {
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},
 		inquiries: map[subject]*inquiry{},
 		aside:     map[workload.ID]*Aside{}, asideNodes: map[admission.NodeKey]bool{},
+		removing: map[workload.ID]bool{},
 	}
 	b.admission.Reserve(stored.Expected)
 	for _, queue := range stored.Queues {
@@ -285,6 +290,10 @@ func (b *Book) enqueue(e *entry) { b.enqueueAs(e, false) }
 
 // enqueueAs puts a workload into its queue; told says that its reason is stored.
 func (b *Book) enqueueAs(e *entry, told bool) {
+	if isRemoved(e) {
+		b.removing[e.ID] = true
+		return
+	}
 	b.admission.Enqueue(admission.Waiting{
 		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Told: told,
 		Since: e.Times.Submitted, RunTime: b.runTime(e),

@@ -157,6 +157,11 @@ func (b *Book) Commanded(wanted func(subject string) bool) []string {
 			subjects = append(subjects, subject)
 		}
 	}
+	for _, e := range b.removingInOrder() {
+		if subject := bus.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
+			subjects = append(subjects, subject)
+		}
+	}
 	return subjects
 }
 
@@ -175,6 +180,11 @@ func (b *Book) RepeatCommands(now time.Time, missing func(subject string) bool) 
 			b.desire(e, event.Present, now)
 		}
 	}
+	for _, e := range b.removingInOrder() {
+		if missing(bus.DispatchSubject(e.Cluster, e.ID)) {
+			b.desireRemoved(e, now)
+		}
+	}
 }
 
 // Status takes in what the dispatcher knows of a workload's objects, and when it
@@ -190,7 +200,16 @@ func (b *Book) Status(s *event.GangStatus, said, now time.Time) {
 func (b *Book) status(s *event.GangStatus, said, now time.Time) {
 	s.Message = plain(s.Message)
 	e := b.live.Get(s.Workload)
-	if e == nil || s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding || b.kept(e) {
+	if e == nil {
+		b.unknownGone(s, now)
+		return
+	}
+	b.removed(e, s, now)
+	if s.Attempt != e.Attempt || s.Cluster != e.Cluster || !e.Holding || b.kept(e) {
+		return
+	}
+	if s.Later > e.Attempt {
+		b.later(e, s.Later, now)
 		return
 	}
 	b.dispatcherAnswers(e, s)
@@ -303,6 +322,10 @@ func (b *Book) finish(e *entry, phase workload.Phase, reason *workload.Reason, n
 }
 
 func (b *Book) forget(e *entry) {
+	if b.removing[e.ID] {
+		delete(b.removing, e.ID)
+		b.noteUnknown(b.removal(e))
+	}
 	b.live.Delete(e.ID)
 	if e.course != nil {
 		b.started--

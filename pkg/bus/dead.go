@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,9 @@ const (
 	deadAttemptsHeader = "Muster-Attempts"
 )
 
+// serverHeaders begin the headers that tell the server what to do with a message.
+const serverHeaders = "Nats-"
+
 // buryRetryAfter is the pause before a message comes again that could not be kept.
 const buryRetryAfter = 5 * time.Second
 
@@ -27,7 +31,7 @@ const buryRetryAfter = 5 * time.Second
 func (b *Bus) Bury(ctx context.Context, d Delivery, reason string) {
 	dead := &nats.Msg{Subject: DeadSubject(d.Subject), Data: d.Data, Header: nats.Header{}}
 	for key, values := range d.Headers {
-		if key != jetstream.MsgIDHeader {
+		if !strings.HasPrefix(key, serverHeaders) {
 			dead.Header[key] = values
 		}
 	}

@@ -58,6 +58,9 @@ func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]b
 // LastMessage returns the last message of a subject; nil when there is none.
 func (b *Bus) LastMessage(ctx context.Context, stream, subject string) (*Delivery, error) {
 	s, err := b.js.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("look at stream %s: %w: %w", stream, ErrNoStream, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("look at stream %s: %w", stream, err)
 	}

@@ -24,6 +24,7 @@ const (
 	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, last value per workload
 	StatusStream   = "MUSTER_STATUS"   // what dispatchers know, last value per workload
 	DeadStream     = "MUSTER_DEAD"     // messages that nobody can take, with the reason
+	KeptStream     = "MUSTER_KEPT"     // what WorkloadStream had, for a database that comes back older
 )
 
 // Beginnings of the names of durable consumers, one for each subject of a stream
@@ -53,6 +54,10 @@ const (
 	queuedMessage = 2 << 20
 	// DeadKept is how long a message is kept that nobody could take.
 	DeadKept = 30 * 24 * time.Hour
+	// WorkKept is how long a submission or cancellation is kept after it was taken, at
+	// most keptBytes of them: so far a database may come back older without losing one.
+	WorkKept  = 24 * time.Hour
+	keptBytes = 512 << 20
 )
 
 // streams returns the streams as data.
@@ -77,7 +82,11 @@ func streams() []jetstream.StreamConfig {
 	}
 	return []jetstream.StreamConfig{
 		queue(SubmitStream, "muster.submit.*", "muster.submit.*.*"),
-		queue(WorkloadStream, "muster.workload.*"),
+		republished(queue(WorkloadStream, WorkloadSubject("*")), WorkloadSubject("*"), keptSubject("{{wildcard(1)}}")),
+		{
+			Name: KeptStream, Subjects: []string{keptSubject("*")}, MaxAge: WorkKept, Storage: jetstream.FileStorage,
+			Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: keptBytes,
+		},
 		{
 			Name: EventsStream, Subjects: []string{"muster.events.*.*"}, MaxAge: EventsKept,
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow,
@@ -92,6 +101,13 @@ func streams() []jetstream.StreamConfig {
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: deadBytes,
 		},
 	}
+}
+
+// republished has the server put each message that the stream stores on another
+// subject, too, where another stream keeps it.
+func republished(c jetstream.StreamConfig, from, to string) jetstream.StreamConfig {
+	c.RePublish = &jetstream.RePublish{Source: from, Destination: to}
+	return c
 }
 
 // EnsureStreams creates the streams that are missing and leaves the others as
@@ -229,6 +245,15 @@ func SubmittedBy(subject string) (queue, user string) {
 
 // WorkloadSubject carries accepted submissions and cancellations of a queue.
 func WorkloadSubject(queue string) string { return "muster.workload." + queue }
+
+// keptSubject carries once more what a queue's WorkloadSubject carried.
+func keptSubject(queue string) string { return "muster.kept." + queue }
+
+// KeptFilter matches all submissions and cancellations that are kept.
+func KeptFilter() string { return keptSubject("*") }
+
+// EventsFilter matches the life of all workloads.
+func EventsFilter() string { return "muster.events.*.*" }
 
 // EventsSubject carries the life of one workload.
 func EventsSubject(queue string, id workload.ID) string {

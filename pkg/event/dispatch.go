@@ -125,6 +125,10 @@ type GangStatus struct {
 	// Keeps are the pods of each of these groups that places are kept for: as many,
 	// or as maxReplicas says where Ray's autoscaler may come back to them.
 	Keeps map[string]int `json:"keeps,omitempty"`
+	// Later is the attempt of an object that is there, when it is later than the
+	// command's and was created in an epoch before the command's: the database came
+	// back older than it. Zero otherwise.
+	Later int `json:"later,omitempty"`
 	// Yielded is the GangDesired.Yield of the command that is obeyed: no pod is, or
 	// will be, sent elsewhere. Empty when the command has none.
 	Yielded string `json:"yielded,omitempty"`

@@ -30,6 +30,7 @@ const (
 	Govern        = "govern"        // other queues and another policy
 	SetAside      = "setAside"      // the database refuses to store a workload or a node
 	CheckRights   = "checkRights"   // who waits may have lost the right to
+	Ahead         = "ahead"         // what the streams have and the ledger does not know
 )
 
 // Input is one thing that was done to a book.
@@ -55,6 +56,8 @@ type Input struct {
 	// Settings that count from the version of the ledger on; of Govern.
 	Settings *book.Settings `json:"settings,omitempty"`
 	Version  int64          `json:"version,omitempty"`
+	// Ahead is what the streams have; of Ahead.
+	Ahead *book.Ahead `json:"ahead,omitempty"`
 }
 
 // Term is what a term began with, besides the live workloads and the nodes.
@@ -126,6 +129,11 @@ func Apply(b *book.Book, in Input) error {
 		b.SetAside(*in.Aside, in.At)
 	case CheckRights:
 		b.CheckRights(in.At)
+	case Ahead:
+		if in.Ahead == nil {
+			return errors.New("apply a recorded input: it has nothing that the streams have")
+		}
+		b.Ahead(*in.Ahead, in.At)
 	default:
 		return fmt.Errorf("apply a recorded input: kind %q is unknown, or has no place here", in.Kind)
 	}

@@ -34,6 +34,7 @@ const (
 	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
 	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it has run as long as it may
 	ReasonIdle               ReasonKind = "Idle"       // it has been idle as long as it may
+	ReasonRestored           ReasonKind = "Restored"   // the database came back older than what was done
 	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
 	ReasonBesidePlan ReasonKind = "BesidePlan"
 	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again
@@ -58,7 +59,7 @@ func ReasonKinds() []ReasonKind {
 		ReasonBehindHead, ReasonUnknown, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
-		ReasonFull, ReasonQueue, ReasonForbidden, ReasonNotStorable,
+		ReasonFull, ReasonQueue, ReasonForbidden, ReasonRestored, ReasonNotStorable,
 	}
 }
 

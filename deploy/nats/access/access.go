@@ -99,6 +99,8 @@ func queueManager() User {
 			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, bus.AskSubject("*"), jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
 			works(bus.WorkloadStream, bus.QueueManagerDurable, bus.WorkloadSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
 			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
+			// What the database may have forgotten is read back.
+			follows(bus.DispatchStream, bus.DispatchFilter("*")), follows(bus.EventsStream, bus.EventsFilter()), follows(bus.KeptStream, bus.KeptFilter()),
 		),
 		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*"), bus.GuardSubject + ">"}),
 	}

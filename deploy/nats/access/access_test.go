@@ -146,6 +146,8 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"$JS.ACK." + bus.SubmitStream + "." + bus.IntakeDurable + ".1.1.1.1.1":            {"intake": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + bus.DispatchFilter("here"): {
 			"operator": "w", "dispatcher-here": "w", "queue-manager": "w"},
+		"muster.kept.q": {},
+		"$JS.API.CONSUMER.CREATE." + bus.KeptStream + ".x." + bus.KeptFilter():              {"queue-manager": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x":                              {},
 		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + bus.EventsSubject("q", "*"): {"operator": "w", "intake": "w", "queue-manager": "w"},
 		"$JS.API.DIRECT.GET." + bus.EventsStream:                                            {},

@@ -44,7 +44,7 @@ type Config struct {
 
 const (
 	defaultWorkers = 32
-	defaultSweep   = time.Minute
+	defaultSweep   = 20 * time.Second
 )
 
 // Register implements service.Config.

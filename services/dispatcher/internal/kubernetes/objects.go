@@ -53,6 +53,8 @@ type Object struct {
 	// Workload and Attempt are from its labels; empty and 0 on foreign objects.
 	Workload workload.ID
 	Attempt  int
+	// Epoch of the command that it was created by; 0 on foreign objects.
+	Epoch    int64
 	Deleting bool
 	// Stamped: it carries the marks that Muster puts on all it creates.
 	Stamped bool
@@ -333,8 +335,10 @@ func (c *Client) Pin(ctx context.Context, pin gang.Pin) error {
 func objectOf(kind string, u *unstructured.Unstructured) Object {
 	labels := u.GetLabels()
 	attempt, _ := strconv.Atoi(labels[kube.AttemptLabel]) // 0 when it is not ours
+	epoch, _ := strconv.ParseInt(u.GetAnnotations()[kube.EpochKey], 10, 64)
 	o := Object{
-		Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
+		Epoch: epoch,
+		Kind:  kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
 		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
 		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",

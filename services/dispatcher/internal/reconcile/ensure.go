@@ -128,7 +128,7 @@ func (r *Reconciler) found(ctx context.Context, command *event.GangDesired, stat
 		return r.refuse(ctx, status, fmt.Errorf("%s %s/%s exists already and is not of this workload; delete it or use another name",
 			command.Kind, command.Namespace, command.Name))
 	case object.Attempt > command.Attempt:
-		return r.outdated(command, object)
+		return r.outdated(ctx, command, status, object)
 	case object.Attempt < command.Attempt:
 		return r.replace(ctx, command, status, object)
 	}

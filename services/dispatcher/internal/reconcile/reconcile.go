@@ -105,6 +105,10 @@ type Reconciler struct {
 	asked     map[workload.ID]string            // the questions that wait for an answer
 	again     again
 	unplanned map[workload.ID]unplanned
+	// doubted are commands to start of which queue-manager did not know when it was
+	// asked last; doubtedTo is the last workload that it was asked for.
+	doubted   map[workload.ID]*event.GangDesired
+	doubtedTo workload.ID
 }
 
 // Schedule is which workload is looked at next, and when: a work queue.
@@ -131,7 +135,8 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 		traced: map[workload.ID]string{}, desired: map[workload.ID]*event.GangDesired{}, forgotten: map[workload.ID]time.Time{}, reported: reported,
 		repeat: map[workload.ID]bool{}, sent: map[workload.ID]map[string]string{}, removed: map[workload.ID]removal{}, tried: map[workload.ID]removal{},
 		items: map[workload.ID][]bundle.Identity{}, rollback: map[workload.ID]rollback{}, unplanned: map[workload.ID]unplanned{},
-		asked: map[workload.ID]string{},
+		asked:   map[workload.ID]string{},
+		doubted: map[workload.ID]*event.GangDesired{},
 	}
 }
 
@@ -190,6 +195,8 @@ func (r *Reconciler) Command(command *event.GangDesired) {
 		r.desired[command.Workload] = command
 		told := r.reported[command.Workload]
 		r.lanes.setNew(command.Workload, command.State == event.Present && (told.Attempt != command.Attempt || !told.Created))
+		delete(r.doubted, command.Workload)
+		delete(r.forgotten, command.Workload)
 		if command.State == event.Forgotten {
 			r.forgotten[command.Workload] = r.now()
 		}
@@ -344,7 +351,7 @@ func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, sta
 		return r.awaitRemoval(ctx, command, status)
 	}
 	if object.Attempt > command.Attempt {
-		return r.outdated(command, object)
+		return r.outdated(ctx, command, status, object)
 	}
 	if !object.Deleting {
 		if err := r.cluster.Delete(ctx, *object); err != nil {
@@ -357,9 +364,14 @@ func (r *Reconciler) remove(ctx context.Context, command *event.GangDesired, sta
 	return pollAfter, errors.Join(r.reap(ctx, command), r.pinCleanup(ctx, command))
 }
 
-// outdated leaves an object of a later attempt alone: the command is not the
-// last one, whatever the stream says.
-func (r *Reconciler) outdated(command *event.GangDesired, object *kubernetes.Object) (time.Duration, error) {
+// outdated leaves an object of a later attempt alone: the command is not the last one,
+// whatever the stream says. Unless the object is older than the command: then Postgres
+// came back as of before that attempt, and queue-manager is told of it.
+func (r *Reconciler) outdated(ctx context.Context, command *event.GangDesired, status event.GangStatus, object *kubernetes.Object) (time.Duration, error) {
+	if object.Epoch > 0 && object.Epoch < command.Epoch {
+		status.Later = object.Attempt
+		return pollAfter, r.tell(ctx, status)
+	}
 	r.logger.Warn("command ignored: the object is of a later attempt", zap.String("workload", string(command.Workload)),
 		zap.Int("attempt", command.Attempt), zap.Int("object's attempt", object.Attempt))
 	return 0, nil

@@ -23,6 +23,7 @@ type Truth func(ctx context.Context, id workload.ID) (*workload.Record, error)
 // who has the truth, is asked, and without an answer nothing is done.
 func (r *Reconciler) Sweep(ctx context.Context, truth Truth) {
 	r.dropForgotten(r.now())
+	r.doubtCommands(ctx, truth)
 	for _, object := range r.cache.Objects() {
 		if r.isKnown(object.Workload, object.Attempt) || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
 			continue // known, not made by Muster, on its way out, or a finished job that its owner may want to read
@@ -36,6 +37,66 @@ func (r *Reconciler) Sweep(ctx context.Context, truth Truth) {
 		}
 	}
 	r.sweepPods(ctx, truth)
+}
+
+// askMost bounds how many commands of a sweep are asked about.
+const askMost = 100
+
+// doubtCommands asks about what the stream of commands says, too: the database may
+// have come back as of before it. The workloads take turns. What queue-manager does not
+// know of in two sweeps, while the command is the same, is removed.
+func (r *Reconciler) doubtCommands(ctx context.Context, truth Truth) {
+	for _, command := range r.nextAsked() {
+		owned, err := r.isOwned(ctx, truth, command.Workload, command.Attempt)
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+		same, again := r.desired[command.Workload] == command, r.doubted[command.Workload] == command
+		switch {
+		case owned || !same:
+			delete(r.doubted, command.Workload)
+		case !again:
+			r.doubted[command.Workload] = command
+		default:
+			delete(r.doubted, command.Workload)
+			remove := *command
+			remove.State = event.Absent
+			r.desired[command.Workload] = &remove
+		}
+		r.mu.Unlock()
+		if !owned && same && again {
+			r.metrics.orphans.Inc()
+			r.logger.Warn("workload removed: queue-manager does not know of its admission", zap.String("workload", string(command.Workload)),
+				zap.Int("attempt", command.Attempt), zap.Int64("epoch", command.Epoch), zap.String("kind", command.Kind),
+				zap.String("namespace", command.Namespace), zap.String("name", command.Name))
+			r.Look(command.Workload)
+		}
+	}
+}
+
+// nextAsked returns the commands to start whose turn it is to be asked about: those in
+// doubt, and then the next in the order of workloads.
+func (r *Reconciler) nextAsked() (due []*event.GangDesired) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []workload.ID
+	for id, command := range r.desired {
+		if command.State == event.Present && r.doubted[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	for id := range r.doubted {
+		due = append(due, r.doubted[id])
+	}
+	slices.SortFunc(due, func(a, b *event.GangDesired) int { return cmp.Compare(a.Workload, b.Workload) })
+	slices.Sort(ids)
+	from, _ := slices.BinarySearch(ids, r.doubtedTo+"\x00")
+	ids = slices.Concat(ids[from:], ids[:from])
+	for _, id := range ids[:min(len(ids), askMost)] {
+		due, r.doubtedTo = append(due, r.desired[id]), id
+	}
+	return due
 }
 
 // isKnown reports whether there is a command for the attempt, or for one after

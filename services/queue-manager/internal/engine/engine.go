@@ -143,6 +143,10 @@ func lead(ctx context.Context, o Options, single int, memory *memory) error {
 		return err
 	}
 	defer term.End()
+	if err := outdo(ctx, o, term); err != nil {
+		following.stop()
+		return err
+	}
 	o.Metrics.terms.WithLabelValues("begun").Inc()
 	o.Metrics.epoch.Set(float64(term.Epoch))
 	o.Metrics.leading.Set(1)
@@ -157,6 +161,17 @@ func lead(ctx context.Context, o Options, single int, memory *memory) error {
 		return fmt.Errorf("term of epoch %d: %w", term.Epoch, err)
 	}
 	return nil
+}
+
+// outdo makes the epoch larger than those that the streams tell of. It is, unless the
+// database has come back older and a clock was set back.
+func outdo(ctx context.Context, o Options, term *store.Leadership) error {
+	known, err := relay.LastEpoch(ctx, o.Bus)
+	if err != nil || known < term.Epoch {
+		return err
+	}
+	o.Logger.Warn("the streams tell of a later epoch: taking one after it", zap.Int64("epoch", term.Epoch), zap.Int64("streams", known))
+	return o.Store.Raise(ctx, term, known)
 }
 
 // govern does the work of a term.
@@ -206,6 +221,9 @@ func govern(ctx context.Context, o Options, epoch int64, following *standby, sin
 		Missing:       func(ctx context.Context, m relay.Missing) { pass(ctx, e.missing, m) },
 		Undeliverable: func(ctx context.Context, u relay.Undeliverable) { pass(ctx, e.undeliverable, u) },
 	})
+	if err := e.recover(ctx); err != nil {
+		return err
+	}
 	if e.inputs, err = subscribe(ctx, o.Bus); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Metrics struct {
 	setAside   *prometheus.CounterVec
 	questions  prometheus.Histogram
 	explained  prometheus.Histogram
+	recovered  *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics.
@@ -104,6 +105,14 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		Name: "muster_not_storable_total", Help: "What the database refused to store, and was set aside: workloads, nodes, submissions, other messages, records of decisions, configurations.",
 	}, []string{"what"})
 	registry.MustRegister(m.aside, m.setAside, m.beside, m.besideEver, m.growths, m.asking)
+	m.recovered = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "muster_recovered_workloads_total",
+		Help: "Workloads that the database had forgotten: queued again, removed from clusters, ended, or lost for good.",
+	}, []string{"result"})
+	for _, result := range []string{"requeued", "removed", "ended", "lost"} {
+		m.recovered.WithLabelValues(result)
+	}
+	registry.MustRegister(m.recovered)
 	registry.MustRegister(m.terms, m.epoch, m.leading, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
 	return m
 }

@@ -38,7 +38,7 @@ func Encode(messages []book.Message) ([]Outgoing, error) {
 			return nil, err
 		}
 		outgoing[i] = Outgoing{EventID: m.ID, Subject: m.Subject, TTL: m.TTL, Message: encoded}
-		if command, ok := m.Payload.(*event.GangDesired); ok && command.NeedsManifest() {
+		if command, ok := m.Payload.(*event.GangDesired); ok && command.NeedsManifest() && len(command.Manifest) == 0 {
 			outgoing[i].ManifestOf = command.Workload
 		}
 	}
@@ -213,6 +213,43 @@ func (s *Store) SetMark(ctx context.Context, epoch int64, stream string, mark Ma
 		return fmt.Errorf("remember what stream %s has had: %w", stream, err)
 	}
 	return nil
+}
+
+// Said names a message that was published, and the workload that it is about.
+type Said struct {
+	EventID  string
+	Workload workload.ID
+}
+
+// Said returns which of the messages, by id, are in the outbox or in the history of
+// their workloads.
+func (s *Store) Said(ctx context.Context, messages []Said) (map[string]bool, error) {
+	said := map[string]bool{}
+	if len(messages) == 0 {
+		return said, nil
+	}
+	ids, workloads := make([]string, len(messages)), make([]workload.ID, len(messages))
+	for i, m := range messages {
+		ids[i], workloads[i] = m.EventID, m.Workload
+	}
+	rows, err := s.pool.Query(ctx, `SELECT event_id FROM outbox WHERE event_id = ANY($1)
+		UNION ALL SELECT event_id FROM history WHERE workload = ANY($2::uuid[]) AND event_id = ANY($1)`, ids, uuidsOf(workloads))
+	if err != nil {
+		return nil, fmt.Errorf("look up %d messages: %w", len(ids), err)
+	}
+	var id string
+	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { said[id] = true; return nil }); err != nil {
+		return nil, fmt.Errorf("look up %d messages: %w", len(ids), err)
+	}
+	return said, nil
+}
+
+// LastCommit is when the last commit began.
+func (s *Store) LastCommit(ctx context.Context) (at time.Time, err error) {
+	if err := s.pool.QueryRow(ctx, `SELECT at FROM commits ORDER BY version DESC LIMIT 1`).Scan(&at); err != nil {
+		return at, fmt.Errorf("look up the last commit: %w", err)
+	}
+	return at, nil
 }
 
 // Told is a step of a workload's life as it was told.

@@ -1,0 +1,168 @@
+package app_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// copied copies the database, of which nobody may make use meanwhile, and returns how
+// queue-manager reaches the copy.
+func (w *world) copied(suffix string) string {
+	w.t.Helper()
+	parsed, err := url.Parse(w.ownerURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	name := strings.TrimPrefix(parsed.Path, "/")
+	admin := *parsed
+	admin.Path = "/postgres"
+	conn, err := pgx.Connect(w.ctx, admin.String())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(w.ctx) }()
+	if _, err := conn.Exec(w.ctx, "CREATE DATABASE "+name+suffix+" TEMPLATE "+name); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), admin.String())
+		if err == nil {
+			_, err = conn.Exec(context.Background(), "DROP DATABASE "+name+suffix+" WITH (FORCE)")
+		}
+		if err != nil {
+			w.t.Logf("drop the copy: %v", err) // it goes with its server
+		}
+	})
+	service, err := url.Parse(w.config.DatabaseURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	service.Path += suffix
+	return service.String()
+}
+
+// started has a gang run in the given attempt.
+func (w *world) started(id workload.ID, attempt int) *event.GangDesired {
+	w.t.Helper()
+	command := w.command(id, event.Present, attempt)
+	w.status(event.GangStatus{Workload: id, Attempt: attempt, Created: true})
+	w.pods(command)
+	w.phase(id, workload.Running)
+	return command
+}
+
+func (w *world) goneAs(id workload.ID, attempt int) {
+	w.t.Helper()
+	w.status(event.GangStatus{Workload: id, Attempt: attempt, Gone: true, Released: true})
+}
+
+// Postgres comes back as of a while ago, while NATS and the clusters go on: what was
+// admitted since is removed, and what was accepted since is queued again, or named.
+func TestADatabaseThatComesBackOlder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 2)
+	runs := w.submit(gangOf("runs", "default", 1))
+	w.started(runs, 1)
+	evicted := w.submit(gangOf("evicted", "default", 1))
+	w.started(evicted, 1)
+	waits := w.submit(gangOf("waits", "default", 1))
+	w.waits(waits, workload.ReasonFit)
+	w.stop()
+	older := w.copied("_older")
+	w.start()
+
+	// The time that will be lost.
+	w.cancel("default", evicted)
+	w.command(evicted, event.Absent, 1)
+	w.goneAs(evicted, 1)
+	w.phase(evicted, workload.Cancelled)
+	before := w.started(waits, 1)
+	w.node("b", 1)
+	accepted := w.submit(gangOf("accepted", "default", 1))
+	w.started(accepted, 1)
+	late := w.submit(gangOf("late", "default", 9))
+	w.waits(late, workload.ReasonFit)
+	w.stop()
+
+	w.config.DatabaseURL = older
+	w.start()
+	for _, id := range []workload.ID{waits, accepted} {
+		removed := await(w, "the attempt of the lost time is removed", func(e *event.GangDesired) bool {
+			return e.Workload == id && e.State == event.Absent && e.Attempt == 1
+		})
+		if removed.Epoch <= before.Epoch {
+			t.Errorf("%s is removed in epoch %d, and was started in %d", id, removed.Epoch, before.Epoch)
+		}
+		again := w.waits(id, workload.ReasonRestored)
+		if again.Attempt != 2 {
+			t.Errorf("%s waits for attempt %d, want 2", id, again.Attempt)
+		}
+	}
+	w.phase(late, workload.Queued)
+	if got := await(w, "its end is kept", func(e *event.WorkloadChanged) bool {
+		return e.ID == evicted && e.Phase == workload.Cancelled && e.Attempt == 1
+	}); got.Holding {
+		t.Error("what had ended holds places")
+	}
+	for _, id := range []workload.ID{waits, accepted} { // before that none of them has a place
+		w.goneAs(id, 1)
+		w.started(id, 2)
+	}
+	await(w, "what ran is commanded again", func(e *event.GangDesired) bool {
+		return e.Workload == runs && e.State == event.Present && e.Attempt == 1
+	})
+	w.stop()
+	if report := w.replay(); report.Difference != nil {
+		t.Errorf("the decisions of the restored database come out otherwise: %+v", report.Difference)
+	}
+}
+
+// Of a submission that NATS does not have any more the operator and the submitter
+// are told that it is lost; what runs of it is removed and then forgotten.
+func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 1)
+	w.stop()
+	older := w.copied("_older")
+	w.start()
+	lost := w.submit(gangOf("lost", "default", 1))
+	w.started(lost, 1)
+	w.stop()
+	js, err := jetstream.New(w.bus.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := js.Stream(w.ctx, bus.KeptStream)
+	if err == nil {
+		err = kept.Purge(w.ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w.config.DatabaseURL = older
+	w.start()
+	w.command(lost, event.Absent, 1)
+	if told := w.rejected(lost); told.Reason.Kind != workload.ReasonRestored {
+		t.Errorf("the submitter is told %+v", told.Reason)
+	}
+	dead, err := w.bus.Buried(w.ctx)
+	if err != nil || len(dead) != 1 || !strings.Contains(dead[0].Reason, "submit it again") || !strings.Contains(dead[0].Reason, "lost") {
+		t.Errorf("the operator finds %+v, %v", dead, err)
+	}
+	w.goneAs(lost, 1)
+	w.command(lost, event.Forgotten, 1)
+	next := w.submit(gangOf("next", "default", 1))
+	w.started(next, 1)
+}

@@ -1,0 +1,195 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// Past is what the ledger knows of what it has said.
+type Past interface {
+	Marks(ctx context.Context) (map[string]store.Mark, error)
+	// Said returns which of the messages, by id, are in the outbox or the history.
+	Said(ctx context.Context, messages []store.Said) (map[string]bool, error)
+}
+
+// Streams is NATS for one that looks for what the ledger has forgotten. See bus.Bus
+// for the meaning of each.
+type Streams interface {
+	State(ctx context.Context, stream string) (bus.StreamState, error)
+	Since(ctx context.Context, stream, filter string, from bus.From, each func(bus.Delivery) error) error
+}
+
+// Found is what the streams have and the ledger does not know.
+type Found struct {
+	// Commands are the last ones of their workloads, in the order of the stream.
+	// Manifests are there where a command to remove needs them.
+	Commands []*event.GangDesired
+	// Told are the last events of workloads, in the order of the stream.
+	Told []Told
+}
+
+// Told is the last that was said of a workload.
+type Told struct {
+	workload.Record
+	Delivery bus.Delivery
+}
+
+// Empty reports whether there is nothing of the kind.
+func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.Told) == 0 }
+
+// FindAhead looks whether the streams are ahead of the ledger: Postgres has come back
+// older than what was published from it. A relay removes a message from the outbox
+// and notes the end of its stream in one transaction; so of what is behind that mark
+// the ledger has each message in the outbox, or has forgotten it. It must be called
+// before the relay of the term runs, which moves the marks.
+func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, err error) {
+	marks, err := past.Marks(ctx)
+	if err != nil {
+		return found, err
+	}
+	commands := map[workload.ID]map[string]*event.GangDesired{} // by workload and cluster
+	var order []*event.GangDesired
+	err = behind(ctx, past, streams, bus.DispatchStream, marks, func(_ bus.Delivery, payload event.Payload) {
+		command, ok := payload.(*event.GangDesired)
+		if !ok {
+			return
+		}
+		removal := event.GangDesired{State: event.Absent, Kind: command.Kind}
+		if !removal.NeedsManifest() {
+			command.Manifest = nil // there may be many of them
+		}
+		command.PodSets = nil
+		if commands[command.Workload] == nil {
+			commands[command.Workload] = map[string]*event.GangDesired{}
+		}
+		commands[command.Workload][command.Cluster] = command
+		order = append(order, command)
+	})
+	if err != nil {
+		return found, err
+	}
+	found.Commands = slices.DeleteFunc(order, func(c *event.GangDesired) bool { return commands[c.Workload][c.Cluster] != c })
+	last := map[workload.ID]int{}
+	err = behind(ctx, past, streams, bus.EventsStream, marks, func(d bus.Delivery, payload event.Payload) {
+		changed, ok := payload.(*event.WorkloadChanged)
+		if !ok {
+			return
+		}
+		if i, again := last[changed.ID]; again {
+			found.Told[i] = Told{changed.Record, d}
+			return
+		}
+		last[changed.ID] = len(found.Told)
+		found.Told = append(found.Told, Told{changed.Record, d})
+	})
+	return found, err
+}
+
+// behind calls each with the messages of queue-manager that a stream has and the
+// ledger does not know.
+func behind(ctx context.Context, past Past, streams Streams, stream string, marks map[string]store.Mark, each func(bus.Delivery, event.Payload)) error {
+	state, err := streams.State(ctx, stream)
+	if errors.Is(err, bus.ErrNoStream) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	mark := marks[stream]
+	var after uint64
+	if state.Created.UTC().Truncate(time.Microsecond).Equal(mark.Created) && state.Last >= mark.Last {
+		after = mark.Last
+	}
+	if state.Last <= after {
+		return nil
+	}
+	type heard struct {
+		bus.Delivery
+		payload event.Payload
+	}
+	var batch []heard
+	flush := func() error {
+		asked := make([]store.Said, len(batch))
+		for i, h := range batch {
+			asked[i] = store.Said{EventID: h.MessageID(), Workload: workload.ID(h.payload.EventSubject())}
+		}
+		said, err := past.Said(ctx, asked)
+		if err != nil {
+			return err
+		}
+		for _, h := range batch {
+			if !said[h.MessageID()] {
+				each(h.Delivery, h.payload)
+			}
+		}
+		batch = batch[:0]
+		return nil
+	}
+	err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: after + 1}, func(d bus.Delivery) error {
+		if _, ours := EpochOf(d.MessageID()); !ours {
+			return nil // others tell of submissions that they refuse
+		}
+		_, payload, err := d.Event()
+		if err != nil {
+			return nil // of a later version; nobody here can say what it means
+		}
+		if batch = append(batch, heard{d, payload}); len(batch) < batchLimit {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		return fmt.Errorf("look for what stream %s has and the ledger does not know: %w", stream, err)
+	}
+	return nil
+}
+
+func filterOf(stream string) string {
+	if stream == bus.DispatchStream {
+		return bus.DispatchFilter("*")
+	}
+	return bus.EventsFilter()
+}
+
+// EpochOf reads the epoch in the id of a message of queue-manager's ledger.
+func EpochOf(id string) (epoch int64, ours bool) {
+	rest, ours := strings.CutPrefix(id, "queue-manager/")
+	if !ours {
+		return 0, false
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	epoch, err := strconv.ParseInt(number, 10, 64)
+	return epoch, err == nil
+}
+
+// LastEpoch is the largest epoch of which the streams' last messages tell; 0 for none.
+func LastEpoch(ctx context.Context, streams Streams) (last int64, err error) {
+	for _, stream := range []string{bus.DispatchStream, bus.EventsStream} {
+		state, err := streams.State(ctx, stream)
+		if err == nil && state.Last > 0 {
+			err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: state.Last}, func(d bus.Delivery) error {
+				if epoch, ours := EpochOf(d.MessageID()); ours {
+					last = max(last, epoch)
+				}
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, bus.ErrNoStream) {
+			return 0, err
+		}
+	}
+	return last, nil
+}
