@@ -23,6 +23,11 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec:\n  components:\n" +
 		"  - podSets: [{replicas: 2, path: template.spec.template}]\n" +
 		"    template: {apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 2, template: {spec: {containers: [{name: c, image: i}]}}}}\n"))
+	for _, hostile := range []string{"1e99999999", "'1e-99999999'", "-1", "9e18", "[1]"} {
+		pods := "{restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {memory: " + hostile + "}}}, {name: d, image: i, resources: {requests: {memory: 1}}}]}"
+		f.Add([]byte(v1beta1(item(" {apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: "+pods+"}}}", ""))))
+		f.Add([]byte(v1beta1(item(" {apiVersion: v1, kind: ConfigMap, metadata: {name: ../../x}}", "\n      custompodresources: [{replicas: 1, requests: {memory: "+hostile+"}}]"))))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tree, err := ray.Tree(data)
 		if err != nil {

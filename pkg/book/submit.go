@@ -18,6 +18,13 @@ import (
 type Known struct {
 	Digest string
 	Phase  workload.Phase
+	// Submitter is who submitted it.
+	Submitter string `json:",omitempty"`
+	// Record is the workload when it has ended and the book has forgotten it.
+	Record *workload.Record `json:",omitempty"`
+	// Former is the id under which it is known, when that is the one of an earlier
+	// version (event.WorkloadSubmitted.Former).
+	Former workload.ID `json:",omitempty"`
 }
 
 // Submit takes a submission in. stored is what Postgres has under its id, nil
@@ -25,7 +32,17 @@ type Known struct {
 func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) {
 	w := e.Workload
 	if live := b.live.Get(w.ID); live != nil {
-		stored = &Known{Digest: live.Digest, Phase: live.Phase}
+		stored = &Known{Digest: live.Digest, Phase: live.Phase, Submitter: live.Submitter}
+	}
+	if former := b.former(e, stored); former != nil {
+		b.say(now, bus.EventsSubject(w.Queue, w.ID), 0, &event.WorkloadRejected{
+			Workload: w.ID, Queue: w.Queue, MessageID: e.MessageID, Reason: workload.Reason{
+				Kind: workload.ReasonDuplicate,
+				Message: fmt.Sprintf("the same source and id were submitted before an upgrade, as workload %s (%s); use a new id to submit it once more",
+					e.Former, former.Phase),
+			},
+		})
+		return
 	}
 	if _, again := b.changed.added[w.ID]; again && b.live.Get(w.ID) == nil {
 		return // added and ended in this very batch
@@ -33,6 +50,8 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	if stored != nil && stored.Digest == w.Digest {
 		if live := b.live.Get(w.ID); live != nil && !b.kept(live) { // tell the submitter, who may have missed it
 			b.say(now, bus.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
+		} else if stored.Record != nil {
+			b.say(now, bus.EventsSubject(stored.Record.Queue, w.ID), 0, &event.WorkloadChanged{Record: *stored.Record})
 		}
 		return
 	}
@@ -80,6 +99,21 @@ func (b *Book) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) 
 	b.changed.added[w.ID] = e.Manifest
 	b.tell(added, now, e.Warnings...)
 	b.enqueue(added)
+}
+
+// former returns what is known of the same submission under the id that an earlier
+// version gave it; nil for nothing. Another submitter's is not the same.
+func (b *Book) former(e *event.WorkloadSubmitted, stored *Known) *Known {
+	if e.Former == "" || stored != nil && stored.Former == "" { // it is known under its own id
+		return nil
+	}
+	if live := b.live.Get(e.Former); live != nil {
+		stored = &Known{Phase: live.Phase, Submitter: live.Submitter, Former: e.Former}
+	}
+	if stored == nil || stored.Former != e.Former || stored.Submitter != e.Workload.Submitter {
+		return nil
+	}
+	return stored
 }
 
 // Bytes of a command beside the manifest, of which the pod sets repeat a part:

@@ -38,6 +38,8 @@ const (
 const (
 	EventsKept   = 7 * 24 * time.Hour
 	dedupeWindow = 2 * time.Minute
+	// shortestDedupe is the shortest window that a server takes; none it does not.
+	shortestDedupe = 100 * time.Millisecond
 )
 
 // queuedBytes and eventsBytes bound the streams that do not bound themselves. A
@@ -75,13 +77,19 @@ func streams() []jetstream.StreamConfig {
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, AllowMsgTTL: true,
 		}
 	}
+	// undeduplicated keeps the server from dropping messages whose Nats-Msg-Id it has
+	// seen: it would drop those of one tenant for another's.
+	undeduplicated := func(c jetstream.StreamConfig) jetstream.StreamConfig {
+		c.Duplicates = shortestDedupe
+		return c
+	}
 	// direct lets the last value of a subject be read with a right to that subject.
 	direct := func(c jetstream.StreamConfig) jetstream.StreamConfig {
 		c.AllowDirect = true
 		return c
 	}
 	return []jetstream.StreamConfig{
-		queue(SubmitStream, "muster.submit.*", "muster.submit.*.*"),
+		undeduplicated(queue(SubmitStream, "muster.submit.*", "muster.submit.*.*")),
 		republished(queue(WorkloadStream, WorkloadSubject("*")), WorkloadSubject("*"), keptSubject("{{wildcard(1)}}")),
 		{
 			Name: KeptStream, Subjects: []string{keptSubject("*")}, MaxAge: WorkKept, Storage: jetstream.FileStorage,

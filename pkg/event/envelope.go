@@ -102,6 +102,27 @@ func WorkloadID(source, id string) workload.ID {
 	return workload.ID(uuid.NewSHA1(workloadSpace, []byte(source+"\x00"+id)).String())
 }
 
+// identitySpace is the namespace of ids of workloads whose submitter counts.
+var identitySpace = uuid.MustParse("b0a4b6a5-2d0e-5c9e-8f43-6d7573746572")
+
+// IdentifiedID derives the id of a workload that a user of NATS has submitted under
+// his own name. Who he is counts, so that nobody takes an id of another one by
+// choosing the same source and id. Each part is written with its length: no two
+// submissions are written alike.
+func IdentifiedID(submitter, source, id string) workload.ID {
+	name := fmt.Appendf(nil, "%d %s %d %s %d %s", len(submitter), submitter, len(source), source, len(id), id)
+	return workload.ID(uuid.NewSHA1(identitySpace, name).String())
+}
+
+// SubmissionID is the id of the workload that a message to a submit subject becomes;
+// user is the one that the subject names, or empty.
+func SubmissionID(user, source, id string) workload.ID {
+	if user == "" {
+		return WorkloadID(source, id)
+	}
+	return IdentifiedID(workload.DoorNATS+"/"+user, source, id)
+}
+
 // Encode returns the envelope as JSON.
 func (e Envelope) Encode() ([]byte, error) {
 	encoded, err := encode(e)

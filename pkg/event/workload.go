@@ -23,6 +23,9 @@ type WorkloadSubmitted struct {
 	MessageID string `json:"messageId,omitempty"`
 	// Warnings name what was accepted and does nothing, or is most likely not meant.
 	Warnings []string `json:"warnings,omitempty"`
+	// Former is the id that an earlier version gave to the same submission; empty when
+	// it is the same. A workload of the same submitter under it is this one.
+	Former workload.ID `json:"former,omitempty"`
 }
 
 // EventType implements Payload.

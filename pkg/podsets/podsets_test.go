@@ -115,6 +115,7 @@ func TestBadPodSets(t *testing.T) {
 func FuzzWrapped(f *testing.F) {
 	f.Add([]byte(document("podSets: [" + workers + "]")))
 	f.Add([]byte(document("objects: [{apiVersion: v1, kind: Secret, metadata: {name: s}}, 7], podSets: [{name: a, count: 2, template: {spec: {}}}]")))
+	f.Add([]byte(document("podSets: [{name: a, count: 2, template: {spec: {containers: [{name: c, image: i, resources: {requests: {memory: 1e99999999}}}, {name: d, image: i, resources: {requests: {memory: 1}}}]}}}]")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tree, err := ray.Tree(data)
 		if err != nil || !podsets.Is(tree) {

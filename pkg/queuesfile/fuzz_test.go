@@ -17,6 +17,9 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("queues: [{name: q, namespaces: [a], strategy: StrictFIFO, life: {backoffFirst: 1m}}]\nfairSharing: {enable: true}\n"))
 	f.Add([]byte("apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: a}\n---\n" +
 		"apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: q}\nspec: {clusterQueue: a}\n"))
+	for _, hostile := range []string{"1e99999999", "'1e-99999999'", "-1", "9e18", "[1]"} {
+		f.Add([]byte("queues: [{name: q, namespaces: [a]}]\nclusterQueues: [{name: q, resourceGroups: [{coveredResources: [memory], flavors: [{name: default, resources: [{name: memory, nominalQuota: " + hostile + "}]}]}]}]\n"))
+	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		file, _, err := queuesfile.Read(content)
 		if err != nil {

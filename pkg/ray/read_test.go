@@ -234,6 +234,9 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(glue))
 	f.Add([]byte(train))
 	f.Add([]byte("a: &a [*a]"))
+	for _, hostile := range []string{"1e99999999", "'1e-99999999'", "-1", "9e18", "[1]"} {
+		f.Add([]byte(strings.Replace(glue, "spec:", "spec:\n  autoscalerOptions: {resources: {limits: {memory: "+hostile+"}}}", 1)))
+	}
 	f.Add(gang(`"annotations": {"kueue.x-k8s.io/podset-required-topology": "block", "muster.dev/podset-slice-required-topology": "rack"}`, affinity("podAntiAffinity", all), ""))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		begun := time.Now()

@@ -120,9 +120,9 @@ func (l *ledger) Known(_ context.Context, ids []workload.ID) (known map[workload
 	return known, l.w.call(postgresServer, "Known", func() error {
 		for _, id := range ids {
 			if r, ok := l.live[id]; ok {
-				known[id] = book.Known{Digest: r.Digest, Phase: r.Phase}
+				known[id] = book.Known{Digest: r.Digest, Phase: r.Phase, Submitter: r.Submitter}
 			} else if r, ok := l.archive[id]; ok {
-				known[id] = book.Known{Digest: r.Digest, Phase: r.Phase}
+				known[id] = book.Known{Digest: r.Digest, Phase: r.Phase, Submitter: r.Submitter}
 			}
 		}
 		return nil

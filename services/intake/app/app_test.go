@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
@@ -213,22 +215,73 @@ func TestSubmissions(t *testing.T) {
 	w.nothingMore()
 }
 
-// TestRedelivery: the same submission again, however it comes to that, is one
-// message to queue-manager.
-func TestRedelivery(t *testing.T) {
+// TestRepetition: each publication of the same submission is passed on, so that each
+// gets an answer; queue-manager knows that it is one workload.
+func TestRepetition(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	for i := range 5 {
+	const times = 5
+	for i := range times {
 		w.stored(w.submit(fmt.Sprintf("m%d", i), "1", fmt.Sprintf(manifest, "one")))
 	}
 	first := w.nextAccepted().Workload
+	for range times - 1 {
+		if again := w.nextAccepted().Workload; again.ID != first.ID || again.Digest != first.Digest {
+			t.Errorf("repetition: workload %+v after %+v", again, first)
+		}
+	}
 	w.stored(w.submit("other", "1", fmt.Sprintf(manifest, "other")))
 	second := w.nextAccepted().Workload
 	if second.Name != "other" || second.ID != first.ID || second.Digest == first.Digest {
 		t.Errorf("other content: workload %+v after %+v; want the same id and another digest", second, first)
 	}
 	w.nothingMore()
+}
+
+// TestIdentities: the same source and id of two users, and of nobody named, are
+// three workloads, and none can have the id of one that comes over HTTP.
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	ids := map[workload.ID]string{}
+	for _, user := range []string{"", "tenant-a", "tenant-b"} {
+		subject := bus.SubmitSubject(queue)
+		if user != "" {
+			subject = bus.SubmitSubjectAs(queue, user)
+		}
+		w.publishAs(subject, "laptop", "nightly")
+		got := w.nextAccepted()
+		if other, taken := ids[got.Workload.ID]; taken {
+			t.Errorf("%q has the id of %q", user, other)
+		}
+		ids[got.Workload.ID] = user
+		if got.Workload.ID != event.SubmissionID(user, "laptop", "nightly") {
+			t.Errorf("workload %s of %q", got.Workload.ID, user)
+		}
+		if former := event.WorkloadID("laptop", "nightly"); user != "" && got.Former != former || user == "" && got.Former != "" {
+			t.Errorf("former id %q of %q", got.Former, user)
+		}
+	}
+	for _, source := range []string{"http/alice", "kubernetes/east"} {
+		w.publishAs(bus.SubmitSubject(queue), source, "key")
+		if got := w.nextRejected(); !strings.Contains(got.Reason.Message, "over NATS no source begins with") {
+			t.Errorf("source %s: %s", source, got.Reason.Message)
+		}
+	}
+}
+
+func (w *world) publishAs(subject, source, id string) {
+	w.t.Helper()
+	message := nats.NewMsg(subject)
+	message.Data = fmt.Appendf(nil, manifest, "one")
+	for key, value := range map[string]string{"id": id, "source": source, "type": event.SubmitType, "specversion": "1.0"} {
+		message.Header.Set("ce-"+key, value)
+	}
+	if err := w.bus.Conn().PublishMsg(message); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // TestBadAmongGood: ten thousand bad messages keep no good one back, and each
@@ -362,5 +415,37 @@ func TestOneQueuesFloodDoesNotDelayAnothers(t *testing.T) {
 	t.Logf("%d submissions passed on until the last of the others", between)
 	if between > ahead+3*few {
 		t.Errorf("%d submissions passed on until the last of the others, want at most %d", between, ahead+3*few)
+	}
+}
+
+// TestMessageIDsOfTwoTenants: a message id that another tenant has used keeps no
+// submission back. The server drops a second one within its shortest window only.
+func TestMessageIDsOfTwoTenants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	js, err := jetstream.New(w.bus.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(patience)
+	for _, user := range []string{"tenant-a", "tenant-b"} {
+		message := nats.NewMsg(bus.SubmitSubjectAs(queue, user))
+		message.Data = fmt.Appendf(nil, manifest, user)
+		for key, value := range map[string]string{"ce-id": "1", "ce-source": "laptop", "ce-type": event.SubmitType, "ce-specversion": "1.0"} {
+			message.Header.Set(key, value)
+		}
+		for duplicate := true; duplicate; {
+			ack, err := js.PublishMsg(w.ctx, message, jetstream.WithMsgID("nightly"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if duplicate = ack.Duplicate; duplicate && time.Now().After(deadline) {
+				t.Fatalf("the message of %s is dropped for %s", user, patience)
+			}
+		}
+		if got := w.nextAccepted().Workload; got.Name != user {
+			t.Errorf("workload %s, want that of %s", got.Name, user)
+		}
 	}
 }

@@ -34,6 +34,9 @@ func (s *submission) checkAttributes() error {
 			return fmt.Errorf("%s is %q; %s", attribute.what, attribute.value, why)
 		}
 	}
+	if s.ofAnotherDoor() {
+		return fmt.Errorf("CloudEvents attribute \"source\" is %q; want another one: over NATS no source begins with http/ or kubernetes/", s.envelope.Source)
+	}
 	return nil
 }
 

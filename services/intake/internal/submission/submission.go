@@ -60,7 +60,11 @@ func Read(operator ray.Operator, m Message) (result Result, err error) {
 	if err != nil {
 		return s.reject(err)
 	}
-	envelope, err := event.New("submitted/"+string(s.id)+"/"+accepted.Workload.Digest, source, m.Stored, accepted)
+	accepted.Former = s.former
+	// The message is part of the event's id: a repetition by a person is another
+	// message and gets an answer of its own; the same message again is the same event.
+	id := fmt.Sprintf("submitted/%s/%s/%d/%d%s", s.id, accepted.Workload.Digest, m.Sequence, m.Stored.UnixNano(), m.place())
+	envelope, err := event.New(id, source, m.Stored, accepted)
 	if err != nil {
 		return Result{}, err
 	}
@@ -92,7 +96,26 @@ type submission struct {
 	queue    string
 	envelope event.Envelope
 	id       workload.ID
+	// former is the id that an earlier version would have given, if it is another.
+	former workload.ID
 	rank
+}
+
+// identify derives the workload's id. Who has submitted is part of it, as far as the
+// connection says: over HTTP it is the source.
+func (s *submission) identify() {
+	_, user := bus.SubmittedBy(s.message.Subject)
+	s.id = event.SubmissionID(user, s.envelope.Source, s.envelope.ID)
+	if user != "" {
+		s.former = event.WorkloadID(s.envelope.Source, s.envelope.ID)
+	}
+}
+
+// ofAnotherDoor reports whether a message of NATS names a source whose ids another
+// door gives.
+func (s *submission) ofAnotherDoor() bool {
+	door, _, named := strings.Cut(s.envelope.Source, "/")
+	return named && strings.HasPrefix(s.message.Submitter, workload.DoorNATS) && (door == workload.DoorHTTP || door == workload.DoorKubernetes)
 }
 
 // accept returns the workload. Every error is a reason to reject; a panic while
@@ -254,7 +277,7 @@ func (s *submission) open() error {
 		return fmt.Errorf("%w; publish a CloudEvent of type %s whose data is the manifest, or the manifest with the headers ce-id, ce-source, ce-type and ce-specversion",
 			err, event.SubmitType)
 	}
-	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
+	s.identify()
 	var extensions struct {
 		Priority      json.RawMessage `json:"priority"`
 		PriorityClass *string         `json:"priorityclass"`
@@ -277,7 +300,7 @@ func (s *submission) openBinary(attributes map[string]string) error {
 	if err := s.envelope.Validate(); err != nil {
 		return fmt.Errorf("%w; in binary mode it is the header ce-<attribute>", err)
 	}
-	s.id = event.WorkloadID(s.envelope.Source, s.envelope.ID)
+	s.identify()
 	s.class = attributes["ce-priorityclass"]
 	return s.setPriority(attributes["ce-priority"])
 }

@@ -117,14 +117,18 @@ func TestWaysToSubmit(t *testing.T) {
 	}
 }
 
-// TestIdentity: the id of the event is the submission and its content.
+// TestIdentity: the id of the event is the message and its content: the same message
+// again is the same event, and a repetition by a person is another one.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	base, first := accepted(t, structured(t, "data", manifestJSON))
 	again := structured(t, "data", manifestJSON)
-	again.Sequence, again.Stored = 99, again.Stored.Add(time.Hour)
 	if _, result := accepted(t, again); result.Event.ID != first.Event.ID {
-		t.Errorf("sent again: event id %s, want %s", result.Event.ID, first.Event.ID)
+		t.Errorf("delivered again: event id %s, want %s", result.Event.ID, first.Event.ID)
+	}
+	again.Sequence, again.Stored = 99, again.Stored.Add(time.Hour)
+	if submitted, result := accepted(t, again); result.Event.ID == first.Event.ID || submitted.Workload.ID != base.Workload.ID {
+		t.Errorf("sent again: event id %s, workload %s; want another event of workload %s", result.Event.ID, submitted.Workload.ID, base.Workload.ID)
 	}
 	elsewhere := structured(t, "data", manifestJSON)
 	elsewhere.Subject = "muster.submit.other"
@@ -288,6 +292,11 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(good, "")
 	f.Add([]byte(manifestYAML), "1")
+	for _, hostile := range []string{"1e99999999", "1e-99999999", strings.Repeat("9", 1000)} {
+		f.Add([]byte(wrapping("PersistentVolumeClaim", "v\"},\"spec\":{\"resources\":{\"requests\":{\"storage\":\""+hostile+"\"}}},\"x\":{\"y\":\"")), "1")
+	}
+	f.Add([]byte(wrapping("K"+strings.Repeat("k", 4000), "../../x")), "1")
+	f.Add([]byte(manifestYAML), "\x1b[2J\n\x00")
 	f.Add(fmt.Appendf(nil, "[%s, %s, 1]", good, good), "")
 	f.Fuzz(func(t *testing.T, data []byte, id string) {
 		m := message(data, nil)

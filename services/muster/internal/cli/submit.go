@@ -159,7 +159,7 @@ func (o *submitOptions) read(in io.Reader) ([]sent, error) {
 			if err != nil {
 				return nil, usage("%w", err)
 			}
-			s, err := submission.New(document, submission.Options{ID: o.id, Source: o.source, Priority: o.priority, PriorityClass: o.priorityClass}, time.Now())
+			s, err := submission.New(document, submission.Options{ID: o.id, Source: o.source, Priority: o.priority, PriorityClass: o.priorityClass, User: o.as}, time.Now())
 			if err != nil {
 				return nil, err
 			}

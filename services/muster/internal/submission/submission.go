@@ -33,6 +33,8 @@ type Options struct {
 	Priority   int32
 	// PriorityClass is the name of one; with it Priority is 0.
 	PriorityClass string
+	// User is the user of NATS under whose name it is sent; empty for none.
+	User string
 }
 
 // Submission is a manifest ready to be sent.
@@ -80,7 +82,7 @@ func New(document manifest.Document, o Options, at time.Time) (Submission, error
 	if err != nil {
 		return Submission{}, fmt.Errorf("encode submission of %s: %w", document, err)
 	}
-	return Submission{Document: document, Workload: event.WorkloadID(e.Source, e.ID), messageID: messageID(e), encoded: encoded}, nil
+	return Submission{Document: document, Workload: event.SubmissionID(o.User, e.Source, e.ID), messageID: messageID(e), encoded: encoded}, nil
 }
 
 // messageID is made of what a submission says, without the time.

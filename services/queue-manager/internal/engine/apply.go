@@ -32,6 +32,9 @@ func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time
 		switch p := payload.(type) {
 		case *event.WorkloadSubmitted:
 			ids, payloads[i] = desk.withID(ctx, ids, p.Workload.ID, d, payload)
+			if p.Former != "" && payloads[i] != nil {
+				ids, payloads[i] = desk.withID(ctx, ids, p.Former, d, payload)
+			}
 		case *event.WorkloadCancel:
 			ids, payloads[i] = desk.withID(ctx, ids, p.Workload, d, payload)
 		case *event.WorkloadRelease:
@@ -48,6 +51,9 @@ func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time
 		case *event.WorkloadSubmitted:
 			var stored *book.Known
 			if found, ok := known[p.Workload.ID]; ok {
+				stored = &found
+			} else if found, ok := known[p.Former]; ok && p.Former != "" && found.Submitter == p.Workload.Submitter {
+				found.Former, found.Record = p.Former, nil
 				stored = &found
 			}
 			if _, err := desk.take(d, envelopes[i], p, stored, now); err != nil {

@@ -145,7 +145,7 @@ func (d *Desk) note(changes book.Changes, ending bool) {
 			if d.ending == nil {
 				d.ending = map[workload.ID]book.Known{}
 			}
-			d.ending[r.ID] = book.Known{Digest: r.Digest, Phase: r.Phase}
+			d.ending[r.ID] = book.Known{Digest: r.Digest, Phase: r.Phase, Submitter: r.Submitter}
 		default:
 			delete(d.ending, r.ID)
 		}

@@ -207,14 +207,21 @@ func (s *Store) Known(ctx context.Context, ids []workload.ID) (map[workload.ID]b
 	if len(ids) == 0 {
 		return known, nil
 	}
-	rows, err := s.pool.Query(ctx, `SELECT id, digest, phase FROM archive WHERE id = ANY($1::uuid[])
-		UNION ALL SELECT id, digest, phase FROM workloads WHERE id = ANY($1::uuid[])`, uuidsOf(ids))
+	rows, err := s.pool.Query(ctx, `SELECT id, digest, phase, coalesce(record->>'submitter', ''), record FROM archive WHERE id = ANY($1::uuid[])
+		UNION ALL SELECT id, digest, phase, submitter, NULL FROM workloads WHERE id = ANY($1::uuid[])`, uuidsOf(ids))
 	if err != nil {
 		return nil, fmt.Errorf("look up %d workloads: %w", len(ids), err)
 	}
 	var id workload.ID
 	var found book.Known
-	_, err = pgx.ForEachRow(rows, []any{&id, &found.Digest, &found.Phase}, func() error {
+	var record []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &found.Digest, &found.Phase, &found.Submitter, &record}, func() error {
+		found.Record = nil
+		if record != nil {
+			if err := json.Unmarshal(record, &found.Record); err != nil {
+				return fmt.Errorf("read the record of workload %s: %w", id, err)
+			}
+		}
 		known[id] = found
 		return nil
 	})
