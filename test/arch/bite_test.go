@@ -35,6 +35,8 @@ func TestRulesBite(t *testing.T) {
 		"pkg/resource/resource.go:14 uses time.Now: times are values here",
 		"pkg/store imports a local database: a service uses Postgres, it does not run one",
 		"pkg/store imports client-go: only capacity-watcher, dispatcher and intake's door talk to an API server",
+		"pkg/store/quantity.go:11 decodes beside types with quantities: Decode of pkg/kube checks them first",
+		"pkg/store/quantity.go:14 parses a quantity: pkg/kube does, which bounds it",
 		"pkg/util has no package comment that says what it is for",
 		"pkg/util: the folder name \"util\" does not say what is in it",
 		"services/dispatcher/app imports nats.go: streams, subjects and settlement are package bus's",

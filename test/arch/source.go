@@ -42,6 +42,7 @@ func CheckSource(packages []*Package) ([]string, error) {
 		if !commented(pkg, files) {
 			breaches = append(breaches, fmt.Sprintf("%s has no package comment that says what it is for", pkg.Short()))
 		}
+		breaches = append(breaches, checkQuantities(pkg, files)...)
 		if slices.Contains(pure(), pkg.Short()) || slices.Contains(timeless(), pkg.Short()) {
 			breaches = append(breaches, clockReads(pkg, files)...)
 		}
