@@ -15,7 +15,7 @@ waiting: [{name: a, pods: [{name: workers, requests: {cpu: 1}}]}]
 `
 
 const reasons = "Fit, Quota, Topology, Held, WaitingForEviction, Preempted, Drained, BehindHead, Unknown, NoNodes, Starting, NodeLost, PlaceLost, " +
-	"PodLost, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden"
+	"PodLost, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 
 const fields = "name, start, nodeGrace, podsGo, nodes, queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, " +
 	"fairSharing, running, waiting, steps"
