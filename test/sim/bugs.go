@@ -26,11 +26,15 @@ const (
 	// BugUnsaid: what a stream loses while connections stand is not said again, and
 	// not asked for.
 	BugUnsaid Bug = "what a stream has lost is not said again"
+	// BugTakenFirst: a commit takes places before it gives back what they replace.
+	BugTakenFirst Bug = "places are taken before others are given back"
+	// BugOldMemory: what a process knows of the ledger outlives its term.
+	BugOldMemory Bug = "memory of the ledger outlives the term"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
 
 // Bugs lists all of them.
 func Bugs() []Bug {
-	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugUnsaid}
+	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid}
 }

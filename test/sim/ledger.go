@@ -12,6 +12,7 @@ import (
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/journal"
+	"muster.dev/muster/pkg/quota"
 	"muster.dev/muster/pkg/resource"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/services/queue-manager/step"
@@ -38,6 +39,12 @@ type ledger struct {
 	marks     map[string]step.Mark
 	commits   []touched
 	queues    []book.Queue
+	policy    quota.Config
+	bounds    map[usageKey]int64 // of the quota ledger
+	// holds are the reservations, pending what they become by the commit that the
+	// guards have just let pass.
+	holds, pending map[workload.ID][]hold
+	shapes         map[string]bool // the pod sets that are there
 	// replayed is what the commits come to for one who has only their records.
 	replayed *journal.Ledger
 }
@@ -63,6 +70,7 @@ func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, live: map[workload.ID]*row{}, archive: map[workload.ID]workload.Record{}, nodes: map[admission.NodeKey]book.NodeRow{},
 		marks: map[string]step.Mark{}, queues: queues(), replayed: journal.NewLedger(0),
+		holds: map[workload.ID][]hold{}, shapes: map[string]bool{},
 	}
 }
 
@@ -134,12 +142,15 @@ type transaction struct {
 	ledger   *ledger
 	changes  book.Changes
 	outgoing []step.Outgoing
+	// shapes are the pod sets that it writes; remember notes them after it.
+	shapes   []string
+	remember map[string]bool
 }
 
 // Prepare implements step.Ledger.
 func (l *ledger) Prepare(changes book.Changes, _ step.Record) (step.Transaction, error) {
 	outgoing, err := step.Encode(changes.Messages)
-	return &transaction{l, changes, outgoing}, err
+	return &transaction{ledger: l, changes: changes, outgoing: outgoing}, err
 }
 
 // Probe implements step.Ledger: nothing is refused here.
@@ -150,6 +161,11 @@ func (l *ledger) Probe(context.Context, book.Changes, step.Record) ([]step.Refus
 // Write implements step.Transaction.
 func (t *transaction) Write(context.Context) ([]step.Outgoing, error) {
 	err := t.ledger.w.call(postgresServer, "COMMIT", t.commit)
+	if err == nil {
+		for _, shape := range t.shapes {
+			t.remember[shape] = true
+		}
+	}
 	return t.outgoing, err
 }
 
@@ -167,6 +183,14 @@ func (t *transaction) commit() error {
 	if c.Version != l.version+1 && l.w.Bug != BugUnfenced {
 		return fmt.Errorf("%w: version %d after %d", step.ErrStale, c.Version, l.version)
 	}
+	for _, shape := range t.shapes {
+		l.shapes[shape] = true
+	}
+	if refusal := l.guard(c); refusal != nil {
+		l.w.breach("G2", "the ledger refuses a commit: %v", refusal)
+		return refusal
+	}
+	l.holds = l.pending
 	l.w.check.committing(c)
 	l.version = c.Version
 	l.write(c)
@@ -254,7 +278,7 @@ func (l *ledger) inOrder() []*row {
 
 // load reads what a term begins with.
 func (l *ledger) load() book.Stored {
-	stored := book.Stored{Queues: l.queues, LastOrder: l.lastOrder, Version: l.version, MaxEvent: 1 << 20}
+	stored := book.Stored{Queues: l.queues, Policy: l.policy, LastOrder: l.lastOrder, Version: l.version, MaxEvent: 1 << 20}
 	for _, r := range l.inOrder() {
 		w := r.StoredWorkload
 		if l.w.Bug == BugPassing {

@@ -83,9 +83,14 @@ const (
 func newSubmitter(w *World) *submitter {
 	s := &submitter{w: w, by: map[workload.ID]*submission{}}
 	load := rand.New(rand.NewPCG(w.Seed, 3))
+	largest := map[string]int64{}
 	for range 6 + load.IntN(14) {
 		name, queue := fmt.Sprintf("gang-%d", len(s.all)), []string{"loose", "strict"}[load.IntN(2)]
 		workers, gpus := 1+load.IntN(5), 1+load.IntN(4)
+		if w.tight() { // gangs are alike, and two queues full of them leave nodes to move to
+			workers, gpus = 2*(1+workers%2), 1+gpus%2
+		}
+		largest[queue] = max(largest[queue], int64(workers*gpus))
 		envelope := event.Envelope{
 			SpecVersion: event.SpecVersion, ID: name, Source: submitterSource, Type: event.SubmitType,
 			DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, workers, gpus)),
@@ -100,6 +105,9 @@ func newSubmitter(w *World) *submitter {
 		}
 		s.all, s.by[each.id] = append(s.all, each), each
 		w.after(time.Duration(load.Int64N(int64(faultsFor*3/4))).Truncate(time.Millisecond), func() { s.drive(each) })
+	}
+	if w.tight() {
+		w.disk.govern(largest)
 	}
 	w.after(time.Second, s.look)
 	return s

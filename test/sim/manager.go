@@ -24,6 +24,9 @@ const (
 	nodeGrace    = 10 * time.Second
 	termPause    = 250 * time.Millisecond
 	batchLimit   = 1000
+	// A leader gives way after longestTerm; where leaders take turns after shortTerm.
+	longestTerm = time.Hour
+	shortTerm   = 12 * time.Second
 	// busPatience is how long a leader bears to be without NATS.
 	busPatience = 10 * time.Second
 )
@@ -82,9 +85,15 @@ func lead(m *machine, p *proc) {
 	if !t.begin(followed) {
 		return
 	}
-	unheard := w.now
+	unheard, longest := w.now, longestTerm
+	if w.tight() {
+		longest = shortTerm
+	}
 	for !t.over {
 		p.sleep(beatEvery)
+		if w.now.Sub(t.began) > longest {
+			return // and another one leads; the process goes on
+		}
 		if w.reaches(m, natsServer) {
 			unheard = w.now
 		}

@@ -161,6 +161,15 @@ func (n *nemesis) begin() {
 	if n.w.Script != nil {
 		timed = n.w.Script.Timed
 	} else {
+		if n.w.tight() { // places move
+			for range 4 + n.random.IntN(8) {
+				timed = append(timed, TimedFault{
+					At: time.Duration(n.random.Int64N(int64(faultsFor))).Truncate(time.Millisecond), Pick: n.random.Uint64() >> 12,
+					Fault: []Fault{NodeLost, NodeUnready}[n.random.IntN(2)],
+					For:   time.Second + time.Duration(n.random.Int64N(int64(20*time.Second))).Truncate(time.Millisecond),
+				})
+			}
+		}
 		for range n.random.IntN(16) {
 			timed = append(timed, TimedFault{
 				At:    time.Duration(n.random.Int64N(int64(faultsFor))).Truncate(time.Millisecond),

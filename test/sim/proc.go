@@ -13,6 +13,7 @@ type machine struct {
 	boot   func(*machine)
 	dead   bool
 	life   int // counts the boots
+	shapes shapeMemory
 	paused time.Time
 	skew   time.Duration
 	cut    map[string]bool // servers that it does not reach

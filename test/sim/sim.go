@@ -131,6 +131,10 @@ func (w *World) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(w.random.Int64N(int64(most-least))).Truncate(time.Microsecond)
 }
 
+// tight says that quota is scarce in this seed, and that leaders take turns: so it
+// is in one of four from 1000 on.
+func (w *World) tight() bool { return w.Seed >= 1000 && w.Seed%4 == 3 }
+
 // tell adds a line to the story.
 func (w *World) tell(format string, args ...any) {
 	line := fmt.Sprintf("%9.3fs  ", w.now.Sub(w.start).Seconds()) + fmt.Sprintf(format, args...)

@@ -39,7 +39,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	const seeds = 40
 	for bug, first := range map[Bug]uint64{
 		BugUnfenced: 0, BugFreedBySaying: 2, BugTwice: 5, BugEarlyAck: 38, BugClock: 0, BugLostOutbox: 8, BugPassing: 1,
-		BugUnordered: 1, BugForgotten: 44, BugUnsaid: 51,
+		BugUnordered: 1, BugForgotten: 44, BugUnsaid: 51, BugTakenFirst: 1011, BugOldMemory: 1043,
 	} {
 		t.Run(string(bug), func(t *testing.T) {
 			t.Parallel()

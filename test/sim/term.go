@@ -12,7 +12,10 @@ import (
 
 // decides is the goroutine of a term that decides.
 func (t *term) decides(p *proc) {
-	tick := t.w.now.Add(tickEvery)
+	tick, tidy := t.w.now.Add(tickEvery), t.w.now.Add(shortTerm)
+	if t.w.tight() {
+		tidy = t.w.now.Add(t.w.between(0, shortTerm))
+	}
 	for {
 		ticked := false
 		switch {
@@ -24,6 +27,19 @@ func (t *term) decides(p *proc) {
 		}
 		for len(t.decisions) > 1 { // one is written, one may wait
 			p.park(time.Second)
+		}
+		if t.w.tight() && !t.w.now.Before(tidy) && len(t.decisions) == 0 { // nothing is on its way to be written
+			tidy = t.w.now.Add(shortTerm)
+			clear(t.m.remembered(t.epoch))
+			if t.w.call(postgresServer, "tidy", func() error {
+				if err := t.w.disk.fence(t.epoch); err != nil {
+					return err
+				}
+				t.w.disk.tidy()
+				return nil
+			}) != nil {
+				return
+			}
 		}
 		if ticked {
 			t.do(journal.Input{Kind: journal.Tick, Grace: nodeGrace})

@@ -28,7 +28,18 @@ func (t *witness) Prepare(changes book.Changes, record queuemanager.Record) (que
 	} else if !changes.Empty() {
 		t.w.breach("G8", "version %d has no record", changes.Version)
 	}
-	return t.ledger.Prepare(changes, record)
+	prepared, err := t.ledger.Prepare(changes, record)
+	if err != nil {
+		return nil, err
+	}
+	written := prepared.(*transaction)
+	written.remember = t.term.m.remembered(t.term.epoch)
+	for _, r := range (&judgement{c: changes}).records() {
+		if shape := shapeOf(r); !written.remember[shape] {
+			written.shapes = append(written.shapes, shape)
+		}
+	}
+	return written, nil
 }
 
 func (t *witness) replay(changes book.Changes, record queuemanager.Record) {
