@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -45,7 +45,7 @@ func BadName(group, name string) string {
 		if len(name) > validation.DNS1123SubdomainMaxLength || BadText(name) != "" {
 			return fmt.Sprintf("want at most %d printable characters", validation.DNS1123SubdomainMaxLength)
 		}
-		return first(path.IsValidPathSegmentName(name))
+		return first(content.IsPathSegmentName(name))
 	}
 	return first(validation.IsDNS1123Subdomain(name))
 }

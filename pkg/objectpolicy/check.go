@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	sigsjson "sigs.k8s.io/json"
 
 	"muster.dev/muster/pkg/bundle"
@@ -76,7 +76,7 @@ func CheckObject(rules workload.ObjectPolicy, manifest json.RawMessage) error {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, field := range []string{"name", "generateName", "namespace"} {
-		if faults := path.IsValidPathSegmentName(text(metadata, field)); len(faults) > 0 {
+		if faults := content.IsPathSegmentName(text(metadata, field)); len(faults) > 0 {
 			return denied("metadata."+field, quote(text(metadata, field))+" "+strings.Join(faults, " and "), "use another name")
 		}
 	}

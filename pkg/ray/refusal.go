@@ -38,11 +38,9 @@ func (v *verdict) note(refusal error) {
 // trail is the way to a field from the root of the manifest.
 type trail []string
 
-func (t *trail) enter(key string)   { *t = append(*t, key) }
-func (t *trail) enterItem(i int)    { *t = append(*t, "["+strconv.Itoa(i)+"]") }
-func (t *trail) leave()             { *t = (*t)[:len(*t)-1] }
-func (t trail) last() string        { return t[len(t)-1] }
-func (t trail) under(s string) bool { return len(t) > 1 && t[len(t)-2] == s }
+func (t *trail) enter(key string) { *t = append(*t, key) }
+func (t *trail) enterItem(i int)  { *t = append(*t, "["+strconv.Itoa(i)+"]") }
+func (t *trail) leave()           { *t = (*t)[:len(*t)-1] }
 
 // String is the path as kubectl writes it: spec.workerGroupSpecs[0].replicas.
 func (t trail) String() string {

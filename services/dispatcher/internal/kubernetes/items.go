@@ -11,7 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,7 +72,7 @@ func (c *Client) CreateItem(ctx context.Context, id bundle.Identity, manifest js
 
 // GetItem reads a wrapped object, uncached; nil when there is none.
 func (c *Client) GetItem(ctx context.Context, id bundle.Identity) (*Wrapped, error) {
-	if len(path.IsValidPathSegmentName(id.Name)) > 0 {
+	if len(content.IsPathSegmentName(id.Name)) > 0 {
 		return nil, nil // the API server has no object of such a name
 	}
 	resource, err := c.mapping(id)
@@ -81,9 +81,6 @@ func (c *Client) GetItem(ctx context.Context, id bundle.Identity) (*Wrapped, err
 			return nil, nil // then there is no such object, either
 		}
 		return nil, err
-	}
-	if len(path.IsValidPathSegmentName(id.Name)) > 0 {
-		return nil, nil // no object has such a name
 	}
 	found, err := c.objects.Resource(resource).Namespace(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

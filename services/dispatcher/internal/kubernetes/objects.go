@@ -79,8 +79,6 @@ type Object struct {
 	Message string
 }
 
-func (o Object) typedUID() types.UID { return types.UID(o.UID) }
-
 // Client talks to the API server. It may be used concurrently.
 type Client struct {
 	cluster string // what queue-manager calls it; others' objects are foreign
