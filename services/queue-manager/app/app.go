@@ -67,8 +67,8 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		Retention: store.Retention{
 			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + basesApart*config.LongestTerm,
 		},
-		LongestTerm: config.LongestTerm,
-		Metrics:     engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
+		LongestTerm: config.LongestTerm, AcceptNewDatabase: config.AcceptNewDatabase,
+		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
 	})
 }
 

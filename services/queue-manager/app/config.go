@@ -43,6 +43,9 @@ type Config struct {
 	// LeaderTimeout is how long a leader may show no life before a standby takes
 	// over.
 	LeaderTimeout time.Duration
+	// AcceptNewDatabase leads with a new database even where NATS tells of workloads
+	// that run; they are removed.
+	AcceptNewDatabase bool
 	// Timeouts of statements, locks, idle transactions and dead peers.
 	Timeouts store.Timeouts
 	// MaxLive and MaxLivePerQueue bound the workloads that have not ended, and with
@@ -88,6 +91,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
 	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
 	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "how often NATS' streams are compared with the ledger, to publish anew what they lost; it is done at each start and reconnection, too")
+	flags.BoolVar(&c.AcceptNewDatabase, "accept-new-database", false, "lead with a new, empty database although NATS has commands of workloads that run; they are removed")
 	flags.DurationVar(&c.LeaderTimeout, "leader-timeout", defaultLeaderTimeout, "how long a leader may show no life before a standby takes over; at least 1s")
 	defaults := store.DefaultTimeouts()
 	flags.DurationVar(&c.Timeouts.Statement, "statement-timeout", defaults.Statement, "longest statement in Postgres, but for the reading of everything at a start")

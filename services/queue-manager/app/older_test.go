@@ -5,13 +5,18 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/services/queue-manager/app"
 )
 
 // copied copies the database, of which nobody may make use meanwhile, and returns how
@@ -165,4 +170,69 @@ func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
 	w.command(lost, event.Forgotten, 1)
 	next := w.submit(gangOf("next", "default", 1))
 	w.started(next, 1)
+}
+
+// A new database that is connected by mistake has nothing removed.
+func TestANewDatabaseRemovesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 1)
+	runs := w.submit(gangOf("runs", "default", 1))
+	w.started(runs, 1)
+	w.stop()
+
+	w.config.DatabaseURL = postgres.As(t, postgres.Database(t), app.DatabaseRole)
+	core, logs := observer.New(zap.WarnLevel)
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	ended, config := make(chan error, 1), w.config
+	go func() { ended <- app.Run(ctx, &config, service.NewRuntime(zap.New(core), "queue-manager")) }()
+	refused := func() bool {
+		for _, entry := range logs.All() {
+			if err, ok := entry.ContextMap()["error"].(string); ok && strings.Contains(err, "--accept-new-database") {
+				return true
+			}
+		}
+		return false
+	}
+	for tick := time.NewTicker(20 * time.Millisecond); !refused(); <-tick.C {
+		if ctx.Err() != nil {
+			t.Fatalf("a new database is not refused: %v", logs.All())
+		}
+	}
+	cancel()
+	<-ended
+	if got := w.last(runs); got.State != event.Present {
+		t.Errorf("the last command of a gang that runs is %s", got.State)
+	}
+
+	w.config.AcceptNewDatabase = true
+	w.start()
+	w.command(runs, event.Absent, 1)
+}
+
+// last returns the last command of a workload that NATS has.
+func (w *world) last(id workload.ID) *event.GangDesired {
+	w.t.Helper()
+	js, err := jetstream.New(w.bus.Conn())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stream, err := js.Stream(w.ctx, bus.DispatchStream)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	message, err := stream.GetLastMsgForSubject(w.ctx, bus.DispatchSubject(cluster, id))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	envelope, err := event.Parse(message.Data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	payload, err := event.Decode(envelope)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return payload.(*event.GangDesired)
 }

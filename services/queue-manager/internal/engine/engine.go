@@ -49,6 +49,9 @@ type Options struct {
 	// LongestTerm is when a leader gives way to a standby, or begins anew: decisions
 	// are replayed from the begin of a term.
 	LongestTerm time.Duration
+	// AcceptNewDatabase leads with a new database even where NATS tells of workloads
+	// that run; they are removed.
+	AcceptNewDatabase bool
 	// Limits refuse submissions beyond them.
 	Limits  book.Limits
 	Metrics *Metrics

@@ -169,6 +169,9 @@ func (e *engine) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := e.refuseNew(ctx, found); err != nil {
+		return err
+	}
 	last, err := e.Store.LastCommit(ctx)
 	if err != nil {
 		return err
@@ -194,6 +197,29 @@ func (e *engine) recover(ctx context.Context) error {
 	}
 	e.tellLost(ctx, r)
 	return nil
+}
+
+// ErrNewDatabase refuses to lead with a database in which nothing is, while NATS
+// tells of workloads: all that runs would be removed.
+var ErrNewDatabase = errors.New("the database is new")
+
+// refuseNew returns ErrNewDatabase where a new database is rather a wrong one.
+func (e *engine) refuseNew(ctx context.Context, found relay.Found) error {
+	started := 0
+	for _, c := range found.Commands {
+		if c.State == event.Present {
+			started++
+		}
+	}
+	if started == 0 || e.AcceptNewDatabase {
+		return nil
+	}
+	fresh, err := e.Store.New(ctx)
+	if err != nil || !fresh {
+		return err
+	}
+	return fmt.Errorf("%w, but NATS has commands that started %d workloads, which would be removed: "+
+		"check database-url, restore a backup, or start with --accept-new-database to remove them", ErrNewDatabase, started)
 }
 
 // tellLost names what an operator has to know of.

@@ -252,6 +252,14 @@ func (s *Store) LastCommit(ctx context.Context) (at time.Time, err error) {
 	return at, nil
 }
 
+// New reports whether nothing was ever committed to the database but its schema.
+func (s *Store) New(ctx context.Context) (fresh bool, err error) {
+	if err := s.pool.QueryRow(ctx, `SELECT max(version) <= 1 FROM commits`).Scan(&fresh); err != nil {
+		return false, fmt.Errorf("look up the first commit: %w", err)
+	}
+	return fresh, nil
+}
+
 // Told is a step of a workload's life as it was told.
 type Told struct {
 	Seq     int64
