@@ -36,18 +36,17 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 // those behind it.
 func TestPlantedBugsAreFound(t *testing.T) {
 	t.Parallel()
-	const seeds = 300
-	scripts := map[Bug]func(seed uint64) *Script{BugUnordered: lateLeaders, BugForgotten: lostTails}
+	const seeds = 40
 	for bug, first := range map[Bug]uint64{
 		BugUnfenced: 0, BugFreedBySaying: 2, BugTwice: 5, BugEarlyAck: 38, BugClock: 0, BugLostOutbox: 8, BugPassing: 1,
-		BugUnordered: 1, BugForgotten: 44, BugUnsaid: 51, BugTakenFirst: 1011, BugOldMemory: 1043,
+		BugUnordered: 1, BugForgotten: 142, BugUnsaid: 51, BugTakenFirst: 1011, BugOldMemory: 1043,
 	} {
 		t.Run(string(bug), func(t *testing.T) {
 			t.Parallel()
 			for seed := first; seed < first+seeds; seed++ {
 				o := Options{Seed: seed, Bug: bug}
-				if script := scripts[bug]; script != nil {
-					o.Script = script(seed)
+				if bug == BugUnordered {
+					o.Script = lateLeaders()
 				}
 				if r := Run(o); r.Breach != nil {
 					t.Logf("found in seed %d after %d events: %.300s", seed, r.Events, r.Breach)
@@ -63,25 +62,10 @@ func TestPlantedBugsAreFound(t *testing.T) {
 // NATS remembers ids, with messages of it on their way. Seeds rarely draw what
 // BugUnordered takes: that one of them is a command, and its subject has a later one
 // before it arrives.
-func lateLeaders(uint64) *Script {
+func lateLeaders() *Script {
 	var s Script
 	for at := 13 * time.Second; at < faultsFor; at += 24 * time.Second {
 		s.Timed = append(s.Timed, TimedFault{At: at, Fault: LateLeader, Pick: uint64(at), For: remembers + 11*time.Second})
-	}
-	return &s
-}
-
-// lostTails has NATS lose the ends of its streams again and again, and each time the
-// leader stand still a little later: while it finds out, publishes the history again,
-// or has just done so. Seeds rarely draw both so close to each other, and what else
-// they draw has the same messages published again.
-func lostTails(seed uint64) *Script {
-	var s Script
-	for i, at := uint64(0), 13*time.Second; at < faultsFor; i, at = i+1, at+24*time.Second {
-		later := time.Duration((seed*7+i*13)%40) * 20 * time.Millisecond
-		s.Timed = append(s.Timed,
-			TimedFault{At: at, Fault: NATSTail, Pick: seed + i, For: 2 * time.Second},
-			TimedFault{At: at + 2*time.Second + later, Fault: PauseLeader, Pick: seed + i, For: 10 * time.Second})
 	}
 	return &s
 }
