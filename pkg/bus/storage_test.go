@@ -138,7 +138,7 @@ func TestAStoreThatIsTooSmall(t *testing.T) {
 	}
 	cancel()
 	var refused *jetstream.APIError
-	if err := <-waited; !errors.As(err, &refused) || !strings.Contains(err.Error(), "max_file_store") || !strings.Contains(err.Error(), "4 GiB") {
+	if err := <-waited; !errors.As(err, &refused) || !strings.Contains(err.Error(), "max_file_store") || !strings.Contains(err.Error(), "5 GiB") {
 		t.Errorf("error is %v, want one of the server and what to set", err)
 	}
 }
