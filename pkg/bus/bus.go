@@ -68,6 +68,10 @@ type Options struct {
 	// Patient is for services: the first connection is tried until the context ends.
 	// The log names the error.
 	Patient bool
+	// AnswerTimeout bounds the wait for the server's answer to a message that is
+	// published; zero means 20 s. A server whose stream has lost its files does not
+	// answer at all.
+	AnswerTimeout time.Duration
 	// Refused, unless nil, is called with an error that wraps ErrRefused each time
 	// that the server refuses something for want of a right. What was refused gets no
 	// other answer. It must not block.
@@ -80,6 +84,9 @@ const (
 	maxPublishPending = 4096
 	stallTimeout      = 10 * time.Second
 )
+
+// answerTimeout is longer than callers wait that have a bound of their own.
+const answerTimeout = 20 * time.Second
 
 // closeTimeout bounds each step of Close.
 const closeTimeout = 2 * time.Second
@@ -95,6 +102,9 @@ const (
 func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if o.ConnectTimeout == 0 {
 		o.ConnectTimeout = 10 * time.Second
+	}
+	if o.AnswerTimeout == 0 {
+		o.AnswerTimeout = answerTimeout
 	}
 	b := &Bus{logger: o.Logger, replicas: o.Replicas, reconnected: map[chan struct{}]struct{}{}}
 	options := []nats.Option{
@@ -127,7 +137,7 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %q: %w", o.URL, err)
 	}
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(maxPublishPending))
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(maxPublishPending), jetstream.WithPublishAsyncTimeout(o.AnswerTimeout))
 	if err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("open JetStream at %q: %w", o.URL, err)
@@ -245,7 +255,8 @@ func (p Published) Wait(ctx context.Context) error {
 }
 
 // Stored waits until the server has stored the event and returns its place in
-// the stream. Errors may wrap ErrNoStream or ErrOvertaken.
+// the stream, at most for Options.AnswerTimeout. Errors may wrap ErrNoStream,
+// ErrOvertaken or context.DeadlineExceeded.
 func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	if p.told != nil {
 		return p.told(ctx)
@@ -257,6 +268,9 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	case err = <-p.future.Err():
 	case <-ctx.Done():
 		err = ctx.Err()
+	}
+	if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
+		err = fmt.Errorf("NATS does not say that it has stored it: %w: %w", context.DeadlineExceeded, err)
 	}
 	p.storage.note(kindOf(p.subject), err, time.Now())
 	var refused *jetstream.APIError

@@ -135,9 +135,11 @@ func (b *Bus) EnsureStreams(ctx context.Context) error {
 
 // AwaitStreams is EnsureStreams for a service that starts: NATS servers that have
 // just started, or lost one of them, cannot create streams until they agree on a
-// leader. That, and room on the server (see Storage), is waited for as long as it
-// takes, and logged.
+// leader. That, room on the server (see Storage), and every other refusal, as of a
+// user whose rights are yet to come, is waited for as long as it takes, and logged.
+// The error is that of the last try when ctx ends.
 func (b *Bus) AwaitStreams(ctx context.Context) error {
+	refused := awaitAgain
 	for {
 		err := b.EnsureStreams(ctx)
 		again := awaitAgain
@@ -147,7 +149,8 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 		case withoutRoom(err):
 			again = awaitRoom
 		case !withoutLeader(err):
-			return err
+			again = refused
+			refused = min(2*refused, awaitMost)
 		}
 		b.logger.Warn("NATS cannot create streams yet", zap.Error(err), zap.Duration("again after", again))
 		select {
@@ -161,6 +164,7 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 const (
 	awaitAgain = 250 * time.Millisecond
 	awaitRoom  = 5 * time.Second
+	awaitMost  = 30 * time.Second
 	// madeStreams names the making of streams among what NATS stores.
 	madeStreams = "the streams"
 	// notAvailable is the server's JSClusterNotAvailErr.
