@@ -37,28 +37,40 @@ func runDoor(ctx context.Context, config *Config, b *bus.Bus, spending *budget.B
 	if config.KubeNamespaces != "" {
 		namespaces = strings.Split(config.KubeNamespaces, ",")
 	}
-	if err := client.Watch(ctx, namespaces, d.Look); err != nil {
+	begin := func(what string, do func() error) error {
+		return service.Patiently(ctx, runtime.Logger, what, anyError, do)
+	}
+	if err := begin("watch the objects of the cluster", func() error { return client.Watch(ctx, namespaces, d.Look) }); err != nil {
 		return err
 	}
-	events, err := b.Follow(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
-	if err != nil {
+	var events, gangs *bus.Following
+	if err := begin("follow events of workloads", func() (err error) {
+		events, err = b.Follow(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
+		return err
+	}); err != nil {
 		return err
 	}
-	gangs, err := b.Follow(ctx, bus.CapacityStream, bus.GangSubject(config.Cluster, "*"))
-	if err != nil {
+	if err := begin("follow what is seen of pods", func() (err error) {
+		gangs, err = b.Follow(ctx, bus.CapacityStream, bus.GangSubject(config.Cluster, "*"))
+		return err
+	}); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return hear(ctx, events.C, d, runtime.Logger) })
 	group.Go(func() error { return hear(ctx, gangs.C, d, runtime.Logger) })
 	group.Go(func() error { d.Run(ctx); return ctx.Err() })
-	group.Go(func() error { return resync(ctx, b, d) })
+	group.Go(func() error { return resync(ctx, b, d, runtime.Logger) })
 	if err := watchQueues(ctx, group, config, b, runtime.Logger); err != nil {
 		return err
 	}
 	ready()
 	return group.Wait()
 }
+
+// anyError is for service.Patiently: every error may pass, as that of a user whose
+// rights are yet to come.
+func anyError(error) bool { return true }
 
 // watchQueues brings the cluster's own queues to queue-manager, where it has
 // definitions of Kueue's objects. It is looked once, at the start.
@@ -68,7 +80,7 @@ func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *
 		return err
 	}
 	present := false
-	err = service.Patiently(ctx, logger, "look for Kueue's kinds in the cluster", func(error) bool { return true }, func() (err error) {
+	err = service.Patiently(ctx, logger, "look for Kueue's kinds in the cluster", anyError, func() (err error) {
 		present, err = client.Present(ctx)
 		return err
 	})
@@ -117,21 +129,50 @@ func hear(ctx context.Context, deliveries <-chan bus.Delivery, d *door.Door, log
 	}
 }
 
-// resync asks for everything anew after a reconnection and now and then.
-func resync(ctx context.Context, b *bus.Bus, d *door.Door) error {
+// lookEvery is how often the door looks whether the streams were made again.
+const lookEvery = 5 * time.Second
+
+// resync asks for everything anew after a reconnection and now and then, and repeats
+// what has no answer when the streams were made again.
+func resync(ctx context.Context, b *bus.Bus, d *door.Door, logger *zap.Logger) error {
 	reconnected, done := b.Reconnected()
 	defer done()
 	tick := time.NewTicker(resyncEvery)
 	defer tick.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var made time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-reconnected:
 		case <-tick.C:
+		case <-look.C:
+			if now := eventsMade(ctx, b); !now.IsZero() && !now.Equal(made) {
+				if !made.IsZero() {
+					logger.Warn("streams of NATS were made again: publishing again what has no answer")
+					d.RepeatSoon()
+				}
+				made = now
+			}
+			continue
 		}
 		d.LookAtAll()
 	}
+}
+
+// eventsMade is when the stream of events was made, zero while that is not known. The
+// door has no right to look at the stream of submissions; a loss of that one alone is
+// made good by its slow repetition.
+func eventsMade(ctx context.Context, b *bus.Bus) time.Time {
+	ctx, cancel := context.WithTimeout(ctx, lookEvery)
+	defer cancel()
+	state, err := b.State(ctx, bus.EventsStream)
+	if err != nil {
+		return time.Time{} // the subscription to it logs that
+	}
+	return state.Created
 }
 
 // messages is the bus as the door sees it.

@@ -50,7 +50,11 @@ func newIntake(operator ray.Operator, b *bus.Bus, spending *budget.Budget, runti
 
 // run reads submissions until ctx ends, and calls ready when it begins.
 func (in *intake) run(ctx context.Context, ready func()) error {
-	read, err := in.bus.Handle(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable}, in.take)
+	var read func()
+	err := service.Patiently(ctx, in.logger, "read submissions", anyError, func() (err error) {
+		read, err = in.bus.Handle(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable}, in.take)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,9 @@ const (
 	// askAgain is when a submission is looked for that queue-manager does not
 	// have yet, and the grace of a deletion that may have overtaken it.
 	askAgain = 2 * time.Second
+	// repeatMost bounds the pauses between repetitions of what has no answer: with
+	// 10,000 objects there are 42 in a second.
+	repeatMost = 4 * time.Minute
 )
 
 // Door looks at objects, each by one worker at a time.
@@ -95,10 +98,13 @@ type known struct {
 	record   *workload.Record
 	rejected *workload.Reason
 	pods     appwrapper.Counts
-	// submitted is when this door published it last.
-	submitted time.Time
+	// submitted and cancelled are what this door has published of it that was not
+	// answered so far.
+	submitted, cancelled repeated
 	// missed counts how often queue-manager has said since that it has none.
 	missed int
+	// warned is whether its warnings were told.
+	warned bool
 	// told is what the object was told last, so that events are not repeated.
 	told string
 }
@@ -161,7 +167,7 @@ func (d *Door) ID(uid string) workload.ID {
 func (d *Door) look(ctx context.Context, key Key) (time.Duration, error) {
 	object := d.cluster.Object(key)
 	if object == nil {
-		return 0, d.vanished(ctx, key)
+		return d.vanished(ctx, key)
 	}
 	k := d.knownOf(d.ID(string(object.GetUID())), key)
 	if key.ray() {
@@ -170,9 +176,9 @@ func (d *Door) look(ctx context.Context, key Key) (time.Duration, error) {
 	return d.lookWrapper(ctx, object, k)
 }
 
-// vanished cancels the workload of an object that somebody has removed past its
-// finalizer.
-func (d *Door) vanished(ctx context.Context, key Key) error {
+// vanished cancels the workload of an object that was removed past its finalizer,
+// until queue-manager has heard it.
+func (d *Door) vanished(ctx context.Context, key Key) (again time.Duration, err error) {
 	d.mu.Lock()
 	var gone []workload.ID
 	for id, k := range d.known {
@@ -183,19 +189,31 @@ func (d *Door) vanished(ctx context.Context, key Key) error {
 	d.mu.Unlock()
 	for _, id := range gone {
 		d.mu.Lock()
-		k := d.known[id]
-		live := k != nil && k.queue != "" && (k.record == nil || !k.record.Phase.Final())
+		kept := d.known[id]
+		if kept == nil {
+			kept = &known{}
+		}
+		k := *kept
 		d.mu.Unlock()
-		if live {
-			if err := d.messages.Cancel(ctx, k.queue, &event.WorkloadCancel{Workload: id, Why: key.String() + " is gone"}); err != nil {
-				return err
+		how, after := cancelHeard, time.Duration(0)
+		if k.queue != "" {
+			if how, after, err = d.cancel(ctx, id, k.queue, key.String()+" is gone", &k); err != nil {
+				return 0, err
 			}
 		}
-		d.mu.Lock()
-		delete(d.known, id)
-		d.mu.Unlock()
+		if how == cancelUnheard {
+			again = max(again, after)
+			continue
+		}
+		d.forget(id)
 	}
-	return nil
+	return again, nil
+}
+
+func (d *Door) forget(id workload.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.known, id)
 }
 
 func (d *Door) knownOf(id workload.ID, key Key) known {
@@ -219,7 +237,7 @@ func (d *Door) note(id workload.ID, change func(*known)) {
 
 // Changed takes in what queue-manager says of a workload.
 func (d *Door) Changed(e *event.WorkloadChanged) {
-	d.heard(e.ID, func(k *known) { record := e.Record; k.record, k.rejected = &record, nil })
+	d.heard(e.ID, func(k *known) { record := e.Record; k.record, k.rejected, k.submitted = &record, nil, repeated{} })
 }
 
 // Rejected takes in that a submission was refused. That of a workload that is known
@@ -290,51 +308,25 @@ func (d *Door) fate(ctx context.Context, id workload.ID, k *known) error {
 	k.record, k.rejected = record, nil
 	d.note(id, func(kept *known) {
 		if kept.record == nil {
-			kept.record, kept.rejected = record, nil
+			kept.record, kept.rejected, kept.submitted = record, nil, repeated{}
 		}
 	})
 	return nil
 }
 
-// submit publishes the workload, unless that was done a moment ago.
+// submit publishes the workload, and again while there is no answer: NATS may have
+// lost it before queue-manager took it.
 func (d *Door) submit(ctx context.Context, submitted *event.WorkloadSubmitted, k *known) (time.Duration, error) {
-	if time.Since(k.submitted) < askAgain {
-		return askAgain, nil
+	if left := time.Until(k.submitted.next); left > 0 {
+		return left, nil
 	}
 	w := submitted.Workload
 	if err := d.messages.Submit(ctx, w.Queue, submitted); err != nil {
 		return 0, fmt.Errorf("submit %s %s/%s as workload %s: %w", w.Kind, w.Namespace, w.Name, w.ID, err)
 	}
-	d.note(w.ID, func(kept *known) { kept.submitted, kept.queue = time.Now(), w.Queue })
-	d.options.Logger.Info("object submitted", zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
+	k.submitted.again(repeatMost)
+	d.note(w.ID, func(kept *known) { kept.submitted, kept.queue, kept.warned = k.submitted, w.Queue, true })
+	d.options.Logger.Info("object submitted", zap.Int("time", k.submitted.times), zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
 		zap.String("namespace", w.Namespace), zap.String("name", w.Name), zap.String("queue", w.Queue))
-	return askAgain, nil
-}
-
-// maxMissed is how often queue-manager may not know a workload that is being
-// deleted, before it is taken as never submitted.
-const maxMissed = 3
-
-// leaving cancels the workload of an object that is being deleted. It returns
-// true when nothing of the workload is left.
-func (d *Door) leaving(ctx context.Context, id workload.ID, queue string, k *known) (gone bool, again time.Duration, err error) {
-	if err := d.fate(ctx, id, k); err != nil {
-		return false, 0, err
-	}
-	switch r := k.record; {
-	case k.rejected != nil:
-		return true, 0, nil
-	case r != nil && r.Phase.Final() && !r.Holding:
-		return true, 0, nil
-	case r != nil && r.CancelRequested:
-		return false, 0, nil // its end will be heard of
-	case r == nil && k.missed >= maxMissed:
-		return true, 0, nil
-	case r == nil:
-		d.note(id, func(kept *known) { kept.missed++ })
-	default:
-		queue = r.Queue
-	}
-	err = d.messages.Cancel(ctx, queue, &event.WorkloadCancel{Workload: id, Why: k.key.String() + " was deleted"})
-	return false, askAgain, err
+	return time.Until(k.submitted.next), nil
 }

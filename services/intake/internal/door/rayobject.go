@@ -77,7 +77,7 @@ func (d *Door) lookRay(ctx context.Context, object *unstructured.Unstructured, k
 	}
 	submitted := read.submitted
 	submitted.Workload.Submitter = d.submitterName(user)
-	if k.submitted.IsZero() {
+	if !k.warned {
 		for _, warning := range read.warnings {
 			if err := d.cluster.Tell(ctx, object, true, "MusterWarning", warning); err != nil {
 				return 0, err
@@ -189,8 +189,9 @@ func state2reason(state string) string {
 	return string(state[0]-'a'+'A') + state[1:]
 }
 
-// deleteRay has the workload cancelled, and lets the object go at once: its pods
-// are deleted only after it. That they are gone is seen by the dispatcher.
+// deleteRay has the workload cancelled, and lets the object go when queue-manager has
+// heard that: its pods are deleted only after it. That they are gone is seen by the
+// dispatcher.
 func (d *Door) deleteRay(ctx context.Context, object *unstructured.Unstructured, id workload.ID, queue string, k known) (time.Duration, error) {
 	if !hasFinalizer(object) {
 		return 0, nil
@@ -198,9 +199,11 @@ func (d *Door) deleteRay(ctx context.Context, object *unstructured.Unstructured,
 	if err := d.fate(ctx, id, &k); err != nil {
 		return 0, err
 	}
-	if k.rejected == nil && (k.record == nil || !k.record.Phase.Final() || k.record.Holding) {
-		if err := d.messages.Cancel(ctx, queue, &event.WorkloadCancel{Workload: id, Why: k.key.String() + " was deleted"}); err != nil {
-			return 0, err
+	forgotten := k.record == nil && ended(object.GetAnnotations()[stateKey])
+	if !forgotten {
+		how, again, err := d.cancel(ctx, id, queue, k.key.String()+" was deleted", &k)
+		if err != nil || how == cancelUnheard {
+			return again, err
 		}
 	}
 	return 0, d.cluster.SetFinalizer(ctx, object, false)

@@ -215,19 +215,15 @@ func (d *Door) deleteWrapper(ctx context.Context, object *unstructured.Unstructu
 		return 0, nil
 	}
 	status, _, _ := unstructured.NestedMap(object.Object, "status") // absent reads as empty
-	gone := rejectedBefore(status)
-	if !gone {
-		var again time.Duration
-		var err error
-		if gone, again, err = d.leaving(ctx, id, queue, &k); err != nil || !gone {
+	if !rejectedBefore(status) {
+		how, again, err := d.cancel(ctx, id, queue, k.key.String()+" was deleted", &k)
+		if err != nil || how != cancelDone {
 			return again, err
 		}
 	}
 	if err := d.cluster.SetFinalizer(ctx, object, false); err != nil {
 		return 0, err
 	}
-	d.mu.Lock()
-	delete(d.known, id)
-	d.mu.Unlock()
+	d.forget(id)
 	return 0, nil
 }
