@@ -79,6 +79,10 @@ func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time
 				desk.bury(ctx, d, p.EventType()+" is not for queue-manager to do")
 				continue
 			}
+			if err := checkTold(d, p, now); err != nil {
+				desk.bury(ctx, d, err.Error())
+				continue
+			}
 			if _, err := desk.take(d, envelopes[i], p, nil, now); err != nil {
 				return nil, err
 			}

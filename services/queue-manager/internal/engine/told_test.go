@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// TestAClusterTellsOfItselfOnly: what comes on the subjects of cluster b changes
+// nothing of cluster a, is counted, and ends no term; what is true of b is taken in
+// afterwards.
+func TestAClusterTellsOfItselfOnly(t *testing.T) {
+	t.Parallel()
+	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
+	now := time.Unix(1_800_000_000, 0)
+	at := func(ahead time.Duration) event.Version {
+		return event.Version{Session: now.Add(ahead).UnixNano(), Seq: 1}
+	}
+	node := func(cluster string, v event.Version, cpu int64) *event.NodeObserved {
+		return &event.NodeObserved{Version: v, Node: capacity.Node{Cluster: cluster, Name: "n", Ready: true, Allocatable: resource.List{"cpu": cpu, "pods": 10}}}
+	}
+	gang := workload.Workload{ID: id, Queue: "q", Name: "gang", Namespace: "ns", PodSets: []workload.PodSet{
+		{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}}},
+	}}
+	status := func(cluster string, session int64) *event.GangStatus {
+		return &event.GangStatus{Workload: id, Cluster: cluster, Attempt: 1, Session: session, Gone: true, Released: true}
+	}
+	lies := map[string]struct {
+		subject string
+		told    event.Payload
+	}{
+		"a node of another cluster":               {bus.NodeSubject("b", "n"), node("a", at(time.Minute), 99)},
+		"a node of another name":                  {bus.NodeSubject("b", "m"), node("b", at(time.Minute), 99)},
+		"the end of a node of another cluster":    {bus.NodeSubject("b", "n"), &event.NodeRemoved{Version: at(time.Minute), Cluster: "a", Node: "n"}},
+		"an empty list of another cluster":        {bus.SyncedSubject("b"), &event.CapacitySynced{Version: at(time.Minute), Cluster: "a"}},
+		"pods in another cluster":                 {bus.GangSubject("b", id), &event.GangObserved{Version: at(time.Minute), Cluster: "a", Workload: id, Pods: []event.GangPod{{Name: "p", Node: "n", Phase: "Running", Requests: resource.List{"cpu": 4}}}}},
+		"a status of another cluster":             {bus.StatusSubject("b", id), status("a", now.UnixNano())},
+		"a node from the far future":              {bus.NodeSubject("b", "n"), node("b", event.Version{Session: math.MaxInt64}, 99)},
+		"a list from the far future":              {bus.SyncedSubject("b"), &event.CapacitySynced{Version: event.Version{Session: math.MaxInt64}, Cluster: "b"}},
+		"a status from the far future":            {bus.StatusSubject("b", id), status("b", math.MaxInt64)},
+		"a node of absurd size":                   {bus.NodeSubject("b", "n"), node("b", at(time.Minute), 1<<62)},
+		"a node of a sequence that is not stored": {bus.NodeSubject("b", "n"), node("b", event.Version{Session: now.UnixNano(), Seq: math.MaxUint64}, 4)},
+	}
+	for name, lie := range lies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			metrics := NewMetrics(prometheus.NewRegistry())
+			desk := &Desk{
+				Ledger: nothingKnown{}, Logger: zap.NewNop(), Unreadable: metrics.unreadable,
+				Book: book.New(1, book.Stored{
+					MaxEvent: 1 << 20, Queues: []book.Queue{{Name: "q", Namespaces: []string{"ns"}}},
+					Nodes: []book.StoredNode{{Node: node("a", at(0), 4).Node, Version: at(0), Present: true}},
+					Workloads: []book.StoredWorkload{{Order: 1, Record: workload.Record{
+						Workload: gang, Phase: workload.Running, Attempt: 1, Cluster: "a", Holding: true,
+						Placements: []workload.Placement{{PodSet: "workers", Node: "n", Pods: 1}},
+					}}},
+				}),
+			}
+			tell := func(subject string, told event.Payload) {
+				t.Helper()
+				encoded, err := event.Marshal("1", "test", now, "", told)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := desk.apply(t.Context(), []bus.Delivery{{Subject: subject, Data: encoded}}, now); err != nil {
+					t.Fatalf("the term ends: %v", err)
+				}
+			}
+			tell(lie.subject, lie.told)
+			if changes := desk.Book.Take(); !changes.Empty() {
+				t.Errorf("it changes %+v", changes)
+			}
+			if got := testutil.ToFloat64(metrics.unreadable); got != 1 {
+				t.Errorf("%v messages are counted, want 1", got)
+			}
+			// A status of b about a workload in a comes on the right subject, and is no lie
+			// that can be told by its form.
+			tell(bus.StatusSubject("b", id), status("b", now.UnixNano()))
+			if changes := desk.Book.Take(); !changes.Empty() {
+				t.Errorf("a status of the other cluster changes %+v", changes)
+			}
+			tell(bus.NodeSubject("b", "n"), node("b", at(0), 8))
+			changes := desk.Book.Take()
+			if len(changes.Nodes) != 1 || changes.Nodes[0].Cluster != "b" || changes.Nodes[0].Allocatable["cpu"] != 8 || len(changes.Updated) != 0 {
+				t.Errorf("the truth changes %+v", changes)
+			}
+			tell(bus.StatusSubject("a", id), status("a", now.UnixNano()))
+			if changes := desk.Book.Take(); len(changes.Updated) != 1 {
+				t.Errorf("the dispatcher of the other cluster is not heard: %+v", changes)
+			}
+		})
+	}
+}
