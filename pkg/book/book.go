@@ -138,6 +138,7 @@ type Book struct {
 	objects objects
 	nodes   map[admission.NodeKey]*node
 	gangs   map[gangKey]*gang
+	told    told
 	// watchers and dispatchers are the epochs of those whose word counts, by
 	// cluster.
 	watchers, dispatchers map[string]int64
@@ -212,7 +213,7 @@ func New(epoch int64, stored Stored) *Book {
 	}
 	b := &Book{
 		epoch: epoch, queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{}, live: roster.New(stored.Expected, func(e *entry) workload.ID { return e.ID }), objects: objects{},
-		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{},
+		nodes: map[admission.NodeKey]*node{}, gangs: map[gangKey]*gang{}, told: newTold(),
 		watchers: map[string]int64{}, dispatchers: map[string]int64{},
 		admission: admission.NewState(tree), lastOrder: stored.LastOrder, version: stored.Version, maxEvent: stored.MaxEvent, changed: newChanged(),
 		lazy: map[workload.ID]*entry{}, notReady: map[admission.NodeKey]bool{},

@@ -175,7 +175,7 @@ func (b *Book) nodeRow(key admission.NodeKey) NodeRow {
 	if !n.present {
 		row.Allocatable = resource.List{}
 		if row.Drop = n.reserved.Equal(nil); row.Drop {
-			delete(b.nodes, key)
+			b.dropNode(key)
 		}
 	}
 	return row

@@ -59,7 +59,7 @@ func (b *Book) Follow(d Delta) {
 		b.insert(w)
 	}
 	for _, key := range d.GoneNodes {
-		delete(b.nodes, key)
+		b.dropNode(key)
 		delete(b.notReady, key)
 		b.offer(key)
 	}
@@ -130,7 +130,7 @@ func (b *Book) insertNode(n StoredNode) {
 	known := b.nodes[key]
 	if known == nil {
 		known = &node{reserved: resource.List{}, strays: map[workload.ID]resource.List{}, holders: map[workload.ID]int{}}
-		b.nodes[key] = known
+		b.putNode(key, known)
 	}
 	known.Node, known.version, known.present = n.Node, n.Version, n.Present
 	delete(b.notReady, key)

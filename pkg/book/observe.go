@@ -26,8 +26,11 @@ func (b *Book) Node(o *event.NodeObserved, now time.Time) {
 	key := admission.NodeKey{Cluster: o.Node.Cluster, Name: o.Node.Name}
 	n := b.nodes[key]
 	if n == nil {
+		if b.told.full(key.Cluster) {
+			return
+		}
 		n = &node{reserved: resource.List{}, strays: b.straysOn(key), holders: map[workload.ID]int{}}
-		b.nodes[key] = n
+		b.putNode(key, n)
 	} else if !n.version.Before(o.Version) {
 		return
 	}
@@ -99,6 +102,7 @@ func (b *Book) Synced(o *event.CapacitySynced, now time.Time) {
 	}
 	for key, g := range b.gangs {
 		if key.cluster == o.Cluster && g.version.Before(o.Version) && !seen[key.workload] {
+			b.told.pods[key.cluster] -= len(g.seen)
 			g.version, g.seen, g.pods, g.others, g.chains = o.Version, nil, nil, nil, nil
 			b.countStrays(key)
 		}
@@ -112,6 +116,9 @@ func (b *Book) Gang(o *event.GangObserved, said, now time.Time) {
 	old := b.gangs[key]
 	if old != nil && !old.version.Before(o.Version) || b.replaced(o.Cluster, o.Version) {
 		return // old news
+	}
+	if !b.told.takes(key.cluster, old, o.Pods) {
+		return
 	}
 	seen := &gang{version: o.Version, seen: o.Pods, chains: o.Chains, said: past(said, now)}
 	b.tellApart(key, seen)

@@ -225,8 +225,7 @@ func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 		return 0, fmt.Errorf("take an epoch: %w", ErrLost)
 	}
 	last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // what is no number is none
-	// The time makes it larger than any epoch that is forgotten.
-	epoch := max(time.Now().UnixNano(), last+1, known+1)
+	epoch := nextEpoch(time.Now(), last, known)
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
 	}
@@ -235,6 +234,20 @@ func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 		return 0, fmt.Errorf("write the epoch: %w", err)
 	}
 	return epoch, nil
+}
+
+// aheadMost is how far an epoch that is known from elsewhere may lie ahead of the
+// clock. Who reads messages under an epoch ignores those that lie further ahead
+// (event.AheadMost): a later one was made up, and to outdo it would be in vain.
+const aheadMost = 24 * time.Hour
+
+// nextEpoch is larger than the last epoch of the Lease and the one that is known from
+// elsewhere; the time makes it larger than any epoch that is forgotten.
+func nextEpoch(now time.Time, last, known int64) int64 {
+	if known > now.Add(aheadMost).UnixNano() {
+		known = 0
+	}
+	return max(now.UnixNano(), last+1, known+1)
 }
 
 // Guard tells whether the lease is held at this moment, by the clock of this

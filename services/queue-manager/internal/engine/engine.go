@@ -255,6 +255,7 @@ type engine struct {
 	// commits writes what was decided.
 	commits *committer
 	beside  int // pods beside the plan that have been counted
+	tooMuch int // observations over the limit that have been counted
 	// searched is what has been counted of searches.
 	searched  admission.Searched
 	single    int // so many inputs are still to be taken one by one
@@ -391,6 +392,9 @@ func (e *engine) count() {
 	e.Metrics.beside.Set(float64(beside))
 	e.Metrics.besideEver.Add(float64(ever - e.beside))
 	e.beside = ever
+	tooMuch := e.book.TooMuchTold()
+	e.Metrics.tooMuch.Add(float64(tooMuch - e.tooMuch))
+	e.tooMuch = tooMuch
 	searched := e.book.Searched()
 	e.Metrics.count(searched, e.searched)
 	e.searched = searched

@@ -22,6 +22,7 @@ type Metrics struct {
 	beside     prometheus.Gauge
 	besideEver prometheus.Counter
 	growths    prometheus.Counter
+	tooMuch    prometheus.Counter
 	searched   prometheus.Counter
 	undecided  *prometheus.CounterVec
 	decisions  prometheus.Histogram
@@ -71,6 +72,10 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 	m.growths = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "muster_growths_total", Help: "Admissions of more pods of running gangs.",
 	})
+	m.tooMuch = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "muster_observations_over_limit_total", Help: "Observations that were not taken in because their cluster told of more nodes or pods than one cluster may have.",
+	})
+	registry.MustRegister(m.tooMuch)
 	m.searched = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "muster_search_steps_total", Help: "Steps of exact searches for places and for gangs to evict.",
 	})

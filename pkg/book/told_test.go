@@ -1,0 +1,79 @@
+package book
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/admission"
+	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/workload"
+)
+
+// TestAClusterFillsNoMemory: however many nodes and workloads one cluster makes up,
+// the book keeps so many of them; other clusters are heard; and once the cluster takes
+// its lies back, what is true is taken in.
+func TestAClusterFillsNoMemory(t *testing.T) {
+	t.Parallel()
+	const most = 20
+	b, now := newBook(), time.Unix(1_000_000, 0)
+	b.told.nodesMost, b.told.podsMost = most, most
+	seq := uint64(0)
+	version := func() event.Version { seq++; return event.Version{Session: 1, Seq: seq} }
+	node := func(cluster string, i int) {
+		b.Node(&event.NodeObserved{Version: version(), Node: capacity.Node{
+			Cluster: cluster, Name: fmt.Sprint("n", i), Ready: true, Allocatable: resource.List{"cpu": 1 << 49, "pods": 10},
+		}}, now)
+	}
+	gang := func(cluster string, i, pods int) {
+		o := &event.GangObserved{Version: version(), Cluster: cluster, Workload: workload.ID(fmt.Sprint("w", i))}
+		for p := range pods {
+			o.Pods = append(o.Pods, event.GangPod{Name: fmt.Sprint("p", p), Node: "n0", Phase: "Running", Requests: resource.List{"cpu": 1 << 62, "pods": 1}})
+		}
+		b.Gang(o, now, now)
+	}
+	has := func(when string, nodesA, nodesB, gangs, pods, refused int) {
+		t.Helper()
+		counts, seen := map[string]int{}, map[string]int{}
+		for key := range b.nodes {
+			counts[key.Cluster]++
+		}
+		for key, g := range b.gangs {
+			seen[key.cluster] += len(g.seen)
+		}
+		if counts["a"] != nodesA || counts["b"] != nodesB || len(b.gangs) != gangs || seen["b"] != pods || b.TooMuchTold() != refused {
+			t.Errorf("%s: nodes %v, %d gangs with pods %v, %d refused; want nodes %d and %d, %d gangs, %d pods, %d refused",
+				when, counts, len(b.gangs), seen, b.TooMuchTold(), nodesA, nodesB, gangs, pods, refused)
+		}
+		if b.told.nodes["b"] != counts["b"] || b.told.pods["b"] != seen["b"] {
+			t.Errorf("%s: %d nodes and %d pods are counted, %v and %v are there", when, b.told.nodes["b"], b.told.pods["b"], counts, seen)
+		}
+	}
+
+	node("a", 0)
+	for i := range 1000 {
+		node("b", i)
+		gang("b", i, 2)
+	}
+	has("made up", 1, most, most/2, most, 1000-most+1000-most/2)
+	refused := b.TooMuchTold()
+	node("a", 1)
+	gang("a", 0, 2)
+	has("another cluster", 2, most, most/2+1, most, refused)
+	if got := b.nodes[admission.NodeKey{Cluster: "b", Name: "n0"}].used()["cpu"]; got <= 0 {
+		t.Errorf("absurd pods use %d of a node", got)
+	}
+	node("b", 0) // what is known is heard, and fewer pods than before
+	gang("b", 0, 1)
+	has("said again", 2, most, most/2+1, most-1, refused)
+
+	// The watcher of the new key lists what there is.
+	b.Synced(&event.CapacitySynced{Version: version(), Cluster: "b", Nodes: []string{"n0"}, Gangs: []workload.ID{"w0"}}, now)
+	b.Take()
+	has("taken back", 2, 1, 2, 1, refused)
+	node("b", 5000)
+	gang("b", 5000, 3)
+	has("true", 2, 2, 3, 4, refused)
+}
