@@ -102,3 +102,42 @@ func TestAClusterTellsOfItselfOnly(t *testing.T) {
 		})
 	}
 }
+
+// TestALieAboutTheEpochIsOutdone: the latest session that a thief may claim silences
+// the true dispatcher until that one takes the epoch after it, as it does at its start.
+func TestALieAboutTheEpochIsOutdone(t *testing.T) {
+	t.Parallel()
+	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
+	now := time.Unix(1_800_000_000, 0)
+	desk := &Desk{
+		Ledger: nothingKnown{}, Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
+		Book: book.New(1, book.Stored{
+			MaxEvent: 1 << 20, Queues: []book.Queue{{Name: "q", Namespaces: []string{"ns"}}},
+			Workloads: []book.StoredWorkload{{Order: 1, Record: workload.Record{
+				Workload: workload.Workload{ID: id, Queue: "q", Name: "gang", Namespace: "ns"}, Phase: workload.Admitted, Attempt: 1, Cluster: "b", Holding: true,
+			}}},
+		}),
+	}
+	phase := func(session int64, of workload.ID, at time.Time) workload.Phase {
+		t.Helper()
+		encoded, err := event.Marshal("1", "test", now, "", &event.GangStatus{Workload: of, Cluster: "b", Attempt: 1, Session: session, Created: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := desk.apply(t.Context(), []bus.Delivery{{Subject: bus.StatusSubject("b", of), Data: encoded}}, at); err != nil {
+			t.Fatal(err)
+		}
+		record, _ := desk.Book.Record(id)
+		return record.Phase
+	}
+	lie := now.Add(event.AheadMost).UnixNano()
+	if got := phase(lie, "made-up", now); got != workload.Admitted {
+		t.Fatalf("a status of another workload makes it %s", got)
+	}
+	if got := phase(now.UnixNano(), id, now); got != workload.Admitted {
+		t.Fatalf("an earlier session is heard: %s", got)
+	}
+	if got := phase(lie+1, id, now.Add(time.Second)); got == workload.Admitted {
+		t.Error("the session after the lie is not heard")
+	}
+}
