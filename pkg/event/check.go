@@ -70,8 +70,13 @@ func (c *check) version(v Version, now time.Time) {
 	}
 }
 
+// Credible reports whether a service may have told of the session at that time.
+func Credible(session int64, at time.Time) bool {
+	return session >= 0 && session <= at.Add(AheadMost).UnixNano()
+}
+
 func (c *check) session(session int64, now time.Time) {
-	if session < 0 || session > now.Add(AheadMost).UnixNano() {
+	if !Credible(session, now) {
 		c.fail("session %d is no time up to %s after now", session, AheadMost)
 	}
 }

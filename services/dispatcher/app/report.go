@@ -28,7 +28,9 @@ func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (told, error)
 		all.sequences[d.Subject] = d.Sequence
 		_, payload, err := d.Event()
 		if status, ok := payload.(*event.GangStatus); err == nil && ok { // what cannot be read is told anew
-			all.session = max(all.session, status.Session)
+			if event.Credible(status.Session, d.Stored) { // others were made up, and no reader hears them
+				all.session = max(all.session, status.Session)
+			}
 			all.statuses[status.Workload] = *status
 		}
 	}

@@ -15,6 +15,7 @@ import (
 // still holds.
 type History struct {
 	// Session is the latest; a new one must be later, whatever became of the lease.
+	// One that was made up, too far ahead to be heard, does not count.
 	Session int64
 	// Told names the nodes and gangs that were said to be there.
 	Told []picture.Key
@@ -42,6 +43,9 @@ func HistoryOf(values []bus.Delivery, logger *zap.Logger) (history History) {
 			continue
 		}
 		history.add(payload)
+		if session := versionOf(payload).Session; event.Credible(session, value.Stored) {
+			history.Session = max(history.Session, session)
+		}
 	}
 	return history
 }
@@ -55,7 +59,6 @@ func (h *History) add(payload event.Payload) {
 			h.Told = append(h.Told, picture.Key{Gang: told.Workload})
 		}
 	}
-	h.Session = max(h.Session, versionOf(payload).Session)
 }
 
 func versionOf(payload event.Payload) event.Version {

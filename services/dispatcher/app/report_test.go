@@ -1,0 +1,34 @@
+package app
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/bustest"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+)
+
+// TestASessionThatWasMadeUp: of what a thief of the key has published, the next epoch
+// outdoes what is heard, and leaves alone what lies too far ahead to be.
+func TestASessionThatWasMadeUp(t *testing.T) {
+	t.Parallel()
+	b := bustest.Connect(t)
+	heard := time.Now().Add(20 * time.Hour).UnixNano()
+	for i, session := range []int64{math.MaxInt64, heard, time.Now().Add(48 * time.Hour).UnixNano()} {
+		id := workload.ID(fmt.Sprint("w", i))
+		told, err := event.New(string(id), "test", time.Now(), &event.GangStatus{Workload: id, Cluster: "c", Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Publish(t.Context(), bus.StatusSubject("c", id), told); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told, err := lastStatuses(t.Context(), b, "c"); err != nil || told.session != heard {
+		t.Errorf("the last session is %d, %v, want %d", told.session, err, heard)
+	}
+}
