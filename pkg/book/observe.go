@@ -236,10 +236,12 @@ func (b *Book) countStrays(key gangKey) {
 	}
 	g.strayOn = map[string]bool{}
 	for name, amounts := range beyond {
+		on := admission.NodeKey{Cluster: key.cluster, Name: name}
 		if len(amounts) > 0 {
 			g.strayOn[name] = true
 		}
-		b.setStray(admission.NodeKey{Cluster: key.cluster, Name: name}, key.workload, amounts)
+		b.told.strays(on, key.workload, len(amounts) > 0)
+		b.setStray(on, key.workload, amounts)
 	}
 	b.countBeside(key)
 	if len(g.seen) == 0 && b.live.Get(key.workload) == nil {
@@ -264,10 +266,10 @@ func (b *Book) setStray(key admission.NodeKey, id workload.ID, stray resource.Li
 // straysOn returns what observed gangs take on a node that was not known.
 func (b *Book) straysOn(key admission.NodeKey) map[workload.ID]resource.List {
 	strays := map[workload.ID]resource.List{}
-	for of, g := range b.gangs {
-		for _, pod := range g.seen {
-			if of.cluster == key.Cluster && pod.Node == key.Name && pod.Holds() {
-				strays[of.workload] = strays[of.workload].Plus(pod.Requests)
+	for id := range b.told.on[key] {
+		for _, pod := range b.gangs[gangKey{key.Cluster, id}].seen {
+			if pod.Node == key.Name && pod.Holds() {
+				strays[id] = strays[id].Plus(pod.Requests)
 			}
 		}
 	}

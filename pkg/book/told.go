@@ -3,6 +3,7 @@ package book
 import (
 	"muster.dev/muster/pkg/admission"
 	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
 )
 
 // What one cluster may fill the memory with, more than Kubernetes can run in one.
@@ -17,10 +18,13 @@ type told struct {
 	nodes, pods         map[string]int // by cluster
 	nodesMost, podsMost int
 	refused             int // observations that were one too many
+	// on are the workloads that have strays on a node, known or not: a new node must
+	// not have all pods of all clusters looked at.
+	on map[admission.NodeKey]map[workload.ID]bool
 }
 
 func newTold() told {
-	return told{nodes: map[string]int{}, pods: map[string]int{}, nodesMost: nodesMost, podsMost: podsMost}
+	return told{nodes: map[string]int{}, pods: map[string]int{}, nodesMost: nodesMost, podsMost: podsMost, on: map[admission.NodeKey]map[workload.ID]bool{}}
 }
 
 // full reports whether a cluster has as many nodes as it may, and counts that.
@@ -45,6 +49,20 @@ func (t *told) takes(cluster string, old *gang, pods []event.GangPod) bool {
 	}
 	t.pods[cluster] += more
 	return true
+}
+
+// strays notes whether a workload has strays on a node.
+func (t *told) strays(on admission.NodeKey, id workload.ID, has bool) {
+	switch {
+	case has && t.on[on] == nil:
+		t.on[on] = map[workload.ID]bool{id: true}
+	case has:
+		t.on[on][id] = true
+	default:
+		if delete(t.on[on], id); len(t.on[on]) == 0 {
+			delete(t.on, on)
+		}
+	}
 }
 
 // putNode notes a node that was not known, dropNode forgets one.

@@ -72,8 +72,41 @@ func TestAClusterFillsNoMemory(t *testing.T) {
 	// The watcher of the new key lists what there is.
 	b.Synced(&event.CapacitySynced{Version: version(), Cluster: "b", Nodes: []string{"n0"}, Gangs: []workload.ID{"w0"}}, now)
 	b.Take()
+	if len(b.told.on) != 2 { // one of each cluster
+		t.Errorf("pods on %d nodes are noted, want 2", len(b.told.on))
+	}
 	has("taken back", 2, 1, 2, 1, refused)
 	node("b", 5000)
 	gang("b", 5000, 3)
 	has("true", 2, 2, 3, 4, refused)
+}
+
+// TestANodeAfterItsPods: pods that were seen before their node are charged to it, for
+// as long as they are there.
+func TestANodeAfterItsPods(t *testing.T) {
+	t.Parallel()
+	b, now := newBook(), time.Unix(1_000_000, 0)
+	seq := uint64(0)
+	version := func() event.Version { seq++; return event.Version{Session: 1, Seq: seq} }
+	gang := func(id workload.ID, nodes ...string) {
+		o := &event.GangObserved{Version: version(), Cluster: "b", Workload: id}
+		for _, n := range nodes {
+			o.Pods = append(o.Pods, event.GangPod{Name: "p", Node: n, Phase: "Running", Requests: resource.List{"cpu": 1}})
+		}
+		b.Gang(o, now, now)
+	}
+	gang("v", "n", "n", "other")
+	gang("w", "n")
+	gang("x", "n")
+	gang("x")
+	key := admission.NodeKey{Cluster: "b", Name: "n"}
+	b.Node(&event.NodeObserved{Version: version(), Node: capacity.Node{Cluster: "b", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 9}}}, now)
+	if n := b.nodes[key]; len(n.strays) != 2 || n.strayed()["cpu"] != 3 {
+		t.Errorf("charged are %v, want 2 CPU of v and 1 of w", n.strays)
+	}
+	gang("v")
+	gang("w")
+	if n := b.nodes[key]; len(n.strays) != 0 || len(b.told.on) != 0 || len(b.gangs) != 0 {
+		t.Errorf("when all are gone: charged %v, noted %v, %d gangs", n.strays, b.told.on, len(b.gangs))
+	}
 }
