@@ -46,7 +46,8 @@ func TestInstall(t *testing.T) {
 	}{
 		{"watcher lists nodes", listNodes(ctx, watcher), true},
 		{"watcher lists pods of all namespaces", listPods(ctx, watcher), true},
-		{"watcher lists RayClusters", listRayClusters(ctx, watcher), false},
+		{"watcher lists RayClusters", listRayClusters(ctx, watcher), true},
+		{"watcher deletes a RayCluster of a queue's namespace", deleteRayCluster(ctx, watcher, "queue-a"), false},
 		{"watcher deletes a pod", deletePod(ctx, watcher), false},
 		{"dispatcher lists nodes", listNodes(ctx, dispatcher), false},
 		{"dispatcher lists pods of all namespaces", listPods(ctx, dispatcher), true},
