@@ -103,12 +103,18 @@ func TestWhatWasLentIsTakenBackAndHeldAcrossTerms(t *testing.T) {
 
 	owner := w.submit(gangOf("owner", "team-a", 2))
 	cause := w.waits(owner, workload.ReasonWaitingForEviction).Reason.Preemption
-	if !slices.Contains(cause.Victims, borrower) {
-		t.Errorf("the victims are %+v", cause)
+	if len(cause.Victims) > 0 {
+		t.Errorf("an event names victims of another queue: %+v", cause)
+	}
+	if cause := w.one(owner).Reason.Preemption; !slices.Contains(cause.Victims, borrower) {
+		t.Errorf("an operator reads the victims %+v", cause)
 	}
 	evicted := w.phase(borrower, workload.Evicting)
-	if evicted.Reason.Kind != workload.ReasonPreempted || evicted.Reason.Preemption.Preemptor != owner || !strings.Contains(evicted.Reason.Message, "reclaimWithinCohort") {
+	if evicted.Reason.Kind != workload.ReasonPreempted || evicted.Reason.Preemption.Preemptor != "" || !strings.Contains(evicted.Reason.Message, "reclaimWithinCohort") {
 		t.Errorf("the victim is told %+v", evicted.Reason)
+	}
+	if reason := w.one(borrower).Reason; reason.Kind != workload.ReasonPreempted || reason.Preemption.Preemptor != owner {
+		t.Errorf("an operator reads of the victim %+v", reason)
 	}
 	w.command(borrower, event.Absent, 1)
 

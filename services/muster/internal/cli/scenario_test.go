@@ -109,7 +109,7 @@ It would be admitted now with any one of these:
 const (
 	see   = "See `muster --help` and `muster COMMAND --help`.\n"
 	kinds = "Fit, Quota, Topology, Held, WaitingForEviction, Preempted, Drained, BehindHead, Unknown, NoNodes, Starting, NodeLost, PlaceLost, " +
-		"PodLost, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden"
+		"PodLost, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 )
 
 // -o json has all of it: admissions with their places, who waits and why, step by

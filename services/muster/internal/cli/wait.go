@@ -98,10 +98,13 @@ func (w *waiting) repeated(ctx context.Context, life *follow.Life) (done bool, e
 	if err != nil && graced.Err() == nil {
 		return true, err
 	}
-	if err == nil {
+	if err == nil && step.Record.Phase == workload.Rejected {
 		return w.take(step)
 	}
 	w.say("was submitted before with the same source and id")
+	if err == nil {
+		return w.take(step)
+	}
 	return w.take(*life.Before)
 }
 
