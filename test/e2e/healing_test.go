@@ -101,7 +101,10 @@ func (w *world) foreignPod(name, node string, requests corev1.ResourceList) {
 func TestAGangThatCannotBecomeReadyFailsInTheEnd(t *testing.T) {
 	t.Parallel()
 	once := 1
-	w := ruled(t, workload.Rules{Requeues: &once, BackoffFirst: seconds(1), ForceAfter: seconds(1)})
+	w := ruled(t, workload.Rules{
+		Requeues: &once, BackoffFirst: seconds(1), ForceAfter: seconds(1),
+		Pods: workload.PodPolicy{ServiceAccounts: []string{"default", "nobody"}},
+	})
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi")
 	manifest := stack.Annotated(stack.RayCluster("stuck", 1, 0), kube.ReadyDeadlineKey, "2s")
 	id := w.submit(strings.Replace(manifest, `{"spec":{"containers"`, `{"spec":{"serviceAccountName":"nobody","containers"`, 1))
