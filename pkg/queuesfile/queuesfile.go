@@ -186,6 +186,9 @@ func (q *Queue) validate() error {
 	}
 	for i, namespace := range q.Namespaces {
 		validName(&faults, fault.Index("namespaces", i), namespace)
+		if slices.Index(q.Namespaces, namespace) < i {
+			faults.Add(fault.Index("namespaces", i), "%q is there twice", namespace)
+		}
 	}
 	if !slices.Contains([]string{"", quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill}, q.Strategy) {
 		faults.Add("strategy", "%q: want %s, %s or %s", q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill)
