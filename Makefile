@@ -126,7 +126,7 @@ sim: ## play SEEDS=1000 worlds with faults against the services' own steps; chec
 .PHONY: chaos
 chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; writes docs/reliability.md
 	@MUSTER_DEVCLUSTER=$${MUSTER_DEVCLUSTER:-$(CURDIR)/$(BIN)/devcluster} go test ./test/chaos -run TestChaos -count=1 -timeout=2h \
-		-v -args -runs $(or $(RUNS),3) -table $(CURDIR)/docs/reliability.md
+		-v -args -runs $(or $(RUNS),3) -pairs $(or $(PAIRS),10) -seed $(or $(SEED),0) -gangs $(or $(GANGS),50) -only "$(ONLY)" -table $(CURDIR)/docs/reliability.md
 
 .PHONY: tidy
 tidy: ## format all code and tidy all modules

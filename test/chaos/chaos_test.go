@@ -4,8 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,8 +18,12 @@ import (
 )
 
 var (
-	runs  = flag.Int("runs", 0, "cause every fault so many times; 0 for the short run")
+	runs  = flag.Int("runs", 0, "cause every fault so many times; 0 for the short run, which is a random sample")
 	table = flag.String("table", "", "write the table into this page")
+	seed  = flag.Uint64("seed", 0, "of the sample, the pairs and the load; 0 draws one")
+	pairs = flag.Int("pairs", 0, "so many pairs of faults at the same time, drawn at random, beside the single ones")
+	gangs = flag.Int("gangs", 0, "of each run; 0 for 50, and for 8 in the short run")
+	only  = flag.String("only", "", "regular expression of the names of faults")
 )
 
 // binaries is where make build puts them.
@@ -25,9 +32,10 @@ const binaries = "../../bin"
 const (
 	// apiAway is how long the API server is away in the long run.
 	apiAway = time.Minute
-	// shortTrials is how many of the faults the short run has, each once: two leaders
-	// at once twice over, commits of which nobody hears, and Postgres down.
-	shortTrials = 4
+	// The short run has so many faults and pairs, each once, drawn at random; the API
+	// server is away for less.
+	shortTrials, shortPairs, shortAway = 3, 1, 10 * time.Second
+	longGangs, shortGangs              = 50, 8
 )
 
 // TestChaos is the short run, or with -runs the long one (`make chaos`).
@@ -47,19 +55,58 @@ func TestChaos(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
-	trials, times := suite.Trials(apiAway), *runs
-	if times == 0 {
-		trials, times = trials[:shortTrials], 1
-	}
+	plan := drawn(t)
 	began := time.Now()
-	outcomes := suite.Chaos(t, &local.Provider{Binaries: binaries, Cluster: cluster}, trials, times)
+	outcomes := suite.Chaos(t, &local.Provider{Binaries: binaries, Cluster: cluster}, plan)
 	text := Table(outcomes)
 	fmt.Printf("%s\n%s in %s\n", text, plural(outcomes), time.Since(began).Round(time.Second))
-	if *table != "" {
+	if *table != "" && *only == "" { // a part is no table
 		if err := Write(*table, text); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// drawn is what the flags say. The same seed draws the same.
+func drawn(t *testing.T) suite.Plan {
+	t.Helper()
+	if *seed == 0 {
+		*seed = rand.Uint64()>>32 + 1
+	}
+	fmt.Printf("seed %d: `go test ./test/chaos -run TestChaos -args -seed %d` with the same other flags draws the same\n", *seed, *seed)
+	random := rand.New(rand.NewPCG(*seed, 1))
+	plan := suite.Plan{Runs: *runs, Gangs: *gangs, Seed: *seed}
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatalf("only %q: %v", *only, err)
+	}
+	long, count, away := *runs > 0, *pairs, apiAway
+	if !long {
+		plan.Runs, away = 1, shortAway
+		if count == 0 {
+			count = shortPairs
+		}
+	}
+	if plan.Gangs == 0 {
+		plan.Gangs = shortGangs
+		if long {
+			plan.Gangs = longGangs
+		}
+	}
+	all := suite.Trials(away)
+	drawnPairs := suite.Pairs(all, count, random)
+	if !long {
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		if *only == "" {
+			all = all[:shortTrials]
+		}
+	}
+	for _, trial := range slices.Concat(all, drawnPairs) {
+		if wanted.MatchString(trial.String()) {
+			plan.Trials = append(plan.Trials, trial)
+		}
+	}
+	return plan
 }
 
 func plural(outcomes []suite.Outcome) string {

@@ -44,6 +44,19 @@ func Annotated(manifest string, annotations ...string) string {
 	})
 }
 
+// Labelled adds a label to a manifest.
+func Labelled(manifest, label, value string) string {
+	return changed(manifest, func(tree map[string]any) {
+		metadata := tree["metadata"].(map[string]any)
+		all, _ := metadata["labels"].(map[string]any)
+		if all == nil {
+			all = map[string]any{}
+			metadata["labels"] = all
+		}
+		all[label] = value
+	})
+}
+
 // With sets fields of a manifest's spec.
 func With(manifest string, fields map[string]any) string {
 	return changed(manifest, func(tree map[string]any) { maps.Copy(tree["spec"].(map[string]any), fields) })

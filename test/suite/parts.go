@@ -23,11 +23,14 @@ type Secrets struct {
 	Accounts string // of the NATS server
 }
 
+// FaultUser is who causes faults of NATS from inside.
+const FaultUser = "fault"
+
 // NewSecrets makes keys of all NATS users, with the rights that they have in an
 // installation, for one cluster.
 func NewSecrets(dir, cluster string) (Secrets, error) {
 	s := Secrets{Dir: dir, Accounts: filepath.Join(dir, "accounts.conf")}
-	users := access.Users(cluster)
+	users := append(access.Users(cluster), access.User{Name: FaultUser, Publish: []string{">"}, Subscribe: []string{">"}, Person: true})
 	var names []string
 	for _, user := range users {
 		names = append(names, user.Name)
@@ -118,6 +121,9 @@ func ServiceArguments(part, natsURL, key, kubeconfig, databaseURLFile, queues, c
 	arguments := []string{"--nats-url=" + natsURL, "--nats-credentials=" + key, fmt.Sprintf("--nats-replicas=%d", shape.NATS)}
 	switch part {
 	case Intake:
+		if shape.Mixed {
+			arguments = append(arguments, "--cluster="+cluster, "--kubeconfig="+kubeconfig)
+		}
 	case CapacityWatcher, Dispatcher:
 		arguments = append(arguments, "--cluster="+cluster, "--kubeconfig="+kubeconfig)
 	default:

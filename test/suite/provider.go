@@ -27,6 +27,9 @@ type Provider interface {
 // Shape says how many there are of what there can be several of.
 type Shape struct {
 	NATS int // servers, which form a cluster when there are several
+	// Mixed: the queues are those of MixedQueues, and intake takes objects of the
+	// cluster.
+	Mixed bool
 }
 
 // Installation is a running Muster with all that it needs.
@@ -84,6 +87,18 @@ const (
 	CutInCommit Fault = "cut in the middle of COMMIT"
 	// Terminated: the server ends all its connections.
 	Terminated Fault = "ending all connections"
+	// Of NATS: messages, streams and files are lost while it runs and connections
+	// stand.
+	Purged      Fault = "losing all commands, statuses and observations (purge)"
+	StreamsGone Fault = "losing all streams (stream rm)"
+	StreamsBare Fault = "losing the files of all streams while it runs"
+	// HalfClosed: what a service has open towards NATS or Postgres ends at the far
+	// side, and nothing tells the service; new connections pass.
+	HalfClosedNATS     Fault = "with half-closed connections to NATS"
+	HalfClosedPostgres Fault = "with half-closed connections to Postgres"
+	// Late: each answer comes late, as from a server whose disk is slow.
+	LateNATS     Fault = "hearing NATS half a second late"
+	LatePostgres Fault = "hearing Postgres half a second late"
 )
 
 // ErrNotHere is wrapped by Break for a fault that the provider cannot cause.

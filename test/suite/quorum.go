@@ -2,14 +2,12 @@ package suite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/test/stack"
 )
 
 // withoutQuorum kills two of three NATS servers at once. Nothing can be stored
@@ -71,12 +69,4 @@ func (w *world) store(t *testing.T, id workload.ID) error {
 		return err
 	}
 	return published.Wait(ctx)
-}
-
-// submission is the message that submits a gang of a head and a worker with a GPU.
-func submission(name string) event.Envelope {
-	return event.Envelope{
-		SpecVersion: event.SpecVersion, ID: name, Source: source, Type: event.SubmitType,
-		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, 1, 1)),
-	}
 }

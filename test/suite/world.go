@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -20,11 +21,14 @@ import (
 	"muster.dev/muster/pkg/query"
 	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/test/recorder"
+	"muster.dev/muster/test/suite/checker"
 )
 
 const (
-	// patience is how long a test waits for what must happen.
-	patience = 90 * time.Second
+	// patience is how long a test waits for what must happen; with the load of Chaos
+	// it is patienceMost.
+	patience     = 90 * time.Second
+	patienceMost = 3 * time.Minute
 	// source names the submitter.
 	source = "suite"
 	// gangs is the load of one fault: before it, while it lasts, and after it.
@@ -45,8 +49,10 @@ type world struct {
 
 	mu        sync.Mutex
 	submitted map[workload.ID]*gang
-	created   map[workload.ID]map[string]bool // UIDs of the objects ever seen
-	breaches  []string                        // of the promises, seen on the way
+	breaches  []string // of the promises, seen on the way
+	checker   *checker.Checker
+	alias     map[workload.ID]workload.ID // of gangs by kubectl, by their names
+	random    *rand.Rand                  // of what kinds gangs are, in Chaos
 
 	recorder   *recorder.Recorder // of Chaos only
 	violations int                // of the recorder, that have been reported
@@ -55,6 +61,9 @@ type world struct {
 // gang is a submission as its submitter sees it.
 type gang struct {
 	name  string
+	kind  kind
+	queue string
+	grown bool           // of those that grow: it was made larger
 	phase workload.Phase // empty: never heard of
 	// tried is when it was last submitted or cancelled: without an answer that is
 	// done again, as any submitter must.
@@ -66,7 +75,7 @@ func newWorld(t *testing.T, p Provider, shape Shape) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &world{
 		Installation: p.Start(t, shape), ctx: ctx,
-		submitted: map[workload.ID]*gang{}, created: map[workload.ID]map[string]bool{},
+		submitted: map[workload.ID]*gang{}, alias: map[workload.ID]workload.ID{},
 	}
 	w.access = w.Access()
 	var err error
@@ -83,11 +92,11 @@ func newWorld(t *testing.T, p Provider, shape Shape) *world {
 	if w.kube, err = dynamic.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
+	w.checker = &checker.Checker{DatabaseURL: w.access.DatabaseURL, NATS: w.bus.Conn(), Kube: w.kube, Cluster: w.access.Cluster}
 	var watching sync.WaitGroup
 	t.Cleanup(func() { cancel(); watching.Wait(); w.bus.Close() })
 	watching.Go(w.drive)
-	watching.Go(w.watchObjects)
-	watching.Go(w.watchLedger)
+	watching.Go(func() { w.checker.Watch(ctx) })
 	return w
 }
 
@@ -119,7 +128,7 @@ func (w *world) submit(t *testing.T) workload.ID {
 	defer w.mu.Unlock()
 	name := fmt.Sprintf("gang-%d", len(w.submitted))
 	id := event.WorkloadID(source, name)
-	w.submitted[id] = &gang{name: name}
+	w.submitted[id] = &gang{name: name, queue: "default"}
 	return id
 }
 
@@ -129,8 +138,8 @@ func (w *world) running(t *testing.T, id workload.ID) {
 	w.until(t, "gang "+string(id)+" has run", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		phase := w.submitted[id].phase
-		return phase == workload.Running || phase == workload.Cancelling || phase == workload.Cancelled
+		phase := w.gangOf(id).phase
+		return phase == workload.Running || phase == workload.Cancelling || phase.Final()
 	})
 }
 
@@ -159,14 +168,14 @@ func (w *world) drive() {
 func (w *world) look(queries *query.Client) {
 	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
 	defer cancel()
-	answer, err := queries.Workloads(ctx, query.WorkloadsRequest{Queue: "default"})
+	answer, err := queries.Workloads(ctx, query.WorkloadsRequest{})
 	if err != nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, record := range answer.Workloads {
-		g := w.submitted[record.ID]
+		g := w.known(record)
 		switch {
 		case g == nil:
 			w.breach("workload %s was never submitted", record.ID)
@@ -187,14 +196,17 @@ func (w *world) act(id workload.ID, g *gang) {
 	}
 	switch g.phase {
 	case "":
-		w.publish(bus.SubmitSubject("default"), submission(g.name))
+		w.submitGang(g)
 	case workload.Running:
+		if !w.mayEnd(g) {
+			break
+		}
 		cancel, err := event.New(event.NewID(), source, time.Now(), &event.WorkloadCancel{Workload: id, Why: "it has run"})
 		if err != nil {
 			w.breach("cancel %s: %v", g.name, err)
 			return
 		}
-		w.publish(bus.WorkloadSubject("default"), cancel)
+		w.publish(bus.WorkloadSubject(g.queue), cancel)
 	default:
 		return
 	}
@@ -249,6 +261,10 @@ func (w *world) leads() (part string, epoch int64, err error) {
 // until polls a condition that no event tells of.
 func (w *world) until(t *testing.T, what string, met func() bool) {
 	t.Helper()
+	patience := patience
+	if w.random != nil {
+		patience = patienceMost
+	}
 	deadline := time.After(patience)
 	for !met() {
 		select {
@@ -275,4 +291,40 @@ func (w *world) unfinished() string {
 // breach notes a broken promise; the caller holds mu.
 func (w *world) breach(format string, args ...any) {
 	w.breaches = append(w.breaches, fmt.Sprintf(format, args...))
+}
+
+// check proves at the end what the promises say, from Postgres, the streams and
+// the cluster.
+func (w *world) check(t *testing.T) {
+	t.Helper()
+	w.until(t, "nothing is left in Kubernetes", func() bool { return w.checker.NothingLeft(w.ctx) })
+	found := w.verify()
+	for _, each := range found {
+		t.Error(each)
+	}
+	if len(found) == 0 {
+		t.Logf("%d gangs: none lost, none twice", len(w.submitted))
+	}
+}
+
+// verify has the checker prove everything, when all gangs are at their end, and
+// returns what is wrong.
+func (w *world) verify() []string {
+	w.mu.Lock()
+	var gangs []checker.Gang
+	for id, g := range w.submitted {
+		gangs = append(gangs, checker.Gang{ID: string(id), Name: g.name, Ends: g.kind.ends()})
+	}
+	w.mu.Unlock()
+	found := w.checker.Verify(w.ctx, gangs, patience/3)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found = append(found, w.breaches...)
+	w.breaches = nil
+	if w.recorder != nil {
+		violations := w.recorder.Report().Violations
+		found = append(found, violations[min(w.violations, len(violations)):]...)
+		w.violations = len(violations)
+	}
+	return found
 }

@@ -153,7 +153,7 @@ func (in *installation) startServices(ctx context.Context) error {
 		return err
 	}
 	queues := filepath.Join(in.dir, "queues.yaml")
-	if err := os.WriteFile(queues, []byte(suite.QueuesFile(in.access.Namespace)), 0o600); err != nil {
+	if err := os.WriteFile(queues, []byte(in.queuesFile()), 0o600); err != nil {
 		return err
 	}
 	for _, name := range suite.Services() {
@@ -210,6 +210,22 @@ func (in *installation) prepare(name, queues string) error {
 	return nil
 }
 
+// kubernetesServices are the services that talk to the API server.
+func (in *installation) kubernetesServices() []string {
+	services := []string{suite.CapacityWatcher, suite.Dispatcher}
+	if in.shape.Mixed {
+		services = append(services, suite.Intake)
+	}
+	return services
+}
+
+func (in *installation) queuesFile() string {
+	if in.shape.Mixed {
+		return suite.MixedQueues(in.access.Namespace)
+	}
+	return suite.QueuesFile(in.access.Namespace)
+}
+
 func (in *installation) kubeconfig(name string) string {
 	return filepath.Join(in.dir, name+".kubeconfig")
 }
@@ -222,7 +238,7 @@ func (in *installation) install(ctx context.Context) error {
 	if err := install.Install(ctx, admin, []string{in.access.Namespace}); err != nil {
 		return err
 	}
-	for _, name := range []string{suite.CapacityWatcher, suite.Dispatcher} {
+	for _, name := range in.kubernetesServices() {
 		content, err := install.Kubeconfig(ctx, admin, "muster-"+name)
 		if err != nil {
 			return err
@@ -301,6 +317,16 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 		return func(context.Context) error { return part.start() }, nil
 	case fault == suite.Paused:
 		return func(context.Context) error { return part.signal(syscall.SIGCONT) }, part.signal(syscall.SIGSTOP)
+	case fault == suite.Purged || fault == suite.StreamsGone || fault == suite.StreamsBare:
+		return func(context.Context) error { return nil }, in.loseStreams(ctx, name, fault)
+	case fault == suite.HalfClosedNATS && in.toNATS[name] != nil:
+		return halfClosed(in.toNATS[name]...), nil
+	case fault == suite.HalfClosedPostgres && in.toPostgres[name] != nil:
+		return halfClosed(in.toPostgres[name]), nil
+	case fault == suite.LateNATS && in.toNATS[name] != nil:
+		return late(in.toNATS[name]...), nil
+	case fault == suite.LatePostgres && in.toPostgres[name] != nil:
+		return late(in.toPostgres[name]), nil
 	case fault == suite.CutFromNATS && in.toNATS[name] != nil:
 		return cut(in.toNATS[name]...), nil
 	case fault == suite.CutFromPostgres && in.toPostgres[name] != nil:

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // proxy stands between a service and a server, so that the two can be cut from
@@ -22,7 +23,43 @@ type proxy struct {
 	// swallows: whoever sends something long is cut off before the answer comes.
 	swallows bool
 	closed   bool
+	late     time.Duration // each answer
 	open     map[net.Conn]struct{}
+	pairs    map[*pair]struct{}
+}
+
+// pair is a connection with its two ends.
+type pair struct {
+	client, server net.Conn
+	half           bool // the far end is gone, and the near one is not told; under the proxy's lock
+}
+
+// halfClose ends what is open at the far end only. New connections pass.
+func (p *proxy) halfClose() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for each := range p.pairs {
+		each.half = true
+		_ = each.server.Close()
+	}
+}
+
+// delay makes each answer late.
+func (p *proxy) delay(by time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.late = by
+}
+
+// lateness waits for as long as an answer is late; it passes then.
+func (p *proxy) lateness() bool {
+	p.mu.Lock()
+	late := p.late
+	p.mu.Unlock()
+	if late > 0 {
+		time.Sleep(late) // the delay is the fault
+	}
+	return true
 }
 
 // newProxy forwards a free port of the loopback interface to the target.
@@ -31,7 +68,7 @@ func newProxy(target string) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen in front of %s: %w", target, err)
 	}
-	p := &proxy{listener: listener, target: target, open: map[net.Conn]struct{}{}}
+	p := &proxy{listener: listener, target: target, open: map[net.Conn]struct{}{}, pairs: map[*pair]struct{}{}}
 	p.passes = sync.NewCond(&p.mu)
 	go p.accept()
 	return p, nil
@@ -105,13 +142,24 @@ func (p *proxy) serve(client net.Conn) {
 	}
 	defer server.Close()
 	p.mu.Lock()
-	p.open[client], p.open[server] = struct{}{}, struct{}{}
+	both := &pair{client: client, server: server}
+	p.open[client], p.open[server], p.pairs[both] = struct{}{}, struct{}{}, struct{}{}
 	p.mu.Unlock()
 	ended := make(chan struct{}, 2)
 	var doomed atomic.Bool
 	go func() { p.copy(server, client, func(n int) bool { return p.asked(&doomed, n) }); ended <- struct{}{} }()
-	go func() { p.copy(client, server, func(int) bool { return !doomed.Load() }); ended <- struct{}{} }()
+	go func() {
+		p.copy(client, server, func(int) bool { return !doomed.Load() && p.lateness() })
+		ended <- struct{}{}
+	}()
 	<-ended
+	p.mu.Lock()
+	half := both.half
+	delete(p.pairs, both)
+	p.mu.Unlock()
+	if half { // what the client sends goes nowhere, until it gives up
+		_, _ = io.Copy(io.Discard, client)
+	}
 	p.mu.Lock()
 	delete(p.open, client)
 	delete(p.open, server)

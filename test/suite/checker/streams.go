@@ -1,0 +1,120 @@
+package checker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// message is a CloudEvent with the fields that are looked at.
+type message struct {
+	Type string `json:"type"`
+	Data struct {
+		ID         string            `json:"id"`
+		Workload   string            `json:"workload"`
+		Phase      string            `json:"phase"`
+		State      string            `json:"state"`
+		Attempt    int               `json:"attempt"`
+		Placements []json.RawMessage `json:"placements"`
+		Times      struct {
+			Admitted time.Time `json:"admitted"`
+		} `json:"times"`
+	} `json:"data"`
+}
+
+// settledStreams is checkStreams when what was lost has been said again, or should
+// have been.
+func (c *Checker) settledStreams(ctx context.Context, gangs []Gang, patience time.Duration) (wrong []string) {
+	for deadline := time.Now().Add(patience); ; {
+		var err error
+		if wrong, err = c.checkStreams(ctx, gangs); err != nil {
+			wrong = []string{fmt.Sprintf("read the streams: %v", err)}
+		}
+		if len(wrong) == 0 || time.Now().After(deadline) {
+			return wrong
+		}
+		select {
+		case <-ctx.Done():
+			return wrong
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// checkStreams reads what the streams have: one admission of each attempt and the end
+// of each workload, which may be told again, and no command to start anything.
+func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []string, err error) {
+	type admitted struct {
+		workload string
+		attempt  int
+	}
+	admissions, ended := map[admitted][]byte{}, map[string]bool{}
+	err = c.each(ctx, "MUSTER_EVENTS", jetstream.DeliverAllPolicy, func(m message) {
+		if m.Type != "dev.muster.workload.changed.v1" {
+			return
+		}
+		switch m.Data.Phase {
+		case "succeeded", "failed", "cancelled", "rejected":
+			ended[m.Data.ID] = true
+		case "admitted":
+			of := admitted{m.Data.ID, m.Data.Attempt}
+			places, _ := json.Marshal(m.Data.Placements) // it was JSON
+			told := fmt.Appendf(nil, "at %v on %s", m.Data.Times.Admitted.UTC().Truncate(time.Microsecond), places)
+			if before := admissions[of]; before != nil && !bytes.Equal(before, told) {
+				wrong = append(wrong, fmt.Sprintf("attempt %d of workload %s was admitted twice: %s, and %s", of.attempt, of.workload, before, told))
+			}
+			admissions[of] = told
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.each(ctx, "MUSTER_DISPATCH", jetstream.DeliverLastPerSubjectPolicy, func(m message) {
+		if m.Data.State == "present" {
+			wrong = append(wrong, fmt.Sprintf("at the end there is a command to start workload %s", m.Data.Workload))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range gangs {
+		if !ended[g.ID] {
+			wrong = append(wrong, fmt.Sprintf("no event tells the end of gang %s", g.Name))
+		}
+	}
+	return wrong, nil
+}
+
+// each hands over what a stream has now.
+func (c *Checker) each(ctx context.Context, stream string, from jetstream.DeliverPolicy, take func(message)) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*askTimeout)
+	defer cancel()
+	js, err := jetstream.New(c.NATS)
+	if err != nil {
+		return err
+	}
+	consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{DeliverPolicy: from})
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", stream, err)
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", stream, err)
+	}
+	for left := info.NumPending; left > 0; left-- {
+		next, err := consumer.Next(jetstream.FetchMaxWait(askTimeout))
+		if err != nil {
+			return fmt.Errorf("stream %s, with %d messages left: %w", stream, left, err)
+		}
+		var m message
+		if err := json.Unmarshal(next.Data(), &m); err != nil {
+			return fmt.Errorf("stream %s: unreadable message on %s: %w", stream, next.Subject(), err)
+		}
+		take(m)
+	}
+	return nil
+}

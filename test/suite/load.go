@@ -1,0 +1,199 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/test/stack"
+)
+
+// kind is what a gang is.
+type kind string
+
+// Kinds of the load of Chaos. The zero value is a small RayCluster.
+const (
+	plain   kind = ""
+	large   kind = "large"   // a RayCluster of several GPUs
+	job     kind = "job"     // a RayJob that succeeds by itself
+	wrapper kind = "wrapper" // an AppWrapper
+	byHand  kind = "held"    // a RayCluster by kubectl, held by suspend
+	urgent  kind = "urgent"  // of a high priority: it evicts others of its cohort
+	growing kind = "growing" // a RayCluster that is made larger while it runs
+)
+
+// kinds are drawn with these weights.
+func kinds() []kind {
+	return []kind{plain, plain, large, job, job, wrapper, byHand, urgent, growing}
+}
+
+// ends are the phases in which a gang may end.
+func (k kind) ends() []string {
+	if k == job { // it may be cancelled while it runs
+		return []string{string(workload.Succeeded), string(workload.Cancelled)}
+	}
+	return []string{string(workload.Cancelled)}
+}
+
+// MixedQueues is the file of queues of a mixed load: one without quota, and two in a
+// cohort that borrow from each other and evict what has less priority.
+func MixedQueues(namespace string) string {
+	return fmt.Sprintf(`queues:
+- {name: default, namespaces: [%[1]s]}
+- {name: research, namespaces: [%[1]s]}
+- {name: product, namespaces: [%[1]s]}
+resourceFlavors:
+- {name: any}
+cohorts:
+- {name: company}
+workloadPriorityClasses:
+- {name: urgent, value: 1000}
+clusterQueues:
+- name: research
+  cohortName: company
+  quotaCheckStrategy: IgnoreUndeclared
+  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: any
+      resources: [{name: nvidia.com/gpu, nominalQuota: 6, borrowingLimit: 4}]
+- name: product
+  cohortName: company
+  quotaCheckStrategy: IgnoreUndeclared
+  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: any
+      resources: [{name: nvidia.com/gpu, nominalQuota: 6, borrowingLimit: 4}]
+`, namespace)
+}
+
+// submitDrawn submits a gang of a kind that chance draws.
+func (w *world) submitDrawn(t *testing.T) workload.ID {
+	t.Helper()
+	k := kinds()[w.random.IntN(len(kinds()))]
+	queue := []string{"default", "research", "product"}[w.random.IntN(3)]
+	if k == urgent && queue == "default" {
+		queue = "research"
+	}
+	if k == byHand {
+		queue = "default"
+	}
+	id := w.submit(t)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.submitted[id]
+	g.kind, g.queue = k, queue
+	if k == byHand { // its id is the object's, which is known when it was created
+		delete(w.submitted, id)
+		id = workload.ID(g.name)
+		w.submitted[id] = g
+	}
+	return id
+}
+
+// known returns the gang of a record; the caller holds mu. A gang by kubectl is known
+// by its name until its id is heard of.
+func (w *world) known(record workload.Record) *gang {
+	if g := w.submitted[record.ID]; g != nil {
+		return g
+	}
+	g := w.submitted[workload.ID(record.Name)]
+	if g == nil || g.kind != byHand {
+		return nil
+	}
+	delete(w.submitted, workload.ID(record.Name))
+	w.submitted[record.ID] = g
+	w.alias[workload.ID(record.Name)] = record.ID
+	return g
+}
+
+// gangOf returns a gang by the id that submitDrawn returned; the caller holds mu.
+func (w *world) gangOf(id workload.ID) *gang {
+	if now, ok := w.alias[id]; ok {
+		id = now
+	}
+	return w.submitted[id]
+}
+
+// submitGang submits a gang, once more if need be; the caller holds mu.
+func (w *world) submitGang(g *gang) {
+	manifest := stack.RayCluster(g.name, 1, 1)
+	switch g.kind {
+	case byHand:
+		w.createHeld(g)
+		return
+	case large:
+		manifest = stack.RayCluster(g.name, 3, 1)
+	case job:
+		manifest = stack.RayJob(g.name, 1, 1, "succeeded", "3s")
+	case wrapper:
+		text, err := json.Marshal(stack.AppWrapper(w.access.Namespace, g.name, stack.RayCluster(g.name, 1, 1)))
+		if err != nil {
+			w.breach("encode %s: %v", g.name, err)
+			return
+		}
+		e := submission(g.name)
+		e.DataContentType, e.Data = "application/yaml", text
+		w.publish(bus.SubmitSubject(g.queue), e)
+		return
+	case urgent:
+		manifest = stack.Labelled(stack.RayCluster(g.name, 2, 1), "kueue.x-k8s.io/priority-class", "urgent")
+	}
+	e := submission(g.name)
+	e.Data = json.RawMessage(manifest)
+	w.publish(bus.SubmitSubject(g.queue), e)
+}
+
+var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+
+// createHeld creates a labelled RayCluster, as kubectl does; that it exists is fine.
+func (w *world) createHeld(g *gang) {
+	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
+	defer cancel()
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON([]byte(stack.Labelled(stack.RayCluster(g.name, 1, 1), "muster.dev/queue-name", g.queue))); err != nil {
+		w.breach("read %s: %v", g.name, err)
+		return
+	}
+	_, _ = w.kube.Resource(rayClusters).Namespace(w.access.Namespace).Create(ctx, object, metav1.CreateOptions{})
+}
+
+// mayEnd does to a running gang what its kind wants, and reports whether it may be
+// cancelled; the caller holds mu.
+func (w *world) mayEnd(g *gang) bool {
+	if g.kind == byHand { // its owner deletes it
+		ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
+		defer cancel()
+		_ = w.kube.Resource(rayClusters).Namespace(w.access.Namespace).Delete(ctx, g.name, metav1.DeleteOptions{})
+		return false
+	}
+	if g.kind != growing || g.grown {
+		return g.kind != job
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
+	defer cancel()
+	patch := []byte(`[{"op":"replace","path":"/spec/workerGroupSpecs/0/maxReplicas","value":2},{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2}]`)
+	_, err := w.kube.Resource(rayClusters).Namespace(w.access.Namespace).Patch(ctx, g.name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	g.grown = err == nil
+	return false
+}
+
+// submission is the message that submits a gang of a head and a worker with a GPU.
+func submission(name string) event.Envelope {
+	return event.Envelope{
+		SpecVersion: event.SpecVersion, ID: name, Source: source, Type: event.SubmitType,
+		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, 1, 1)),
+	}
+}
