@@ -53,7 +53,7 @@ func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []strin
 		attempt  int
 	}
 	admissions, ended := map[admitted][]byte{}, map[string]bool{}
-	err = c.each(ctx, "MUSTER_EVENTS", jetstream.DeliverAllPolicy, func(m message) {
+	err = c.each(ctx, "MUSTER_EVENTS", "muster.events.*.*", jetstream.DeliverAllPolicy, func(m message) {
 		if m.Type != "dev.muster.workload.changed.v1" {
 			return
 		}
@@ -73,7 +73,7 @@ func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []strin
 	if err != nil {
 		return nil, err
 	}
-	err = c.each(ctx, "MUSTER_DISPATCH", jetstream.DeliverLastPerSubjectPolicy, func(m message) {
+	err = c.each(ctx, "MUSTER_DISPATCH", "muster.dispatch."+c.Cluster+".*", jetstream.DeliverLastPerSubjectPolicy, func(m message) {
 		if m.Data.State == "present" {
 			wrong = append(wrong, fmt.Sprintf("at the end there is a command to start workload %s", m.Data.Workload))
 		}
@@ -89,15 +89,15 @@ func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []strin
 	return wrong, nil
 }
 
-// each hands over what a stream has now.
-func (c *Checker) each(ctx context.Context, stream string, from jetstream.DeliverPolicy, take func(message)) error {
+// each hands over what a stream has now of the subjects that match.
+func (c *Checker) each(ctx context.Context, stream, filter string, from jetstream.DeliverPolicy, take func(message)) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*askTimeout)
 	defer cancel()
 	js, err := jetstream.New(c.NATS)
 	if err != nil {
 		return err
 	}
-	consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{DeliverPolicy: from})
+	consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, DeliverPolicy: from})
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", stream, err)
 	}
