@@ -1,6 +1,6 @@
-// Package migrations embeds the numbered SQL files that make the ledger's
-// schema. They are applied by `queue-manager migrate`, never at the start of a
-// service. A file that has been released is never edited.
+// Package migrations embeds the numbered SQL files of the ledger's schema.
+// `queue-manager migrate` applies them; a service never does so at its start. A released
+// file is never edited. The package is not for running migrations.
 package migrations
 
 import "embed"

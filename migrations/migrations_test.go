@@ -11,8 +11,8 @@ import (
 	"muster.dev/muster/migrations"
 )
 
-// released pins the content of every migration: who applied it once must have
-// the same schema as who applies it today. A change of the schema is a new file.
+// released pins the content of every migration, so that an old and a new installation
+// have the same schema. A change of the schema is a new file.
 var released = map[string]string{
 	"0001_ledger.sql":       "62347504e17295e65702ef81d64f54da45011a1813e71733c63b75171295cef1",
 	"0002_life.sql":         "62a1babcd50db8a83b65b61e02da049e7272cee0ee0add8115a3d92d3f50110a",
@@ -26,6 +26,7 @@ var released = map[string]string{
 	"0010_net_guards.sql":   "e0053a2118dbc38e2c6a688a1a4f9f878a7a8c10a33b740b8fb0e75dd70af2f5",
 	"0011_stolen_login.sql": "b7aeac7ba0d9f05f1cb297e629a5da83777e0fa889cf84f35a48479185501278",
 	"0012_quarantine.sql":   "7f1ca85a2887296924216556d8ca3f7bff91731b60d14c076000a060a10d9219",
+	"0013_moved_queues.sql": "cf9ea8e2635dd448d754f009c0dd19c4cb3689bcd0fd9d46a37a9887e8acb17f",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // TestAPublicationWithoutAnAnswerEnds: a stream that has lost its files takes messages

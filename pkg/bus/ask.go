@@ -5,14 +5,14 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // Asked delivers what queue-manager asks of a cluster's watcher and dispatcher, from
 // now on, until ctx ends. A question that comes while the connection is lost is never
 // delivered; queue-manager asks again.
 func Asked(ctx context.Context, b *Bus, cluster string, logger *zap.Logger) (<-chan *event.ReportWanted, error) {
-	questions, err := b.Listen(ctx, AskSubject(cluster))
+	questions, err := b.Listen(ctx, event.AskSubject(cluster))
 	if err != nil {
 		return nil, err
 	}

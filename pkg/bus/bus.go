@@ -4,7 +4,7 @@
 // Work is for things that must be done once: durable consumers, one for each
 // subject, whose messages are settled one by one with Ack, Retry or Reject. Follow is for things that
 // are true: the last value of each subject, then every change, in order and
-// without acknowledgement; after a lost connection everything is read anew, so
+// without acknowledgement; after a lost connection everything is read again, so
 // a reader must take the same value twice.
 //
 // No other package of Muster imports nats.go, but for the request-reply queries
@@ -23,8 +23,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/tracing"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/tracing"
 )
 
 // ErrTooLarge is wrapped by Publish for an event above the server's limit.
@@ -54,8 +54,8 @@ type Bus struct {
 // Options says how to connect.
 type Options struct {
 	URL    string
-	Name   string // of the client, shown by the server
-	Logger *zap.Logger
+	Name   string      // of the client, shown by the server
+	Logger *zap.Logger // nil logs nothing
 	// CredentialsFile is a NATS .creds file or holds the seed of an nkey; empty
 	// for none.
 	CredentialsFile string
@@ -105,6 +105,9 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	}
 	if o.AnswerTimeout == 0 {
 		o.AnswerTimeout = answerTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
 	}
 	b := &Bus{logger: o.Logger, replicas: o.Replicas, reconnected: map[chan struct{}]struct{}{}}
 	options := []nats.Option{
@@ -210,7 +213,7 @@ func (b *Bus) onReconnect() {
 
 // Reconnected returns a channel that gets a value after each reconnection, and
 // a function that ends it. After a reconnection the server may have lost its
-// data: whoever can rebuild a stream does it then.
+// data: the service that can rebuild a stream does it then.
 func (b *Bus) Reconnected() (<-chan struct{}, func()) {
 	told := make(chan struct{}, 1)
 	b.mu.Lock()
@@ -242,7 +245,7 @@ type Published struct {
 	told        func(context.Context) (uint64, error) // instead of future
 }
 
-// PublishedBy returns an event of which somebody else than NATS tells when it is
+// PublishedBy returns an event whose storage another party than NATS confirms, when it is
 // stored: for simulations.
 func PublishedBy(told func(context.Context) (sequence uint64, err error)) Published {
 	return Published{told: told}
@@ -303,8 +306,11 @@ const (
 // full are the server's errors that say that there is no room, by their numbers in
 // its errors.json.
 func full() []jetstream.ErrorCode {
-	const storeFailed = 10077 // the limits of a stream, among others
-	return []jetstream.ErrorCode{accountResources, insufficientResources, memoryResources, storageResources, storeFailed}
+	const (
+		storeFailed     = 10077 // the limits of a stream, among others
+		tooManyRequests = 10167 // messages come faster than the stream stores them
+	)
+	return []jetstream.ErrorCode{accountResources, insufficientResources, memoryResources, storageResources, storeFailed, tooManyRequests}
 }
 
 // PublishAsync sends the event without waiting for the server. Events are

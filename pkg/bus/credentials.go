@@ -9,7 +9,7 @@ import (
 )
 
 // InboxPrefix is the first token of the subjects on which the holder of an nkey
-// gets replies. Nobody else needs the right to read there; the usual _INBOX is
+// gets replies. No other user needs the right to read there; the usual _INBOX is
 // everybody's.
 func InboxPrefix(publicKey string) string { return "_INBOX_" + publicKey }
 

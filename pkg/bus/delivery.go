@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/tracing"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/tracing"
 )
 
 // Delivery is one message as read. A delivery of Work must be settled with
@@ -27,7 +27,7 @@ type Delivery struct {
 	settler Settler
 }
 
-// Settler tells whoever delivered a message what became of it.
+// Settler settles a message with the server that delivered it.
 type Settler interface {
 	Ack() error
 	NakWithDelay(delay time.Duration) error
@@ -35,7 +35,7 @@ type Settler interface {
 	InProgress() error
 }
 
-// SettledBy returns the delivery as one that is settled with somebody else than
+// SettledBy returns the delivery as one that is settled with another party than
 // NATS: for simulations.
 func (d Delivery) SettledBy(s Settler) Delivery {
 	d.settler = s
@@ -96,7 +96,7 @@ func (d Delivery) Reject(reason string) {
 	}
 }
 
-// Working keeps the server from delivering the message to somebody else while
+// Working keeps the server from delivering the message to another reader while
 // it is being worked on.
 func (d Delivery) Working() {
 	if d.settler != nil {

@@ -17,7 +17,8 @@ import (
 
 // GuardSubject begins the subjects to which the accounts of services lead their
 // requests for streams and consumers, instead of to JetStream; what follows is the
-// request's subject without "$JS.API.".
+// request's subject without "$JS.API.". Those for last events, which persons may make,
+// are led there too.
 const GuardSubject = "muster.jetstream."
 
 const (
@@ -50,10 +51,19 @@ var consumerFields = []string{
 // filter is what its account's imports say, which have both in the subject.
 func (b *Bus) GuardJetStream(ctx context.Context) error {
 	requests := make(chan *nats.Msg, buffered)
-	subscription, err := b.nc.ChanQueueSubscribe(GuardSubject+">", "jetstream", requests)
-	if err != nil {
-		return fmt.Errorf("answer requests for streams and consumers: %w", err)
+	var subscriptions []*nats.Subscription
+	for _, asked := range []string{guardCreates, guardStreams} {
+		subscription, err := b.nc.ChanQueueSubscribe(GuardSubject+asked+">", "jetstream", requests)
+		if err != nil {
+			return fmt.Errorf("answer requests for streams and consumers: %w", err)
+		}
+		subscriptions = append(subscriptions, subscription)
 	}
+	last, err := b.guardLastEvents(ctx)
+	if err != nil {
+		return err
+	}
+	subscriptions = append(subscriptions, last)
 	for range guards {
 		go func() {
 			for {
@@ -66,7 +76,11 @@ func (b *Bus) GuardJetStream(ctx context.Context) error {
 			}
 		}()
 	}
-	context.AfterFunc(ctx, func() { _ = subscription.Unsubscribe() }) // it ends with the connection anyway
+	context.AfterFunc(ctx, func() {
+		for _, subscription := range subscriptions {
+			_ = subscription.Unsubscribe() // it ends with the connection anyway
+		}
+	})
 	return nil
 }
 
@@ -114,7 +128,7 @@ func (b *Bus) guarded(subject string, data []byte) ([]byte, error) {
 }
 
 // guardedConsumer reads a request for a consumer and writes it again: JetStream would
-// merge what is said twice.
+// merge duplicates.
 func guardedConsumer(data []byte) ([]byte, error) {
 	var request struct {
 		Stream string                     `json:"stream_name"`

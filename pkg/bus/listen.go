@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // ErrRefused is wrapped when NATS refuses what the connection's user has no right
@@ -23,7 +23,7 @@ const listenTimeout = 5 * time.Second
 
 // Listen delivers what is published on a subject from now on, without a consumer: a
 // right to read the subject is enough. What comes while the connection is lost, or
-// while nobody takes what was delivered, is never delivered: whoever needs the
+// while no delivery is read, is never delivered: a reader that needs the
 // present state asks for it again. The channel ends with ctx.
 func (b *Bus) Listen(ctx context.Context, subject string) (<-chan Delivery, error) {
 	messages := make(chan *nats.Msg, buffered)

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"muster.dev/muster/pkg/message/event"
 	"testing"
 )
 
@@ -24,7 +25,7 @@ func TestAMessageIsTakenOnlyWhereTheStreamEnds(t *testing.T) {
 		{"third", End{Sequence: 2}, nil},
 		{"first", End{Sequence: 3}, nil}, // it is there already
 	} {
-		published, err := b.PublishNext(EventsSubject("q", "w"), c.id, []byte(`{}`), 0, c.end)
+		published, err := b.PublishNext(event.EventsSubject("q", "w"), c.id, []byte(`{}`), 0, c.end)
 		if err == nil {
 			err = published.Wait(t.Context())
 		}

@@ -4,7 +4,7 @@ import "time"
 
 const (
 	// RoundTakes is how long it takes until everything has been said once more, and
-	// RoundStep how often a part of that is said: even what was lost unseen comes
+	// RoundStep how often a part of that is published: even what was lost unseen comes
 	// again.
 	RoundTakes = 5 * time.Minute
 	RoundStep  = 3 * time.Second

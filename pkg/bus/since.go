@@ -37,7 +37,7 @@ func (b *Bus) Since(ctx context.Context, stream, filter string, from From, each 
 	}
 	for err == nil && left > 0 {
 		var batch jetstream.MessageBatch
-		if batch, err = consumer.Fetch(int(min(left, buffered)), jetstream.FetchMaxWait(sinceWait)); err != nil {
+		if batch, err = consumer.Fetch(int(min(left, fetched)), jetstream.FetchMaxWait(sinceWait)); err != nil {
 			break
 		}
 		got := false
@@ -57,6 +57,10 @@ func (b *Bus) Since(ctx context.Context, stream, filter string, from From, each 
 	}
 	return nil
 }
+
+// fetched is how many messages are asked for at once. Together they may be large: the
+// server closes a connection for which too much waits.
+const fetched = 64
 
 // sinceWait bounds the wait for messages that a stream has.
 const sinceWait = 10 * time.Second

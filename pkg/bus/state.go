@@ -41,6 +41,9 @@ func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
 // Subjects returns the subjects of a stream that match and have a message.
 func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]bool, error) {
 	s, err := b.js.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("look at stream %s: %w: %w", stream, ErrNoStream, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("look at stream %s: %w", stream, err)
 	}

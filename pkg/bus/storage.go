@@ -91,13 +91,16 @@ func withoutRoom(err error) bool {
 // files are gone. It does not make them again by itself.
 func withoutFiles(err error) bool {
 	var refused *jetstream.APIError
-	return errors.As(err, &refused) && strings.Contains(refused.Description, "no such file or directory") &&
-		slices.Contains([]jetstream.ErrorCode{streamUpdateFailed, streamCreateFailed, consumerBroken}, refused.ErrorCode)
+	return errors.As(err, &refused) &&
+		(strings.Contains(refused.Description, "no such file or directory") || strings.Contains(refused.Description, "lmb missing")) &&
+		slices.Contains([]jetstream.ErrorCode{streamUpdateFailed, streamCreateFailed, streamFailed, consumerBroken, purgeFailed}, refused.ErrorCode)
 }
 
 const (
 	streamUpdateFailed jetstream.ErrorCode = 10069 // JSStreamUpdateErrF
 	streamCreateFailed jetstream.ErrorCode = 10049 // JSStreamCreateErrF
+	streamFailed       jetstream.ErrorCode = 10051 // JSStreamGeneralErrorF
+	purgeFailed        jetstream.ErrorCode = 10110 // JSStreamPurgeFailedF
 )
 
 // kindOf is the beginning of a subject, by which its stream is known.

@@ -16,7 +16,8 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // published stores a message.
@@ -28,12 +29,10 @@ func published(ctx context.Context, b *bus.Bus, subject, id string) error {
 	return p.Wait(ctx)
 }
 
-// TestStreamsWithoutFiles: streams whose directories are removed under a running
-// server are made again, and those who read before go on reading.
-func TestStreamsWithoutFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	running, err := localnats.Start(dir, -1)
+// storedIn starts a server whose files are in the directory, with the streams.
+func storedIn(t *testing.T, dir string) (*natsserver.Server, *bus.Bus) {
+	t.Helper()
+	running, err := natsserver.Start(dir, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,16 @@ func TestStreamsWithoutFiles(t *testing.T) {
 	if err := b.EnsureStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	following, err := b.Follow(t.Context(), bus.StatusStream, bus.StatusFilter())
+	return running, b
+}
+
+// TestStreamsWithoutFiles: streams whose directories are removed under a running
+// server are made again, and those who read before go on reading.
+func TestStreamsWithoutFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, b := storedIn(t, dir)
+	following, err := b.Follow(t.Context(), bus.StatusStream, event.StatusFilter())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,10 +104,56 @@ func TestStreamsWithoutFiles(t *testing.T) {
 		case d := <-work:
 			d.Ack()
 			read[d.Subject] = true
-		case <-time.After(100 * time.Millisecond): // messages of before the reader began again
+		case <-time.After(100 * time.Millisecond): // messages from before the reader began again
 		case <-deadline:
 			t.Fatalf("read only %v within a minute", read)
 		}
+	}
+}
+
+// TestAStreamThatIsNotWrittenAnyMore: a server that lost the file of a stream's last
+// messages refuses all others, and answers every question about the stream as before.
+// The stream is created again.
+func TestAStreamThatIsNotWrittenAnyMore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, b := storedIn(t, dir)
+	const subject = "muster.workload.q"
+	if err := published(t.Context(), b, subject, "1"); err != nil {
+		t.Fatal(err)
+	}
+	messages, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", bus.WorkloadStream, "msgs"))
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("the directory of messages: %v, %v", messages, err)
+	}
+	if err := os.RemoveAll(messages[0]); err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(b.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), bus.WorkloadStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), 1); err == nil {
+		t.Fatal("the server does without the file")
+	}
+	if err := os.MkdirAll(messages[0], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := published(soon, b, subject, "2"); err == nil {
+		t.Fatal("the stream takes messages")
+	}
+	remade, err := b.ConfigureStreams(t.Context())
+	if err != nil || !slices.Equal(remade, []string{bus.WorkloadStream}) {
+		t.Errorf("created again: %v, %v", remade, err)
+	}
+	if err := published(t.Context(), b, subject, "3"); err != nil {
+		t.Errorf("after that: %v", err)
 	}
 }
 

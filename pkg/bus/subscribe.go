@@ -17,6 +17,11 @@ import (
 // server sends no more.
 const buffered = 256
 
+// followedBytes bounds what the server has on its way to a subscription: it closes a
+// connection for which more than its max_pending waits, 32 MB as we set it up. The
+// largest message (max_payload) has to fit.
+const followedBytes = 12 << 20
+
 // drainTimeout bounds the wait for messages that have arrived at a stop.
 const drainTimeout = time.Second
 
@@ -30,7 +35,7 @@ const (
 	// a request that got lost with its server is repeated after two of them.
 	heartbeatEvery = 2 * time.Second
 	// silentMost is how long a durable consumer may be without a server that answers
-	// for it, before it is made anew. Servers that lose one of them take up to 15 s
+	// for it, before it is created again. Servers that lose one of them take up to 15 s
 	// to see it and as long to agree on another.
 	silentMost = 30 * time.Second
 )
@@ -93,14 +98,14 @@ func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverP
 		}
 		b.keepConsuming(ctx, consumer, subscription{
 			subscribe: subscribe, handle: handle, passing: orderedPassing,
-			options: []jetstream.PullConsumeOpt{jetstream.PullMaxMessages(buffered)},
+			options: []jetstream.PullConsumeOpt{jetstream.PullMaxMessagesWithBytesLimit(buffered, followedBytes)},
 		})
 	}()
 	return &Following{C: out, CaughtUp: progress.done}, nil
 }
 
 // catchUp counts what is missing of the values that existed when a subscription
-// began. A reconnection begins it anew: the stream may have other values then.
+// began. A reconnection restarts it: the stream may have other values then.
 type catchUp struct {
 	mu      sync.Mutex
 	missing uint64
@@ -244,7 +249,7 @@ func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, s subscr
 		}
 	case <-reconnected:
 	case err := <-failed:
-		// Who deleted a consumer makes it anew, and must not be met halfway: two at the
+		// The process that deleted a consumer creates it again, and must not be met halfway: two at the
 		// same moment can leave one in the server whose files are gone. The pause before
 		// the next try is for that, too.
 		return err
@@ -256,7 +261,7 @@ func (b *Bus) consume(ctx context.Context, consumer jetstream.Consumer, s subscr
 
 // gate hands messages to a handler until it is shut. The library may call a handler
 // after reading was stopped; by then what it writes to may be closed, or another
-// subscription may have begun anew. Its methods may be called concurrently.
+// subscription may have started again. Its methods may be called concurrently.
 type gate struct {
 	handle jetstream.MessageHandler
 
@@ -282,8 +287,8 @@ func (g *gate) shut() {
 // errClosed says that the library has ended a consumer without an error.
 var errClosed = errors.New("reading has ended")
 
-// silence is for how long nobody has answered for a consumer, as far as its errors
-// tell: while nobody does they come in gaps of two heartbeats. Its method may be
+// silence is for how long no server has answered for a consumer, as far as its errors
+// tell: while none does they come in gaps of two heartbeats. Its method may be
 // called concurrently.
 type silence struct {
 	most, gap time.Duration
@@ -309,11 +314,11 @@ func durablePassing(err error) bool {
 	return errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrConsumerLeadershipChanged)
 }
 
-// orderedPassing are errors after which the library makes an ordered consumer anew
+// orderedPassing are errors after which the library recreates an ordered consumer
 // by itself, and where it left off.
 func orderedPassing(err error) bool { return errors.Is(err, jetstream.ErrNoHeartbeat) }
 
-// restoreStreams creates the streams anew when the server lost them.
+// restoreStreams creates the streams again when the server lost them.
 func (b *Bus) restoreStreams(ctx context.Context, cause error) {
 	if !errors.Is(cause, jetstream.ErrStreamNotFound) {
 		return

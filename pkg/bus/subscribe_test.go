@@ -10,14 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // connectInside is a bus on a server of its own, with the streams.
 func connectInside(t *testing.T) *Bus {
 	t.Helper()
-	server, err := localnats.Start(t.TempDir(), -1)
+	server, err := natsserver.Start(t.TempDir(), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestAConsumerThatNobodyAnswersFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := event.Envelope{SpecVersion: "1.0", ID: "1", Source: "test", Type: "test"}
-			if err := b.Publish(ctx, SubmitSubject("q"), e); err != nil {
+			if err := b.Publish(ctx, event.SubmitSubject("q"), e); err != nil {
 				t.Fatal(err)
 			}
 			select {
@@ -156,13 +156,15 @@ func TestSilence(t *testing.T) {
 		"all the time": {every: 4 * time.Second, want: true},
 		"now and then": {every: 20 * time.Second},
 	} {
-		s := silence{most: 30 * time.Second, gap: 8 * time.Second}
-		got := false
-		for at := time.Duration(0); at <= time.Minute; at += c.every {
-			got = s.tooLong(began.Add(at))
-		}
-		if got != c.want {
-			t.Errorf("%s: too long is %v, want %v", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := silence{most: 30 * time.Second, gap: 8 * time.Second}
+			got := false
+			for at := time.Duration(0); at <= time.Minute; at += c.every {
+				got = s.tooLong(began.Add(at))
+			}
+			if got != c.want {
+				t.Errorf("%s: too long is %v, want %v", name, got, c.want)
+			}
+		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TLS names the files of an encrypted connection. All are read anew at each
+// TLS names the files of an encrypted connection. All are read again at each
 // connection, so that certificates can be replaced while a service runs.
 type TLS struct {
 	// CA holds the authorities that may have signed the server's certificate; empty

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"muster.dev/muster/pkg/message/event"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Streams. Each can be wiped: submissions wait in Submit and Workload only until
@@ -20,10 +20,10 @@ const (
 	SubmitStream   = "MUSTER_SUBMIT"   // submissions to intake
 	WorkloadStream = "MUSTER_WORKLOAD" // accepted submissions and cancellations to queue-manager
 	EventsStream   = "MUSTER_EVENTS"   // the life of workloads, to anybody
-	CapacityStream = "MUSTER_CAPACITY" // nodes and gangs as seen, last value each
+	CapacityStream = "MUSTER_CAPACITY" // observed nodes and gangs, last value each
 	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, last value per workload
 	StatusStream   = "MUSTER_STATUS"   // what dispatchers know, last value per workload
-	DeadStream     = "MUSTER_DEAD"     // messages that nobody can take, with the reason
+	DeadStream     = "MUSTER_DEAD"     // dead letters, with the reason
 	KeptStream     = "MUSTER_KEPT"     // what WorkloadStream had, for a database that comes back older
 )
 
@@ -38,8 +38,6 @@ const (
 const (
 	EventsKept   = 7 * 24 * time.Hour
 	dedupeWindow = 2 * time.Minute
-	// shortestDedupe is the shortest window that a server takes; none it does not.
-	shortestDedupe = 100 * time.Millisecond
 )
 
 // queuedBytes and eventsBytes bound the streams that do not bound themselves. A
@@ -49,12 +47,15 @@ const (
 	queuedBytes = 512 << 20
 	eventsBytes = 512 << 20
 	deadBytes   = 64 << 20
+	// deadMost bounds the messages of one subject that are kept because no reader could
+	// handle them: at the size that intake accepts, half of their room.
+	deadMost = 64
 	// queuedMost bounds the messages of one queue that wait to be read, so that one
 	// queue cannot take the room of all.
 	queuedMost = 20_000
 	// queuedMessage bounds one message of work, four times what intake accepts.
 	queuedMessage = 2 << 20
-	// DeadKept is how long a message is kept that nobody could take.
+	// DeadKept is how long a dead letter is kept.
 	DeadKept = 30 * 24 * time.Hour
 	// WorkKept is how long a submission or cancellation is kept after it was taken, at
 	// most keptBytes of them: so far a database may come back older without losing one.
@@ -78,9 +79,13 @@ func streams() []jetstream.StreamConfig {
 		}
 	}
 	// undeduplicated keeps the server from dropping messages whose Nats-Msg-Id it has
-	// seen: it would drop those of one tenant for another's.
+	// seen: it would drop those of one tenant for another's. A server takes no window
+	// below 100 ms and gives a stream without one two minutes, except for a stream that
+	// has a source: that one it leaves without deduplication. So it gets a source of
+	// which nothing comes.
 	undeduplicated := func(c jetstream.StreamConfig) jetstream.StreamConfig {
-		c.Duplicates = shortestDedupe
+		c.Duplicates = 0
+		c.Sources = []*jetstream.StreamSource{{Name: DeadStream, FilterSubject: event.DeadSubject("muster.nothing")}}
 		return c
 	}
 	// direct lets the last value of a subject be read with a right to that subject.
@@ -89,10 +94,16 @@ func streams() []jetstream.StreamConfig {
 		return c
 	}
 	return []jetstream.StreamConfig{
-		undeduplicated(queue(SubmitStream, "muster.submit.*", "muster.submit.*.*")),
-		republished(queue(WorkloadStream, WorkloadSubject("*")), WorkloadSubject("*"), keptSubject("{{wildcard(1)}}")),
+		// First: it is the source of the next.
 		{
-			Name: KeptStream, Subjects: []string{keptSubject("*")}, MaxAge: WorkKept, Storage: jetstream.FileStorage,
+			Name: DeadStream, Subjects: []string{event.DeadFilter}, MaxAge: DeadKept,
+			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: deadBytes,
+			MaxMsgsPerSubject: deadMost,
+		},
+		undeduplicated(queue(SubmitStream, "muster.submit.*", "muster.submit.*.*")),
+		republished(queue(WorkloadStream, event.WorkloadSubject("*")), event.WorkloadSubject("*"), event.KeptSubject("{{wildcard(1)}}")),
+		{
+			Name: KeptStream, Subjects: []string{event.KeptSubject("*")}, MaxAge: WorkKept, Storage: jetstream.FileStorage,
 			Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: keptBytes,
 		},
 		{
@@ -104,10 +115,6 @@ func streams() []jetstream.StreamConfig {
 		direct(lastValue(CapacityStream, "muster.capacity.>")),
 		lastValue(DispatchStream, "muster.dispatch.*.*"),
 		direct(lastValue(StatusStream, "muster.status.*.*")),
-		{
-			Name: DeadStream, Subjects: []string{DeadFilter}, MaxAge: DeadKept,
-			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: deadBytes,
-		},
 	}
 }
 
@@ -192,23 +199,33 @@ func withoutLeader(err error) bool {
 // the configuration of this version. Only the leader does it: two versions that
 // run side by side would otherwise undo each other's configuration.
 //
-// A stream whose files are gone, after a deletion under load or by somebody's hand,
-// is deleted and made again: the server takes messages for it for a while, but no
-// consumer, no change, and after a restart it is not there. It returns the names of
-// those; what they had is to be published again.
+// A stream whose files are gone, after a deletion under load or by hand, is deleted and
+// created again: the server takes messages for it for a while, but no consumer and no
+// change, or it refuses all messages, and after a restart the stream is not there. It
+// returns the names of those; their messages have to be published again.
 func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error) {
+	asks := true // until a question has no answer
 	for _, config := range streams() {
 		config.Replicas = b.replicas
-		if config.Replicas == 0 {
-			present, err := b.js.Stream(ctx, config.Name)
-			switch {
-			case err == nil:
+		present, err := b.js.Stream(ctx, config.Name)
+		switch {
+		case err == nil:
+			config.Metadata = notesOf(present.CachedInfo().Config.Metadata)
+			if config.Replicas == 0 {
 				config.Replicas = present.CachedInfo().Config.Replicas
-			case !errors.Is(err, jetstream.ErrStreamNotFound):
-				return remade, fmt.Errorf("look up stream %s: %w", config.Name, err)
+			}
+		case !errors.Is(err, jetstream.ErrStreamNotFound):
+			return remade, fmt.Errorf("look up stream %s: %w", config.Name, err)
+		}
+		stream, err := b.js.CreateOrUpdateStream(ctx, config)
+		if err == nil && config.Replicas <= 1 && asks { // of several servers another one leads the stream then
+			asks, err = b.writable(ctx, stream)
+			if err != nil && !withoutFiles(err) {
+				// As on a full disk: the other streams and the leader can go on.
+				b.logger.Error("NATS refuses every write to a stream; look at its disk, and restart NATS", zap.String("stream", config.Name), zap.Error(err))
+				err = nil
 			}
 		}
-		_, err := b.js.CreateOrUpdateStream(ctx, config)
 		if withoutFiles(err) {
 			b.logger.Error("stream has no files any more: making it again", zap.String("stream", config.Name), zap.Error(err))
 			if err = b.js.DeleteStream(ctx, config.Name); err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -225,13 +242,6 @@ func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error)
 	return remade, nil
 }
 
-// MaxReplicas is the largest number of servers that keep a stream.
-const MaxReplicas = 5
-
-// ValidReplicas reports whether so many servers can keep a stream, or 0, which
-// leaves it to the server.
-func ValidReplicas(replicas int) bool { return replicas >= 0 && replicas <= MaxReplicas }
-
 // Streams lists the names of all streams.
 func Streams() []string {
 	var names []string
@@ -241,95 +251,8 @@ func Streams() []string {
 	return names
 }
 
-// SubmitSubject takes submissions for a queue.
-func SubmitSubject(queue string) string { return "muster.submit." + queue }
-
-// SubmitSubjectAs takes submissions of a user of NATS for a queue. The user's
-// rights name it, so who publishes there is that user, whatever the message says.
-func SubmitSubjectAs(queue, user string) string { return SubmitSubject(queue) + "." + user }
-
-// SubmittedBy reads queue and user of a submit subject; the user is empty where
-// the subject does not say.
-func SubmittedBy(subject string) (queue, user string) {
-	queue, user, _ = strings.Cut(strings.TrimPrefix(subject, SubmitSubject("")), ".")
-	return queue, user
-}
-
-// WorkloadSubject carries accepted submissions and cancellations of a queue.
-func WorkloadSubject(queue string) string { return "muster.workload." + queue }
-
-// keptSubject carries once more what a queue's WorkloadSubject carried.
-func keptSubject(queue string) string { return "muster.kept." + queue }
-
-// KeptFilter matches all submissions and cancellations that are kept.
-func KeptFilter() string { return keptSubject("*") }
-
-// EventsFilter matches the life of all workloads.
-func EventsFilter() string { return "muster.events.*.*" }
-
-// EventsSubject carries the life of one workload.
-func EventsSubject(queue string, id workload.ID) string {
-	return "muster.events." + queue + "." + token(string(id))
-}
-
 // LastEventSubject answers a request with the last event of a workload. Unlike a
 // consumer it can be allowed for one queue only.
 func LastEventSubject(queue string, id workload.ID) string {
-	return "$JS.API.DIRECT.GET." + EventsStream + "." + EventsSubject(queue, id)
-}
-
-// NodeSubject holds the last observation of a node.
-func NodeSubject(cluster, node string) string {
-	return "muster.capacity." + cluster + ".node." + token(node)
-}
-
-// GangSubject holds the last observation of a workload's pods.
-func GangSubject(cluster string, id workload.ID) string {
-	return "muster.capacity." + cluster + ".gang." + token(string(id))
-}
-
-// SyncedSubject holds the last full list of what a cluster's watcher sees.
-func SyncedSubject(cluster string) string { return "muster.capacity." + cluster + ".synced" }
-
-// CapacityFilter matches all observations of one cluster, or of all with "*".
-func CapacityFilter(cluster string) string { return "muster.capacity." + cluster + ".>" }
-
-// DispatchSubject holds what shall be true of a workload.
-func DispatchSubject(cluster string, id workload.ID) string {
-	return "muster.dispatch." + cluster + "." + token(string(id))
-}
-
-// DispatchFilter matches all commands of one cluster.
-func DispatchFilter(cluster string) string { return "muster.dispatch." + cluster + ".*" }
-
-// StatusSubject holds what the dispatcher knows of a workload.
-func StatusSubject(cluster string, id workload.ID) string {
-	return "muster.status." + cluster + "." + token(string(id))
-}
-
-// AskSubject carries questions to the watcher and the dispatcher of a cluster. It is
-// of no stream: who asks does so again until there is an answer.
-func AskSubject(cluster string) string { return "muster.ask." + cluster }
-
-// StatusFilter matches the statuses of all clusters.
-func StatusFilter() string { return "muster.status.*.*" }
-
-// ClusterStatusFilter matches the statuses of one cluster.
-func ClusterStatusFilter(cluster string) string { return "muster.status." + cluster + ".*" }
-
-// DeadFilter matches all messages that nobody could take.
-const DeadFilter = "muster.dead.>"
-
-// DeadSubject holds a message of the given subject that nobody could take.
-func DeadSubject(subject string) string {
-	return "muster.dead." + strings.TrimPrefix(subject, "muster.")
-}
-
-// token makes one subject token of a Kubernetes name or an id. Neither may
-// contain an underscore, so no two names get the same token.
-func token(name string) string {
-	if name == "" {
-		return "_"
-	}
-	return strings.ReplaceAll(name, ".", "_")
+	return "$JS.API.DIRECT.GET." + EventsStream + "." + event.EventsSubject(queue, id)
 }

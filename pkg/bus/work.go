@@ -2,20 +2,15 @@ package bus
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
-
-	"muster.dev/muster/pkg/workload"
 )
 
 // Work names a stream of work and who reads it.
@@ -28,10 +23,13 @@ type Work struct {
 	// MaxPending bounds delivered but unsettled messages of a subject; zero for
 	// 4096.
 	MaxPending int
-	// TakeOver makes the consumers anew, so that what their last reader has not
+	// TakeOver recreates the consumers, so that what their last reader has not
 	// settled comes at once, and nothing more goes to that one: it may stand still
 	// with its connection open.
 	TakeOver bool
+	// Dropped, unless nil, has messages of a subject dropped that floods a nearly full
+	// stream (share.go says when), and gets their number. It must not block.
+	Dropped func(subject string, messages uint64)
 }
 
 const (
@@ -45,15 +43,13 @@ const (
 	laneTurn  = time.Second
 	// laneIdle is when a subject is not waited on any more; it is looked for.
 	laneIdle = time.Minute
-	// laneForgotten is when the server drops the consumer of a subject that nobody
+	// laneForgotten is when the server drops the consumer of a subject that no process
 	// reads.
 	laneForgotten = 10 * time.Minute
 	// lookEvery and lookEach, in messages, are how often subjects are looked for that
 	// are not read yet.
 	lookEvery = 100 * time.Millisecond
 	lookEach  = 128
-	// consumerBroken is the server's JSConsumerCreateErrF.
-	consumerBroken jetstream.ErrorCode = 10012
 )
 
 // Work delivers the messages of a stream of work to the returned channel until
@@ -115,12 +111,12 @@ func (b *Bus) work(ctx context.Context, w Work, take func(context.Context, Deliv
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("read stream %s: %w", w.Stream, err)
 	}
-	l := &lanes{bus: b, work: w, take: take, look: make(chan chan<- struct{}), open: map[string]*lane{}}
-	subjects, err := b.Subjects(ctx, w.Stream, ">")
+	l := &lanes{bus: b, work: w, take: take, look: make(chan chan<- struct{}), looks: make(chan look, 1), open: map[string]*lane{}}
+	first, err := l.lookOnce(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func() { l.run(ctx, subjects) }, nil
+	return func() { l.run(ctx, first) }, nil
 }
 
 // lanes are the consumers of a stream's subjects.
@@ -129,7 +125,10 @@ type lanes struct {
 	work    Work
 	take    func(context.Context, Delivery) bool // called by one goroutine for each subject
 	handed  atomic.Int64
-	look    chan chan<- struct{} // asks for a look, and is told when it is done
+	reading reading
+	look    chan chan<- struct{} // asks for a look, and hears when it is done
+	looks   chan look            // what was seen, for keepRoom
+	stream  jetstream.Stream     // nil until it was found
 	open    map[string]*lane
 	running sync.WaitGroup
 }
@@ -142,9 +141,12 @@ type lane struct {
 }
 
 // run begins with the subjects that have messages.
-func (l *lanes) run(ctx context.Context, subjects map[string]bool) {
+func (l *lanes) run(ctx context.Context, first look) {
 	defer l.running.Wait()
-	l.arrange(ctx, subjects)
+	if l.work.Dropped != nil {
+		l.running.Go(func() { l.keepRoom(ctx) })
+	}
+	l.arrange(ctx, first.info.State.Subjects)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -155,30 +157,61 @@ func (l *lanes) run(ctx context.Context, subjects map[string]bool) {
 		case <-tick.C:
 		case told = <-l.look:
 		}
-		l.lookAround(ctx)
+		tick.Reset(l.lookAround(ctx))
 		if told != nil {
 			close(told)
 		}
 	}
 }
 
-// lookAround looks which subjects have messages.
-func (l *lanes) lookAround(ctx context.Context) {
-	subjects, err := l.bus.Subjects(ctx, l.work.Stream, ">")
+// lookOnce asks the server, with one request, what the stream has.
+func (l *lanes) lookOnce(ctx context.Context) (look, error) {
+	if l.stream == nil {
+		stream, err := l.bus.js.Stream(ctx, l.work.Stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = fmt.Errorf("%w: %w", ErrNoStream, err)
+		}
+		if err != nil {
+			return look{}, fmt.Errorf("look at stream %s: %w", l.work.Stream, err)
+		}
+		l.stream = stream
+	}
+	at := time.Now()
+	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return look{}, fmt.Errorf("list subjects of stream %s: %w", l.work.Stream, err)
+	}
+	return look{at, l.stream, info}, nil
+}
+
+// lookAround looks which subjects have messages, and returns when to look again.
+func (l *lanes) lookAround(ctx context.Context) time.Duration {
+	seen, err := l.lookOnce(ctx)
 	if err == nil {
-		l.arrange(ctx, subjects)
-		return
+		l.arrange(ctx, seen.info.State.Subjects)
+		if l.work.Dropped == nil {
+			return lookEvery
+		}
+		select {
+		case l.looks <- seen:
+		default: // keepRoom makes room now, and has the next one
+		}
+		if seen.halfFull() {
+			return lookSoon
+		}
+		return lookEvery
 	}
 	if ctx.Err() == nil && l.bus.Ready() == nil {
 		l.bus.logger.Warn("cannot look for subjects; trying again", zap.Error(err), zap.Duration("after", resubscribeAfter))
 		l.bus.restoreStreams(ctx, err)
 	}
 	wait(ctx, resubscribeAfter)
+	return lookEvery
 }
 
 // arrange opens lanes for subjects that have messages, and closes others: idle
 // ones, and, when there are too many, those that have been open for longest.
-func (l *lanes) arrange(ctx context.Context, subjects map[string]bool) {
+func (l *lanes) arrange(ctx context.Context, subjects map[string]uint64) {
 	var waiting []string
 	for subject := range subjects {
 		if l.open[subject] == nil {
@@ -188,7 +221,7 @@ func (l *lanes) arrange(ctx context.Context, subjects map[string]bool) {
 	slices.Sort(waiting)
 	now := time.Now()
 	for subject, lane := range l.open {
-		if !subjects[subject] && now.Sub(time.Unix(0, lane.last.Load())) > laneIdle {
+		if subjects[subject] == 0 && now.Sub(time.Unix(0, lane.last.Load())) > laneIdle {
 			l.end(subject)
 		}
 	}
@@ -215,6 +248,7 @@ func (l *lanes) arrange(ctx context.Context, subjects map[string]bool) {
 func (l *lanes) end(subject string) {
 	l.open[subject].close()
 	delete(l.open, subject)
+	l.reading.forget(subject)
 }
 
 // begin opens a lane and returns what has to be done for it.
@@ -223,25 +257,21 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 	opened := &lane{opened: time.Now(), close: cancel}
 	opened.last.Store(opened.opened.UnixNano())
 	l.open[subject] = opened
-	takeOver := l.work.TakeOver
+	named := laneNames{bus: l.bus, work: l.work, subject: subject}
+	if l.work.TakeOver {
+		named.drop = []string{laneName(l.work.Durable, subject)}
+	}
 	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
-		name := laneName(l.work.Durable, subject)
-		if takeOver {
-			err := l.bus.js.DeleteConsumer(ctx, l.work.Stream, name)
-			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
-				return nil, fmt.Errorf("take over consumer %s of stream %s: %w", name, l.work.Stream, err)
-			}
-			takeOver = false
+		name, err := named.use(ctx)
+		if err != nil {
+			return nil, err
 		}
 		consumer, err := l.bus.js.CreateOrUpdateConsumer(ctx, l.work.Stream, jetstream.ConsumerConfig{
 			Durable: name, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy,
 			AckWait: l.work.AckWait, MaxAckPending: l.work.MaxPending, MaxDeliver: -1, InactiveThreshold: laneForgotten,
 		})
 		if err != nil {
-			// The server may keep a consumer whose files are gone, and which cannot be
-			// updated (subscribe.go says how): it has to go first.
-			var refused *jetstream.APIError
-			takeOver = l.work.TakeOver && errors.As(err, &refused) && refused.ErrorCode == consumerBroken
+			named.failed(err)
 			return nil, fmt.Errorf("create consumer %s of stream %s: %w", name, l.work.Stream, err)
 		}
 		return consumer, nil
@@ -249,7 +279,7 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 	read := func(consumer jetstream.Consumer) {
 		defer cancel()
 		handle := func(msg jetstream.Msg) {
-			d := newDelivery(msg, true)
+			d := newDelivery(msg, false).SettledBy(counted{msg, &l.reading, subject})
 			opened.last.Store(time.Now().UnixNano())
 			if !l.take(ctx, d) {
 				d.Retry(0)
@@ -273,7 +303,24 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 	}
 }
 
-// count has subjects looked for each so many messages, and waits for it: however
+// counted counts the messages that do not come again.
+type counted struct {
+	Settler
+	reading *reading
+	subject string
+}
+
+func (c counted) Ack() error {
+	c.reading.settle(c.subject, time.Now())
+	return c.Settler.Ack()
+}
+
+func (c counted) TermWithReason(reason string) error {
+	c.reading.settle(c.subject, time.Now())
+	return c.Settler.TermWithReason(reason)
+}
+
+// count has subjects looked for after each number of messages, and waits for it: however
 // fast those that are known bring messages, another one is found after as many.
 func (l *lanes) count(ctx context.Context) {
 	if l.handed.Add(1)%lookEach != 0 {
@@ -291,17 +338,7 @@ func (l *lanes) count(ctx context.Context) {
 	}
 }
 
-// laneName names the consumer of a subject: by what follows the stream's prefix of
-// two tokens, or by the subject's digest when that is more than one name.
-func laneName(durable, subject string) string {
-	if parts := strings.SplitN(subject, ".", 3); len(parts) == 3 && workload.ValidName(parts[2]) {
-		return durable + "-" + parts[2]
-	}
-	sum := sha256.Sum256([]byte(subject))
-	return durable + "_" + hex.EncodeToString(sum[:8])
-}
-
-// giveBack returns what nobody took any more, so that the next reader has it at
+// giveBack returns what was not read any more, so that the next reader has it at
 // once and not only after the AckWait.
 func giveBack(out <-chan Delivery) {
 	for d := range out {

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/testkit/bustest"
 )
 
-// publish sends so many messages on a subject.
+// publish sends a number of messages on a subject.
 func publish(t *testing.T, b *bus.Bus, subject string, messages int) {
 	t.Helper()
 	published := make([]bus.Published, messages)
@@ -43,7 +43,7 @@ func TestSubjectsTakeTurns(t *testing.T) {
 	// again while that is done; then every third message.
 	const few, ahead = 10, 256 + 128 + 600
 	b := bustest.Connect(t)
-	publish(t, b, bus.SubmitSubject("flood"), 10_000)
+	publish(t, b, event.SubmitSubject("flood"), 10_000)
 	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestSubjectsTakeTurns(t *testing.T) {
 		next()
 	}
 	for _, queue := range []string{"one", "two"} {
-		publish(t, b, bus.SubmitSubject(queue), few)
+		publish(t, b, event.SubmitSubject(queue), few)
 	}
 	began, got := read, map[string]int{}
 	for got["one"] < few || got["two"] < few {
@@ -89,7 +89,7 @@ func TestMoreSubjectsThanAreReadAtOnce(t *testing.T) {
 	b := bustest.Connect(t)
 	const queues = 150
 	for i := range queues {
-		publish(t, b, bus.SubmitSubject(fmt.Sprintf("queue-%d", i)), 2)
+		publish(t, b, event.SubmitSubject(fmt.Sprintf("queue-%d", i)), 2)
 	}
 	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
 	if err != nil {
@@ -107,21 +107,35 @@ func TestMoreSubjectsThanAreReadAtOnce(t *testing.T) {
 	}
 }
 
+// TestADeadLetterThatIsTooLargeIsToldApart: the server never keeps it.
+func TestADeadLetterThatIsTooLargeIsToldApart(t *testing.T) {
+	t.Parallel()
+	b := bustest.Connect(t)
+	large := bus.Delivery{Subject: event.SubmitSubject("q"), Data: make([]byte, b.Conn().MaxPayload()+1)}
+	if err := b.StoreDeadLetter(t.Context(), large, "no reader wants it"); !errors.Is(err, bus.ErrNotKept) {
+		t.Errorf("keeping it returns %v, want ErrNotKept", err)
+	}
+	b.Close()
+	if err := b.StoreDeadLetter(t.Context(), bus.Delivery{Subject: event.SubmitSubject("q")}, "no reader wants it"); err == nil || errors.Is(err, bus.ErrNotKept) {
+		t.Errorf("without a connection it returns %v, want another error", err)
+	}
+}
+
 // TestBuriedMessagesAreKept: with their subject, their content and the reason.
 func TestBuriedMessagesAreKept(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
-	publish(t, b, bus.SubmitSubject("q"), 1)
+	publish(t, b, event.SubmitSubject("q"), 1)
 	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Bury(t.Context(), <-work, "nobody\nwants it")
-	dead, err := b.Buried(t.Context())
+	b.PublishDeadLetter(t.Context(), <-work, "no reader\nwants it")
+	dead, err := b.DeadLetters(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(dead) != 1 || dead[0].Subject != bus.SubmitSubject("q") || dead[0].Reason != "nobody wants it" ||
+	if len(dead) != 1 || dead[0].Subject != event.SubmitSubject("q") || dead[0].Reason != "no reader wants it" ||
 		!strings.Contains(dead[0].Message, "muster.submit.q/0") || dead[0].Stored.IsZero() {
 		t.Errorf("kept is %+v", dead)
 	}
@@ -136,12 +150,12 @@ func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 	const most = 20_000
 	b := bustest.Connect(t)
-	publish(t, b, bus.SubmitSubject("flood"), most)
+	publish(t, b, event.SubmitSubject("flood"), most)
 	e := event.Envelope{SpecVersion: "1.0", ID: "one more", Source: "test", Type: "test"}
-	if err := b.Publish(t.Context(), bus.SubmitSubject("flood"), e); !errors.Is(err, bus.ErrFull) {
+	if err := b.Publish(t.Context(), event.SubmitSubject("flood"), e); !errors.Is(err, bus.ErrFull) {
 		t.Errorf("one more of the flood: %v, want ErrFull", err)
 	}
-	if err := b.Publish(t.Context(), bus.SubmitSubject("other"), e); err != nil {
+	if err := b.Publish(t.Context(), event.SubmitSubject("other"), e); err != nil {
 		t.Errorf("one of another queue: %v", err)
 	}
 	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
@@ -156,7 +170,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 			t.Fatal("messages are missing")
 		}
 	}
-	if err := b.Publish(t.Context(), bus.SubmitSubject("flood"), e); err != nil {
+	if err := b.Publish(t.Context(), event.SubmitSubject("flood"), e); err != nil {
 		t.Errorf("after all have been read: %v", err)
 	}
 }
@@ -166,7 +180,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 func TestAFullDiskRefuses(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, 24)
-	server, err := localnats.Start(dir, -1)
+	server, err := natsserver.Start(dir, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +200,7 @@ func TestAFullDiskRefuses(t *testing.T) {
 	for i := 0; refusal == nil && i < 100; i++ {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		id := fmt.Sprint(i)
-		if refusal = b.Publish(ctx, bus.SubmitSubject("q"), event.Envelope{SpecVersion: "1.0", ID: id, Source: "test", Type: "test", Data: large}); refusal == nil {
+		if refusal = b.Publish(ctx, event.SubmitSubject("q"), event.Envelope{SpecVersion: "1.0", ID: id, Source: "test", Type: "test", Data: large}); refusal == nil {
 			stored[id] = true
 		}
 		cancel()
@@ -198,7 +212,7 @@ func TestAFullDiskRefuses(t *testing.T) {
 	b.Close()
 	server.Stop()
 	grow(t, dir, 256)
-	if server, err = localnats.Start(dir, -1); err != nil {
+	if server, err = natsserver.Start(dir, -1); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
@@ -225,7 +239,7 @@ func TestAFullDiskRefuses(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a file system of so many megabytes.
+// smallDisk mounts a file system of the given megabytes.
 func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -252,7 +266,7 @@ func TestWhoIsTakenOverDoesNoHarm(t *testing.T) {
 	read := make(chan uint64)
 	for range takeOvers {
 		for i := range queues {
-			publish(t, b, bus.SubmitSubject(fmt.Sprintf("queue-%d", i)), 1)
+			publish(t, b, event.SubmitSubject(fmt.Sprintf("queue-%d", i)), 1)
 		}
 		work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test", TakeOver: true})
 		if err != nil {

@@ -7,12 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
 // Amounts turns Kubernetes' quantities into exact amounts: CPU into millicores,
-// everything else into units, both rounded up. It refuses negative quantities,
-// those beyond int64, and parts of what comes in whole pieces, such as devices.
+// everything else into units, both rounded up. It refuses negative quantities, those
+// beyond int64, and fractions of resources that come whole, such as devices.
 func Amounts(list corev1.ResourceList) (resource.List, error) {
 	amounts := make(resource.List, len(list))
 	for name, quantity := range list {
@@ -50,9 +50,9 @@ func whole(quantity apiresource.Quantity) bool {
 	return rounded.RoundUp(0)
 }
 
-// extreme reports whether it would take long to add, compare or print the
-// quantity: all its digits would be written out. Quantities of objects that the
-// API server keeps come decoded and can be such.
+// extreme reports whether adding, comparing or printing the quantity would take long,
+// because all its digits would be written out. Objects of the API server may have such
+// quantities; they come decoded.
 func extreme(quantity apiresource.Quantity) bool {
 	if quantity.IsZero() {
 		return false
@@ -64,15 +64,14 @@ func extreme(quantity apiresource.Quantity) bool {
 	return decimal.Scale() < -mostDigits || decimal.Scale() > mostDigits || decimal.UnscaledBig().BitLen() > mostBits
 }
 
-// mostDigits and mostBits bound the exponent and the digits of a quantity that is
-// used.
+// mostDigits and mostBits bound the exponent and the digits of a usable quantity.
 const (
 	mostDigits = 64
 	mostBits   = 256
 )
 
-// Sound returns an error when a resource of the pod cannot be added to another.
-// A pod of the API server is checked before its requests are summed.
+// Sound returns an error if a quantity of the pod is extreme. It must precede summing
+// the requests of a pod of the API server.
 func Sound(spec *corev1.PodSpec) error {
 	lists := []corev1.ResourceList{spec.Overhead}
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {

@@ -9,7 +9,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
 func quantities(pairs ...string) corev1.ResourceList {
@@ -68,8 +68,8 @@ func TestAmountsTakesTheLargest(t *testing.T) {
 	}
 }
 
-// Package resource reads quantities by itself, to stay pure; it must agree with
-// Kubernetes.
+// TestParsedAmountsAreKubernetes: package resource has its own parser, to stay pure; it
+// must agree with Kubernetes.
 func TestParsedAmountsAreKubernetes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

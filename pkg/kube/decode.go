@@ -13,16 +13,16 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	sigsjson "sigs.k8s.io/json"
 
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
-// Decode fills a Go type that has quantities from a JSON tree, as the API server
-// reads it. It is the one place where that happens: each quantity is checked
-// before its parser sees it, for the parser itself may never return. An error
-// about one is a QuantityError whose path begins with where.
+// Decode fills a Go type that has quantities from a JSON tree, as the API server does.
+// No other code may do so: Decode checks each quantity before parsing it, because the
+// parser may never return. The error for one is a QuantityError whose path begins with
+// where.
 //
-// It takes a tree and not bytes: of a key that comes twice in bytes only one value
-// would be checked.
+// It takes a tree and not bytes: of a duplicate key in bytes it would check only one
+// value.
 func Decode(where string, tree, into any) error {
 	encoded, err := checked(where, tree, into)
 	if err != nil {
@@ -31,8 +31,7 @@ func Decode(where string, tree, into any) error {
 	return sigsjson.UnmarshalCaseSensitivePreserveInts(encoded, into)
 }
 
-// DecodeStrictly is Decode that also returns the fields that the type does not
-// have.
+// DecodeStrictly is Decode that also returns fields unknown to the type.
 func DecodeStrictly(where string, tree, into any) (unknown []error, err error) {
 	encoded, err := checked(where, tree, into)
 	if err != nil {
@@ -41,7 +40,7 @@ func DecodeStrictly(where string, tree, into any) (unknown []error, err error) {
 	return sigsjson.UnmarshalStrict(encoded, into, sigsjson.DisallowUnknownFields)
 }
 
-// checked returns the tree as JSON, in which each quantity of the type is sound.
+// checked returns the tree as JSON after checking each quantity of the type.
 func checked(where string, tree, into any) ([]byte, error) {
 	if err := CheckQuantities(where, tree, into); err != nil {
 		return nil, err
@@ -49,9 +48,8 @@ func checked(where string, tree, into any) ([]byte, error) {
 	return json.Marshal(tree)
 }
 
-// CheckQuantities returns a QuantityError for the first value of a JSON tree that
-// would decode into a quantity of the type of as and cannot be counted. The path
-// of what it finds begins with where.
+// CheckQuantities returns a QuantityError for the first value of a JSON tree that would
+// decode into a quantity of the type of as and is invalid. Its path begins with where.
 func CheckQuantities(where string, tree, as any) error {
 	var steps []string
 	if where != "" {
@@ -64,7 +62,7 @@ func CheckQuantities(where string, tree, as any) error {
 // quantityWalk follows a tree along a Go type.
 type quantityWalk struct{ steps []string }
 
-// path is as kubectl writes it: spec.workerGroupSpecs[0].replicas.
+// path returns the path as kubectl writes it: spec.workerGroupSpecs[0].replicas.
 func (w *quantityWalk) path() string {
 	var path strings.Builder
 	for _, step := range w.steps {
@@ -84,7 +82,7 @@ func (w *quantityWalk) within(step string, t reflect.Type, tree any) error {
 
 var quantityType = reflect.TypeFor[apiresource.Quantity]()
 
-// value checks what of the tree decodes into the type.
+// value checks the parts of the tree that decode into the type.
 func (w *quantityWalk) value(t reflect.Type, tree any) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -124,7 +122,7 @@ func (w *quantityWalk) value(t reflect.Type, tree any) error {
 			}
 		}
 	default:
-		return fmt.Errorf("%s: a quantity in a %s is not known", w.path(), t)
+		return fmt.Errorf("%s: a quantity in a %s is not supported", w.path(), t)
 	}
 	return nil
 }
@@ -142,12 +140,11 @@ type quantityField struct {
 	of   reflect.Type
 }
 
-// quantityFields remembers what fieldsOf has found, by type. It is a cache of what
-// the types say and holds nothing of any input.
+// quantityFields caches fieldsOf by type; it holds no input.
 var quantityFields sync.Map
 
-// fieldsOf returns the fields of a struct that lead to quantities, those of
-// inlined structs included.
+// fieldsOf returns the fields of a struct that lead to quantities, including those of
+// inlined structs.
 func fieldsOf(t reflect.Type) []quantityField {
 	if known, ok := quantityFields.Load(t); ok {
 		return known.([]quantityField)
@@ -179,7 +176,7 @@ func fieldsOf(t reflect.Type) []quantityField {
 	return fields
 }
 
-// quantityTypes remembers what hasQuantity has found, by type.
+// quantityTypes caches hasQuantity by type.
 var quantityTypes sync.Map
 
 // hasQuantity reports whether a value of the type may hold a quantity.

@@ -13,8 +13,8 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestDecodeFindsEveryQuantity puts a hostile quantity at each place where a type
-// has one: none may reach the parser.
+// TestDecodeFindsEveryQuantity puts a hostile quantity at each place of a type that has
+// one: none may reach the parser.
 func TestDecodeFindsEveryQuantity(t *testing.T) {
 	t.Parallel()
 	for _, as := range []any{
@@ -42,8 +42,8 @@ func TestDecodeFindsEveryQuantity(t *testing.T) {
 	}
 }
 
-// each calls try with a tree for each way from the type to a quantity, written
-// without what Decode uses: it reads the names of fields as encoding/json does.
+// each calls try with a tree for each path from the type to a quantity. It shares no code
+// with Decode: it reads the names of fields as encoding/json does.
 func each(t reflect.Type, seen map[reflect.Type]int, try func(tree any)) {
 	switch {
 	case t == reflect.TypeFor[apiresource.Quantity]():
@@ -108,8 +108,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestRequestsOfHostilePods: pods of the API server come decoded, and each tenant
-// can create some.
+// TestRequestsOfHostilePods: pods of the API server come decoded, and every tenant can
+// create hostile ones.
 func TestRequestsOfHostilePods(t *testing.T) {
 	t.Parallel()
 	one := corev1.Container{Resources: corev1.ResourceRequirements{Requests: quantities("memory", "1")}}

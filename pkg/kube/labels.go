@@ -1,26 +1,26 @@
-// Package kube turns Kubernetes objects into Muster's values: pods into
-// requests and constraints, nodes into capacity; and it holds the labels that
-// Muster puts on what it creates.
+// Package kube turns Kubernetes objects into Muster's values: pods into requests and
+// constraints, nodes into capacity. It also has the labels of the objects that Muster
+// creates.
 //
-// It is pure and talks to no API server; it reads no Ray kinds (package ray).
+// It is pure. It is not for talking to an API server, nor for Ray's kinds (package ray).
 package kube
 
 // Labels and annotations on the objects and pods of a gang.
 const (
 	WorkloadLabel = "muster.dev/workload" // the workload's id
-	// ClusterLabel is what queue-manager calls the cluster. It tells apart the
-	// Musters that share one Kubernetes cluster: each must call it otherwise.
+	// ClusterLabel is the cluster's name in queue-manager. Several Musters that share one
+	// Kubernetes cluster must use different names for it.
 	ClusterLabel = "muster.dev/cluster"
 	AttemptLabel = "muster.dev/attempt"
 	QueueLabel   = "muster.dev/queue"
 	PodSetLabel  = "muster.dev/pod-set" // on pods only
-	EpochKey     = "muster.dev/epoch"   // annotation: of the leader that decided it
-	// EvictingAtKey is an annotation on the object of a workload that will be
-	// evicted: when, in RFC 3339.
+	EpochKey     = "muster.dev/epoch"   // annotation: the epoch of the deciding leader
+	// EvictingAtKey is an annotation on the object of a workload that will be evicted:
+	// the time, in RFC 3339.
 	EvictingAtKey = "muster.dev/evicting-at"
 )
 
-// Annotations by which a manifest asks for a life of its own; see workload.Life.
+// Annotations of a manifest that set the workload's lifetime rules; see workload.Life.
 const (
 	ReadyDeadlineKey   = "muster.dev/ready-deadline"
 	OnPodLossKey       = "muster.dev/on-pod-loss"
@@ -30,29 +30,29 @@ const (
 	IdleTimeKey        = "muster.dev/idle-time"
 )
 
-// LastUsedKey is an annotation on a live RayCluster: when it was used last, in RFC
-// 3339. Whoever knows may write it; see workload.Life.IdleTime.
+// LastUsedKey is an annotation on a live RayCluster: the time of its last use, in RFC
+// 3339. Any client with the right may write it; see workload.Life.IdleTime.
 const LastUsedKey = "muster.dev/last-used"
 
-// AutoscalingKey is the annotation by which a manifest says at which size a
-// cluster with Ray's autoscaler is admitted: "maximum" or "minimum".
+// AutoscalingKey is the annotation of a manifest that sets the size at which a cluster
+// with Ray's autoscaler is admitted: "maximum" or "minimum".
 const AutoscalingKey = "muster.dev/autoscaling"
 
-// TraceparentKey is an annotation: W3C's traceparent of the command to create the
-// object, where traces are on.
+// TraceparentKey is an annotation: the W3C traceparent of the command that created the
+// object, if tracing is on.
 const TraceparentKey = "muster.dev/traceparent"
 
-// HeldKey is an annotation: the UID of an object that is not created by Muster
-// but held by suspend, and released.
+// HeldKey is an annotation: the UID of an object that Muster did not create, but
+// suspends and resumes.
 const HeldKey = "muster.dev/held"
 
-// IdentityKey is an annotation in the stored manifest of a held object: the user
-// who created it, as JSON (workload.Identity). Intake sets it from what the API
-// server stamped. It is never read from an object, which its owner can write.
+// IdentityKey is an annotation in the stored manifest of a suspended object: the user
+// that created it, as JSON (workload.Identity). Intake sets it from what the API server
+// stamped. Muster never reads it from an object, because its owner can write it.
 const IdentityKey = "muster.dev/identity"
 
-// PlacementGate keeps a pod from being scheduled until the dispatcher has
-// pinned it to its reserved node.
+// PlacementGate is the scheduling gate of a pod until the dispatcher has pinned it to
+// its reserved node.
 const PlacementGate = "muster.dev/placement"
 
 // RayClusterLabel is KubeRay's, on the pods of a RayCluster.

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Names are checked as the API server checks them, but at the door: what it would
-// refuse must not be stored, shown or sent first. Each function returns why a value
-// cannot be, or an empty text.
+// These functions check names as the API server does, but on submission: a name that it
+// would refuse must not be stored, shown or sent before that. Each returns the reason
+// why a value is invalid, or an empty text.
 
-// kindName is a kind whose lower-case form is a DNS label. It is shorter than one,
-// because the names of pod sets, which are labels, are made of it.
+// kindName is a kind whose lower-case form is a DNS label, and shorter, because the names
+// of pod sets, which are labels, include it.
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,49}$`)
 
 // BadKind checks the kind of an object.
@@ -27,7 +27,7 @@ func BadKind(kind string) string {
 	return ""
 }
 
-// BadAPIVersion checks a version, with its group unless that is the core group.
+// BadAPIVersion checks a version, with its group unless it is the core group.
 func BadAPIVersion(text string) string {
 	group, version, grouped := strings.Cut(text, "/")
 	if !grouped {
@@ -53,8 +53,8 @@ func BadName(group, name string) string {
 // BadNamespace checks the name of a namespace.
 func BadNamespace(name string) string { return first(validation.IsDNS1123Label(name)) }
 
-// BadLabels checks the labels and annotations of an object's metadata. It returns
-// the path of the first fault within it and why it cannot be.
+// BadLabels checks the labels and annotations of an object's metadata. It returns the
+// path of the first fault within it and the reason.
 func BadLabels(metadata map[string]any) (where, why string) {
 	for _, field := range []string{"labels", "annotations"} {
 		if metadata[field] == nil {
@@ -87,8 +87,8 @@ func BadLabels(metadata map[string]any) (where, why string) {
 // mostAnnotations is the API server's bound on all annotations of an object.
 const mostAnnotations = 256 << 10
 
-// BadText checks a text that is shown to people as it is: it may not move the
-// cursor of a terminal, begin a line or change the direction of writing.
+// BadText checks a text that is printed unescaped: it may not move a terminal's cursor,
+// begin a line or change the direction of writing.
 func BadText(text string) string {
 	if !utf8.ValidString(text) {
 		return "want UTF-8 text"

@@ -5,10 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"muster.dev/muster/pkg/capacity"
+	"muster.dev/muster/pkg/spec/capacity"
 )
 
-// Node returns a node as admission sees it, without what pods use of it.
+// Node returns a node for admission, without its pods' use.
 func Node(cluster string, node *corev1.Node) (capacity.Node, error) {
 	allocatable, err := Amounts(node.Status.Allocatable)
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Requests returns what a pod takes of a node, one pod slot included: the sum of
-// its containers or the peak of its init containers, and the overhead, as
-// kube-scheduler counts it.
+// Requests returns a pod's effective requests, one pod slot included: the sum of its
+// containers or the peak of its init containers, and the overhead, as kube-scheduler
+// counts them.
 func Requests(pod *corev1.Pod) (resource.List, error) {
 	if err := Sound(&pod.Spec); err != nil {
 		return nil, err
@@ -30,9 +30,9 @@ func Requests(pod *corev1.Pod) (resource.List, error) {
 	return requests, nil
 }
 
-// PodTemplate returns what matters for the place of a pod with this spec. The
-// spec is as submitted: a limit without a request counts as the request, which
-// is the API server's default.
+// PodTemplate returns the scheduling constraints of a pod with this spec. The spec is as
+// submitted: a limit without a request counts as the request, as the API server's
+// default.
 func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 	if err := Sound(spec); err != nil {
 		return workload.Template{}, err
@@ -54,8 +54,8 @@ func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 	}, nil
 }
 
-// HostPorts returns the ports of its node that a pod takes: those of containers,
-// and of init containers that stay.
+// HostPorts returns the host ports that a pod uses: those of containers and of sidecar
+// init containers.
 func HostPorts(spec *corev1.PodSpec) []workload.HostPort {
 	var ports []workload.HostPort
 	list := func(container *corev1.Container) {
@@ -92,9 +92,9 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 	}
 }
 
-// defaultPodRequests does for the pod's own resources what the API server does:
-// a limit without a request counts as the request, unless containers ask for the
-// resource; then their sum does.
+// defaultPodRequests defaults the pod-level resources as the API server does: the request
+// without a value is the sum of the containers' requests for the resource if they have
+// any, else the limit.
 func defaultPodRequests(spec *corev1.PodSpec) {
 	if spec.Resources == nil || len(spec.Resources.Limits) == 0 {
 		return

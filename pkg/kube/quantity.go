@@ -9,21 +9,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
-// ErrQuantity is wrapped by the errors about a quantity that cannot be used.
+// ErrQuantity is wrapped by the errors about invalid quantities.
 var ErrQuantity = errors.New("bad quantity")
 
-// QuantityError says which quantity cannot be used, why, and what would be right.
+// QuantityError has the path of an invalid quantity, the fault and the remedy.
 type QuantityError struct{ Path, What, Remedy string }
 
 func (e *QuantityError) Error() string { return e.Path + ": " + e.What + "; " + e.Remedy }
 
 func (e *QuantityError) Unwrap() error { return ErrQuantity }
 
-// ParseQuantity is the parser of Kubernetes for a text from outside. It refuses
-// what would take long to parse or to add (resource.Bounded).
+// ParseQuantity is the parser of Kubernetes for untrusted text. It refuses text that
+// would take long to parse or to add (resource.Bounded).
 func ParseQuantity(text string) (apiresource.Quantity, error) {
 	if err := resource.Bounded(text); err != nil {
 		return apiresource.Quantity{}, err
@@ -31,7 +31,7 @@ func ParseQuantity(text string) (apiresource.Quantity, error) {
 	return apiresource.ParseQuantity(text)
 }
 
-// MustQuantity is ParseQuantity for a text of the program itself.
+// MustQuantity is ParseQuantity for constants; it panics on an invalid one.
 func MustQuantity(text string) apiresource.Quantity {
 	quantity, err := ParseQuantity(text)
 	if err != nil {
@@ -42,8 +42,8 @@ func MustQuantity(text string) apiresource.Quantity {
 
 const quantityRemedy = `want a Kubernetes quantity such as "500m", "4" or "16Gi"`
 
-// CheckQuantity returns a QuantityError unless the value of a JSON tree is a
-// quantity of the resource that can be counted. Null is as if it were absent.
+// CheckQuantity returns a QuantityError unless the value of a JSON tree is a valid
+// quantity of the resource. Null counts as absent.
 func CheckQuantity(path string, name resource.Name, value any) error {
 	refuse := func(what, remedy string) error { return &QuantityError{path, what, remedy} }
 	var text string
@@ -75,7 +75,7 @@ func CheckQuantity(path string, name resource.Name, value any) error {
 	return nil
 }
 
-// describe says what kind of value of a JSON tree it is.
+// describe names the kind of a value of a JSON tree.
 func describe(value any) string {
 	switch value.(type) {
 	case bool:
@@ -86,7 +86,7 @@ func describe(value any) string {
 	return "an object"
 }
 
-// longest bounds how much of a submitted value a message repeats.
+// longest bounds the part of a submitted value that a message repeats.
 const longest = 80
 
 func quote(text string) string {

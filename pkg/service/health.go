@@ -14,21 +14,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Health collects the conditions on which a service is ready. Its methods may
-// be called concurrently.
+// Health collects the conditions of a service's readiness. Its methods may be called
+// concurrently.
 type Health struct {
 	mu     sync.Mutex
 	checks map[string]func() error
 	marks  map[string]bool
 }
 
-// NewHealth returns a health without conditions, which is not ready: a service
-// that has not said what it waits for has not begun.
+// NewHealth returns a Health without conditions, which is not ready: a service without
+// conditions has not started yet.
 func NewHealth() *Health {
 	return &Health{checks: map[string]func() error{}, marks: map[string]bool{}}
 }
 
-// Check adds a condition that is asked each time; nil means ready.
+// Check adds a condition that is evaluated each time; nil means ready.
 func (h *Health) Check(name string, check func() error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,8 +47,8 @@ func (h *Health) Await(name string) (met func()) {
 	}
 }
 
-// Ready returns what keeps the service from being ready, by condition; empty
-// when it is.
+// Ready returns the errors of unmet conditions by name; it is empty if the service is
+// ready.
 func (h *Health) Ready() map[string]error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,8 +69,8 @@ func (h *Health) Ready() map[string]error {
 	return unmet
 }
 
-// WaitReady returns when the service is ready, or with what is missing when ctx
-// ends.
+// WaitReady waits until the service is ready; if ctx ends first, the error names the
+// unmet conditions.
 func (h *Health) WaitReady(ctx context.Context) error {
 	for {
 		unmet := h.Ready()
@@ -106,10 +106,10 @@ func ListenHealth(address string, health *Health, metrics *prometheus.Registry) 
 	return &Endpoint{listener: listener, server: server}, nil
 }
 
-// URL is the base of the endpoint.
+// URL returns the base URL of the endpoint.
 func (e *Endpoint) URL() string { return "http://" + e.listener.Addr().String() }
 
-// Close stops serving at once; health checks are not worth a wait.
+// Close stops serving at once, without waiting for open requests.
 func (e *Endpoint) Close() { _ = e.server.Close() }
 
 func writeReady(w http.ResponseWriter, health *Health) {

@@ -8,8 +8,7 @@ import (
 )
 
 // ForKubernetes returns a context with the service's logger for the libraries of
-// Kubernetes: what client-go tells of leases, lists and watches is then a log line
-// like any other, and not text on standard error.
+// Kubernetes, so that client-go logs there and not to standard error.
 func (r *Runtime) ForKubernetes(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, zapr.NewLogger(r.Logger))
 }

@@ -7,22 +7,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// Pauses between tries of Patiently double from the first to the last.
+// The pauses between attempts of Patiently double from the first to the last.
 const (
 	firstPause = 500 * time.Millisecond
 	lastPause  = 30 * time.Second
 )
 
-// Patiently does what a service needs to begin until it succeeds, ctx ends, or it
-// fails in a way that does not pass. A server that a service starts with may be away
-// or refuse it for a while; the log names what is tried and the error.
+// Patiently repeats a step of a service's start until it succeeds, ctx ends, or passes
+// reports that its error is permanent. A server may be away, or refuse the service, for a
+// while; each failure is logged.
 func Patiently(ctx context.Context, logger *zap.Logger, what string, passes func(error) bool, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()
 		if err == nil || ctx.Err() != nil || !passes(err) {
 			return err
 		}
-		logger.Warn("cannot begin yet; trying again", zap.String("what", what), zap.Duration("after", pause), zap.Error(err))
+		logger.Warn("start delayed: retrying", zap.String("what", what), zap.Duration("after", pause), zap.Error(err))
 		select {
 		case <-ctx.Done():
 			return err

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestPatiently: what passes is tried until it succeeds, the rest once.
+// TestPatiently: temporary errors are retried until success, permanent ones are not.
 func TestPatiently(t *testing.T) {
 	t.Parallel()
 	errAway, errWrong := errors.New("away"), errors.New("wrong")

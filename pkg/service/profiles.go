@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// validateProfiles accepts an address of the loopback interface, or none: profiles
-// and the command line are for who is on the machine.
+// validateProfiles accepts an address of the loopback interface, or none: profiles and
+// the command line are for users of the machine only.
 func validateProfiles(address string) error {
 	if address == "" {
 		return nil

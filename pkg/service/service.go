@@ -1,9 +1,9 @@
-// Package service runs one Muster service as a process: settings from flags,
-// environment and file, a structured logger, signals, the health and metrics
-// endpoints, and an exit code.
+// Package service runs one Muster service as a process: settings from flags, environment
+// and file, a structured logger, signals, the health and metrics endpoints, and an exit
+// code.
 //
-// It is not the composition of a service; that is each service's own package
-// app, whose Run gets a Runtime and can as well be started by another process.
+// It is not for composing a service: each service's package app does that. Its Run gets a
+// Runtime, so that another process can run it, too.
 package service
 
 import (
@@ -21,44 +21,44 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/version"
+	"muster.dev/muster/pkg/service/logging"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/service/version"
 )
 
 // Exit codes of a service.
 const (
 	ExitOK      = 0
-	ExitFailure = 1 // it ran and failed
-	ExitUsage   = 2 // its settings are wrong
+	ExitFailure = 1 // the service failed
+	ExitUsage   = 2 // the settings are wrong
 )
 
 // Config is the settings of a service.
 type Config interface {
-	// Register declares a flag for each setting, its default in place.
+	// Register declares a flag with its default for each setting.
 	Register(*flag.FlagSet)
 	// Validate reports all faults at once.
 	Validate() error
 }
 
-// Describer is a Config that has something to say above its flags in --help,
-// such as the commands that the program knows.
+// Describer is a Config with a text above its flags in --help, such as the program's
+// commands.
 type Describer interface {
 	Describe() string
 }
 
-// Runtime is what a running service is given.
+// Runtime has the dependencies of a running service.
 type Runtime struct {
 	Logger  *zap.Logger
 	Metrics *prometheus.Registry
 	Health  *Health
-	// Tracer makes the spans of workloads; its zero value none.
+	// Tracer makes the spans of workloads; its zero value makes none.
 	Tracer tracing.Tracer
 }
 
-// NewRuntime returns a runtime of its own for the named service. Several may
-// live in one process.
+// NewRuntime returns a separate runtime for the named service. A process may have
+// several.
 func NewRuntime(logger *zap.Logger, name string) *Runtime {
 	return &Runtime{Logger: logger.Named(name), Metrics: NewMetrics(), Health: NewHealth()}
 }
@@ -84,14 +84,14 @@ func Main[C Config](name string, config C, run func(context.Context, C, *Runtime
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		return ExitUsage
 	}
-	logger, err := NewLogger(process.logLevel, process.logFormat)
+	logger, err := logging.New(process.logLevel, process.logFormat)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		return ExitUsage
 	}
 	defer func() { _ = logger.Sync() }()
 	if err := serve(ctx, name, process, config, run, logger); err != nil {
-		logger.Error("stopped by an error", zap.String("service", name), zap.Error(err))
+		logger.Error("service failed", zap.String("service", name), zap.Error(err))
 		return ExitFailure
 	}
 	return ExitOK
@@ -109,7 +109,7 @@ func parse(name string, args []string, config Config) (processSettings, error) {
 	flags.StringVar(&process.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&process.logFormat, "log-format", "json", "json or console")
 	flags.StringVar(&process.healthAddress, "health-address", "127.0.0.1:0", "`host:port` of /healthz, /readyz and /metrics; port 0 takes a free one")
-	flags.StringVar(&process.pprofAddress, "pprof-address", "", "`host:port`, on the loopback interface only, of Go's profiles; without it there are none")
+	flags.StringVar(&process.pprofAddress, "pprof-address", "", "`host:port`, on the loopback interface only, of Go's profiles; empty turns them off")
 	process.tracing.register(flags)
 	flags.String("config", "", "YAML `file` with settings named like the flags")
 	showVersion := flags.Bool("version", false, "print the version and exit")
@@ -154,7 +154,7 @@ func serve[C Config](ctx context.Context, name string, process processSettings, 
 			return err
 		}
 		defer profiles.Close()
-		runtime.Logger.Info("profiles", zap.String("at", profiles.URL()+"/debug/pprof/"))
+		runtime.Logger.Info("serving profiles", zap.String("url", profiles.URL()+"/debug/pprof/"))
 	}
 	tracer, flush, err := process.tracing.start(ctx, name)
 	if err != nil {
@@ -164,37 +164,13 @@ func serve[C Config](ctx context.Context, name string, process processSettings, 
 	runtime.Tracer = tracer
 	runtime.Logger.Info("starting", zap.String("version", version.String()), zap.String("health", endpoint.URL()))
 	if err := run(ctx, config, runtime); err != nil && ctx.Err() == nil {
-		return err // after a signal, what could not be finished is no failure
+		return err // after a signal, unfinished work is no failure
 	}
 	runtime.Logger.Info("stopped")
 	return nil
 }
 
-// NewLogger returns a zap logger to standard error.
-func NewLogger(level, format string) (*zap.Logger, error) {
-	at, err := zapcore.ParseLevel(level)
-	if err != nil {
-		return nil, fmt.Errorf("log level %q: want debug, info, warn or error", level)
-	}
-	config := zap.NewProductionConfig()
-	config.Level = zap.NewAtomicLevelAt(at)
-	config.Sampling = nil
-	config.DisableStacktrace = true
-	config.EncoderConfig.TimeKey = "time"
-	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
-	config.EncoderConfig.EncodeDuration = zapcore.StringDurationEncoder
-	switch format {
-	case "json":
-	case "console":
-		config.Encoding = "console"
-		config.EncoderConfig.EncodeLevel = zapcore.CapitalLevelEncoder
-	default:
-		return nil, fmt.Errorf("log format %q: want json or console", format)
-	}
-	return config.Build()
-}
-
-// Holder names this process to people, where one of several holds something.
+// Holder returns a readable name of this process, for leases.
 func Holder() string {
 	host, err := os.Hostname()
 	if err != nil {

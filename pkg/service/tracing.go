@@ -15,19 +15,19 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/version"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/service/version"
 )
 
-// tracingSettings say where spans go.
+// tracingSettings configure the export of spans.
 type tracingSettings struct {
 	endpoint string
 	ratio    float64
 }
 
 func (t *tracingSettings) register(flags *flag.FlagSet) {
-	flags.StringVar(&t.endpoint, "otlp-endpoint", "", "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, such as http://collector:4318; without it there are no traces")
-	flags.Float64Var(&t.ratio, "trace-ratio", 1, "part of the workloads that are traced, 0 to 1; the same for all services")
+	flags.StringVar(&t.endpoint, "otlp-endpoint", "", "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, such as http://collector:4318; empty turns traces off")
+	flags.Float64Var(&t.ratio, "trace-ratio", 1, "sampling ratio of workloads, 0 to 1; the same for all services")
 }
 
 func (t tracingSettings) validate() error {
@@ -41,17 +41,16 @@ func (t tracingSettings) validate() error {
 	return errors.Join(faults...)
 }
 
-// flushTimeout bounds the export of what is left when a service ends.
+// flushTimeout bounds the export of the remaining spans when a service ends.
 const flushTimeout = 2 * time.Second
 
-// start returns the tracer of the named service, and what ends it. Where spans
-// are to go, their loss is no failure of the service: the exporter drops what it
-// cannot send.
+// start returns the tracer of the named service, and its shutdown. The exporter drops
+// spans that it cannot send; that is no failure of the service.
 func (t tracingSettings) start(ctx context.Context, name string) (tracing.Tracer, func(), error) {
 	if t.endpoint == "" {
 		return tracing.Tracer{}, func() {}, nil
 	}
-	traces, err := url.JoinPath(t.endpoint, "v1", "traces") // where the protocol has them
+	traces, err := url.JoinPath(t.endpoint, "v1", "traces") // OTLP's path
 	if err != nil {
 		return tracing.Tracer{}, nil, fmt.Errorf("export traces to %q: %w", t.endpoint, err)
 	}
@@ -63,12 +62,12 @@ func (t tracingSettings) start(ctx context.Context, name string) (tracing.Tracer
 	return tracing.New(provider.Tracer("muster.dev/muster")), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // nobody is left to be told
+		_ = provider.Shutdown(ctx) // spans may be lost
 	}, nil
 }
 
-// NewTracerProvider returns a provider for the named service that traces a part
-// of the workloads.
+// NewTracerProvider returns a provider for the named service that samples workloads with
+// the ratio.
 func NewTracerProvider(name string, ratio float64, options ...sdktrace.TracerProviderOption) *sdktrace.TracerProvider {
 	about := resource.NewSchemaless(attribute.String("service.name", "muster-"+name), attribute.String("service.version", version.String()))
 	return sdktrace.NewTracerProvider(append([]sdktrace.TracerProviderOption{
@@ -76,9 +75,8 @@ func NewTracerProvider(name string, ratio float64, options ...sdktrace.TracerPro
 	}, options...)...)
 }
 
-// sampler decides by the id of the trace alone, so that all services decide alike
-// whatever they have heard of each other. (The SDK's own takes the last 8 bytes,
-// of which a UUID has two bits that are always the same.)
+// sampler decides by the trace id alone, so that all services decide alike. (The SDK's
+// sampler uses the last 8 bytes, of which a UUID has two constant bits.)
 type sampler float64
 
 // ShouldSample implements sdktrace.Sampler.

@@ -12,11 +12,10 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
-// A collector is told of a span, over the protocol, by the time that the service
-// has ended.
+// TestSpansReachACollector: a collector has received a span when the service has ended.
 func TestSpansReachACollector(t *testing.T) {
 	t.Parallel()
 	received := make(chan *collector.ExportTraceServiceRequest, 1)
@@ -41,7 +40,7 @@ func TestSpansReachACollector(t *testing.T) {
 	flush()
 	spans := (<-received).ResourceSpans
 	if len(spans) != 1 || len(spans[0].ScopeSpans) != 1 || len(spans[0].ScopeSpans[0].Spans) != 1 {
-		t.Fatalf("the collector was told %v, want one span", spans)
+		t.Fatalf("the collector received %v, want one span", spans)
 	}
 	if got := spans[0].ScopeSpans[0].Spans[0].Name; got != "submission read" {
 		t.Errorf("the span is %q", got)
@@ -65,7 +64,7 @@ func TestTracingIsOffByDefault(t *testing.T) {
 	}
 }
 
-// A part of the workloads is traced, the same ones by every service.
+// TestAPartIsTraced: every service samples the same workloads.
 func TestAPartIsTraced(t *testing.T) {
 	t.Parallel()
 	const workloads = 2000

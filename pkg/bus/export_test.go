@@ -1,0 +1,17 @@
+package bus
+
+import "context"
+
+// BoundObserved looks once at what a stream keeps of each cluster.
+func BoundObserved(ctx context.Context, b *Bus, stream string, limits ObservedLimits) ([]Purged, error) {
+	purged, _, err := b.boundObserved(ctx, stream, limits)
+	return purged, err
+}
+
+// CutHistory looks once whether a stream of history is nearly full.
+func CutHistory(ctx context.Context, b *Bus, stream string) ([]Cut, error) {
+	return b.cutHistory(ctx, stream)
+}
+
+// LevelOf is levelOf.
+func LevelOf(sizes []uint64, bound uint64) uint64 { return levelOf(sizes, bound) }

@@ -1,0 +1,51 @@
+package bus
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// FuzzGuard: every request that passes is for one of Muster's streams, or for a consumer
+// with allowed settings only, each given once.
+func FuzzGuard(f *testing.F) {
+	f.Add("CONSUMER.CREATE.MUSTER_SUBMIT.intake", []byte(`{"stream_name":"MUSTER_SUBMIT","config":{"name":"intake","ack_policy":"explicit"},"action":"create"}`))
+	f.Add("CONSUMER.CREATE.MUSTER_SUBMIT.intake", []byte(`{"stream_name":"MUSTER_SUBMIT","config":{"name":"a","Deliver_Subject":"muster.configure"}}`))
+	f.Add("CONSUMER.CREATE.X", []byte(`{"config":{"name":"a","name":"b"},"CONFIG":{"deliver_subject":"muster.configure"}} {}`))
+	f.Add("STREAM.CREATE.MUSTER_DEAD", []byte(`{"name":"other","subjects":[">"]}`))
+	f.Add("STREAM.CREATE.OTHER", []byte(nil))
+	f.Add("STREAM.PURGE.MUSTER_DEAD", []byte(`{}`))
+	b := &Bus{}
+	f.Fuzz(func(t *testing.T, subject string, data []byte) {
+		asked, err := b.guarded(subject, data)
+		if err != nil {
+			return
+		}
+		decoder := json.NewDecoder(bytes.NewReader(asked))
+		decoder.DisallowUnknownFields()
+		if stream, is := strings.CutPrefix(subject, guardStreams); is {
+			var config jetstream.StreamConfig
+			if err := decoder.Decode(&config); err != nil || config.Name != stream || !slices.ContainsFunc(streams(), func(s jetstream.StreamConfig) bool { return s.Name == stream }) {
+				t.Fatalf("asked on %q for %s, %v", subject, asked, err)
+			}
+			return
+		}
+		if !strings.HasPrefix(subject, guardCreates) {
+			t.Fatalf("asked on %q for %s", subject, asked)
+		}
+		// As the server reads it: whatever the case of a field.
+		var request struct {
+			Config jetstream.ConsumerConfig `json:"config"`
+		}
+		if json.Unmarshal(asked, &request) != nil {
+			return // the server refuses it, too
+		}
+		if request.Config.DeliverSubject != "" || request.Config.DeliverGroup != "" {
+			t.Fatalf("%s has the server deliver to %q", asked, request.Config.DeliverSubject)
+		}
+	})
+}

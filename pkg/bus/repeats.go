@@ -1,0 +1,45 @@
+package bus
+
+import "hash/maphash"
+
+// repeatsKept bounds the messages that are remembered.
+const repeatsKept = 10_000
+
+// Repeats tells which messages of a subscription come once more: after a reconnection a
+// subscription starts over, and what a stream has lost is published again under the ids
+// that it had. The zero value has seen nothing. It is not safe for concurrent use.
+type Repeats struct {
+	last Delivery
+	seed maphash.Seed
+	seen map[uint64]bool // by the hash of the message id, of the last ones: a server has many subscriptions
+	ring []uint64
+	next int
+}
+
+// Seen reports whether the message was there before, and notes it. Of messages that are
+// published again it knows the last 10,000.
+func (r *Repeats) Seen(d Delivery) bool {
+	if d.Sequence <= r.last.Sequence && !d.Stored.After(r.last.Stored) {
+		return true // a new stream numbers from 1 again, but its times go on
+	}
+	r.last = Delivery{Sequence: d.Sequence, Stored: d.Stored}
+	if d.MessageID() == "" {
+		return false
+	}
+	if r.seen == nil {
+		r.seed, r.seen = maphash.MakeSeed(), map[uint64]bool{}
+	}
+	id := maphash.String(r.seed, d.MessageID())
+	if r.seen[id] {
+		return true
+	}
+	if len(r.ring) < repeatsKept {
+		r.ring = append(r.ring, id)
+	} else {
+		delete(r.seen, r.ring[r.next])
+		r.ring[r.next] = id
+		r.next = (r.next + 1) % repeatsKept
+	}
+	r.seen[id] = true
+	return false
+}

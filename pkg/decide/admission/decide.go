@@ -1,0 +1,217 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Plan is the result of a decision. The state has it applied already: a caller that
+// cannot carry the plan out has to build a new state.
+type Plan struct {
+	Admissions []Admission
+	// Growths are started gangs that get more places, with all places of each.
+	Growths   []Admission
+	Evictions []Eviction
+	// Waits are the new reasons of workloads that do not start. Of an equivalence
+	// class only the head is named; State.Reason has the reason of each workload.
+	Waits []Wait
+	// NextAt is the earliest time at which a decision may differ without any event;
+	// zero for none.
+	NextAt time.Time
+}
+
+// Admission starts a workload with a node for each of its pods.
+type Admission struct {
+	Workload   workload.ID
+	Cluster    string
+	Placements []workload.Placement
+	Flavors    []workload.PodSetFlavors
+}
+
+// Eviction stops a started workload.
+type Eviction struct {
+	Workload workload.ID
+	Reason   workload.Reason // of the kind Preempted or Drained
+}
+
+// Wait says why a workload does not start now.
+type Wait struct {
+	Workload workload.ID
+	Reason   workload.Reason
+}
+
+// Decide returns what to start and what to evict, until nothing more can be done, and
+// applies that to the state. It tries only classes for which something may have
+// changed since the last decision. now must not go back.
+func Decide(s *State, now time.Time) Plan {
+	d := &decision{state: s, now: now}
+	s.tree.Advance(now)
+	d.endBackoffs()
+	d.drain()
+	d.settleNominations()
+	d.promoteImpatient()
+	d.requeue()
+	d.restoreNominations()
+	for again := true; again; again = d.refreshBlockers() {
+		for class := d.nextClass(); class != nil; class = d.nextClass() {
+			d.tryHead(class)
+		}
+	}
+	d.scheduleRetries()
+	d.reportNew()
+	d.reportReservations()
+	s.fresh = nil
+	s.events.clear()
+	d.plan.NextAt = d.nextAt()
+	s.decidedAt, s.nextAt = now, d.plan.NextAt
+	return d.plan
+}
+
+// refreshBlockers recomputes head reservations and reopens the classes whose refusal
+// may be stale; it reports whether it reopened any.
+func (d *decision) refreshBlockers() bool {
+	remade := d.reserveHeads(nil)
+	return d.reopenPreemptors() || remade
+}
+
+// decision is the work of one Decide.
+type decision struct {
+	state *State
+	now   time.Time
+	plan  Plan
+	// effects are what it did that may change its earlier answers.
+	effects effects
+	// searching are the queues that have searched lately; nil before the first search.
+	searching map[*queue]bool
+}
+
+// endBackoffs puts workloads whose back-off is over into their classes.
+func (d *decision) endBackoffs() {
+	s := d.state
+	over := 0
+	for over < len(s.backingOff) && !d.now.Before(s.backingOff[over].NotBefore) {
+		s.addToClass(s.backingOff[over])
+		over++
+	}
+	s.backingOff = slices.Delete(s.backingOff, 0, over)
+}
+
+// drain evicts the gangs of queues with the stop policy HoldAndDrain.
+func (d *decision) drain() {
+	for _, q := range d.state.sorted {
+		if q.quota.StopPolicy != quota.HoldAndDrain {
+			continue
+		}
+		for _, g := range q.inOrder() {
+			if !g.Terminating && !g.Frozen {
+				d.evict(g, workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("queue %q is drained (stopPolicy %s)", q.name, quota.HoldAndDrain)})
+			}
+		}
+	}
+}
+
+func (d *decision) evict(g *Started, why workload.Reason) {
+	g.Terminating = true
+	d.plan.Evictions = append(d.plan.Evictions, Eviction{g.Workload.ID, why})
+}
+
+// restoreNominations first tries workloads that were nominated in an earlier term. One
+// that is not nominated again gets another reason, because its last one names the
+// nomination.
+func (d *decision) restoreNominations() {
+	var nominated []*Waiting
+	for _, w := range d.state.fresh {
+		switch {
+		case !w.Nominated || w.nomination(d.state) != nil:
+		case w.class != nil:
+			nominated = append(nominated, w)
+		default: // its queue is held
+			w.Nominated, w.Reported = false, false
+		}
+	}
+	slices.SortFunc(nominated, before)
+	for _, w := range nominated {
+		if why := d.start(w); why != nil {
+			w.Nominated, w.Reported = why.Kind == workload.ReasonUnknown, false // undecided: it is looked at again
+		}
+	}
+}
+
+// tryHead starts the head of the class, or blocks the class.
+func (d *decision) tryHead(class *equivalenceClass) {
+	w := class.head()
+	if why := d.start(w); why != nil {
+		changed := class.reason == nil || class.reason.Message != why.Message
+		d.state.block(class, why)
+		if changed && w.Reported {
+			d.wait(w, why)
+		}
+	}
+}
+
+func (d *decision) wait(w *Waiting, why *workload.Reason) {
+	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, *why})
+}
+
+// reportNew adds the reasons of workloads that were enqueued since the last decision,
+// or whose nomination has ended.
+func (d *decision) reportNew() {
+	s := d.state
+	var unreported []*Waiting // a term may begin with a million, with their reasons reported
+	for _, w := range s.fresh {
+		if !w.Reported && s.waiting.Has(w) {
+			unreported = append(unreported, w)
+		}
+	}
+	slices.SortStableFunc(unreported, before)
+	for _, w := range unreported {
+		if !w.Reported && w.nomination(s) == nil { // a nomination reports its reason itself
+			d.wait(w, s.reason(w))
+		}
+		w.Reported = true
+	}
+}
+
+// reportReservations adds the reasons of heads whose reservation is new.
+func (d *decision) reportReservations() {
+	for _, r := range d.state.reservations {
+		if r.cluster != "" && !r.reported && r.head.Reported {
+			d.wait(r.head, d.state.reason(r.head))
+		}
+		r.reported = true
+	}
+}
+
+// nextAt returns the earliest time at which a class, a head or a back-off is due.
+func (d *decision) nextAt() time.Time {
+	var next time.Time
+	note := func(t time.Time) {
+		if !t.IsZero() && t.After(d.now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	if len(d.state.backingOff) > 0 {
+		note(d.state.backingOff[0].NotBefore)
+	}
+	for _, q := range d.state.sorted {
+		for class := range q.blocked {
+			note(class.retryAt)
+		}
+		if q.backfills() && q.all.Len() > 0 {
+			note(q.all.list[0].head().patienceEnd())
+		}
+		if len(q.patient) > 0 {
+			note(q.patient[0].patienceEnd())
+		}
+	}
+	for _, r := range d.state.reservations {
+		if !r.start.IsZero() {
+			note(r.start.Add(time.Second)) // a gang is over time then
+		}
+	}
+	return next
+}

@@ -1,0 +1,122 @@
+// Package admission decides which waiting gangs start, on which nodes, which running
+// gangs are evicted for them, and why the others wait.
+//
+// It is pure: a State is plain memory that the caller keeps up to date, and Decide
+// applies its Plan to it. There is no context, clock, logger, randomness or I/O; the
+// same state and time give the same plan on any machine. The package does not know
+// Kubernetes, Postgres or NATS. Package placement decides where a gang fits, package
+// quota what a queue may use.
+//
+// # Stages
+//
+// Decide goes through these stages, each in the file named:
+//
+//	endBackoffs, drain         decide.go          back-offs that are over; queues to empty
+//	settleNominations          nomination.go      victims are gone: start the preemptor
+//	promoteImpatient           order.go           patience that is over
+//	requeue                    invalidate.go      reopen the classes that events concern
+//	restoreNominations         decide.go          preemptors of an earlier term first
+//	until no class is open:
+//	  nextClass                next_class.go      the class to try: shares, priority, order
+//	  start                    start.go           quota, then places, for its head:
+//	    quota.Queue.Assess                        the assignments of flavors, within quota or not
+//	    fit                    start.go           the node of each pod: placement.Fleet.Solve
+//	    backfill               backfill.go        places that delay no head before it
+//	    preempt                preempt.go         which gangs to evict; nominate
+//	    admit, grow            start.go, grow.go  allocate, add to the plan
+//	  refreshBlockers          decide.go          head reservations, stale refusals
+//	scheduleRetries            evictable.go       when protection from eviction ends
+//	reportNew, nextAt          decide.go          reasons; when to decide without an event
+//
+// Questions about a state do not change it: Explain, CurrentReasons and Snapshot run
+// decisions on copies (whatif.go).
+//
+// # Order
+//
+// The workloads of a queue are ordered by priority, then by submission; an evicted gang
+// keeps its place. So are the heads of queues. Within a tree of cohorts, however, a head
+// within its own quota comes before one that borrows, and under fair sharing the head
+// whose branch would have the smaller share comes first (quota.Tree, Fairest). A gang is
+// tried on one cluster after the other and lives wholly in one. In a StrictFIFO queue no
+// gang passes a waiting one; in a BestEffortFIFO queue a gang that fits may pass.
+//
+// # Backfill
+//
+// The head of a Backfill queue that lacks places gets a reservation: the places that it
+// will have when certain gangs have ended. To find them, the started gangs of a cluster
+// are taken out in the order of their expected ends until the head fits. A gang that
+// comes after the head, in any queue, starts only if it does not delay the head (EASY
+// backfill, on nodes instead of sums): it ends before the head starts, by its declared
+// run time; or it has places outside the reservation; or the head, placed again, still
+// has places at that time. The expected end of a gang is its admission plus its declared
+// run time. A gang over that time has a grace of a tenth, at least a minute; then its
+// end is unknown. While an end that matters is unknown, others pass freely until the
+// patience of the head's queue is over. Then the head's nodes are drained: what it needs
+// of them goes to no gang after it, however short.
+//
+// No head starves. Let P be the patience of the queue and R the longest time for which a
+// gang really has its places. Take a gang that would fit on an empty cluster and has
+// become the first of its queue; under ShortestFirst, one that has waited for P and is
+// the first of those that have. It starts at most P + 2R later, however many gangs come
+// after it. Either its start is known, and no later than the longest declared run from
+// now. Or a gang that it waits for is over time; then, from P after its submission, only
+// gangs started before the draining keep it, each for at most R. With m gangs before it
+// the bound is P + 2(m+1)R. It holds on nodes and among gangs of the same priority: a
+// stream of higher priority starves lower ones, and a gang that never ends, such as a
+// RayCluster that is not cancelled, is waited for without end. A head that waits for
+// quota is not passed in its own queue once its patience is over.
+//
+// To reserve for a head with k gangs to wait for costs O(log k) searches for places and
+// k what-if changes. A candidate that fits now costs one more search for each cluster
+// with a reservation. Gangs that do not fit cost nothing of this.
+//
+// # Work
+//
+// The waiting workloads of a queue with equal pod sets and priority are an equivalence
+// class and share one verdict. A class whose head does not start is blocked until an
+// event reopens it; invalidate.go has the table of events. With b open classes a
+// decision costs O(b log b) beside the searches for places; blocked classes cost
+// nothing. What a decision does itself (evictions, shares, reservations) reopens classes
+// at its end, until nothing changes. A gang that would not fit even after evicting every
+// candidate is skipped then. Incremental decisions equal a full re-evaluation with two
+// exceptions: a nomination is settled when its victims are gone, not before; and whether
+// a gang finds places around a reservation can depend on where the search begins.
+//
+// # Preemption
+//
+// A gang has others evicted only if a what-if on nodes and quota shows that it starts
+// when they are gone. It is then nominated: the places are allocated to it at once, so
+// that no other gang gets what the victims free. Gangs that are being torn down already
+// count as gone, so a new leader finds the nominations of the last one again without new
+// victims.
+//
+// The victims are the cheapest set that is enough: the fewest gangs; then, under fair
+// sharing, those of the queues with the largest shares; then those of the lowest
+// priorities; then those that lose the least work. The search has three steps. First,
+// candidates are evicted in that order, but within a priority the last admitted first,
+// until that is enough, and those not needed are spared: O(log n) what-ifs for n
+// candidates, and one for each victim. Quota is asked in the same order; what it permits
+// may depend on the order, and time alone does not change it. Second, if that found
+// none, one what-if tells whether evicting all candidates would be enough. Third, sets
+// of one gang, of two and so on are searched depth first, bounded by what each gang can
+// bring of what is lacking (quota, room for pods) and by the price. That is exponential
+// in the number of victims where the bounds do not help, so it has a budget of steps,
+// after which the best set found is taken.
+//
+// Preemption ends. Of two gangs one is evicted for the other at most once, and the other
+// never for it, until one of them ends, is cancelled, or loses a node; with n gangs those
+// are at most n(n-1)/2 evictions. Beyond that there are only exchanges: one gang for
+// another with the same charges, in its own queue by the order of the queue, or in
+// another queue if the shares in the tree become more even (quota.Queue.Evens). Suppose
+// that nothing happens from outside and that all evictions but exchanges are over. An
+// exchange leaves usage as it is and makes the shares more even, or leaves both and
+// improves the order in a queue; an admission raises usage. So usage, shares and orders,
+// in that order of importance, improve with each step. No state comes twice, and there
+// are finitely many.
+//
+// So under fair sharing no gang is left waiting for what a gang with the same charges
+// has in a branch whose share is larger even with the waiting gang started: they would
+// be exchanged. Between gangs with different charges there is no such bound. What a
+// large gang leaves over when a small one takes its place would go to others, whose
+// growing shares could justify the way back.
+package admission

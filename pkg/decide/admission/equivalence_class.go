@@ -1,0 +1,188 @@
+package admission
+
+import (
+	"container/heap"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// equivalenceClass holds the waiting workloads of a queue with equal signature and
+// priority, and in a Backfill queue equal run time. They share one verdict: when the
+// head does not start, no member does. It is a heap by submission.
+type equivalenceClass struct {
+	queue     *queue
+	signature *podSetSignature
+	priority  int32
+	members   []*Waiting
+	atAll     int // place in queue.all
+	atOpen    int // place in queue.open; -1: blocked
+
+	// The rest is about a blocked class. invalidate.go says what reopens it.
+
+	reason *workload.Reason
+	// retryAt is when it is reopened without any event; zero for never.
+	retryAt time.Time
+	// overQuota has, of each assignment that is not within quota, the charge that
+	// is not.
+	overQuota []quota.Charge
+	// triedPreemption: evictions were considered, so whatever is freed may help.
+	triedPreemption bool
+	// hopelessAt, where evictions were considered, is State.departed at the time if
+	// evicting all candidates together was not enough; else notHopeless.
+	hopelessAt int64
+	// unplaced is what has no places although it is within quota; nil for none.
+	unplaced *flavoredSignature
+	// blockedBy is the reservation that keeps it back; nil for none.
+	blockedBy *headReservation
+}
+
+// notHopeless is hopelessAt of a class that evictions may help.
+const notHopeless = -1
+
+func (c *equivalenceClass) head() *Waiting     { return c.members[0] }
+func (c *equivalenceClass) Len() int           { return len(c.members) }
+func (c *equivalenceClass) Less(i, j int) bool { return c.members[i].Order < c.members[j].Order }
+func (c *equivalenceClass) Swap(i, j int) {
+	c.members[i], c.members[j] = c.members[j], c.members[i]
+	c.members[i].index, c.members[j].index = i, j
+}
+func (c *equivalenceClass) Push(x any) {
+	w := x.(*Waiting)
+	w.index = len(c.members)
+	c.members = append(c.members, w)
+}
+func (c *equivalenceClass) Pop() any {
+	last := c.members[len(c.members)-1]
+	c.members[len(c.members)-1] = nil
+	c.members = c.members[:len(c.members)-1]
+	return last
+}
+
+// classHeap is a heap of classes by their heads, in an order of the queue; place is
+// where a class keeps its index.
+type classHeap struct {
+	list  []*equivalenceClass
+	order func(a, b *Waiting) int
+	place func(*equivalenceClass) *int
+}
+
+func placeInAll(class *equivalenceClass) *int  { return &class.atAll }
+func placeInOpen(class *equivalenceClass) *int { return &class.atOpen }
+
+func (h *classHeap) Len() int           { return len(h.list) }
+func (h *classHeap) Less(i, j int) bool { return h.order(h.list[i].head(), h.list[j].head()) < 0 }
+func (h *classHeap) Swap(i, j int) {
+	h.list[i], h.list[j] = h.list[j], h.list[i]
+	*h.place(h.list[i]), *h.place(h.list[j]) = i, j
+}
+func (h *classHeap) Push(x any) {
+	class := x.(*equivalenceClass)
+	*h.place(class) = len(h.list)
+	h.list = append(h.list, class)
+}
+func (h *classHeap) Pop() any {
+	last := h.list[len(h.list)-1]
+	h.list[len(h.list)-1] = nil
+	h.list = h.list[:len(h.list)-1]
+	*h.place(last) = -1
+	return last
+}
+
+// classKey identifies a class within its queue.
+type classKey struct {
+	signature *podSetSignature
+	priority  int32
+	runTime   time.Duration
+	impatient bool
+	grows     workload.ID // a gang that grows is a class of its own
+}
+
+// addToClass puts a workload into its class, and a new class into its queue.
+func (s *State) addToClass(w *Waiting) {
+	q, key := w.queue, w.key()
+	q.trackPatience(w)
+	class := q.classes[key]
+	if class == nil {
+		class = &equivalenceClass{queue: q, signature: w.signature, priority: w.Workload.Priority, atOpen: -1}
+		q.classes[key] = class
+	}
+	w.class = class
+	heap.Push(class, w)
+	if class.Len() == 1 {
+		heap.Push(&q.all, class)
+		heap.Push(&q.open, class)
+		return
+	}
+	s.fixOrder(class, class.head() == w)
+}
+
+// fixOrder restores the order of the queue after a member of the class came or went.
+// The preemption candidates of a class depend on its head (submission order, past
+// evictions), so a new head reopens the class.
+func (s *State) fixOrder(class *equivalenceClass, newHead bool) {
+	heap.Fix(&class.queue.all, class.atAll)
+	if class.atOpen >= 0 {
+		heap.Fix(&class.queue.open, class.atOpen)
+	} else if newHead && class.queue.quota.Preemption != nil {
+		s.reopen(class)
+	}
+}
+
+// removeFromClass takes a workload out of its class, and an empty class out of its
+// queue.
+func (s *State) removeFromClass(w *Waiting) {
+	class := w.class
+	if class == nil {
+		return
+	}
+	w.class = nil
+	wasHead := class.head() == w
+	heap.Remove(class, w.index)
+	if class.Len() > 0 {
+		s.fixOrder(class, wasHead)
+		return
+	}
+	s.unblock(class)
+	class.members = append(class.members, w) // the heaps compare heads
+	heap.Remove(&class.queue.all, class.atAll)
+	if class.atOpen >= 0 {
+		heap.Remove(&class.queue.open, class.atOpen)
+	}
+	class.members = nil
+	delete(class.queue.classes, w.key())
+}
+
+// block sets a class aside until an event may change its refusal.
+func (s *State) block(class *equivalenceClass, reason *workload.Reason) {
+	class.reason = reason
+	heap.Remove(&class.queue.open, class.atOpen)
+	class.queue.blocked[class] = true
+	for _, flavored := range s.optionsOf(class.queue, class.signature).flavored {
+		flavored.blocked[class] = true
+	}
+}
+
+// unblock forgets why a class is blocked. The caller puts it back into queue.open.
+func (s *State) unblock(class *equivalenceClass) {
+	delete(class.queue.blocked, class)
+	if o := class.signature.options[class.queue]; o != nil {
+		for _, flavored := range o.flavored {
+			delete(flavored.blocked, class)
+		}
+	}
+	class.retryAt, class.triedPreemption, class.overQuota = time.Time{}, false, nil
+	if class.blockedBy != nil {
+		delete(class.blockedBy.blocked, class)
+		class.blockedBy = nil
+	}
+}
+
+// reopen has a blocked class tried again.
+func (s *State) reopen(class *equivalenceClass) {
+	if class.atOpen < 0 {
+		s.unblock(class)
+		heap.Push(&class.queue.open, class)
+	}
+}

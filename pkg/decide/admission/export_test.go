@@ -1,0 +1,69 @@
+package admission
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// DecideAfresh returns the plan of a decision that tries all waiting workloads. Head
+// reservations stay, and the classes of the kept workloads stay blocked until an event
+// reopens them. The state stays as it is.
+func DecideAfresh(s *State, now time.Time, kept ...workload.ID) (plan Plan) {
+	s.onRebuilt(s.firstWaiting(s.waiting.Len()), func(copied *State) {
+		for _, r := range copied.reservations {
+			r.stale = s.reservationOf(s.waiting.Get(r.head.Workload.ID)).stale
+		}
+		copied.events.clusterAdded, copied.events.capacityGrew = false, false
+		for _, id := range kept {
+			copied.blockLike(copied.waiting.Get(id).class, s.waiting.Get(id).class)
+		}
+		plan = Decide(copied, now)
+	})
+	return plan
+}
+
+// blockLike blocks a class as the one of another state is.
+func (s *State) blockLike(class, like *equivalenceClass) {
+	if class.atOpen < 0 {
+		return // two of one class
+	}
+	s.block(class, like.reason)
+	class.retryAt, class.overQuota, class.triedPreemption, class.hopelessAt = like.retryAt, like.overQuota, like.triedPreemption, like.hopelessAt
+	if like.unplaced != nil {
+		class.unplaced = s.optionsOf(class.queue, class.signature).matching(like.unplaced)
+	}
+	if like.blockedBy != nil {
+		s.reservationOf(s.waiting.Get(like.blockedBy.head.Workload.ID)).block(class)
+	}
+}
+
+// OnCopy returns the plan of a decision on a copy of the state.
+func OnCopy(s *State, now time.Time) (plan Plan) {
+	s.whatIf(s.clone, func(copied *State) { plan = Decide(copied, now) })
+	return plan
+}
+
+// Victims notes gangs as a decision does that has started them. It returns how many of
+// them are kept for comparison, and a function that reports whether a waiting workload
+// may evict one of them, by those kept and by all.
+func Victims(s *State, now time.Time, started []Started) (kept int, by func(Waiting) (kept, all bool)) {
+	d := &decision{state: s, now: now}
+	for i := range started {
+		started[i].queue = s.queue(started[i].Queue)
+		d.noteEvictable(&started[i])
+	}
+	for _, gangs := range d.effects.evictable {
+		kept += 1 + len(gangs.last)
+	}
+	return kept, func(w Waiting) (few, all bool) {
+		w.queue = s.queue(w.Queue)
+		for _, gangs := range d.effects.evictable {
+			few = few || gangs.mayBeEvictedFor(&w)
+		}
+		for i := range started {
+			all = all || w.mayEvictByAnyPolicy(&started[i])
+		}
+		return few, all
+	}
+}

@@ -1,0 +1,59 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// plannedStart returns the start of the head as data.
+func (r *headReservation) plannedStart() *workload.PlannedStart {
+	return &workload.PlannedStart{
+		Workload: r.head.Workload.ID, By: r.start, After: idsOf(r.after), Cluster: r.cluster, Nodes: nodesOf(r.places),
+	}
+}
+
+func nodesOf(places []workload.Placement) []string {
+	var nodes []string
+	for _, p := range places {
+		nodes = append(nodes, p.Node)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// startText describes for a reader when the head starts.
+func (r *headReservation) startText(reader *workload.Workload) string {
+	if r.start.IsZero() {
+		return fmt.Sprintf("starts when %s, for how long that is has not been declared", ending(reader, r.after))
+	}
+	return fmt.Sprintf("starts by %s at the latest, when %s", r.start.UTC().Format("2006-01-02 15:04:05 MST"), ending(reader, r.after))
+}
+
+// foreignIDs returns the workloads of other queues in the plan for the head.
+func (r *headReservation) foreignIDs(reader *workload.Workload) []workload.ID {
+	return foreign(reader, append(workloadsOf(r.after), r.head.Workload)...)
+}
+
+// reasonBehindHead returns why a workload waits that would delay the head.
+func (r *headReservation) reasonBehindHead(w *Waiting) *workload.Reason {
+	where := "the head of another queue"
+	if w.Workload.Queue == r.head.Workload.Queue {
+		where = fmt.Sprintf("the head of queue %q (%s)", r.head.queue.name, quota.Backfill)
+	}
+	return &workload.Reason{
+		Kind:    workload.ReasonBehindHead,
+		Message: fmt.Sprintf("it has places, but would delay %s, %s, which %s", nameFor(w.Workload, r.head.Workload), where, r.startText(w.Workload)),
+		Start:   r.plannedStart(), Foreign: r.foreignIDs(w.Workload),
+	}
+}
+
+// reasonOfHead adds the reservation to the reason of its head.
+func (r *headReservation) reasonOfHead(why *workload.Reason) *workload.Reason {
+	with := *why
+	with.Message += fmt.Sprintf("; places on %d nodes of cluster %s are held for it, and it %s", len(nodesOf(r.places)), r.cluster, r.startText(r.head.Workload))
+	with.Start, with.Foreign = r.plannedStart(), r.foreignIDs(r.head.Workload)
+	return &with
+}

@@ -1,0 +1,156 @@
+package admission
+
+import (
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// headReservation is the places that the head of a Backfill queue will have when
+// certain gangs have ended (EASY backfill). A gang that comes after the head may not
+// take what the head needs of them.
+type headReservation struct {
+	head     *Waiting
+	flavored *flavoredSignature
+	cluster  string
+	places   []workload.Placement
+	// start is when the places will be free by declared run times; zero when that is
+	// not known and the nodes are drained.
+	start time.Time
+	// after are the gangs whose end the head waits for.
+	after []*Started
+	// drained is since when the nodes have been drained; zero when they are not.
+	drained time.Time
+	// stale: it is recomputed before it is used.
+	stale bool
+	// reported: the reason of the head has been reported with it.
+	reported bool
+	// blocked are the classes that it keeps back.
+	blocked map[*equivalenceClass]bool
+}
+
+// HeadReservation is the reservation of the head of a Backfill queue, for display.
+type HeadReservation struct {
+	Workload   workload.ID
+	Cluster    string
+	Placements []workload.Placement
+	// Start is the latest start of the workload if the gangs it waits for keep to
+	// their declared run times; zero when that is not known.
+	Start time.Time
+	// After are the gangs whose end it waits for.
+	After []workload.ID
+}
+
+// HeadReservations returns the reservations as of the last decision.
+func (s *State) HeadReservations() []HeadReservation {
+	var shown []HeadReservation
+	for _, r := range s.reservations {
+		if r.cluster != "" {
+			shown = append(shown, HeadReservation{r.head.Workload.ID, r.cluster, r.places, r.start, idsOf(r.after)})
+		}
+	}
+	return shown
+}
+
+func idsOf(gangs []*Started) []workload.ID {
+	ids := make([]workload.ID, len(gangs))
+	for i, g := range gangs {
+		ids[i] = g.Workload.ID
+	}
+	return ids
+}
+
+// reservationOf returns the reservation of a head, nil for none.
+func (s *State) reservationOf(w *Waiting) *headReservation {
+	i := slices.IndexFunc(s.reservations, func(r *headReservation) bool { return r.head == w })
+	if i < 0 {
+		return nil
+	}
+	return s.reservations[i]
+}
+
+// endReservation drops a reservation and reopens the classes that it kept back.
+func (s *State) endReservation(r *headReservation) {
+	s.reservations = slices.DeleteFunc(s.reservations, func(other *headReservation) bool { return other == r })
+	for class := range r.blocked {
+		class.blockedBy = nil
+		if class.Len() > 0 {
+			s.reopen(class)
+		}
+	}
+}
+
+// block notes that the reservation keeps a class back.
+func (r *headReservation) block(class *equivalenceClass) {
+	if r.blocked == nil {
+		r.blocked = map[*equivalenceClass]bool{}
+	}
+	r.blocked[class] = true
+	class.blockedBy = r
+}
+
+// appliesTo reports whether the workload must spare the reserved places, because it
+// comes after the head.
+func (r *headReservation) appliesTo(w *Waiting) bool {
+	if r.cluster == "" || r.head == w {
+		return false
+	}
+	if r.head.queue == w.queue {
+		return w.queue.headOrder(r.head, w) < 0
+	}
+	return before(r.head, w) < 0
+}
+
+// endsInTime reports whether a gang that starts now with that run time ends before the
+// head starts.
+func (r *headReservation) endsInTime(now time.Time, runTime time.Duration) bool {
+	return !r.start.IsZero() && runTime > 0 && !now.Add(runTime).After(r.start)
+}
+
+// fromFree returns the part of the reserved places that must come from what is free
+// now, because the gangs in after do not free it. It has the form of a workload with a
+// pod set for each node, so that a fleet can allocate it.
+func (r *headReservation) fromFree() (*workload.Workload, []workload.Placement) {
+	held := amountsOn(nil, r.flavored.w, r.places)
+	freed := map[string]resource.List{}
+	for _, g := range r.after {
+		freed = amountsOn(freed, g.Workload, g.Placements)
+	}
+	w := &workload.Workload{}
+	var places []workload.Placement
+	for _, p := range r.places {
+		amounts, more := held[p.Node]
+		if !more {
+			continue // two pod sets on one node
+		}
+		delete(held, p.Node)
+		needed := resource.List{}
+		for name, amount := range amounts.Minus(freed[p.Node]) {
+			if amount > 0 {
+				needed[name] = amount
+			}
+		}
+		if len(needed) > 0 {
+			w.PodSets = append(w.PodSets, workload.PodSet{Name: p.Node, Count: 1, Template: workload.Template{Requests: needed}})
+			places = append(places, workload.Placement{PodSet: p.Node, Node: p.Node, Pods: 1})
+		}
+	}
+	return w, places
+}
+
+// amountsOn adds what a gang's places take of each node.
+func amountsOn(sum map[string]resource.List, w *workload.Workload, places []workload.Placement) map[string]resource.List {
+	if sum == nil {
+		sum = map[string]resource.List{}
+	}
+	for _, p := range places {
+		for i := range w.PodSets {
+			if w.PodSets[i].Name == p.PodSet {
+				sum[p.Node] = sum[p.Node].Plus(w.PodSets[i].Template.Requests.Times(int64(p.Pods)))
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,234 @@
+package admission
+
+import (
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// A refused class stays blocked, and a head reservation stays as it was made, until
+// an event may have changed that answer. This file has all such events:
+//
+//	event                             what is reopened                  why
+//
+//	between two decisions, by requeue:
+//	a node has more room              classes whose pod sets may fit    their verdict is stale
+//	                                  there (the fleet's requeue hint)
+//	the same, or a gang released      classes that tried preemption     fewer victims may do
+//	a cluster has its first node      all classes                       no verdict covers it
+//	quota came back in a tree, or     classes of the tree that may be   their refusal is stale
+//	a strict queue lost a member      within quota, or tried preemption
+//	the base of shares changed        classes that tried preemption     shares justify victims
+//	retryAt of a class                that class                        protection of a victim
+//	                                                                    or a search budget
+//	any of these but the base of      all reservations, and classes     the head may start
+//	shares, or NextAt                 that one keeps back               sooner, or elsewhere
+//
+//	within a decision:
+//	a gang took nodes of a            that reservation                  its head lost places
+//	reservation that spares it
+//	a reservation moved               those of later heads there;       they were made around it
+//	                                  classes that tried preemption
+//	a reservation ended or was        the classes that it kept back     they may start now
+//	remade
+//	a gang was evicted                classes that tried preemption,    evicted gangs count as
+//	                                  unless hopeless                   gone
+//	a queue borrows more, or uses     the same                          others may reclaim
+//	more under fair sharing
+//	a gang started or grew            classes that may evict it, when   it is a new candidate
+//	                                  its protection ends
+//	a class has a new head            the class, where its queue        candidates depend on
+//	                                  preempts (fixOrder)               the head
+
+// events are what has happened to a state since its last decision.
+type events struct {
+	capacityGrew     bool            // a node has more free
+	clusterAdded     bool            // a cluster has its first node
+	shareBaseChanged bool            // the amounts that shares are fractions of
+	quotaFreed       map[string]bool // by root of the tree
+}
+
+func (e *events) any() bool { return e.refreshReservations() || e.shareBaseChanged }
+
+// refreshReservations reports whether a head may now start sooner than reserved.
+func (e *events) refreshReservations() bool {
+	return e.capacityGrew || e.clusterAdded || len(e.quotaFreed) > 0
+}
+
+func (e *events) clear() {
+	e.capacityGrew, e.clusterAdded, e.shareBaseChanged = false, false, false
+	clear(e.quotaFreed)
+}
+
+// noteCapacity notes that a node may have more free.
+func (s *State) noteCapacity(grew bool) { s.events.capacityGrew = s.events.capacityGrew || grew }
+
+// noteQuotaFreed notes that gangs of the queue's tree may be within quota now, or that
+// the queue may have a new head.
+func (s *State) noteQuotaFreed(q *queue) { s.events.quotaFreed[q.quota.Root()] = true }
+
+// effects are what a decision did itself that may change answers it has given.
+type effects struct {
+	evictionsSeen     int  // evictions of the plan that classes were reopened for
+	reservationsMoved bool // a reservation, or the size of a gang, changed
+	usageGrew         bool // a queue uses more that others may reclaim
+	evictable         map[*queue]*evictableGangs
+}
+
+// requeue reopens the classes for which something may have changed since the last
+// decision.
+func (d *decision) requeue() {
+	s := d.state
+	for _, cluster := range s.clusters {
+		for _, key := range s.fleets[cluster].Requeued() {
+			if flavored := s.flavored[key]; flavored != nil {
+				s.invalidateVerdict(flavored, cluster)
+			}
+		}
+	}
+	happened := s.events.refreshReservations() || s.due(d.now)
+	if !happened && !s.events.shareBaseChanged {
+		return
+	}
+	for _, r := range s.reservations {
+		r.stale = r.stale || happened
+	}
+	for _, q := range s.sorted {
+		for class := range q.blocked {
+			if d.mayHaveChanged(class, happened) {
+				s.reopen(class)
+			}
+		}
+	}
+}
+
+// mayHaveChanged reports whether the events may change the refusal of the class;
+// happened is whether reservations are stale.
+func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
+	e, q := &d.state.events, class.queue
+	freed := e.quotaFreed[q.quota.Root()]
+	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
+	switch {
+	case e.clusterAdded, due, happened && class.blockedBy != nil:
+		return true
+	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
+		return true
+	}
+	return freed && class.mayFitQuota()
+}
+
+// mayFitQuota reports whether one of the assignments of the class may be within quota
+// now.
+func (c *equivalenceClass) mayFitQuota() bool {
+	return slices.ContainsFunc(c.overQuota, func(over quota.Charge) bool {
+		return c.queue.quota.Fits([]quota.Charge{over})
+	})
+}
+
+// retryBy has a blocked class reopened at that time at the latest.
+func (c *equivalenceClass) retryBy(at time.Time) {
+	if c.retryAt.IsZero() || at.Before(c.retryAt) {
+		c.retryAt = at
+	}
+}
+
+// invalidateVerdict forgets that a flavored signature has no places on a cluster.
+func (s *State) invalidateVerdict(flavored *flavoredSignature, cluster string) {
+	delete(flavored.verdicts, cluster)
+	for class := range flavored.blocked {
+		s.reopen(class) // heaps order by heads, so the order of reopening does not matter
+	}
+}
+
+// noteStarted notes that the workload has got placements, as a part of the gang.
+func (d *decision) noteStarted(w *Waiting, g *Started, placements []workload.Placement) {
+	d.addAwaitedEnd(g, w.RunTime)
+	d.invalidateReservations(w, g.Cluster, placements)
+	d.noteEvictable(g)
+}
+
+// addAwaitedEnd adds a gang to the reservations whose heads start after its end, so
+// that they count on what it frees.
+func (d *decision) addAwaitedEnd(g *Started, runTime time.Duration) {
+	for _, r := range d.state.reservations {
+		if r.cluster == g.Cluster && r.endsInTime(d.now, runTime) && !slices.Contains(r.after, g) {
+			r.after = append(r.after, g)
+		}
+	}
+}
+
+// invalidateReservations marks reservations stale whose nodes a placement uses and
+// that did not constrain it.
+func (d *decision) invalidateReservations(w *Waiting, cluster string, places []workload.Placement) {
+	var nodes map[string]bool
+	for _, r := range d.state.reservations {
+		if r.stale || r.cluster != cluster || r.head == w || r.appliesTo(w) {
+			continue
+		}
+		if nodes == nil {
+			nodes = make(map[string]bool, len(places))
+			for _, p := range places {
+				nodes[p.Node] = true
+			}
+		}
+		r.stale = slices.ContainsFunc(r.places, func(p workload.Placement) bool { return nodes[p.Node] })
+	}
+}
+
+// noteMoved notes that a reservation has other places, and marks those stale that
+// were made around it: their heads come later.
+func (d *decision) noteMoved(r *headReservation) {
+	for _, other := range d.state.reservations {
+		if other.cluster == r.cluster && r.appliesTo(other.head) {
+			other.stale = true
+		}
+	}
+	d.effects.reservationsMoved = true
+}
+
+// noteUsage notes that a queue uses more. If it borrows, or under fair sharing, others
+// may now reclaim what they could not before.
+func (d *decision) noteUsage(a quota.Assess) {
+	d.effects.usageGrew = d.effects.usageGrew || a.Borrows || d.state.fair()
+}
+
+// reopenPreemptors reopens the classes that tried preemption in vain and for which the
+// decision has since changed something. It reports whether there are any.
+func (d *decision) reopenPreemptors() (opened bool) {
+	e := &d.effects
+	evicted := d.plan.Evictions[e.evictionsSeen:]
+	if len(evicted) == 0 && !e.reservationsMoved && !e.usageGrew {
+		return false
+	}
+	for _, q := range d.state.sorted {
+		for class := range q.blocked {
+			if class.triedPreemption && (e.reservationsMoved || !d.isHopeless(class, evicted)) {
+				d.state.reopen(class)
+				opened = true
+			}
+		}
+	}
+	e.evictionsSeen, e.reservationsMoved, e.usageGrew = len(d.plan.Evictions), false, false
+	return opened
+}
+
+// isHopeless reports whether these evictions cannot help the head of the class: it had
+// no places with all of its candidates gone, and the evicted gangs were among them.
+// Placements and shares of a decision do not help it either.
+func (d *decision) isHopeless(class *equivalenceClass, evicted []Eviction) bool {
+	s, w := d.state, class.head()
+	if class.hopelessAt != s.departed {
+		return false
+	}
+	for _, e := range evicted {
+		g := s.started[e.Workload]
+		drained := e.Reason.Kind != workload.ReasonPreempted // whatever the policies say
+		evictedBefore := s.evictedFor[w.Workload.ID][e.Workload] || s.evictedFor[e.Workload][w.Workload.ID]
+		if drained || evictedBefore || e.Workload == w.Workload.ID || !w.queue.quota.SameTree(g.queue.quota) || !w.mayEvictByAnyPolicy(g) {
+			return false
+		}
+	}
+	return true
+}

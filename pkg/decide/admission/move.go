@@ -1,0 +1,48 @@
+package admission
+
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Move gives a started gang the placements kept, and places for the pods of rest, which
+// have lost theirs, in its cluster and its flavors; it returns all of them. It reports
+// false and changes nothing if the pods of rest have no places, or none that obey the
+// gang's topology constraints together with those kept.
+func (s *State) Move(id workload.ID, kept []workload.Placement, rest []workload.PodSet) ([]workload.Placement, bool) {
+	g := s.started[id]
+	if g == nil {
+		return nil, false
+	}
+	fleet := s.fleet(g.Cluster)
+	fleet.Release(g.Workload, g.Placements)
+	fleet.Allocate(g.Workload, kept)
+	lacking := &workload.Workload{PodSets: s.tree.Effective(rest, g.Flavors)}
+	verdict := fleet.Solve(lacking, searchBudget)
+	fleet.Release(g.Workload, kept)
+	all := merged(kept, verdict.Placements)
+	if verdict.Outcome != placement.Fits || !fleet.Obeys(g.Workload, all) {
+		fleet.Allocate(g.Workload, g.Placements)
+		return nil, false
+	}
+	g.Placements = all
+	fleet.Allocate(g.Workload, g.Placements)
+	s.noteCapacity(true) // others may use the places it left
+	return g.Placements, true
+}
+
+// merged adds placements to others; a pod set has one per node.
+func merged(kept, added []workload.Placement) []workload.Placement {
+	all := slices.Clone(kept)
+	for _, p := range added {
+		i := slices.IndexFunc(all, func(k workload.Placement) bool { return k.PodSet == p.PodSet && k.Node == p.Node })
+		if i < 0 {
+			all = append(all, p)
+		} else {
+			all[i].Pods += p.Pods
+		}
+	}
+	return all
+}

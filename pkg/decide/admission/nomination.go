@@ -1,0 +1,136 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// nomination is the places and the quota of a waiting workload while its victims are
+// torn down, as nominatedNodeName is for one pod. They are allocated from the decision
+// on, so that no other gang gets what the victims free. Until the victims are gone,
+// their nodes are over-committed.
+type nomination struct {
+	waiting  *Waiting
+	assess   quota.Assess
+	flavored *flavoredSignature
+	cluster  string
+	places   []workload.Placement
+	// awaits are the gangs that have to be gone first.
+	awaits []*Started
+}
+
+func (w *Waiting) nomination(s *State) *nomination {
+	i := slices.IndexFunc(s.nominations, func(n *nomination) bool { return n.waiting == w })
+	if i < 0 {
+		return nil
+	}
+	return s.nominations[i]
+}
+
+// nominate allocates the places and quota of a nomination.
+func (d *decision) nominate(n *nomination) {
+	s, w := d.state, n.waiting
+	s.removeFromClass(w)
+	s.removeDemand(w)
+	s.fleet(n.cluster).Allocate(w.Workload, n.places)
+	w.queue.quota.Allocate(n.assess.Charges)
+	w.queue.nominations++
+	i, _ := slices.BinarySearchFunc(s.nominations, n, func(a, b *nomination) int { return before(a.waiting, b.waiting) })
+	s.nominations = slices.Insert(s.nominations, i, n)
+	d.invalidateReservations(w, n.cluster, n.places)
+	d.noteUsage(n.assess)
+}
+
+// withdraw ends a nomination and releases its places and quota.
+func (s *State) withdraw(n *nomination) {
+	s.nominations = slices.DeleteFunc(s.nominations, func(other *nomination) bool { return other == n })
+	n.waiting.queue.nominations--
+	s.addDemand(n.waiting)
+	s.releaseAll(n.waiting.queue, n.cluster, n.waiting.Workload, n.places, n.assess.Charges)
+}
+
+func (n *nomination) reason() *workload.Reason {
+	cause := &workload.PreemptionCause{}
+	for _, g := range n.awaits {
+		cause.Victims = append(cause.Victims, g.Workload.ID)
+	}
+	who, frees := fmt.Sprintf("%d workloads are", len(n.awaits)), "they free"
+	if len(n.awaits) == 1 {
+		who, frees = nameFor(n.waiting.Workload, n.awaits[0].Workload)+" is", "it frees"
+	}
+	return &workload.Reason{
+		Kind:       workload.ReasonWaitingForEviction,
+		Message:    fmt.Sprintf("%s being torn down; what %s is held for it", who, frees),
+		Preemption: cause, Foreign: foreign(n.waiting.Workload, workloadsOf(n.awaits)...),
+	}
+}
+
+// settleNominations starts the workloads whose places have become free. If the victims
+// are gone but the places are not free, the nomination waits for gangs of other
+// nominations that are still torn down. If there are none either, as after the loss of
+// a node, the nomination ends and the workload is tried like any other.
+func (d *decision) settleNominations() {
+	s := d.state
+	for _, n := range slices.Clone(s.nominations) {
+		n.awaits = slices.DeleteFunc(n.awaits, func(g *Started) bool { return s.started[g.Workload.ID] != g })
+		w := n.waiting
+		overused := w.queue.quota.Overused(n.assess.Charges)
+		if len(n.awaits) > 0 && (overused || !n.nodesFree(s)) {
+			continue
+		}
+		s.withdraw(n)
+		s.addToClass(w)
+		if w.Grows && len(s.clustersFor(w)) == 0 {
+			continue // the gang is being torn down itself
+		}
+		verdict, _ := d.solve(w.queue, s.fleet(n.cluster), n.flavored.w)
+		switch {
+		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
+			d.admit(w, n.assess, n.cluster, verdict.Placements)
+		case len(n.awaits) > 0 || d.extend(n):
+			d.nominate(n)
+		default: // it may be behind others, so no decision would report it
+			w.Nominated, w.Reported = false, false
+			s.fresh = append(s.fresh, w)
+		}
+	}
+}
+
+// extend has a nomination wait for all gangs that are being torn down, and reports
+// whether that is enough.
+func (d *decision) extend(n *nomination) bool {
+	p := &preemption{d: d, w: n.waiting, charges: n.assess.Charges, flavored: n.flavored, cluster: n.cluster, terminating: d.terminating()}
+	found := p.search(nil)
+	if found == nil {
+		return false
+	}
+	n.awaits, n.places = p.terminating, found.places
+	return true
+}
+
+// nodesFree reports whether the nodes of the nomination are there and not
+// over-committed in what it asks for.
+func (n *nomination) nodesFree(s *State) bool {
+	fleet := s.fleet(n.cluster)
+	for _, p := range n.places {
+		free, there := fleet.Free(p.Node)
+		if !there {
+			return false
+		}
+		for _, set := range n.flavored.w.PodSets {
+			if set.Name != p.PodSet {
+				continue
+			}
+			for name, asked := range set.Template.Requests {
+				if asked > 0 && free[name] < 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

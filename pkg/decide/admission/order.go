@@ -1,0 +1,116 @@
+package admission
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+)
+
+// defaultPatience is how long a gang of a Backfill queue waits before it goes to the
+// front and nodes are drained for it, where the queue does not set it.
+const defaultPatience = time.Hour
+
+// backfills reports whether heads of the queue get reservations.
+func (q *queue) backfills() bool { return q.quota.Strategy == quota.Backfill }
+
+// order returns how the queue chooses its head, and which gangs pass it first.
+func (q *queue) order() string {
+	if q.quota.Backfill == nil || q.quota.Backfill.Order == "" {
+		return quota.Submission
+	}
+	return q.quota.Backfill.Order
+}
+
+func (q *queue) patience() time.Duration {
+	if q.quota.Backfill == nil || q.quota.Backfill.PatienceSeconds == 0 {
+		return defaultPatience
+	}
+	return time.Duration(q.quota.Backfill.PatienceSeconds) * time.Second
+}
+
+// patienceEnd returns the time from which the workload goes before shorter ones, and
+// nodes are drained for it.
+func (w *Waiting) patienceEnd() time.Time { return w.Since.Add(w.queue.patience()) }
+
+// headOrder orders the waiting workloads of a queue: the first is its head.
+func (q *queue) headOrder(a, b *Waiting) int {
+	if q.backfills() && q.order() == quota.ShortestFirst {
+		return byRunTime(a, b)
+	}
+	return before(a, b)
+}
+
+// backfillOrder orders the workloads that may pass the head.
+func (q *queue) backfillOrder(a, b *Waiting) int {
+	if q.backfills() && q.order() != quota.Submission {
+		return byRunTime(a, b)
+	}
+	return before(a, b)
+}
+
+// byRunTime orders by priority; then come workloads whose patience is over, by
+// submission, then the others by declared run time, and last those without one.
+func byRunTime(a, b *Waiting) int {
+	known := func(w *Waiting) int {
+		if w.RunTime > 0 {
+			return 0
+		}
+		return 1
+	}
+	if byPriority := cmp.Compare(b.Workload.Priority, a.Workload.Priority); byPriority != 0 {
+		return byPriority
+	}
+	if a.impatient || b.impatient {
+		if a.impatient != b.impatient {
+			if a.impatient {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Order, b.Order)
+	}
+	return cmp.Or(cmp.Compare(known(a), known(b)), cmp.Compare(a.RunTime, b.RunTime), cmp.Compare(a.Order, b.Order))
+}
+
+// key returns the class of the workload. In a Backfill queue, gangs of one class also
+// have equal run times.
+func (w *Waiting) key() classKey {
+	key := classKey{signature: w.signature, priority: w.Workload.Priority}
+	if w.Grows {
+		key.grows = w.Workload.ID
+	}
+	if w.queue.backfills() {
+		key.runTime, key.impatient = w.RunTime, w.impatient
+	}
+	return key
+}
+
+// trackPatience notes a workload of a ShortestFirst queue until its patience is over.
+func (q *queue) trackPatience(w *Waiting) {
+	if w.impatient || !q.backfills() || q.order() != quota.ShortestFirst {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(q.patient, w, func(a, b *Waiting) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Order, b.Order))
+	})
+	q.patient = slices.Insert(q.patient, i, w)
+}
+
+// promoteImpatient moves workloads whose patience is over to the front.
+func (d *decision) promoteImpatient() {
+	for _, q := range d.state.sorted {
+		n := 0
+		for ; n < len(q.patient) && !d.now.Before(q.patient[n].patienceEnd()); n++ {
+			w := q.patient[n]
+			if w.class == nil || !d.state.waiting.Has(w) {
+				continue // it has left, or is tracked when it returns
+			}
+			d.state.removeFromClass(w)
+			w.impatient = true
+			d.state.addToClass(w)
+		}
+		q.patient = slices.Delete(q.patient, 0, n)
+	}
+}

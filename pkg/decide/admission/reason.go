@@ -1,0 +1,92 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Reason returns why a workload waits, as of the last decision; nil when it does
+// not wait.
+func (s *State) Reason(id workload.ID) *workload.Reason {
+	if w := s.waiting.Get(id); w != nil {
+		return s.reason(w)
+	}
+	return nil
+}
+
+func (s *State) reason(w *Waiting) *workload.Reason {
+	switch n := w.nomination(s); {
+	case w.held != nil:
+		return w.held
+	case n != nil:
+		return n.reason()
+	case w.class == nil:
+		return &workload.Reason{
+			Kind:    workload.ReasonBackoff,
+			Message: "it is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
+		}
+	case w.class.atOpen < 0 && (!w.queue.strict() || w.queue.nominations == 0 && w.queue.all.list[0] == w.class && w.class.head() == w):
+		if r := s.reservationOf(w); r != nil && r.cluster != "" && w.class.unplaced != nil {
+			return r.reasonOfHead(w.class.reason)
+		}
+		if r := w.class.blockedBy; r != nil && r.cluster != "" && w.class.reason.Kind == workload.ReasonBehindHead {
+			return r.reasonBehindHead(w) // worded for this workload, not for its head
+		}
+		return w.class.reason
+	case w.queue.strict():
+		return &workload.Reason{
+			Kind:    workload.ReasonBehindHead,
+			Message: fmt.Sprintf("the head of queue %q waits, and no workload may pass it: the queue is %s", w.queue.name, quota.StrictFIFO),
+		}
+	case w.queue.closedToBackfill(s.decidedAt):
+		return &workload.Reason{
+			Kind: workload.ReasonBehindHead,
+			Message: fmt.Sprintf("%s, the head of queue %q (%s), has waited for quota for more than %s, so no workload may pass it",
+				nameFor(w.Workload, w.queue.all.list[0].head().Workload), w.queue.name, quota.Backfill, w.queue.patience()),
+		}
+	}
+	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "no decision has looked at it yet"}
+}
+
+// heldBy returns the reason of a held queue, nil when it is not held.
+func (s *State) heldBy(w *Waiting) *workload.Reason {
+	held := func(what, name, policy string) *workload.Reason {
+		if policy == "" || policy == quota.StopNone {
+			return nil
+		}
+		return &workload.Reason{Kind: workload.ReasonHeld, Message: fmt.Sprintf("%s %q is held (stopPolicy %s)", what, name, policy)}
+	}
+	if why := held("clusterQueue", w.queue.name, w.queue.quota.StopPolicy); why != nil {
+		return why
+	}
+	if local := s.tree.Local(w.Workload.Namespace, w.Workload.Queue); local != nil {
+		return held("localQueue", local.Namespace+"/"+local.Name, local.StopPolicy)
+	}
+	return nil
+}
+
+// Position returns the position of a workload in its queue, from 1; 0 when it does not
+// wait there.
+func (s *State) Position(id workload.ID) int {
+	w := s.waiting.Get(id)
+	if w == nil || w.class == nil {
+		return 0
+	}
+	position := 1
+	for _, class := range w.queue.all.list {
+		if class.priority > w.Workload.Priority {
+			position += len(class.members)
+		} else if class.priority == w.Workload.Priority {
+			for _, other := range class.members {
+				if cmp.Compare(other.Order, w.Order) < 0 {
+					position++
+				}
+			}
+		}
+	}
+	return position
+}

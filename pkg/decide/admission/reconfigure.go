@@ -1,0 +1,147 @@
+package admission
+
+import (
+	"maps"
+	"time"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Reconfigure gives the state another tree of queues, of which nothing is used. Waiting
+// workloads, started gangs and nominations stay; all verdicts are dropped.
+func (s *State) Reconfigure(tree *quota.Tree) {
+	s.clearUnschedulable()
+	*s = *s.rebuilt(tree, s.firstWaiting(s.waiting.Len()))
+}
+
+// clearUnschedulable removes all flavored signatures from the unschedulable sets.
+func (s *State) clearUnschedulable() {
+	for _, flavored := range s.flavored {
+		for cluster := range flavored.verdicts {
+			s.fleets[cluster].RemoveUnschedulable(flavored.key)
+		}
+	}
+}
+
+// rebuilt returns a state with the same nodes and copies of everything else, but of the
+// waiting workloads only the given ones. It has no verdicts, and keeps since when nodes
+// have been drained for a head.
+func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
+	next := NewState(tree)
+	next.fleets, next.clusters, next.nodeSizes, next.total = s.fleets, s.clusters, maps.Clone(s.nodeSizes), s.total
+	next.tree.SetCapacity(s.total)
+	next.events.capacityGrew, next.events.clusterAdded = true, true
+	next.searched = s.searched
+	for preemptor, victims := range s.evictedFor {
+		next.evictedFor[preemptor] = maps.Clone(victims)
+	}
+	for _, q := range s.sorted {
+		if queue := tree.Queue(q.name); queue != nil {
+			queue.SetHistory(q.quota.History())
+		}
+	}
+	for id, g := range s.started {
+		c := *g
+		c.queue = next.queue(c.Queue)
+		c.queue.quota.Allocate(c.charges)
+		next.started[id], c.queue.started[id] = &c, &c
+	}
+	for _, sig := range s.signatures {
+		known := &podSetSignature{key: sig.key, podSets: sig.podSets, demand: sig.demand, options: map[*queue]*flavorOptions{}}
+		next.signatures[sig.key] = known
+		if len(sig.podSets) > 0 {
+			known.aliases = []*workload.PodSet{&sig.podSets[0]}
+			next.aliases[known.aliases[0]] = known
+		}
+	}
+	for _, w := range waiting {
+		next.enqueue(w.resubmitted(s)) // the fleets have its demand already
+	}
+	for _, n := range s.nominations {
+		next.inheritNomination(n, s)
+	}
+	for _, r := range s.reservations {
+		next.inheritReservation(r)
+	}
+	next.allowance = s.allowance
+	for name, q := range next.queues {
+		if old := s.queues[name]; old != nil {
+			q.allowance = old.allowance
+		}
+	}
+	return next
+}
+
+// resubmitted returns the waiting workload as a caller would enqueue it now.
+func (w *Waiting) resubmitted(s *State) Waiting {
+	c := *w
+	c.queue, c.signature, c.class, c.held, c.index = nil, nil, nil, nil, 0
+	if w.class != nil || w.nomination(s) != nil {
+		c.NotBefore = time.Time{} // its back-off is over
+	}
+	return c
+}
+
+// inheritNomination copies a nomination, whose places the fleet has allocated already,
+// unless the queue is held now.
+func (s *State) inheritNomination(old *nomination, from *State) {
+	n := *old
+	w := s.waiting.Get(old.waiting.Workload.ID)
+	if w == nil {
+		s.enqueue(old.waiting.resubmitted(from))
+		w = s.waiting.Get(old.waiting.Workload.ID)
+	}
+	if w.held != nil { // its queue admits nothing any more, so its places are free for others
+		s.fleet(n.cluster).Release(w.Workload, n.places)
+		s.addDemand(w)
+		w.Reported = false
+		return
+	}
+	s.removeFromClass(w)
+	n.waiting = w
+	n.flavored = s.optionsOf(w.queue, w.signature).matching(old.flavored)
+	n.awaits = s.ownGangs(old.awaits)
+	w.queue.quota.Allocate(n.assess.Charges)
+	w.queue.nominations++
+	s.nominations = append(s.nominations, &n) // the old ones are in order
+}
+
+// inheritReservation copies a reservation if its head is still the head of its queue.
+// The copy is stale, so it is recomputed when the head has been tried and does not
+// start. Until then no gang passes the head, and its nodes stay drained.
+func (s *State) inheritReservation(old *headReservation) {
+	w := s.waiting.Get(old.head.Workload.ID)
+	if w == nil || w.class == nil || !w.queue.backfills() || w.queue.head() != w {
+		return
+	}
+	r := *old
+	r.head, r.stale, r.blocked = w, true, nil
+	r.flavored = s.optionsOf(w.queue, w.signature).matching(old.flavored)
+	r.after = s.ownGangs(old.after)
+	w.class.unplaced = r.flavored
+	s.reservations = append(s.reservations, &r) // the old ones are in order
+}
+
+// ownGangs returns the state's copies of the started gangs of another state.
+func (s *State) ownGangs(gangs []*Started) []*Started {
+	var copies []*Started
+	for _, g := range gangs {
+		if copied := s.started[g.Workload.ID]; copied != nil {
+			copies = append(copies, copied)
+		}
+	}
+	return copies
+}
+
+// matching returns the flavored signature with the key of another state's one, or a
+// new one if the queue no longer gives the pod sets such flavors.
+func (o *flavorOptions) matching(other *flavoredSignature) *flavoredSignature {
+	for _, flavored := range o.flavored {
+		if flavored.key == other.key {
+			return flavored
+		}
+	}
+	return &flavoredSignature{key: other.key, w: other.w, verdicts: map[string]placement.Verdict{}, blocked: map[*equivalenceClass]bool{}}
+}

@@ -1,0 +1,251 @@
+package admission
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/placement"
+)
+
+// expectedEnd returns when a started gang is expected to end, and whether that is
+// known. A gang that is torn down may be gone at any time. A gang over its declared run
+// time has some grace; then its end is unknown.
+func (g *Started) expectedEnd(now time.Time) (at time.Time, known bool) {
+	if g.Terminating {
+		return now, true
+	}
+	if g.Frozen || g.RunTime <= 0 {
+		return time.Time{}, false
+	}
+	declared := g.Admitted.Add(g.RunTime)
+	if !now.After(declared) {
+		return declared, true
+	}
+	late := declared.Add(max(time.Minute, g.RunTime/10))
+	return late, !now.After(late)
+}
+
+// endingGang is a started gang with its expected end.
+type endingGang struct {
+	*Started
+	at    time.Time
+	known bool
+}
+
+// byExpectedEnd returns the gangs of a cluster by expected end: known ends first, then
+// the others by admission. Gangs that were admitted after the drain began come last.
+func (d *decision) byExpectedEnd(cluster string, drained time.Time) []endingGang {
+	var order []endingGang
+	for _, g := range d.state.started {
+		if g.Cluster == cluster {
+			at, known := g.expectedEnd(d.now)
+			order = append(order, endingGang{g, at, known})
+		}
+	}
+	group := func(e endingGang) int {
+		switch {
+		case !drained.IsZero() && e.Admitted.After(drained):
+			return 2
+		case !e.known:
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(order, func(a, b endingGang) int {
+		byGroup := cmp.Compare(group(a), group(b))
+		if byGroup == 0 && group(a) == 0 {
+			byGroup = a.at.Compare(b.at)
+		}
+		return cmp.Or(byGroup, a.Admitted.Compare(b.Admitted), cmp.Compare(a.Order, b.Order))
+	})
+	return order
+}
+
+// reserveHeads recomputes the reservations that are stale. It reports whether it
+// reopened classes that a dropped or replaced reservation kept back.
+//
+// The reservation of a reopened head stays until the head is tried; that of the head
+// being tried (but) is left as it is.
+func (d *decision) reserveHeads(but *Waiting) (opened bool) {
+	s := d.state
+	for _, r := range slices.Clone(s.reservations) {
+		if w := r.head; w.class == nil || s.headLackingPlaces(w.queue) != w {
+			opened = opened || len(r.blocked) > 0
+			d.effects.reservationsMoved = true
+			s.endReservation(r)
+		}
+	}
+	var heads []*Waiting
+	for _, q := range s.sorted {
+		if w := s.headLackingPlaces(q); w != nil && w != but {
+			heads = append(heads, w)
+		}
+	}
+	slices.SortFunc(heads, before)
+	for _, w := range heads {
+		if r := s.reservationOf(w); r == nil || r.stale || !r.start.IsZero() && d.now.After(r.start) {
+			opened = opened || r != nil && len(r.blocked) > 0
+			d.reserve(w, r)
+		}
+	}
+	return opened
+}
+
+// headLackingPlaces returns the head of a Backfill queue if it was refused for lack of
+// places, else nil.
+func (s *State) headLackingPlaces(q *queue) *Waiting {
+	if !q.backfills() || q.all.Len() == 0 {
+		return nil
+	}
+	class := q.all.list[0]
+	if w := class.head(); class.unplaced != nil && (class.atOpen < 0 || s.reservationOf(w) != nil) {
+		return w
+	}
+	return nil
+}
+
+// reserve computes the reservation of a head. It replaces the old one and reopens the
+// classes that the old one kept back. A reservation without a cluster says that there
+// is none: the head fits nowhere even when all gangs have ended, or their ends are
+// unknown and the patience of the head is not over.
+func (d *decision) reserve(w *Waiting, old *headReservation) {
+	s := d.state
+	made := &headReservation{head: w, flavored: w.class.unplaced}
+	if old != nil {
+		made.drained = old.drained
+		s.endReservation(old)
+	}
+	var best *headReservation
+	for _, cluster := range s.clustersFor(w) {
+		if found := d.reserveOn(w, made, cluster); found != nil && (best == nil || found.sooner(best)) {
+			best = found
+		}
+	}
+	if best != nil {
+		made = best
+	} else {
+		made.drained = time.Time{}
+	}
+	if old != nil && made.sameAs(old) {
+		made.reported = old.reported
+	} else {
+		d.noteMoved(made)
+	}
+	i, _ := slices.BinarySearchFunc(s.reservations, made, func(a, b *headReservation) int { return before(a.head, b.head) })
+	s.reservations = slices.Insert(s.reservations, i, made)
+}
+
+// sooner reports whether h has its places before other.
+func (r *headReservation) sooner(other *headReservation) bool {
+	if r.start.IsZero() != other.start.IsZero() {
+		return other.start.IsZero()
+	}
+	if !r.start.Equal(other.start) {
+		return r.start.Before(other.start)
+	}
+	return len(r.after) < len(other.after)
+}
+
+// reserveOn finds the fewest gangs, by expected end, after whose end the head has
+// places on the cluster.
+func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) *headReservation {
+	fleet := d.state.fleets[cluster]
+	order := d.byExpectedEnd(cluster, made.drained)
+	order = slices.DeleteFunc(order, func(e endingGang) bool { return e.Workload.ID == w.Workload.ID }) // a gang that grows goes on
+	mark := fleet.Begin()
+	defer fleet.Rollback(mark)
+	for _, other := range d.state.reservations {
+		if other.cluster == cluster && other.appliesTo(w) {
+			fleet.Allocate(other.flavored.w, other.places)
+		}
+	}
+	needed := d.endsNeeded(fleet, order, made)
+	if needed < 0 {
+		return nil
+	}
+	found := *made
+	found.cluster, found.start = cluster, d.now
+	known := made.drained.IsZero()
+	for _, e := range order[:needed] {
+		known = known && e.known
+		if e.at.After(found.start) {
+			found.start = e.at
+		}
+	}
+	switch {
+	case known:
+		for needed < len(order) && order[needed].known && !order[needed].at.After(found.start) {
+			needed++
+		}
+	case d.now.Before(w.patienceEnd()):
+		return nil
+	default:
+		found.start = time.Time{}
+		if found.drained.IsZero() {
+			found.drained = d.now
+		}
+	}
+	releaseGangs(fleet, order[:needed])
+	verdict, _ := d.solve(w.queue, fleet, found.flavored.w)
+	if verdict.Outcome != placement.Fits {
+		return nil
+	}
+	found.places = verdict.Placements
+	for _, e := range order[:needed] {
+		found.after = append(found.after, e.Started)
+	}
+	return &found
+}
+
+func releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
+	for _, e := range gangs {
+		fleet.Release(e.Workload, e.Placements)
+	}
+}
+
+// endsNeeded returns how many gangs, from the first, have to end so that the head has
+// places; -1 when all are not enough. More room never hurts, so it doubles the number
+// until it is enough and then halves the last stride.
+func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *headReservation) int {
+	enough := func(from, to int) bool {
+		mark := fleet.Begin()
+		defer fleet.Rollback(mark)
+		releaseGangs(fleet, order[from:to])
+		verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
+		return verdict.Outcome == placement.Fits
+	}
+	mark := fleet.Begin()
+	defer fleet.Rollback(mark)
+	given, stride := 0, 1
+	for {
+		to := min(given+stride, len(order))
+		if enough(given, to) {
+			low := leastEnough(given, to, func(n int) bool { return enough(given, n) })
+			return low
+		}
+		if to == len(order) {
+			return -1
+		}
+		releaseGangs(fleet, order[given:to])
+		given, stride = to, 2*stride
+	}
+}
+
+// leastEnough returns the least n of low < n <= high that is enough; high is.
+func leastEnough(low, high int, enough func(int) bool) int {
+	for low+1 < high {
+		if middle := (low + high) / 2; enough(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
+// sameAs reports whether a reservation is equal to the one that it replaces.
+func (r *headReservation) sameAs(old *headReservation) bool {
+	return r.cluster == old.cluster && r.start.Equal(old.start) && slices.Equal(r.places, old.places) &&
+		slices.EqualFunc(r.after, old.after, func(a, b *Started) bool { return a.Workload.ID == b.Workload.ID })
+}

@@ -1,0 +1,131 @@
+package admission
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// podSetSignature stands for all workloads with equal pod sets. They fit in the same
+// places.
+type podSetSignature struct {
+	key     string
+	podSets []workload.PodSet
+	demand  placement.Demand
+	refs    int // waiting workloads that have it
+	aliases []*workload.PodSet
+	// options are its flavors in each queue in which it waits.
+	options map[*queue]*flavorOptions
+}
+
+// flavorOptions are the flavors that a signature may be given in a queue.
+type flavorOptions struct {
+	assignments []quota.Assignment
+	flavored    []*flavoredSignature // in the order of assignments
+	cut         bool
+	why         *workload.Reason // why there are none
+}
+
+// flavoredSignature is a signature narrowed by the flavors of an assignment. It is what
+// package placement places.
+type flavoredSignature struct {
+	key string
+	w   *workload.Workload // without an id
+	// verdicts has the clusters without places for it. A verdict is valid until the
+	// fleet requeues the key.
+	verdicts map[string]placement.Verdict
+	blocked  map[*equivalenceClass]bool // classes that wait for it
+	refs     int                        // flavorOptions that have it
+}
+
+// maxAliases bounds how many equal slices of pod sets are found by address.
+const maxAliases = 16
+
+// signatureOf returns the signature of a workload, and has the workload share its pod
+// sets with all others of that signature.
+func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
+	if len(w.PodSets) > 0 {
+		if known := s.aliases[&w.PodSets[0]]; known != nil && len(known.podSets) == len(w.PodSets) {
+			w.PodSets = known.podSets
+			return known
+		}
+	}
+	key := signatureKey(w.PodSets)
+	sig := s.signatures[key]
+	if sig == nil {
+		sig = &podSetSignature{key: key, podSets: w.PodSets, demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
+		s.signatures[key] = sig
+	}
+	if len(w.PodSets) > 0 && len(sig.aliases) < maxAliases {
+		sig.aliases = append(sig.aliases, &w.PodSets[0])
+		s.aliases[&w.PodSets[0]] = sig
+	}
+	w.PodSets = sig.podSets
+	return sig
+}
+
+func signatureKey(podSets []workload.PodSet) string {
+	encoded, err := json.Marshal(podSets)
+	if err != nil {
+		panic(fmt.Sprintf("pod sets cannot be encoded: %v", err)) // plain data always can
+	}
+	sum := sha256.Sum256(encoded)
+	return string(sum[:])
+}
+
+// dropSignature releases a signature, and forgets it with the last reference.
+func (s *State) dropSignature(sig *podSetSignature) {
+	if sig.refs--; sig.refs > 0 {
+		return
+	}
+	delete(s.signatures, sig.key)
+	for _, alias := range sig.aliases {
+		delete(s.aliases, alias)
+	}
+	for _, o := range sig.options {
+		for _, flavored := range o.flavored {
+			if flavored.refs--; flavored.refs == 0 {
+				delete(s.flavored, flavored.key)
+				for cluster := range flavored.verdicts {
+					s.fleets[cluster].RemoveUnschedulable(flavored.key)
+				}
+			}
+		}
+	}
+}
+
+// optionsOf returns the flavors that the signature may be given in the queue.
+func (s *State) optionsOf(q *queue, sig *podSetSignature) *flavorOptions {
+	if o := sig.options[q]; o != nil {
+		return o
+	}
+	o := &flavorOptions{}
+	o.assignments, o.cut, o.why = q.quota.Assignments(sig.podSets)
+	for _, a := range o.assignments {
+		flavored := s.flavoredOf(s.tree.Effective(sig.podSets, a.Flavors), sig)
+		flavored.refs++
+		o.flavored = append(o.flavored, flavored)
+	}
+	sig.options[q] = o
+	return o
+}
+
+func (s *State) flavoredOf(effective []workload.PodSet, sig *podSetSignature) *flavoredSignature {
+	key := sig.key
+	if len(effective) > 0 && &effective[0] != &sig.podSets[0] {
+		key = signatureKey(effective)
+	}
+	flavored := s.flavored[key]
+	if flavored == nil {
+		flavored = &flavoredSignature{
+			key: key, w: &workload.Workload{PodSets: effective},
+			verdicts: map[string]placement.Verdict{}, blocked: map[*equivalenceClass]bool{},
+		}
+		s.flavored[key] = flavored
+	}
+	return flavored
+}

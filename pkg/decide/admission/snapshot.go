@@ -1,0 +1,134 @@
+package admission
+
+import (
+	"cmp"
+	"container/heap"
+	"maps"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Snapshot is what another goroutine needs to answer questions about a state: nodes,
+// started gangs, quota, and the first of the waiting workloads. It shares nothing with
+// the state that the state changes.
+type Snapshot struct {
+	config     quota.Config
+	history    map[string]quota.History
+	nodes      []observedNode
+	started    []Started
+	waiting    []Waiting
+	evictedFor map[workload.ID]map[workload.ID]bool
+	decidedAt  time.Time
+	complete   bool
+}
+
+type observedNode struct {
+	node  capacity.Node
+	extra resource.List
+}
+
+// resubmittedCopy returns resubmitted with a workload of its own.
+func (s *State) resubmittedCopy(w *Waiting) Waiting {
+	c := w.resubmitted(s)
+	same := *w.Workload // the caller's may change
+	c.Workload, c.Reported = &same, true
+	return c
+}
+
+// State returns a state with the content of the snapshot, on which a decision has been
+// made.
+func (sn *Snapshot) State() (*State, error) {
+	tree, err := quota.New(sn.config)
+	if err != nil {
+		return nil, err
+	}
+	s := NewState(tree)
+	s.Preallocate(len(sn.waiting))
+	for name, history := range sn.history {
+		s.queue(name).quota.SetHistory(history)
+	}
+	slices.SortFunc(sn.nodes, func(a, b observedNode) int {
+		return cmp.Or(cmp.Compare(a.node.Cluster, b.node.Cluster), cmp.Compare(a.node.Name, b.node.Name))
+	})
+	for _, n := range sn.nodes {
+		if len(n.extra) > 0 {
+			s.SetExtra(NodeKey{n.node.Cluster, n.node.Name}, n.extra)
+		}
+		s.SetNode(n.node)
+	}
+	for _, g := range sn.started {
+		s.Start(g)
+	}
+	s.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(sn.evictedFor))
+	for preemptor, victims := range sn.evictedFor {
+		s.evictedFor[preemptor] = maps.Clone(victims)
+	}
+	for _, w := range sn.waiting {
+		if s.started[w.Workload.ID] != nil && !w.Grows {
+			continue // it started while the snapshot was taken
+		}
+		same := *w.Workload
+		w.Workload = &same
+		s.Enqueue(w)
+	}
+	Decide(s, sn.decidedAt)
+	return s, nil
+}
+
+// Complete reports whether the snapshot has all waiting workloads.
+func (sn *Snapshot) Complete() bool { return sn.complete }
+
+// firstWaiting returns the first waiting workloads of a queue, in order, without sorting
+// all.
+func (q *queue) firstWaiting(most int) []*Waiting {
+	places := &placeHeap{queue: q}
+	if q.all.Len() > 0 {
+		places.list = append(places.list, heapPlace{})
+	}
+	first := make([]*Waiting, 0, min(most, 64))
+	for len(places.list) > 0 && len(first) < most {
+		at := heap.Pop(places).(heapPlace)
+		class := q.all.list[at.class]
+		first = append(first, class.members[at.member])
+		if at.member == 0 { // of a class: those below it in the heap of classes
+			for _, below := range []int{2*at.class + 1, 2*at.class + 2} {
+				if below < q.all.Len() {
+					heap.Push(places, heapPlace{class: below})
+				}
+			}
+		}
+		for _, below := range []int{2*at.member + 1, 2*at.member + 2} {
+			if below < class.Len() {
+				heap.Push(places, heapPlace{at.class, below})
+			}
+		}
+	}
+	return first
+}
+
+// heapPlace is a place in the heap of a queue's classes, and in that of its members.
+type heapPlace struct{ class, member int }
+
+// placeHeap orders places by the workloads there.
+type placeHeap struct {
+	queue *queue
+	list  []heapPlace
+}
+
+func (h *placeHeap) at(i int) *Waiting {
+	return h.queue.all.list[h.list[i].class].members[h.list[i].member]
+}
+func (h *placeHeap) Len() int           { return len(h.list) }
+func (h *placeHeap) Less(i, j int) bool { return h.queue.headOrder(h.at(i), h.at(j)) < 0 }
+func (h *placeHeap) Swap(i, j int)      { h.list[i], h.list[j] = h.list[j], h.list[i] }
+func (h *placeHeap) Push(x any)         { h.list = append(h.list, x.(heapPlace)) }
+func (h *placeHeap) Pop() any {
+	last := h.list[len(h.list)-1]
+	h.list = h.list[:len(h.list)-1]
+	return last
+}

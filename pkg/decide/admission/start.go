@@ -1,0 +1,150 @@
+package admission
+
+import (
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// start admits the workload or evicts gangs for it; it returns why it can do neither.
+//
+// It tries the assignments in the order of the queue's fungibility, and goes on to the
+// next one also when an assignment is within quota but has no places: quota is a
+// permission, not capacity.
+func (d *decision) start(w *Waiting) *workload.Reason {
+	o := d.state.optionsOf(w.queue, w.signature)
+	class := w.class
+	var unplaced *flavoredSignature
+	defer func() { class.unplaced = unplaced }()
+	clusters := d.state.clustersFor(w)
+	if w.Grows && len(clusters) == 0 {
+		return &workload.Reason{Kind: workload.ReasonUnknown, Message: "the gang is being torn down"}
+	}
+	class.overQuota, class.triedPreemption = nil, false
+	if o.why != nil {
+		return o.why
+	}
+	var noPlace, over *workload.Reason
+	var rest []quota.Assess
+	assessed := w.queue.quota.Assess(o.assignments)
+	for _, a := range assessed {
+		if why := d.state.flavorConflict(w, a); why != nil {
+			over = why
+			continue
+		}
+		flavored := o.flavoredFor(a)
+		if a.Mode == quota.Within {
+			cluster, placements, why := d.fit(w, flavored, clusters)
+			if why == nil && d.constrained(w) {
+				cluster, placements, why = d.backfill(w, flavored)
+			}
+			if why == nil {
+				why = d.topologyConflict(w, placements)
+			}
+			if why == nil {
+				d.admit(w, a, cluster, placements)
+				return nil
+			}
+			if unplaced == nil {
+				unplaced = flavored
+			}
+			if noPlace == nil || nearer(*why, *noPlace) {
+				noPlace = why
+			}
+		} else {
+			class.overQuota = append(class.overQuota, a.Over.Charge)
+			if over == nil {
+				over = a.Over.Reason()
+			}
+		}
+		switch {
+		case a.Mode == quota.Impossible:
+		case !w.queue.quota.StopsWhenPreempting():
+			rest = append(rest, a)
+		case d.preempt(w, a, flavored):
+			return nil
+		}
+	}
+	for _, a := range rest {
+		if d.preempt(w, a, o.flavoredFor(a)) {
+			return nil
+		}
+	}
+	switch {
+	case noPlace != nil:
+		return noPlace
+	case over != nil:
+		return over
+	}
+	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "it has no pods"}
+}
+
+// flavoredFor returns what is to be placed under the assignment.
+func (o *flavorOptions) flavoredFor(a quota.Assess) *flavoredSignature {
+	for i := range o.assignments {
+		if &o.assignments[i] == a.Assignment {
+			return o.flavored[i]
+		}
+	}
+	return nil
+}
+
+// fit looks for places on one cluster after the other, by name. When there are none it
+// returns the reason of the cluster that lacks least. A cluster with a verdict that is
+// still valid is not searched again.
+func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
+	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported any node"}
+	for _, cluster := range clusters {
+		fleet := d.state.fleets[cluster]
+		if fleet.Len() == 0 {
+			continue
+		}
+		verdict, known := flavored.verdicts[cluster]
+		if !known {
+			var cut bool
+			verdict, cut = d.solve(w.queue, fleet, flavored.w)
+			if verdict.Outcome == placement.Fits {
+				return cluster, verdict.Placements, nil
+			}
+			if cut {
+				why = d.retryWhenAllowed(w.class)
+				continue
+			}
+			flavored.verdicts[cluster] = verdict
+			fleet.AddUnschedulable(flavored.key, flavored.w, verdict)
+		}
+		if reason := verdict.Reason(); nearer(*reason, *why) {
+			why = reason
+		}
+	}
+	return "", nil, why
+}
+
+// nearer reports whether reason a lacks less than b.
+func nearer(a, b workload.Reason) bool {
+	if a.Shortage == nil || b.Shortage == nil {
+		return b.Kind == workload.ReasonNoNodes || a.Kind == workload.ReasonUnknown
+	}
+	return a.Shortage.Unplaced < b.Shortage.Unplaced
+}
+
+func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements []workload.Placement) {
+	if w.Grows {
+		d.grow(w, a, placements)
+		return
+	}
+	s := d.state
+	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors})
+	s.removeFromClass(w)
+	s.Start(Started{
+		Workload: w.Workload, Order: w.Order, Queue: w.queue.name,
+		Cluster: cluster, Placements: placements, Flavors: a.Flavors, Admitted: d.now,
+		RunTime: w.RunTime,
+	})
+	g := s.started[w.Workload.ID]
+	d.noteStarted(w, g, placements)
+	s.waiting.Delete(w.Workload.ID)
+	s.removeDemand(w)
+	s.dropSignature(w.signature)
+	d.noteUsage(a)
+}

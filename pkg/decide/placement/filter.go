@@ -1,0 +1,119 @@
+package placement
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// mostFilters bounds the number of filters; the least recently used one is evicted.
+const mostFilters = 128
+
+// filter is what a template demands of nodes besides resources: selector, affinity and
+// tolerations. Equal templates share one. It caches the answer for every node.
+type filter struct {
+	key      string
+	template workload.Template // only what a filter is about
+	// refusals by node slot; "" where only resources decide.
+	refusals []capacity.Refusal
+	used     int64 // when it was last asked for, counted in uses
+}
+
+// eligible reports whether the node takes pods that pass the filter.
+func (fl *filter) eligible(n *node) bool { return fl.refusals[n.slot] == "" }
+
+// evaluate updates the answer for a node.
+func (fl *filter) evaluate(n *node) {
+	for len(fl.refusals) <= n.slot {
+		fl.refusals = append(fl.refusals, "")
+	}
+	fl.refusals[n.slot] = n.Refuses(&fl.template)
+}
+
+// filterOf returns the filter of a template. A new filter evaluates every node once and
+// splits the classes whose nodes it tells apart.
+func (f *Fleet) filterOf(t *workload.Template) *filter {
+	f.uses++
+	f.scratch = appendFilterKey(f.scratch[:0], t)
+	if known := f.filterByKey[string(f.scratch)]; known != nil {
+		known.used = f.uses
+		return known
+	}
+	fl := &filter{
+		key: string(f.scratch), used: f.uses, refusals: make([]capacity.Refusal, len(f.slots)),
+		template: workload.Template{NodeSelector: maps.Clone(t.NodeSelector), Affinity: t.Affinity, Tolerations: t.Tolerations},
+	}
+	for _, n := range f.slots {
+		if n != nil && n.present {
+			fl.evaluate(n)
+		}
+	}
+	at := f.vacate()
+	f.filterByKey[fl.key] = fl
+	appended := at == len(f.filters)
+	if appended {
+		f.filters = append(f.filters, fl)
+	} else {
+		f.filters[at] = fl
+	}
+	f.split(at, fl, appended)
+	return fl
+}
+
+// vacate returns the place for another filter: behind all others or, when there are
+// enough, that of the least recently used one, which is evicted.
+func (f *Fleet) vacate() int {
+	if len(f.filters) < mostFilters {
+		return len(f.filters)
+	}
+	oldest := slices.MinFunc(f.filters, func(a, b *filter) int { return cmp.Compare(a.used, b.used) })
+	if oldest.used > f.since { // the gang at hand asks for it
+		return len(f.filters)
+	}
+	delete(f.filterByKey, oldest.key)
+	return slices.Index(f.filters, oldest)
+}
+
+// appendFilterKey writes what a filter is about, the same for equal templates.
+func appendFilterKey(key []byte, t *workload.Template) []byte {
+	switch len(t.NodeSelector) {
+	case 0:
+	case 1:
+		for name, value := range t.NodeSelector {
+			key = appendTexts(key, name, value)
+		}
+	default:
+		for _, name := range slices.Sorted(maps.Keys(t.NodeSelector)) {
+			key = appendTexts(key, name, t.NodeSelector[name])
+		}
+	}
+	for _, term := range t.Affinity {
+		key = append(key, '|')
+		for i, requirements := range [][]workload.Requirement{term.Labels, term.Fields} {
+			for _, r := range requirements {
+				key = appendTexts(append(key, '?'+byte(i)), r.Key, r.Operator)
+				key = appendTexts(key, r.Values...)
+			}
+		}
+	}
+	for _, tolerated := range t.Tolerations {
+		key = appendTexts(append(key, '~'), tolerated.Key, tolerated.Operator, tolerated.Value, tolerated.Effect)
+	}
+	return key
+}
+
+func appendTexts(key []byte, texts ...string) []byte {
+	for _, text := range texts {
+		key = strconv.AppendQuote(key, text)
+	}
+	return key
+}
+
+func appendAmount(key []byte, amount int64) []byte { return strconv.AppendInt(key, amount, 36) }
+
+// current reports whether a filter is still kept up to date.
+func (f *Fleet) current(fl *filter) bool { return fl != nil && f.filterByKey[fl.key] == fl }

@@ -1,0 +1,256 @@
+package quota
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Mode is how a gang could be within quota.
+type Mode int
+
+// The modes, best first.
+const (
+	Within     Mode = iota // within what is available now
+	Preempting             // if others give quota back
+	Impossible             // more than the queue could use if all were free
+)
+
+// Assignment is a flavor for each resource of each pod set, with its charges.
+type Assignment struct {
+	Flavors []workload.PodSetFlavors
+	Charges []Charge
+}
+
+// Assess is an Assignment judged against present usage.
+type Assess struct {
+	*Assignment
+	Mode    Mode
+	Borrows bool
+	Over    *Over // unless Within
+}
+
+// maxAssignments bounds the combinations of flavors that are tried for one gang.
+const maxAssignments = 64
+
+// Assignments returns the flavors that the pods of the gang may be given, in the order
+// in which the queue lists them; when there are none, why. They depend on the pod sets
+// and the configuration, not on usage. A pod set is never split across flavors. cut
+// reports that there are more than maxAssignments.
+func (q *Queue) Assignments(podSets []workload.PodSet) (all []Assignment, cut bool, why *workload.Reason) {
+	all = []Assignment{{}}
+	for i := range podSets {
+		set := &podSets[i]
+		if set.Count == 0 {
+			continue
+		}
+		choices, why := q.choices(set)
+		if why != nil {
+			return nil, false, why
+		}
+		extended := make([]Assignment, 0, len(all)*len(choices))
+		for _, a := range all {
+			for _, flavors := range choices {
+				if len(extended) == maxAssignments {
+					cut = true
+					break
+				}
+				extended = append(extended, Assignment{
+					Flavors: append(slices.Clip(a.Flavors), workload.PodSetFlavors{PodSet: set.Name, Flavors: flavors}),
+				})
+			}
+		}
+		all = extended
+	}
+	for i := range all {
+		all[i].Charges = ChargesOf(podSets, all[i].Flavors)
+		if all[i].Flavors = slices.DeleteFunc(all[i].Flavors, func(f workload.PodSetFlavors) bool { return len(f.Flavors) == 0 }); len(all[i].Flavors) == 0 {
+			all[i].Flavors = nil
+		}
+	}
+	return all, cut, nil
+}
+
+// choices returns the flavors of one pod set: a map from resource to flavor for
+// each combination of a flavor per resource group.
+func (q *Queue) choices(set *workload.PodSet) ([]map[resource.Name]string, *workload.Reason) {
+	choices := []map[resource.Name]string{nil}
+	uncovered := map[resource.Name]bool{}
+	for name, amount := range set.Template.Requests {
+		if amount > 0 && name != resource.Pods {
+			uncovered[name] = true
+		}
+	}
+	for _, g := range q.ResourceGroups {
+		var asked []resource.Name
+		for _, name := range g.CoveredResources {
+			if set.Template.Requests[name] > 0 {
+				asked = append(asked, name)
+				delete(uncovered, name)
+			}
+		}
+		if len(asked) == 0 {
+			continue
+		}
+		var extended []map[resource.Name]string
+		for _, so := range choices {
+			for _, f := range g.Flavors {
+				if q.tree.flavors[f.Name].mismatch(&set.Template) != "" {
+					continue
+				}
+				with := maps.Clone(so)
+				if with == nil {
+					with = map[resource.Name]string{}
+				}
+				for _, name := range asked {
+					with[name] = f.Name
+				}
+				extended = append(extended, with)
+			}
+		}
+		if choices = extended; len(choices) == 0 {
+			return nil, q.noFlavor(set, &g, asked)
+		}
+	}
+	if len(q.ResourceGroups) > 0 && q.QuotaCheckStrategy != IgnoreUndeclared && len(uncovered) > 0 {
+		return nil, q.undeclared(set, slices.Sorted(maps.Keys(uncovered)))
+	}
+	return choices, nil
+}
+
+// mismatch returns why pods of the template cannot be given the flavor.
+func (f *Flavor) mismatch(t *workload.Template) string {
+	for key, value := range f.NodeLabels {
+		if asked, selects := t.NodeSelector[key]; selects && asked != value {
+			return "selector"
+		}
+	}
+	if !f.tolerates(t) {
+		return "taint"
+	}
+	return ""
+}
+
+// ChargesOf returns the charges of pod sets with these flavors, by flavor and resource.
+// A resource without a flavor is charged without one.
+func ChargesOf(podSets []workload.PodSet, flavors []workload.PodSetFlavors) []Charge {
+	amounts := map[FlavorResource]int64{}
+	for i := range podSets {
+		set := &podSets[i]
+		var of map[resource.Name]string
+		for _, f := range flavors {
+			if f.PodSet == set.Name {
+				of = f.Flavors
+			}
+		}
+		for name, amount := range set.Template.Requests.Times(int64(set.Count)) {
+			if amount > 0 && (name != resource.Pods || of[name] != "") {
+				fr := FlavorResource{of[name], name}
+				amounts[fr] = add(amounts[fr], amount)
+			}
+		}
+	}
+	charges := make([]Charge, 0, len(amounts))
+	for fr, amount := range amounts {
+		charges = append(charges, Charge{fr, amount})
+	}
+	slices.SortFunc(charges, func(a, b Charge) int {
+		return cmp.Or(cmp.Compare(a.Flavor, b.Flavor), cmp.Compare(a.Resource, b.Resource))
+	})
+	return charges
+}
+
+// Assess judges the assignments against present usage, in the order in which Kueue
+// would try them: the queue's flavorFungibility decides whether borrowing or preemption
+// in an earlier flavor comes before a later flavor.
+func (q *Queue) Assess(all []Assignment) []Assess {
+	assessed := make([]Assess, len(all))
+	for i := range all {
+		a := Assess{Assignment: &all[i], Borrows: q.Borrows(all[i].Charges)}
+		if a.Over = q.Over(all[i].Charges); a.Over != nil {
+			a.Mode = Preempting
+			if q.ExceedsPotential(all[i].Charges) {
+				a.Mode = Impossible
+			}
+		}
+		assessed[i] = a
+	}
+	slices.SortStableFunc(assessed, func(a, b Assess) int { return cmp.Compare(q.rank(a), q.rank(b)) })
+	return assessed
+}
+
+func (q *Queue) rank(a Assess) int {
+	if a.Mode == Impossible {
+		return 4
+	}
+	rank := 0
+	if a.Borrows && !q.stopsWhenBorrowing() {
+		rank++
+	}
+	if a.Mode == Preempting && !q.StopsWhenPreempting() {
+		rank += 2
+	}
+	return rank
+}
+
+func (q *Queue) stopsWhenBorrowing() bool {
+	return q.Fungibility == nil || q.Fungibility.WhenCanBorrow != TryNextFlavor
+}
+
+// StopsWhenPreempting reports whether preemption in a flavor comes before the
+// next flavor.
+func (q *Queue) StopsWhenPreempting() bool {
+	return q.Fungibility != nil && (q.Fungibility.WhenCanPreempt == MayStopSearch || q.Fungibility.WhenCanPreempt == preemptAlias)
+}
+
+// Effective returns the pod sets with the terms of their flavors: they go only to nodes
+// with the labels of the flavor, and tolerate its taints.
+func (t *Tree) Effective(podSets []workload.PodSet, flavors []workload.PodSetFlavors) []workload.PodSet {
+	if len(flavors) == 0 {
+		return podSets
+	}
+	effective := slices.Clone(podSets)
+	for i := range effective {
+		set := &effective[i]
+		for _, f := range flavors {
+			if f.PodSet == set.Name {
+				t.narrow(&set.Template, f)
+			}
+		}
+	}
+	return effective
+}
+
+func (t *Tree) narrow(template *workload.Template, f workload.PodSetFlavors) {
+	terms := t.Terms(f)
+	if len(terms.NodeSelector) > 0 {
+		selector := maps.Clone(template.NodeSelector)
+		if selector == nil {
+			selector = map[string]string{}
+		}
+		maps.Copy(selector, terms.NodeSelector)
+		template.NodeSelector = selector
+	}
+	template.Tolerations = append(slices.Clip(template.Tolerations), terms.Tolerations...)
+}
+
+// Terms returns what the flavors of a pod set add to its pods. A flavor that is no
+// longer configured adds nothing.
+func (t *Tree) Terms(f workload.PodSetFlavors) workload.PodSetTerms {
+	terms := workload.PodSetTerms{PodSet: f.PodSet}
+	for _, name := range slices.Compact(slices.Sorted(maps.Values(f.Flavors))) {
+		flavor := t.flavors[name]
+		if flavor == nil {
+			continue
+		}
+		if len(flavor.NodeLabels) > 0 && terms.NodeSelector == nil {
+			terms.NodeSelector = map[string]string{}
+		}
+		maps.Copy(terms.NodeSelector, flavor.NodeLabels)
+		terms.Tolerations = append(terms.Tolerations, flavor.Tolerations...)
+	}
+	return terms
+}

@@ -1,0 +1,281 @@
+// Package quota holds who may use how much: ClusterQueues with quotas per
+// resource and flavor, trees of Cohorts that lend to each other, LocalQueues and
+// priority classes, in Kueue's words and with Kueue's meaning.
+//
+// A Config is what people write; a Tree is a Config that has been checked,
+// together with what is used at the moment. The package says whether an amount
+// is within quota, in which flavor, and how large the share of a queue is. It is
+// not for deciding who starts (package admission) nor for nodes (package
+// placement): quota is not capacity.
+//
+// The package is pure: standard library only, no clock, no I/O.
+package quota
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Config is all of the policy. Its JSON names fields as Kueue's manifests do.
+type Config struct {
+	Flavors       []Flavor        `json:"resourceFlavors,omitempty"`
+	Cohorts       []Cohort        `json:"cohorts,omitempty"`
+	ClusterQueues []ClusterQueue  `json:"clusterQueues,omitempty"`
+	LocalQueues   []LocalQueue    `json:"localQueues,omitempty"`
+	Priorities    []PriorityClass `json:"workloadPriorityClasses,omitempty"`
+	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
+	// share; without it priority and submission decide across queues, too.
+	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`
+}
+
+// FairSharingPolicy is fair sharing for the whole of Muster.
+type FairSharingPolicy struct {
+	Enable bool `json:"enable"`
+	// PreemptionStrategies are tried in order; empty means both of Kueue's, in
+	// the order LessThanOrEqualToFinalShare, LessThanInitialShare.
+	PreemptionStrategies []string `json:"preemptionStrategies,omitempty"`
+	// UsageHalfLifeSeconds makes past use count: what a queue used so long ago
+	// weighs half. Zero means that only present use counts.
+	UsageHalfLifeSeconds int64 `json:"usageHalfLifeSeconds,omitempty"`
+}
+
+// Strategies of preemption under fair sharing, as Kueue names them.
+const (
+	LessThanOrEqualToFinalShare = "LessThanOrEqualToFinalShare"
+	LessThanInitialShare        = "LessThanInitialShare"
+)
+
+// Flavor is a kind of node that quota is given for (Kueue's ResourceFlavor).
+type Flavor struct {
+	Name string `json:"name"`
+	// NodeLabels are on every node of the flavor; pods that are given the flavor
+	// go to such nodes only.
+	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+	// NodeTaints are on every node of the flavor; only pod sets that tolerate them
+	// may be given it.
+	NodeTaints []capacity.Taint `json:"nodeTaints,omitempty"`
+	// Tolerations are added to the pods that are given the flavor.
+	Tolerations []workload.Toleration `json:"tolerations,omitempty"`
+	// TopologyName is Kueue's; Muster reads topology from node labels.
+	TopologyName string `json:"topologyName,omitempty"`
+}
+
+// Strategies of a ClusterQueue. Backfill is Muster's own.
+const (
+	StrictFIFO     = "StrictFIFO"
+	BestEffortFIFO = "BestEffortFIFO"
+	Backfill       = "Backfill"
+)
+
+// ClusterQueue is a queue with its quota.
+type ClusterQueue struct {
+	Name string `json:"name"`
+	// Cohort groups queues that may borrow from each other; empty for none.
+	Cohort string `json:"cohortName,omitempty"`
+	// ResourceGroups give the quota. Without any, the queue is bounded by the
+	// clusters alone.
+	ResourceGroups []ResourceGroup `json:"resourceGroups,omitempty"`
+	// QuotaCheckStrategy says what resources count as that no group covers:
+	// BlockUndeclared (Kueue's and the default: none may be used) or
+	// IgnoreUndeclared (bounded by the clusters alone). Pod slots (resource
+	// "pods") count only where they are covered.
+	QuotaCheckStrategy string             `json:"quotaCheckStrategy,omitempty"`
+	Strategy           string             `json:"queueingStrategy,omitempty"` // BestEffortFIFO if empty
+	Fungibility        *FlavorFungibility `json:"flavorFungibility,omitempty"`
+	Preemption         *Preemption        `json:"preemption,omitempty"`
+	// Backfill settles how a queue with that strategy is passed. Muster's own.
+	Backfill    *BackfillPolicy `json:"backfill,omitempty"`
+	FairSharing *FairSharing    `json:"fairSharing,omitempty"`
+	StopPolicy  string          `json:"stopPolicy,omitempty"` // None if empty
+}
+
+// BackfillPolicy settles who is the head of a queue with strategy Backfill, and
+// who passes it first.
+type BackfillPolicy struct {
+	// Order is Submission (the default), ShortestBackfill or ShortestFirst.
+	Order string `json:"order,omitempty"`
+	// PatienceSeconds is how long a gang waits before nodes are drained for it
+	// when the run times that matter have not been declared, and, with
+	// ShortestFirst, before it comes ahead of all that have waited for less. Zero
+	// is one hour.
+	PatienceSeconds int64 `json:"patienceSeconds,omitempty"`
+}
+
+// Orders of a Backfill queue.
+const (
+	Submission       = "Submission"       // head and those who pass by submission
+	ShortestBackfill = "ShortestBackfill" // head by submission, those who pass by declared run time
+	ShortestFirst    = "ShortestFirst"    // all by declared run time, until their patience is over
+)
+
+// How resources count that a ClusterQueue with quota does not declare.
+const (
+	BlockUndeclared  = "BlockUndeclared"
+	IgnoreUndeclared = "IgnoreUndeclared"
+)
+
+// Stop policies.
+const (
+	StopNone     = "None"
+	Hold         = "Hold"         // nothing new is admitted
+	HoldAndDrain = "HoldAndDrain" // and what was admitted is evicted
+)
+
+// ResourceGroup is a set of resources that always come from the same flavor, and
+// the flavors in the order in which they are tried.
+type ResourceGroup struct {
+	CoveredResources []resource.Name `json:"coveredResources"`
+	Flavors          []FlavorQuotas  `json:"flavors"`
+}
+
+// FlavorQuotas is the quota of one flavor.
+type FlavorQuotas struct {
+	Name      string          `json:"name"`
+	Resources []ResourceQuota `json:"resources"`
+}
+
+// ResourceQuota is the quota of one resource of a flavor, in the units of
+// resource.List. In JSON amounts are Kubernetes quantities.
+type ResourceQuota struct {
+	Name    resource.Name
+	Nominal int64
+	// BorrowingLimit bounds what is used beyond the nominal quota, LendingLimit
+	// what others may use of it; nil for no bound.
+	BorrowingLimit *int64
+	LendingLimit   *int64
+}
+
+// FlavorFungibility says when the next flavor is tried although this one would
+// do with borrowing or preemption.
+type FlavorFungibility struct {
+	WhenCanBorrow  string `json:"whenCanBorrow,omitempty"`  // MayStopSearch (default) or TryNextFlavor
+	WhenCanPreempt string `json:"whenCanPreempt,omitempty"` // TryNextFlavor (default) or MayStopSearch
+}
+
+// Values of FlavorFungibility. Borrow and Preempt are the older names of
+// MayStopSearch.
+const (
+	MayStopSearch = "MayStopSearch"
+	TryNextFlavor = "TryNextFlavor"
+	borrowAlias   = "Borrow"
+	preemptAlias  = "Preempt"
+)
+
+// Preemption says whom a ClusterQueue's workloads may evict.
+type Preemption struct {
+	WithinClusterQueue  string              `json:"withinClusterQueue,omitempty"`
+	ReclaimWithinCohort string              `json:"reclaimWithinCohort,omitempty"`
+	BorrowWithinCohort  *BorrowWithinCohort `json:"borrowWithinCohort,omitempty"`
+	// MinRunSeconds protects workloads of this queue from preemption for so long
+	// after their admission. Muster's own.
+	MinRunSeconds int64 `json:"minRunSeconds,omitempty"`
+}
+
+// BorrowWithinCohort lets workloads that have to borrow evict those of others.
+type BorrowWithinCohort struct {
+	Policy string `json:"policy,omitempty"` // Never (default) or LowerPriority
+	// MaxPriorityThreshold: only workloads of at most this priority are evicted.
+	MaxPriorityThreshold *int32 `json:"maxPriorityThreshold,omitempty"`
+}
+
+// Preemption policies.
+const (
+	Never                     = "Never"
+	LowerPriority             = "LowerPriority"
+	LowerOrNewerEqualPriority = "LowerOrNewerEqualPriority"
+	Any                       = "Any"
+)
+
+// FairSharing is the weight of a ClusterQueue or Cohort among its siblings.
+type FairSharing struct {
+	// WeightMilli is the weight times 1000; JSON has it as quantity "weight".
+	WeightMilli int64
+}
+
+// Cohort is a group of ClusterQueues and Cohorts that lend to each other.
+type Cohort struct {
+	Name           string          `json:"name"`
+	Parent         string          `json:"parentName,omitempty"`
+	ResourceGroups []ResourceGroup `json:"resourceGroups,omitempty"`
+	FairSharing    *FairSharing    `json:"fairSharing,omitempty"`
+}
+
+// LocalQueue lets a namespace submit to a ClusterQueue.
+type LocalQueue struct {
+	Namespace    string `json:"namespace"`
+	Name         string `json:"name"`
+	ClusterQueue string `json:"clusterQueue"`
+	StopPolicy   string `json:"stopPolicy,omitempty"`
+}
+
+// PriorityClass names a priority (Kueue's WorkloadPriorityClass).
+type PriorityClass struct {
+	Name        string `json:"name"`
+	Value       int32  `json:"value"`
+	Description string `json:"description,omitempty"`
+}
+
+// Priority returns the value of a WorkloadPriorityClass. The error says which
+// there are.
+func (c Config) Priority(class string) (int32, error) {
+	names := make([]string, len(c.Priorities))
+	for i, known := range c.Priorities {
+		if known.Name == class {
+			return known.Value, nil
+		}
+		names[i] = known.Name
+	}
+	if len(names) == 0 {
+		return 0, fmt.Errorf("priority class %q does not exist; there are none", class)
+	}
+	slices.Sort(names)
+	return 0, fmt.Errorf("priority class %q does not exist; there are: %s", class, strings.Join(names, ", "))
+}
+
+// Raised returns the Config with the nominal quota of a ClusterQueue raised by an
+// amount.
+func (c Config) Raised(queue, flavor string, name resource.Name, by int64) Config {
+	c.ClusterQueues = slices.Clone(c.ClusterQueues)
+	for i := range c.ClusterQueues {
+		q := &c.ClusterQueues[i]
+		if q.Name != queue {
+			continue
+		}
+		q.ResourceGroups = slices.Clone(q.ResourceGroups)
+		for g := range q.ResourceGroups {
+			group := &q.ResourceGroups[g]
+			group.Flavors = slices.Clone(group.Flavors)
+			for f := range group.Flavors {
+				group.Flavors[f].Resources = slices.Clone(group.Flavors[f].Resources)
+				for r := range group.Flavors[f].Resources {
+					if of := &group.Flavors[f].Resources[r]; group.Flavors[f].Name == flavor && of.Name == name {
+						of.Nominal = add(of.Nominal, by)
+					}
+				}
+			}
+		}
+	}
+	return c
+}
+
+// Resumed returns the Config with nothing held that keeps workloads of a
+// LocalQueue, or of a ClusterQueue, from being admitted.
+func (c Config) Resumed(namespace, local, queue string) Config {
+	c.ClusterQueues, c.LocalQueues = slices.Clone(c.ClusterQueues), slices.Clone(c.LocalQueues)
+	for i := range c.ClusterQueues {
+		if c.ClusterQueues[i].Name == queue {
+			c.ClusterQueues[i].StopPolicy = ""
+		}
+	}
+	for i := range c.LocalQueues {
+		if l := &c.LocalQueues[i]; l.Namespace == namespace && l.Name == local {
+			l.StopPolicy = ""
+		}
+	}
+	return c
+}

@@ -1,0 +1,205 @@
+package quota
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"muster.dev/muster/pkg/spec/resource"
+)
+
+// Share is a weighted dominant resource share in millionths: what a node of the
+// tree uses beyond its own quota, of the resource of which that is the largest
+// part of what its parent can lend, divided by its weight. A node that borrows
+// with weight zero has MaxShare.
+type Share int64
+
+// MaxShare is larger than all other shares.
+const MaxShare Share = math.MaxInt64
+
+// Share returns the share of the queue among the children of its cohort, zero
+// for a queue without cohort.
+func (q *Queue) Share() Share { return q.tree.share(q.node) }
+
+// Shares returns the shares of the queue and the cohorts above it, from the child
+// of the root down.
+func (q *Queue) Shares() []Share {
+	var shares []Share
+	for _, n := range q.node.branch() {
+		shares = append(shares, q.tree.share(n))
+	}
+	slices.Reverse(shares)
+	return shares
+}
+
+func (t *Tree) share(n *node) Share {
+	if n.parent == nil {
+		return 0
+	}
+	return t.weighted(n, t.beyond(n))
+}
+
+// beyond is what the node uses beyond its own quota, over all flavors.
+func (t *Tree) beyond(n *node) map[resource.Name]int64 {
+	borrowed := map[resource.Name]int64{}
+	for i, used := range n.usage {
+		if over := used - n.subtree[i]; over > 0 {
+			borrowed[t.names[i].Resource] = add(borrowed[t.names[i].Resource], over)
+		}
+	}
+	return borrowed
+}
+
+// weighted returns the largest fraction of what the parent can lend that the amounts
+// are, divided by the weight of the node.
+func (t *Tree) weighted(n *node, amounts map[resource.Name]int64) Share {
+	var largest Share
+	for name, amount := range amounts {
+		if lendable := t.lendable(n.parent, name); lendable > 0 && amount > 0 {
+			largest = max(largest, ratio(amount, lendable, n.weight))
+		}
+	}
+	return largest
+}
+
+// lendable is what the node can give to its children in all flavors. Of a resource
+// without quota it is what the clusters have.
+func (t *Tree) lendable(n *node, name resource.Name) int64 {
+	if quota := t.lendableQuota(n, name); quota != 0 {
+		return quota
+	}
+	return t.capacity[name]
+}
+
+func (t *Tree) lendableQuota(n *node, name resource.Name) int64 {
+	sum := int64(0)
+	for i, fr := range t.names {
+		if fr.Resource == name && fr.Flavor != "" {
+			sum = add(sum, n.potential(i))
+		}
+	}
+	return sum
+}
+
+// shareBaseChanged reports whether the clusters' amount of a resource has changed that
+// is in use or asked for, and of which shares in some cohort are fractions of that amount.
+func (t *Tree) shareBaseChanged(before resource.List) bool {
+	for _, fr := range t.names {
+		if t.capacity[fr.Resource] == before[fr.Resource] {
+			continue
+		}
+		for _, cohort := range t.cohorts {
+			if t.lendableQuota(cohort, fr.Resource) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ratio is amount / lendable / weight in millionths, in exact arithmetic, so
+// that it is the same on every machine.
+func ratio(amount, lendable, weightMilli int64) Share {
+	if weightMilli == 0 {
+		return MaxShare
+	}
+	hi, lo := bits.Mul64(uint64(amount), 1_000_000)
+	if hi >= uint64(lendable) {
+		return MaxShare - 1
+	}
+	part, _ := bits.Div64(hi, lo, uint64(lendable))
+	hi, lo = bits.Mul64(part, defaultWeight)
+	if hi >= uint64(weightMilli) {
+		return MaxShare - 1
+	}
+	share, _ := bits.Div64(hi, lo, uint64(weightMilli))
+	return Share(min(share, uint64(MaxShare-1)))
+}
+
+// Head is the gang that a queue would start next.
+type Head struct {
+	Queue   *Queue
+	Charges []Charge
+}
+
+// Fairest returns which of the heads, of different queues of one tree, comes
+// first under fair sharing, as in Kueue: in each cohort the branch whose share,
+// with the charges of its head, is the smallest, from the leaves to the root.
+// Where shares are equal, before decides.
+func (t *Tree) Fairest(heads []Head, before func(i, j int) bool) int {
+	winner := map[*node]int{}
+	deepest := 0
+	level := map[int][]*node{}
+	for i, h := range heads {
+		depth := h.Queue.node.depth()
+		winner[h.Queue.node] = i
+		level[depth] = append(level[depth], h.Queue.node)
+		deepest = max(deepest, depth)
+	}
+	for depth := deepest; depth > 0; depth-- {
+		share := map[*node]Share{} // of the best child, by parent
+		for _, n := range level[depth] {
+			i := winner[n]
+			mine := heads[i].Queue.shareWith(n, heads[i].Charges)
+			best, rivals := winner[n.parent]
+			if !rivals {
+				level[depth-1] = append(level[depth-1], n.parent)
+			}
+			if !rivals || mine < share[n.parent] || mine == share[n.parent] && before(i, best) {
+				winner[n.parent], share[n.parent] = i, mine
+			}
+		}
+	}
+	return winner[heads[0].Queue.node.root()]
+}
+
+func (n *node) depth() int {
+	depth := 0
+	for ; n.parent != nil; n = n.parent {
+		depth++
+	}
+	return depth
+}
+
+// shareWith is the share of an ancestor of the queue, past use included, if the
+// queue used the charges, too.
+func (q *Queue) shareWith(n *node, charges []Charge) Share {
+	before := q.tree.Begin()
+	defer q.tree.Rollback(before)
+	q.Allocate(charges)
+	return Share(add(int64(q.tree.share(n)), int64(q.tree.past(n))))
+}
+
+// FairToEvict reports whether fair sharing lets the queue, with its charges, take what
+// a gang of the other queue has. Afterwards the queue's branch must not have the larger
+// share (LessThanOrEqualToFinalShare), or its share must be below that of the other
+// branch before (LessThanInitialShare). Only present usage counts.
+func (q *Queue) FairToEvict(charges []Charge, other *Queue, theirs []Charge, strategy string) bool {
+	mine, branch := branches(q.node, other.node)
+	before := q.tree.share(branch)
+	start := q.tree.Begin()
+	defer q.tree.Rollback(start)
+	other.Release(theirs)
+	q.Allocate(charges)
+	if strategy == LessThanInitialShare {
+		return q.tree.share(mine) < before
+	}
+	return q.tree.share(mine) <= q.tree.share(branch)
+}
+
+// branches returns the ancestors of both nodes, or they themselves, that are
+// children of their lowest common ancestor (Kueue's almost-LCAs).
+func branches(a, b *node) (*node, *node) {
+	above := map[*node]*node{} // ancestor of a: its child on the way to a
+	for n := a; n != nil; n = n.parent {
+		if n.parent != nil {
+			above[n.parent] = n
+		}
+	}
+	for n := b; n.parent != nil; n = n.parent {
+		if child, common := above[n.parent]; common {
+			return child, n
+		}
+	}
+	return a, b
+}

@@ -1,0 +1,265 @@
+package quota
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"muster.dev/muster/pkg/spec/resource"
+)
+
+// FlavorResource is the unit of quota. Flavor is empty for a resource that no quota
+// bounds.
+type FlavorResource struct {
+	Flavor   string        `json:"flavor,omitempty"`
+	Resource resource.Name `json:"resource"`
+}
+
+// Charge is an amount of a resource of a flavor.
+type Charge struct {
+	FlavorResource
+	Amount int64 `json:"amount"`
+}
+
+// node is a ClusterQueue or a Cohort in its tree. The slices are indexed by
+// Tree.index; usage and quota follow Kueue's resource nodes
+// (pkg/cache/scheduler/resource_node.go): a node keeps its guaranteed quota for
+// itself, lends the rest to its parent, and what it uses beyond the guaranteed
+// part is usage of the parent.
+type node struct {
+	name     string
+	parent   *node
+	children []*node // of a cohort, by name
+	weight   int64   // thousandths
+	quota    map[int]limits
+	subtree  []int64 // own quota and what the children lend
+	usage    []int64
+	history  History // of a ClusterQueue
+}
+
+// limits are a node's own quota; -1 is no limit.
+type limits struct {
+	nominal, borrow, lend int64
+}
+
+// guaranteed is the part of the subtree's quota that is not lent.
+func (n *node) guaranteed(i int) int64 {
+	if own, ok := n.quota[i]; ok && own.lend >= 0 {
+		return max(0, n.subtree[i]-own.lend)
+	}
+	return 0
+}
+
+// overflow is the usage that counts at the parent.
+func (n *node) overflow(i int) int64 { return max(0, n.usage[i]-n.guaranteed(i)) }
+
+// available is how much more may be used through this node. It is negative after quota
+// was reduced.
+func (n *node) available(i int) int64 {
+	if n.parent == nil {
+		return n.subtree[i] - n.usage[i]
+	}
+	local := max(0, n.guaranteed(i)-n.usage[i])
+	above := n.parent.available(i)
+	if own, ok := n.quota[i]; ok && own.borrow >= 0 {
+		stored := n.subtree[i] - n.guaranteed(i)
+		above = min(above, stored-n.overflow(i)+own.borrow)
+	}
+	return local + above
+}
+
+// potential is how much could be used if nothing else was in use.
+func (n *node) potential(i int) int64 {
+	if n.parent == nil {
+		return n.subtree[i]
+	}
+	most := n.guaranteed(i) + n.parent.potential(i)
+	if own, ok := n.quota[i]; ok && own.borrow >= 0 {
+		most = min(most, n.subtree[i]+own.borrow)
+	}
+	return most
+}
+
+// Tree is a valid Config with its usage. It is not safe for concurrent use.
+type Tree struct {
+	config     Config
+	flavors    map[string]*Flavor
+	index      map[FlavorResource]int
+	names      []FlavorResource // by index
+	queues     map[string]*Queue
+	sorted     []*Queue
+	cohorts    map[string]*node
+	local      map[[2]string]*LocalQueue
+	undoLog    []undo
+	savepoints int
+	// capacity is what the clusters have in all. Shares of a resource without quota
+	// are fractions of it.
+	capacity resource.List
+}
+
+// Queue is a ClusterQueue with what it uses.
+type Queue struct {
+	ClusterQueue
+	tree *Tree
+	node *node
+}
+
+// New checks a Config and returns its Tree, with nothing used.
+func New(c Config) (*Tree, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	t := &Tree{
+		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{},
+	}
+	for i := range c.Flavors {
+		t.flavors[c.Flavors[i].Name] = &c.Flavors[i]
+	}
+	for i := range c.LocalQueues {
+		l := &c.LocalQueues[i]
+		t.local[[2]string{l.Namespace, l.Name}] = l
+	}
+	for _, co := range c.Cohorts {
+		n := t.cohort(co.Name)
+		n.weight = weightOf(co.FairSharing)
+		t.setQuota(n, co.ResourceGroups)
+	}
+	for _, co := range c.Cohorts {
+		if co.Parent != "" {
+			t.attach(t.cohorts[co.Name], t.cohort(co.Parent))
+		}
+	}
+	for _, q := range c.ClusterQueues {
+		n := &node{name: q.Name, weight: weightOf(q.FairSharing), quota: map[int]limits{}}
+		t.setQuota(n, q.ResourceGroups)
+		if q.Cohort != "" {
+			t.attach(n, t.cohort(q.Cohort))
+		}
+		t.queues[q.Name] = &Queue{ClusterQueue: q, tree: t, node: n}
+		t.sorted = append(t.sorted, t.queues[q.Name])
+	}
+	slices.SortFunc(t.sorted, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
+	t.fill()
+	return t, nil
+}
+
+// cohort returns the cohort of a name; a name that is only referred to makes one.
+func (t *Tree) cohort(name string) *node {
+	if t.cohorts[name] == nil {
+		t.cohorts[name] = &node{name: name, weight: defaultWeight, quota: map[int]limits{}}
+	}
+	return t.cohorts[name]
+}
+
+func (t *Tree) attach(n, parent *node) {
+	n.parent = parent
+	parent.children = append(parent.children, n)
+}
+
+func weightOf(f *FairSharing) int64 {
+	if f == nil {
+		return defaultWeight
+	}
+	return f.WeightMilli
+}
+
+func (t *Tree) setQuota(n *node, groups []ResourceGroup) {
+	for _, g := range groups {
+		for _, f := range g.Flavors {
+			for _, q := range f.Resources {
+				own := limits{nominal: q.Nominal, borrow: -1, lend: -1}
+				if q.BorrowingLimit != nil {
+					own.borrow = *q.BorrowingLimit
+				}
+				if q.LendingLimit != nil {
+					own.lend = *q.LendingLimit
+				}
+				n.quota[t.indexOf(FlavorResource{f.Name, q.Name})] = own
+			}
+		}
+	}
+}
+
+func (t *Tree) indexOf(fr FlavorResource) int {
+	i, known := t.index[fr]
+	if !known {
+		i = len(t.names)
+		t.index[fr] = i
+		t.names = append(t.names, fr)
+	}
+	return i
+}
+
+// fill computes what each node has with what its children lend.
+func (t *Tree) fill() {
+	var visit func(n *node)
+	visit = func(n *node) {
+		slices.SortFunc(n.children, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+		n.subtree, n.usage = make([]int64, len(t.names)), make([]int64, len(t.names))
+		for i, own := range n.quota {
+			n.subtree[i] = own.nominal
+		}
+		for _, child := range n.children {
+			visit(child)
+			for i := range n.subtree {
+				n.subtree[i] = add(n.subtree[i], child.subtree[i]-child.guaranteed(i))
+			}
+		}
+	}
+	for _, n := range t.cohorts {
+		if n.parent == nil {
+			visit(n)
+		}
+	}
+	for _, q := range t.sorted {
+		if q.node.parent == nil {
+			visit(q.node)
+		}
+	}
+}
+
+// Config returns the configuration of the Tree.
+func (t *Tree) Config() Config { return t.config }
+
+// Queue returns the ClusterQueue of a name, nil when there is none.
+func (t *Tree) Queue(name string) *Queue { return t.queues[name] }
+
+// Queues returns all ClusterQueues by name.
+func (t *Tree) Queues() []*Queue { return t.sorted }
+
+// Ensure returns the ClusterQueue of a name, and makes one without quota if it is not
+// configured.
+func (t *Tree) Ensure(name string) *Queue {
+	if q := t.queues[name]; q != nil {
+		return q
+	}
+	n := &node{name: name, weight: defaultWeight, quota: map[int]limits{}}
+	n.subtree, n.usage = make([]int64, len(t.names)), make([]int64, len(t.names))
+	q := &Queue{ClusterQueue: ClusterQueue{Name: name}, tree: t, node: n}
+	t.queues[name] = q
+	i, _ := slices.BinarySearchFunc(t.sorted, name, func(q *Queue, name string) int { return cmp.Compare(q.Name, name) })
+	t.sorted = slices.Insert(t.sorted, i, q)
+	return q
+}
+
+// Local returns the LocalQueue of a namespace, nil when there is none.
+func (t *Tree) Local(namespace, name string) *LocalQueue { return t.local[[2]string{namespace, name}] }
+
+// SetCapacity sets what the clusters have in all. It reports whether that may change
+// shares of fair sharing.
+func (t *Tree) SetCapacity(all resource.List) (shares bool) {
+	before := t.capacity
+	t.capacity = all
+	return t.config.FairSharing != nil && t.config.FairSharing.Enable && t.shareBaseChanged(before)
+}
+
+func add(a, b int64) int64 {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	}
+	return a + b
+}

@@ -1,0 +1,207 @@
+package quota
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Validate returns all faults of the Config as a fault.List, with the paths of
+// its JSON.
+func (c *Config) Validate() error {
+	v := &validation{}
+	v.flavors(c)
+	v.cohorts(c)
+	v.clusterQueues(c)
+	v.localQueues(c)
+	v.others(c)
+	return v.faults.Err()
+}
+
+type validation struct {
+	faults  fault.List
+	flavor  map[string]string // where each is, by name
+	cohort  map[string]string
+	cluster map[string]string
+}
+
+// name checks a name, and that it is unique.
+func (v *validation) name(path, name string, seen map[string]string) {
+	at := fault.Key(path, "name")
+	if name == "" {
+		v.faults.Add(at, "is missing")
+		return
+	}
+	if first, twice := seen[name]; twice {
+		v.faults.Add(at, "%q is there twice, at %s, too; want another name", name, first)
+		return
+	}
+	seen[name] = path
+}
+
+// oneOf checks a value that may be empty.
+func (v *validation) oneOf(path, value string, allowed ...string) {
+	if value != "" && !slices.Contains(allowed, value) {
+		v.faults.Add(path, "%q: want one of %s", value, strings.Join(allowed, ", "))
+	}
+}
+
+func (v *validation) notNegative(path string, value int64) {
+	if value < 0 {
+		v.faults.Add(path, "%d is negative; want zero or more", value)
+	}
+}
+
+// known checks that an object of that name exists.
+func (v *validation) known(path, kind, name string, there map[string]string) {
+	if _, known := there[name]; known {
+		return
+	}
+	if len(there) == 0 {
+		v.faults.Add(path, "%q: there is no %s of this name, nor any other", name, kind)
+		return
+	}
+	v.faults.Add(path, "%q: there is no %s of this name; there are %s", name, kind, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
+}
+
+func (v *validation) flavors(c *Config) {
+	v.flavor = map[string]string{}
+	for i, f := range c.Flavors {
+		path := fault.Index("resourceFlavors", i)
+		v.name(path, f.Name, v.flavor)
+		for j, taint := range f.NodeTaints {
+			if effects := []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}; !slices.Contains(effects, taint.Effect) {
+				v.faults.Add(fault.Index(path+".nodeTaints", j)+".effect", "%q: want one of %s", taint.Effect, strings.Join(effects, ", "))
+			}
+		}
+		for j, t := range f.Tolerations {
+			v.oneOf(fault.Index(path+".tolerations", j)+".operator", t.Operator, "Exists", "Equal")
+		}
+	}
+}
+
+func (v *validation) cohorts(c *Config) {
+	v.cohort = map[string]string{}
+	parent := map[string]string{}
+	for i, co := range c.Cohorts {
+		path := fault.Index("cohorts", i)
+		v.name(path, co.Name, v.cohort)
+		parent[co.Name] = co.Parent
+		v.groups(path, co.ResourceGroups)
+		v.weight(path, co.FairSharing)
+	}
+	for i, co := range c.Cohorts {
+		seen := map[string]bool{}
+		for at := co.Name; at != ""; at = parent[at] {
+			if seen[at] {
+				v.faults.Add(fault.Index("cohorts", i)+".parentName", "%q: the parents of cohort %q lead back to it; want a tree, without a cycle", co.Parent, co.Name)
+				break
+			}
+			seen[at] = true
+		}
+	}
+}
+
+func (v *validation) weight(path string, f *FairSharing) {
+	if f != nil && f.WeightMilli < 0 {
+		v.faults.Add(path+".fairSharing.weight", "%s is negative; want zero or more", resource.Format(resource.CPU, f.WeightMilli))
+	}
+}
+
+func (v *validation) clusterQueues(c *Config) {
+	v.cluster = map[string]string{}
+	for i := range c.ClusterQueues {
+		q := &c.ClusterQueues[i]
+		path := fault.Index("clusterQueues", i)
+		v.name(path, q.Name, v.cluster)
+		v.groups(path, q.ResourceGroups)
+		v.weight(path, q.FairSharing)
+		v.oneOf(path+".queueingStrategy", q.Strategy, BestEffortFIFO, StrictFIFO, Backfill)
+		v.backfill(path, q)
+		v.oneOf(path+".quotaCheckStrategy", q.QuotaCheckStrategy, BlockUndeclared, IgnoreUndeclared)
+		v.oneOf(path+".stopPolicy", q.StopPolicy, StopNone, Hold, HoldAndDrain)
+		if f := q.Fungibility; f != nil {
+			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
+			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
+		}
+		v.preemption(path+".preemption", q.Preemption)
+		if q.Cohort == "" {
+			v.noBorrowing(path, q.ResourceGroups)
+		}
+	}
+}
+
+func (v *validation) backfill(path string, q *ClusterQueue) {
+	b := q.Backfill
+	if b == nil {
+		return
+	}
+	if q.Strategy != Backfill {
+		v.faults.Add(path+".backfill", "is for queueingStrategy %s, and that of this queue is %q", Backfill, cmp.Or(q.Strategy, BestEffortFIFO))
+	}
+	v.oneOf(path+".backfill.order", b.Order, Submission, ShortestBackfill, ShortestFirst)
+	v.notNegative(path+".backfill.patienceSeconds", b.PatienceSeconds)
+}
+
+func (v *validation) preemption(path string, p *Preemption) {
+	if p == nil {
+		return
+	}
+	v.oneOf(path+".withinClusterQueue", p.WithinClusterQueue, Never, LowerPriority, LowerOrNewerEqualPriority)
+	v.oneOf(path+".reclaimWithinCohort", p.ReclaimWithinCohort, Never, LowerPriority, Any)
+	v.notNegative(path+".minRunSeconds", p.MinRunSeconds)
+	if b := p.BorrowWithinCohort; b != nil {
+		v.oneOf(path+".borrowWithinCohort.policy", b.Policy, Never, LowerPriority)
+		if b.Policy == LowerPriority && (p.ReclaimWithinCohort == "" || p.ReclaimWithinCohort == Never) {
+			v.faults.Add(path+".borrowWithinCohort", "needs reclaimWithinCohort %s or %s; it is %s", LowerPriority, Any, Never)
+		}
+	}
+}
+
+func (v *validation) localQueues(c *Config) {
+	seen := map[string]bool{}
+	for i, l := range c.LocalQueues {
+		path := fault.Index("localQueues", i)
+		if l.Name == "" {
+			v.faults.Add(path+".name", "is missing")
+		}
+		if l.Namespace == "" {
+			v.faults.Add(path+".namespace", "is missing")
+		}
+		if seen[l.Namespace+"/"+l.Name] {
+			v.faults.Add(path+".name", "%q is there twice in namespace %q", l.Name, l.Namespace)
+		}
+		seen[l.Namespace+"/"+l.Name] = true
+		v.known(path+".clusterQueue", "clusterQueue", l.ClusterQueue, v.cluster)
+		v.oneOf(path+".stopPolicy", l.StopPolicy, StopNone, Hold, HoldAndDrain)
+	}
+}
+
+func (v *validation) others(c *Config) {
+	seen := map[string]string{}
+	for i, p := range c.Priorities {
+		v.name(fault.Index("workloadPriorityClasses", i), p.Name, seen)
+	}
+	if f := c.FairSharing; f != nil {
+		for i, s := range f.PreemptionStrategies {
+			v.oneOf(fault.Index("fairSharing.preemptionStrategies", i), s, LessThanOrEqualToFinalShare, LessThanInitialShare)
+		}
+		v.notNegative("fairSharing.usageHalfLifeSeconds", f.UsageHalfLifeSeconds)
+	}
+}
+
+// tolerates reports whether pods of the template may go to nodes of the flavor
+// that have its taints, the flavor's own tolerations included.
+func (f *Flavor) tolerates(t *workload.Template) bool {
+	for _, taint := range f.NodeTaints {
+		if taint.Effect != "PreferNoSchedule" && !taint.Tolerated(t.Tolerations) && !taint.Tolerated(f.Tolerations) {
+			return false
+		}
+	}
+	return true
+}

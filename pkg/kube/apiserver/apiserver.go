@@ -1,0 +1,102 @@
+// Package apiserver is what services have in common as clients of an API server: how
+// they reach it, how they find the resource of a kind, and how they ask what a user may
+// do.
+//
+// It makes no requests of a service's own, which each service does in a package with
+// the rights that it has.
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/pkg/kube/resume"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Config returns how the named client reaches the API server of the kubeconfig, or of
+// the cluster in which it runs as a pod when the path is empty. Its watches list again
+// after a restore of etcd.
+func Config(kubeconfig, client string) (*rest.Config, error) {
+	config, err := read(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1 // the API server's priority and fairness limits the client
+	config.UserAgent = client
+	config.Wrap(resume.Wrap)
+	return config, nil
+}
+
+func read(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("connect without a kubeconfig as a pod of the cluster: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
+	}
+	return config, nil
+}
+
+// Resources knows the resources of kinds. It may be used concurrently.
+type Resources struct {
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// NewResources returns the resources that the API server serves.
+func NewResources(client discovery.DiscoveryInterface) *Resources {
+	return &Resources{mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))}
+}
+
+// Of finds the resource of a kind. It looks an unknown kind up again, for its definition
+// may be a moment old. For a kind that is not served the error matches
+// meta.IsNoMatchError.
+func (r *Resources) Of(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	found, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		r.mapper.Reset()
+		found, err = r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resource of %s %s: %w", kind.GroupVersion(), kind.Kind, err)
+	}
+	return found, nil
+}
+
+// MayCreate asks the API server whether the user may create an object; when not, why.
+func MayCreate(ctx context.Context, client authorization.SubjectAccessReviewsGetter, user workload.Identity,
+	resource schema.GroupVersionResource, namespace, name string,
+) (why string, err error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.User, UID: user.UID, Groups: user.Groups,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "create", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Name: name,
+		},
+	}}
+	answer, err := client.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask whether %q may create %s %q in namespace %s: %w", user.User, resource.GroupResource(), name, namespace, err)
+	}
+	if answer.Status.Allowed {
+		return "", nil
+	}
+	why = fmt.Sprintf("user %q may not create %s in namespace %s", user.User, resource.GroupResource(), namespace)
+	return strings.TrimSuffix(why+": "+answer.Status.Reason, ": "), nil
+}

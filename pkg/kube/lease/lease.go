@@ -1,0 +1,274 @@
+// Package lease lets one of several processes act for a cluster: the holder of a Lease
+// object of that cluster. Each term has an epoch larger than all earlier ones, as a
+// fencing token: it tells the late actions of a former holder from its successor's.
+//
+// The election is client-go's. The package adds the epoch, which is an annotation of the
+// Lease and is taken by compare-and-swap, and the order at the end of a term: the lease
+// is released after the work has ended, never before.
+//
+// Time only decides when to try a take-over, and when a holder that cannot renew stops.
+// It proves nothing: readers compare epochs. The package is not for fencing the readers.
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// EpochKey is the annotation of a Lease that has the epoch of its holder.
+const EpochKey = "muster.dev/epoch"
+
+// ErrLost is wrapped when the lease was lost during the work, and by actions that were
+// refused because of that.
+var ErrLost = errors.New("the lease is lost: another process acts")
+
+// Options are the lease and its settings.
+type Options struct {
+	Client          coordinationv1.LeasesGetter
+	Namespace, Name string
+	// Holder is the readable name of this process.
+	Holder string
+	// Duration is how long a holder that does not renew keeps the lease.
+	Duration time.Duration
+	Logger   *zap.Logger
+	// Guard, if given, reports whether the lease is held.
+	Guard *Guard
+	// AtLeast returns the last epoch known from elsewhere, because a Lease may be
+	// deleted.
+	AtLeast func(context.Context) (int64, error)
+	// Standby is called when another process holds the lease.
+	Standby func()
+	// Failed, if given, is called for each term that ended with an error other than
+	// the loss of the lease.
+	Failed func()
+	// Pause is the wait after such a term; it doubles up to longestPause. Zero is
+	// one second.
+	Pause time.Duration
+}
+
+// renewals is the number of attempts to renew within Duration.
+const renewals = 6
+
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+	// lastedLong is the length of a term after which the pause starts over.
+	lastedLong = time.Minute
+)
+
+// Run acts term after term until ctx ends: it waits for the lease, calls act with the
+// epoch of the term, and ends act's context when the lease is lost.
+//
+// An error of act ends the term, never Run: the next term may succeed. Run releases the
+// lease in between, so that another process may try.
+func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int64) error) error {
+	pause := cmp.Or(o.Pause, firstPause)
+	next := pause
+	for {
+		began := time.Now()
+		err := term(ctx, o, act)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil || errors.Is(err, ErrLost) {
+			o.Logger.Warn("lease lost: standing by", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
+			o.Standby()
+			continue
+		}
+		if time.Since(began) > lastedLong {
+			next = pause
+		}
+		o.Logger.Error("term failed: lease released, next term after a pause",
+			zap.String("lease", o.Namespace+"/"+o.Name), zap.Duration("pause", next), zap.Error(err))
+		if o.Failed != nil {
+			o.Failed()
+		}
+		if err := wait(ctx, next); err != nil {
+			return err
+		}
+		next = min(2*next, longestPause)
+	}
+}
+
+func wait(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}
+
+// term runs one term, from waiting for the lease to the end of the work.
+func term(ctx context.Context, o Options, act func(context.Context, int64) error) error {
+	identity := o.Holder + "/" + uuid.NewString() // of this term alone
+	electing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	acted, stopActing := context.WithCancelCause(ctx)
+	defer stopActing(nil)
+	acting := make(chan struct{})
+	finished := make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: &witness{LeasesGetter: o.Client, identity: identity, end: stopActing},
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		},
+		LeaseDuration: o.Duration, RenewDeadline: o.Duration * 3 / 4, RetryPeriod: o.Duration / renewals, ReleaseOnCancel: true, Name: o.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				close(acting)
+				finished <- work(acted, leading, o, identity, act)
+				end() // releases the lease
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(holder string) {
+				if holder != identity && holder != "" {
+					o.Standby()
+				}
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("lease %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	if o.Guard != nil {
+		o.Guard.elector.Store(elector)
+		defer o.Guard.elector.Store(nil)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-acting: // the work ends first
+		default:
+			end()
+		}
+	})
+	defer stop()
+	elector.Run(electing)
+	select {
+	case <-acting:
+		return <-finished
+	default:
+		return ctx.Err()
+	}
+}
+
+// work takes an epoch and acts until either context ends.
+func work(ctx, leading context.Context, o Options, identity string, act func(context.Context, int64) error) error {
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(leading, cancel)()
+	epoch, err := takeEpoch(working, o, identity)
+	if err == nil {
+		o.Logger.Info("lease taken", zap.String("lease", o.Namespace+"/"+o.Name), zap.Int64("epoch", epoch))
+		err = act(working, epoch)
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errOlder):
+		return cause
+	case leading.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return err
+}
+
+const (
+	// retryAfter is the pause before the next attempt to take an epoch; it doubles up to
+	// retryMost.
+	retryAfter = 100 * time.Millisecond
+	retryMost  = 2 * time.Second
+)
+
+// takeEpoch writes the next epoch into the Lease while this process holds it. The next
+// holder reads it there and takes a larger one.
+//
+// It retries until the lease is lost or ctx ends. No error of the API server is final: a
+// right may be granted, a token renewed, and the election recreates a deleted Lease.
+func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
+	pause := retryAfter
+	for {
+		epoch, err := tryEpoch(ctx, o, identity)
+		if err == nil || errors.Is(err, ErrLost) {
+			return epoch, err
+		}
+		if ctx.Err() == nil && !apierrors.IsConflict(err) { // most conflicts are with the holder's own renewal
+			o.Logger.Warn("taking an epoch failed: retrying", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
+		}
+		if err := wait(ctx, pause); err != nil {
+			return 0, err
+		}
+		pause = min(2*pause, retryMost)
+	}
+}
+
+func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
+	known, err := o.AtLeast(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the last published epoch: %w", err)
+	}
+	leases := o.Client.Leases(o.Namespace)
+	lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("read the lease: %w", err)
+	}
+	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != identity {
+		return 0, fmt.Errorf("take an epoch: %w", ErrLost)
+	}
+	last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // 0 if it is missing or no number
+	epoch := nextEpoch(time.Now(), last, known)
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[EpochKey] = strconv.FormatInt(epoch, 10)
+	if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+		return 0, fmt.Errorf("write the epoch: %w", err)
+	}
+	return epoch, nil
+}
+
+// aheadMost is how far an epoch from elsewhere may be ahead of the clock. Readers ignore
+// messages with an epoch further ahead (event.AheadMost): it is forged, and an epoch
+// larger than it would be ignored as well.
+const aheadMost = 24 * time.Hour
+
+// nextEpoch is larger than the last epoch of the Lease and the one known from elsewhere;
+// the time makes it larger than any forgotten epoch.
+func nextEpoch(now time.Time, last, known int64) int64 {
+	if known > now.Add(aheadMost).UnixNano() {
+		known = 0
+	}
+	return max(now.UnixNano(), last+1, known+1)
+}
+
+// Guard reports whether the lease is held now, by the clock of this machine, which runs
+// on while the process is paused.
+type Guard struct {
+	elector atomic.Pointer[leaderelection.LeaderElector]
+}
+
+// margin is how long before its end a lease counts as lost.
+const margin = time.Second
+
+// Check returns an error that wraps ErrLost unless the lease is held.
+func (g *Guard) Check() error {
+	elector := g.elector.Load()
+	if elector == nil || !elector.IsLeader() {
+		return ErrLost
+	}
+	if err := elector.Check(-margin); err != nil {
+		return fmt.Errorf("%w, or may: %w", ErrLost, err)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// errOlder ends a term whose Lease lost a renewal that the API server had confirmed:
+// etcd was restored. Other objects in the holder's caches may be lost as well.
+var errOlder = fmt.Errorf("%w: the API server came back with an older Lease", ErrLost)
+
+// witness compares each Lease that the election reads with the last one that the API
+// server confirmed in the same term. Both times are from the holder's own clock. A clock
+// that is set back may end a term once, which only costs a take-over.
+type witness struct {
+	coordinationv1.LeasesGetter
+	identity string
+	// end ends the term with a cause.
+	end context.CancelCauseFunc
+
+	mu        sync.Mutex
+	confirmed metav1.MicroTime
+}
+
+// Leases implements coordinationv1.LeasesGetter.
+func (w *witness) Leases(namespace string) coordinationv1.LeaseInterface {
+	return witnessed{w.LeasesGetter.Leases(namespace), w}
+}
+
+type witnessed struct {
+	coordinationv1.LeaseInterface
+	witness *witness
+}
+
+// Create implements coordinationv1.LeaseInterface.
+func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o metav1.CreateOptions) (*coordination.Lease, error) {
+	made, err := l.LeaseInterface.Create(ctx, lease, o)
+	if err == nil {
+		l.witness.confirm(made)
+	}
+	return made, err
+}
+
+// Update implements coordinationv1.LeaseInterface.
+func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o metav1.UpdateOptions) (*coordination.Lease, error) {
+	updated, err := l.LeaseInterface.Update(ctx, lease, o)
+	if err == nil {
+		l.witness.confirm(updated)
+	}
+	return updated, err
+}
+
+// Get implements coordinationv1.LeaseInterface.
+func (l witnessed) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordination.Lease, error) {
+	lease, err := l.LeaseInterface.Get(ctx, name, o)
+	if err == nil && l.witness.older(lease) {
+		l.witness.end(errOlder)
+	}
+	return lease, err
+}
+
+// ours returns the renewal time if the holder of this term has the Lease, else nil.
+func (w *witness) ours(lease *coordination.Lease) *metav1.MicroTime {
+	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != w.identity {
+		return nil
+	}
+	return lease.Spec.RenewTime
+}
+
+func (w *witness) confirm(lease *coordination.Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if renewed := w.ours(lease); renewed != nil {
+		w.confirmed = *renewed
+	}
+}
+
+func (w *witness) older(lease *coordination.Lease) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	renewed := w.ours(lease)
+	return renewed != nil && renewed.Before(&w.confirmed)
+}

@@ -1,0 +1,52 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// BadMetadata checks the labels, annotations and names of everything in an object that
+// has its own metadata, such as pod templates. It returns the path of the first fault
+// and the reason.
+func BadMetadata(object map[string]any) (where, why string) { return badWithin("", object) }
+
+func badWithin(where string, node any) (at, why string) {
+	switch n := node.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(n)) {
+			within := strings.TrimPrefix(where+"."+clip(key), ".")
+			if metadata, isMap := n[key].(map[string]any); isMap && key == "metadata" {
+				if field, why := badMetadata(metadata); why != "" {
+					return within + "." + field, why
+				}
+			}
+			if at, why = badWithin(within, n[key]); why != "" {
+				return at, why
+			}
+		}
+	case []any:
+		for i, item := range n {
+			if at, why = badWithin(fmt.Sprintf("%s[%d]", where, i), item); why != "" {
+				return at, why
+			}
+		}
+	}
+	return "", ""
+}
+
+func badMetadata(metadata map[string]any) (field, why string) {
+	for _, field := range []string{"name", "generateName", "namespace"} {
+		text, _ := metadata[field].(string)
+		if len(text) > validation.DNS1123SubdomainMaxLength {
+			return field, validation.MaxLenError(validation.DNS1123SubdomainMaxLength)
+		}
+		if why := BadText(text); why != "" {
+			return field, why
+		}
+	}
+	return BadLabels(metadata)
+}

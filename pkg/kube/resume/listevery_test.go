@@ -1,0 +1,50 @@
+package resume_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"muster.dev/muster/pkg/kube/resume"
+)
+
+// TestAWatchListsAgainAfterAWhile: versions do not reveal every restore, so each watch
+// lists again once after ListEvery.
+func TestAWatchListsAgainAfterAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		transport := resume.Wrap(answers(`{"metadata":{"resourceVersion":"100"}}`))
+		watch := func(kind string) int {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.test/api/v1/"+kind+"?watch=true&resourceVersion=100", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := transport.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return response.StatusCode
+		}
+		steps := []struct {
+			after time.Duration
+			kind  string
+			want  int
+		}{
+			{0, "pods", http.StatusOK},
+			{resume.ListEvery / 2, "pods", http.StatusOK},
+			{0, "nodes", http.StatusOK},
+			{resume.ListEvery / 2, "pods", http.StatusGone},
+			{0, "nodes", http.StatusOK},
+			{0, "pods", http.StatusOK}, // it has listed
+			{resume.ListEvery - time.Second, "pods", http.StatusOK},
+			{time.Second, "pods", http.StatusGone},
+		}
+		for i, step := range steps {
+			time.Sleep(step.after) // of synctest's clock
+			if got := watch(step.kind); got != step.want {
+				t.Errorf("step %d: a watch of %s is answered with %d, want %d", i, step.kind, got, step.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+// Package appwrapper reads AppWrappers, MCAD's v1beta1 (also under its old group
+// mcad.ibm.com) and v1beta2, into workloads of several objects, and words the
+// life of a workload as their users know it.
+//
+// It is not for the stored form of such workloads (package bundle) nor for
+// talking to an API server. The package is pure.
+package appwrapper
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Kind is the kind of AppWrappers, and of the workloads made of them.
+const Kind = "AppWrapper"
+
+// Groups and versions that are read. LegacyGroup has v1beta1 only.
+const (
+	Group       = "workload.codeflare.dev"
+	LegacyGroup = "mcad.ibm.com"
+	V1beta1     = "v1beta1"
+	V1beta2     = "v1beta2"
+)
+
+// RoleDeclared is the role of a pod set that an AppWrapper declares beyond what
+// its templates say: room is reserved for it, and readiness does not count its pods.
+const RoleDeclared = "declared"
+
+// MaxItems bounds the wrapped objects.
+const MaxItems = 256
+
+// ErrInvalid is wrapped by every error of Read that is not package ray's.
+var ErrInvalid = errors.New("invalid AppWrapper")
+
+// Wrapper is an AppWrapper as read.
+type Wrapper struct {
+	// Version is V1beta1 or V1beta2, by what the object contains: the API server
+	// returns an object in either version, whichever it was written in.
+	Version                       string
+	Namespace, Name, GenerateName string
+	// Queue is what its label names; empty for none.
+	Queue string
+	// PriorityClass is the WorkloadPriorityClass that a label names.
+	PriorityClass string
+	Priority      int32
+	Bundle        bundle.Bundle
+	PodSets       []workload.PodSet
+	Life          workload.Life
+	// SuccessTTL is how long the object stays after it has succeeded; nil for ever.
+	SuccessTTL *time.Duration
+	// Warnings name what was accepted and does nothing, and demand that was
+	// declared too low.
+	Warnings []string
+}
+
+// Labels that name a queue or a priority class; Kueue's serve where Muster's are
+// not there.
+const (
+	QueueLabel         = "muster.dev/queue-name"
+	KueueQueueLabel    = "kueue.x-k8s.io/queue-name"
+	PriorityLabel      = "muster.dev/priority-class"
+	KueuePriorityLabel = "kueue.x-k8s.io/priority-class"
+)
+
+// PriorityClassOf is the WorkloadPriorityClass that the labels of an object name;
+// empty for none.
+func PriorityClassOf(labels map[string]any) string {
+	if class := text(labels, PriorityLabel); class != "" {
+		return class
+	}
+	return text(labels, KueuePriorityLabel)
+}
+
+// Is reports whether the document calls itself an AppWrapper.
+func Is(tree map[string]any) bool { return tree["kind"] == Kind }
+
+// Read reads one AppWrapper; the operator says what KubeRay makes of wrapped Ray
+// objects.
+func Read(operator ray.Operator, tree map[string]any) (Wrapper, error) {
+	if err := ray.CheckValues(tree); err != nil {
+		return Wrapper{}, err
+	}
+	r := &reader{operator: operator, items: map[string]string{}}
+	if err := r.identify(tree); err != nil {
+		return Wrapper{}, err
+	}
+	spec, isMap := tree["spec"].(map[string]any)
+	if !isMap {
+		return Wrapper{}, refuse("spec", "is missing", "want resources.GenericItems (v1beta1) or components (v1beta2)")
+	}
+	var err error
+	switch {
+	case spec["components"] != nil && spec["resources"] != nil:
+		err = refuse("spec", "has both resources and components", "want one of them: they are of different versions")
+	case spec["components"] != nil:
+		r.Version = V1beta2
+		err = r.v1beta2(spec)
+	default:
+		r.Version = V1beta1
+		err = r.v1beta1(spec)
+	}
+	if err == nil {
+		err = r.finish()
+	}
+	return r.Wrapper, err
+}
+
+// reader is an AppWrapper in the course of being read.
+type reader struct {
+	Wrapper
+	operator    ray.Operator
+	annotations map[string]any
+	items       map[string]string // where an object was seen first, by identity
+	manyRays    bool              // several items of which package ray knows the pods
+	podGroups   []podGroup
+}
+
+func (r *reader) warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (r *reader) identify(tree map[string]any) error {
+	version, _ := tree["apiVersion"].(string)
+	switch version {
+	case Group + "/" + V1beta1, Group + "/" + V1beta2, LegacyGroup + "/" + V1beta1:
+	default:
+		return refuse("apiVersion", quote(version)+" is not known for an AppWrapper", "want "+Group+"/"+V1beta1+" or "+Group+"/"+V1beta2)
+	}
+	metadata, isMap := tree["metadata"].(map[string]any)
+	if !isMap {
+		return refuse("metadata", "is missing", "want an object with a name")
+	}
+	r.Name, r.GenerateName, r.Namespace = text(metadata, "name"), text(metadata, "generateName"), text(metadata, "namespace")
+	if r.Name == "" && r.GenerateName == "" {
+		return refuse("metadata.name", "is missing", "want a name, or generateName")
+	}
+	if err := r.checkName(metadata); err != nil {
+		return err
+	}
+	labels, _ := metadata["labels"].(map[string]any)
+	r.Queue, r.PriorityClass = text(labels, QueueLabel), PriorityClassOf(labels)
+	if r.Queue == "" {
+		r.Queue = text(labels, KueueQueueLabel)
+	}
+	r.annotations, _ = metadata["annotations"].(map[string]any)
+	var err error
+	if r.Life, err = ray.ReadLife(metadata); err == nil && r.Life.IdleTime > 0 {
+		err = refuse("metadata.annotations["+kube.IdleTimeKey+"]", "is set", "remove it: of wrapped objects Muster does not see whether they are idle")
+	}
+	return err
+}
+
+// finish checks what concerns the whole.
+func (r *reader) finish() error {
+	if len(r.Bundle.Items) == 0 {
+		return refuse("spec", "wraps no object", "want at least one")
+	}
+	if r.Priority != 0 && r.PriorityClass != "" {
+		return refuse("spec.priority", fmt.Sprintf("is %d, and a label names the priority class %q", r.Priority, r.PriorityClass), "want one of them")
+	}
+	pods := 0
+	for _, set := range r.PodSets {
+		pods += set.Count
+	}
+	if pods == 0 {
+		return refuse("spec", "wraps nothing that makes pods, as far as Muster can see",
+			"wrap what makes pods, or declare them in custompodresources (v1beta1) or podSets (v1beta2)")
+	}
+	if pods > ray.MaxPods {
+		return refuse("spec", fmt.Sprintf("makes %d pods", pods), fmt.Sprintf("a gang has at most %d pods", ray.MaxPods))
+	}
+	for _, group := range r.podGroups {
+		if group.minMember > pods {
+			return refuse(group.where+".spec.minMember", fmt.Sprintf("is %d, but the AppWrapper makes %d pods", group.minMember, pods),
+				"lower it: the group would wait for ever")
+		}
+	}
+	return nil
+}
+
+// Manifest returns the stored form.
+func (w Wrapper) Manifest() (json.RawMessage, error) { return w.Bundle.Encode() }
+
+// refusal says what is wrong, where, and what would be right.
+type refusal struct{ where, what, remedy string }
+
+func (r *refusal) Error() string { return fault.Printable(r.where + ": " + r.what + "; " + r.remedy) }
+
+func (r *refusal) Unwrap() error { return ErrInvalid }
+
+func refuse(where, what, remedy string) error { return &refusal{where, what, remedy} }
+
+// longest bounds how much of a submitted value a message repeats.
+const longest = 80
+
+func quote(text string) string {
+	if len(text) > longest {
+		text = text[:longest] + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+func text(object map[string]any, field string) string {
+	value, _ := object[field].(string)
+	return value
+}

@@ -1,0 +1,270 @@
+package appwrapper
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// declaration is an entry of custompodresources.
+type declaration struct {
+	replicas int
+	each     resource.List
+}
+
+// v1beta1 reads MCAD's spec. What MCAD reads acts here, too; what it accepts and
+// ignores earns a warning.
+func (r *reader) v1beta1(spec map[string]any) error {
+	priority, err := r.number(spec, "spec", "priority", math.MinInt32, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	r.Priority = int32(priority)
+	r.idle("spec", spec, "priority", "schedulingSpec", "resources")
+	resources, isMap := spec["resources"].(map[string]any)
+	if !isMap {
+		return refuse("spec.resources", "is missing", "want GenericItems, a list of wrapped objects")
+	}
+	r.idle("spec.resources", resources, "GenericItems")
+	if old, isList := resources["Items"].([]any); isList && len(old) > 0 {
+		return refuse("spec.resources.Items", fmt.Sprintf("has %d entries", len(old)), "wrap the objects in GenericItems: no MCAD since 2023 reads Items")
+	}
+	list, isList := resources["GenericItems"].([]any)
+	if !isList || len(list) == 0 {
+		return refuse("spec.resources.GenericItems", "is empty", "want at least one wrapped object")
+	}
+	objects := make([]map[string]any, len(list))
+	for i, value := range list {
+		generic, _ := value.(map[string]any)
+		objects[i], _ = generic["generictemplate"].(map[string]any)
+	}
+	r.countRays(objects)
+	for i, value := range list {
+		if err := r.genericItem(fmt.Sprintf("spec.resources.GenericItems[%d]", i), value, objects[i]); err != nil {
+			return err
+		}
+	}
+	return r.scheduling(spec)
+}
+
+func (r *reader) countRays(objects []map[string]any) {
+	rays := 0
+	for _, object := range objects {
+		if bundle.IsRay(bundle.Identity{APIVersion: text(object, "apiVersion"), Kind: text(object, "kind")}) {
+			rays++
+		}
+	}
+	r.manyRays = rays > 1
+}
+
+func (r *reader) genericItem(where string, value any, object map[string]any) error {
+	generic, _ := value.(map[string]any)
+	if object == nil {
+		return refuse(where+".generictemplate", "is missing", "want the wrapped object")
+	}
+	r.idle(where, generic, "generictemplate", "custompodresources", "completionstatus", "replicas")
+	if n := generic["replicas"]; n != nil && fmt.Sprint(n) != "1" {
+		r.warn("%s.replicas: is %v and does nothing: the object is created once, and its own fields give the number of its pods", where, n)
+	}
+	it := item{where: where + ".generictemplate", object: object}
+	for _, word := range strings.Split(text(generic, "completionstatus"), ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			it.done = append(it.done, word)
+		}
+	}
+	if err := checkDone(where+".completionstatus", it.done); err != nil {
+		return err
+	}
+	entries, _ := generic["custompodresources"].([]any)
+	for i, entry := range entries {
+		d, err := r.declaration(fmt.Sprintf("%s.custompodresources[%d]", where, i), entry)
+		if err != nil {
+			return err
+		}
+		it.declared = append(it.declared, d)
+	}
+	return r.add(it)
+}
+
+// declaration reads an entry of custompodresources. As in MCAD a limit counts
+// where the request is missing or zero.
+func (r *reader) declaration(where string, value any) (declaration, error) {
+	entry, isMap := value.(map[string]any)
+	if !isMap {
+		return declaration{}, refuse(where, "is no object", "want replicas, requests and limits")
+	}
+	r.idle(where, entry, "replicas", "requests", "limits")
+	replicas, err := r.number(entry, where, "replicas", 0, 10_000)
+	if err != nil {
+		return declaration{}, err
+	}
+	requests, err := amounts(where+".requests", entry["requests"])
+	if err != nil {
+		return declaration{}, err
+	}
+	limits, err := amounts(where+".limits", entry["limits"])
+	if err != nil {
+		return declaration{}, err
+	}
+	each := resource.List{}
+	for _, name := range requests.Plus(limits).Names() {
+		if each[name] = requests[name]; each[name] == 0 {
+			each[name] = limits[name]
+		}
+		if each[name] == 0 {
+			delete(each, name)
+		}
+	}
+	return declaration{int(replicas), each}, nil
+}
+
+func amounts(where string, value any) (resource.List, error) {
+	list, err := ray.ReadAmounts(where, value)
+	if err != nil {
+		return nil, err
+	}
+	read, err := kube.Amounts(list)
+	if err != nil {
+		return nil, refuse(where, err.Error(), "want what a node can have")
+	}
+	return read, nil
+}
+
+// defaultGrace is MCAD's requeuing.timeInSeconds.
+const defaultGrace = 300
+
+// scheduling reads spec.schedulingSpec.
+func (r *reader) scheduling(spec map[string]any) error {
+	const where = "spec.schedulingSpec"
+	scheduling, isMap := spec["schedulingSpec"].(map[string]any)
+	if !isMap {
+		return nil
+	}
+	r.idle(where, scheduling, "minAvailable", "requeuing", "dispatchDuration")
+	minAvailable, err := r.number(scheduling, where, "minAvailable", 0, 10_000)
+	if err != nil {
+		return err
+	}
+	if err := r.requeuing(scheduling, int(minAvailable)); err != nil {
+		return err
+	}
+	duration, isMap := scheduling["dispatchDuration"].(map[string]any)
+	if !isMap {
+		return nil
+	}
+	r.idle(where+".dispatchDuration", duration, "limit")
+	limit, err := r.number(duration, where+".dispatchDuration", "limit", 0, math.MaxInt32)
+	if limit > 0 && err == nil {
+		r.Life.MaxRunTime = workload.Duration(time.Duration(limit) * time.Second)
+	}
+	return err
+}
+
+// requeuing reads how long the pods may take, and what becomes of a gang of
+// which they do not come.
+func (r *reader) requeuing(scheduling map[string]any, minAvailable int) error {
+	const where = "spec.schedulingSpec.requeuing"
+	pods := 0
+	for _, set := range r.PodSets {
+		if set.Role != RoleDeclared {
+			pods += set.Count
+		}
+	}
+	requeuing, given := scheduling["requeuing"].(map[string]any)
+	r.idle(where, requeuing, "timeInSeconds", "maxNumRequeuings")
+	grace, err := r.number(requeuing, where, "timeInSeconds", 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	most, err := r.number(requeuing, where, "maxNumRequeuings", 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	switch {
+	case minAvailable == 0 && given:
+		r.warn("%s: does nothing without minAvailable; how long a gang may take to start is the queue's ready deadline", where)
+		return nil
+	case minAvailable == 0:
+		return nil
+	case minAvailable > pods:
+		return refuse("spec.schedulingSpec.minAvailable", fmt.Sprintf("is %d, but the wrapped objects make %d pods", minAvailable, pods),
+			"lower it: the gang would never be complete")
+	case minAvailable < pods:
+		r.warn("spec.schedulingSpec.minAvailable: is %d, but all %d pods are needed: Muster starts gangs whole", minAvailable, pods)
+	}
+	if grace == 0 {
+		grace = defaultGrace
+	}
+	r.Life.ReadyDeadline = workload.Duration(time.Duration(grace) * time.Second)
+	if most > 0 { // 0 is MCAD's word for no limit; then the queue's counts
+		retries := int(most)
+		r.Life.Tolerance = &workload.Tolerance{Retries: &retries}
+	}
+	return nil
+}
+
+// number reads a whole number; 0 when it is missing.
+func (r *reader) number(object map[string]any, where, field string, least, most int64) (int64, error) {
+	value, given := object[field]
+	if !given || value == nil {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(fmt.Sprint(value), 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, refuse(where+"."+field, "is "+quote(fmt.Sprint(value)), fmt.Sprintf("want a whole number from %d to %d", least, most))
+	}
+	return n, nil
+}
+
+// idle warns of every field that is set and not among those that act.
+func (r *reader) idle(where string, object map[string]any, acting ...string) {
+	var fields []string
+	for field, value := range object {
+		if !slices.Contains(acting, field) && !empty(value) {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	for _, field := range fields {
+		r.warn("%s.%s: does nothing", where, quoteField(field))
+	}
+}
+
+func quoteField(field string) string {
+	if len(field) > longest {
+		return field[:longest] + "..."
+	}
+	return field
+}
+
+// empty reports whether leaving the value out says the same.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, inner := range v {
+			if !empty(inner) {
+				return false
+			}
+		}
+		return true
+	}
+	n, err := strconv.ParseFloat(fmt.Sprint(value), 64)
+	return err == nil && n == 0
+}

@@ -1,0 +1,267 @@
+package appwrapper
+
+import (
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// States of v1beta1.
+const (
+	statePending   = "Pending"
+	stateRunning   = "Running"
+	stateHolding   = "RunningHoldCompletion"
+	stateCompleted = "Completed"
+	stateFailed    = "Failed"
+	stateDeleted   = "Deleted"
+)
+
+// entry is one condition of MCAD's log. The trailing dots of reasons are MCAD's.
+type entry struct {
+	kind, reason, message string
+	at                    time.Time
+}
+
+// conditionsKept bounds the log: a gang that is evicted again and again would
+// outgrow its object.
+const conditionsKept = 48
+
+// statusV1beta1 words the view as MCAD does.
+func statusV1beta1(old map[string]any, v View) map[string]any {
+	state, steps := words(v)
+	log := readLog(old)
+	if v.Record != nil && v.Record.Phase == workload.Queued && v.Record.Attempt > 1 {
+		log = noteRequeue(log, v)
+	}
+	log = extend(log, steps, v.Now)
+	status := map[string]any{
+		"state": state, "queuejobstate": steps[len(steps)-1].kind, "conditions": writeLog(log),
+		"controllerfirsttimestamp": micro(firstSeen(v)), "canrun": false, "filterignore": true,
+		"pending": v.Pods.Pending, "running": v.Pods.Running, "Succeeded": v.Pods.Succeeded, "failed": v.Pods.Failed,
+	}
+	if message := warnings(v); message != "" {
+		status["message"] = message
+	}
+	r := v.Record
+	if r == nil {
+		return status
+	}
+	status["canrun"] = r.Holding && !r.Phase.Final() && r.Phase != workload.Evicting && r.Phase != workload.Cancelling
+	status["systempriority"] = r.Priority
+	status["totalcpu"] = amount(r.Workload, resource.CPU)
+	status["totalmemory"] = amount(r.Workload, resource.Memory)
+	status["totalgpu"] = amount(r.Workload, "nvidia.com/gpu")
+	status["numberOfRequeueings"] = r.Attempt - 1
+	status["sender"] = "before ScheduleNext - setHOL"
+	if !r.Times.Dispatched.IsZero() {
+		status["controllerfirstdispatchtimestamp"] = micro(r.Times.Dispatched)
+		status["sender"] = "before manageQueueJob - afterEtcdDispatching"
+	} else if first, kept := old["controllerfirstdispatchtimestamp"]; kept {
+		status["controllerfirstdispatchtimestamp"] = first
+	}
+	return status
+}
+
+func firstSeen(v View) time.Time {
+	if v.Record != nil {
+		return v.Record.Times.Submitted
+	}
+	return v.Created
+}
+
+func warnings(v View) string {
+	message := ""
+	for _, warning := range v.Warnings {
+		message += warning + ". "
+	}
+	if len(message) > 0 {
+		message = message[:len(message)-1]
+	}
+	return message
+}
+
+// words returns the state and the conditions that lead to it in the current
+// attempt.
+func words(v View) (string, []entry) {
+	seen := firstSeen(v)
+	init := entry{kind: "Init", at: seen}
+	switch {
+	case v.Rejected != nil:
+		return stateFailed, []entry{init, {"Failed", "Rejected", v.Rejected.Message, time.Time{}}}
+	case v.Record == nil:
+		return "", []entry{init}
+	}
+	r := v.Record
+	queueing := entry{kind: "Queueing", reason: "AwaitingHeadOfLine", at: seen}
+	head := entry{kind: "HeadOfLine", reason: "FrontOfQueue.", at: r.Times.Admitted}
+	dispatched := entry{kind: "Dispatched", reason: "AppWrapperRunnable", at: r.Times.Dispatched}
+	running := entry{kind: "Running", reason: "PodsRunning", at: r.Times.Running}
+	started := []entry{init, queueing, head}
+	if !r.Times.Dispatched.IsZero() {
+		started = append(started, dispatched)
+	}
+	if !r.Times.Running.IsZero() {
+		started = append(started, running)
+	}
+	end := func(kind, reason, message string) []entry {
+		return append(started, entry{kind, reason, message, r.Times.Finished})
+	}
+	switch r.Phase {
+	case workload.Queued:
+		return statePending, waiting(r, init, queueing, head)
+	case workload.Admitted:
+		return statePending, started
+	case workload.Dispatched, workload.Running:
+		if trouble := r.Reason; trouble != nil {
+			started[len(started)-1].message = trouble.Message
+		}
+		return stateRunning, started
+	case workload.Evicting:
+		reason := cause(r)
+		if r.Reason != nil && r.Reason.Kind == workload.ReasonNotReady {
+			reason = "MinPodsNotRunning"
+		}
+		return statePending, append(started, entry{kind: "PreemptCandidate", reason: reason, message: why(r)})
+	case workload.Succeeded:
+		if v.Pods.Pending+v.Pods.Running > 0 {
+			return stateHolding, end("RunningHoldCompletion", "SomeItemsCompleted", why(r))
+		}
+		return stateCompleted, end("Completed", "PodsCompleted", why(r))
+	case workload.Failed:
+		if r.Reason != nil && r.Reason.Kind == workload.ReasonRefused {
+			return stateFailed, end("Failed", "ItemCreationFailure.", why(r))
+		}
+		return stateFailed, end("Failed", cause(r), why(r))
+	}
+	if r.Reason != nil && r.Reason.Kind == workload.ReasonMaxRunTime {
+		limit := time.Duration(r.Life.MaxRunTime) / time.Second
+		return stateFailed, end("PreemptCandidate", "DispatchDeadlineExceeded",
+			fmt.Sprintf("Dispatch deadline exceeded. allowed to run for %d seconds", limit))
+	}
+	return stateDeleted, end("Deleted", cause(r), why(r))
+}
+
+// waiting words why a workload is in its queue.
+func waiting(r *workload.Record, init, queueing, head entry) []entry {
+	if r.Reason == nil {
+		return []entry{init, queueing}
+	}
+	switch r.Reason.Kind {
+	case workload.ReasonBehindHead:
+		queueing.message = r.Reason.Message
+		return []entry{init, queueing}
+	case workload.ReasonQuota:
+		return []entry{init, queueing, head, {
+			kind: "Backoff", reason: "quota limit exceeded",
+			message: "Insufficient quota and/or resources to dispatch AppWrapper. " + r.Reason.Message,
+		}}
+	}
+	return []entry{init, queueing, head, {
+		kind: "Backoff", reason: "AppWrapperNotRunnable.",
+		message: "Insufficient resources to dispatch AppWrapper. " + r.Reason.Message,
+	}}
+}
+
+func cause(r *workload.Record) string {
+	if r.Reason == nil {
+		return "Unknown"
+	}
+	return string(r.Reason.Kind)
+}
+
+func why(r *workload.Record) string {
+	if r.Reason == nil {
+		return ""
+	}
+	return r.Reason.Message
+}
+
+const requeued = "PreemptionTriggered"
+
+// noteRequeue notes each return to the queue in the log, with its cause where
+// that was seen.
+func noteRequeue(log []entry, v View) []entry {
+	noted, cause := 0, "the gang was taken down and queued again"
+	for _, e := range log {
+		if e.reason == requeued {
+			noted++
+		}
+		if e.kind == "PreemptCandidate" {
+			cause = e.message
+		}
+	}
+	for ; noted < v.Record.Attempt-1 && noted < conditionsKept; noted++ {
+		log = append(log, entry{kind: "Backoff", reason: requeued, message: cause, at: v.Now})
+	}
+	return log
+}
+
+// extend appends the steps that the log of the current attempt lacks. A step
+// that is there gets the present message.
+func extend(log, steps []entry, now time.Time) []entry {
+	next := 0
+	for i, e := range log {
+		if e.reason == requeued {
+			next = i + 1
+		}
+	}
+	for n, s := range steps {
+		if s.kind == "Init" && next > 0 {
+			continue // once in a life
+		}
+		found := -1
+		for i := next; i < len(log); i++ {
+			if log[i].kind == s.kind && log[i].reason == s.reason {
+				found = i
+			}
+		}
+		if found >= 0 {
+			next = found + 1
+			if n == len(steps)-1 && log[found].message != s.message {
+				log[found].message = s.message
+			}
+			continue
+		}
+		if s.at.IsZero() {
+			s.at = now
+		}
+		log = append(log, s)
+		next = len(log)
+	}
+	if len(log) > conditionsKept {
+		log = append(log[:1:1], log[len(log)-conditionsKept+1:]...)
+	}
+	return log
+}
+
+func readLog(status map[string]any) []entry {
+	list, _ := status["conditions"].([]any)
+	var log []entry
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		at, err := time.Parse(time.RFC3339Nano, text(c, "lastTransitionMicroTime"))
+		if err != nil || at.Year() < 2000 {
+			continue // the schema's default, from before a controller looked
+		}
+		log = append(log, entry{text(c, "type"), text(c, "reason"), text(c, "message"), at})
+	}
+	return log
+}
+
+func writeLog(log []entry) []any {
+	list := make([]any, len(log))
+	for i, e := range log {
+		at := micro(e.at)
+		condition := map[string]any{"type": e.kind, "status": "True", "lastUpdateMicroTime": at, "lastTransitionMicroTime": at}
+		if e.reason != "" {
+			condition["reason"] = e.reason
+		}
+		if e.message != "" {
+			condition["message"] = e.message
+		}
+		list[i] = condition
+	}
+	return list
+}

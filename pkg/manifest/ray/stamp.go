@@ -1,0 +1,322 @@
+package ray
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// StampInput is what Muster writes into a manifest.
+type StampInput struct {
+	Workload        workload.ID
+	Cluster         string // what queue-manager calls it
+	Attempt         int
+	Epoch           int64
+	Queue           string
+	Namespace, Name string
+	// Placements are of the attempt; of them the submitter's is written into the
+	// manifest. The other pods are placed when they exist.
+	Placements []workload.Placement
+	// Terms are what the flavors of pod sets add to their pods.
+	Terms []workload.PodSetTerms
+	// Trusted: the scheduler places the pods; they get no gate and no pin.
+	Trusted bool
+	// Traceparent is noted on the object when it is not empty.
+	Traceparent string
+}
+
+// kueueQueue hands an object or a pod to Kueue.
+const kueueQueue = "kueue.x-k8s.io/queue-name"
+
+// serverOwned are the fields of metadata that an object to be created must not
+// have or that the API server fills in.
+var serverOwned = []string{
+	"generateName", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink",
+}
+
+// Stamp returns the object to create for one attempt of a workload. All else in
+// the manifest, which Read has accepted, stays as it is.
+func Stamp(manifest json.RawMessage, kind string, s StampInput) (json.RawMessage, error) {
+	tree, err := parse(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("stamp %s of workload %s: %w", kind, s.Workload, err)
+	}
+	if err := s.object(tree); err != nil {
+		return nil, fmt.Errorf("stamp %s of workload %s: %w", kind, s.Workload, err)
+	}
+	if err := s.spec(tree, kind); err != nil {
+		return nil, fmt.Errorf("stamp %s of workload %s: %w", kind, s.Workload, err)
+	}
+	return encode(tree)
+}
+
+func (s StampInput) spec(tree map[string]any, kind string) error {
+	spec, err := child(tree, "spec")
+	if err != nil {
+		return err
+	}
+	metadata, err := child(tree, "metadata")
+	if err != nil {
+		return err
+	}
+	annotations, err := child(metadata, "annotations")
+	if err != nil {
+		return err
+	}
+	size, _ := annotations[kube.AutoscalingKey].(string)
+	switch kind {
+	case RayJob:
+		return s.job(spec, size)
+	case RayService:
+		return s.service(spec, size)
+	}
+	return s.cluster(spec, size)
+}
+
+func (s StampInput) object(tree map[string]any) error {
+	delete(tree, "status")
+	tree["apiVersion"] = GroupVersion
+	metadata, err := child(tree, "metadata")
+	if err != nil {
+		return err
+	}
+	for _, field := range serverOwned {
+		delete(metadata, field)
+	}
+	metadata["name"], metadata["namespace"] = s.Name, s.Namespace
+	if err := setLabels(metadata, map[string]string{
+		kube.WorkloadLabel: string(s.Workload), kube.ClusterLabel: s.Cluster, kube.AttemptLabel: strconv.Itoa(s.Attempt), kube.QueueLabel: s.Queue,
+	}); err != nil {
+		return err
+	}
+	annotations, err := child(metadata, "annotations")
+	if err != nil {
+		return err
+	}
+	annotations[kube.EpochKey] = strconv.FormatInt(s.Epoch, 10)
+	if s.Traceparent != "" {
+		annotations[kube.TraceparentKey] = s.Traceparent
+	}
+	return nil
+}
+
+func setLabels(metadata map[string]any, labels map[string]string) error {
+	present, err := child(metadata, "labels")
+	if err != nil {
+		return err
+	}
+	delete(present, kueueQueue)
+	for key, value := range labels {
+		present[key] = value
+	}
+	return nil
+}
+
+// cluster stamps the spec of a RayCluster that is admitted at the size that its
+// annotation says, if it has an autoscaler.
+func (s StampInput) cluster(spec map[string]any, size string) error {
+	head, err := child(spec, "headGroupSpec")
+	if err != nil {
+		return err
+	}
+	if err := s.group(head, HeadGroup); err != nil {
+		return err
+	}
+	autoscaling, _ := spec["enableInTreeAutoscaling"].(bool)
+	groups, _ := spec["workerGroupSpecs"].([]any)
+	for _, item := range groups {
+		group, isObject := item.(map[string]any)
+		name, _ := group["groupName"].(string)
+		if !isObject || name == "" {
+			return refuse("workerGroupSpecs", "has a group without a name", "submit a manifest that Muster has read")
+		}
+		if err := s.group(group, name); err != nil {
+			return err
+		}
+		if autoscaling && size != AtMinimum {
+			if err := capSize(group); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// group stamps the pod template of the head or of a worker group. Groups without
+// pods get the gate, too: if they are ever scaled up, their pods wait.
+func (s StampInput) group(group map[string]any, podSet string) error {
+	if labels, isObject := group["labels"].(map[string]any); isObject {
+		delete(labels, kueueQueue) // KubeRay copies them to the pods
+	}
+	template, err := child(group, "template")
+	if err != nil {
+		return err
+	}
+	spec, err := s.template(template, podSet)
+	if err != nil {
+		return err
+	}
+	if s.Trusted {
+		return nil
+	}
+	gates, _ := spec["schedulingGates"].([]any)
+	spec["schedulingGates"] = append(slices.Clone(gates), map[string]any{"name": kube.PlacementGate})
+	return nil
+}
+
+// template labels the pods of a pod set and returns their spec.
+func (s StampInput) template(template map[string]any, podSet string) (spec map[string]any, err error) {
+	metadata, err := child(template, "metadata")
+	if err != nil {
+		return nil, err
+	}
+	if err := setLabels(metadata, map[string]string{
+		kube.WorkloadLabel: string(s.Workload), kube.ClusterLabel: s.Cluster, kube.AttemptLabel: strconv.Itoa(s.Attempt), kube.PodSetLabel: podSet,
+	}); err != nil {
+		return nil, err
+	}
+	if spec, err = child(template, "spec"); err != nil {
+		return nil, err
+	}
+	for _, terms := range s.Terms {
+		if terms.PodSet == podSet {
+			err = AddTerms(spec, terms)
+		}
+	}
+	return spec, err
+}
+
+// AddTerms adds what flavors say to the spec of a pod; selectors that the pod has
+// stay, for they do not contradict.
+func AddTerms(spec map[string]any, terms workload.PodSetTerms) error {
+	if len(terms.NodeSelector) > 0 {
+		selector, err := child(spec, "nodeSelector")
+		if err != nil {
+			return err
+		}
+		for key, value := range terms.NodeSelector {
+			selector[key] = value
+		}
+	}
+	if len(terms.Tolerations) == 0 {
+		return nil
+	}
+	tolerations, _ := spec["tolerations"].([]any)
+	tolerations = slices.Clone(tolerations)
+	for _, t := range terms.Tolerations {
+		toleration := map[string]any{}
+		for field, value := range map[string]string{"key": t.Key, "operator": t.Operator, "value": t.Value, "effect": t.Effect} {
+			if value != "" {
+				toleration[field] = value
+			}
+		}
+		tolerations = append(tolerations, toleration)
+	}
+	spec["tolerations"] = tolerations
+	return nil
+}
+
+// capSize makes the autoscaler stay within its maximum, which was admitted.
+func capSize(group map[string]any) error {
+	var typed rayv1.WorkerGroupSpec
+	if err := kube.Decode("", group, &typed); err != nil {
+		return err
+	}
+	spec := rayv1.RayClusterSpec{WorkerGroupSpecs: []rayv1.WorkerGroupSpec{typed}}
+	setDefaults(&spec, map[string]any{"workerGroupSpecs": []any{group}})
+	group["maxReplicas"] = json.Number(strconv.Itoa(int(*spec.WorkerGroupSpecs[0].MaxReplicas)))
+	return nil
+}
+
+// service stamps the spec of a RayService. Without an upgrade strategy KubeRay
+// would answer a change with a second cluster beside the first.
+func (s StampInput) service(spec map[string]any, size string) error {
+	cluster, err := child(spec, "rayClusterConfig")
+	if err != nil {
+		return err
+	}
+	strategy, err := child(spec, "upgradeStrategy")
+	if err != nil {
+		return err
+	}
+	strategy["type"] = string(rayv1.RayServiceUpgradeNone)
+	return s.cluster(cluster, size)
+}
+
+// job stamps the spec of a RayJob.
+func (s StampInput) job(spec map[string]any, size string) error {
+	cluster, err := child(spec, "rayClusterSpec")
+	if err != nil {
+		return err
+	}
+	if err := s.cluster(cluster, size); err != nil {
+		return err
+	}
+	if mode, _ := spec["submissionMode"].(string); mode != "" && mode != string(rayv1.K8sJobMode) {
+		return nil
+	}
+	return s.submitter(spec, cluster)
+}
+
+// submitter pins the pod that KubeRay creates last. It has no gate: nothing could
+// lift it before KubeRay gives the job up.
+func (s StampInput) submitter(spec, cluster map[string]any) error {
+	i := slices.IndexFunc(s.Placements, func(p workload.Placement) bool { return p.PodSet == SubmitterGroup })
+	if i < 0 {
+		return fmt.Errorf("no placement for pod set %q", SubmitterGroup)
+	}
+	template, given := spec["submitterPodTemplate"].(map[string]any)
+	if !given {
+		var err error
+		if template, err = defaultSubmitter(cluster); err != nil {
+			return err
+		}
+		spec["submitterPodTemplate"] = template
+	}
+	pod, err := s.template(template, SubmitterGroup)
+	if err != nil {
+		return err
+	}
+	if s.Trusted {
+		return nil
+	}
+	selector, err := child(pod, "nodeSelector")
+	if err != nil {
+		return err
+	}
+	selector[kube.HostnameLabel] = s.Placements[i].Hostname
+	if s.Placements[i].Hostname == "" {
+		selector[kube.HostnameLabel] = s.Placements[i].Node
+	}
+	return nil
+}
+
+// defaultSubmitter is the template that KubeRay would use, as JSON. The
+// container has no command, so that KubeRay fills it in.
+func defaultSubmitter(cluster map[string]any) (map[string]any, error) {
+	var typed rayv1.RayClusterSpec
+	if err := kube.Decode("", cluster, &typed); err != nil {
+		return nil, err
+	}
+	template := map[string]any{}
+	encoded, err := json.Marshal(corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{submitterContainer(imageOf(typed.HeadGroupSpec.Template.Spec.Containers))}, RestartPolicy: corev1.RestartPolicyNever,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(encoded, &template); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(template, func(key string, _ any) bool { return key == "metadata" })
+	return template, nil
+}

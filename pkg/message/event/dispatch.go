@@ -1,0 +1,174 @@
+package event
+
+import (
+	"encoding/json"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// What shall be true of a workload's objects.
+const (
+	Present   = "present"   // the objects of this attempt exist, pods on their placements
+	Absent    = "absent"    // no object and no pod of the workload exists
+	Ended     = "ended"     // the job is over: no pod of the workload exists; the object itself may stay, to be read
+	Forgotten = "forgotten" // nothing more to do; the dispatcher may forget it
+)
+
+// GangDesired is a command to the dispatcher of a cluster: the wanted state of one
+// workload. Last value per workload, so a dispatcher that starts reads all of them and
+// compares with the cluster; executing one twice changes nothing.
+type GangDesired struct {
+	Workload workload.ID `json:"workload"`
+	Cluster  string      `json:"cluster"`
+	Attempt  int         `json:"attempt"`
+	// Epoch is the leader's that decided it; an older one than already seen for
+	// the workload is refused.
+	Epoch int64 `json:"epoch"`
+	// Order counts the messages of that leader; of two commands the one with the larger
+	// epoch, then order, is the newer.
+	Order     int64  `json:"order,omitempty"`
+	State     string `json:"state"`
+	Queue     string `json:"queue"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Created, with Present: the object of this attempt existed. If it is missing, it
+	// was deleted.
+	Created bool `json:"created,omitempty"`
+	// Trusted: the scheduler places the pods, they have no gate and no pin.
+	Trusted bool `json:"trusted,omitempty"`
+	// ForceAfter is how long after its grace a pod that does not end is deleted by
+	// force.
+	ForceAfter workload.Duration `json:"forceAfter,omitzero"`
+	// EvictAt, with Present: the time of the eviction, for the object's status.
+	EvictAt time.Time `json:"evictAt,omitzero"`
+	// Placements are set with Present, and with Absent for what KubeRay runs after
+	// the gang.
+	Placements []workload.Placement `json:"placements,omitempty"`
+	// Terms are the labels and tolerations that the flavors of pod sets add to their
+	// pods, with Present.
+	Terms []workload.PodSetTerms `json:"terms,omitempty"`
+	// PodPolicy, with Present, is the queue's; the manifest is checked against it
+	// before the object is created.
+	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
+	// ObjectPolicy, with Present, is the queue's; each object is checked against it
+	// before its creation.
+	ObjectPolicy workload.ObjectPolicy `json:"objectPolicy,omitzero"`
+	// Identity, with Present, is the user of Kubernetes that the submitter of a message
+	// is bound to. An object of a cluster has its own in the manifest.
+	Identity *workload.Identity `json:"identity,omitempty"`
+	// Yield, with Present, says that places were given up, and is the name of this
+	// command: the places are freed once GangStatus.Yielded repeats it.
+	Yield string `json:"yield,omitempty"`
+	// PodSets are set with Present, Manifest where NeedsManifest says so.
+	PodSets  []workload.PodSet `json:"podSets,omitempty"`
+	Manifest json.RawMessage   `json:"manifest,omitempty"`
+}
+
+// Supersedes reports whether the command was given after the other one.
+func (e *GangDesired) Supersedes(other *GangDesired) bool {
+	if e.Epoch != other.Epoch {
+		return e.Epoch > other.Epoch
+	}
+	return e.Order > other.Order
+}
+
+// NeedsManifest reports whether the dispatcher needs the manifest to obey: to
+// create the objects, and to find all objects of a workload that has several.
+func (e *GangDesired) NeedsManifest() bool {
+	return e.State == Present || e.Kind == "AppWrapper" && e.State != Forgotten
+}
+
+// EventType implements Payload.
+func (*GangDesired) EventType() string { return "dev.muster.dispatch.desired.v1" }
+
+// EventSubject implements Payload.
+func (e *GangDesired) EventSubject() string { return string(e.Workload) }
+
+// Outcomes of a Ray job.
+const (
+	OutcomeSucceeded = "succeeded"
+	OutcomeFailed    = "failed"
+)
+
+// GangStatus is the state of a workload's objects, as the dispatcher knows it. Last
+// value per workload; repeating it changes nothing.
+type GangStatus struct {
+	Workload workload.ID `json:"workload"`
+	Cluster  string      `json:"cluster"`
+	Attempt  int         `json:"attempt"`
+	Epoch    int64       `json:"epoch"`
+	// Session is the epoch of the dispatcher's lease. Once a later one of the cluster
+	// is known, messages of an earlier one are ignored.
+	Session int64 `json:"session,omitempty"`
+	// Created: the object of this attempt was seen in the API server.
+	Created bool `json:"created,omitempty"`
+	// UID of the object of this attempt. Another object of its name is not the
+	// workload's.
+	UID string `json:"uid,omitempty"`
+	// Objects are those of a workload of several objects that were created for this
+	// attempt. Only they are deleted by their UID; the others are looked for by label.
+	Objects []CreatedObject `json:"objects,omitempty"`
+	// LastUsed is the reported time of the last use of a RayCluster.
+	LastUsed time.Time `json:"lastUsed,omitzero"`
+	// Refused: the object can never be created; Message says why.
+	Refused bool `json:"refused,omitempty"`
+	// Outcome of a job that has ended; empty before.
+	Outcome string `json:"outcome,omitempty"`
+	// Gone: the object does not exist (any more), seen by an uncached read.
+	Gone bool `json:"gone,omitempty"`
+	// Released: no pod of the workload holds or will hold capacity, seen by an
+	// uncached read after Gone or Outcome.
+	Released bool `json:"released,omitempty"`
+	// Sizes are the pods that KubeRay keeps of each worker group of a RayCluster;
+	// its owner or Ray's autoscaler may have changed them.
+	Sizes map[string]int `json:"sizes,omitempty"`
+	// Keeps are the pods of each of these groups that keep their places: as many, or
+	// maxReplicas where Ray's autoscaler may create them again.
+	Keeps map[string]int `json:"keeps,omitempty"`
+	// Later is the attempt of an object that is there, when it is later than the
+	// command's and was created in an epoch before the command's: the database came
+	// back older than it. Zero otherwise.
+	Later int `json:"later,omitempty"`
+	// Yielded is the GangDesired.Yield of the executed command: no pod is, or will be,
+	// sent elsewhere. Empty when the command has none.
+	Yielded string `json:"yielded,omitempty"`
+	// Message has the details of a refusal or an outcome; before these, the reason why
+	// KubeRay cannot create the pods.
+	Message string `json:"message,omitempty"`
+	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
+	Answers string `json:"answers,omitempty"`
+}
+
+// CreatedObject is an object as the API server created it.
+type CreatedObject struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// EventType implements Payload.
+func (*GangStatus) EventType() string { return "dev.muster.dispatch.status.v1" }
+
+// EventSubject implements Payload.
+func (e *GangStatus) EventSubject() string { return string(e.Workload) }
+
+// ReportWanted asks the watcher and the dispatcher of a cluster to publish their state
+// of a workload or a node once more, before queue-manager acts on silence. When it
+// names neither, they publish everything, because another queue-manager leads.
+type ReportWanted struct {
+	Cluster  string      `json:"cluster"`
+	Epoch    int64       `json:"epoch"`
+	Workload workload.ID `json:"workload,omitempty"`
+	Node     string      `json:"node,omitempty"`
+	// Ask names the question; the answers repeat it.
+	Ask string `json:"ask,omitempty"`
+}
+
+// EventType implements Payload.
+func (*ReportWanted) EventType() string { return "dev.muster.report.wanted.v1" }
+
+// EventSubject implements Payload.
+func (e *ReportWanted) EventSubject() string { return e.Cluster }

@@ -1,0 +1,94 @@
+package event
+
+import (
+	"strings"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// SubmitSubject takes submissions for a queue.
+func SubmitSubject(queue string) string { return "muster.submit." + queue }
+
+// SubmitSubjectAs takes submissions of a user of NATS for a queue. The user's
+// rights name it, so who publishes there is that user, whatever the message says.
+func SubmitSubjectAs(queue, user string) string { return SubmitSubject(queue) + "." + user }
+
+// SubmittedBy reads queue and user of a submit subject; the user is empty where
+// the subject does not say.
+func SubmittedBy(subject string) (queue, user string) {
+	queue, user, _ = strings.Cut(strings.TrimPrefix(subject, SubmitSubject("")), ".")
+	return queue, user
+}
+
+// WorkloadSubject carries accepted submissions and cancellations of a queue.
+func WorkloadSubject(queue string) string { return "muster.workload." + queue }
+
+// KeptSubject carries once more what a queue's WorkloadSubject carried.
+func KeptSubject(queue string) string { return "muster.kept." + queue }
+
+// KeptFilter matches all submissions and cancellations that are kept.
+func KeptFilter() string { return KeptSubject("*") }
+
+// EventsFilter matches the life of all workloads.
+func EventsFilter() string { return "muster.events.*.*" }
+
+// EventsSubject carries the life of one workload.
+func EventsSubject(queue string, id workload.ID) string {
+	return "muster.events." + queue + "." + token(string(id))
+}
+
+// NodeSubject holds the last observation of a node.
+func NodeSubject(cluster, node string) string {
+	return "muster.capacity." + cluster + ".node." + token(node)
+}
+
+// GangSubject holds the last observation of a workload's pods.
+func GangSubject(cluster string, id workload.ID) string {
+	return "muster.capacity." + cluster + ".gang." + token(string(id))
+}
+
+// SyncedSubject holds the last full list of what a cluster's watcher sees.
+func SyncedSubject(cluster string) string { return "muster.capacity." + cluster + ".synced" }
+
+// CapacityFilter matches all observations of one cluster, or of all with "*".
+func CapacityFilter(cluster string) string { return "muster.capacity." + cluster + ".>" }
+
+// DispatchSubject holds what shall be true of a workload.
+func DispatchSubject(cluster string, id workload.ID) string {
+	return "muster.dispatch." + cluster + "." + token(string(id))
+}
+
+// DispatchFilter matches all commands of one cluster.
+func DispatchFilter(cluster string) string { return "muster.dispatch." + cluster + ".*" }
+
+// StatusSubject holds what the dispatcher knows of a workload.
+func StatusSubject(cluster string, id workload.ID) string {
+	return "muster.status." + cluster + "." + token(string(id))
+}
+
+// AskSubject carries questions to the watcher and the dispatcher of a cluster. It is
+// of no stream: who asks does so again until there is an answer.
+func AskSubject(cluster string) string { return "muster.ask." + cluster }
+
+// StatusFilter matches the statuses of all clusters.
+func StatusFilter() string { return "muster.status.*.*" }
+
+// ClusterStatusFilter matches the statuses of one cluster.
+func ClusterStatusFilter(cluster string) string { return "muster.status." + cluster + ".*" }
+
+// DeadFilter matches all dead letters.
+const DeadFilter = "muster.dead.>"
+
+// DeadSubject holds the dead letters of the given subject.
+func DeadSubject(subject string) string {
+	return "muster.dead." + strings.TrimPrefix(subject, "muster.")
+}
+
+// token makes one subject token of a Kubernetes name or an id. Neither may
+// contain an underscore, so no two names get the same token.
+func token(name string) string {
+	if name == "" {
+		return "_"
+	}
+	return strings.ReplaceAll(name, ".", "_")
+}

@@ -1,0 +1,108 @@
+package event
+
+import (
+	"encoding/json"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// SubmitType is the type of a submission. Its data is a RayCluster or RayJob
+// manifest: JSON, or YAML as a string (datacontenttype application/yaml).
+const SubmitType = "dev.muster.workload.submit.v1"
+
+// WorkloadSubmitted is published by intake for a submission that it accepted.
+type WorkloadSubmitted struct {
+	Workload workload.Workload `json:"workload"`
+	// Manifest is the submitted object as JSON, named, otherwise untouched.
+	Manifest json.RawMessage `json:"manifest"`
+	// PriorityClass is the WorkloadPriorityClass that the submission names; empty
+	// for none. Queue-manager gives the workload its value.
+	PriorityClass string `json:"priorityClass,omitempty"`
+	// MessageID is the JetStream message id (Nats-Msg-Id) of the submission; empty
+	// when the submitter set none.
+	MessageID string `json:"messageId,omitempty"`
+	// Warnings name accepted settings that have no effect, or are most likely a
+	// mistake.
+	Warnings []string `json:"warnings,omitempty"`
+	// Former is the id that an earlier version gave to the same submission; empty when
+	// it is the same. A workload of the same submitter with this id is the same
+	// workload.
+	Former workload.ID `json:"former,omitempty"`
+}
+
+// EventType implements Payload.
+func (*WorkloadSubmitted) EventType() string { return "dev.muster.workload.submitted.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadSubmitted) EventSubject() string { return string(e.Workload.ID) }
+
+// WorkloadRejected says that a submission was refused for good, and why. It is
+// published by intake for what it cannot read and by queue-manager for what it
+// cannot accept.
+type WorkloadRejected struct {
+	// Workload is the id the submission would have had; empty when the message
+	// had no readable id.
+	Workload workload.ID `json:"workload,omitempty"`
+	Queue    string      `json:"queue"`
+	// Submission and Source are the CloudEvents id and source as received.
+	Submission string `json:"submission,omitempty"`
+	Source     string `json:"source,omitempty"`
+	// MessageID is the JetStream message id of the refused submission. It distinguishes
+	// submitters that used the same source and id for other content.
+	MessageID string          `json:"messageId,omitempty"`
+	Reason    workload.Reason `json:"reason"`
+}
+
+// EventType implements Payload.
+func (*WorkloadRejected) EventType() string { return "dev.muster.workload.rejected.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadRejected) EventSubject() string { return string(e.Workload) }
+
+// WorkloadChanged reports the life of a workload: one event for each phase it enters
+// and each change of its reason. It is published by queue-manager after the commit of
+// what it tells.
+type WorkloadChanged struct {
+	workload.Record
+	// Warnings are those of the submission. Only the event of its acceptance has them,
+	// and only when it is published first.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// EventType implements Payload.
+func (*WorkloadChanged) EventType() string { return "dev.muster.workload.changed.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadChanged) EventSubject() string { return string(e.ID) }
+
+// WorkloadCancel asks to end a workload, whatever phase it is in.
+type WorkloadCancel struct {
+	Workload workload.ID `json:"workload"`
+	Why      string      `json:"why,omitempty"`
+	// Submitter is the submitter for whom intake asks, and must be allowed in the
+	// workload's queue; empty for users whom NATS lets publish this event.
+	Submitter string `json:"submitter,omitempty"`
+}
+
+// EventType implements Payload.
+func (*WorkloadCancel) EventType() string { return "dev.muster.workload.cancel.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadCancel) EventSubject() string { return string(e.Workload) }
+
+// WorkloadRelease asks to end a workload and to free its places at once, although
+// its objects may still exist. It is for operators, when what exists cannot be seen
+// or removed. NATS lets no tenant publish it.
+type WorkloadRelease struct {
+	Workload workload.ID `json:"workload"`
+	// By is the name that the operator's client gives.
+	By string `json:"by"`
+	// Why is kept with the workload.
+	Why string `json:"why"`
+}
+
+// EventType implements Payload.
+func (*WorkloadRelease) EventType() string { return "dev.muster.workload.release.v1" }
+
+// EventSubject implements Payload.
+func (e *WorkloadRelease) EventSubject() string { return string(e.Workload) }

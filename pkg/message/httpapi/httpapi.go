@@ -1,0 +1,117 @@
+// Package httpapi describes the requests and answers of intake's HTTP API: the
+// operations as data, and the types that are not those of messages (package event) or
+// questions (package query). The OpenAPI document is made of it.
+//
+// It is not the server, which is in intake.
+package httpapi
+
+import (
+	"net/http"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Submission is the result of a submission.
+type Submission struct {
+	Workload workload.ID `json:"workload"`
+	Queue    string      `json:"queue"`
+	// Source and ID name the submission for ever; submitting the same content
+	// under them again is the same workload.
+	Source string `json:"source"`
+	ID     string `json:"id"`
+	// Record is the workload as stored; absent until it is stored.
+	Record *workload.Record `json:"record,omitempty"`
+}
+
+// Description is a workload with its life.
+type Description struct {
+	workload.Record
+	History []query.HistoryEntry `json:"history"`
+}
+
+// Cancelling names the workload to end.
+type Cancelling struct {
+	Workload workload.ID `json:"workload"`
+}
+
+// Problem is the answer to a request that failed.
+type Problem struct {
+	Error string `json:"error"`
+	// Reason is set when Muster refused a submission.
+	Reason *workload.Reason `json:"reason,omitempty"`
+}
+
+// IdempotencyKey is the header with the id of a submission.
+const IdempotencyKey = "Idempotency-Key"
+
+// Operation is something that can be asked for.
+type Operation struct {
+	ID, Method, Path, Summary string
+	// Parameters in the query or a header; those of the path are in Path.
+	Parameters []Parameter
+	// Manifest: the body is a manifest, in JSON or YAML.
+	Manifest bool
+	// Stream: the answer is server-sent events, each with Answer as data.
+	Stream bool
+	// Status and Answer are of success; Accepted says that 202 may come, too.
+	Status   int
+	Accepted bool
+	Answer   any
+	// Refusals are the statuses of a Problem that this operation has of its own.
+	Refusals []int
+}
+
+// Parameter is a parameter of an operation.
+type Parameter struct {
+	Name, What string
+	Header     bool
+	Number     bool
+}
+
+// Operations lists all of them.
+func Operations() []Operation {
+	return []Operation{
+		{
+			ID: "submit", Method: http.MethodPost, Path: "/v1/queues/{queue}/workloads",
+			Summary: "Submit a RayCluster, RayJob, RayService or AppWrapper manifest; answered when it is stored or refused", Manifest: true,
+			Parameters: []Parameter{
+				{Name: "priority", What: "A higher number comes first.", Number: true},
+				{Name: "priorityClass", What: "The WorkloadPriorityClass that gives the priority."},
+				{Name: IdempotencyKey, What: "The id of the submission: with it, sending the same again is the same workload. A fresh one if it is missing.", Header: true},
+			},
+			Status: http.StatusCreated, Accepted: true, Answer: &Submission{},
+			Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+		},
+		{
+			ID: "list", Method: http.MethodGet, Path: "/v1/workloads", Summary: "List the workloads that the caller may see, in the order of submission",
+			Parameters: []Parameter{
+				{Name: "queue", What: "Only those of this queue."}, {Name: "namespace", What: "Only those of this namespace."},
+				{Name: "name", What: "Only those of this name."}, {Name: "phase", What: "Only those in one of these phases, separated by commas."},
+				{Name: "limit", What: "The most workloads to look at, up to 500.", Number: true},
+				{Name: "after", What: "The next of the page before. A page may be short or empty although more follow: it has a next as long as there are more.", Number: true},
+			},
+			Status: http.StatusOK, Answer: &query.WorkloadsAnswer{},
+		},
+		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "A workload with its life", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
+		{
+			ID: "explain", Method: http.MethodGet, Path: "/v1/workloads/{id}/explanation", Summary: "Why a workload waits, and what would admit it",
+			Status: http.StatusOK, Answer: &query.ExplainAnswer{}, Refusals: []int{http.StatusNotFound, http.StatusTooManyRequests},
+		},
+		{
+			ID: "follow", Method: http.MethodGet, Path: "/v1/workloads/{id}/events", Summary: "The life of a workload as it happens, from its present state to its end",
+			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
+		},
+		{
+			ID: "cancel", Method: http.MethodDelete, Path: "/v1/workloads/{id}", Summary: "End a workload, whatever phase it is in",
+			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}}, Status: http.StatusAccepted, Answer: &Cancelling{}, Refusals: []int{http.StatusNotFound},
+		},
+		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
+		{ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "A queue: quota, use, waiting workloads", Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound}},
+		{
+			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "The events of a queue, as they happen",
+			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
+		},
+	}
+}

@@ -1,0 +1,143 @@
+// Package query is how people and tools ask queue-manager what it knows, and
+// change the configuration of queues, over NATS request-reply: the requests, the
+// answers, and a client.
+//
+// It is not for work, which is submitted and cancelled by events (package event).
+package query
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Subjects of the requests. Any queue-manager may answer.
+const (
+	WorkloadsSubject = "muster.query.workloads"
+	HistorySubject   = "muster.query.history"
+	QueuesSubject    = "muster.query.queues"
+	NodesSubject     = "muster.query.nodes"
+	// ExplainSubject is answered by the queue-manager that leads.
+	ExplainSubject = "muster.query.explain"
+	AppliedSubject = "muster.query.applied"
+	// StraysSubject is what dispatchers ask of the queues.
+	StraysSubject = "muster.query.strays"
+)
+
+// Subjects lists all of them.
+func Subjects() []string {
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject}
+}
+
+// StraysAnswer has the rules for pods that are not Muster's.
+type StraysAnswer struct {
+	// Rules are workload.WarnOfStrays or EvictStrays by namespace; of all others they
+	// are only counted.
+	Rules map[string]string `json:"rules"`
+}
+
+// MaxPage is the largest number of rows of one answer.
+const MaxPage = 500
+
+// WorkloadsRequest selects workloads; empty fields select all.
+type WorkloadsRequest struct {
+	ID        workload.ID      `json:"id,omitempty"`
+	Name      string           `json:"name,omitempty"`
+	Namespace string           `json:"namespace,omitempty"`
+	Queue     string           `json:"queue,omitempty"`
+	Phases    []workload.Phase `json:"phases,omitempty"`
+	// Limit is at most MaxPage; zero means MaxPage.
+	Limit int `json:"limit,omitempty"`
+	// After continues behind the Next of an earlier answer.
+	After int64 `json:"after,omitempty"`
+}
+
+// WorkloadsAnswer is a page of workloads in the order of submission.
+type WorkloadsAnswer struct {
+	Workloads []workload.Record `json:"workloads"`
+	// Next is the After of the following page; zero after the last.
+	Next int64 `json:"next,omitempty"`
+}
+
+// HistoryRequest asks for the life of one workload.
+type HistoryRequest struct {
+	ID workload.ID `json:"id"`
+}
+
+// HistoryAnswer lists what happened to a workload, oldest first.
+type HistoryAnswer struct {
+	Entries []HistoryEntry `json:"entries"`
+}
+
+// HistoryEntry is one change of a workload's phase or reason.
+type HistoryEntry struct {
+	At      time.Time        `json:"at"`
+	Phase   workload.Phase   `json:"phase"`
+	Attempt int              `json:"attempt"`
+	Reason  *workload.Reason `json:"reason,omitempty"`
+}
+
+// QueuesAnswer lists all queues by name.
+type QueuesAnswer struct {
+	Queues []Queue `json:"queues"`
+}
+
+// Queue is a queue and what is in it.
+type Queue struct {
+	Name       string        `json:"name"`
+	Namespaces []string      `json:"namespaces"`
+	Strategy   string        `json:"strategy"`
+	Waiting    int           `json:"waiting"`
+	Live       int           `json:"live"`     // admitted, dispatched, running or being torn down
+	Reserved   resource.List `json:"reserved"` // by its live workloads
+	// ClusterQueue from whose quota its workloads are charged, and the cohort of
+	// that.
+	ClusterQueue string `json:"clusterQueue"`
+	Cohort       string `json:"cohort,omitempty"`
+	// StopPolicy is set while the queue is held: Hold or HoldAndDrain.
+	StopPolicy string `json:"stopPolicy,omitempty"`
+	// Quota is what the ClusterQueue has and uses, by flavor and resource; empty
+	// without quota.
+	Quota []quota.Line `json:"quota,omitempty"`
+	// Share is the weighted dominant share of the ClusterQueue in its cohort, in
+	// millionths.
+	Share quota.Share `json:"share,omitempty"`
+	// Submitters may submit to the queue; empty for every submitter that NATS lets publish to it.
+	Submitters []workload.Submitters `json:"submitters,omitempty"`
+}
+
+// ExplainRequest asks why a workload waits and what would admit it.
+type ExplainRequest struct {
+	ID workload.ID `json:"id"`
+	// For is the submitter for whom a service asks, as in Workload.Submitter: he is
+	// told only of workloads that he could have submitted, and nothing of the
+	// workloads of other queues. Empty for an operator, who sees everything.
+	For string `json:"for,omitempty"`
+}
+
+// ExplainAnswer is the explanation of a workload.
+type ExplainAnswer struct {
+	workload.Explanation
+}
+
+// NodesAnswer lists all nodes by cluster and name.
+type NodesAnswer struct {
+	Nodes []Node `json:"nodes"`
+}
+
+// Node is a node and what is reserved on it.
+type Node struct {
+	capacity.Node
+	Reserved resource.List `json:"reserved"`
+	Free     resource.List `json:"free"`
+}
+
+// Problem is the answer to a request that failed.
+type Problem struct {
+	Error string `json:"error"`
+	// Busy: nothing is wrong with the request; it may be sent again later.
+	Busy bool `json:"busy,omitempty"`
+}

@@ -1,0 +1,241 @@
+package kueue_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/policyfile/kueue"
+)
+
+// guide is the manifest of the guide "Gang scheduling with RayJob and Kueue".
+const guide = `# kueue-resources.yaml
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata:
+  name: "default-flavor"
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: AdmissionCheck
+metadata:
+  name: rayjob-gpu
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  parameters:
+    apiGroup: kueue.x-k8s.io
+    kind: ProvisioningRequestConfig
+    name: rayjob-gpu-config
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ProvisioningRequestConfig
+metadata:
+  name: rayjob-gpu-config
+spec:
+  provisioningClassName: queued-provisioning.gke.io
+  managedResources:
+  - nvidia.com/gpu
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata:
+  name: "cluster-queue"
+spec:
+  namespaceSelector: {} # match all
+  resourceGroups:
+  - coveredResources: ["cpu", "memory", "nvidia.com/gpu"]
+    flavors:
+    - name: "default-flavor"
+      resources:
+      - name: "cpu"
+        nominalQuota: 10000 # infinite quotas
+      - name: "memory"
+        nominalQuota: 10000Gi # infinite quotas
+      - name: "nvidia.com/gpu"
+        nominalQuota: 10000 # infinite quotas
+  admissionChecks:
+  - rayjob-gpu
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata:
+  namespace: "default"
+  name: "user-queue"
+spec:
+  clusterQueue: "cluster-queue"
+`
+
+func TestTheGuidesManifestIsReadUnmodified(t *testing.T) {
+	t.Parallel()
+	if !kueue.Is([]byte(guide)) || kueue.Is([]byte("queues: []")) {
+		t.Error("Kueue's manifests are not told from others")
+	}
+	objects, err := kueue.Parse([]byte(guide))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := kueue.Merge(objects)
+	var notes []string
+	for _, o := range objects {
+		notes = append(notes, o.Notes...)
+	}
+	if len(config.Flavors) != 1 || len(config.ClusterQueues) != 1 || len(config.LocalQueues) != 1 {
+		t.Fatalf("read %+v", config)
+	}
+	quotas := config.ClusterQueues[0].ResourceGroups[0].Flavors[0].Resources
+	if quotas[0].Nominal != 10_000_000 || quotas[1].Nominal != 10_000<<30 || quotas[2].Nominal != 10_000 {
+		t.Errorf("quotas are %+v", quotas)
+	}
+	if q := config.LocalQueues[0]; q.Namespace != "default" || q.Name != "user-queue" || q.ClusterQueue != "cluster-queue" {
+		t.Errorf("the LocalQueue is %+v", q)
+	}
+	for i, want := range []string{`AdmissionCheck "rayjob-gpu" does nothing`, `ProvisioningRequestConfig "rayjob-gpu-config" does nothing`, `ClusterQueue "cluster-queue": spec.admissionChecks does nothing`} {
+		if i >= len(notes) || !strings.Contains(notes[i], want) {
+			t.Errorf("notes are %q, want %q", notes, want)
+		}
+	}
+}
+
+func TestOtherVersionsAndKinds(t *testing.T) {
+	t.Parallel()
+	objects, err := kueue.Parse([]byte(`apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: old}
+spec: {cohort: team}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: new}
+spec: {cohortName: team, queueingStrategy: StrictFIFO, preemption: {withinClusterQueue: LowerPriority}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Cohort
+metadata: {name: team}
+spec: {parentName: all}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: high}
+value: 1000
+description: first
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := kueue.Merge(objects)
+	if q := config.ClusterQueues; len(q) != 2 || q[0].Cohort != "team" || q[1].Cohort != "team" || q[1].Strategy != "StrictFIFO" {
+		t.Errorf("ClusterQueues are %+v", q)
+	}
+	if len(config.Cohorts) != 1 || config.Cohorts[0].Parent != "all" || len(config.Priorities) != 1 || config.Priorities[0].Value != 1000 {
+		t.Errorf("read %+v", config)
+	}
+}
+
+func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: "
+	for manifest, want := range map[string]string{
+		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy`,
+		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":   `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
+		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":             `line 4: ClusterQueue "q": spec: want an object`,
+		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue or WorkloadPriorityClass`,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: q}":           `line 1: ConfigMap "q": apiVersion: "v1": want kueue.x-k8s.io/v1beta1 or v1beta2`,
+		head + "Cohort\nmetadata: {name: q}\nsepc: {}":                   `line 4: Cohort "q": sepc: there is no such field; want one of apiVersion, kind, metadata, spec, value, description, status`,
+		head + "Cohort\nmetadata: &m {name: q}":                          `line 3: Cohort "q": the YAML alias or anchor "m": write the value out`,
+		"[]":                                                             `line 1: want a manifest, an object with apiVersion, kind, metadata, spec, value, description, status`,
+		head + "LocalQueue\nmetadata: {}":                                `line 3: LocalQueue "": metadata.name: is missing`,
+		head + "ResourceFlavor\nmetadata: {name: a}\n---\n: [":           `line 4: did not find expected key`,
+		head + "WorkloadPriorityClass\nmetadata: {name: a}\nvalue: high": `line 4: WorkloadPriorityClass "a": value: "high": want a whole number`,
+		head + "ClusterQueue\nmetadata: {name: a}\nspec: {stopPolicy: 1}\n---\n" + head + "Cohort\nmetadata: {name: a}\nspec:\n  fairSharing: {weight: x}": `line 4: ClusterQueue "a": spec.stopPolicy: 1: want a text, such as "1" with the quotes` + "\n" +
+			`line 10: Cohort "a": spec.fairSharing.weight: "x": want a number that is not negative, such as 2 or 0.5`,
+	} {
+		if _, err := kueue.Parse([]byte(manifest)); err == nil || err.Error() != want {
+			t.Errorf("%s\nis refused with\n%v\nwant\n%s", manifest, err, want)
+		}
+	}
+}
+
+// A fault of the policy as a whole is located in its manifest.
+func TestThePolicysFaultsAreLocated(t *testing.T) {
+	t.Parallel()
+	objects, err := kueue.Parse([]byte(`apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata:
+  name: q
+spec:
+  queueingStrategy: Sometimes
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: gold
+      resources: [{name: cpu, nominalQuota: 1}]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: l}
+spec: {clusterQueue: other}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata:
+  labels: {a: b}
+  name: q
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `line 22: ClusterQueue "q": metadata.name: "q" is there twice, at clusterQueues[0], too; want another name
+line 10: ClusterQueue "q": spec.resourceGroups[0].flavors[0].name: "gold": there is no resourceFlavor of this name, nor any other
+line 6: ClusterQueue "q": spec.queueingStrategy: "Sometimes": want one of BestEffortFIFO, StrictFIFO, Backfill
+line 16: LocalQueue "l": spec.clusterQueue: "other": there is no clusterQueue of this name; there are q`
+	config := kueue.Merge(objects)
+	got := strings.Split(kueue.Locate(objects, config.Validate()).Error(), "\n")
+	wanted := strings.Split(want, "\n")
+	slices.Sort(got)
+	slices.Sort(wanted)
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// What is read from JSON is at no line, and no number or text in it becomes
+// another's.
+func TestOneManifestInJSON(t *testing.T) {
+	t.Parallel()
+	const manifest = `{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "high", "uid": "1", "annotations": {"a": "\u0085\ud83d\ude00"}}, "value": 10, "description": "true", "status": {}}`
+	object, err := kueue.ParseOne([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"apiVersion":"kueue.x-k8s.io/v1beta2","description":"true","kind":"WorkloadPriorityClass","metadata":{"name":"high","namespace":""},"value":10}`
+	if diff := cmp.Diff(want, string(object.Manifest)); diff != "" {
+		t.Errorf("the manifest (-want +got):\n%s", diff)
+	}
+	again, err := kueue.ParseOne(object.Manifest)
+	if err != nil || string(again.Manifest) != want {
+		t.Errorf("read again it is %s, %v", again.Manifest, err)
+	}
+	for manifest, want := range map[string]string{
+		`{`:  "the manifest is no JSON: unexpected EOF",
+		`[]`: "want a manifest, an object with apiVersion, kind, metadata, spec, value, description, status",
+		`{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "c"}, "spec": {"colour": "red", "parentName": 1}}`: `Cohort "c": spec.colour: there is no such field; want one of name, parentName, resourceGroups, fairSharing` + "\n" +
+			`Cohort "c": spec.parentName: 1: want a text, such as "1" with the quotes`,
+	} {
+		if _, err := kueue.ParseOne([]byte(manifest)); err == nil || err.Error() != want {
+			t.Errorf("%s\nis refused with\n%v\nwant\n%s", manifest, err, want)
+		}
+	}
+}
+
+// A fault of a policy that is in no file names its objects.
+func TestFaultsOfAPolicyAreNamed(t *testing.T) {
+	t.Parallel()
+	policy := quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "a"}, {Name: "b", StopPolicy: "Stop"}}, LocalQueues: []quota.LocalQueue{{Name: "l", Namespace: "n", ClusterQueue: "c"}}}
+	want := `ClusterQueue "b": spec.stopPolicy: "Stop": want one of None, Hold, HoldAndDrain
+LocalQueue "l" of namespace "n": spec.clusterQueue: "c": there is no clusterQueue of this name; there are a, b`
+	if diff := cmp.Diff(want, kueue.Name(policy, policy.Validate()).Error()); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,227 @@
+// Package queuesfile reads the file that names the queues and the policy between
+// them, in Muster's form or as Kueue's manifests, and tells all faults of it with
+// their lines. queue-manager starts with such a file, and a scenario can play it.
+//
+// What the policy means is package quota's, what a queue does package state's. The
+// package is pure.
+package queuesfile
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/manifest/podpolicy"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/policyfile/strictyaml"
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Queue is an element of the list queues.
+type Queue struct {
+	Name string `json:"name"`
+	// Namespaces that the queue's workloads may use; the first is the default.
+	Namespaces []string `json:"namespaces"`
+	// Strategy is BestEffortFIFO (the default), StrictFIFO or Backfill. For a queue
+	// with quota the clusterQueue of its name says it.
+	Strategy string `json:"strategy,omitempty"`
+	// Rules of its workloads' lives; what is not set is at its default.
+	Rules workload.Rules `json:"life,omitzero"`
+	// Limits are what a workload of it may ask for, at most.
+	Limits workload.Limits `json:"limits,omitzero"`
+	// PodPolicy is what pod templates may contain.
+	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
+	// ObjectPolicy says which objects are created for workloads.
+	ObjectPolicy workload.ObjectPolicy `json:"objectPolicy,omitzero"`
+	// Submitters may submit to it; without any, every submitter that NATS lets publish to it.
+	Submitters []workload.Submitters `json:"submitters,omitempty"`
+	// Identities bind submitters of messages to users of Kubernetes.
+	Identities []workload.Bound `json:"identities,omitempty"`
+	// StrayPods says what happens with pods in its namespaces that are not of Muster:
+	// count (the default), warn or evict.
+	StrayPods string `json:"strayPods,omitempty"`
+}
+
+// File is a file of queues. In Kueue's manifests there are no queues; those that
+// the LocalQueues make are added in either form.
+type File struct {
+	Queues []Queue `json:"queues,omitempty"`
+	quota.Config
+}
+
+// Read reads the content of a file. notes name what was accepted and does nothing,
+// or not what may have been meant. The error is a fault.List.
+func Read(content []byte) (file File, notes []string, err error) {
+	var faults fault.List
+	if kueue.Is(content) {
+		objects, err := kueue.Parse(content)
+		if err != nil {
+			return File{}, nil, err
+		}
+		for _, o := range objects {
+			notes = append(notes, o.Notes...)
+		}
+		file.Config = kueue.Merge(objects)
+		faults = kueue.Locate(objects, file.Validate())
+	} else {
+		node, err := strictyaml.Document(content)
+		if err != nil {
+			return File{}, nil, err
+		}
+		if err := strictyaml.Decode(node, "", &file); err != nil {
+			return File{}, nil, err
+		}
+		faults = strictyaml.Locate(node, file.ValidateWritten())
+	}
+	file.AddLocalQueues()
+	if len(file.Queues) == 0 && len(faults) == 0 {
+		faults.Add("queues", "is missing, and there are no localQueues; want at least one queue, such as {name: research, namespaces: [research]}")
+	}
+	if len(faults) > 0 {
+		return File{}, nil, faults
+	}
+	return file, slices.Concat(notes, file.unreached(), file.Notes()), nil
+}
+
+// ValidateWritten is Validate for a file that a person wrote, with notes at
+// one place and is another's to say.
+func (f *File) ValidateWritten() error {
+	var faults fault.List
+	for i, q := range f.Queues {
+		path := fault.Index("queues", i)
+		if !reflect.ValueOf(q.Rules.Pods).IsZero() {
+			faults.Add(path+".life.podPolicy", "is no rule of lives; want it beside life, as %s.podPolicy", path)
+		}
+		if !reflect.ValueOf(q.Rules.Limits).IsZero() {
+			faults.Add(path+".life.limits", "is no rule of lives; want it beside life, as %s.limits", path)
+		}
+		if len(q.Rules.Submitters) > 0 {
+			faults.Add(path+".life.submitters", "is no rule of lives; want it beside life, as %s.submitters", path)
+		}
+		if !reflect.ValueOf(q.Rules.Objects).IsZero() {
+			faults.Add(path+".life.objectPolicy", "is no rule of lives; want it beside life, as %s.objectPolicy", path)
+		}
+		if len(q.Rules.Identities) > 0 {
+			faults.Add(path+".life.identities", "is no rule of lives; want it beside life, as %s.identities", path)
+		}
+		if q.Rules.Strays != "" {
+			faults.Add(path+".life.strayPods", "is no rule of lives; want it beside life, as %s.strayPods", path)
+		}
+		for j, c := range f.ClusterQueues {
+			if strategy := cmp.Or(c.Strategy, quota.BestEffortFIFO); c.Name == q.Name && q.Strategy != "" && q.Strategy != strategy {
+				faults.Add(path+".strategy", "%q, but %s of the same name has quota and the queueingStrategy %s, which counts; set it there and leave it out here",
+					q.Strategy, fault.Index("clusterQueues", j), strategy)
+			}
+		}
+	}
+	faults.Under("", f.Validate())
+	return faults.Err()
+}
+
+// AddLocalQueues adds a queue for each name of a LocalQueue that none has, and lets
+// all namespaces in that have a LocalQueue of the name.
+func (f *File) AddLocalQueues() {
+	for _, l := range f.LocalQueues {
+		i := slices.IndexFunc(f.Queues, func(q Queue) bool { return q.Name == l.Name })
+		switch {
+		case i < 0:
+			f.Queues = append(f.Queues, Queue{Name: l.Name, Namespaces: []string{l.Namespace}, Strategy: f.strategyOf(l.ClusterQueue)})
+		case !slices.Contains(f.Queues[i].Namespaces, l.Namespace):
+			f.Queues[i].Namespaces = append(f.Queues[i].Namespaces, l.Namespace)
+		}
+	}
+}
+
+// Validate returns all faults of the queues and the policy as a fault.List, and
+// completes the queues: their strategies, and their rules by the pod policy.
+func (f *File) Validate() error {
+	var faults fault.List
+	first := map[string]string{}
+	for i := range f.Queues {
+		q, path := &f.Queues[i], fault.Index("queues", i)
+		if other, twice := first[q.Name]; twice {
+			faults.Add(path+".name", "%q is the name of %s, too; want another", q.Name, other)
+		} else {
+			first[q.Name] = path
+			validName(&faults, path+".name", q.Name)
+		}
+		faults.Under(path, q.validate())
+	}
+	for i, l := range f.LocalQueues {
+		if path := fault.Index("localQueues", i); l.Name != "" && l.Namespace != "" { // else the policy says so
+			validName(&faults, path+".name", l.Name)
+			validName(&faults, path+".namespace", l.Namespace)
+		}
+	}
+	faults.Under("", f.Config.Validate())
+	for i := range f.Queues {
+		if q := &f.Queues[i]; q.Strategy == "" && len(faults) == 0 {
+			q.Strategy = f.strategyOf(q.Name)
+		}
+	}
+	return faults.Err()
+}
+
+// strategyOf is that of the ClusterQueue of a name.
+func (f *File) strategyOf(name string) string {
+	for _, c := range f.ClusterQueues {
+		if c.Name == name && c.Strategy != "" {
+			return c.Strategy
+		}
+	}
+	return quota.BestEffortFIFO
+}
+
+func validName(faults *fault.List, path, name string) {
+	switch {
+	case name == "":
+		faults.Add(path, "is missing")
+	case !workload.ValidName(name):
+		faults.Add(path, "%q: want lower-case letters, digits and dashes, at most 63", name)
+	}
+}
+
+// validate checks what concerns the queue alone.
+func (q *Queue) validate() error {
+	var faults fault.List
+	if len(q.Namespaces) == 0 {
+		faults.Add("namespaces", "is missing; want at least one")
+	}
+	for i, namespace := range q.Namespaces {
+		validName(&faults, fault.Index("namespaces", i), namespace)
+		if slices.Index(q.Namespaces, namespace) < i {
+			faults.Add(fault.Index("namespaces", i), "%q is there twice", namespace)
+		}
+	}
+	if !slices.Contains([]string{"", quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill}, q.Strategy) {
+		faults.Add("strategy", "%q: want %s, %s or %s", q.Strategy, quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill)
+	}
+	faults.Under("submitters", workload.ValidateSubmitters(q.Submitters))
+	faults.Under("identities", workload.ValidateIdentities(q.Identities))
+	faults.Under("objectPolicy", q.ObjectPolicy.Validate())
+	faults.Under("strayPods", workload.ValidateStrays(q.StrayPods))
+	q.Rules.Submitters, q.Rules.Limits = nil, workload.Limits{}
+	faults.Under("life", q.Rules.Validate())
+	q.Rules.Limits = q.Limits
+	faults.Under("limits", q.Rules.ValidateLimits())
+	faults.Under("podPolicy", podpolicy.Validate(q.PodPolicy))
+	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
+	q.Rules.Objects, q.Rules.Identities, q.Rules.Strays = q.ObjectPolicy, q.Identities, q.StrayPods
+	return faults.Err()
+}
+
+// unreached names the ClusterQueues that nothing can be submitted to.
+func (f *File) unreached() []string {
+	var notes []string
+	for _, c := range f.ClusterQueues {
+		leads := slices.ContainsFunc(f.Queues, func(q Queue) bool { return q.Name == c.Name }) ||
+			slices.ContainsFunc(f.LocalQueues, func(l quota.LocalQueue) bool { return l.ClusterQueue == c.Name })
+		if !leads {
+			notes = append(notes, fmt.Sprintf("no queue and no LocalQueue leads to ClusterQueue %q: nothing can be submitted to it", c.Name))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/spec/resource"
+)
+
+// Explanation is why a workload waits, where, and what would change it.
+type Explanation struct {
+	Workload ID     `json:"workload"`
+	Queue    string `json:"queue"` // the ClusterQueue
+	// Position among the waiting workloads of its queue, from 1; 0 for a workload that
+	// is not in line, for example while gangs are being evicted for it.
+	Position int    `json:"position,omitempty"`
+	Waiting  int    `json:"waiting"` // in its queue
+	Reason   Reason `json:"reason"`
+	// Changes are the smallest of their kind, each of which alone would admit the
+	// workload now.
+	Changes []Change `json:"changes,omitempty"`
+	// Partial: the search for more changes was stopped because of its time.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// ForTenant returns the explanation as Reason.ForTenant does reasons.
+func (e Explanation) ForTenant() Explanation {
+	e.Reason = *e.Reason.ForTenant()
+	e.Changes = slices.Clone(e.Changes)
+	for i := range e.Changes {
+		c := &e.Changes[i]
+		c.Workloads, c.Foreign = without(c.Workloads, c.Foreign), nil
+	}
+	return e
+}
+
+// ChangeKind says what is to change.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	ChangeFewerPods ChangeKind = "FewerPods" // Pods fewer of PodSet
+	ChangeMoreNodes ChangeKind = "MoreNodes" // Nodes more that are like node Like, empty, in Cluster
+	ChangeMoreQuota ChangeKind = "MoreQuota" // the nominal quota of Quota raised
+	ChangeAfterEnd  ChangeKind = "AfterEnd"  // Workloads end, and their pods go
+	ChangeResume    ChangeKind = "Resume"    // its queue is not held any more
+	ChangePriority  ChangeKind = "Priority"  // it has at least Priority
+)
+
+// Change is something that would admit a workload.
+type Change struct {
+	Kind    ChangeKind `json:"kind"`
+	Message string     `json:"message"`
+	PodSet  string     `json:"podSet,omitempty"`
+	Pods    int        `json:"pods,omitempty"`
+	Cluster string     `json:"cluster,omitempty"`
+	Like    string     `json:"like,omitempty"`
+	Nodes   int        `json:"nodes,omitempty"`
+	// Quota lists the quotas to raise, and by how much.
+	Quota     []QuotaRaise `json:"quota,omitempty"`
+	Workloads []ID         `json:"workloads,omitempty"`
+	// Foreign lists those of Workloads that belong to other queues.
+	Foreign  []ID  `json:"foreign,omitempty"`
+	Priority int32 `json:"priority,omitempty"`
+}
+
+// QuotaRaise is an amount by which a nominal quota is to grow.
+type QuotaRaise struct {
+	Queue    string        `json:"queue"`
+	Flavor   string        `json:"flavor"`
+	Resource resource.Name `json:"resource"`
+	Amount   int64         `json:"amount"`
+}

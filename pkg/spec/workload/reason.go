@@ -1,0 +1,183 @@
+package workload
+
+import (
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/spec/resource"
+)
+
+// ReasonKind classifies why a workload is where it is.
+type ReasonKind string
+
+// The kinds of reasons.
+const (
+	ReasonFit      ReasonKind = "Fit"      // some pod of the gang has no node
+	ReasonQuota    ReasonKind = "Quota"    // more than the quota of its queue allows
+	ReasonTopology ReasonKind = "Topology" // there is room, but not within the topology that it requires
+	ReasonHeld     ReasonKind = "Held"     // its queue is held
+	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
+	// is held for it.
+	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
+	ReasonPreempted          ReasonKind = "Preempted"  // evicted for another workload
+	ReasonDrained            ReasonKind = "Drained"    // its queue, or a node that it has pods on, is drained
+	ReasonBehindHead         ReasonKind = "BehindHead" // no gang passes the head of its queue, or it would delay a head
+	ReasonUnknown            ReasonKind = "Unknown"    // the search for places ended without an answer
+	ReasonNoNodes            ReasonKind = "NoNodes"    // no cluster has reported a node yet
+	ReasonStarting           ReasonKind = "Starting"   // KubeRay cannot create all its pods
+	ReasonNodeLost           ReasonKind = "NodeLost"   // a reserved node went away; the gang starts again
+	ReasonPlaceLost          ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
+	ReasonPodLost            ReasonKind = "PodLost"    // a pod of the running gang is lost
+	ReasonGrowing            ReasonKind = "Growing"    // it runs, and more pods of it wait for places
+	ReasonNotReady           ReasonKind = "NotReady"   // not all pods were ready within the deadline
+	ReasonNotCreated         ReasonKind = "NotCreated" // KubeRay made none of its pods within the deadline
+	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
+	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it has run as long as it may
+	ReasonIdle               ReasonKind = "Idle"       // it has been idle as long as it may
+	ReasonRestored           ReasonKind = "Restored"   // the database came back older than what was done
+	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
+	ReasonBesidePlan ReasonKind = "BesidePlan"
+	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again
+	ReasonCancelled  ReasonKind = "Cancelled" // a user asked for it
+	ReasonReleased   ReasonKind = "Released"  // an operator freed its places by force
+	ReasonDeleted    ReasonKind = "Deleted"   // its object was deleted, not by Muster
+	ReasonRefused    ReasonKind = "Refused"   // Kubernetes refused its object
+	ReasonJobEnded   ReasonKind = "JobEnded"  // the Ray job came to its end
+	ReasonInvalid    ReasonKind = "Invalid"   // the submission is not acceptable
+	ReasonDuplicate  ReasonKind = "Duplicate" // the id or the name is taken by another workload
+	ReasonFull       ReasonKind = "Full"      // Muster, or the queue, has as many workloads as it may; try again later
+	ReasonQueue      ReasonKind = "Queue"     // the queue is unknown or may not use the namespace
+	// ReasonNotStorable: the database refuses what was decided about it.
+	ReasonNotStorable ReasonKind = "NotStorable"
+	ReasonForbidden   ReasonKind = "Forbidden" // its submitter may not, or may not any more
+)
+
+// ReasonKinds lists all kinds.
+func ReasonKinds() []ReasonKind {
+	return []ReasonKind{
+		ReasonFit, ReasonQuota, ReasonTopology, ReasonHeld, ReasonWaitingForEviction, ReasonPreempted, ReasonDrained,
+		ReasonBehindHead, ReasonUnknown, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
+		ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
+		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
+		ReasonFull, ReasonQueue, ReasonForbidden, ReasonRestored, ReasonNotStorable,
+	}
+}
+
+// Reason says why, as data and as a sentence.
+type Reason struct {
+	Kind    ReasonKind `json:"kind"`
+	Message string     `json:"message"`
+	// Shortage is set for ReasonFit.
+	Shortage *Shortage `json:"shortage,omitempty"`
+	// Quota is set for ReasonQuota.
+	Quota *QuotaShortage `json:"quota,omitempty"`
+	// Preemption is set for ReasonWaitingForEviction and ReasonPreempted.
+	Preemption *PreemptionCause `json:"preemption,omitempty"`
+	// Start is set for a head with a reservation, and for ReasonBehindHead in a
+	// Backfill queue: the start that must not be delayed.
+	Start *PlannedStart `json:"start,omitempty"`
+	// Foreign lists the workloads named above that belong to other queues than the one
+	// of the reason. Only operators see them: see ForTenant.
+	Foreign []ID `json:"foreign,omitempty"`
+}
+
+// ForTenant returns the reason for those who may see the workload and
+// not those of other queues. Messages never name these.
+func (r *Reason) ForTenant() *Reason {
+	if r == nil || len(r.Foreign) == 0 {
+		return r
+	}
+	c := *r
+	c.Foreign = nil
+	if r.Preemption != nil {
+		p := *r.Preemption
+		p.Victims = without(p.Victims, r.Foreign)
+		if slices.Contains(r.Foreign, p.Preemptor) {
+			p.Preemptor = ""
+		}
+		c.Preemption = &p
+	}
+	if r.Start != nil {
+		s := *r.Start
+		s.After = without(s.After, r.Foreign)
+		if slices.Contains(r.Foreign, s.Workload) {
+			s.Workload = ""
+		}
+		c.Start = &s
+	}
+	return &c
+}
+
+func without(ids, foreign []ID) []ID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id ID) bool { return slices.Contains(foreign, id) })
+}
+
+// PlannedStart is the reservation in time of the head of a queue.
+type PlannedStart struct {
+	Workload ID `json:"workload"` // the head
+	// By is its latest start, if the gangs it waits for keep to their declared run
+	// times; zero when unknown.
+	By time.Time `json:"by,omitzero"`
+	// After are the gangs whose end it waits for, in the order of their ends.
+	After   []ID     `json:"after,omitempty"`
+	Cluster string   `json:"cluster"`
+	Nodes   []string `json:"nodes"` // on which places are held
+}
+
+// QuotaShortage is the bound of quota that a gang meets first.
+type QuotaShortage struct {
+	Queue     string        `json:"queue"` // the ClusterQueue
+	Flavor    string        `json:"flavor,omitempty"`
+	Resource  resource.Name `json:"resource"`
+	Asked     int64         `json:"asked"`     // of Resource, by the whole gang
+	Available int64         `json:"available"` // to the queue, now
+	Potential int64         `json:"potential"` // to the queue, if nothing were used
+	Nominal   int64         `json:"nominal"`
+	Used      int64         `json:"used"` // by the queue
+	// Where the bound is: "clusterQueue NAME" or "cohort NAME"; Limit is which of
+	// its bounds: "nominalQuota", "borrowingLimit", "flavors" (none matches the
+	// pods) or "coveredResources" (the resource is not among them).
+	Where string `json:"where"`
+	Limit string `json:"limit"`
+}
+
+// PreemptionCause has the evicted workload, the preemptor and the policy.
+type PreemptionCause struct {
+	Preemptor ID `json:"preemptor,omitempty"` // empty in the preemptor's own reason
+	// Victims that are still there, in the preemptor's reason.
+	Victims []ID `json:"victims,omitempty"`
+	// Policy by which the victim was chosen: "withinClusterQueue",
+	// "reclaimWithinCohort", "borrowWithinCohort" or "fairSharing".
+	Policy string `json:"policy,omitempty"`
+}
+
+// Shortage is the binding constraint of a gang that does not fit.
+type Shortage struct {
+	PodSet   string `json:"podSet"`
+	Pods     int    `json:"pods"`     // pods of the set
+	Unplaced int    `json:"unplaced"` // of them without a node
+	// Resource is what most eligible nodes lack; empty when no node is eligible
+	// at all because of selectors, taints or readiness.
+	Resource resource.Name `json:"resource,omitempty"`
+	// Constraint is the rule that keeps the pods from a place, such as `one domain of
+	// "rack"`, when resources alone would suffice.
+	Constraint string `json:"constraint,omitempty"`
+	Asked      int64  `json:"asked"`   // of Resource, per pod
+	Largest    int64  `json:"largest"` // free on the best single eligible node
+	Sum        int64  `json:"sum"`     // free over all eligible nodes
+	Eligible   int    `json:"eligible"`
+	Nodes      int    `json:"nodes"` // nodes looked at
+	// Lacking is set when some eligible nodes have enough of Resource: each of them
+	// lacks another one. It lists all lacking resources, Resource first.
+	Lacking []Lack `json:"lacking,omitempty"`
+	// Excluded counts the nodes that are not eligible, by cause:
+	// "selector", "affinity", "taint", "cordoned", "not ready".
+	Excluded map[string]int `json:"excluded,omitempty"`
+}
+
+// Lack is a resource of which some of the eligible nodes have less than a pod asks for.
+type Lack struct {
+	Resource resource.Name `json:"resource"`
+	Asked    int64         `json:"asked"` // by a pod
+	Nodes    int           `json:"nodes"` // that have less free
+}

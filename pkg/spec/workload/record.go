@@ -1,0 +1,40 @@
+package workload
+
+import "time"
+
+// ForTenant returns the record with its reason as Reason.ForTenant has it.
+func (r Record) ForTenant() Record {
+	r.Reason = r.Reason.ForTenant()
+	return r
+}
+
+// Record is a workload with the state of its life, as queue-manager stores and
+// shows it.
+type Record struct {
+	Workload
+	Phase   Phase `json:"phase"`
+	Attempt int   `json:"attempt"` // 1 for the first; each eviction adds one
+	// Cluster is where the current attempt lives; empty while queued.
+	Cluster    string      `json:"cluster,omitempty"`
+	Placements []Placement `json:"placements,omitempty"`
+	// Flavors from which the current attempt is charged; empty without quota.
+	Flavors []PodSetFlavors `json:"flavors,omitempty"`
+	// Holding says that pods of the workload hold capacity or may do so: from its
+	// admission until they have been observed gone, also after its end.
+	Holding bool `json:"holding,omitempty"`
+	// Reason says why the workload waits, what keeps it from starting, or why it
+	// ended; nil when all is well.
+	Reason *Reason `json:"reason,omitempty"`
+	// Position in its queue, from 1; 0 when it does not wait.
+	Position int32 `json:"position,omitempty"`
+	// CancelRequested: the workload is being or will be torn down for good.
+	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// Requeues counts the times that it was queued again because it did not become
+	// ready or lost pods; NotBefore is when it takes part in the queue again.
+	Requeues  int       `json:"requeues,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// EvictAt is when the objects of a workload that is being torn down are
+	// deleted; until then it may save its work.
+	EvictAt time.Time `json:"evictAt,omitzero"`
+	Times   Times     `json:"times"`
+}

@@ -1,0 +1,60 @@
+package workload
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/spec/fault"
+)
+
+// Doors by which work comes; a submitter's name begins with one.
+const (
+	DoorHTTP       = "http"
+	DoorNATS       = "nats"
+	DoorKubernetes = "kubernetes"
+)
+
+// Submitters is a set of submitters that may submit to a queue.
+type Submitters struct {
+	// Who are patterns of submitters (Workload.Submitter): in a part between two
+	// slashes * stands for any characters.
+	Who []string `json:"who"`
+	// Namespaces that they may use; empty for all of the queue.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// ValidateSubmitters returns what of the list cannot be, as a fault.List.
+func ValidateSubmitters(list []Submitters) error {
+	var faults fault.List
+	for i, s := range list {
+		faults.Under("", validatePatterns(fault.Index("", i)+".who", s.Who))
+	}
+	return faults.Err()
+}
+
+// validatePatterns returns what of the patterns at a path cannot be, as a fault.List.
+func validatePatterns(at string, patterns []string) error {
+	var faults fault.List
+	if len(patterns) == 0 {
+		faults.Add(at, "is empty; want names such as http/alice, nats/team-a or kubernetes/CLUSTER/USER")
+	}
+	for j, who := range patterns {
+		door, _, _ := strings.Cut(who, "/")
+		if _, err := path.Match(who, ""); err != nil || !slices.Contains([]string{DoorHTTP, DoorNATS, DoorKubernetes}, door) {
+			faults.Add(fault.Index(at, j), "%q: want a name such as http/alice, nats/team-a or kubernetes/CLUSTER/USER, in which * stands for any characters", who)
+		}
+	}
+	return faults.Err()
+}
+
+// MaySubmit reports whether the rules let a submitter submit into a namespace.
+func (r Rules) MaySubmit(submitter, namespace string) bool {
+	return len(r.Submitters) == 0 || slices.ContainsFunc(r.Submitters, func(s Submitters) bool {
+		return (len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, namespace)) &&
+			slices.ContainsFunc(s.Who, func(who string) bool {
+				matched, err := path.Match(who, submitter)
+				return err == nil && matched
+			})
+	})
+}

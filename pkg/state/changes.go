@@ -1,0 +1,219 @@
+package state
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Changes is what one transaction writes: all of it or nothing.
+type Changes struct {
+	Epoch int64
+	// Version is what the ledger becomes by it: one more than the version that it
+	// was decided on, or that version itself when there is nothing to write.
+	Version int64
+	Added   []Added
+	Updated []workload.Record
+	// Grown is how many running gangs got more places.
+	Grown int
+	// Freed are the workloads whose reservations end. Freed before Reserved.
+	Freed    []workload.ID
+	Reserved []Reservation
+	// Moved are all reservations of the workloads that have other ones now, one
+	// workload after the other in the order in which they got them: one may have
+	// what another before it has left.
+	Moved    []Reservation
+	Nodes    []NodeRow
+	History  []HistoryRow
+	Messages []Message
+}
+
+// Empty reports whether there is nothing to write.
+func (c Changes) Empty() bool {
+	return len(c.Added) == 0 && len(c.Updated) == 0 && len(c.Freed) == 0 && len(c.Reserved) == 0 && len(c.Moved) == 0 &&
+		len(c.Nodes) == 0 && len(c.History) == 0 && len(c.Messages) == 0
+}
+
+// Added is a new workload.
+type Added struct {
+	workload.Record
+	Order    int64
+	Manifest json.RawMessage
+}
+
+// Reservation is a row of the ledger: pods of a pod set on a node.
+type Reservation struct {
+	Workload workload.ID
+	Attempt  int
+	Cluster  string
+	workload.Placement
+	Requests resource.List // of one pod
+	Charges  *Charges
+}
+
+// Charges is what a reservation is charged to; nil without quota.
+type Charges struct {
+	// Scopes are the ClusterQueue and the cohorts above it.
+	Scopes []string `json:"scopes"`
+	// Flavors of the resources that quota bounds.
+	Flavors map[resource.Name]string `json:"flavors"`
+}
+
+// NodeRow is a node as last observed.
+type NodeRow struct {
+	capacity.Node
+	Version event.Version
+	Present bool
+	// Used is what pods outside any reservation take.
+	Used resource.List
+	// Drop says that the node is gone and nothing is reserved on it any more.
+	Drop bool
+}
+
+// HistoryRow is one step in a workload's life.
+type HistoryRow struct {
+	Workload workload.ID
+	At       time.Time
+	Phase    workload.Phase
+	Attempt  int
+	Cluster  string
+	Reason   *workload.Reason
+	EventID  string // of the event that tells it
+}
+
+// Message leaves after the commit.
+type Message struct {
+	ID      string
+	Subject string
+	At      time.Time
+	TTL     time.Duration // zero for none
+	Payload event.Payload
+	// Traceparent is the context of the trace that it continues; set by who commits.
+	Traceparent string
+}
+
+// changeSet collects changes until they are taken.
+type changeSet struct {
+	added     map[workload.ID]json.RawMessage
+	workloads map[workload.ID]*entry
+	freed     map[workload.ID]bool
+	reserved  map[workload.ID]*entry
+	moved     map[workload.ID]*entry
+	moves     []workload.ID // the last of each in moved counts
+	nodes     map[admission.NodeKey]bool
+	history   []HistoryRow
+	messages  []Message
+	grown     int
+}
+
+func newChangeSet() *changeSet {
+	return &changeSet{
+		added: map[workload.ID]json.RawMessage{}, workloads: map[workload.ID]*entry{},
+		freed: map[workload.ID]bool{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
+		nodes: map[admission.NodeKey]bool{},
+	}
+}
+
+func (c *changeSet) move(e *entry) {
+	c.moved[e.ID] = e
+	c.moves = append(c.moves, e.ID)
+}
+
+func (c *changeSet) node(key admission.NodeKey) { c.nodes[key] = true }
+
+// Flush returns what changed since the last Flush.
+func (m *State) Flush() Changes {
+	taken := Changes{Epoch: m.epoch, Grown: m.changed.grown, History: m.changed.history, Messages: m.changed.messages}
+	byOrder := slices.SortedFunc(maps.Values(m.changed.workloads), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	for _, e := range byOrder {
+		if manifest, isNew := m.changed.added[e.ID]; isNew {
+			taken.Added = append(taken.Added, Added{e.Record, e.order, manifest})
+		} else {
+			taken.Updated = append(taken.Updated, e.Record)
+		}
+		if m.changed.freed[e.ID] {
+			taken.Freed = append(taken.Freed, e.ID)
+		}
+		if reserved, ok := m.changed.reserved[e.ID]; ok {
+			taken.Reserved = append(taken.Reserved, m.reservations(reserved)...)
+			delete(m.changed.moved, e.ID)
+		}
+	}
+	for i, id := range m.changed.moves {
+		if moved := m.changed.moved[id]; moved != nil && !slices.Contains(m.changed.moves[i+1:], id) {
+			taken.Moved = append(taken.Moved, m.reservations(moved)...)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(m.changed.nodes), compareKeys) {
+		if m.quarantinedNodes[key] {
+			continue
+		}
+		taken.Nodes = append(taken.Nodes, m.nodeRow(key))
+	}
+	m.changed = newChangeSet()
+	if !taken.Empty() {
+		m.version++
+	}
+	taken.Version = m.version
+	return taken
+}
+
+// nodeRow returns the row of a node and forgets a node that is gone for good.
+func (m *State) nodeRow(key admission.NodeKey) NodeRow {
+	n := m.nodes[key]
+	row := NodeRow{Node: n.Node, Version: n.version, Present: n.present, Used: n.used()}
+	if !n.present {
+		row.Allocatable = resource.List{}
+		if row.Drop = n.reserved.Equal(nil); row.Drop {
+			m.dropNode(key)
+		}
+	}
+	return row
+}
+
+func (m *State) reservations(e *entry) []Reservation {
+	var rows []Reservation
+	for _, p := range e.Placements {
+		row := Reservation{e.ID, e.Attempt, e.Cluster, p, e.requests(p.PodSet), nil}
+		for _, f := range e.Flavors {
+			if f.PodSet == p.PodSet {
+				row.Charges = &Charges{m.admission.QueueOf(&e.Workload).Scopes(), f.Flavors}
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// emit queues a message; its id is unique for ever, as epochs are.
+func (l *lifecycle) emit(now time.Time, subject string, ttl time.Duration, payload event.Payload) {
+	if c, ok := payload.(*event.WorkloadChanged); ok { // tenants read it
+		c.Record = c.Record.ForTenant()
+	}
+	l.messages++
+	l.changed.messages = append(l.changed.messages, Message{
+		ID: fmt.Sprintf("queue-manager/%d/%d", l.epoch, l.messages), Subject: subject, At: now, TTL: ttl, Payload: payload,
+	})
+}
+
+// recordChange announces the present state of a workload, with warnings when it is new,
+// and notes it in its history.
+func (l *lifecycle) recordChange(e *entry, now time.Time, warnings ...string) {
+	l.changed.workloads[e.ID] = e
+	l.setTimer(e)
+	record := e.Record // as it is now, whatever happens to it later in this batch
+	l.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record, Warnings: warnings})
+	l.changed.history = append(l.changed.history, HistoryRow{
+		Workload: e.ID, At: now, Phase: e.Phase, Attempt: e.Attempt, Cluster: e.Cluster, Reason: e.Reason,
+		EventID: l.changed.messages[len(l.changed.messages)-1].ID,
+	})
+}

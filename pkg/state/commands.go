@@ -1,0 +1,128 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// forgottenFor is how long the command to forget a workload stays readable.
+const forgottenFor = time.Hour
+
+// sendCommand commands the dispatcher. The manifest is added from Postgres when the
+// message is written.
+func (l *lifecycle) sendCommand(e *entry, state string, now time.Time) {
+	e.removalSent = state != event.Present
+	if e.removalSent {
+		e.askAt = now.Add(releaseInquiryInterval)
+	}
+	command, ttl := l.command(e, state), time.Duration(0)
+	command.Order = int64(l.messages + 1) // as in the id that emit gives it
+	if state == event.Present && e.scaleDown != nil {
+		e.scaleDown.id, e.scaleDown.confirmed = l.scaleDownID(command.Order), false
+		command.Yield = e.scaleDown.id
+	}
+	if state == event.Forgotten {
+		ttl = forgottenFor
+	}
+	l.emit(now, event.DispatchSubject(e.Cluster, e.ID), ttl, command)
+}
+
+func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
+	rules := l.rules(e)
+	command := &event.GangDesired{
+		Workload: e.ID, Cluster: e.Cluster, Attempt: e.Attempt, Epoch: l.epoch, State: state,
+		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
+		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
+	}
+	if state != event.Forgotten {
+		_, places := e.commandedPlaces()
+		command.Placements = l.withDomains(e, places)
+	}
+	if state == event.Present {
+		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(e.Submitter), rules.Objects
+		command.Identity, _ = rules.IdentityOf(e.Submitter)
+		command.Created = !e.Times.Dispatched.IsZero()
+		command.EvictAt = e.EvictAt
+		command.PodSets, _ = e.commandedPlaces()
+		for _, f := range e.Flavors {
+			command.Terms = append(command.Terms, l.admission.Quota().Terms(f))
+		}
+	}
+	return command
+}
+
+// commandedPlaces are the sizes and places in the command.
+func (e *entry) commandedPlaces() ([]workload.PodSet, []workload.Placement) {
+	if e.attemptState != nil && e.scaleDown != nil {
+		return e.scaleDown.sets, e.scaleDown.places
+	}
+	return e.PodSets, e.Placements
+}
+
+// scaleDownID names a command to give places up, for ever.
+func (l *lifecycle) scaleDownID(order int64) string { return fmt.Sprintf("%d-%d", l.epoch, order) }
+
+// withDomains returns places of a workload, those of pod sets with slices
+// with the domains that keep these together.
+func (l *lifecycle) withDomains(e *entry, places []workload.Placement) []workload.Placement {
+	levels := map[string]string{}
+	for _, set := range e.PodSets {
+		if set.Topology != nil && set.Topology.SliceSize > 1 {
+			levels[set.Name] = set.Topology.SliceLevel
+		}
+	}
+	if len(levels) == 0 {
+		return places
+	}
+	places = slices.Clone(places)
+	for i := range places {
+		if n := l.nodes[admission.NodeKey{Cluster: e.Cluster, Name: places[i].Node}]; n != nil {
+			places[i].Domain = n.Labels[levels[places[i].PodSet]]
+		}
+	}
+	return places
+}
+
+// Commanded lists the subjects, of workloads that hold capacity, that are as
+// wanted.
+func (m *State) Commanded(wanted func(subject string) bool) []string {
+	var subjects []string
+	for _, e := range m.startedInOrder() {
+		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
+			subjects = append(subjects, subject)
+		}
+	}
+	for _, e := range m.recovery.removingInOrder() {
+		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects
+}
+
+// RepeatCommands sends the commands of the started workloads whose subjects are missing
+// once more: for a dispatcher whose stream was lost.
+func (m *State) RepeatCommands(now time.Time, missing func(subject string) bool) {
+	for _, e := range m.startedInOrder() {
+		switch {
+		case m.frozen(e):
+		case !missing(event.DispatchSubject(e.Cluster, e.ID)):
+		case e.CancelRequested, (e.Phase == workload.Evicting || e.Phase == workload.Cancelling) && elapsed(now, e.EvictAt, 0):
+			m.sendCommand(e, event.Absent, now)
+		case e.Phase.Final() && elapsed(now, e.Times.Finished, time.Duration(m.rules(e).KeepFinished)):
+			m.sendCommand(e, event.Ended, now)
+		default:
+			m.sendCommand(e, event.Present, now)
+		}
+	}
+	for _, e := range m.recovery.removingInOrder() {
+		if missing(event.DispatchSubject(e.Cluster, e.ID)) {
+			m.recovery.sendRemoval(e, now)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+
+	"muster.dev/muster/pkg/decide/quota"
+)
+
+// LocalQueueKey is where workloads are submitted: a queue in a namespace.
+type LocalQueueKey struct{ Namespace, Queue string }
+
+// Compare orders places by namespace and queue.
+func (p LocalQueueKey) Compare(q LocalQueueKey) int {
+	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Queue, q.Queue))
+}
+
+// LiveByQueue says how many workloads are live in which place.
+func (m *State) LiveByQueue() map[LocalQueueKey]int {
+	places := map[LocalQueueKey]int{}
+	for e := range m.live.All() {
+		places[LocalQueueKey{e.Namespace, e.Queue}]++
+	}
+	return places
+}
+
+// ApplyConfiguration replaces queues and policy, which are valid, at a version of the ledger.
+// Workloads keep their phases and places; the next Decide evaluates all that wait.
+func (m *State) ApplyConfiguration(queues []Queue, policy quota.Config, version int64) {
+	tree, err := quota.New(PolicyOf(queues, policy))
+	if err != nil {
+		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
+	}
+	m.queues, m.policy, m.version = map[string]Queue{}, policy, version
+	for _, queue := range queues {
+		m.queues[queue.Name] = queue
+	}
+	m.admission.Reconfigure(tree)
+	for e := range m.live.All() {
+		m.setTimer(e) // the rules of its queue may be others
+	}
+}

@@ -1,0 +1,174 @@
+package state
+
+import (
+	"container/heap"
+	"fmt"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// deadlines acts on the timers of workloads that have started.
+type deadlines struct {
+	*lifecycle
+	healing *healing
+	idling  *idling
+}
+
+// fire checks each workload whose timer has fired, once.
+func (d *deadlines) fire(now time.Time) {
+	var expired []*entry
+	for len(d.timers) > 0 && !d.timers[0].at.After(now) {
+		next := heap.Pop(&d.timers).(timer)
+		if e := d.timerTarget(next); e != nil {
+			e.deadline = time.Time{}
+			expired = append(expired, e)
+		}
+	}
+	for _, e := range expired {
+		d.checkDeadlines(e, now)
+		if d.live.Has(e) {
+			d.setTimer(e)
+		}
+	}
+}
+
+// checkDeadlines acts on the deadlines of a workload that have passed.
+func (d *deadlines) checkDeadlines(e *entry, now time.Time) {
+	switch {
+	case e.Phase == workload.Evicting || e.Phase == workload.Cancelling:
+		if elapsed(now, e.EvictAt, 0) && !e.removalSent {
+			d.sendCommand(e, event.Absent, now)
+		}
+		d.inquiries.askForRelease(e, now)
+	case e.Phase.Final():
+		if elapsed(now, e.Times.Finished, time.Duration(d.rules(e).KeepFinished)) && !e.removalSent {
+			d.sendCommand(e, event.Ended, now)
+		}
+		d.inquiries.askForRelease(e, now)
+	default:
+		d.checkStartedDeadlines(e, now)
+	}
+}
+
+func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
+	rules := d.rules(e)
+	longest := time.Duration(rules.MaxRunTime)
+	if e.Phase == workload.Running && longest > 0 && elapsed(now, e.Times.Running, longest) {
+		d.tearDownWithGrace(e, workload.Cancelling, &workload.Reason{
+			Kind: workload.ReasonMaxRunTime, Message: fmt.Sprintf("it has run for %s, as long as it may", longest),
+		}, now)
+		return
+	}
+	if d.idling.endIdle(e, rules, now) {
+		return
+	}
+	if elapsed(now, e.moveAt, 0) {
+		d.healing.replacePlaces(e, now)
+	}
+	if e.Phase == workload.Running && lossEvicts(e, rules) && elapsed(now, e.disruption.lost, settleTime) && d.healing.recreatedByKubeRay(e) {
+		e.disruption.lost, e.disruption.gone = time.Time{}, nil
+	}
+	switch {
+	case tearingDown(e):
+	case e.Phase == workload.Running && lossEvicts(e, rules) && elapsed(now, e.disruption.lost, settleTime):
+		if !d.inquiries.confirmedAbsent(e, now) { // a job that has ended loses its pods, too
+			return
+		}
+		message := "a pod of it was lost, and it asks to be evicted then"
+		if e.disruption.head {
+			message = "its head was lost, and what Ray knew with it"
+		}
+		d.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: message}, now)
+	case e.Phase == workload.Running && elapsed(now, e.disruption.since, settleTime):
+		d.healing.checkRecoveryDeadline(e, rules, now)
+	case e.Phase == workload.Admitted && elapsed(now, e.Times.Admitted, time.Duration(rules.ReadyDeadline)):
+		d.notCreatedInTime(e, rules, now)
+	case e.Phase != workload.Running && elapsed(now, e.Times.Dispatched, time.Duration(rules.ReadyDeadline)):
+		if d.inquiries.confirmedAbsent(e, now) {
+			d.notReadyInTime(e, rules, now)
+		}
+	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart):
+		e.slowSince = now
+		if e.Phase == workload.Admitted {
+			d.inquiries.confirmedAbsent(e, now) // that its object is there may have been lost
+		}
+		d.explainSlowStart(e, now)
+	}
+}
+
+// startedAt is when the ready deadline of a starting gang begins: at the creation of its
+// object or, while that is not known, at its admission. What the API server refuses to
+// create for ever thus keeps no places.
+func startedAt(e *entry) time.Time {
+	if e.Times.Dispatched.IsZero() {
+		return e.Times.Admitted
+	}
+	return e.Times.Dispatched
+}
+
+// notCreatedInTime tears a gang down whose object its dispatcher has not created before
+// the ready deadline, once the dispatcher says so. Until then the object may be there,
+// and run.
+func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Time) {
+	if d.inquiries.dispatcherConfirmed(e, now) {
+		d.notReadyInTime(e, rules, now)
+		return
+	}
+	e.askAt, e.slowSince = now.Add(d.inquiries.timeout), now.Add(d.inquiries.timeout)
+	if d.inquiries.confirmedAbsent(e, now) {
+		d.setStartingReason(e, fmt.Sprintf("%s the dispatcher of cluster %s does not answer: it is not known whether its object is there", slowPrefix, e.Cluster), now)
+	}
+}
+
+// notReadyInTime evicts a gang whose deadline has passed. When KubeRay has made none of
+// its pods, and gives no reason either, that does not count as the gang's fault.
+func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time) {
+	ready, all := d.readiness(e)
+	deadline := time.Duration(rules.ReadyDeadline)
+	if e.Phase == workload.Admitted {
+		why := "does the dispatcher run, and does the API server take the object?"
+		if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
+			why = e.Reason.Message
+		}
+		d.tearDown(e, workload.Evicting, &workload.Reason{
+			Kind:    workload.ReasonNotCreated,
+			Message: fmt.Sprintf("the dispatcher of cluster %s has not created its object %s after its admission: %s", e.Cluster, deadline, why),
+		}, now)
+		return
+	}
+	message := fmt.Sprintf("%d of %d pods were ready %s after the creation of its object", ready, all, deadline)
+	g := d.gangs[gangKey{e.Cluster, e.ID}]
+	seen := g != nil && len(g.pods) > 0
+	if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
+		seen, message = true, message+": "+e.Reason.Message
+	}
+	if !seen {
+		d.tearDown(e, workload.Evicting, &workload.Reason{
+			Kind:    workload.ReasonNotCreated,
+			Message: fmt.Sprintf("none of its pods was there %s after the creation of its object: does the KubeRay operator run?", deadline),
+		}, now)
+		return
+	}
+	d.evictForFault(e, &workload.Reason{Kind: workload.ReasonNotReady, Message: message}, now)
+}
+
+// explainSlowStart sets the reason of a gang that does not come to run.
+func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
+	if e.Reason != nil && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
+		return // KubeRay's own words say more
+	}
+	ready, all := d.readiness(e)
+	message := fmt.Sprintf("%s %d of %d pods are ready on their nodes", slowPrefix, ready, all)
+	if e.Phase == workload.Admitted {
+		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created its object yet", slowPrefix, e.Cluster)
+	}
+	d.setStartingReason(e, message, now)
+}
+
+// elapsed reports whether the given time has passed since a time that is set.
+func elapsed(now, since time.Time, after time.Duration) bool {
+	return !since.IsZero() && !now.Before(since.Add(after))
+}

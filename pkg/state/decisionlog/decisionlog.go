@@ -1,0 +1,161 @@
+package decisionlog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+)
+
+// Kinds of inputs.
+const (
+	Begin         = "begin"         // a term begins
+	Event         = "event"         // a message
+	Decide        = "decide"        // admit, evict, explain
+	Tick          = "tick"          // let time act
+	RewriteNodes  = "rewriteNodes"  // all nodes are written again
+	Repeat        = "repeat"        // commands are given again
+	Undeliverable = "undeliverable" // a command that cannot be sent
+	Configure     = "govern"        // other queues and another policy
+	Quarantine    = "setAside"      // the database refuses to store a workload or a node
+	CheckRights   = "checkRights"   // who waits may have lost the right to
+	Ahead         = "ahead"         // what the streams have and the ledger does not know
+)
+
+// Input is one thing that was done to a state.
+type Input struct {
+	Kind string    `json:"kind"`
+	At   time.Time `json:"at"`
+	// Term is what the term began with; of Begin.
+	Term *Term `json:"term,omitempty"`
+	// Message is a CloudEvent as it came; of Event. It follows the rest.
+	Message []byte `json:"-"`
+	// Known is what the ledger had of the workload of a submission that the state
+	// does not have; of Event.
+	Known *state.Known `json:"known,omitempty"`
+	// Grace of nodes that are not ready; of Tick.
+	Grace time.Duration `json:"grace,omitempty"`
+	// Subjects whose commands are given again; of Repeat.
+	Subjects []string `json:"subjects,omitempty"`
+	// Workload whose command cannot be sent, and why; of Undeliverable.
+	Workload workload.ID `json:"workload,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
+	// Aside says what is kept out of decisions; of Quarantine.
+	Aside *state.Quarantined `json:"aside,omitempty"`
+	// Settings that count from the version of the ledger on; of Configure.
+	Settings *state.Settings `json:"settings,omitempty"`
+	Version  int64           `json:"version,omitempty"`
+	// Ahead is what the streams have; of Ahead.
+	Ahead *state.Ahead `json:"ahead,omitempty"`
+}
+
+// Term is what a term began with, besides the live workloads and the nodes.
+type Term struct {
+	Epoch int64 `json:"epoch"`
+	// Release of Muster that decided.
+	Release string `json:"release"`
+	// Search is the version of the bounds of searches, admission.SearchVersion.
+	Search int          `json:"search,omitempty"`
+	Stored state.Stored `json:"stored"`
+	Limits state.Limits `json:"limits"`
+	// AskFor is how long answers are waited for, see state.SetAskFor.
+	AskFor time.Duration `json:"askFor,omitempty"`
+}
+
+// TermOf returns the term that begins on a state.
+func TermOf(b *state.State, epoch int64, limits state.Limits, release string) Term {
+	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: b.Settings(), Limits: limits}
+}
+
+// State returns the state of the term, with the given workloads and nodes.
+func (t Term) State(workloads []state.StoredWorkload, nodes []state.StoredNode) *state.State {
+	stored := t.Stored
+	stored.Workloads, stored.Nodes = workloads, nodes
+	b := state.New(t.Epoch, stored)
+	b.SetLimits(t.Limits)
+	b.SetAskFor(t.AskFor)
+	b.CatchUp()
+	return b
+}
+
+// Apply does an input that is not Begin to a state. It is the way by which
+// queue-manager changes its state, so what is applied again is the same.
+func Apply(b *state.State, in Input) error {
+	switch in.Kind {
+	case Event:
+		envelope, err := event.Parse(in.Message)
+		if err != nil {
+			return fmt.Errorf("apply a recorded event: %w", err)
+		}
+		payload, err := event.Decode(envelope)
+		if err != nil {
+			return fmt.Errorf("apply a recorded event: %w", err)
+		}
+		ApplyMessage(b, envelope, payload, in.Known, in.At)
+	case Decide:
+		b.Decide(in.At)
+	case Tick:
+		b.Tick(in.At, in.Grace)
+	case RewriteNodes:
+		b.RewriteNodes()
+	case Repeat:
+		again := map[string]bool{}
+		for _, subject := range in.Subjects {
+			again[subject] = true
+		}
+		b.RepeatCommands(in.At, func(subject string) bool { return again[subject] })
+	case Undeliverable:
+		b.Undeliverable(in.Workload, in.Reason, in.At)
+	case Configure:
+		if in.Settings == nil {
+			return errors.New("apply a recorded input: it has no settings")
+		}
+		b.ApplyConfiguration(in.Settings.Queues, in.Settings.Policy, in.Version)
+	case Quarantine:
+		if in.Aside == nil {
+			return errors.New("apply a recorded input: nothing is named to be set aside")
+		}
+		b.Quarantine(*in.Aside, in.At)
+	case CheckRights:
+		b.CheckRights(in.At)
+	case Ahead:
+		if in.Ahead == nil {
+			return errors.New("apply a recorded input: it has nothing that the streams have")
+		}
+		b.Ahead(*in.Ahead, in.At)
+	default:
+		return fmt.Errorf("apply a recorded input: kind %q is unknown, or has no place here", in.Kind)
+	}
+	return nil
+}
+
+// ApplyMessage has a state take an event in, that came in the envelope at the given time.
+// It reports whether the event is one for a state, and of a cancellation or release whether
+// the workload is live.
+func ApplyMessage(b *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, at time.Time) bool {
+	switch p := payload.(type) {
+	case *event.WorkloadSubmitted:
+		b.Submit(p, known, at)
+	case *event.WorkloadCancel:
+		return b.Cancel(p, at)
+	case *event.WorkloadRelease:
+		return b.ForceRelease(p, at)
+	case *event.NodeObserved:
+		b.Node(p, at)
+	case *event.NodeRemoved:
+		b.NodeRemoved(p, at)
+	case *event.CapacitySynced:
+		b.Synced(p, at)
+	case *event.GangObserved:
+		b.Gang(p, envelope.Time, at)
+	case *event.GangStatus:
+		b.Status(p, envelope.Time, at)
+	default:
+		return false
+	}
+	return true
+}

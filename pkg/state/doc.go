@@ -1,0 +1,53 @@
+// Package state is queue-manager's state machine: queues, live workloads, nodes and
+// reservations, and the rules by which an input changes them. It collects the changes
+// of a batch for one transaction. Queue-manager drives it with messages, package
+// scenario with the events of a file, so that users test the code that runs.
+//
+// It is not for I/O: it has no context, clock or logger, and the time is an argument.
+// It is not the truth, which is Postgres: when a transaction fails, the state is
+// discarded and loaded again. It does not choose places or victims, which is package
+// admission's work. It is not safe for concurrent use.
+//
+// Every input may come twice, late, or out of order. Submissions are identified by id
+// and digest, observations by version, statuses by attempt; an old input changes
+// nothing.
+//
+// # Parts
+//
+// State has the entry points: inputs, Decide, Flush, and queries. It is made of types with
+// one task each:
+//
+//	State        inputs and decisions; evaluate has the order of what follows an
+//	             observation (observe.go, status.go, submit.go, decide.go, evaluate.go)
+//	  recovery     what the streams have and an older ledger does not know
+//	               (recovery.go, removals.go)
+//	  deadlines    what is due for started workloads (deadlines.go)
+//	    healing      lost pods and places (healing.go, places.go)
+//	      sizing       more and fewer places for a running gang (sizing.go, growth.go,
+//	                   shrink.go)
+//	    idling       unused clusters (idling.go)
+//	  lifecycle    phases, teardown, commands, events, timers (lifecycle.go, transition.go,
+//	               evict.go, commands.go, changes.go, reasons.go, timers.go)
+//	    inquiries    questions to watchers and dispatchers (inquiries.go)
+//	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
+//	                 strays.go)
+//
+// Calls go down only: a type does not know the types above it. All but inquiries stand on
+// the lifecycle and the tables.
+//
+// # Phases
+//
+// A workload starts in queued and moves along these arrows, which a test compares with
+// workload.Phase.MayBecome. Only setPhase, in transition.go, assigns a phase.
+//
+//	queued     -> admitted, cancelled, failed
+//	admitted   -> dispatched, running, succeeded, failed, evicting, cancelling
+//	dispatched -> running, succeeded, failed, evicting, cancelling
+//	running    -> succeeded, failed, evicting, cancelling
+//	evicting   -> queued, cancelling, succeeded, failed
+//	cancelling -> cancelled
+//
+// There are two exceptions. A cancelling workload may be cancelled again, which ends
+// its grace period. Recovery from an older database (see Ahead) moves a workload from
+// any phase to the published end, or back to queued.
+package state

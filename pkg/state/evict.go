@@ -1,0 +1,54 @@
+package state
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// tearDown removes the objects at once; the next step follows their release.
+func (l *lifecycle) tearDown(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
+	l.tearDownAt(e, phase, reason, now, now)
+}
+
+// tearDownWithGrace tears down a workload that could run on: its object is annotated with
+// the time of the deletion, and the workload may save its work until then.
+func (l *lifecycle) tearDownWithGrace(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
+	grace := time.Duration(l.rules(e).CheckpointGrace)
+	if e.Phase != workload.Running {
+		grace = 0 // it has nothing to save
+	}
+	l.tearDownAt(e, phase, reason, now.Add(grace), now)
+}
+
+func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.Reason, at, now time.Time) {
+	e.EvictAt = at
+	e.disruption, e.moveAt, e.growth, e.scaleDown, e.idleSince = disruption{}, time.Time{}, nil, nil, time.Time{}
+	l.admission.Leave(e.ID)
+	l.transition(e, phase, reason, now)
+	if at.After(now) {
+		l.sendCommand(e, event.Present, now)
+	} else {
+		l.sendCommand(e, event.Absent, now)
+	}
+	l.setTimer(e)
+}
+
+// evict sends a workload that has started back to its place in the queue, for no
+// fault of its own: a preemption, a drain, a lost node.
+func (l *lifecycle) evict(e *entry, reason *workload.Reason, now time.Time) {
+	l.tearDownWithGrace(e, workload.Evicting, reason, now)
+}
+
+// evictForFault evicts a workload that did not become ready or lost pods. The count of
+// such evictions restarts when the workload has run for longer than the longest back-
+// off, unless the workload sets its own limit.
+func (l *lifecycle) evictForFault(e *entry, reason *workload.Reason, now time.Time) {
+	counted := e.Life.Tolerance != nil && e.Life.Tolerance.Retries != nil
+	if !counted && elapsed(now, e.Times.Running, time.Duration(l.rules(e).BackoffMost)) {
+		e.Requeues = 0
+	}
+	e.Requeues++
+	l.tearDown(e, workload.Evicting, reason, now)
+}

@@ -1,0 +1,86 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Present returns, of workloads that lack quota or places, why that is so now.
+// Their records have the reason of the last look at them.
+func (m *State) Present(now time.Time, of ...workload.ID) map[workload.ID]*workload.Reason {
+	return admission.CurrentReasons(m.admission, now, of...)
+}
+
+// Searched counts the searches of this term.
+func (m *State) Searched() admission.Searched { return m.admission.Searched() }
+
+// Handover is a workload that waits, for another goroutine to say why.
+type Handover struct {
+	// Known is what there is to say of one that does not wait.
+	Known workload.Explanation
+	Waits bool
+	asked admission.Question
+	grows *growth
+}
+
+// HandOver returns what another goroutine needs to say why a workload waits. who is
+// for whom it is asked: of a workload that he could not have submitted he hears as if
+// it were not there; empty is for an operator.
+func (m *State) HandOver(id workload.ID, who string) (Handover, error) {
+	e := m.live.Get(id)
+	if e == nil || who != "" && !m.queues[e.Queue].Rules.MaySubmit(who, e.Namespace) {
+		return Handover{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
+	}
+	asked, waits := m.admission.Ask(id)
+	if !waits {
+		known := workload.Explanation{Workload: id, Queue: m.admission.QueueOf(&e.Workload).Name}
+		if e.Reason != nil {
+			known.Reason = *e.Reason
+		}
+		return Handover{Known: known}, nil
+	}
+	h := Handover{Known: asked.Known, Waits: true, asked: asked}
+	if e.attemptState != nil && e.growth != nil {
+		h.grows = &growth{sets: slices.Clone(e.growth.sets)}
+		h.Known.Reason = h.grows.reason(h.Known.Reason)
+	}
+	return h, nil
+}
+
+// TakeSnapshot begins to take what questions are answered on; see admission.State.Flush.
+func (m *State) TakeSnapshot(waiting int) *admission.SnapshotBuilder {
+	return m.admission.BeginSnapshot(waiting)
+}
+
+// Answer says why it waits; see admission.Answer.
+func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enough func() bool) workload.Explanation {
+	explained := admission.Answer(s, complete, h.asked, now, enough)
+	if h.grows != nil {
+		explained.Reason = h.grows.reason(explained.Reason)
+	}
+	return explained
+}
+
+// Explain says why a workload waits and what would admit it. Of one that does not
+// wait it says the reason alone.
+func (m *State) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
+	e := m.live.Get(id)
+	if e == nil {
+		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
+	}
+	if explained, waits := admission.Explain(m.admission, id, now); waits {
+		if e.attemptState != nil && e.growth != nil {
+			explained.Reason = e.growth.reason(explained.Reason)
+		}
+		return explained, nil
+	}
+	explained := workload.Explanation{Workload: id, Queue: m.admission.QueueOf(&e.Workload).Name}
+	if e.Reason != nil {
+		explained.Reason = *e.Reason
+	}
+	return explained, nil
+}

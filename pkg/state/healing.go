@@ -1,0 +1,150 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// disruption is what a running gang lacks. It is not stored: a new term counts its time
+// from the term's begin.
+type disruption struct {
+	since      time.Time // not all pods are ready; zero when all are
+	lost       time.Time // a pod was seen lost, whether or not it has been replaced
+	head       bool      // the head was replaced
+	rayCluster string    // the RayCluster of the lost pod
+	reported   bool      // the workload's reason says so
+	// gone counts the lost pods by pod set; discounted counts those that the owner or
+	// Ray's autoscaler scaled down. Either may be reported first.
+	gone, discounted map[string]int
+}
+
+// discount discounts lost pods that were scaled down: fewer pods of the set are wanted,
+// and pending more will terminate.
+func (t *disruption) discount(set string, fewer, pending int) {
+	if t.gone[set] > 0 {
+		t.gone[set] = max(0, t.gone[set]-fewer)
+	}
+	if t.discounted == nil {
+		t.discounted = map[string]int{}
+	}
+	t.discounted[set] = pending
+	for _, gone := range t.gone {
+		if gone > 0 {
+			return
+		}
+	}
+	if !t.head {
+		t.lost = time.Time{}
+	}
+}
+
+// recordLoss notes the loss of a pod, unless fewer are wanted.
+func (t *disruption) recordLoss(pod event.GangPod, now time.Time) {
+	if t.discounted[pod.PodSet] > 0 {
+		t.discounted[pod.PodSet]--
+		return
+	}
+	if t.gone == nil {
+		t.gone = map[string]int{}
+	}
+	t.gone[pod.PodSet]++
+	if t.lost.IsZero() {
+		t.lost, t.rayCluster = now, pod.RayCluster
+	}
+}
+
+// healing deals with lost pods and lost places of started gangs: it notes what is lost,
+// replaces places, and evicts a gang that is not whole again in time.
+type healing struct {
+	*lifecycle
+	sizing *sizing
+}
+
+// checkReadiness notes whether a running gang has all its pods.
+func (h *healing) checkReadiness(e *entry, now time.Time) {
+	ready, all := h.readiness(e)
+	if ready == all {
+		mended := e.disruption.reported && e.Reason != nil && e.Reason.Kind == workload.ReasonPodLost
+		e.disruption.since, e.disruption.reported = time.Time{}, false
+		if mended {
+			e.Reason = h.growthReason(e)
+			h.recordChange(e, now)
+		}
+		return
+	}
+	if e.disruption.since.IsZero() {
+		e.disruption.since = now
+	}
+}
+
+// recordLosses notes each pod of a running gang that is gone, has ended or is being
+// deleted, even when another one has replaced it.
+func (h *healing) recordLosses(e *entry, before, after []event.GangPod, now time.Time) {
+	here := map[string]bool{}
+	for _, pod := range after {
+		here[pod.Name] = pod.Holds() && !pod.Deleting
+	}
+	for _, pod := range before {
+		if pod.Attempt == e.Attempt && pod.Holds() && !pod.Deleting && pod.PodSet != submitterOf(e) && !here[pod.Name] {
+			e.disruption.recordLoss(pod, now)
+		}
+	}
+}
+
+// recreatedByKubeRay reports whether a job lost a pod because KubeRay took its RayCluster
+// away whole: it tries the job again with another one.
+func (h *healing) recreatedByKubeRay(e *entry) bool {
+	g := h.gangs[gangKey{e.Cluster, e.ID}]
+	return e.Kind == "RayJob" && !e.disruption.head && !slices.ContainsFunc(g.pods, func(p event.GangPod) bool {
+		return p.RayCluster == e.disruption.rayCluster && p.Holds() && !p.Deleting
+	})
+}
+
+// trackHead notes that the head of a running gang was replaced by another one in
+// the same RayCluster. KubeRay's retries make another RayCluster.
+func (h *healing) trackHead(e *entry, pods []event.GangPod, now time.Time) {
+	for _, pod := range pods {
+		if pod.Attempt != e.Attempt || pod.PodSet != setOf(e, workload.RoleHead) || !pod.Holds() || pod.Deleting {
+			continue
+		}
+		if e.head.Name != "" && e.head.Name != pod.Name && e.head.RayCluster == pod.RayCluster {
+			e.disruption.head = true
+			if e.disruption.lost.IsZero() {
+				e.disruption.lost = now
+			}
+		}
+		e.head = pod
+	}
+}
+
+// lossEvicts reports whether the loss of a pod means the end of the attempt:
+// because the workload asks for it, or because a job has lost its head, with
+// which Ray forgets the job, so that KubeRay would wait for it for ever.
+func lossEvicts(e *entry, rules workload.Rules) bool {
+	return rules.OnPodLoss == workload.EvictOnLoss || e.disruption.head && e.Kind == "RayJob"
+}
+
+// checkRecoveryDeadline deals with a running gang that has lacked pods for a while.
+func (h *healing) checkRecoveryDeadline(e *entry, rules workload.Rules, now time.Time) {
+	ready, all := h.readiness(e)
+	message := fmt.Sprintf("%d of %d pods are ready", ready, all)
+	reason := &workload.Reason{Kind: workload.ReasonPodLost}
+	switch {
+	case elapsed(now, e.disruption.since, rules.HealWithin()):
+		if h.inquiries.confirmedAbsent(e, now) {
+			reason.Message = message + fmt.Sprintf(" %s after one was lost", rules.HealWithin())
+			h.evictForFault(e, reason, now)
+		}
+	case !e.disruption.reported:
+		e.disruption.reported = true
+		if e.Reason == nil {
+			reason.Message = message + "; KubeRay replaces the others"
+			e.Reason = reason
+			h.recordChange(e, now)
+		}
+	}
+}

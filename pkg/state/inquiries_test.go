@@ -1,0 +1,204 @@
+package state
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+const asksFor = 10 * time.Second
+
+// question returns the one open question.
+func (s *stage) question() Question {
+	s.Helper()
+	open := s.Questions(s.now)
+	if len(open) != 1 {
+		s.Fatalf("open questions are %+v, want one", open)
+	}
+	return open[0]
+}
+
+// answer has the watcher and the dispatcher say again what they know.
+func (s *stage) answer(ask string, message string) {
+	s.seq++
+	o := &event.GangObserved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Workload: gangID, Answers: ask}
+	for _, pod := range s.pods {
+		pod.Attempt = s.gang().Attempt
+		o.Pods = append(o.Pods, pod)
+	}
+	s.Gang(o, s.now, s.now)
+	if e := s.live.Get(gangID); e != nil {
+		s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: e.Attempt, Created: true, Message: message, Answers: ask}, s.now, s.now)
+	}
+	s.step(0)
+}
+
+// A gang whose pods run, of which nothing was heard, is not torn down: watcher and
+// dispatcher are asked first.
+func TestWhatWasNotHeardIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answers bool // before it is torn down
+		runs    bool
+		want    workload.Phase
+	}{
+		"it runs, and the news was lost": {true, true, workload.Running},
+		"it does not run":                {true, false, workload.Evicting},
+		"no answer":                      {false, false, workload.Evicting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+			s.SetAskFor(asksFor)
+			s.created(false)
+			s.step(time.Minute)
+			s.is(workload.Dispatched, "")
+			if !test.answers {
+				s.step(asksFor - time.Second)
+				s.is(workload.Dispatched, "")
+				s.step(time.Second)
+				s.is(test.want, "")
+				return
+			}
+			q := s.question()
+			if test.runs {
+				for _, p := range s.gang().Placements {
+					for i := range p.Pods {
+						name := p.Node + string(rune('a'+i))
+						s.pods[name] = event.GangPod{Name: name, PodSet: p.PodSet, Node: p.Node, Phase: "Running", Ready: true}
+					}
+				}
+			}
+			s.answer("1/77", "") // of another question
+			if !test.runs {
+				s.is(workload.Dispatched, "")
+			}
+			s.answer(q.Ask, "")
+			s.is(test.want, "")
+		})
+	}
+}
+
+// The silence of a dispatcher is no verdict on a gang whose object it was to create: it
+// may run. What the dispatcher says when it speaks again decides.
+func TestASilentDispatcherTearsNothingDown(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		created bool
+		want    workload.Phase
+		reason  workload.ReasonKind
+	}{
+		"it has not created the object": {false, workload.Evicting, workload.ReasonNotCreated},
+		"it has":                        {true, workload.Dispatched, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+			s.SetAskFor(asksFor)
+			for range 600 {
+				s.step(asksFor / 4)
+				s.is(workload.Admitted, "")
+			}
+			if reason := s.gang().Reason; reason == nil || !strings.Contains(reason.Message, "does not answer") {
+				t.Errorf("its reason is %+v", reason)
+			}
+			for len(s.Questions(s.now)) == 0 { // it is asked from time to time
+				s.step(time.Second)
+			}
+			q := s.question()
+			s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: test.created, Answers: q.Ask}, s.now, s.now)
+			s.step(0)
+			s.is(test.want, test.reason)
+		})
+	}
+}
+
+// A running gang that was seen broken and has healed since is not evicted when the
+// news of that was lost.
+func TestALostHealingIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+	s.SetAskFor(asksFor)
+	s.created(true)
+	whole := s.pods["headgroup-0"]
+	s.loses("headgroup", "")
+	s.step(settleTime)
+	s.step(time.Hour)
+	s.is(workload.Running, "")
+	s.pods["headgroup-0"] = whole
+	s.answer(s.question().Ask, "")
+	s.is(workload.Running, "")
+	s.step(time.Hour)
+	s.is(workload.Running, "")
+	if open := s.Questions(s.now); len(open) != 0 {
+		t.Errorf("it is well, and asked for: %+v", open)
+	}
+}
+
+// An answer that is old counts for nothing: the next absence is asked for again.
+func TestAnOldAnswerIsNone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+	s.SetAskFor(asksFor)
+	s.created(true)
+	head := s.pods["headgroup-0"]
+	for range 2 {
+		s.loses("headgroup", "")
+		s.step(settleTime)
+		s.step(time.Hour)
+		s.is(workload.Running, "")
+		s.pods["headgroup-0"] = head
+		s.answer(s.question().Ask, "")
+	}
+	s.is(workload.Running, "")
+}
+
+// Of a workload that was to go and holds its places for long, the dispatcher is
+// asked.
+func TestAReleaseIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	s.SetAskFor(asksFor)
+	s.created(true)
+	s.Cancel(&event.WorkloadCancel{Workload: gangID, Why: "enough"}, s.now)
+	s.step(time.Second)
+	s.step(releaseInquiryInterval)
+	if q := s.question(); q.Workload != gangID || q.Cluster != "c" {
+		t.Errorf("asked is %+v", q)
+	}
+	s.released()
+	if s.live.Get(gangID) != nil {
+		t.Error("it was released, and is live")
+	}
+}
+
+// A node of which it was not heard that it is ready again is asked for before its
+// gangs lose their places.
+func TestANodeIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	s.SetAskFor(asksFor)
+	s.created(true)
+	name := s.place("headgroup")
+	s.seq++
+	lost := s.nodes[admission.NodeKey{Cluster: "c", Name: name}].Node
+	lost.Ready = false
+	s.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: s.seq}, Node: lost}, s.now)
+	s.step(time.Minute)
+	q := s.question()
+	if q.Node != name {
+		t.Fatalf("asked is %+v, want node %s", q, name)
+	}
+	s.seq++
+	lost.Ready = true
+	s.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: s.seq}, Node: lost, Answers: q.Ask}, s.now)
+	s.step(time.Hour)
+	s.is(workload.Running, "")
+	if s.nodes[admission.NodeKey{Cluster: "c", Name: name}].overdue {
+		t.Error("the node is ready, and overdue")
+	}
+}

@@ -1,0 +1,148 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// lifecycle moves workloads through their phases, and records what follows: history,
+// events, commands to dispatchers, and the timer of the next deadline. It decides nothing:
+// the types above it say when a workload moves.
+type lifecycle struct {
+	tables
+	inquiries inquiries
+	removals  removals
+
+	epoch    int64
+	messages int // numbers the messages of the term
+	// maxEvent is the size of the largest event that can be sent, in bytes.
+	maxEvent  int64
+	lastOrder int64               // of submission
+	illegal   []IllegalTransition // since the last drain
+	// staleReasons are the workloads whose stored reason differs in amounts only.
+	staleReasons map[workload.ID]*entry
+	timers       timers
+}
+
+// enqueue puts a workload into its queue. Its reason says whether gangs were being
+// evicted for it in an earlier term.
+func (l *lifecycle) enqueue(e *entry) { l.enqueueAs(e, false) }
+
+// enqueueAs puts a workload into its queue; told says that its reason is stored.
+func (l *lifecycle) enqueueAs(e *entry, told bool) {
+	if isRemoved(e) {
+		l.removals.removing[e.ID] = true
+		return
+	}
+	l.admission.Enqueue(admission.Waiting{
+		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: told,
+		Since: e.Times.Submitted, RunTime: l.runTime(e),
+		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
+	})
+}
+
+// end moves a workload into a final phase; it keeps what it holds until its release.
+func (l *lifecycle) end(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
+	if e.attemptState != nil {
+		e.askAt = now.Add(releaseInquiryInterval)
+	}
+	l.admission.Leave(e.ID)
+	l.transition(e, phase, reason, now)
+}
+
+// finish ends a workload that holds nothing.
+func (l *lifecycle) finish(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
+	l.end(e, phase, reason, now)
+	l.forget(e)
+}
+
+func (l *lifecycle) forget(e *entry) {
+	if l.removals.removing[e.ID] {
+		delete(l.removals.removing, e.ID)
+		l.removals.trackUnknown(l.removal(e))
+	}
+	l.live.Delete(e.ID)
+	if e.attemptState != nil {
+		l.started--
+	}
+	l.liveIn[e.Queue]--
+	l.objects.remove(e)
+	delete(l.staleReasons, e.ID)
+}
+
+// release frees what a workload holds after its pods have been observed gone, and takes
+// the step that follows its teardown.
+func (l *lifecycle) release(e *entry, now time.Time) {
+	l.free(e)
+	switch {
+	case e.Phase == workload.Evicting:
+		l.requeue(e, now)
+	case e.Phase == workload.Cancelling:
+		l.sendCommand(e, event.Forgotten, now)
+		l.finish(e, workload.Cancelled, e.Reason, now)
+	default:
+		l.sendCommand(e, event.Forgotten, now)
+		l.recordChange(e, now)
+		l.forget(e)
+	}
+}
+
+// free frees the reservations of a workload.
+func (l *lifecycle) free(e *entry) {
+	l.updateReserved(e, -1)
+	l.admission.Release(e.ID)
+	cluster := e.Cluster
+	e.Placements, e.Flavors, e.Holding = nil, nil, false
+	*e.attemptState = attemptState{deadline: e.deadline, removalSent: e.removalSent}
+	l.changed.freed[e.ID] = true
+	delete(l.changed.reserved, e.ID)
+	delete(l.changed.moved, e.ID)
+	l.changed.workloads[e.ID] = e
+	key := gangKey{cluster, e.ID}
+	if g := l.gangs[key]; g != nil {
+		g.pods, g.others = g.seen, nil // none has a place any more
+	}
+	l.countStrays(key)
+}
+
+// requeue puts an evicted workload back in its place in the queue, at once or after a
+// back-off, or ends it when it has no more retries.
+func (l *lifecycle) requeue(e *entry, now time.Time) {
+	rules, cause := l.rules(e), e.Reason
+	if e.Requeues > *rules.Requeues || cause.Kind == workload.ReasonExitCode {
+		message := fmt.Sprintf("given up after it was queued again %d times: %s", *rules.Requeues, cause.Message)
+		if cause.Kind == workload.ReasonExitCode {
+			message = cause.Message
+		}
+		l.sendCommand(e, event.Forgotten, now)
+		l.finish(e, workload.Failed, &workload.Reason{Kind: cause.Kind, Message: message}, now)
+		return
+	}
+	e.Attempt, e.Cluster = e.Attempt+1, ""
+	l.endAttempt(e)
+	e.resetSizes()
+	reason := cause
+	if backoff, backsOff := backoffAfter(e, rules, cause.Kind); backsOff {
+		e.NotBefore = now.Add(backoff)
+		reason = &workload.Reason{Kind: workload.ReasonBackoff, Message: fmt.Sprintf("attempt %d is not tried before %s; of the last one %s",
+			e.Attempt, e.NotBefore.UTC().Format(time.RFC3339), cause.Message)}
+	}
+	l.transition(e, workload.Queued, reason, now)
+	l.enqueue(e)
+}
+
+// backoffAfter returns how long a workload that was evicted for its own fault, or whose
+// objects were not created, waits before its next attempt.
+func backoffAfter(e *entry, rules workload.Rules, cause workload.ReasonKind) (backoff time.Duration, backsOff bool) {
+	switch cause {
+	case workload.ReasonNotReady, workload.ReasonPodLost:
+		return rules.Backoff(e.Requeues), true
+	case workload.ReasonNotCreated:
+		return rules.Backoff(e.Attempt - 1), true
+	}
+	return 0, false
+}

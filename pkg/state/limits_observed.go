@@ -1,0 +1,70 @@
+package state
+
+import (
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// What one cluster may fill the memory with, more than Kubernetes can run in one.
+const (
+	maxNodes = 10_000
+	maxPods  = 200_000 // that carry labels of workloads
+)
+
+// observedLimits counts what is in memory of what clusters tell, and bounds it: the watcher of
+// one cluster, or the thief of its key, must not take the memory of all.
+type observedLimits struct {
+	nodes, pods       map[string]int // by cluster
+	maxNodes, maxPods int
+	refused           int // observations that were one too many
+	// on are the workloads that have strays on a node, known or not: a new node must
+	// not have all pods of all clusters looked at.
+	on map[admission.NodeKey]map[workload.ID]bool
+}
+
+func newObservedLimits() observedLimits {
+	return observedLimits{nodes: map[string]int{}, pods: map[string]int{}, maxNodes: maxNodes, maxPods: maxPods, on: map[admission.NodeKey]map[workload.ID]bool{}}
+}
+
+// nodesFull reports whether a cluster has as many nodes as it may, and counts that.
+func (t *observedLimits) nodesFull(cluster string) bool {
+	if t.nodes[cluster] < t.maxNodes {
+		return false
+	}
+	t.refused++
+	return true
+}
+
+// replacePods reports whether pods may take the place of those of old, which may be nil,
+// and counts them or the refusal. Fewer pods than before are always taken.
+func (t *observedLimits) replacePods(cluster string, old *gang, pods []event.GangPod) bool {
+	more := len(pods)
+	if old != nil {
+		more -= len(old.seen)
+	}
+	if more > 0 && t.pods[cluster]+more > t.maxPods {
+		t.refused++
+		return false
+	}
+	t.pods[cluster] += more
+	return true
+}
+
+// setStray notes whether a workload has strays on a node.
+func (t *observedLimits) setStray(on admission.NodeKey, id workload.ID, has bool) {
+	switch {
+	case has && t.on[on] == nil:
+		t.on[on] = map[workload.ID]bool{id: true}
+	case has:
+		t.on[on][id] = true
+	default:
+		if delete(t.on[on], id); len(t.on[on]) == 0 {
+			delete(t.on, on)
+		}
+	}
+}
+
+// RefusedObservations returns how many observations of the term were not taken in, because
+// their cluster had told of as many nodes or pods as one may have.
+func (m *State) RefusedObservations() int { return m.observed.refused }

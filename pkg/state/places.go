@@ -1,0 +1,174 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// scheduleReplacement sets a timer for the gangs with places on a node that is gone, not
+// ready, barred, or has no room for them any more.
+func (h *healing) scheduleReplacement(key admission.NodeKey, now time.Time) {
+	n := h.nodes[key]
+	if n == nil || len(n.holders) == 0 || n.healthy() {
+		return
+	}
+	for _, e := range h.holders(n) {
+		if tearingDown(e) || !e.moveAt.IsZero() || h.frozen(e) {
+			continue
+		}
+		e.moveAt = now
+		if !n.lost() {
+			e.moveAt = now.Add(settleTime)
+		}
+		if n.Drained() && e.Phase == workload.Running {
+			e.moveAt = now.Add(time.Duration(h.rules(e).CheckpointGrace))
+			h.announceMove(e, key.Name, now)
+		}
+		h.setTimer(e)
+	}
+}
+
+// announceMove tells a running gang that pods of it will be moved.
+func (h *healing) announceMove(e *entry, node string, now time.Time) {
+	if !e.moveAt.After(now) {
+		return
+	}
+	e.EvictAt = e.moveAt
+	e.Reason = &workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("node %s is drained: pods there are moved or the gang is evicted at %s",
+		node, e.moveAt.UTC().Format(time.RFC3339))}
+	h.recordChange(e, now)
+	h.sendCommand(e, event.Present, now)
+}
+
+// lostPlaces returns how many pods of each place of a gang need another one, and
+// why: all on a lost or drained node; on a barred or overfull one those that are
+// not bound there.
+func (h *healing) lostPlaces(e *entry) (moves map[slot]int, reason *workload.Reason) {
+	moves, reason = map[slot]int{}, &workload.Reason{Kind: workload.ReasonPlaceLost}
+	bound := h.boundPods(e)
+	for _, p := range e.Placements {
+		n := h.nodes[admission.NodeKey{Cluster: e.Cluster, Name: p.Node}]
+		if n == nil || n.healthy() {
+			continue
+		}
+		at := slot{p.PodSet, p.Node}
+		open := max(0, p.Pods-bound[at])
+		if p.PodSet == submitterOf(e) && h.podSeen(e, p.PodSet) || e.atWantedSize(p.PodSet, bound) {
+			open = 0 // it is there, or has ended; or no more pods are wanted now
+		}
+		refusal := n.Refuses(e.template(p.PodSet))
+		switch {
+		case n.lost():
+			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonNodeLost, lostBecause(n, h.grace)
+		case n.Drained():
+			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonDrained, fmt.Sprintf("node %s is drained", p.Node)
+		case refusal != "" && open > 0:
+			moves[at], reason.Message = open, fmt.Sprintf("node %s takes its pods no longer: %s", p.Node, refusal)
+		case n.excess() != "" && open > 0:
+			moves[at], reason.Message = open, fmt.Sprintf("the place on node %s is taken: there is not enough %s", p.Node, n.excess())
+		}
+	}
+	return moves, reason
+}
+
+// checkPlaces sets a timer for places that pods have left and that are barred to their
+// replacements.
+func (h *healing) checkPlaces(e *entry, now time.Time) {
+	if tearingDown(e) || !e.Holding || !e.moveAt.IsZero() {
+		return
+	}
+	if moves, _ := h.lostPlaces(e); len(moves) > 0 {
+		e.moveAt = now.Add(settleTime)
+	}
+}
+
+// replacePlaces moves the lost places of a gang to nodes with proven room, in the
+// transaction that gives the old ones back. The gang is evicted whole when there is no
+// room for all of them, when its policy asks for that, when the lost pod is the head of
+// a running gang, with which Ray loses its state, or when it is the job's submitter,
+// whose place is written in the object.
+func (h *healing) replacePlaces(e *entry, now time.Time) {
+	e.moveAt, e.EvictAt = time.Time{}, time.Time{}
+	moves, reason := h.lostPlaces(e)
+	if len(moves) == 0 {
+		return
+	}
+	if e.placesFixed {
+		h.explainFixed(e, reason.Message, now)
+		return
+	}
+	running := e.Phase == workload.Running
+	for at := range moves {
+		if at.PodSet == submitterOf(e) || running && at.PodSet == setOf(e, workload.RoleHead) {
+			h.tearDown(e, workload.Evicting, reason, now)
+			return
+		}
+	}
+	if running && h.rules(e).OnPodLoss == workload.EvictOnLoss {
+		h.tearDown(e, workload.Evicting, reason, now)
+		return
+	}
+	if !h.reassign(e, moves) {
+		reason.Message += ", and there is no other place"
+		h.tearDown(e, workload.Evicting, reason, now)
+		return
+	}
+	if running {
+		e.Reason, e.disruption.reported = &workload.Reason{Kind: workload.ReasonPodLost, Message: reason.Message + "; its pods get other places"}, true
+	}
+	h.recordChange(e, now)
+	h.sendCommand(e, event.Present, now)
+	h.sizing.resize(e, now)
+}
+
+// reassign reserves other places instead of the given ones, or changes nothing. A gang
+// without bound pods may get other places for all its pods when that is what it takes.
+func (h *healing) reassign(e *entry, moves map[slot]int) bool {
+	if !e.Interdependent() && h.reassignOnly(e, moves) {
+		return true
+	}
+	if len(h.boundPods(e)) > 0 {
+		return false
+	}
+	all := map[slot]int{}
+	for _, p := range e.Placements {
+		if p.PodSet != submitterOf(e) { // its place is written in the object
+			all[slot{p.PodSet, p.Node}] = p.Pods
+		}
+	}
+	return h.reassignOnly(e, all)
+}
+
+func (h *healing) reassignOnly(e *entry, moves map[slot]int) bool {
+	var kept []workload.Placement
+	for _, p := range e.Placements {
+		if p.Pods -= moves[slot{p.PodSet, p.Node}]; p.Pods > 0 {
+			kept = append(kept, p)
+		}
+	}
+	rest := slices.Clone(e.PodSets) // the pods that need a place
+	for i := range rest {
+		rest[i].Count = 0
+		for at, pods := range moves {
+			if at.PodSet == rest[i].Name {
+				rest[i].Count += pods
+			}
+		}
+		h.constrainToDomain(e, &rest[i], kept)
+	}
+	placements, fits := h.admission.Move(e.ID, kept, rest)
+	if !fits {
+		return false
+	}
+	h.updateReserved(e, -1)
+	e.Placements = placements
+	h.updateReserved(e, 1)
+	e.scaleDown = nil
+	h.recordMove(e)
+	return true
+}

@@ -1,0 +1,118 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// QuarantineLevel says how far a workload is kept out of decisions.
+type QuarantineLevel int
+
+// Levels, from the least to the most.
+const (
+	// QuarantineHeld: a waiting workload is not admitted before Until, and the places of
+	// a started one do not change.
+	QuarantineHeld QuarantineLevel = iota + 1
+	// QuarantineFailed: a waiting workload fails. A started one is kept, as below.
+	QuarantineFailed
+	// QuarantineFrozen: nothing of the workload is written any more, it is part of no
+	// decision, and what it holds stays charged.
+	QuarantineFrozen
+)
+
+// Quarantined sets a workload, or a node, apart from all others because the database
+// refuses to store what was decided about it.
+type Quarantined struct {
+	Workload workload.ID `json:"workload,omitempty"`
+	// Node, when it is not empty, is a node whose row cannot be stored. Nothing new
+	// goes there, and what is stored of it stays.
+	Node  admission.NodeKey `json:"node,omitzero"`
+	Level QuarantineLevel   `json:"level,omitempty"`
+	// Until is when a held workload is tried again; zero for not by itself.
+	Until time.Time `json:"until,omitzero"`
+	// Attempt of a started workload whose places stay; another attempt is free.
+	Attempt int `json:"attempt,omitempty"`
+	// Tries counts how often the workload was set aside.
+	Tries int `json:"tries,omitempty"`
+	// Why is what the database said.
+	Why string `json:"why"`
+}
+
+// Reason is the reason of the workload.
+func (a *Quarantined) Reason() *workload.Reason {
+	message := "the database refuses to store what was decided: " + sanitize(a.Why)
+	if !a.Until.IsZero() {
+		message += fmt.Sprintf("; it is tried again at %s", a.Until.UTC().Format(time.RFC3339))
+	}
+	return &workload.Reason{Kind: workload.ReasonNotStorable, Message: message}
+}
+
+// Quarantine keeps a workload or a node out of decisions from now on. It holds until
+// the end of the term: the next one learns it again.
+func (m *State) Quarantine(a Quarantined, now time.Time) {
+	if a.Node.Name != "" {
+		m.quarantinedNodes[a.Node] = true
+		m.syncNode(a.Node)
+		return
+	}
+	m.quarantined[a.Workload] = &a
+	if e := m.live.Get(a.Workload); e != nil {
+		m.quarantineEntry(e, &a, now)
+	}
+}
+
+// QuarantinedAs returns how a workload is set aside; nil when it is not.
+func (m *State) QuarantinedAs(id workload.ID) *Quarantined { return m.quarantined[id] }
+
+func (m *State) quarantineEntry(e *entry, a *Quarantined, now time.Time) {
+	switch waits := e.attemptState == nil; {
+	case a.Level == QuarantineHeld && waits != a.Until.After(now), a.Level == QuarantineHeld && !waits && a.Attempt != e.Attempt:
+		return // it has gone on since
+	case waits && a.Level == QuarantineHeld:
+		m.admission.Dequeue(e.ID)
+		e.delayRetry(a)
+		m.enqueue(e)
+		m.recordChange(e, now)
+	case waits && a.Level == QuarantineFailed:
+		m.admission.Dequeue(e.ID)
+		m.finish(e, workload.Failed, a.Reason(), now)
+	case waits:
+		m.admission.Dequeue(e.ID)
+		e.Reason = a.Reason()
+	case a.Level == QuarantineHeld:
+		e.placesFixed = true
+		m.sizing.stopGrowing(e)
+		e.scaleDown = nil
+	default:
+		m.sizing.stopGrowing(e)
+		m.admission.Freeze(e.ID)
+		e.Reason = a.Reason()
+	}
+	delete(m.staleReasons, e.ID)
+}
+
+// delayRetry has a waiting workload tried again later.
+func (e *entry) delayRetry(a *Quarantined) {
+	if a.Until.After(e.NotBefore) {
+		e.NotBefore = a.Until
+	}
+	e.Reason = a.Reason()
+}
+
+// IsFrozen reports whether nothing of a live workload may be written, so that what is
+// asked of it cannot be done.
+func (m *State) IsFrozen(id workload.ID) bool {
+	e := m.live.Get(id)
+	return e != nil && m.frozen(e)
+}
+
+// Record returns a live workload.
+func (m *State) Record(id workload.ID) (record workload.Record, live bool) {
+	if e := m.live.Get(id); e != nil {
+		return e.Record, true
+	}
+	return record, false
+}

@@ -1,0 +1,156 @@
+package state
+
+import (
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Of a gang that is kept nothing is written, whatever happens to it, and what it
+// holds stays charged.
+func TestNothingIsWrittenOfAKeptGang(t *testing.T) {
+	t.Parallel()
+	for name, happens := range map[string]func(s *stage){
+		"a cancellation": func(s *stage) {
+			if s.Cancel(&event.WorkloadCancel{Workload: s.gang().ID}, s.now) {
+				s.T.Error("the cancellation was taken")
+			}
+		},
+		"a status":            func(s *stage) { s.released() },
+		"a lost node":         func(s *stage) { s.removeNode(s.place("headgroup")) },
+		"a node that shrinks": func(s *stage) { s.node(s.place("workers"), func(n *capacity.Node) { n.Cordoned = true }) },
+		"pods":                func(s *stage) { s.run() },
+		"time":                func(s *stage) { s.step(time.Hour) },
+		"its submission again": func(s *stage) {
+			s.Submit(&event.WorkloadSubmitted{Workload: s.gang().Workload}, nil, s.now)
+		},
+		"its command was lost": func(s *stage) { s.RepeatCommands(s.now, func(string) bool { return true }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 3)
+			s.created(false)
+			s.Flush()
+			s.Quarantine(Quarantined{Workload: s.gang().ID, Level: QuarantineFrozen, Why: "no"}, s.now)
+			held := len(s.gang().Placements)
+			happens(s)
+			s.Decide(s.now)
+			changes := s.Flush()
+			if len(changes.Updated)+len(changes.Freed)+len(changes.Moved)+len(changes.History)+len(changes.Messages) > 0 {
+				t.Errorf("written is %+v", changes)
+			}
+			if len(s.gang().Placements) != held || s.gang().Reason.Kind != workload.ReasonNotStorable {
+				t.Errorf("it has %+v because of %+v", s.gang().Placements, s.gang().Reason)
+			}
+		})
+	}
+}
+
+// A waiting workload that is held back is admitted later; one that fails says why.
+func TestAWaitingWorkloadIsSetAside(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	id, until := s.gang().ID, s.now.Add(time.Minute)
+	again := New(2, s.storedAs(workload.Queued))
+	again.Quarantine(Quarantined{Workload: id, Level: QuarantineHeld, Until: until, Why: "no"}, s.now)
+	again.Decide(s.now)
+	if e := again.live.Get(id); e.Phase != workload.Queued || e.Reason.Kind != workload.ReasonNotStorable || !e.NotBefore.Equal(until) {
+		t.Errorf("held back it is %s because of %+v, not before %s", e.Phase, e.Reason, e.NotBefore)
+	}
+	again.Decide(until)
+	if e := again.live.Get(id); e.Phase != workload.Admitted {
+		t.Errorf("after that it is %s because of %+v", e.Phase, e.Reason)
+	}
+	again = New(3, s.storedAs(workload.Queued))
+	again.Quarantine(Quarantined{Workload: id, Level: QuarantineFailed, Why: "no"}, s.now)
+	changes := again.Flush()
+	if len(changes.Updated) != 1 || changes.Updated[0].Phase != workload.Failed || changes.Updated[0].Reason.Kind != workload.ReasonNotStorable {
+		t.Errorf("changed are %+v", changes.Updated)
+	}
+}
+
+// The head of a strict queue of which nothing can be stored stops no other gang, and comes
+// first again once it is released.
+func TestAKeptHeadOfAStrictQueueIsPassed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	stored := s.storedAs(workload.Queued)
+	stored.Queues[0].Strategy = quota.StrictFIFO
+	later := stored.Workloads[0]
+	later.ID, later.Name, later.Order = "later", "later", 2
+	stored.Workloads = append(stored.Workloads, later)
+	for _, c := range []struct {
+		kept           bool
+		first, another workload.Phase
+	}{
+		{true, workload.Queued, workload.Admitted},
+		{false, workload.Admitted, workload.Queued},
+	} {
+		again := New(2, stored)
+		if c.kept {
+			again.Quarantine(Quarantined{Workload: gangID, Level: QuarantineFrozen, Why: "no"}, s.now)
+		}
+		again.Decide(s.now)
+		if first, another := again.live.Get(gangID), again.live.Get("later"); first.Phase != c.first || another.Phase != c.another {
+			t.Errorf("kept: %t: the head is %s because of %+v, the other one %s", c.kept, first.Phase, first.Reason, another.Phase)
+		}
+	}
+}
+
+// storedAs is the stage as a term reads it, with the gang in another phase.
+func (s *stage) storedAs(phase workload.Phase) Stored {
+	record := s.gang().Record
+	record.Phase, record.Holding, record.Placements, record.Cluster, record.Reason = phase, false, nil, "", nil
+	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, Workloads: []StoredWorkload{{record, 1}}}
+	for _, n := range s.nodes {
+		stored.Nodes = append(stored.Nodes, StoredNode{n.Node, n.version, n.present})
+	}
+	return stored
+}
+
+// Nothing new goes to a node that cannot be stored, and nothing of it is written.
+func TestANodeIsSetAside(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	s.created(false)
+	s.node("bad", nil)
+	s.Flush()
+	s.Quarantine(Quarantined{Node: admission.NodeKey{Cluster: "c", Name: "bad"}, Why: "no"}, s.now)
+	s.node("bad", func(n *capacity.Node) { n.Cordoned = true })
+	s.RewriteNodes()
+	for _, n := range s.Flush().Nodes {
+		if n.Name == "bad" {
+			t.Error("the node is written")
+		}
+	}
+	s.removeNode(s.place("workers"))
+	s.step(settleTime)
+	if phase := s.gang().Phase; phase != workload.Evicting {
+		t.Errorf("the gang is %s on %+v, and there was no other place", phase, s.gang().Placements)
+	}
+}
+
+// A gang whose places stay says so once, in this attempt only.
+func TestPlacesThatCannotBeStoredStay(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	s.created(false)
+	s.node("spare", nil)
+	s.Flush()
+	s.Quarantine(Quarantined{Workload: s.gang().ID, Level: QuarantineHeld, Attempt: s.gang().Attempt, Why: "no"}, s.now)
+	s.removeNode(s.place("workers"))
+	s.step(settleTime)
+	s.is(workload.Dispatched, workload.ReasonNotStorable)
+	if changes := s.Flush(); len(changes.Moved) != 0 || len(changes.History) != 1 {
+		t.Errorf("written are %+v and %+v", changes.Moved, changes.History)
+	}
+	s.step(time.Minute)
+	if changes := s.Flush(); len(changes.History) != 0 {
+		t.Errorf("it is recorded again: %+v", changes.History)
+	}
+}

@@ -1,0 +1,88 @@
+package state
+
+import (
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// setWaitReason notes why a workload waits. A reason that differs in amounts only is
+// stored with the next Tick, so that one event does not rewrite all who wait.
+func (l *lifecycle) setWaitReason(e *entry, reason workload.Reason, now time.Time) {
+	old := e.Reason
+	if a := l.quarantined[e.ID]; a != nil && reason.Kind == workload.ReasonBackoff && a.Until.After(now) {
+		return // the one that is there says more
+	}
+	if old != nil && (old.Message == reason.Message || old.Kind == workload.ReasonBackoff && reason.Kind == workload.ReasonBackoff) {
+		return // the one that is there names the cause, too
+	}
+	e.Reason = &reason
+	if old != nil && sameCause(*old, reason) {
+		l.staleReasons[e.ID] = e
+		return
+	}
+	l.recordChange(e, now)
+}
+
+func sameCause(a, b workload.Reason) bool {
+	if a.Kind != b.Kind || (a.Shortage == nil) != (b.Shortage == nil) {
+		return false
+	}
+	if a.Quota != nil && b.Quota != nil {
+		return a.Quota.Flavor == b.Quota.Flavor && a.Quota.Resource == b.Quota.Resource
+	}
+	return a.Shortage == nil || a.Shortage.PodSet == b.Shortage.PodSet && a.Shortage.Resource == b.Shortage.Resource
+}
+
+// setStartingReason says what keeps a started workload from running, or that nothing
+// does any more.
+func (l *lifecycle) setStartingReason(e *entry, message string, now time.Time) {
+	switch {
+	case message == "" && e.Reason != nil && e.Reason.Kind == workload.ReasonStarting:
+		e.Reason = l.growthReason(e)
+	case message != "" && (e.Reason == nil || e.Reason.Message != message):
+		e.Reason = &workload.Reason{Kind: workload.ReasonStarting, Message: message}
+	default:
+		return
+	}
+	l.recordChange(e, now)
+}
+
+// growthReason is why a gang that grows waits, nil when it does not.
+func (l *lifecycle) growthReason(e *entry) *workload.Reason {
+	if e.growth == nil {
+		return nil
+	}
+	if why := l.admission.Reason(e.ID); why != nil {
+		reason := e.growth.reason(*why)
+		return &reason
+	}
+	return nil
+}
+
+// explainFixed says that a gang cannot get other places.
+func (l *lifecycle) explainFixed(e *entry, why string, now time.Time) {
+	reason := l.quarantined[e.ID].Reason()
+	reason.Message = why + ", but its places stay as they are: " + reason.Message
+	if e.Reason == nil || e.Reason.Message != reason.Message {
+		e.Reason = reason
+		l.recordChange(e, now)
+	}
+}
+
+// slowPrefix begins the reasons of explainSlowStart.
+const slowPrefix = "starting:"
+
+// messageLimit bounds what others say, in bytes.
+const messageLimit = 2000
+
+// sanitize makes text of others storable: a RayJob's message has the last lines of
+// its log, whatever these are. Postgres stores no NUL.
+func sanitize(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "?")
+	if len(text) > messageLimit {
+		text = strings.ToValidUTF8(text[:messageLimit], "") + " ..."
+	}
+	return text
+}

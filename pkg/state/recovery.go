@@ -1,0 +1,175 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Ahead is what the streams have and the ledger does not know: a term finds it when
+// Postgres has come back older than what was published from it.
+type Ahead struct {
+	// Commands are the last ones of their workloads.
+	Commands []*event.GangDesired `json:"commands,omitempty"`
+	// Told are the last states of workloads as events tell them.
+	Told []workload.Record `json:"told,omitempty"`
+	// Lost are those of them that were told to be queued and are nowhere any more.
+	Lost []workload.Record `json:"lost,omitempty"`
+}
+
+// Empty reports whether the streams have nothing that the ledger does not know.
+func (a Ahead) Empty() bool { return len(a.Commands) == 0 && len(a.Told) == 0 }
+
+// Has reports whether the workload is live.
+func (m *State) Has(id workload.ID) bool { return m.live.Get(id) != nil }
+
+// Ahead brings dispatchers and readers back to what the ledger says. It comes at the
+// begin of a term, before the statuses are read:
+//
+//   - an end that was told is taken for one, because it is not to be done twice;
+//   - what was admitted and is not is removed, and may be admitted again once that
+//     is seen gone; the number of an attempt that was told of is not used again;
+//   - of everything else the present state is published again.
+func (m *State) Ahead(a Ahead, now time.Time) {
+	for _, told := range a.Told {
+		switch e := m.live.Get(told.ID); {
+		case e == nil:
+			m.removals.noteUsed(told)
+		case told.Phase.Final() && !told.Holding && told.Attempt >= e.Attempt:
+			m.recovery.restoreEnd(e, told, now)
+		default:
+			m.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: e.Record})
+		}
+	}
+	for _, lost := range a.Lost {
+		m.removals.noteUsed(lost)
+		m.emit(now, event.EventsSubject(lost.Queue, lost.ID), 0, &event.WorkloadRejected{Workload: lost.ID, Queue: lost.Queue, Reason: workload.Reason{
+			Kind: workload.ReasonRestored, Message: "it was lost when the database came back older; submit it again",
+		}})
+	}
+	again := map[string]bool{} // subjects
+	for _, command := range a.Commands {
+		if m.recovery.recoverCommand(command, now) {
+			again[event.DispatchSubject(command.Cluster, command.Workload)] = true
+		}
+	}
+	for i := range a.Told {
+		m.recovery.removeReported(&a.Told[i], now)
+	}
+	if len(again) > 0 {
+		m.RepeatCommands(now, func(subject string) bool { return again[subject] })
+	}
+	for _, told := range a.Told {
+		m.recovery.skipAttempts(told, now)
+	}
+}
+
+// recovery brings dispatchers and readers back to what a ledger says that came back
+// older than what was published from it.
+type recovery struct{ *lifecycle }
+
+// skipAttempts passes over the attempts that events have named: what was published of
+// them must not change. There may be no command of them, because events and commands are
+// published beside each other.
+func (r *recovery) skipAttempts(told workload.Record, now time.Time) {
+	next := told.Attempt
+	if told.Phase != workload.Queued {
+		next++
+	}
+	if e := r.live.Get(told.ID); e != nil {
+		r.skipTo(e, next, now)
+	}
+}
+
+// skipTo has a waiting workload go on with a later attempt.
+func (r *recovery) skipTo(e *entry, next int, now time.Time) {
+	if e.Phase != workload.Queued || r.removals.removing[e.ID] || next <= e.Attempt {
+		return
+	}
+	e.Attempt = next
+	r.recordChange(e, now)
+}
+
+// restoreEnd ends a workload whose end was published and is missing in the ledger.
+func (r *recovery) restoreEnd(e *entry, told workload.Record, now time.Time) {
+	reason := &workload.Reason{Kind: workload.ReasonRestored, Message: "it had ended when the database came back older"}
+	if told.Reason != nil {
+		reason = &workload.Reason{Kind: told.Reason.Kind, Message: sanitize(told.Reason.Message)}
+	}
+	if e.Phase == workload.Queued {
+		r.admission.Dequeue(e.ID)
+	} else {
+		r.sendCommand(e, event.Forgotten, now)
+		r.freePlaces(e)
+	}
+	r.setPhase(e, told.Phase, reason, now) // from any phase
+	r.forget(e)
+}
+
+// freePlaces frees the reservations of a workload that has no pods there.
+func (r *recovery) freePlaces(e *entry) {
+	if !e.Holding {
+		return
+	}
+	r.updateReserved(e, -1)
+	r.admission.Leave(e.ID)
+	r.admission.Release(e.ID)
+	cluster := e.Cluster
+	e.Placements, e.Flavors, e.Holding = nil, nil, false
+	*e.attemptState = attemptState{deadline: e.deadline, removalSent: e.removalSent}
+	r.changed.freed[e.ID] = true
+	delete(r.changed.reserved, e.ID)
+	delete(r.changed.moved, e.ID)
+	r.changed.workloads[e.ID] = e
+	r.countStrays(gangKey{cluster, e.ID})
+}
+
+// recoverCommand deals with a command that the ledger does not know. It reports whether
+// the ledger's own command is to be sent again.
+func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bool) {
+	switch e := r.live.Get(c.Workload); {
+	case e == nil:
+		r.removals.noteUsed(workload.Record{Workload: workload.Workload{ID: c.Workload}, Attempt: c.Attempt, Holding: true})
+		if c.State != event.Forgotten {
+			r.removeUnknown(c, now)
+		}
+	case e.Phase == workload.Queued && c.Attempt >= e.Attempt && c.State != event.Forgotten:
+		r.removeAttempt(e, c, now)
+	case e.Phase == workload.Queued: // it is over
+		r.skipTo(e, c.Attempt+1, now)
+	case c.Attempt == e.Attempt && c.Cluster == e.Cluster:
+		if c.State == event.Absent && !tearingDown(e) {
+			r.tearDown(e, workload.Evicting, restoredReason("attempt %d was being removed", c), now)
+			return false
+		}
+		return true
+	case c.Attempt <= e.Attempt || c.State == event.Forgotten: // it is over
+	case !tearingDown(e) || e.Phase == workload.Evicting:
+		r.freePlaces(e) // no later attempt began before all pods of this one were gone
+		r.removeAttempt(e, c, now)
+	case c.Cluster == e.Cluster: // it ends, and with it the attempt that is there
+		e.Attempt = c.Attempt
+		r.sendCommand(e, event.Absent, now)
+		r.recordChange(e, now)
+	default:
+		r.removeUnknown(c, now)
+	}
+	return false
+}
+
+func restoredReason(message string, c *event.GangDesired) *workload.Reason {
+	return &workload.Reason{
+		Kind:    workload.ReasonRestored,
+		Message: fmt.Sprintf(message, c.Attempt) + fmt.Sprintf(" in cluster %q when the database came back older", c.Cluster),
+	}
+}
+
+// handleLaterAttempt deals with an attempt that the ledger does not know, and that only
+// the cluster reports.
+func (r *recovery) handleLaterAttempt(e *entry, attempt int, now time.Time) {
+	c := r.command(e, event.Absent)
+	c.Attempt = attempt
+	r.recoverCommand(c, now)
+}

@@ -1,0 +1,188 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// removals are the attempts that the ledger does not know and whose objects are being
+// removed.
+type removals struct {
+	// removing are the waiting workloads of which such an attempt is removed, unknown
+	// what is removed and has no workload.
+	removing map[workload.ID]bool
+	unknown  map[gangKey]*event.GangDesired
+	// used are the attempts that the streams tell of workloads that the ledger does
+	// not know: a workload of the same ID that is submitted later begins after them.
+	used map[workload.ID]int
+}
+
+func (r *removals) trackUnknown(c *event.GangDesired) {
+	if r.unknown == nil {
+		r.unknown = map[gangKey]*event.GangDesired{}
+	}
+	r.unknown[gangKey{c.Cluster, c.Workload}] = c
+}
+
+// noteUsed remembers the attempts of a workload that the ledger does not know.
+func (r *removals) noteUsed(told workload.Record) {
+	last := told.Attempt
+	if told.Phase == workload.Queued && !told.Holding {
+		last-- // it waited for this one
+	}
+	if r.used == nil {
+		r.used = map[workload.ID]int{}
+	}
+	r.used[told.ID] = max(r.used[told.ID], last)
+}
+
+func (l *lifecycle) removal(e *entry) *event.GangDesired {
+	command := l.command(e, event.Absent)
+	command.Attempt = e.Attempt - 1
+	return command
+}
+
+// isRemoved reports whether a waiting workload waits for the removal of an attempt
+// that the ledger did not know.
+func isRemoved(e *entry) bool {
+	return e.Phase == workload.Queued && e.Cluster != "" && e.Reason != nil && e.Reason.Kind == workload.ReasonRestored
+}
+
+// removingInOrder lists the waiting workloads of which an attempt is removed.
+func (r *recovery) removingInOrder() []*entry {
+	if len(r.removals.removing) == 0 {
+		return nil
+	}
+	entries := make([]*entry, 0, len(r.removals.removing))
+	for id := range r.removals.removing {
+		entries = append(entries, r.live.Get(id))
+	}
+	slices.SortFunc(entries, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return entries
+}
+
+// removeAttempt removes the objects of an attempt that the ledger does not know. The
+// workload waits for the attempt after it, and takes part in admission once the pods of
+// the removed one are gone. Its cluster and reason say so in the ledger.
+func (r *recovery) removeAttempt(e *entry, c *event.GangDesired, now time.Time) {
+	if e.Phase == workload.Queued {
+		r.admission.Dequeue(e.ID)
+	} else {
+		r.endAttempt(e)
+	}
+	e.Attempt, e.Cluster, e.NotBefore = c.Attempt+1, c.Cluster, time.Time{}
+	e.resetSizes()
+	r.removals.removing[e.ID] = true
+	delete(r.staleReasons, e.ID)
+	reason := restoredReason("attempt %d, of which it does not know, is removed: it was there", c)
+	r.setPhase(e, workload.Queued, reason, now) // from any phase but a final one
+	r.resendAbsent(c, 0, now)
+}
+
+// sendRemoval sends the command to remove an attempt again, because the stream has lost
+// it.
+func (r *recovery) sendRemoval(e *entry, now time.Time) {
+	command := r.removal(e)
+	command.Order = int64(r.messages + 1)
+	r.emit(now, event.DispatchSubject(e.Cluster, e.ID), 0, command)
+}
+
+// finishRemoval lets a workload be admitted again when the attempt is gone.
+func (r *recovery) finishRemoval(e *entry, s *event.GangStatus, now time.Time) {
+	if !r.removals.removing[e.ID] || s.Cluster != e.Cluster || s.Attempt != e.Attempt-1 || !s.Released {
+		return
+	}
+	delete(r.removals.removing, e.ID)
+	e.Cluster, e.Reason = "", nil
+	r.recordChange(e, now)
+	r.enqueue(e)
+}
+
+// removeUnknown removes objects that belong to no workload of the ledger. When they are
+// gone the dispatcher may forget them.
+func (r *recovery) removeUnknown(c *event.GangDesired, now time.Time) {
+	r.removals.trackUnknown(c)
+	r.resendAbsent(c, forgottenFor, now)
+}
+
+// removeReported commands the removal of objects that only events mention, because
+// their command is lost. It leaves out AppWrappers: their removal needs the manifest,
+// which is lost, too. The dispatcher finds the objects of those and asks about them.
+func (r *recovery) removeReported(told *workload.Record, now time.Time) {
+	if e := r.live.Get(told.ID); e != nil {
+		r.removeForgotten(e, told, now)
+		return
+	}
+	if !told.Holding || told.Cluster == "" || told.Kind == wrapper || r.removals.unknown[gangKey{told.Cluster, told.ID}] != nil {
+		return
+	}
+	rules := r.queues[told.Queue].Rules.For(told.Life) // the defaults when the queue is gone
+	r.removeUnknown(&event.GangDesired{
+		Workload: told.ID, Cluster: told.Cluster, Attempt: told.Attempt, Queue: told.Queue, Kind: told.Kind,
+		Namespace: told.Namespace, Name: told.Name, Placements: told.Placements,
+		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
+	}, now)
+}
+
+// removeForgotten removes an attempt for which, as events say, a waiting workload held
+// places. Its command may be lost, or an earlier term took it back without seeing its
+// end, so objects may exist.
+func (r *recovery) removeForgotten(e *entry, told *workload.Record, now time.Time) {
+	if e.Phase != workload.Queued || r.removals.removing[e.ID] || !told.Holding || told.Cluster == "" || told.Attempt < e.Attempt {
+		return
+	}
+	c := r.command(e, event.Absent)
+	c.Cluster, c.Attempt, c.Placements = told.Cluster, told.Attempt, told.Placements
+	r.removeAttempt(e, c, now)
+}
+
+// afterUsed lets a workload that is submitted again begin after the attempts that
+// were lost with the database. It waits until objects of them are removed.
+func (r *recovery) afterUsed(e *entry, now time.Time) {
+	var last *event.GangDesired // of the clusters that have some, the first by name
+	for key, c := range r.removals.unknown {
+		if key.workload == e.ID && c.Attempt == e.Attempt-1 && (last == nil || c.Cluster < last.Cluster) {
+			last = c
+		}
+	}
+	if last != nil {
+		delete(r.removals.unknown, gangKey{last.Cluster, e.ID})
+		r.removeAttempt(e, last, now)
+	}
+}
+
+// finishUnknownRemoval forgets objects of no workload that have been removed.
+func (r *recovery) finishUnknownRemoval(s *event.GangStatus, now time.Time) {
+	key := gangKey{s.Cluster, s.Workload}
+	c := r.removals.unknown[key]
+	if c == nil || s.Attempt != c.Attempt || !s.Released {
+		return
+	}
+	delete(r.removals.unknown, key)
+	r.resend(c, event.Forgotten, forgottenFor, now)
+}
+
+// resendAbsent commands the removal of what a command from the lost time made.
+func (r *recovery) resendAbsent(c *event.GangDesired, ttl time.Duration, now time.Time) {
+	r.resend(c, event.Absent, ttl, now)
+}
+
+// resend sends a command again with another state. It keeps what identifies the objects,
+// including the manifest of a bundle, which the ledger may not have.
+func (r *recovery) resend(c *event.GangDesired, state string, ttl time.Duration, now time.Time) {
+	again := &event.GangDesired{
+		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: r.epoch, Order: int64(r.messages + 1), State: state,
+		Queue: c.Queue, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ForceAfter: c.ForceAfter, Trusted: c.Trusted,
+	}
+	if state != event.Forgotten {
+		again.Placements = c.Placements
+	}
+	if again.NeedsManifest() {
+		again.Manifest = c.Manifest
+	}
+	r.emit(now, event.DispatchSubject(c.Cluster, c.Workload), ttl, again)
+}

@@ -1,0 +1,58 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// CheckRights ends those who wait whose submitters may not submit any more: a
+// queue's submitters may have changed since. What has started goes on.
+func (m *State) CheckRights(now time.Time) {
+	listed := func(q Queue) bool { return len(q.Rules.Submitters)+len(q.Rules.Identities) > 0 }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(m.queues)), listed) {
+		return // there may be a million of them
+	}
+	for _, e := range m.inOrder() {
+		if e.Phase != workload.Queued || m.frozen(e) {
+			continue
+		}
+		if reason := forbidden(m.queues[e.Queue], &e.Workload); reason != nil {
+			m.admission.Dequeue(e.ID)
+			m.finish(e, workload.Failed, reason, now)
+		}
+	}
+}
+
+// forbidden says why the queue does not take the workload from who submitted it.
+func forbidden(queue Queue, w *workload.Workload) *workload.Reason {
+	if queue.Rules.MaySubmit(w.Submitter, w.Namespace) {
+		if _, bound := queue.Rules.IdentityOf(w.Submitter); bound {
+			return nil
+		}
+		return &workload.Reason{
+			Kind: workload.ReasonForbidden,
+			Message: fmt.Sprintf("%q is bound to no user of Kubernetes; the identities of queue %q are set in queue-manager's queues file",
+				w.Submitter, w.Queue),
+		}
+	}
+	return &workload.Reason{
+		Kind: workload.ReasonForbidden,
+		Message: fmt.Sprintf("%q may not submit to queue %q in namespace %q; the queue's submitters are set in queue-manager's queues file",
+			w.Submitter, w.Queue, w.Namespace),
+	}
+}
+
+// usableBy lists the queue's namespaces that a submitter may use.
+func (q Queue) usableBy(submitter string) []string {
+	var usable []string
+	for _, namespace := range q.Namespaces {
+		if q.Rules.MaySubmit(submitter, namespace) {
+			usable = append(usable, namespace)
+		}
+	}
+	return usable
+}

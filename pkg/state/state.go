@@ -1,0 +1,149 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Queue is a queue's settings.
+type Queue struct {
+	Name string
+	// Namespaces that its workloads may use; the first is the default.
+	Namespaces []string
+	Strategy   string
+	// Rules of its workloads' lives.
+	Rules workload.Rules
+}
+
+// State is the memory of one leader during its term. It has the entry points: inputs,
+// Decide, Flush, and queries. What it is made of is in doc.go.
+type State struct {
+	*lifecycle
+	sizing    sizing
+	healing   healing
+	idling    idling
+	recovery  recovery
+	deadlines deadlines
+
+	limits Limits
+	// watchers and dispatchers are the epochs of those whose word counts, by
+	// cluster.
+	watchers, dispatchers map[string]int64
+	version               int64 // of the ledger, with all that has been flushed
+	// catchingUp: not all that was observed before the term has been applied.
+	catchingUp bool
+}
+
+// Stored is what a state starts from, as read from Postgres.
+type Stored struct {
+	Queues []Queue
+	// Policy is quota, cohorts and the rest of the policy, valid. A queue that it
+	// does not name is a ClusterQueue without quota.
+	Policy    quota.Config
+	Workloads []StoredWorkload // live ones
+	// Expected is about how many workloads Restore will bring, for which room is made.
+	Expected  int
+	Nodes     []StoredNode
+	LastOrder int64
+	Version   int64 // of the ledger
+	// MaxEvent is the size of the largest event that the bus takes, in bytes.
+	MaxEvent int64
+}
+
+// StoredWorkload is a live workload with its place in the order of submission.
+type StoredWorkload struct {
+	workload.Record
+	Order int64
+}
+
+// StoredNode is a node with the version of its observation.
+type StoredNode struct {
+	capacity.Node
+	Version event.Version
+	Present bool
+}
+
+// New returns the state of a term.
+func New(epoch int64, stored Stored) *State {
+	tree, err := quota.New(PolicyOf(stored.Queues, stored.Policy))
+	if err != nil {
+		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
+	}
+	l := &lifecycle{
+		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
+		inquiries: inquiries{epoch: epoch, asked: map[subject]*inquiry{}},
+		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, staleReasons: map[workload.ID]*entry{},
+	}
+	b := &State{
+		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},
+		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version,
+	}
+	b.healing = healing{l, &b.sizing}
+	b.deadlines = deadlines{l, &b.healing, &b.idling}
+	for _, queue := range stored.Queues {
+		b.queues[queue.Name] = queue
+	}
+	for _, n := range stored.Nodes {
+		b.insertNode(n)
+	}
+	for _, w := range stored.Workloads {
+		b.insert(w)
+	}
+	for key := range b.nodes {
+		b.syncNode(key)
+	}
+	b.changed = newChangeSet() // reading is no change
+	return b
+}
+
+// CatchUp says that a term begins, and what was observed before it is still to be
+// taken in. Until RewriteNodes time does nothing to workloads: a place that is
+// reserved meanwhile, for pods that lost theirs, might be one that a pod of which
+// the state does not know yet has taken, and Postgres would refuse the commit.
+func (m *State) CatchUp() { m.catchingUp = true }
+
+// RewriteNodes marks the rows of all nodes as changed, once everything that was observed
+// before the term is known. The stored sums of pods outside any reservation are of the
+// last term, which may have ended before it observed their end.
+func (m *State) RewriteNodes() {
+	m.catchingUp = false
+	for key := range m.nodes {
+		m.changed.node(key)
+	}
+}
+
+// Counts returns how many workloads wait and how many are live beyond waiting.
+func (m *State) Counts() (waiting, started int) {
+	return m.live.Len() - m.started, m.started
+}
+
+// PolicyOf completes a policy by the queues that it does not name: each is a
+// ClusterQueue without quota, and a LocalQueue in each of its namespaces.
+func PolicyOf(queues []Queue, policy quota.Config) quota.Config {
+	named, local := map[string]bool{}, map[[2]string]bool{}
+	for _, q := range policy.ClusterQueues {
+		named[q.Name] = true
+	}
+	for _, l := range policy.LocalQueues {
+		local[[2]string{l.Namespace, l.Name}] = true
+	}
+	policy.ClusterQueues, policy.LocalQueues = slices.Clip(policy.ClusterQueues), slices.Clip(policy.LocalQueues)
+	for _, q := range queues {
+		for _, namespace := range q.Namespaces {
+			if local[[2]string{namespace, q.Name}] {
+				continue
+			}
+			if !named[q.Name] {
+				named[q.Name] = true
+				policy.ClusterQueues = append(policy.ClusterQueues, quota.ClusterQueue{Name: q.Name, Strategy: q.Strategy})
+			}
+			policy.LocalQueues = append(policy.LocalQueues, quota.LocalQueue{Namespace: namespace, Name: q.Name, ClusterQueue: q.Name})
+		}
+	}
+	return policy
+}

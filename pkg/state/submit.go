@@ -1,0 +1,190 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/manifest/objectpolicy"
+	"muster.dev/muster/pkg/manifest/podpolicy"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Known is what Postgres has of a workload that the state may have forgotten.
+type Known struct {
+	Digest string
+	Phase  workload.Phase
+	// Submitter is who submitted it.
+	Submitter string `json:",omitempty"`
+	// Record is the workload when it has ended and the state has forgotten it.
+	Record *workload.Record `json:",omitempty"`
+	// Former is the id under which it is known, when that is the one of an earlier
+	// version (event.WorkloadSubmitted.Former).
+	Former workload.ID `json:",omitempty"`
+}
+
+// Submit takes a submission in. stored is what Postgres has under its id, nil
+// for nothing. The same submission again changes nothing.
+func (m *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) {
+	w := e.Workload
+	if live := m.live.Get(w.ID); live != nil {
+		stored = &Known{Digest: live.Digest, Phase: live.Phase, Submitter: live.Submitter}
+	}
+	if former := m.former(e, stored); former != nil {
+		m.reject(e, workload.Reason{
+			Kind: workload.ReasonDuplicate,
+			Message: fmt.Sprintf("the same source and id were submitted before an upgrade, as workload %s (%s); use a new id to submit it once more",
+				e.Former, former.Phase),
+		}, now)
+		return
+	}
+	if _, again := m.changed.added[w.ID]; again && m.live.Get(w.ID) == nil {
+		return // added and ended in this very batch
+	}
+	if stored != nil && stored.Digest == w.Digest {
+		if live := m.live.Get(w.ID); live != nil && !m.frozen(live) { // tell the submitter, who may have missed it
+			m.emit(now, event.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
+		} else if stored.Record != nil {
+			m.emit(now, event.EventsSubject(stored.Record.Queue, w.ID), 0, &event.WorkloadChanged{Record: *stored.Record})
+		}
+		return
+	}
+	if reason := m.refusal(&w, e, stored); reason != nil {
+		m.reject(e, *reason, now)
+		return
+	}
+	m.lastOrder++
+	added := &entry{order: m.lastOrder, Record: workload.Record{
+		Workload: w, Phase: workload.Queued, Attempt: m.removals.used[w.ID] + 1, Times: workload.Times{Submitted: now},
+	}}
+	delete(m.removals.used, w.ID)
+	if a := m.quarantined[w.ID]; a != nil && a.Level == QuarantineHeld {
+		added.delayRetry(a)
+	}
+	m.live.Put(added)
+	m.liveIn[w.Queue]++
+	m.objects.add(added)
+	m.changed.added[w.ID] = e.Manifest
+	m.recordChange(added, now, e.Warnings...)
+	m.enqueue(added)
+	m.recovery.afterUsed(added, now)
+}
+
+// reject tells the submitter why a submission is not accepted.
+func (m *State) reject(e *event.WorkloadSubmitted, reason workload.Reason, now time.Time) {
+	m.emit(now, event.EventsSubject(e.Workload.Queue, e.Workload.ID), 0, &event.WorkloadRejected{
+		Workload: e.Workload.ID, Queue: e.Workload.Queue, MessageID: e.MessageID, Reason: reason,
+	})
+}
+
+// refusal returns why a submission is not accepted; nil when it is. It completes the
+// workload as its queue says.
+func (m *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored *Known) *workload.Reason {
+	if reason := m.refuse(w, e.PriorityClass, stored); reason != nil {
+		return reason
+	}
+	if reason := m.exceededLimit(w, e.PriorityClass, e.Manifest); reason != nil {
+		return reason
+	}
+	rules := m.queues[w.Queue].Rules
+	err := objectpolicy.Check(rules.Objects, e.Manifest)
+	if err == nil {
+		err = podpolicy.Check(rules.PodsOf(w.Submitter), e.Manifest)
+	}
+	if err != nil {
+		return &workload.Reason{Kind: workload.ReasonInvalid, Message: sanitize(err.Error())}
+	}
+	if size := commandSize(*w, len(e.Manifest)); size > m.maxEvent {
+		return &workload.Reason{
+			Kind: workload.ReasonInvalid,
+			Message: fmt.Sprintf("the command to start %d pods may take %d bytes, but NATS takes %d: raise its max_payload or submit a smaller gang",
+				w.Pods(), size, m.maxEvent),
+		}
+	}
+	return nil
+}
+
+// former returns what is known of the same submission under the id that an earlier
+// version gave it; nil for nothing. Another submitter's is not the same.
+func (m *State) former(e *event.WorkloadSubmitted, stored *Known) *Known {
+	if e.Former == "" || stored != nil && stored.Former == "" { // it is known under its own id
+		return nil
+	}
+	if live := m.live.Get(e.Former); live != nil {
+		stored = &Known{Phase: live.Phase, Submitter: live.Submitter, Former: e.Former}
+	}
+	if stored == nil || stored.Former != e.Former || stored.Submitter != e.Workload.Submitter {
+		return nil
+	}
+	return stored
+}
+
+// Bytes of a command beside the manifest, of which the pod sets repeat a part:
+// for its frame, for each pod set, and
+// for the place of each pod, when all are on different nodes.
+const (
+	frameBytes  = 4 << 10
+	podSetBytes = 2 << 10
+	placeBytes  = 480
+)
+
+// commandSize is the size of the command to start the workload, at most.
+func commandSize(w workload.Workload, manifest int) int64 {
+	return int64(frameBytes + 2*manifest + podSetBytes*len(w.PodSets) + placeBytes*w.Pods())
+}
+
+// refuse fills in the default namespace and the priority of the class, and returns
+// why the submission cannot be accepted, nil when it can.
+func (m *State) refuse(w *workload.Workload, class string, stored *Known) *workload.Reason {
+	queue, known := m.queues[w.Queue]
+	if !known || len(queue.usableBy(w.Submitter)) == 0 { // who may not use it does not hear whether it is there
+		return &workload.Reason{
+			Kind:    workload.ReasonQueue,
+			Message: fmt.Sprintf("queue %q does not exist, or may not be used; ask its operators for the name", w.Queue),
+		}
+	}
+	if w.Namespace == "" {
+		w.Namespace = queue.Namespaces[0]
+	}
+	if reason := forbidden(queue, w); reason != nil {
+		return reason
+	}
+	if !slices.Contains(queue.Namespaces, w.Namespace) {
+		return &workload.Reason{
+			Kind: workload.ReasonQueue,
+			Message: fmt.Sprintf("namespace %q is not one of queue %q, which may use: %s",
+				w.Namespace, w.Queue, strings.Join(queue.usableBy(w.Submitter), ", ")),
+		}
+	}
+	if stored != nil {
+		return &workload.Reason{
+			Kind: workload.ReasonDuplicate,
+			Message: fmt.Sprintf("the same source and id were submitted before with other content, as workload %s (%s); use a new id",
+				w.ID, stored.Phase),
+		}
+	}
+	if other := m.objects.get(w.Namespace, w.Kind, w.Name); other != nil && other.Queue != w.Queue {
+		return &workload.Reason{
+			Kind:    workload.ReasonDuplicate,
+			Message: fmt.Sprintf("%s %s/%s is the name of a workload of another queue; use another name", w.Kind, w.Namespace, w.Name),
+		}
+	} else if other != nil {
+		return &workload.Reason{
+			Kind: workload.ReasonDuplicate,
+			Message: fmt.Sprintf("%s %s/%s is the name of workload %s, which is %s; cancel that one or use another name",
+				w.Kind, w.Namespace, w.Name, other.ID, other.Phase),
+		}
+	}
+	if err := workload.CheckComplexity(w.PodSets); err != nil {
+		return &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
+	}
+	if class != "" {
+		var err error
+		if w.Priority, err = m.policy.Priority(class); err != nil {
+			return &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
+		}
+	}
+	return m.limitReached(w.Queue)
+}

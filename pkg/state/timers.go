@@ -1,0 +1,129 @@
+package state
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+const (
+	// slowStart is how long a gang may take to start before it says what it waits
+	// for, and slowRepeat how often it looks again.
+	slowStart  = 10 * time.Second
+	slowRepeat = 2 * time.Second
+	// settleTime is how long a lost pod or place is waited for before anything is done
+	// about it: a job that ends loses its pods, too, and the news of both may come
+	// in any order.
+	settleTime = 2 * time.Second
+)
+
+// timer is when time may change something for a workload.
+type timer struct {
+	at    time.Time
+	order int64 // of submission, so that what falls due at once does so in order
+	id    workload.ID
+}
+
+// timers is a heap of them, the earliest first. Outdated ones stay until they fire.
+type timers []timer
+
+func (m timers) Len() int      { return len(m) }
+func (m timers) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+func (m timers) Less(i, j int) bool {
+	return cmp.Or(m[i].at.Compare(m[j].at), cmp.Compare(m[i].order, m[j].order)) < 0
+}
+func (m *timers) Push(x any) { *m = append(*m, x.(timer)) }
+func (m *timers) Pop() any {
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
+	return last
+}
+
+// setTimer sets the timer of a workload to its next deadline.
+func (l *lifecycle) setTimer(e *entry) {
+	if e.attemptState == nil { // admission knows its time
+		return
+	}
+	next := l.nextDeadline(e)
+	if next.IsZero() || next.Equal(e.deadline) {
+		e.deadline = next
+		return
+	}
+	e.deadline = next
+	heap.Push(&l.timers, timer{next, e.order, e.ID})
+	if len(l.timers) > 4*l.live.Len()+spareTimers {
+		l.timers = slices.DeleteFunc(l.timers, func(t timer) bool { return l.timerTarget(t) == nil })
+		heap.Init(&l.timers)
+	}
+}
+
+// timerTarget returns the workload of a timer; nil when the timer is outdated.
+func (l *lifecycle) timerTarget(t timer) *entry {
+	if e := l.live.Get(t.id); e != nil && e.attemptState != nil && e.deadline.Equal(t.at) && !l.frozen(e) {
+		return e
+	}
+	return nil
+}
+
+// spareTimers is how many outdated timers may be in the heap before it is tidied.
+const spareTimers = 1000
+
+// nextDeadline returns the earliest time at which checkDeadlines has something to do;
+// zero for none.
+func (l *lifecycle) nextDeadline(e *entry) time.Time {
+	rules := l.rules(e)
+	var first time.Time
+	at := func(since time.Time, after time.Duration) {
+		if since.IsZero() {
+			return
+		}
+		if deadline := since.Add(after); first.IsZero() || deadline.Before(first) {
+			first = deadline
+		}
+	}
+	if l.inquiries.timeout > 0 && tearingDown(e) {
+		at(e.askAt, 0)
+	}
+	switch {
+	case e.Phase == workload.Evicting || e.Phase == workload.Cancelling:
+		if !e.removalSent {
+			at(e.EvictAt, 0)
+		}
+		return first
+	case e.Phase.Final():
+		if !e.removalSent {
+			at(e.Times.Finished, time.Duration(rules.KeepFinished))
+		}
+		return first
+	case e.Phase == workload.Running:
+		if rules.MaxRunTime > 0 {
+			at(e.Times.Running, time.Duration(rules.MaxRunTime))
+		}
+		if rules.IdleTime > 0 {
+			at(e.idleSince, time.Duration(rules.IdleTime))
+		}
+		if !e.disruption.reported {
+			at(e.disruption.since, settleTime)
+		}
+		if lossEvicts(e, rules) {
+			at(e.disruption.lost, settleTime)
+		}
+		at(e.disruption.since, rules.HealWithin())
+	default:
+		if deadline := startedAt(e).Add(time.Duration(rules.ReadyDeadline)); e.Phase == workload.Admitted && e.askAt.After(deadline) {
+			at(e.askAt, 0)
+		} else {
+			at(startedAt(e), time.Duration(rules.ReadyDeadline))
+		}
+		if e.slowSince.IsZero() {
+			at(e.Times.Admitted, slowStart)
+		} else {
+			at(e.slowSince, slowRepeat)
+		}
+	}
+	at(e.moveAt, 0)
+	return first
+}

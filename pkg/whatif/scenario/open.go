@@ -1,0 +1,95 @@
+package scenario
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/whatif/world"
+)
+
+// defaultNodeGrace is queue-manager's default, too.
+const defaultNodeGrace = time.Minute
+
+func defaultStart() time.Time { return time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC) }
+
+// open begins the rehearsal, with the workloads that have been running since
+// before the beginning.
+func (f *File) open() (*play, error) {
+	queues := f.bookQueues()
+	o := world.Options{Start: f.Start, Queues: queues, Policy: f.Config, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoWhenSaid}
+	if o.Start.IsZero() {
+		o.Start = defaultStart()
+	}
+	if f.NodeGrace != "" {
+		grace, err := f.NodeGrace.duration("nodeGrace")
+		if err != nil {
+			return nil, err
+		}
+		o.NodeGrace = grace
+	}
+	known := map[string]capacity.Node{}
+	for i := range f.Nodes {
+		nodes, err := f.Nodes[i].nodes(fault.Index("nodes", i))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			known[n.Name] = n
+			o.Nodes = append(o.Nodes, n)
+		}
+	}
+	policy, err := quota.New(state.PolicyOf(queues, f.Config))
+	if err != nil {
+		return nil, err
+	}
+	p := &play{file: f, queues: queues, nodes: map[string]capacity.Node{}}
+	for i := range f.Running {
+		g := &f.Running[i]
+		path := fault.Index("running", i)
+		if g.Places == nil {
+			continue
+		}
+		w, err := f.workload(path, g, queues)
+		if err != nil {
+			return nil, err
+		}
+		if w.Namespace == "" {
+			w.Namespace = namespaceOf(queues, w.Queue)
+		}
+		if g.PriorityClass != "" {
+			if w.Priority, err = f.Config.Priority(g.PriorityClass); err != nil {
+				return nil, fault.At(path+".priorityClass", "%s", err)
+			}
+		}
+		record := workload.Record{Workload: w, Phase: workload.Running, Attempt: 1, Holding: true}
+		if record.Placements, record.Cluster, err = g.placements(path, &w, known); err != nil {
+			return nil, err
+		}
+		if record.Flavors, err = flavorsOf(policy, &w, record.Placements, known); err != nil {
+			return nil, fault.At(path+".places", "%s", err)
+		}
+		age, err := g.Age.duration(path + ".age")
+		if err != nil {
+			return nil, err
+		}
+		since := o.Start.Add(-age)
+		record.Times = workload.Times{Submitted: since, Admitted: since, Dispatched: since, Running: since}
+		o.Running = append(o.Running, record)
+		p.order = append(p.order, w.ID)
+	}
+	p.World = world.New(o)
+	return p, nil
+}
+
+func namespaceOf(queues []state.Queue, name string) string {
+	for _, q := range queues {
+		if q.Name == name {
+			return q.Namespaces[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,51 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+)
+
+// Policy is a way to configure the queue, by the name that the field has for it.
+type Policy struct {
+	Name  string
+	Means string // in a sentence for people
+	queue quota.ClusterQueue
+}
+
+// Queue returns the settings of the queue, which has no name.
+func (p Policy) Queue() quota.ClusterQueue { return p.queue }
+
+// Policies lists what can be simulated.
+func Policies() []Policy {
+	return []Policy{
+		{"fcfs", "first come, first served: no job passes another", quota.ClusterQueue{Strategy: quota.StrictFIFO}},
+		{"first-fit", "any job that fits starts", quota.ClusterQueue{Strategy: quota.BestEffortFIFO}},
+		{"easy", "backfill: others pass the head only if that does not delay it", backfill(quota.Submission, 0)},
+		{"easy-sjbf", "the same, the shortest first among those who pass", backfill(quota.ShortestBackfill, 0)},
+		{
+			"shortest-first", "backfill, all by declared run time; who has waited for 72 hours comes first",
+			backfill(quota.ShortestFirst, 72*time.Hour),
+		},
+	}
+}
+
+func backfill(order string, patience time.Duration) quota.ClusterQueue {
+	return quota.ClusterQueue{Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{
+		Order: order, PatienceSeconds: int64(patience / time.Second),
+	}}
+}
+
+// ParsePolicy returns the policy of that name.
+func ParsePolicy(name string) (Policy, error) {
+	var names []string
+	for _, policy := range Policies() {
+		if policy.Name == name {
+			return policy, nil
+		}
+		names = append(names, policy.Name)
+	}
+	return Policy{}, fmt.Errorf("policy %q: want one of %s", name, strings.Join(names, ", "))
+}
