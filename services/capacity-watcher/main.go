@@ -1,5 +1,5 @@
-// Command capacity-watcher tells over NATS what the nodes of one Kubernetes
-// cluster offer, and what is seen of the pods of each gang there.
+// Command capacity-watcher publishes over NATS the nodes of one Kubernetes cluster and
+// the observed pods of each gang there.
 package main
 
 import (

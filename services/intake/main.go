@@ -9,5 +9,6 @@ import (
 )
 
 func main() {
+	app.Trial()
 	os.Exit(service.Main("intake", &app.Config{}, app.Run))
 }

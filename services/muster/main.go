@@ -1,11 +1,12 @@
-// Command muster is the command line of Muster: it submits, shows, follows and
-// cancels workloads, and runs all of Muster in one process for a laptop.
+// Command muster is the client of Muster: it submits, shows, follows and cancels
+// workloads, configures queues, and plays scenarios without a server.
 package main
 
 import (
 	"os"
 
+	"muster.dev/muster/services/internal/client/program"
 	"muster.dev/muster/services/muster/internal/cli"
 )
 
-func main() { os.Exit(cli.Main()) }
+func main() { os.Exit(program.Main(cli.Run)) }

@@ -1,5 +1,6 @@
-// Package app composes capacity-watcher: watches on one cluster's nodes and
-// pods that fill a picture, which is published on the bus.
+// Package app composes capacity-watcher: watches on one cluster's nodes and pods fill a
+// cache, which a publisher publishes on the bus. It is not the process, which is the
+// main package or `muster-dev up`.
 package app
 
 import (
@@ -12,36 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/lease"
+	"muster.dev/muster/pkg/kube/apiserver"
+	"muster.dev/muster/pkg/kube/lease"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/capacity-watcher/internal/publish"
 	"muster.dev/muster/services/capacity-watcher/internal/watch"
 )
 
-// historyWithin bounds the reading of what was published before.
+// historyWithin bounds the reading of earlier messages.
 const historyWithin = 30 * time.Second
 
-// Run watches and publishes while it holds the cluster's lease, and stands by
-// while another process does, until ctx ends. It is ready once everything that
-// existed at the start of its term has been published, or another process acts.
+// Run watches and publishes while it holds the cluster's lease, and stands by while
+// another process does, until ctx ends. It is ready once it has published everything
+// that existed at the start of its term, or stands by.
 func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	ctx = rt.ForKubernetes(ctx)
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	ready := rt.Health.Await("full picture published, or standby")
+	ready := rt.Health.Await("everything published, or standby")
 	client, owners, err := clientsFor(config.Kubeconfig)
 	if err != nil {
 		return err
 	}
-	b, err := bus.Connect(ctx, bus.Options{
-		URL: config.NATSURL, Name: "capacity-watcher/" + config.Cluster, Logger: rt.Logger, CredentialsFile: config.NATSCredentials,
-		TLS: config.NATSTLS, Replicas: config.NATSReplicas, Patient: true,
-	})
+	b, err := config.NATS.Connect(ctx, "capacity-watcher/"+config.Cluster, rt.Logger)
 	if err != nil {
 		return err
 	}
@@ -62,7 +59,7 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	}, w.act)
 }
 
-// watcher is the service.
+// watcher has the dependencies of a term.
 type watcher struct {
 	config  *Config
 	rt      *service.Runtime
@@ -80,7 +77,7 @@ func (w *watcher) history(ctx context.Context) (publish.History, error) {
 	return publish.ReadHistory(ctx, w.bus, w.config.Cluster, w.rt.Logger)
 }
 
-// act is one term.
+// act watches and publishes for one term.
 func (w *watcher) act(ctx context.Context, epoch int64) error {
 	before, err := w.history(ctx)
 	if err != nil {
@@ -111,12 +108,10 @@ func (w *watcher) act(ctx context.Context, epoch int64) error {
 }
 
 func clientsFor(kubeconfig string) (kubernetes.Interface, metadata.Interface, error) {
-	config, err := restConfig(kubeconfig)
+	config, err := apiserver.Config(kubeconfig, "muster-capacity-watcher")
 	if err != nil {
 		return nil, nil, err
 	}
-	config.QPS = -1 // the API server protects itself
-	config.UserAgent = "muster-capacity-watcher"
 	owners, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("client for metadata at %s: %w", config.Host, err)
@@ -128,19 +123,4 @@ func clientsFor(kubeconfig string) (kubernetes.Interface, metadata.Interface, er
 		return nil, nil, fmt.Errorf("client of the API server %s: %w", config.Host, err)
 	}
 	return client, owners, nil
-}
-
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("no kubeconfig is named, and this is no pod of a cluster: %w", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
-	}
-	return config, nil
 }

@@ -14,21 +14,21 @@ import (
 
 	"muster.dev/muster/deploy/rbac"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/lease"
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/kube/lease"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/services/capacity-watcher/app"
 )
 
 const clusterName = "test"
 
-func startNATS(t *testing.T, port int) *localnats.Server {
+func startNATS(t *testing.T, port int) *natsserver.Server {
 	t.Helper()
-	server, err := localnats.Start(t.TempDir(), port)
+	server, err := natsserver.Start(t.TempDir(), port)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (w *world) run(natsURL string) (stop func()) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- app.Run(ctx, &app.Config{
-			NATSURL: natsURL, Cluster: clusterName, Kubeconfig: w.kubeconfig, NodeSelector: w.label,
+			NATS: bus.Settings{URL: natsURL}, Cluster: clusterName, Kubeconfig: w.kubeconfig, NodeSelector: w.label,
 			Lease: lease.Config{Lease: rbac.Namespace + "/" + w.lease},
 		}, rt)
 	}()
@@ -83,14 +83,14 @@ func newReader(t *testing.T, url string) *reader {
 	if err := b.EnsureStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	following, err := b.Follow(t.Context(), bus.CapacityStream, bus.CapacityFilter(clusterName))
+	following, err := b.Follow(t.Context(), bus.CapacityStream, event.CapacityFilter(clusterName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &reader{t: t, following: following, last: map[string]event.Payload{}}
 }
 
-// await reads until what is told meets the condition.
+// await reads until the condition is met.
 func (r *reader) await(what string, met func() bool) {
 	r.t.Helper()
 	deadline := time.After(patience)
@@ -103,12 +103,12 @@ func (r *reader) await(what string, met func() bool) {
 			}
 			r.last[delivery.Subject] = payload
 		case <-deadline:
-			r.t.Fatalf("not told within %s: %s; told was %s", patience, what, r)
+			r.t.Fatalf("nothing within %s: %s; the stream has %s", patience, what, r)
 		}
 	}
 }
 
-// String shows what was told.
+// String shows the stream's values.
 func (r *reader) String() string {
 	told, err := json.MarshalIndent(r.last, "", " ")
 	if err != nil {
@@ -118,14 +118,14 @@ func (r *reader) String() string {
 }
 
 func (r *reader) node(name string) *capacity.Node {
-	if told, ok := r.last[bus.NodeSubject(clusterName, name)].(*event.NodeObserved); ok {
+	if told, ok := r.last[event.NodeSubject(clusterName, name)].(*event.NodeObserved); ok {
 		return &told.Node
 	}
 	return nil
 }
 
 func (r *reader) removed(name string) bool {
-	_, ok := r.last[bus.NodeSubject(clusterName, name)].(*event.NodeRemoved)
+	_, ok := r.last[event.NodeSubject(clusterName, name)].(*event.NodeRemoved)
 	return ok
 }
 
@@ -135,13 +135,13 @@ func (r *reader) gang(id string) *event.GangObserved {
 }
 
 func (r *reader) synced() *event.CapacitySynced {
-	told, _ := r.last[bus.SyncedSubject(clusterName)].(*event.CapacitySynced)
+	told, _ := r.last[event.SyncedSubject(clusterName)].(*event.CapacitySynced)
 	return told
 }
 
 func cpus(n int64) resource.List { return resource.List{resource.CPU: 1000 * n, resource.Pods: n} }
 
-// TestLife follows nodes and pods through what happens to them.
+// TestLife follows nodes and pods through their changes.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	w, nats := newWorld(t, "life"), startNATS(t, -1)
@@ -170,7 +170,7 @@ func TestLife(t *testing.T) {
 	r.await("pod of another Muster", func() bool { return r.node("life-a").Unmanaged.Equal(cpus(1)) })
 	w.deletePod("life-stranger")
 	r.await("pod of another Muster gone", func() bool { return r.node("life-a").Unmanaged.Equal(nil) })
-	w.addPod("life-nobody", "life-a", map[string]string{kube.ClusterLabel: clusterName})
+	w.addPod("life-unknown", "life-a", map[string]string{kube.ClusterLabel: clusterName})
 	r.await("pod with no workload's id", func() bool { return r.gang("_") != nil && len(r.gang("_").Pods) == 1 })
 
 	w.addPod("life-head", "life-a", map[string]string{
@@ -196,8 +196,8 @@ func TestLife(t *testing.T) {
 	r.await("node removed", func() bool { return r.removed("life-a") })
 }
 
-// TestRestart: what vanished while no watcher ran is told of as gone, under a
-// later session, and the list has what is there.
+// TestRestart: a new watcher publishes removals of what vanished while none ran, under a
+// later session, and lists what exists.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	w, nats := newWorld(t, "restart"), startNATS(t, -1)
@@ -231,15 +231,14 @@ func TestRestart(t *testing.T) {
 		t.Errorf("listed nodes (-want +got):\n%s", diff)
 	}
 	if !r.removed("restart-b") || r.node("restart-c") == nil || len(r.gang("restart-workload").Pods) != 0 {
-		t.Errorf("not the full picture: %s", r)
+		t.Errorf("something is missing: %s", r)
 	}
 	if unmanaged := r.node("restart-a").Unmanaged; !unmanaged.Equal(nil) {
 		t.Errorf("unmanaged on restart-a is %v, want nothing", unmanaged)
 	}
 }
 
-// TestLostStreams: when NATS comes back without its data, everything is told
-// again.
+// TestLostStreams: when NATS comes back without its data, everything is republished.
 func TestLostStreams(t *testing.T) {
 	t.Parallel()
 	w, nats := newWorld(t, "lost"), startNATS(t, -1)
@@ -258,7 +257,7 @@ func TestLostStreams(t *testing.T) {
 	r.await("everything again", func() bool { return r.node("lost-a") != nil && r.synced() != nil })
 }
 
-// TestManyChanges: a burst is told in the end with its last values.
+// TestManyChanges: after a burst the stream has the last values.
 func TestManyChanges(t *testing.T) {
 	t.Parallel()
 	w, nats := newWorld(t, "many"), startNATS(t, -1)
@@ -275,14 +274,14 @@ func TestManyChanges(t *testing.T) {
 	r.await("no pods", func() bool { return r.node("many-a").Unmanaged.Equal(nil) })
 }
 
-// TestStandby: the second one waits, and publishes once the first has ended.
+// TestStandby: a second instance waits, and publishes once the first has ended.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	w, nats := newWorld(t, "standby"), startNATS(t, -1)
 	stop := w.run(nats.URL())
 	r := newReader(t, nats.URL())
 	synced := func() int64 {
-		if told, ok := r.last[bus.SyncedSubject(clusterName)].(*event.CapacitySynced); ok {
+		if told, ok := r.last[event.SyncedSubject(clusterName)].(*event.CapacitySynced); ok {
 			return told.Version.Session
 		}
 		return 0
@@ -291,7 +290,7 @@ func TestStandby(t *testing.T) {
 	first := synced()
 	w.run(nats.URL())
 	if synced() != first {
-		t.Error("the second one publishes beside the first")
+		t.Error("the second instance publishes while the first runs")
 	}
 	stop()
 	r.await("a list of the second", func() bool { return synced() > first })

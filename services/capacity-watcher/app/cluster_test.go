@@ -18,20 +18,20 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/rbac"
-	"muster.dev/muster/pkg/clustertest"
-	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/testkit/clustertest"
 )
 
 // patience bounds each wait for something to become true.
 const patience = 20 * time.Second
 
-// shared is the dev cluster of all tests here; each uses nodes of its own.
+// shared is the dev cluster of all tests; each test has its own nodes.
 var shared = clustertest.Shared{Name: "watcher-test", Prepare: func(ctx context.Context, c *clustertest.Cluster) error {
 	admin, err := adminConfig(c)
 	if err != nil {
 		return err
 	}
-	if err := install.Install(ctx, admin, nil); err != nil {
+	if err := install.Install(ctx, admin, nil, nil); err != nil {
 		return err
 	}
 	kubeconfig, err := install.Kubeconfig(ctx, admin, rbac.CapacityWatcher)
@@ -49,10 +49,10 @@ func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 // accountFile is the kubeconfig of the service's account.
 func accountFile(c *clustertest.Cluster) string { return filepath.Join(c.Dir, "kubeconfig") }
 
-// world is what a test has of the dev cluster: nodes with a label of its own.
+// world is a test's part of the dev cluster: nodes with its own label.
 type world struct {
 	t          *testing.T
-	cluster    *localcluster.Cluster
+	cluster    *devcluster.Cluster
 	client     kubernetes.Interface
 	kubeconfig string
 	label      string // key of the label on its nodes
@@ -66,13 +66,16 @@ func newWorld(t *testing.T, name string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := install.Install(t.Context(), admin, []string{name}, nil); err != nil {
+		t.Fatal(err)
+	}
 	return &world{
 		t: t, cluster: cluster.Cluster, client: kubernetes.NewForConfigOrDie(admin),
-		kubeconfig: accountFile(cluster), label: "test.muster.dev/" + name, lease: "watcher-" + name,
+		kubeconfig: accountFile(cluster), label: "test.muster.dev/" + name, lease: rbac.CapacityWatcher + "-" + name,
 	}
 }
 
-// adminConfig is what the tests change the cluster with.
+// adminConfig is the configuration of the cluster's administrator.
 func adminConfig(c *clustertest.Cluster) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err == nil {
@@ -81,7 +84,7 @@ func adminConfig(c *clustertest.Cluster) (*rest.Config, error) {
 	return config, err
 }
 
-// awaitRights returns when the API server's authorizer has heard of the roles.
+// awaitRights returns when the API server's authorizer knows the roles.
 func awaitRights(ctx context.Context, kubeconfig []byte) error {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
@@ -117,7 +120,7 @@ func (w *world) addNode(name string) {
 	})
 }
 
-// addPod creates a pod that asks one CPU, bound to a node.
+// addPod creates a pod that requests one CPU, bound to a node.
 func (w *world) addPod(name, node string, labels map[string]string) {
 	w.t.Helper()
 	pod := &corev1.Pod{
@@ -144,7 +147,7 @@ func (w *world) deletePod(name string) {
 	}
 }
 
-// endPod makes a running pod look as when its containers have ended.
+// endPod sets the status of a running pod whose containers have ended.
 func (w *world) endPod(name string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)

@@ -11,8 +11,8 @@ import (
 	"muster.dev/muster/pkg/kube"
 )
 
-// TestChains: with the service's own rights, what made a pod is told up to the
-// object that Muster creates.
+// TestChains: with the service's rights, a pod's chain reaches the object that Muster
+// creates.
 func TestChains(t *testing.T) {
 	t.Parallel()
 	w, nats := newWorld(t, "chains"), startNATS(t, -1)

@@ -1,5 +1,5 @@
 // Package app composes the dispatcher from its parts. It is not the process,
-// which is the main package or `muster dev`.
+// which is the main package or `muster-dev up`.
 package app
 
 import (
@@ -13,24 +13,19 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/lease"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/kube/lease"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
 )
 
 // Config is the dispatcher's settings.
 type Config struct {
-	NATSURL         string
-	NATSCredentials string
-	NATSTLS         bus.TLS
-	// NATSReplicas is on how many servers of a NATS cluster a stream is kept that
-	// this service makes; 0 is one.
-	NATSReplicas int
+	NATS bus.Settings
 	// Cluster is what queue-manager calls the cluster of this dispatcher.
 	Cluster string
 	// Kubeconfig is a path; empty means the pod's own service account.
@@ -49,10 +44,7 @@ const (
 
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
-	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
-	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
-	c.NATSTLS.Register(flags)
-	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster a stream is kept that is made here; the same for all services")
+	c.NATS.Register(flags)
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the pod's own service account")
 	c.Lease.Register(flags)
@@ -69,13 +61,7 @@ func (c *Config) Validate() error {
 	if c.SweepEvery == 0 {
 		c.SweepEvery = defaultSweep
 	}
-	if c.NATSURL == "" {
-		faults = append(faults, errors.New("nats-url: is missing"))
-	}
-	faults = append(faults, c.NATSTLS.Validate())
-	if !bus.ValidReplicas(c.NATSReplicas) {
-		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
-	}
+	faults = append(faults, c.NATS.Validate())
 	if !workload.ValidName(c.Cluster) {
 		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))
 	}
@@ -96,10 +82,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	d := &dispatcher{config: config, logger: runtime.Logger, metrics: reconcile.NewMetrics(runtime.Metrics), tracer: runtime.Tracer}
 	d.ready = runtime.Health.Await("commands and caches read, or standby")
 	var err error
-	d.bus, err = bus.Connect(ctx, bus.Options{
-		URL: config.NATSURL, Name: "dispatcher-" + config.Cluster, Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
-		TLS: config.NATSTLS, Replicas: config.NATSReplicas, Patient: true,
-	})
+	d.bus, err = config.NATS.Connect(ctx, "dispatcher-"+config.Cluster, runtime.Logger)
 	if err != nil {
 		return err
 	}
@@ -148,7 +131,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	commands, err := d.bus.Follow(ctx, bus.DispatchStream, bus.DispatchFilter(d.config.Cluster))
+	commands, err := d.bus.Follow(ctx, bus.DispatchStream, event.DispatchFilter(d.config.Cluster))
 	if err != nil {
 		return err
 	}
@@ -162,6 +145,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	group.Go(func() error { return take(ctx, commands, reconciler, d.logger, d.ready) })
 	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
 	group.Go(func() error { return sweep(ctx, d.bus, reconciler, d.config.SweepEvery) })
+	group.Go(func() error { return strays(ctx, d.bus, reconciler, commands.CaughtUp) })
 	group.Go(func() error { return repeat(ctx, asked, d.bus, reporter, reconciler, d.logger) })
 	err = group.Wait()
 	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrReplaced) {
@@ -192,6 +176,38 @@ func take(ctx context.Context, commands *bus.Following, reconciler *reconcile.Re
 			}
 			reconciler.Traced(command.Workload, envelope.Traceparent)
 			reconciler.Command(command)
+		}
+	}
+}
+
+// strays deals with pods that are not of Muster, once it is known what is. Without an
+// answer of queue-manager no rule is known, and none of them is touched.
+func strays(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, caughtUp <-chan struct{}) error {
+	select {
+	case <-caughtUp:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	queries := query.NewClient(b.Conn())
+	tick := time.NewTicker(reconcile.StraysEvery)
+	defer tick.Stop()
+	silent, again := 0, 0 // rounds without an answer, and until it is asked for again
+	for {
+		var answer query.StraysAnswer
+		if again--; again < 0 {
+			var err error
+			if answer, err = queries.Strays(ctx); err != nil { // as of a queue-manager or accounts.conf of an earlier version
+				answer.Rules, silent = nil, min(2*silent+1, 15)
+			} else {
+				silent = 0
+			}
+			again = silent
+		}
+		reconciler.Strays(ctx, answer.Rules)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
 		}
 	}
 }

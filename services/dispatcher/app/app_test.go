@@ -3,22 +3,18 @@ package app_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go/jetstream"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // TestLife: a gang comes into being as planned, once however often it is
@@ -68,7 +64,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// create makes an object as somebody else would.
+// create makes an object as another user would.
 func (w *world) create(kind string, manifest []byte, labels, annotations map[string]string) types.UID {
 	w.t.Helper()
 	read, err := ray.Read(manifest)
@@ -109,16 +105,16 @@ func TestRestart(t *testing.T) {
 	stop()
 	stop = w.run(d)
 	if object := w.object("RayCluster", "restart"); object == nil || object.GetUID() != uid {
-		t.Fatalf("not the object of before: %v", object)
+		t.Fatalf("not the earlier object: %v", object)
 	}
 	stop()
-	d.absent(gang) // said while nobody listens
+	d.absent(gang) // published while no dispatcher listens
 	w.run(d)
 	d.awaitReleased(gang.Workload)
 }
 
-// TestDeletedByOthers: an object that somebody deletes is reported as gone and
-// not created anew, by the next dispatcher neither.
+// TestDeletedByOthers: an object that a user deletes is reported as gone and is not
+// created again, by the next dispatcher neither.
 func TestDeletedByOthers(t *testing.T) {
 	t.Parallel()
 	w, d := newWorld(t, "deleted", 1), newDesk(t)
@@ -136,63 +132,8 @@ func TestDeletedByOthers(t *testing.T) {
 	d.command(second) // when it is there, the first has been looked at
 	d.awaitCreated(second.Workload)
 	if w.object("RayCluster", "deleted") != nil {
-		t.Error("the object was created anew")
+		t.Error("the object was created again")
 	}
-}
-
-// TestLostStreams: when NATS comes back without its data, what was reported is
-// reported again, and nothing happens to the gang.
-func TestLostStreams(t *testing.T) {
-	t.Parallel()
-	w, d := newWorld(t, "lost", 1), newDesk(t)
-	w.run(d)
-	gang := w.gang("lost-gang", "lost", workers{1})
-	d.command(gang)
-	w.await("pods run", func() bool { return len(w.running(gang.Workload)) == 2 })
-	uid := w.object("RayCluster", "lost").GetUID()
-	d = d.wipe()
-	d.awaitCreated(gang.Workload)
-	d.command(gang)
-	if object := w.object("RayCluster", "lost"); object == nil || object.GetUID() != uid {
-		t.Errorf("not the object of before: %v", object)
-	}
-	d.absent(gang)
-	d.awaitReleased(gang.Workload)
-}
-
-// TestLostStatuses: statuses that the stream loses while the connection stands are
-// reported again, and a question is answered.
-func TestLostStatuses(t *testing.T) {
-	t.Parallel()
-	w, d := newWorld(t, "purged", 1), newDesk(t)
-	w.run(d)
-	gang := w.gang("purged-gang", "purged", workers{1})
-	d.command(gang)
-	w.await("pods run", func() bool { return len(w.running(gang.Workload)) == 2 })
-	d.awaitCreated(gang.Workload)
-	js, err := jetstream.New(d.bus.Conn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), bus.StatusStream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	w.await("the status is there again", func() bool {
-		last, err := d.bus.LastMessage(t.Context(), bus.StatusStream, bus.StatusSubject(clusterName, gang.Workload))
-		return err == nil && last != nil
-	})
-	question, err := event.New("question", "test", time.Now(), &event.ReportWanted{Cluster: clusterName, Workload: gang.Workload, Ask: "1/1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.bus.Tell(bus.AskSubject(clusterName), question); err != nil {
-		t.Fatal(err)
-	}
-	d.await(gang.Workload, "an answer", func(s event.GangStatus) bool { return s.Answers == "1/1" && s.Created })
 }
 
 // TestReplacements: pods that replace others, several at once, get the places
@@ -230,30 +171,7 @@ func TestReplacements(t *testing.T) {
 	}
 }
 
-// TestStaleCommand: a command of an attempt before, though it is the last in the
-// stream, does not harm the object of a later attempt.
-func TestStaleCommand(t *testing.T) {
-	t.Parallel()
-	w, d := newWorld(t, "stale", 1), newDesk(t)
-	stop := w.run(d)
-	gang := w.gang("stale-gang", "stale", workers{1})
-	second := gang
-	second.Attempt, second.Epoch = 2, 2
-	d.command(second)
-	d.awaitCreated(gang.Workload)
-	uid := w.object("RayCluster", "stale").GetUID()
-	d.command(gang)
-	stop()
-	w.run(d)
-	other := w.gang("stale-other", "other", workers{1})
-	d.command(other) // when it is there, the stale command has been looked at
-	d.awaitCreated(other.Workload)
-	if object := w.object("RayCluster", "stale"); object == nil || object.GetUID() != uid || object.GetDeletionTimestamp() != nil {
-		t.Errorf("the object of the later attempt was touched: %v", object)
-	}
-}
-
-// TestSweep: what Muster made and nobody owns any more is removed; what somebody
+// TestSweep: what Muster made and no workload owns any more is removed; what another
 // else made, with whatever labels, is not.
 func TestSweep(t *testing.T) {
 	t.Parallel()
@@ -285,7 +203,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestJobs: a RayJob's end is told, and that its pods are gone.
+// TestJobs: a RayJob's end is reported, and that its pods are gone.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	w, d := newWorld(t, "jobs", 1), newDesk(t)
@@ -310,37 +228,5 @@ func TestJobs(t *testing.T) {
 		d.awaitReleased(job.Workload)
 		d.absent(job)
 		d.await(job.Workload, "gone", func(s event.GangStatus) bool { return s.Gone && s.Released })
-	}
-}
-
-// TestRefused: what Kubernetes does not take is told with its reason.
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	w, d := newWorld(t, "refused", 1), newDesk(t)
-	w.run(d)
-	gang := w.gang("refused-gang", "refused", workers{1})
-	gang.Namespace = "refused-nowhere"
-	d.command(gang)
-	status := d.await(gang.Workload, "refused", func(s event.GangStatus) bool { return s.Refused })
-	if status.Message == "" || status.Created {
-		t.Errorf("status is %+v, want a message and nothing created", status)
-	}
-}
-
-// TestPodPolicyAtDispatch: the queue's policy may have become stricter since the
-// submission; then nothing is created.
-func TestPodPolicyAtDispatch(t *testing.T) {
-	t.Parallel()
-	w, d := newWorld(t, "policy", 1), newDesk(t)
-	w.run(d)
-	gang := w.gang("policy-gang", "policy", workers{1})
-	gang.PodPolicy = workload.PodPolicy{Mode: workload.PodsRestricted}
-	d.command(gang)
-	status := d.await(gang.Workload, "refused", func(s event.GangStatus) bool { return s.Refused })
-	if !strings.Contains(status.Message, "not allowed by the queue's pod policy: spec.headGroupSpec.template.spec: allowPrivilegeEscalation != false") {
-		t.Errorf("the reason is %q", status.Message)
-	}
-	if object := w.object("RayCluster", "policy"); object != nil {
-		t.Errorf("the object was created: %v", object)
 	}
 }

@@ -20,9 +20,9 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/rbac"
-	"muster.dev/muster/pkg/clustertest"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/clustertest"
 )
 
 // patience bounds each wait for something to become true.
@@ -35,7 +35,7 @@ var shared = clustertest.Shared{Name: "dispatcher-test", Prepare: func(ctx conte
 	if err != nil {
 		return err
 	}
-	if err := install.Install(ctx, admin, nil); err != nil {
+	if err := install.Install(ctx, admin, nil, nil); err != nil {
 		return err
 	}
 	kubeconfig, err := install.Kubeconfig(ctx, admin, rbac.Dispatcher)
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, name string, nodes int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := install.Install(t.Context(), admin, []string{name}); err != nil {
+	if err := install.Install(t.Context(), admin, []string{name}, []string{name}); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{

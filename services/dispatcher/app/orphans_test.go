@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
-// pod makes a pod as somebody else would.
+// pod makes a pod as another user would.
 func (w *world) pod(name string, labels map[string]string, owner *metav1.OwnerReference) {
 	w.t.Helper()
 	pod := &corev1.Pod{
@@ -43,7 +43,7 @@ func (w *world) hasPod(name string) bool {
 }
 
 // TestSweepPods: pods with all of our labels that no live workload owns and
-// nothing makes are removed; those of a live workload, of somebody's controller,
+// nothing makes are removed; those of a live workload, of another controller,
 // or with a part of the labels are not.
 func TestSweepPods(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,7 @@ func TestYield(t *testing.T) {
 	stop()
 	again := less
 	again.Order, again.Yield = 2, "1-2"
-	d.command(again) // said while nobody listens
+	d.command(again) // published while no dispatcher listens
 	w.run(d)
 	d.await(gang.Workload, "yielded again", func(s event.GangStatus) bool { return s.Yielded == "1-2" })
 	whole := gang

@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
 )
 
@@ -62,7 +62,7 @@ func restore(ctx context.Context, b *bus.Bus, logger *zap.Logger) {
 func repeatLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler *reconcile.Reconciler, list bool, logger *zap.Logger) {
 	bounded, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	lost, err := reporter.values.Lost(bounded, b, bus.ClusterStatusFilter(reporter.cluster), list)
+	lost, err := reporter.values.Lost(bounded, b, event.ClusterStatusFilter(reporter.cluster), list)
 	if err != nil {
 		if ctx.Err() == nil {
 			logger.Warn("cannot compare the stream with what was reported", zap.Error(err))
@@ -78,5 +78,5 @@ func repeatLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler 
 	for _, subject := range lost {
 		subjects[subject] = true
 	}
-	reconciler.RepeatThose(func(id workload.ID) bool { return subjects[bus.StatusSubject(reporter.cluster, id)] })
+	reconciler.RepeatThose(func(id workload.ID) bool { return subjects[event.StatusSubject(reporter.cluster, id)] })
 }

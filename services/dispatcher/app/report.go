@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // told is what dispatchers of the cluster have reported last.
@@ -19,7 +19,7 @@ type told struct {
 
 // lastStatuses reads what was reported last of each workload.
 func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (told, error) {
-	values, err := b.LastValues(ctx, bus.StatusStream, bus.ClusterStatusFilter(cluster))
+	values, err := b.LastValues(ctx, bus.StatusStream, event.ClusterStatusFilter(cluster))
 	if err != nil {
 		return told{}, err
 	}
@@ -27,7 +27,7 @@ func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (told, error)
 	for _, d := range values {
 		all.sequences[d.Subject] = d.Sequence
 		_, payload, err := d.Event()
-		if status, ok := payload.(*event.GangStatus); err == nil && ok { // what cannot be read is told anew
+		if status, ok := payload.(*event.GangStatus); err == nil && ok { // what cannot be read is published again
 			if event.Credible(status.Session, d.Stored) { // others were made up, and no reader hears them
 				all.session = max(all.session, status.Session)
 			}
@@ -64,7 +64,7 @@ func (r *reporter) report(ctx context.Context, status event.GangStatus, keep tim
 	if err != nil {
 		return err
 	}
-	published, err := r.values.Publish(bus.StatusSubject(status.Cluster, status.Workload), id, encoded, keep)
+	published, err := r.values.Publish(event.StatusSubject(status.Cluster, status.Workload), id, encoded, keep)
 	if err == nil {
 		err = published.Wait(ctx)
 	}

@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 )
 
-// TestASessionThatWasMadeUp: of what a thief of the key has published, the next epoch
+// TestAForgedSession: of what a thief of the key has published, the next epoch
 // outdoes what is heard, and leaves alone what lies too far ahead to be.
-func TestASessionThatWasMadeUp(t *testing.T) {
+func TestAForgedSession(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
 	heard := time.Now().Add(20 * time.Hour).UnixNano()
@@ -24,7 +23,7 @@ func TestASessionThatWasMadeUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Publish(t.Context(), bus.StatusSubject("c", id), told); err != nil {
+		if err := b.Publish(t.Context(), event.StatusSubject("c", id), told); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/deploy/rbac"
-	"muster.dev/muster/pkg/bundle"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 const wrappedJob = `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": %q}, "spec": {"template": {

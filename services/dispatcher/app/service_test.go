@@ -12,20 +12,20 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/app"
 )
 
 const clusterName = "test"
 
-// desk stands where queue-manager is: it gives commands and reads statuses.
-type desk struct {
+// step stands where queue-manager is: it gives commands and reads statuses.
+type step struct {
 	t         *testing.T
-	server    *localnats.Server
+	server    *natsserver.Server
 	url       string
 	bus       *bus.Bus
 	following *bus.Following
@@ -33,19 +33,19 @@ type desk struct {
 	said      int
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T) *step {
 	t.Helper()
 	return newDeskAt(t, -1)
 }
 
-func newDeskAt(t *testing.T, port int) *desk {
+func newDeskAt(t *testing.T, port int) *step {
 	t.Helper()
-	server, err := localnats.Start(t.TempDir(), port)
+	server, err := natsserver.Start(t.TempDir(), port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: "desk", Logger: zaptest.NewLogger(t)})
+	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: "step", Logger: zaptest.NewLogger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,15 +53,15 @@ func newDeskAt(t *testing.T, port int) *desk {
 	if err := b.EnsureStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	following, err := b.Follow(t.Context(), bus.StatusStream, bus.ClusterStatusFilter(clusterName))
+	following, err := b.Follow(t.Context(), bus.StatusStream, event.ClusterStatusFilter(clusterName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &desk{t: t, server: server, url: server.URL(), bus: b, following: following, statuses: map[workload.ID]event.GangStatus{}}
+	return &step{t: t, server: server, url: server.URL(), bus: b, following: following, statuses: map[workload.ID]event.GangStatus{}}
 }
 
 // wipe takes NATS away and brings it back without its data.
-func (d *desk) wipe() *desk {
+func (d *step) wipe() *step {
 	d.t.Helper()
 	address, err := url.Parse(d.url)
 	if err != nil {
@@ -75,26 +75,26 @@ func (d *desk) wipe() *desk {
 	return newDeskAt(d.t, port)
 }
 
-func (d *desk) command(c event.GangDesired) {
+func (d *step) command(c event.GangDesired) {
 	d.t.Helper()
 	d.said++
 	envelope, err := event.New(fmt.Sprintf("%s-%d", c.Workload, d.said), "test", time.Now(), &c)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := d.bus.Publish(d.t.Context(), bus.DispatchSubject(clusterName, c.Workload), envelope); err != nil {
+	if err := d.bus.Publish(d.t.Context(), event.DispatchSubject(clusterName, c.Workload), envelope); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) absent(c event.GangDesired) {
+func (d *step) absent(c event.GangDesired) {
 	d.t.Helper()
 	c.State, c.PodSets, c.Placements, c.Manifest = event.Absent, nil, nil, nil
 	d.command(c)
 }
 
 // await reads statuses until one of the workload meets the condition.
-func (d *desk) await(id workload.ID, what string, met func(event.GangStatus) bool) event.GangStatus {
+func (d *step) await(id workload.ID, what string, met func(event.GangStatus) bool) event.GangStatus {
 	d.t.Helper()
 	deadline := time.After(patience)
 	for !met(d.statuses[id]) {
@@ -113,18 +113,18 @@ func (d *desk) await(id workload.ID, what string, met func(event.GangStatus) boo
 	return d.statuses[id]
 }
 
-func (d *desk) awaitReleased(id workload.ID) event.GangStatus {
+func (d *step) awaitReleased(id workload.ID) event.GangStatus {
 	d.t.Helper()
 	return d.await(id, "released", func(s event.GangStatus) bool { return s.Released })
 }
 
-func (d *desk) awaitCreated(id workload.ID) event.GangStatus {
+func (d *step) awaitCreated(id workload.ID) event.GangStatus {
 	d.t.Helper()
 	return d.await(id, "created", func(s event.GangStatus) bool { return s.Created })
 }
 
 // run starts the service and returns when it is ready; stop ends it.
-func (w *world) run(d *desk) (stop func()) {
+func (w *world) run(d *step) (stop func()) {
 	w.t.Helper()
 	return w.runWith(w.config(d))
 }

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // TestPodsPastMuster: pods that a workload's RayCluster makes without the labels and

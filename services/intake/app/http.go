@@ -1,12 +1,15 @@
 package app
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -16,56 +19,67 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/intake/internal/apiserver"
 	"muster.dev/muster/services/intake/internal/budget"
-	"muster.dev/muster/services/intake/internal/httpdoor"
 )
 
-// HTTPConfig is the settings of the HTTP door.
+// HTTPConfig is the settings of the HTTP API.
 type HTTPConfig struct {
 	// Address is host:port to listen on.
 	Address string
-	// TokensFile lists who may come in by a bearer token.
+	// TokensFile lists the accepted bearer tokens.
 	TokensFile string
-	// CertificateFile and KeyFile turn TLS on; ClientCAFile lets in whoever has a
-	// certificate of this authority.
+	// CertificateFile and KeyFile turn TLS on; ClientCAFile is the authority of
+	// accepted client certificates.
 	CertificateFile, KeyFile, ClientCAFile string
-	// Listening is called with the address once it is bound; nil for nobody.
+	// ConnectionsPerAddress is how many connections one client address may have open.
+	// All clients behind a proxy have the proxy's address. 0 is 256.
+	ConnectionsPerAddress int
+	// Listening, unless nil, is called with the address once it is bound.
 	Listening func(net.Addr)
 
-	tokens httpdoor.Tokens
+	tokens apiserver.Tokens
 	tls    *tls.Config
+	limits httpLimits
 }
 
 func (c *HTTPConfig) register(flags *flag.FlagSet) {
-	flags.StringVar(&c.Address, "http-address", "", "`host:port` of the HTTP door; without it there is none")
-	flags.StringVar(&c.TokensFile, "http-tokens", "", "YAML `file` with names and hashes of bearer tokens of the HTTP door")
-	flags.StringVar(&c.CertificateFile, "http-certificate", "", "PEM `file` with the certificate of the HTTP door")
+	flags.StringVar(&c.Address, "http-address", "", "`host:port` of the HTTP API; empty turns it off")
+	flags.StringVar(&c.TokensFile, "http-tokens", "", "YAML `file` with names and hashes of bearer tokens of the HTTP API")
+	flags.StringVar(&c.CertificateFile, "http-certificate", "", "PEM `file` with the certificate of the HTTP API")
 	flags.StringVar(&c.KeyFile, "http-key", "", "PEM `file` with the key of that certificate")
-	flags.StringVar(&c.ClientCAFile, "http-client-ca", "", "PEM `file` with the authority whose client certificates are let in by the HTTP door; the common name is who it is")
+	flags.StringVar(&c.ClientCAFile, "http-client-ca", "", "PEM `file` with the authority of client certificates that the HTTP API accepts; the common name is the caller's name")
+	flags.IntVar(&c.ConnectionsPerAddress, "http-connections-per-address", defaultConnections, "open connections to the HTTP API per client address; raise it behind a proxy, whose clients share one address")
 }
+
+// defaultConnections allows eight callers on one machine with all their streams open.
+const defaultConnections = 256
 
 // validate reads the files that the settings name.
 func (c *HTTPConfig) validate() error {
 	if c.Address == "" {
 		if c.TokensFile != "" || c.CertificateFile != "" || c.KeyFile != "" || c.ClientCAFile != "" {
-			return errors.New("http-address: is missing, and other settings of the HTTP door are there")
+			return errors.New("http-address: is missing, but other settings of the HTTP API are set")
 		}
 		return nil
 	}
 	var faults []error
+	if c.ConnectionsPerAddress < 0 || c.ConnectionsPerAddress > 1<<20 {
+		faults = append(faults, fmt.Errorf("http-connections-per-address: %d: want at most %d, or 0 for the default", c.ConnectionsPerAddress, 1<<20))
+	}
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
 		faults = append(faults, fmt.Errorf("http-address: %q: want host:port: %w", c.Address, err))
 	}
 	if c.TokensFile == "" && c.ClientCAFile == "" {
-		faults = append(faults, errors.New("http-tokens: is missing, and so is http-client-ca: nobody could come in"))
+		faults = append(faults, errors.New("http-tokens and http-client-ca: both are missing; want at least one, or no caller can authenticate"))
 	}
 	if c.TokensFile != "" {
 		content, err := os.ReadFile(c.TokensFile)
 		if err == nil {
-			c.tokens, err = httpdoor.ReadTokens(content)
+			c.tokens, err = apiserver.ReadTokens(content)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("http-tokens: %s: %w", c.TokensFile, err))
@@ -80,10 +94,10 @@ func (c *HTTPConfig) validateTLS(host string) error {
 	case (c.CertificateFile == "") != (c.KeyFile == ""):
 		return errors.New("http-certificate and http-key: want both or none")
 	case c.CertificateFile == "" && c.ClientCAFile != "":
-		return errors.New("http-client-ca: needs http-certificate and http-key: without TLS nobody shows a certificate")
+		return errors.New("http-client-ca: needs http-certificate and http-key: without TLS clients send no certificate")
 	case c.CertificateFile == "":
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return fmt.Errorf("http-address: %q is not only for this machine, and tokens must not be sent in the clear: set http-certificate and http-key, or listen on 127.0.0.1", c.Address)
+			return fmt.Errorf("http-address: %q is not a loopback address, and tokens must not be sent in the clear: set http-certificate and http-key, or listen on 127.0.0.1", c.Address)
 		}
 		return nil
 	}
@@ -106,36 +120,57 @@ func (c *HTTPConfig) validateTLS(host string) error {
 	return nil
 }
 
-// Times that bound a connection; what an answer may take is the door's, for some
-// go on for hours.
-const (
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 30 * time.Second
-	idleTimeout   = 2 * time.Minute
-)
+// httpLimits bound connections. The API bounds its answers itself, because streams of
+// events may last for hours.
+type httpLimits struct {
+	header, body, idle time.Duration
+	api                apiserver.Limits
+}
 
-// serveHTTP binds the address, so that it is known whether that can be, and serves
-// until ctx ends.
+func defaultHTTPLimits() httpLimits {
+	return httpLimits{header: 5 * time.Second, body: 30 * time.Second, idle: 2 * time.Minute, api: apiserver.DefaultLimits()}
+}
+
+// connectionLog logs net/http's connection errors as warnings with one constant text,
+// so that the log throttles them: any client that reaches the address can cause them,
+// for example by failing TLS handshakes.
+func connectionLog(logger *zap.Logger) *log.Logger { return log.New(connectionErrors{logger}, "", 0) }
+
+type connectionErrors struct{ logger *zap.Logger }
+
+func (c connectionErrors) Write(line []byte) (int, error) {
+	c.logger.Warn("HTTP connection failed", zap.ByteString("error", bytes.TrimSpace(line)))
+	return len(line), nil
+}
+
+// serveHTTP binds the address, so that a failure is reported at once, and serves until
+// ctx ends.
 func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bus.Bus, spending *budget.Budget, runtime *service.Runtime) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", config.HTTP.Address)
 	if err != nil {
-		return fmt.Errorf("HTTP door: %w", err)
+		return fmt.Errorf("listen for the HTTP API on %s: %w", config.HTTP.Address, err)
+	}
+	limits := config.HTTP.limits
+	if limits == (httpLimits{}) {
+		limits = defaultHTTPLimits()
 	}
 	address := listener.Addr()
+	listener = apiserver.NewListener(listener, cmp.Or(config.HTTP.ConnectionsPerAddress, defaultConnections))
 	if config.HTTP.tls != nil {
 		listener = tls.NewListener(listener, config.HTTP.tls)
 	}
 	server := &http.Server{
-		Handler: httpdoor.New(httpdoor.Options{
-			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.tokens.Identify, Budget: spending, Logger: runtime.Logger,
+		Handler: apiserver.New(apiserver.Options{
+			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.tokens.Identify, Budget: spending,
+			Limits: limits.api, Logger: runtime.Logger,
 		}),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 32 << 10,
+		ReadHeaderTimeout: limits.header, ReadTimeout: limits.body, IdleTimeout: limits.idle, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    zap.NewStdLog(runtime.Logger),
+		ErrorLog:    connectionLog(runtime.Logger),
 	}
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("HTTP door: %w", err)
+			return fmt.Errorf("serve the HTTP API on %s: %w", address, err)
 		}
 		return ctx.Err()
 	})
@@ -146,7 +181,7 @@ func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bu
 		_ = server.Shutdown(stopping) // streams end with ctx
 		return ctx.Err()
 	})
-	runtime.Logger.Info("HTTP door is open", zap.Stringer("address", address))
+	runtime.Logger.Info("serving the HTTP API", zap.Stringer("address", address))
 	if config.HTTP.Listening != nil {
 		config.HTTP.Listening(address)
 	}

@@ -28,18 +28,18 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/httpapi"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/app"
 )
 
 const token = "let me in"
 
-// door is intake with its HTTP door open, and a queue-manager that the test plays:
-// it stores what it is given, unless told otherwise.
-type door struct {
+// apiWorld is intake with its HTTP API, and a simulated queue-manager that stores every
+// workload unless set otherwise.
+type apiWorld struct {
 	*world
 	url    string
 	client *http.Client
@@ -58,9 +58,9 @@ func tokensFile(t *testing.T) string {
 	return path
 }
 
-func newDoor(t *testing.T, configure func(*app.HTTPConfig)) *door {
+func newAPIWorld(t *testing.T, configure func(*app.HTTPConfig)) *apiWorld {
 	t.Helper()
-	d := &door{world: newWorld(t), client: http.DefaultClient, stored: map[workload.ID]workload.Record{}}
+	d := &apiWorld{world: newWorld(t), client: http.DefaultClient, stored: map[workload.ID]workload.Record{}}
 	listening := make(chan net.Addr, 1)
 	d.config.HTTP = app.HTTPConfig{Address: "127.0.0.1:0", TokensFile: tokensFile(t), Listening: func(a net.Addr) { listening <- a }}
 	if configure != nil {
@@ -76,8 +76,8 @@ func newDoor(t *testing.T, configure func(*app.HTTPConfig)) *door {
 	return d
 }
 
-// play answers as queue-manager does: "default" takes everybody, "closed" bob only.
-func (d *door) play() {
+// play answers as queue-manager does: "default" admits every submitter, "closed" only bob.
+func (d *apiWorld) play() {
 	go func() {
 		for delivery := range d.accepted {
 			_, payload, err := delivery.Event()
@@ -133,13 +133,13 @@ func (d *door) play() {
 	}))
 }
 
-func (d *door) store(record workload.Record) {
+func (d *apiWorld) store(record workload.Record) {
 	d.mu.Lock()
 	d.stored[record.ID] = record
 	d.mu.Unlock()
 	envelope, err := event.New(event.NewID(), "test", time.Now(), &event.WorkloadChanged{Record: record})
 	if err == nil {
-		err = d.bus.Publish(d.ctx, bus.EventsSubject(record.Queue, record.ID), envelope)
+		err = d.bus.Publish(d.ctx, event.EventsSubject(record.Queue, record.ID), envelope)
 	}
 	if err != nil && d.ctx.Err() == nil {
 		d.t.Error(err)
@@ -147,7 +147,7 @@ func (d *door) store(record workload.Record) {
 }
 
 // ask sends a request with the token and decodes the answer.
-func (d *door) ask(method, path, body string, want int, into any, headers ...string) *http.Response {
+func (d *apiWorld) ask(method, path, body string, want int, into any, headers ...string) *http.Response {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.ctx, method, d.url+path, strings.NewReader(body))
 	if err != nil {
@@ -177,11 +177,11 @@ func (d *door) ask(method, path, body string, want int, into any, headers ...str
 	return response
 }
 
-// A workload's life over HTTP: submitted once however often it is sent, listed,
-// described, explained, followed to its end, cancelled.
-func TestHTTPDoor(t *testing.T) {
+// TestHTTPAPI: a workload over HTTP is submitted once although it is sent twice, listed,
+// described, explained, followed to its end, and cancelled.
+func TestHTTPAPI(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, nil)
+	d := newAPIWorld(t, nil)
 	var said, again httpapi.Submission
 	response := d.ask("POST", "/v1/queues/default/workloads?priority=5", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &said, httpapi.IdempotencyKey, "one")
 	if said.Record == nil || said.Record.Submitter != "http/alice" || said.Record.Priority != 5 || said.Source != "http/alice" || said.ID != "one" ||
@@ -235,7 +235,7 @@ func TestHTTPDoor(t *testing.T) {
 }
 
 // stream returns the data of server-sent events until they end.
-func (d *door) stream(path string) <-chan string {
+func (d *apiWorld) stream(path string) <-chan string {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.ctx, http.MethodGet, d.url+path, nil)
 	if err != nil {
@@ -263,11 +263,11 @@ func (d *door) stream(path string) <-chan string {
 	return lines
 }
 
-// What is refused over HTTP says what, where and the remedy, with a status that
-// tells the kind.
-func TestHTTPDoorRefuses(t *testing.T) {
+// TestHTTPAPIRefuses: a refusal names the fault, its place and the remedy, with a
+// fitting status.
+func TestHTTPAPIRefuses(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, nil)
+	d := newAPIWorld(t, nil)
 	secret := workload.Record{Workload: workload.Workload{ID: event.WorkloadID("test", "secret"), Queue: "closed", Namespace: "default", Name: "secret"}, Phase: workload.Queued}
 	d.mu.Lock()
 	d.stored[secret.ID] = secret
@@ -296,7 +296,7 @@ func TestHTTPDoorRefuses(t *testing.T) {
 		"a very long name":       {"GET", "/v1/workloads?name=" + strings.Repeat("x", 6000), "", 400, "name"},
 		"an id with NUL":         {"GET", "/v1/workloads/%00", "", 404, "there is no workload"},
 		"a reason with a row":    {"DELETE", "/v1/workloads/" + string(own.ID) + "?why=a%0ab", "", 400, "why"},
-		"no such workload":       {"GET", "/v1/workloads/nobody", "", 404, `there is no workload "nobody"`},
+		"no such workload":       {"GET", "/v1/workloads/missing", "", 404, `there is no workload "missing"`},
 		"another's workload":     {"GET", "/v1/workloads/" + string(secret.ID), "", 404, "there is no workload"},
 		"another's explanation":  {"GET", "/v1/workloads/" + string(secret.ID) + "/explanation", "", 404, "there is no workload"},
 		"another's events":       {"GET", "/v1/workloads/" + string(secret.ID) + "/events", "", 404, "there is no workload"},
@@ -326,16 +326,16 @@ func TestHTTPDoorRefuses(t *testing.T) {
 	}
 }
 
-func (d *door) listed(filter string) []workload.Record {
+func (d *apiWorld) listed(filter string) []workload.Record {
 	d.t.Helper()
 	var page query.WorkloadsAnswer
 	d.ask("GET", "/v1/workloads"+filter, "", http.StatusOK, &page)
 	return page.Workloads
 }
 
-// A client certificate says who it is; without one, and without a token, nobody
-// comes in.
-func TestHTTPDoorKnowsClientsByTheirCertificates(t *testing.T) {
+// TestHTTPAPIAcceptsClientCertificates: a client certificate identifies the
+// caller; a request without one and without a token is refused.
+func TestHTTPAPIAcceptsClientCertificates(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	authority := newAuthority(t)
@@ -346,7 +346,7 @@ func TestHTTPDoorKnowsClientsByTheirCertificates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d := newDoor(t, func(c *app.HTTPConfig) {
+	d := newAPIWorld(t, func(c *app.HTTPConfig) {
 		c.TokensFile = ""
 		c.CertificateFile, c.KeyFile, c.ClientCAFile = filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key"), filepath.Join(dir, "ca.crt")
 	})
@@ -426,7 +426,7 @@ func (a *authority) issue(t *testing.T, name string) (certificate, key []byte) {
 	return certificates.Bytes(), keys.Bytes()
 }
 
-// Settings with which nobody could come in, or everybody could listen, are refused.
+// TestHTTPSettings: settings that admit no caller, or expose tokens, are refused.
 func TestHTTPSettings(t *testing.T) {
 	t.Parallel()
 	tokens := tokensFile(t)
@@ -436,16 +436,17 @@ func TestHTTPSettings(t *testing.T) {
 	}
 	for says, c := range map[string]app.HTTPConfig{
 		"http-address: is missing":             {TokensFile: tokens},
-		"nobody could come in":                 {Address: "127.0.0.1:0"},
+		"no caller can authenticate":           {Address: "127.0.0.1:0"},
 		"want host:port":                       {Address: "here", TokensFile: tokens},
 		"must not be sent in the clear":        {Address: "0.0.0.0:8080", TokensFile: tokens},
 		"want both or none":                    {Address: "127.0.0.1:0", TokensFile: tokens, CertificateFile: tokens},
 		"needs http-certificate":               {Address: "127.0.0.1:0", ClientCAFile: tokens},
 		`name "a/b": want at most 100 letters`: {Address: "127.0.0.1:0", TokensFile: bad},
 		`sha256 of "a/b": want 64 hexadecimal`: {Address: "127.0.0.1:0", TokensFile: bad},
+		"http-connections-per-address: -1":     {Address: "127.0.0.1:0", TokensFile: tokens, ConnectionsPerAddress: -1},
 		"http-tokens: /nowhere/at/all":         {Address: "127.0.0.1:0", TokensFile: "/nowhere/at/all"},
 	} {
-		config := app.Config{NATSURL: "nats://127.0.0.1:1", HTTP: c}
+		config := app.Config{NATS: bus.Settings{URL: "nats://127.0.0.1:1"}, HTTP: c}
 		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", c, err, says)
 		}

@@ -10,31 +10,36 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/service/throttle"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/submission"
 )
 
-// newResults registers the metric of what became of submissions.
+// newResults registers the counter of submissions by result.
 func newResults(registry *prometheus.Registry) *prometheus.CounterVec {
 	results := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "muster_intake_submissions_total", Help: "Submissions read, by what became of them.",
+		Name: "muster_intake_submissions_total", Help: "Submissions read, by result.",
 	}, []string{"result"})
 	registry.MustRegister(results)
 	return results
 }
 
-// intake reads what is published on the submit subjects: the messages of a subject
-// one after the other, those of different subjects at the same time.
+// intake reads messages from the submit subjects: the messages of one subject one
+// after the other, those of different subjects concurrently.
 type intake struct {
 	bus       *bus.Bus
 	tracer    tracing.Tracer
 	logger    *zap.Logger
 	results   *prometheus.CounterVec
 	budget    *budget.Budget
+	suspects  *suspects
+	answers   *throttle.Throttle // of rejections of dropped submissions
+	operator  ray.Operator
 	published chan underway
 	// read is submission.Read for the operator.
 	read func(submission.Message) (submission.Result, error)
@@ -43,16 +48,16 @@ type intake struct {
 func newIntake(operator ray.Operator, b *bus.Bus, spending *budget.Budget, runtime *service.Runtime) *intake {
 	return &intake{
 		bus: b, tracer: runtime.Tracer, logger: runtime.Logger, results: newResults(runtime.Metrics), budget: spending,
-		published: make(chan underway, underWay),
-		read:      func(m submission.Message) (submission.Result, error) { return submission.Read(operator, m) },
+		suspects: newSuspects(), answers: throttle.New(droppedEvery, 1), operator: operator, published: make(chan underway, underWay),
+		read: func(m submission.Message) (submission.Result, error) { return submission.Read(operator, m) },
 	}
 }
 
-// run reads submissions until ctx ends, and calls ready when it begins.
+// run reads submissions until ctx ends, and calls ready once it reads.
 func (in *intake) run(ctx context.Context, ready func()) error {
 	var read func()
 	err := service.Patiently(ctx, in.logger, "read submissions", anyError, func() (err error) {
-		read, err = in.bus.Handle(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable}, in.take)
+		read, err = in.bus.Handle(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable, Dropped: in.dropped}, in.handle)
 		return err
 	})
 	if err != nil {
@@ -73,23 +78,34 @@ func (in *intake) run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// underway is a message whose results are on their way to the server.
+// underway is a message whose results are published but not yet stored.
 type underway struct {
 	delivery bus.Delivery
-	said     []said
+	outcomes []outcome
 }
 
-// said is the result of one submission.
-type said struct {
+// outcome is the published result of one submission.
+type outcome struct {
 	result submission.Result
 	stored bus.Published
 	span   tracing.Span
 }
 
-// take reads a message within its budget and publishes the results without waiting
-// for the server: those of a subject are stored in the order of the submissions.
-func (in *intake) take(ctx context.Context, d bus.Delivery) {
+// handle reads a message within its budget and publishes the results without waiting
+// for the server. The results of a subject are stored in the order of its submissions.
+func (in *intake) handle(ctx context.Context, d bus.Delivery) {
 	message := messageOf(d)
+	if in.suspects.is(d) {
+		survives, err := in.survives(ctx, d, message)
+		switch {
+		case err != nil:
+			d.Retry(0) // intake stops
+			return
+		case !survives:
+			in.giveUpUnread(ctx, d, message)
+			return
+		}
+	}
 	read, err := budget.Do(ctx, in.budget, len(d.Data), d.Working, func() []readOne { return in.readAll(message) })
 	switch {
 	case errors.Is(err, budget.ErrSpent):
@@ -99,30 +115,31 @@ func (in *intake) take(ctx context.Context, d bus.Delivery) {
 		d.Retry(0) // intake stops
 		return
 	}
+	in.suspects.clear(d)
 	u := underway{delivery: d}
 	for _, one := range read {
-		s, err := in.say(one)
+		s, err := in.publish(one)
 		if err != nil {
-			for _, before := range u.said {
+			for _, before := range u.outcomes {
 				before.span.End(err)
 			}
 			in.again(ctx, d, message, err)
 			return
 		}
-		u.said = append(u.said, s)
+		u.outcomes = append(u.outcomes, s)
 	}
 	in.published <- u
 }
 
 func messageOf(d bus.Delivery) submission.Message {
 	submitter := workload.DoorNATS
-	if _, user := bus.SubmittedBy(d.Subject); user != "" {
+	if _, user := event.SubmittedBy(d.Subject); user != "" {
 		submitter += "/" + user
 	}
 	return submission.Message{Subject: d.Subject, Submitter: submitter, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored}
 }
 
-// readOne is a submission of a message as read.
+// readOne is one submission of a message after reading.
 type readOne struct {
 	message submission.Message
 	result  submission.Result
@@ -137,11 +154,11 @@ func (in *intake) readAll(message submission.Message) (read []readOne) {
 	return read
 }
 
-// say publishes what is to be said of a submission.
-func (in *intake) say(one readOne) (said, error) {
+// publish publishes the result of a submission.
+func (in *intake) publish(one readOne) (outcome, error) {
 	result, err := one.result, one.err
 	if err != nil {
-		return said{}, fmt.Errorf("%w: %w", errUnreadable, err)
+		return outcome{}, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	span := in.tracer.Begin(result.Workload, result.Traceparent, "submission read", "muster.queue", result.Queue)
 	result.Event.Traceparent = span.Traceparent()
@@ -154,18 +171,18 @@ func (in *intake) say(one readOne) (said, error) {
 	if err != nil {
 		span.End(err)
 	}
-	return said{result, stored, span}, err
+	return outcome{result, stored, span}, err
 }
 
-// errUnreadable is wrapped when Muster itself is at fault with a submission.
-var errUnreadable = errors.New("no result can be made of the submission")
+// errUnreadable is wrapped when Muster itself fails to make a result.
+var errUnreadable = errors.New("make a result of the submission")
 
-// mostAttempts bounds the deliveries of a message for which Muster finds no result:
-// it would find none the next time either.
+// mostAttempts bounds the deliveries of a message for which Muster cannot make a
+// result: another attempt would fail, too.
 const mostAttempts = 10
 
-// again has a message delivered again whose result could not be published, or gives
-// it up when that would go on for ever.
+// again returns a message for redelivery after its result could not be published, or
+// dead-letters it when another attempt would fail, too.
 func (in *intake) again(ctx context.Context, d bus.Delivery, message submission.Message, cause error) {
 	if d.Attempts >= mostAttempts && (errors.Is(cause, errUnreadable) || errors.Is(cause, bus.ErrTooLarge)) {
 		in.giveUp(ctx, d, message, cause)
@@ -174,17 +191,31 @@ func (in *intake) again(ctx context.Context, d bus.Delivery, message submission.
 	in.retry(d, cause)
 }
 
-// giveUp tells the submitter that a message is not read, and keeps it with the
-// reason for the operator.
+// giveUp rejects a message to its submitter and dead-letters it with the reason.
 func (in *intake) giveUp(ctx context.Context, d bus.Delivery, message submission.Message, cause error) {
 	rejected, err := budget.Do(ctx, in.budget, len(d.Data), d.Working, func() readOne {
 		result, err := submission.Reject(message, cause)
 		return readOne{message, result, err}
 	})
 	result, failed := rejected.result, errors.Join(err, rejected.err)
-	if failed != nil { // it does not even say what it calls itself
+	if failed != nil { // not even its id can be read
 		result, failed = submission.GiveUp(message, cause)
 	}
+	in.giveUpWith(ctx, d, result, cause, failed)
+}
+
+// errDeadly is the reason for dead-lettering a message that kills its readers.
+var errDeadly = errors.New("reading it ends the process that reads it: send it with other content")
+
+// giveUpUnread is giveUp for a message that must not be read.
+func (in *intake) giveUpUnread(ctx context.Context, d bus.Delivery, message submission.Message) {
+	result, failed := submission.GiveUp(message, errDeadly)
+	in.giveUpWith(ctx, d, result, errDeadly, failed)
+}
+
+// giveUpWith publishes the rejection, unless making it failed, and dead-letters the
+// message.
+func (in *intake) giveUpWith(ctx context.Context, d bus.Delivery, result submission.Result, cause, failed error) {
 	if failed == nil {
 		waiting, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
@@ -195,17 +226,18 @@ func (in *intake) giveUp(ctx context.Context, d bus.Delivery, message submission
 		return
 	}
 	in.results.WithLabelValues("given up").Inc()
-	in.logger.Error("submission given up", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.Error(cause))
-	in.bus.Bury(ctx, d, cause.Error())
+	in.logger.Error("submission dead-lettered", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.Error(cause))
+	in.suspects.forget(d)
+	in.bus.PublishDeadLetter(ctx, d, cause.Error())
 }
 
-// settle acknowledges messages whose results the server has. When waiting ends it
-// gives the others back.
+// settle acknowledges messages whose results are stored. When waiting ends it returns
+// the others for redelivery.
 func (in *intake) settle(waiting context.Context) {
 	for u := range in.published {
 		ctx, cancel := context.WithTimeout(waiting, storeTimeout)
 		var failed error
-		for _, s := range u.said {
+		for _, s := range u.outcomes {
 			err := s.stored.Wait(ctx)
 			s.span.End(err)
 			failed = errors.Join(failed, err)
@@ -216,13 +248,14 @@ func (in *intake) settle(waiting context.Context) {
 			continue
 		}
 		u.delivery.Ack()
-		for _, s := range u.said {
+		in.suspects.forget(u.delivery)
+		for _, s := range u.outcomes {
 			in.count(s.result, u.delivery.Subject)
 		}
 	}
 }
 
-// count counts and logs what became of a submission.
+// count counts and logs the result of a submission.
 func (in *intake) count(result submission.Result, subject string) {
 	if result.Rejection != nil {
 		in.results.WithLabelValues("rejected").Inc()
@@ -236,6 +269,6 @@ func (in *intake) count(result submission.Result, subject string) {
 
 func (in *intake) retry(d bus.Delivery, cause error) {
 	in.results.WithLabelValues("retried").Inc()
-	in.logger.Warn("submission will be read again", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.Error(cause))
+	in.logger.Warn("submission returned for redelivery", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.Error(cause))
 	d.Retry(retryAfter)
 }

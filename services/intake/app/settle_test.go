@@ -10,16 +10,15 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
 )
 
-// TestSettleEndsWithoutNATS: results that cannot be stored because the server is
-// gone are given back together when intake stops, not one time-out after the
-// other.
+// TestSettleEndsWithoutNATS: when intake stops without a server, it returns unstored
+// results together, not one timeout after the other.
 func TestSettleEndsWithoutNATS(t *testing.T) {
 	t.Parallel()
-	server, err := localnats.Start(t.TempDir(), -1)
+	server, err := natsserver.Start(t.TempDir(), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +34,11 @@ func TestSettleEndsWithoutNATS(t *testing.T) {
 	const results = 5
 	in := &intake{bus: b, logger: zap.NewNop(), results: newResults(prometheus.NewRegistry()), published: make(chan underway, results)}
 	for i := range results {
-		stored, err := b.PublishAsync(bus.EventsSubject("default", ""), event.Envelope{ID: fmt.Sprint(i)})
+		stored, err := b.PublishAsync(event.EventsSubject("default", ""), event.Envelope{ID: fmt.Sprint(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.published <- underway{said: []said{{stored: stored}}}
+		in.published <- underway{outcomes: []outcome{{stored: stored}}}
 	}
 	close(in.published)
 	stopping, giveUp := context.WithCancel(context.Background())

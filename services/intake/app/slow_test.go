@@ -11,22 +11,22 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/submission"
 )
 
 const soon = 30 * time.Second
 
-// TestSlowMessage: a message whose reading does not end delays no other queue; it
-// is given up with a reason, kept for the operator, and does not come again.
+// TestSlowMessage: a message whose reading does not end delays no other queue; it is
+// dead-lettered with a reason and not redelivered.
 func TestSlowMessage(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
-	spending := budget.New(budget.Limits{Each: 2 * time.Second, Bytes: 8 << 20, GivenUp: 10})
+	spending := budget.New(budget.Limits{Each: 2 * time.Second, Memory: 256 << 20, GivenUp: 10})
 	in := newIntake(ray.Shipped(), b, spending, service.NewRuntime(zaptest.NewLogger(t), "intake"))
 	release := make(chan struct{})
 	reads := make(chan string, 100)
@@ -46,16 +46,16 @@ func TestSlowMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := follow(t, b, bus.EventsStream, "muster.events.>")
-	publish(t, b, bus.SubmitSubject("a"), "bad", `{"metadata":{"name":"hostile"}}`)
-	publish(t, b, bus.SubmitSubject("a"), "after-bad", good)
+	publish(t, b, event.SubmitSubject("a"), "bad", `{"metadata":{"name":"hostile"}}`)
+	publish(t, b, event.SubmitSubject("a"), "after-bad", good)
 	within(t, reads, "the hostile message to be read")
-	publish(t, b, bus.SubmitSubject("b"), "good", good)
+	publish(t, b, event.SubmitSubject("b"), "good", good)
 
 	// The hostile one is still being read: queue b comes first.
-	if d := within(t, accepted, "the good submission of queue b"); d.Subject != bus.WorkloadSubject("b") {
+	if d := within(t, accepted, "the good submission of queue b"); d.Subject != event.WorkloadSubject("b") {
 		t.Errorf("first accepted on %s, want queue b", d.Subject)
 	}
-	if d := within(t, accepted, "the good submission behind the hostile one"); d.Subject != bus.WorkloadSubject("a") {
+	if d := within(t, accepted, "the good submission behind the hostile one"); d.Subject != event.WorkloadSubject("a") {
 		t.Errorf("then accepted on %s, want queue a", d.Subject)
 	}
 	d := within(t, events, "the rejection")
@@ -71,18 +71,18 @@ func TestSlowMessage(t *testing.T) {
 	}
 }
 
-// TestTooManySlowMessages: a process whose readers are all stuck ends, so that
-// another one begins.
+// TestTooManySlowMessages: a process with too many stuck readers ends, so that a new one
+// starts.
 func TestTooManySlowMessages(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
-	spending := budget.New(budget.Limits{Each: 50 * time.Millisecond, Bytes: 8 << 20, GivenUp: 1})
+	spending := budget.New(budget.Limits{Each: 50 * time.Millisecond, Memory: 256 << 20, GivenUp: 1})
 	in := newIntake(ray.Shipped(), b, spending, service.NewRuntime(zaptest.NewLogger(t), "intake"))
 	release := make(chan struct{})
 	in.read = func(submission.Message) (submission.Result, error) { <-release; return submission.Result{}, nil }
 	run(t, in, release)
 	for _, queue := range []string{"a", "b"} {
-		publish(t, b, bus.SubmitSubject(queue), "bad", "{}")
+		publish(t, b, event.SubmitSubject(queue), "bad", "{}")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
@@ -91,7 +91,7 @@ func TestTooManySlowMessages(t *testing.T) {
 	}
 }
 
-// run runs intake until the test ends; what is stuck is released before.
+// run runs intake until the test ends, and releases stuck readers before that.
 func run(t *testing.T, in *intake, release chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -137,11 +137,13 @@ func within[T any](t *testing.T, from <-chan T, what string) (got T) {
 	return got
 }
 
-// awaitSubjects waits until so many subjects of the stream have messages.
+// awaitSubjects waits until that number of the stream's subjects have messages.
 func awaitSubjects(t *testing.T, b *bus.Bus, stream string, want int) {
 	t.Helper()
 	deadline := time.Now().Add(soon)
-	for {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C { // NATS does not notify about new subjects
 		subjects, err := b.Subjects(t.Context(), stream, ">")
 		if err != nil {
 			t.Fatal(err)
@@ -152,6 +154,5 @@ func awaitSubjects(t *testing.T, b *bus.Bus, stream string, want int) {
 		if time.Now().After(deadline) {
 			t.Fatalf("stream %s has messages on %v, want %d subjects", stream, subjects, want)
 		}
-		time.Sleep(5 * time.Millisecond) // between two looks
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/services/intake/internal/budget"
 )
 
-// TestReadingBeginsLate: what keeps intake from reading at its start, here that a
-// stream is gone, may pass; it tries again and says so.
+// TestReadingBeginsLate: intake retries, and logs it, while it cannot read at its start,
+// here because a stream is missing.
 func TestReadingBeginsLate(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
@@ -32,7 +32,7 @@ func TestReadingBeginsLate(t *testing.T) {
 	refused := make(chan struct{}, 100)
 	core, _ := observer.New(zapcore.WarnLevel)
 	logger := zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
-		if e.Message == "cannot begin yet; trying again" {
+		if e.Message == "start delayed: retrying" {
 			refused <- struct{}{}
 		}
 		return nil

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/services/muster/examples"
-	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
 // TestManifests: what Muster is shown with must be acceptable to it.
@@ -45,25 +45,32 @@ func TestManifests(t *testing.T) {
 // Kueue's manifests are a queues file, too.
 func TestKueueResources(t *testing.T) {
 	t.Parallel()
-	file, _, err := queuemanager.ReadQueues(examples.KueueResources)
-	if err != nil || len(file.Queues) != 1 || file.Queues[0].Name != "user-queue" || len(file.ClusterQueues) != 1 {
-		t.Errorf("read %+v, %v", file, err)
+	file, _ := readQueues(t, examples.KueueResources)
+	if len(file.Queues) != 1 || file.Queues[0].Name != "user-queue" || len(file.ClusterQueues) != 1 {
+		t.Errorf("read %+v", file)
 	}
 }
 
 func TestQueues(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(examples.Queues); err != nil {
-		t.Fatal(err)
-	}
-	file, notes, err := queuemanager.ReadQueues(examples.Queues)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.ContainsFunc(file.Queues, func(q queuemanager.Queue) bool { return q.Name == "default" }) {
+	file, notes := readQueues(t, examples.Queues)
+	if !slices.ContainsFunc(file.Queues, func(q queuesfile.Queue) bool { return q.Name == "default" }) {
 		t.Errorf("the queues %+v lack the default one", file.Queues)
 	}
 	if len(notes) > 0 {
 		t.Errorf("of the example does nothing: %q", notes)
 	}
+}
+
+func readQueues(t *testing.T, name string) (queuesfile.File, []string) {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, notes, err := queuesfile.Read(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, notes
 }

@@ -1,5 +1,5 @@
 // Package app composes queue-manager from its parts. It is not the process,
-// which is the main package or `muster dev`.
+// which is the main package or `muster-dev up`.
 package app
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/engine"
 	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -40,10 +40,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	for _, note := range ledger.Unsafe(ctx) {
 		runtime.Logger.Warn("less safe than it should be", zap.String("note", note))
 	}
-	b, err := bus.Connect(ctx, bus.Options{
-		URL: config.NATSURL, Name: "queue-manager", Logger: runtime.Logger, CredentialsFile: config.NATSCredentials,
-		TLS: config.NATSTLS, Replicas: config.NATSReplicas, Patient: true,
-	})
+	b, err := config.NATS.Connect(ctx, "queue-manager", runtime.Logger)
 	if err != nil {
 		return err
 	}
@@ -63,11 +60,11 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: service.Holder(), File: fileOf(config),
 		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
-		Limits: book.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
+		Limits: state.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
 		Retention: store.Retention{
 			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + basesApart*config.LongestTerm,
 		},
-		LongestTerm: config.LongestTerm, AcceptNewDatabase: config.AcceptNewDatabase,
+		LongestTerm: config.LongestTerm, AcceptNewDatabase: config.AcceptNewDatabase, AcceptOldPrimary: config.AcceptOldPrimary,
 		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
 	})
 }
@@ -102,6 +99,11 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store) error {
 	}); err != nil {
 		return err
 	}
+	if err := query.Handle(ctx, nc, query.StraysSubject, func(ctx context.Context, _ struct{}) (query.StraysAnswer, error) {
+		return ledger.Strays(ctx)
+	}); err != nil {
+		return err
+	}
 	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
 		return ledger.Nodes(ctx)
 	})
@@ -124,7 +126,7 @@ func Migrate(ctx context.Context, databaseURL string, logger *zap.Logger) error 
 func fileOf(config *Config) settings.File {
 	file := settings.File{BuiltIn: config.builtIn, Settings: settings.Settings{Policy: config.Policy}}
 	for _, q := range config.Queues {
-		file.Queues = append(file.Queues, book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules})
+		file.Queues = append(file.Queues, state.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules})
 	}
 	return file
 }

@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -91,13 +90,15 @@ func TestRejections(t *testing.T) {
 		{"same id, other content", changed, workload.ReasonDuplicate, "other content"},
 		{"same name", namesake, workload.ReasonDuplicate, "RayCluster team/taken is the name of workload"},
 	} {
-		w.submit(c.gang)
-		got := await(w, c.name, func(e *event.WorkloadRejected) bool {
-			return e.Workload == c.gang.ID && strings.Contains(e.Reason.Message, c.says)
+		t.Run(c.name, func(t *testing.T) {
+			w.submit(c.gang)
+			got := await(w, c.name, func(e *event.WorkloadRejected) bool {
+				return e.Workload == c.gang.ID && strings.Contains(e.Reason.Message, c.says)
+			})
+			if got.Reason.Kind != c.kind {
+				t.Errorf("%s: rejected as %s, want %s", c.name, got.Reason.Kind, c.kind)
+			}
 		})
-		if got.Reason.Kind != c.kind {
-			t.Errorf("%s: rejected as %s, want %s", c.name, got.Reason.Kind, c.kind)
-		}
 	}
 	if got := w.one(taken).Phase; got != workload.Admitted {
 		t.Errorf("the first submission became %s", got)
@@ -148,7 +149,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 	second := w.submit(gangOf("second", "default", 1))
 	w.waits(second, workload.ReasonFit)
 	w.stop()
-	third := w.submit(gangOf("third", "default", 1)) // while nobody reads
+	third := w.submit(gangOf("third", "default", 1)) // while no leader reads
 	w.cancel("default", first)
 	w.start()
 	w.command(first, event.Absent, 1)
@@ -169,7 +170,7 @@ func TestALostNodeSendsTheGangBackToItsPlace(t *testing.T) {
 	w.command(gang, event.Present, 1)
 	later := w.submit(gangOf("later", "default", 1))
 	w.waits(later, workload.ReasonFit)
-	w.publish(bus.NodeSubject(cluster, "a"), &event.NodeRemoved{Version: w.nextVersion(), Cluster: cluster, Node: "a"})
+	w.publish(event.NodeSubject(cluster, "a"), &event.NodeRemoved{Version: w.nextVersion(), Cluster: cluster, Node: "a"})
 	if reason := w.phase(gang, workload.Evicting).Reason; reason == nil || reason.Kind != workload.ReasonNodeLost {
 		t.Errorf("evicted because of %+v", reason)
 	}
@@ -195,8 +196,8 @@ func TestStaleNewsChangesNothing(t *testing.T) {
 	gang := w.submit(gangOf("gang", "default", 1))
 	w.command(gang, event.Present, 1)
 	old := event.Version{Session: 0, Seq: 99}
-	w.publish(bus.NodeSubject(cluster, "a"), &event.NodeRemoved{Version: old, Cluster: cluster, Node: "a"})
-	w.publish(bus.SyncedSubject(cluster), &event.CapacitySynced{Version: old, Cluster: cluster})
+	w.publish(event.NodeSubject(cluster, "a"), &event.NodeRemoved{Version: old, Cluster: cluster, Node: "a"})
+	w.publish(event.SyncedSubject(cluster), &event.CapacitySynced{Version: old, Cluster: cluster})
 	w.status(event.GangStatus{Workload: gang, Attempt: 7, Gone: true, Released: true})
 	w.status(event.GangStatus{Workload: gang, Attempt: 1, Created: true})
 	w.phase(gang, workload.Dispatched)
@@ -211,7 +212,7 @@ func TestAFullListTakesAwayWhatItLacks(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", 1)
 	w.node("b", 1)
-	w.publish(bus.SyncedSubject(cluster), &event.CapacitySynced{Version: w.nextVersion(), Cluster: cluster, Nodes: []string{"b"}})
+	w.publish(event.SyncedSubject(cluster), &event.CapacitySynced{Version: w.nextVersion(), Cluster: cluster, Nodes: []string{"b"}})
 	w.nodes("b alone is left", func(nodes []query.Node) bool { return len(nodes) == 1 && nodes[0].Name == "b" })
 	gang := w.submit(gangOf("two", "default", 2))
 	if shortage := w.waits(gang, workload.ReasonFit).Reason.Shortage; shortage.Sum != 1 {
@@ -223,14 +224,14 @@ func TestPodsWithoutReservationAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.node("a", 1)
-	w.publish(bus.GangSubject(cluster, "stray"), &event.GangObserved{
+	w.publish(event.GangSubject(cluster, "stray"), &event.GangObserved{
 		Version: w.nextVersion(), Cluster: cluster, Workload: "stray",
 		Pods: []event.GangPod{{Name: "p", Node: "a", Phase: "Running", Requests: resource.List{"nvidia.com/gpu": 1, "pods": 1}}},
 	})
 	w.nodes("the stray pod is counted", func(nodes []query.Node) bool { return nodes[0].Free["nvidia.com/gpu"] == 0 })
 	gang := w.submit(gangOf("gang", "default", 1))
 	w.waits(gang, workload.ReasonFit)
-	w.publish(bus.GangSubject(cluster, "stray"), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: "stray"})
+	w.publish(event.GangSubject(cluster, "stray"), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: "stray"})
 	w.phase(gang, workload.Admitted)
 }
 

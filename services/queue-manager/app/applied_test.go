@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -42,7 +42,7 @@ func (w *world) apply(file string) query.ConfigureAnswer {
 	return w.configure(query.ConfigureRequest{Apply: manifests(w.t, file)})
 }
 
-// refused applies or deletes what must be refused, and checks what is said.
+// refused applies or deletes what must be refused, and checks the error.
 func (w *world) refused(r query.ConfigureRequest, words ...string) {
 	w.t.Helper()
 	answer, err := w.queries.Configure(w.ctx, "", r)
@@ -140,7 +140,7 @@ func TestAppliedObjectsGovern(t *testing.T) {
 	}
 
 	// More quota is all that the second waits for: the new leader takes changes,
-	// too, and decides anew.
+	// too, and decides again.
 	w.apply(strings.Replace(oneQueue, "nominalQuota: 1", "nominalQuota: 4", 1))
 	w.command(second, event.Present, 1)
 	stored, err := w.queries.Applied(w.ctx)
@@ -192,7 +192,7 @@ func TestAppliedObjectsAreRefusedAsAWhole(t *testing.T) {
 		t.Errorf("stored are %+v, %v", stored, err)
 	}
 
-	// Another one's objects are not for taking; and when nobody is left in the queue
+	// The objects of another origin stay; and when no workload is left in the queue
 	// it can go.
 	if _, err := w.queries.Configure(w.ctx, "east", query.ConfigureRequest{Apply: manifests(t, oneQueue)}); err == nil || !strings.Contains(err.Error(), "is of those that were applied with `muster apply` already") {
 		t.Errorf("taken over: %v", err)

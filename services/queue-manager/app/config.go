@@ -9,21 +9,16 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/fault"
-	"muster.dev/muster/pkg/queuesfile"
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/policyfile/queuesfile"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // Config is queue-manager's settings.
 type Config struct {
-	NATSURL         string
-	NATSCredentials string
-	NATSTLS         bus.TLS
-	// NATSReplicas is on how many servers of a NATS cluster each stream is kept;
-	// 0 leaves it as it is.
-	NATSReplicas int
-	DatabaseURL  string
+	NATS        bus.Settings
+	DatabaseURL string
 	// DatabaseURLFile holds the URL in a file, for secrets; it is read at start.
 	DatabaseURLFile string
 	// QueuesFile names the queues; see Queues for its format.
@@ -33,7 +28,7 @@ type Config struct {
 	notes []string
 	// Queues are used when QueuesFile is empty.
 	Queues []Queue
-	// builtIn: nobody has named queues, so there are the DefaultQueues.
+	// builtIn: no queues are named, so there are the DefaultQueues.
 	builtIn bool
 	// Policy is read with the queues: quota, cohorts and the rest.
 	Policy    quota.Config
@@ -46,6 +41,8 @@ type Config struct {
 	// AcceptNewDatabase leads with a new database even where NATS tells of workloads
 	// that run; they are removed.
 	AcceptNewDatabase bool
+	// AcceptOldPrimary leads on an earlier timeline of Postgres than NATS tells of.
+	AcceptOldPrimary bool
 	// Timeouts of statements, locks, idle transactions and dead peers.
 	Timeouts store.Timeouts
 	// MaxLive and MaxLivePerQueue bound the workloads that have not ended, and with
@@ -83,27 +80,25 @@ Flags:`
 
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
-	flags.StringVar(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
-	flags.StringVar(&c.NATSCredentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
-	c.NATSTLS.Register(flags)
-	flags.IntVar(&c.NATSReplicas, "nats-replicas", 0, "on how many servers of a NATS cluster each stream is kept; 0 leaves it as it is")
+	c.NATS.Register(flags)
 	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; a password belongs into the environment or a file")
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
 	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
-	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "how often NATS' streams are compared with the ledger, to publish anew what they lost; it is done at each start and reconnection, too")
+	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "interval of the comparison of NATS' streams with the ledger, which republishes what they lost; each start and reconnection compares, too")
 	flags.BoolVar(&c.AcceptNewDatabase, "accept-new-database", false, "lead with a new, empty database although NATS has commands of workloads that run; they are removed")
+	flags.BoolVar(&c.AcceptOldPrimary, "accept-old-primary", false, "lead with a Postgres server of an earlier timeline than was written on, as after the restore of a backup from before a promotion")
 	flags.DurationVar(&c.LeaderTimeout, "leader-timeout", defaultLeaderTimeout, "how long a leader may show no life before a standby takes over; at least 1s")
 	defaults := store.DefaultTimeouts()
 	flags.DurationVar(&c.Timeouts.Statement, "statement-timeout", defaults.Statement, "longest statement in Postgres, but for the reading of everything at a start")
 	flags.DurationVar(&c.Timeouts.Lock, "lock-timeout", defaults.Lock, "longest wait for a lock in Postgres")
-	flags.DurationVar(&c.Timeouts.Idle, "idle-transaction-timeout", defaults.Idle, "when Postgres ends a transaction that nobody goes on with")
+	flags.DurationVar(&c.Timeouts.Idle, "idle-transaction-timeout", defaults.Idle, "idle-in-transaction timeout")
 	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "when either side gives up a connection on which the other does not answer")
 	flags.IntVar(&c.MaxLive, "max-live", defaultMaxLive, "most workloads that have not ended; what is submitted beyond is refused with the reason Full, to be tried again later")
 	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "the same for each queue, so that one cannot take the room of all")
 	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the steps of workloads' lives are kept")
 	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; so long the same source and id are the same submission")
 	flags.DurationVar(&c.KeepDecisions, "keep-decisions", defaultKeepDecisions, "how long decisions can be replayed (muster replay)")
-	flags.DurationVar(&c.LongestTerm, "longest-term", defaultLongestTerm, "when a leader gives way to a standby, or without one reads everything anew: what is needed to replay decisions grows for as long as a term goes on")
+	flags.DurationVar(&c.LongestTerm, "longest-term", defaultLongestTerm, "longest term of a leader, after which it gives way to a standby or, without one, loads the state again: the decision log that a replay needs grows with the term")
 	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
 }
 
@@ -124,7 +119,7 @@ const (
 func (c *Config) Validate() error {
 	var faults []error
 	if c.DatabaseURLFile != "" {
-		url, err := ReadDatabaseURL(c.DatabaseURLFile)
+		url, err := readDatabaseURL(c.DatabaseURLFile)
 		if err != nil {
 			faults = append(faults, err)
 		}
@@ -133,13 +128,7 @@ func (c *Config) Validate() error {
 	if c.DatabaseURL == "" {
 		faults = append(faults, errors.New("database-url: is missing; set it, MUSTER_QUEUE_MANAGER_DATABASE_URL or database-url-file"))
 	}
-	if c.NATSURL == "" {
-		faults = append(faults, errors.New("nats-url: is missing"))
-	}
-	faults = append(faults, c.NATSTLS.Validate())
-	if !bus.ValidReplicas(c.NATSReplicas) {
-		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", c.NATSReplicas, bus.MaxReplicas))
-	}
+	faults = append(faults, c.NATS.Validate())
 	faults = append(faults, c.validateLedger())
 	if c.CheckStreams == 0 {
 		c.CheckStreams = defaultCheckStreams
@@ -154,8 +143,8 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// ReadDatabaseURL reads the URL that a file holds.
-func ReadDatabaseURL(file string) (string, error) {
+// readDatabaseURL reads the URL that a file holds.
+func readDatabaseURL(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("database-url-file: %w", err)

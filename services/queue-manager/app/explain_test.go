@@ -11,9 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -35,7 +35,7 @@ func hardGang(name, queue string, nodes int) workload.Workload {
 
 // TestQuestionsDoNotDelayAdmissions: many callers ask again and again why gangs wait
 // that take long to explain. Gangs are admitted meanwhile, each before most questions
-// have been answered, and who asks too much is told to try again.
+// have been answered, and a client that asks too much is asked to try again.
 func TestQuestionsDoNotDelayAdmissions(t *testing.T) {
 	t.Parallel()
 	const nodes, admitted, callers = 3, 12, 12
@@ -51,7 +51,7 @@ func TestQuestionsDoNotDelayAdmissions(t *testing.T) {
 	ctx, stop := context.WithCancel(w.ctx)
 	defer stop()
 	for range callers {
-		nc, err := nats.Connect(w.config.NATSURL)
+		nc, err := nats.Connect(w.config.NATS.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,26 +109,28 @@ func TestATenantHearsOfHisOwn(t *testing.T) {
 		who   string
 		hears bool
 	}{{waits, "http/ann", true}, {waits, "http/bob", false}, {holds, "http/ann", false}, {waits, "", true}} {
-		answer, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: c.id, For: c.who})
-		if (err == nil) != c.hears {
-			t.Errorf("%q hears of %s: %+v, %v", c.who, c.id, answer, err)
-			continue
-		}
-		if !c.hears {
-			if !strings.Contains(err.Error(), "is not live") {
-				t.Errorf("%q is told %v", c.who, err)
+		t.Run(c.who, func(t *testing.T) {
+			answer, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: c.id, For: c.who})
+			if (err == nil) != c.hears {
+				t.Errorf("%q hears of %s: %+v, %v", c.who, c.id, answer, err)
+				return
 			}
-			continue
-		}
-		after := 0
-		for _, change := range answer.Changes {
-			if strings.Contains(change.Message, "holds-all") {
-				t.Errorf("%q is told %q", c.who, change.Message)
+			if !c.hears {
+				if !strings.Contains(err.Error(), "is not live") {
+					t.Errorf("%q gets %v", c.who, err)
+				}
+				return
 			}
-			after += len(change.Workloads)
-		}
-		if told := after > 0; told != (c.who == "") {
-			t.Errorf("%q is told of %d workloads: %+v", c.who, after, answer.Changes)
-		}
+			after := 0
+			for _, change := range answer.Changes {
+				if strings.Contains(change.Message, "holds-all") {
+					t.Errorf("%q gets %q", c.who, change.Message)
+				}
+				after += len(change.Workloads)
+			}
+			if told := after > 0; told != (c.who == "") {
+				t.Errorf("%q hears of %d workloads: %+v", c.who, after, answer.Changes)
+			}
+		})
 	}
 }

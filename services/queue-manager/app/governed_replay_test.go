@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/journal"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -67,14 +67,14 @@ func TestChangedConfigurationAndRightsAreReplayed(t *testing.T) {
 		t.Fatalf("replayed: %+v %+v", report, report.Difference)
 	}
 	kinds := w.recordedKinds()
-	if want := []int{2, 1, 1}; !slices.Equal(kinds[journal.Govern], want) {
-		t.Errorf("changes of the configuration by term: %v, want %v", kinds[journal.Govern], want)
+	if want := []int{2, 1, 1}; !slices.Equal(kinds[decisionlog.Configure], want) {
+		t.Errorf("changes of the configuration by term: %v, want %v", kinds[decisionlog.Configure], want)
 	}
 	// Each change is followed by one, and each term begins with one.
-	if want := []int{3, 2, 2}; !slices.Equal(kinds[journal.CheckRights], want) {
-		t.Errorf("checks of rights by term: %v, want %v", kinds[journal.CheckRights], want)
+	if want := []int{3, 2, 2}; !slices.Equal(kinds[decisionlog.CheckRights], want) {
+		t.Errorf("checks of rights by term: %v, want %v", kinds[decisionlog.CheckRights], want)
 	}
-	for _, kind := range []string{journal.Govern, journal.CheckRights} {
+	for _, kind := range []string{decisionlog.Configure, decisionlog.CheckRights} {
 		w.withoutKind(kind, func() {
 			if report := w.replay(); report.Difference == nil {
 				t.Errorf("without any %q decisions come out the same", kind)
@@ -107,13 +107,13 @@ func (w *world) records() []record {
 	return all
 }
 
-func (w *world) inputsOf(r record) []journal.Input {
+func (w *world) inputsOf(r record) []decisionlog.Input {
 	w.t.Helper()
 	content, err := s2.Decode(nil, r.Inputs)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	inputs, err := journal.Inputs(content)
+	inputs, err := decisionlog.Inputs(content)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -144,18 +144,18 @@ func (w *world) withoutKind(kind string, do func()) {
 	w.t.Helper()
 	var changed []record
 	for _, r := range w.records() {
-		var rest journal.Recorder
+		var rest decisionlog.Recorder
 		inputs := w.inputsOf(r)
 		for _, in := range inputs {
 			if in.Kind != kind {
 				rest.Note(in)
 			}
 		}
-		if kept := slices.DeleteFunc(slices.Clone(inputs), func(in journal.Input) bool { return in.Kind == kind }); len(kept) == len(inputs) {
+		if kept := slices.DeleteFunc(slices.Clone(inputs), func(in decisionlog.Input) bool { return in.Kind == kind }); len(kept) == len(inputs) {
 			continue
 		}
 		changed = append(changed, r)
-		_, written := rest.Take()
+		_, written := rest.Flush()
 		w.asOwner(`UPDATE decisions SET inputs = $1 WHERE epoch = $2 AND number = $3`, s2.Encode(nil, written), r.Epoch, r.Number)
 	}
 	do()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -41,7 +42,7 @@ spec: {clusterQueue: cluster-queue}
 	if err := os.WriteFile(path, []byte(manifests), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := app.Config{NATSURL: "nats://localhost", DatabaseURL: "postgres://localhost/none", QueuesFile: path}
+	config := app.Config{NATS: bus.Settings{URL: "nats://localhost"}, DatabaseURL: "postgres://localhost/none", QueuesFile: path}
 	if err := config.Validate(); err != nil {
 		t.Fatal(err)
 	}

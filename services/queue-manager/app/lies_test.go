@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // TestLiesOfAnotherCluster: whatever the keys of another cluster publish on their own
@@ -31,22 +30,22 @@ func TestLiesOfAnotherCluster(t *testing.T) {
 		}
 		return &event.NodeObserved{Version: v, Node: n}
 	}
-	at := bus.NodeSubject(other, "a")
+	at := event.NodeSubject(other, "a")
 	w.publish(at, &event.NodeRemoved{Version: now, Cluster: cluster, Node: "a"})
 	w.publish(at, node(cluster, "a", now, nil))
-	w.publish(bus.SyncedSubject(other), &event.CapacitySynced{Version: now, Cluster: cluster})
-	w.publish(bus.StatusSubject(other, running), &event.GangStatus{Workload: running, Cluster: cluster, Attempt: 1, Gone: true, Released: true})
-	w.publish(bus.StatusSubject(other, running), &event.GangStatus{Workload: running, Cluster: other, Attempt: 1, Gone: true, Released: true, Session: math.MaxInt64})
-	w.publish(bus.GangSubject(other, running), &event.GangObserved{Version: now, Cluster: cluster, Workload: running})
+	w.publish(event.SyncedSubject(other), &event.CapacitySynced{Version: now, Cluster: cluster})
+	w.publish(event.StatusSubject(other, running), &event.GangStatus{Workload: running, Cluster: cluster, Attempt: 1, Gone: true, Released: true})
+	w.publish(event.StatusSubject(other, running), &event.GangStatus{Workload: running, Cluster: other, Attempt: 1, Gone: true, Released: true, Session: math.MaxInt64})
+	w.publish(event.GangSubject(other, running), &event.GangObserved{Version: now, Cluster: cluster, Workload: running})
 	for name, change := range map[string]func(*capacity.Node){
 		"negative": func(n *capacity.Node) { n.Allocatable["cpu"] = math.MinInt64 },
 		"absurd":   func(n *capacity.Node) { n.Allocatable["cpu"] = math.MaxInt64 },
 		"nul":      func(n *capacity.Node) { n.Labels = map[string]string{"zone": "a\x00"} },
 	} {
-		w.publish(bus.NodeSubject(other, name), node(other, name, now, change))
+		w.publish(event.NodeSubject(other, name), node(other, name, now, change))
 	}
-	w.publish(bus.NodeSubject(other, "seq"), node(other, "seq", event.Version{Session: now.Session, Seq: math.MaxUint64}, nil))
-	w.publish(bus.NodeSubject(other, "late"), node(other, "late", event.Version{Session: math.MaxInt64}, nil))
+	w.publish(event.NodeSubject(other, "seq"), node(other, "seq", event.Version{Session: now.Session, Seq: math.MaxUint64}, nil))
+	w.publish(event.NodeSubject(other, "late"), node(other, "late", event.Version{Session: math.MaxInt64}, nil))
 
 	w.command(w.submit(gangOf("after", "default", 1)), event.Present, 1) // on node a, which is there
 	w.status(event.GangStatus{Workload: running, Attempt: 1, Created: true})

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	"muster.dev/muster/services/queue-manager/app"
 )
 

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -13,13 +14,15 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
-// copied copies the database, of which nobody may make use meanwhile, and returns how
+// copied copies the database, which must not be in use meanwhile, and returns how
 // queue-manager reaches the copy.
 func (w *world) copied(suffix string) string {
 	w.t.Helper()
@@ -68,6 +71,26 @@ func (w *world) started(id workload.ID, attempt int) *event.GangDesired {
 func (w *world) goneAs(id workload.ID, attempt int) {
 	w.t.Helper()
 	w.status(event.GangStatus{Workload: id, Attempt: attempt, Gone: true, Released: true})
+}
+
+// recovered checks how many workloads the metric counts, by result.
+func (w *world) recovered(want map[string]float64) {
+	w.t.Helper()
+	families, err := w.runtime.Metrics.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() == "muster_recovered_workloads_total" {
+			for _, metric := range family.GetMetric() {
+				got[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		w.t.Errorf("the metric counts %v, want %v", got, want)
+	}
 }
 
 // Postgres comes back as of a while ago, while NATS and the clusters go on: what was
@@ -126,14 +149,15 @@ func TestADatabaseThatComesBackOlder(t *testing.T) {
 	await(w, "what ran is commanded again", func(e *event.GangDesired) bool {
 		return e.Workload == runs && e.State == event.Present && e.Attempt == 1
 	})
-	w.stop()
+	w.recovered(map[string]float64{"requeued": 2, "removed": 0, "ended": 0, "lost": 0})
+	w.stopReplayable()
 	if report := w.replay(); report.Difference != nil {
 		t.Errorf("the decisions of the restored database come out otherwise: %+v", report.Difference)
 	}
 }
 
 // Of a submission that NATS does not have any more the operator and the submitter
-// are told that it is lost; what runs of it is removed and then forgotten.
+// hear that it is lost; what runs of it is removed and then forgotten.
 func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -160,12 +184,13 @@ func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
 	w.start()
 	w.command(lost, event.Absent, 1)
 	if told := w.rejected(lost); told.Reason.Kind != workload.ReasonRestored {
-		t.Errorf("the submitter is told %+v", told.Reason)
+		t.Errorf("the submitter gets %+v", told.Reason)
 	}
-	dead, err := w.bus.Buried(w.ctx)
+	dead, err := w.bus.DeadLetters(w.ctx)
 	if err != nil || len(dead) != 1 || !strings.Contains(dead[0].Reason, "submit it again") || !strings.Contains(dead[0].Reason, "lost") {
 		t.Errorf("the operator finds %+v, %v", dead, err)
 	}
+	w.recovered(map[string]float64{"requeued": 0, "removed": 1, "ended": 0, "lost": 1})
 	w.goneAs(lost, 1)
 	w.command(lost, event.Forgotten, 1)
 	next := w.submit(gangOf("next", "default", 1))
@@ -222,7 +247,7 @@ func (w *world) last(id workload.ID) *event.GangDesired {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	message, err := stream.GetLastMsgForSubject(w.ctx, bus.DispatchSubject(cluster, id))
+	message, err := stream.GetLastMsgForSubject(w.ctx, event.DispatchSubject(cluster, id))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -235,4 +260,103 @@ func (w *world) last(id workload.ID) *event.GangDesired {
 		w.t.Fatal(err)
 	}
 	return payload.(*event.GangDesired)
+}
+
+// silenced takes away what was said of a workload, as if it had not been published
+// before the database was lost.
+func (w *world) silenced(subjects ...string) {
+	w.t.Helper()
+	js, err := jetstream.New(w.bus.Conn())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, subject := range subjects {
+		stream, err := js.StreamNameBySubject(w.ctx, subject)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		of, err := js.Stream(w.ctx, stream)
+		if err == nil {
+			err = of.Purge(w.ctx, jetstream.WithPurgeSubject(subject))
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// A submission that was stored in the lost time and not answered is queued again, and
+// so is one of which only a command tells. What was refused then stays refused.
+func TestWhatWasNotAnsweredIsTakenInAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, func(c *app.Config) { c.MaxLive = 4 })
+	w.node("a", 1)
+	w.stop()
+	older := w.copied("_older")
+	w.start()
+	begun := w.submit(gangOf("begun", "default", 1))
+	w.started(begun, 1)
+	heard := w.submit(gangOf("heard", "default", 1))
+	w.waits(heard, workload.ReasonFit)
+	silent := w.submit(gangOf("silent", "default", 1))
+	w.waits(silent, workload.ReasonFit)
+	given := w.submit(gangOf("given", "default", 1))
+	w.waits(given, workload.ReasonFit)
+	refused := w.submit(gangOf("refused", "default", 1))
+	if told := w.rejected(refused); told.Reason.Kind != workload.ReasonFull {
+		t.Fatalf("one too many is refused because of %+v", told.Reason)
+	}
+	w.cancel("default", given)
+	w.phase(given, workload.Cancelled)
+	w.stop()
+	w.silenced(event.EventsSubject("default", begun), event.EventsSubject("default", silent), event.EventsSubject("default", given))
+	w.heard = bustest.New(t) // what was said of them before is not heard again
+	w.heard.Listen(w.ctx, w.bus, bus.EventsStream, "muster.events.*.*")
+
+	w.config.DatabaseURL, w.config.MaxLive = older, 10
+	w.start()
+	if again := w.waits(begun, workload.ReasonRestored); again.Attempt != 2 {
+		t.Errorf("what a command tells of waits for attempt %d, want 2", again.Attempt)
+	}
+	w.phase(silent, workload.Queued)
+	w.phase(given, workload.Cancelled)
+	if answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{ID: refused}); err != nil || len(answer.Workloads) != 0 {
+		t.Errorf("what was told to be refused is %+v, %v", answer.Workloads, err)
+	}
+	w.stopReplayable()
+	if report := w.replay(); report.Difference != nil {
+		t.Errorf("the decisions of the restored database come out otherwise: %+v", report.Difference)
+	}
+}
+
+// A submission of the lost time that the restored database refuses to take in again is
+// rejected, and the term goes on without it.
+func TestWhatIsTakenInAgainMayBeRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 2)
+	w.stop()
+	older := w.copied("_older")
+	w.start()
+	bad := w.submit(gangOf("bad", "default", 1))
+	w.started(bad, 1)
+	w.stop()
+	owner, err := url.Parse(w.ownerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner.Path += "_older"
+	w.ownerURL, w.config.DatabaseURL = owner.String(), older
+	w.countTerms()
+	w.refuse("workloads", "INSERT", "NEW.id = '"+string(bad)+"'", "XX123")
+	w.start()
+	if reason := w.rejected(bad).Reason; reason.Kind != workload.ReasonNotStorable {
+		t.Errorf("it was rejected because of %+v", reason)
+	}
+	w.command(bad, event.Absent, 1)
+	w.goneAs(bad, 1)
+	w.others("first")
+	if terms := w.terms(); terms > fewTerms {
+		t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
+	}
 }

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Whatever one message says, the others are dealt with.
@@ -15,10 +14,10 @@ func TestNoMessageStopsTheLeader(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(w *world, running workload.ID){
 		"a cancellation with a NUL": func(w *world, running workload.ID) {
-			w.publish(bus.WorkloadSubject("default"), &event.WorkloadCancel{Workload: running, Why: "a\x00b"})
+			w.publish(event.WorkloadSubject("default"), &event.WorkloadCancel{Workload: running, Why: "a\x00b"})
 		},
 		"a cancellation of what is no id": func(w *world, _ workload.ID) {
-			w.publish(bus.WorkloadSubject("default"), &event.WorkloadCancel{Workload: "nonsense"})
+			w.publish(event.WorkloadSubject("default"), &event.WorkloadCancel{Workload: "nonsense"})
 		},
 		"a status with a NUL": func(w *world, running workload.ID) {
 			w.status(event.GangStatus{
@@ -58,20 +57,20 @@ func TestAChargeForStraysDoesNotOutliveTheTerm(t *testing.T) {
 		})
 	}
 	seen.Version = w.nextVersion()
-	w.publish(bus.GangSubject(cluster, first), &seen)
+	w.publish(event.GangSubject(cluster, first), &seen)
 	w.cancel("default", first)
 	w.command(first, event.Absent, 1)
 	w.status(event.GangStatus{Workload: first, Attempt: 1, Gone: true, Released: true})
 	w.phase(first, workload.Cancelled)
 	w.stop()
 	gone.Version = w.nextVersion()
-	w.publish(bus.GangSubject(cluster, first), &gone)
+	w.publish(event.GangSubject(cluster, first), &gone)
 	w.start()
 	w.command(w.submit(gangOf("second", "default", 2)), event.Present, 1)
 }
 
 // What ended while no queue-manager was there is learned at the start: its
-// reservation is freed, and whoever waits has the place.
+// reservation is freed, and the waiting gang gets the place.
 func TestReservationsOfWhatEndedMeanwhileAreFreed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -84,9 +83,9 @@ func TestReservationsOfWhatEndedMeanwhileAreFreed(t *testing.T) {
 	second := w.submit(gangOf("second", "default", 1))
 	w.waits(second, workload.ReasonFit)
 	w.stop()
-	w.publish(bus.GangSubject(cluster, first), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: first})
+	w.publish(event.GangSubject(cluster, first), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: first})
 	w.status(event.GangStatus{Workload: first, Attempt: 1, Created: true, Gone: true, Released: true})
 	w.start()
-	w.phase(first, workload.Cancelled) // somebody has deleted it
+	w.phase(first, workload.Cancelled) // a user has deleted it
 	w.command(second, event.Present, 1)
 }

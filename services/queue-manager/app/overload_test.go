@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -43,7 +43,7 @@ func (w *world) submitFilled(queue string, gangs int, filler func() string) []wo
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if published[i], err = w.bus.PublishAsync(bus.WorkloadSubject(queue), envelope); err != nil {
+		if published[i], err = w.bus.PublishAsync(event.WorkloadSubject(queue), envelope); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -101,26 +101,26 @@ func TestOneQueuesFloodDoesNotDelayAnothers(t *testing.T) {
 	}
 }
 
-// TestDeadLetters: what nobody can take is kept with the reason, and holds up
+// TestDeadLetters: an unprocessable message is kept with the reason, and holds up
 // nothing.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.node("a", 4)
-	published, err := w.bus.PublishEncoded(bus.WorkloadSubject("default"), "nonsense", []byte("no event at all"), 0)
+	published, err := w.bus.PublishEncoded(event.WorkloadSubject("default"), "nonsense", []byte("no event at all"), 0)
 	if err == nil {
 		err = published.Wait(w.ctx)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.publish(bus.WorkloadSubject("default"), &event.WorkloadCancel{Workload: "no id"})
-	w.publish(bus.WorkloadSubject("default"), &event.NodeRemoved{Cluster: cluster, Node: "a"})
+	w.publish(event.WorkloadSubject("default"), &event.WorkloadCancel{Workload: "no id"})
+	w.publish(event.WorkloadSubject("default"), &event.NodeRemoved{Cluster: cluster, Node: "a"})
 	w.command(w.submit(gangOf("after", "default", 1)), event.Present, 1)
 	reasons := []string{"not a CloudEvent", "no UUID", "not for queue-manager"}
 	deadline := time.After(patience)
 	for {
-		dead, err := w.bus.Buried(w.ctx)
+		dead, err := w.bus.DeadLetters(w.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestDeadLetters(t *testing.T) {
 }
 
 // smallTablespace moves what is made in the database from now on to a file system
-// of its own, of so many megabytes.
+// of its own, of the given megabytes.
 func (w *world) smallTablespace(megabytes int) (dir string) {
 	w.t.Helper()
 	dir, err := os.MkdirTemp("", "muster-small-disk-")
@@ -190,7 +190,7 @@ func (w *world) smallTablespace(megabytes int) (dir string) {
 	return dir
 }
 
-// TestAFullDiskOfPostgresLosesNothing: nobody is told that something is queued
+// TestAFullDiskOfPostgresLosesNothing: no submitter hears that something is queued
 // that is not stored, and when there is room again everything is.
 func TestAFullDiskOfPostgresLosesNothing(t *testing.T) {
 	t.Parallel()

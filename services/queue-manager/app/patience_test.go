@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/queue-manager/app"
 )
@@ -16,7 +17,7 @@ import (
 // connections instead of exiting.
 func TestDatabaseAwayAtTheStart(t *testing.T) {
 	t.Parallel()
-	config := &app.Config{NATSURL: "nats://127.0.0.1:1", DatabaseURL: "postgres://nobody@127.0.0.1:1/none"}
+	config := &app.Config{NATS: bus.Settings{URL: "nats://127.0.0.1:1"}, DatabaseURL: "postgres://login@127.0.0.1:1/none"}
 	if err := config.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func TestDatabaseAwayAtTheStart(t *testing.T) {
 	tries := 0
 	core, _ := observer.New(zapcore.DebugLevel)
 	logger := zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
-		if e.Message == "cannot begin yet; trying again" {
+		if e.Message == "start delayed: retrying" {
 			if tries++; tries == 2 {
 				cancel()
 			}

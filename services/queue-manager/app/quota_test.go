@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -76,7 +77,7 @@ func used(q query.Queue) (used, borrowed int64) {
 }
 
 // A team borrows, the other takes its quota back, the leader changes while the
-// victim is being torn down, and nobody else gets what is freed.
+// victim is being torn down, and no other gang gets what is freed.
 func TestWhatWasLentIsTakenBackAndHeldAcrossTerms(t *testing.T) {
 	t.Parallel()
 	w := withPolicy(t, twoTeams)
@@ -111,7 +112,7 @@ func TestWhatWasLentIsTakenBackAndHeldAcrossTerms(t *testing.T) {
 	}
 	evicted := w.phase(borrower, workload.Evicting)
 	if evicted.Reason.Kind != workload.ReasonPreempted || evicted.Reason.Preemption.Preemptor != "" || !strings.Contains(evicted.Reason.Message, "reclaimWithinCohort") {
-		t.Errorf("the victim is told %+v", evicted.Reason)
+		t.Errorf("the reason of the victim is %+v", evicted.Reason)
 	}
 	if reason := w.one(borrower).Reason; reason.Kind != workload.ReasonPreempted || reason.Preemption.Preemptor != owner {
 		t.Errorf("an operator reads of the victim %+v", reason)
@@ -133,7 +134,7 @@ func TestWhatWasLentIsTakenBackAndHeldAcrossTerms(t *testing.T) {
 	if got := w.one(borrower); got.Phase != workload.Queued || got.Attempt != 2 {
 		t.Errorf("the victim is %s in attempt %d, want it queued for the second", got.Phase, got.Attempt)
 	}
-	if _, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: "nobody"}); err == nil || !strings.Contains(err.Error(), "not live") {
+	if _, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: "unknown"}); err == nil || !strings.Contains(err.Error(), "not live") {
 		t.Errorf("explaining what is not there returned %v", err)
 	}
 }
@@ -150,7 +151,7 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		config := app.Config{NATSURL: "nats://localhost", DatabaseURL: "postgres://localhost/none", QueuesFile: path}
+		config := app.Config{NATS: bus.Settings{URL: "nats://localhost"}, DatabaseURL: "postgres://localhost/none", QueuesFile: path}
 		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("refused with %v\nwant %s", err, want)
 		}
@@ -173,7 +174,7 @@ func TestTheDocumentedPolicyIsValid(t *testing.T) {
 	if err := os.WriteFile(path, []byte(example), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := app.Config{NATSURL: "nats://localhost", DatabaseURL: "postgres://localhost/none", QueuesFile: path}
+	config := app.Config{NATS: bus.Settings{URL: "nats://localhost"}, DatabaseURL: "postgres://localhost/none", QueuesFile: path}
 	if err := config.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -11,11 +11,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -74,7 +73,7 @@ func (w *world) others(name string) {
 	w.phase(id, workload.Running)
 	w.cancel("default", id)
 	w.command(id, event.Absent, 1)
-	w.publish(bus.GangSubject(cluster, id), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: id})
+	w.publish(event.GangSubject(cluster, id), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: id})
 	w.status(event.GangStatus{Workload: id, Attempt: 1, Created: true, Gone: true, Released: true})
 	w.phase(id, workload.Cancelled)
 }
@@ -82,10 +81,16 @@ func (w *world) others(name string) {
 // fewTerms bounds the terms that one refusal may cost.
 const fewTerms = 6
 
-// Whatever the database refuses of one workload, for good and with whatever
-// SQLSTATE: that one is set aside with the reason, and everybody else goes on.
-func TestARefusedWorkloadIsSetAsideAlone(t *testing.T) {
-	t.Parallel()
+// refusal is something that the database refuses, and what comes of it.
+type refusal struct {
+	before                          func(*world)
+	table, events, condition, state string
+	then                            func(*world)
+	want                            func(*world)
+}
+
+// refusalsOfOne are refusals of the workload bad, by what is refused.
+func refusalsOfOne() map[string]refusal {
 	bad := event.WorkloadID("test", "bad")
 	is := func(column string) string { return fmt.Sprintf("%s = '%s'", column, bad) }
 	notStorable := func(w *world) {
@@ -120,14 +125,21 @@ func TestARefusedWorkloadIsSetAsideAlone(t *testing.T) {
 	}
 	grow := func(w *world) { w.node("b", 4) }
 	cancel := func(w *world) { w.cancel("default", bad) }
-	for name, c := range map[string]struct {
-		before                          func(*world)
-		table, events, condition, state string
-		then                            func(*world)
-		want                            func(*world)
-	}{
+	end := func(w *world) {
+		cancel(w)
+		w.command(bad, event.Absent, 1)
+		w.publish(event.GangSubject(cluster, bad), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: bad})
+		w.status(event.GangStatus{Workload: bad, Attempt: 1, Created: true, Gone: true, Released: true})
+	}
+	odd := func(w *world) {
+		gang := gangOf("bad", "default", 1)
+		gang.PodSets[1].Name = "odd"
+		w.submit(gang)
+	}
+	return map[string]refusal{
 		"a submission":                  {nil, "workloads", "INSERT", is("NEW.id"), "54000", submit, rejected},
 		"a manifest":                    {nil, "manifests", "INSERT", is("NEW.workload"), "22P05", submit, rejected},
+		"a shape":                       {nil, "shapes", "INSERT", `NEW.pod_sets::text LIKE '%odd%'`, "22P02", odd, rejected},
 		"an admission at once":          {nil, "workloads", "INSERT OR UPDATE", "NEW.phase = 'admitted' AND " + is("NEW.id"), "XX123", submit, rejected},
 		"an admission by a guard":       {nil, "reservations", "INSERT", is("NEW.workload"), "23514', CONSTRAINT = 'no_overcommit", submit, notStorable},
 		"an admission":                  {wait, "workloads", "UPDATE", "NEW.phase = 'admitted' AND " + is("NEW.id"), "P0001", grow, failed},
@@ -136,9 +148,19 @@ func TestARefusedWorkloadIsSetAsideAlone(t *testing.T) {
 		"a first line of history":       {nil, "history", "INSERT", is("NEW.workload"), "0A000", submit, rejected},
 		"a line of history":             {wait, "history", "INSERT", is("NEW.workload"), "22021", grow, notStorable},
 		"the end of one that waits":     {wait, "archive", "INSERT", is("NEW.id"), "54001", cancel, nil},
+		"the removal of one that waits": {wait, "workloads", "DELETE", is("OLD.id"), "P0001", cancel, nil},
+		"the removal of a manifest":     {wait, "manifests", "DELETE", is("OLD.workload"), "42804", cancel, nil},
+		"the removal of reservations":   {run, "reservations", "DELETE", is("OLD.workload"), "XX123", end, nil},
 		"a message about one that runs": {run, "outbox", "INSERT", "position('bad' IN convert_from(NEW.message, 'UTF8')) > 0", "XX000", cancel, notStorable},
 		"the state of one that runs":    {run, "workloads", "UPDATE", is("NEW.id"), "23502", cancel, notStorable},
-	} {
+	}
+}
+
+// Whatever the database refuses of one workload, for good and with whatever
+// SQLSTATE: that one is set aside with the reason, and everybody else goes on.
+func TestARefusedWorkloadIsSetAsideAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range refusalsOfOne() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -183,7 +205,7 @@ func TestAMoveThatIsRefusedLeavesTheGangWhereItIs(t *testing.T) {
 	}
 	w.node("b", 4)
 	w.refuse("reservations", "INSERT", fmt.Sprintf("NEW.workload = '%s'", bad), "23514")
-	w.publish(bus.NodeSubject(cluster, "a"), &event.NodeRemoved{Version: w.nextVersion(), Cluster: cluster, Node: "a"})
+	w.publish(event.NodeSubject(cluster, "a"), &event.NodeRemoved{Version: w.nextVersion(), Cluster: cluster, Node: "a"})
 	await(w, "the other gang on node b", func(e *event.GangDesired) bool {
 		return e.Workload == good && len(e.Placements) > 0 && e.Placements[0].Node == "b"
 	})
@@ -196,22 +218,53 @@ func TestAMoveThatIsRefusedLeavesTheGangWhereItIs(t *testing.T) {
 	w.others("after")
 }
 
-// A node that cannot be stored gets no gangs; the other nodes do.
-func TestANodeThatIsRefusedIsSetAsideAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.refuse("nodes", "INSERT OR UPDATE", "NEW.name = 'bad'", "22P02")
-	w.publish(bus.NodeSubject(cluster, "bad"), &event.NodeObserved{Version: w.nextVersion(), Node: nodeOf("bad", 8)})
-	w.node("good", 2)
-	w.countTerms()
-	w.others("first")
-	w.waits(w.submit(gangOf("large", "default", 8)), workload.ReasonFit)
-	if terms := w.terms(); terms > fewTerms {
-		t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
+// refusalsOfNode are refusals of the node bad, by what is refused.
+func refusalsOfNode() map[string]refusal {
+	report := func(w *world) {
+		w.publish(event.NodeSubject(cluster, "bad"), &event.NodeObserved{Version: w.nextVersion(), Node: nodeOf("bad", 1)})
+	}
+	known := func(w *world) { w.node("bad", 1) }
+	shrink := func(w *world) {
+		without := nodeOf("bad", 1)
+		delete(without.Allocatable, "memory")
+		w.publish(event.NodeSubject(cluster, "bad"), &event.NodeObserved{Version: w.nextVersion(), Node: without})
+	}
+	remove := func(w *world) {
+		w.publish(event.NodeSubject(cluster, "bad"), &event.NodeRemoved{Version: w.nextVersion(), Cluster: cluster, Node: "bad"})
+	}
+	return map[string]refusal{
+		"a node":                     {nil, "nodes", "INSERT OR UPDATE", "NEW.name = 'bad'", "22P02", report, nil},
+		"what a node has":            {nil, "node_resources", "INSERT", "NEW.node = 'bad'", "22003", report, nil},
+		"what a node has no more":    {known, "node_resources", "UPDATE", "NEW.node = 'bad'", "P0001", shrink, nil},
+		"the removal of a node":      {known, "nodes", "DELETE", "OLD.name = 'bad'", "XX123", remove, nil},
+		"the removal of what it has": {known, "node_resources", "DELETE", "OLD.node = 'bad'", "42804", remove, nil},
 	}
 }
 
-// What is refused to all is nobody's fault: nobody fails for it, terms come slower
+// A node that cannot be stored gets no gangs; the other nodes do.
+func TestANodeThatIsRefusedIsSetAsideAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range refusalsOfNode() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if c.before != nil {
+				c.before(w)
+			}
+			w.refuse(c.table, c.events, c.condition, c.state)
+			c.then(w)
+			w.node("good", 2)
+			w.countTerms()
+			w.others("first")
+			w.waits(w.submit(gangOf("large", "default", 8)), workload.ReasonFit)
+			if terms := w.terms(); terms > fewTerms {
+				t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
+			}
+		})
+	}
+}
+
+// What is refused to all is the fault of no workload: none fails for it, terms come slower
 // and slower, and when it is over everything goes on.
 func TestWhatIsRefusedToAllIsNobodysFault(t *testing.T) {
 	t.Parallel()
@@ -257,7 +310,7 @@ func TestAConfigurationThatIsRefusedEndsNoTerm(t *testing.T) {
 	}
 }
 
-// What is in quarantine stays as it is, which its reason says to whoever asks; a
+// What is in quarantine stays as it is, as its reason says; a
 // cancellation is kept with the reason; and once it is released everything that
 // happened meanwhile is made good.
 func TestReleasedFromQuarantine(t *testing.T) {

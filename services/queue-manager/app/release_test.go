@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // TestForceRelease: what an operator frees by force is free in Postgres at once, but
@@ -27,26 +26,26 @@ func TestForceRelease(t *testing.T) {
 			}
 		}
 	}
-	w.publish(bus.GangSubject(cluster, id), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: id, Pods: pods})
+	w.publish(event.GangSubject(cluster, id), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: id, Pods: pods})
 	w.phase(id, workload.Running)
 	w.cancel("default", id)
 	w.command(id, event.Absent, 1) // and no dispatcher answers
 	next := w.submit(gangOf("next", "default", 1))
 	w.waits(next, workload.ReasonFit)
 
-	w.publish(bus.WorkloadSubject("default"), &event.WorkloadRelease{Workload: id, By: "ann@desk", Why: "the cluster is lost"})
+	w.publish(event.WorkloadSubject("default"), &event.WorkloadRelease{Workload: id, By: "ann@step", Why: "the cluster is lost"})
 	ended := w.phase(id, workload.Cancelled)
-	if ended.Holding || ended.Reason.Kind != workload.ReasonReleased || !strings.Contains(ended.Reason.Message, "ann@desk: the cluster is lost") {
+	if ended.Holding || ended.Reason.Kind != workload.ReasonReleased || !strings.Contains(ended.Reason.Message, "ann@step: the cluster is lost") {
 		t.Errorf("it ended as %+v because of %+v; want its places free, and who freed them", ended.Record, ended.Reason)
 	}
 	w.command(id, event.Forgotten, 1)
 	w.nodes("the pods are counted", func(nodes []query.Node) bool {
 		return nodes[0].Free["nvidia.com/gpu"] == 0 && nodes[0].Reserved["nvidia.com/gpu"] == 0
 	})
-	w.publish(bus.GangSubject(cluster, id), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: id})
+	w.publish(event.GangSubject(cluster, id), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: id})
 	w.phase(next, workload.Admitted)
 	history, err := w.queries.History(w.ctx, query.HistoryRequest{ID: id})
-	if err != nil || !strings.Contains(history.Entries[len(history.Entries)-1].Reason.Message, "ann@desk") {
+	if err != nil || !strings.Contains(history.Entries[len(history.Entries)-1].Reason.Message, "ann@step") {
 		t.Errorf("the history is %+v, %v; want who freed the places", history, err)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -42,6 +42,7 @@ type world struct {
 	ownerURL string // of the database
 
 	heard    *bustest.Listener // events and commands
+	runtime  *service.Runtime  // of the queue-manager that runs
 	stopOnce func()
 }
 
@@ -53,7 +54,7 @@ func newWorld(t *testing.T, queues ...app.Queue) *world {
 // newWorldWith is newWorld with other settings.
 func newWorldWith(t *testing.T, set func(*app.Config)) *world {
 	t.Helper()
-	server, err := localnats.Start(t.TempDir(), -1)
+	server, err := natsserver.Start(t.TempDir(), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +71,13 @@ func newWorldWith(t *testing.T, set func(*app.Config)) *world {
 	}
 	w := &world{t: t, ctx: ctx, bus: b, queries: query.NewClient(b.Conn()), heard: bustest.New(t)}
 	w.ownerURL = postgres.Database(t)
-	w.config = app.Config{NATSURL: server.URL(), DatabaseURL: postgres.As(t, w.ownerURL, "muster_queue_manager"), NodeGrace: time.Hour}
+	w.config = app.Config{NATS: bus.Settings{URL: server.URL()}, DatabaseURL: postgres.As(t, w.ownerURL, "muster_queue_manager"), NodeGrace: time.Hour}
 	set(&w.config)
 	if err := w.config.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	w.heard.Listen(ctx, b, bus.EventsStream, "muster.events.*.*")
-	w.heard.Listen(ctx, b, bus.DispatchStream, bus.DispatchFilter(cluster))
+	w.heard.Listen(ctx, b, bus.DispatchStream, event.DispatchFilter(cluster))
 	w.start()
 	return w
 }
@@ -87,6 +88,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(w.ctx)
 	ended := make(chan error, 1)
 	runtime := service.NewRuntime(zaptest.NewLogger(w.t, zaptest.Level(zap.WarnLevel)), "queue-manager")
+	w.runtime = runtime
 	config := w.config
 	go func() { ended <- app.Run(ctx, &config, runtime) }()
 	w.stopOnce = sync.OnceFunc(func() {
@@ -124,7 +126,7 @@ func (w *world) nextVersion() event.Version {
 // queue-manager knows it.
 func (w *world) node(name string, gpus int64) {
 	w.t.Helper()
-	w.publish(bus.NodeSubject(cluster, name), &event.NodeObserved{Version: w.nextVersion(), Node: nodeOf(name, gpus)})
+	w.publish(event.NodeSubject(cluster, name), &event.NodeObserved{Version: w.nextVersion(), Node: nodeOf(name, gpus)})
 	w.nodes("node "+name+" is known", func(nodes []query.Node) bool {
 		return slices.ContainsFunc(nodes, func(n query.Node) bool { return n.Name == name })
 	})
@@ -155,7 +157,7 @@ func (w *world) nodes(what string, wanted func([]query.Node) bool) {
 	}
 }
 
-// gangOf is a workload of one head and so many workers with one GPU each.
+// gangOf is a workload of one head and the given number of workers with one GPU each.
 func gangOf(name, queue string, workers int) workload.Workload {
 	set := func(name, role string, count int, gpus int64) workload.PodSet {
 		return workload.PodSet{Name: name, Role: role, Count: count, Template: workload.Template{
@@ -170,7 +172,7 @@ func gangOf(name, queue string, workers int) workload.Workload {
 
 func (w *world) submit(gang workload.Workload) workload.ID {
 	w.t.Helper()
-	w.publish(bus.WorkloadSubject(gang.Queue), &event.WorkloadSubmitted{
+	w.publish(event.WorkloadSubject(gang.Queue), &event.WorkloadSubmitted{
 		Workload: gang, Manifest: json.RawMessage(`{"kind":"RayCluster","metadata":{"name":"` + gang.Name + `"}}`),
 	})
 	return gang.ID
@@ -178,13 +180,13 @@ func (w *world) submit(gang workload.Workload) workload.ID {
 
 func (w *world) cancel(queue string, id workload.ID) {
 	w.t.Helper()
-	w.publish(bus.WorkloadSubject(queue), &event.WorkloadCancel{Workload: id, Why: "test"})
+	w.publish(event.WorkloadSubject(queue), &event.WorkloadCancel{Workload: id, Why: "test"})
 }
 
 func (w *world) status(s event.GangStatus) {
 	w.t.Helper()
 	s.Cluster = cluster
-	w.publish(bus.StatusSubject(cluster, s.Workload), &s)
+	w.publish(event.StatusSubject(cluster, s.Workload), &s)
 }
 
 // pods reports all pods of the gang as ready where the command puts them.
@@ -199,7 +201,7 @@ func (w *world) pods(command *event.GangDesired) {
 			})
 		}
 	}
-	w.publish(bus.GangSubject(cluster, command.Workload), &event.GangObserved{
+	w.publish(event.GangSubject(cluster, command.Workload), &event.GangObserved{
 		Version: w.nextVersion(), Cluster: cluster, Workload: command.Workload, Pods: pods,
 	})
 }

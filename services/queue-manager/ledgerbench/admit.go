@@ -7,13 +7,13 @@ import (
 	"runtime/debug"
 	"time"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/journal"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -21,14 +21,14 @@ import (
 type term struct {
 	store  *store.Store
 	led    *store.Leadership
-	book   *book.Book
+	state  *state.State
 	loaded time.Duration
 	heap   uint64
 	seq    uint64
 	names  int
 	stop   context.CancelFunc
 	// journal is nil when decisions are not recorded.
-	journal *journal.Recorder
+	journal *decisionlog.Recorder
 }
 
 func openTerm(ctx context.Context, url string, record bool) (_ *term, err error) {
@@ -36,7 +36,7 @@ func openTerm(ctx context.Context, url string, record bool) (_ *term, err error)
 	before := heapInUse()
 	t := &term{}
 	if record {
-		t.journal = &journal.Recorder{}
+		t.journal = &decisionlog.Recorder{}
 	}
 	if t.store, err = store.Open(ctx, url, store.DefaultTimeouts()); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func openTerm(ctx context.Context, url string, record bool) (_ *term, err error)
 	if t.led, err = t.store.Lead(ctx, "bench", time.Minute, func() {}); err != nil {
 		return nil, err
 	}
-	err = t.store.SetQueues(ctx, t.led.Epoch, []book.Queue{
+	err = t.store.SetQueues(ctx, t.led.Epoch, []state.Queue{
 		{Name: "waiting", Namespaces: []string{"waiting"}, Strategy: quota.BestEffortFIFO},
 		{Name: "fits", Namespaces: []string{"fits"}, Strategy: quota.BestEffortFIFO},
 	}, quota.Config{})
@@ -52,7 +52,7 @@ func openTerm(ctx context.Context, url string, record bool) (_ *term, err error)
 		return nil, err
 	}
 	began := time.Now()
-	if t.book, err = t.store.LoadBook(ctx, t.led.Epoch, 1<<20); err != nil {
+	if t.state, err = t.store.LoadState(ctx, t.led.Epoch, 1<<20); err != nil {
 		return nil, err
 	}
 	t.loaded = time.Since(began)
@@ -75,33 +75,33 @@ func (t *term) report(waiting int) {
 
 // commit decides and commits, one after the other.
 func (t *term) commit(ctx context.Context) error {
-	prepared, _, err := t.decide(time.Now())
-	if err != nil || prepared == nil {
+	write, _, err := t.decide(time.Now())
+	if err != nil || write == nil {
 		return err
 	}
-	_, err = t.store.Write(ctx, prepared)
+	_, err = write(ctx)
 	return err
 }
 
 // decide makes the transaction of what has been decided; nil when there is
 // nothing to write.
-func (t *term) decide(at time.Time) (*store.Prepared, book.Changes, error) {
-	t.book.Decide(at)
-	changes := t.book.Take()
+func (t *term) decide(at time.Time) (store.Transaction, state.Changes, error) {
+	t.state.Decide(at)
+	changes := t.state.Flush()
 	if changes.Empty() {
 		return nil, changes, nil
 	}
 	var record store.Record
 	if t.journal != nil {
-		t.journal.Note(journal.Input{Kind: journal.Decide, At: at})
-		record = store.Record{Version: t.book.Version(), At: at}
-		record.Number, record.Inputs = t.journal.Take()
+		t.journal.Note(decisionlog.Input{Kind: decisionlog.Decide, At: at})
+		record = store.Record{Version: t.state.Version(), At: at}
+		record.Number, record.Inputs = t.journal.Flush()
 	}
-	prepared, err := t.store.Prepare(changes, record)
-	return prepared, changes, err
+	write, err := t.store.Prepare(changes, record)
+	return write, changes, err
 }
 
-// take has the book take a message in, and notes it as the service does: it has
+// take has the state take a message in, and notes it as the service does: it has
 // the message as it came.
 func (t *term) take(payload event.Payload, at time.Time) error {
 	envelope, err := event.New("bench", "bench", at, payload)
@@ -113,9 +113,9 @@ func (t *term) take(payload event.Payload, at time.Time) error {
 		if err != nil {
 			return err
 		}
-		t.journal.Note(journal.Input{Kind: journal.Event, At: at, Message: encoded})
+		t.journal.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: encoded})
 	}
-	journal.Take(t.book, envelope, payload, nil, at)
+	decisionlog.ApplyMessage(t.state, envelope, payload, nil, at)
 	return nil
 }
 
@@ -136,13 +136,13 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 		return err
 	}
 	var times samples
-	pending := make(chan *store.Prepared, 1)
+	pending := make(chan store.Transaction, 1)
 	failed := make(chan error, 1)
 	starts := make(chan time.Time, 16)
 	go func() {
 		defer close(failed)
-		for prepared := range pending {
-			if _, err := t.store.Write(ctx, prepared); err != nil {
+		for write := range pending {
+			if _, err := write(ctx); err != nil {
 				failed <- err
 				for range pending {
 				}
@@ -155,13 +155,13 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 	admitted := 0
 	for admitted < gangs {
 		at := time.Now()
-		prepared, n, err := t.admission(each, at)
+		write, n, err := t.admission(each, at)
 		if err != nil {
 			return err
 		}
 		admitted += n
 		starts <- at
-		pending <- prepared
+		pending <- write
 	}
 	close(pending)
 	if err := <-failed; err != nil {
@@ -182,11 +182,11 @@ func (t *term) admitAlone(ctx context.Context, gangs int) error {
 	var times samples
 	for range gangs {
 		at := time.Now()
-		prepared, _, err := t.admission(1, at)
+		write, _, err := t.admission(1, at)
 		if err != nil {
 			return err
 		}
-		if _, err := t.store.Write(ctx, prepared); err != nil {
+		if _, err := write(ctx); err != nil {
 			return err
 		}
 		times = append(times, time.Since(at))
@@ -221,9 +221,9 @@ func (t *term) submit(ctx context.Context, gangs int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// admission is the transaction of a node that arrives with room for so many gangs,
+// admission is the transaction of a node that arrives with room for a number of gangs,
 // and how many it admits.
-func (t *term) admission(each int, at time.Time) (_ *store.Prepared, admitted int, err error) {
+func (t *term) admission(each int, at time.Time) (_ store.Transaction, admitted int, err error) {
 	t.seq++
 	err = t.take(&event.NodeObserved{
 		Version: event.Version{Session: t.led.Epoch, Seq: t.seq},
@@ -234,14 +234,14 @@ func (t *term) admission(each int, at time.Time) (_ *store.Prepared, admitted in
 	if err != nil {
 		return nil, 0, err
 	}
-	prepared, changes, err := t.decide(at)
+	write, changes, err := t.decide(at)
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(changes.Reserved) != 2*each { // head and worker on one node are one row each
 		return nil, 0, fmt.Errorf("a node with room for %d gangs has %d reservations", each, len(changes.Reserved))
 	}
-	return prepared, each, nil
+	return write, each, nil
 }
 
 func make0(n int) []byte {

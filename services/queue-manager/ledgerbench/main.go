@@ -3,7 +3,7 @@
 // the outbox. Each figure has a baseline of the same Postgres in the same run.
 // What it prints goes into docs/performance.md.
 //
-// The first part drives the rules (package book) and the store directly, as the
+// The first part drives the rules (package state) and the store directly, as the
 // service does, without NATS. The second runs the service itself, as processes.
 package main
 
@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -85,9 +85,9 @@ func settings(delay time.Duration) map[string]string {
 	}
 }
 
-// ledger measures on one Postgres: with nobody waiting, then with many.
+// ledger measures on one Postgres: with no gang waiting, then with many.
 func ledger(ctx context.Context, o options, delay time.Duration) error {
-	server, err := localpg.Start(ctx, localpg.Options{Settings: settings(delay)})
+	server, err := postgres.Start(ctx, postgres.Options{Settings: settings(delay)})
 	if err != nil {
 		return err
 	}

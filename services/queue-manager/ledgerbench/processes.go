@@ -17,11 +17,11 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // processPatience bounds a start and a take-over.
@@ -32,7 +32,7 @@ type site struct {
 	ctx    context.Context
 	dir    string
 	url    string // of the database
-	server *localnats.Server
+	server *natsserver.Server
 	bus    *bus.Bus
 	events *bus.Following
 	count  int
@@ -99,7 +99,7 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 	}
 	now, peak = residentOf(first.cmd.Process.Pid)
 	fmt.Printf("  memory of the successor            %d MB resident, %d MB at its peak\n", megabytes(now), megabytes(peak))
-	second.stop() // going on it would read everything anew meanwhile
+	second.stop() // it would load the state again meanwhile
 	if err := s.quiet(); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *site) open() (err error) {
 	if err := os.WriteFile(filepath.Join(s.dir, "queues.yaml"), []byte(queues), 0o600); err != nil {
 		return err
 	}
-	if s.server, err = localnats.Start(filepath.Join(s.dir, "nats"), -1); err != nil {
+	if s.server, err = natsserver.Start(filepath.Join(s.dir, "nats"), -1); err != nil {
 		return err
 	}
 	if s.bus, err = bus.Connect(s.ctx, bus.Options{URL: s.server.URL(), Name: "bench", Logger: zap.NewNop()}); err != nil {
@@ -124,7 +124,7 @@ func (s *site) open() (err error) {
 	if err := s.bus.EnsureStreams(s.ctx); err != nil {
 		return err
 	}
-	s.events, err = s.bus.Follow(s.ctx, bus.EventsStream, bus.EventsSubject("fits", "*"))
+	s.events, err = s.bus.Follow(s.ctx, bus.EventsStream, event.EventsSubject("fits", "*"))
 	return err
 }
 
@@ -205,7 +205,7 @@ func (s *site) node() error {
 	if err != nil {
 		return err
 	}
-	return s.bus.Publish(s.ctx, bus.NodeSubject("bench", "large"), envelope)
+	return s.bus.Publish(s.ctx, event.NodeSubject("bench", "large"), envelope)
 }
 
 func (s *site) submit() (workload.ID, error) {
@@ -219,10 +219,10 @@ func (s *site) submit() (workload.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	return w.ID, s.bus.Publish(s.ctx, bus.WorkloadSubject("fits"), envelope)
+	return w.ID, s.bus.Publish(s.ctx, event.WorkloadSubject("fits"), envelope)
 }
 
-// admission submits a gang and returns the time until it is told that it is
+// admission submits a gang and returns the time until an event says that it is
 // admitted.
 func (s *site) admission() (time.Duration, error) {
 	began := time.Now()
@@ -270,7 +270,7 @@ func (s *site) outbox() error {
 		if err != nil {
 			return err
 		}
-		p, err := s.bus.PublishAsync(bus.WorkloadSubject("fits"), envelope)
+		p, err := s.bus.PublishAsync(event.WorkloadSubject("fits"), envelope)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// freePort returns a port that nobody listens on.
+// freePort returns a port that no process listens on.
 func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

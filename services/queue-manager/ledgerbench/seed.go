@@ -9,7 +9,7 @@ import (
 // shapesWaiting is how many different shapes the waiting workloads have.
 const shapesWaiting = 200
 
-// seed makes so many workloads wait that ask for what no node has, in a queue of
+// seed makes a number of workloads wait that ask for what no node has, in a queue of
 // their own, as the service would have stored them.
 func seed(ctx context.Context, url string, waiting int) error {
 	conn, err := pgx.Connect(ctx, url)

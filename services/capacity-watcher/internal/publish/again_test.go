@@ -9,13 +9,13 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/services/capacity-watcher/internal/picture"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/services/capacity-watcher/internal/observed"
 	"muster.dev/muster/services/capacity-watcher/internal/publish"
 )
 
-// TestLostFromTheStream: what the stream loses while the connection stands is
-// published again, whichever way it was lost.
+// TestLostFromTheStream: values that the stream loses while the connection is up are
+// republished.
 func TestLostFromTheStream(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *bus.Bus, jetstream.Stream) error{
@@ -31,17 +31,17 @@ func TestLostFromTheStream(t *testing.T) {
 			return b.EnsureStreams(t.Context())
 		},
 		"first subject purged": func(t *testing.T, _ *bus.Bus, s jetstream.Stream) error {
-			return s.Purge(t.Context(), jetstream.WithPurgeSubject(bus.NodeSubject("c", "n1")))
+			return s.Purge(t.Context(), jetstream.WithPurgeSubject(event.NodeSubject("c", "n1")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := connect(t)
 			p, synced := publisher(t, b, publish.History{}, 7)
-			p.Apply(func(seen *picture.Picture) {
+			p.Apply(func(seen *observed.Cache) {
 				seen.SetNode(machine("n1"))
 				seen.SetNode(machine("n2"))
-				seen.SetMember(picture.Pod{Namespace: "a", Name: "p"}, picture.Member{Workload: "w", GangPod: event.GangPod{Name: "p", Node: "n1"}})
+				seen.SetMember(observed.Pod{Namespace: "a", Name: "p"}, observed.Member{Workload: "w", GangPod: event.GangPod{Name: "p", Node: "n1"}})
 			})
 			p.Complete()
 			await(t, synced)
@@ -60,7 +60,7 @@ func TestLostFromTheStream(t *testing.T) {
 			for len(values(t, b)) < 4 { // two nodes, a gang and the list
 				select {
 				case <-deadline:
-					t.Fatalf("not published again: the stream has %v", values(t, b))
+					t.Fatalf("not republished: the stream has %v", values(t, b))
 				case <-time.After(20 * time.Millisecond):
 				}
 			}
@@ -68,8 +68,8 @@ func TestLostFromTheStream(t *testing.T) {
 	}
 }
 
-// TestAnswer: a question about a gang, seen or not, is answered once; a new leader
-// has everything compared.
+// TestAnswer: a request for a gang, observed or not, gets one answer; a new leader's
+// request compares the whole stream.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	b := connect(t)
@@ -78,9 +78,9 @@ func TestAnswer(t *testing.T) {
 		Bus: b, Cluster: "c", ResyncEvery: time.Hour, Logger: zaptest.NewLogger(t), Metrics: publish.NewMetrics(prometheus.NewRegistry()),
 		Synced: func() {}, Epoch: 7, Held: func() error { return nil }, Asked: asked,
 	}, publish.History{})
-	p.Apply(func(seen *picture.Picture) {
+	p.Apply(func(seen *observed.Cache) {
 		seen.SetNode(machine("n1"))
-		seen.SetMember(picture.Pod{Namespace: "a", Name: "p"}, picture.Member{Workload: "w", GangPod: event.GangPod{Name: "p", Node: "n1"}})
+		seen.SetMember(observed.Pod{Namespace: "a", Name: "p"}, observed.Member{Workload: "w", GangPod: event.GangPod{Name: "p", Node: "n1"}})
 	})
 	p.Complete()
 	done := make(chan struct{})

@@ -7,26 +7,26 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/services/capacity-watcher/internal/picture"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
-// History is what watchers of the cluster have published before and the stream
-// still holds.
+// History is what earlier watchers of the cluster have published and the stream still
+// holds.
 type History struct {
-	// Session is the latest; a new one must be later, whatever became of the lease.
-	// One that was made up, too far ahead to be heard, does not count.
+	// Session is the latest; a new one must be later, even if the lease was lost. A
+	// forged one that is too far ahead to be credible does not count.
 	Session int64
-	// Told names the nodes and gangs that were said to be there.
-	Told []picture.Key
-	last map[string]uint64 // the sequence of each subject's last message
+	// Present names the nodes and gangs that were published as present.
+	Present []observed.Key
+	last    map[string]uint64 // the sequence of each subject's last message
 }
 
 // ReadHistory reads what the stream holds of the cluster.
 func ReadHistory(ctx context.Context, b *bus.Bus, cluster string, logger *zap.Logger) (History, error) {
-	values, err := b.LastValues(ctx, bus.CapacityStream, bus.CapacityFilter(cluster))
+	values, err := b.LastValues(ctx, bus.CapacityStream, event.CapacityFilter(cluster))
 	if err != nil {
-		return History{}, fmt.Errorf("read what was published of cluster %q: %w", cluster, err)
+		return History{}, fmt.Errorf("read the published state of cluster %q: %w", cluster, err)
 	}
 	return HistoryOf(values, logger), nil
 }
@@ -38,8 +38,8 @@ func HistoryOf(values []bus.Delivery, logger *zap.Logger) (history History) {
 		history.last[value.Subject] = value.Sequence
 		_, payload, err := value.Event()
 		if err != nil {
-			// A newer version of Muster may have written it; its readers decide.
-			logger.Warn("skipping a message of the capacity stream", zap.Error(err))
+			// A newer version of Muster may have written it.
+			logger.Warn("unreadable message in the capacity stream skipped", zap.Error(err))
 			continue
 		}
 		history.add(payload)
@@ -51,26 +51,26 @@ func HistoryOf(values []bus.Delivery, logger *zap.Logger) (history History) {
 }
 
 func (h *History) add(payload event.Payload) {
-	switch told := payload.(type) {
+	switch observation := payload.(type) {
 	case *event.NodeObserved:
-		h.Told = append(h.Told, picture.Key{Node: told.Node.Name})
+		h.Present = append(h.Present, observed.Key{Node: observation.Node.Name})
 	case *event.GangObserved:
-		if len(told.Pods) > 0 {
-			h.Told = append(h.Told, picture.Key{Gang: told.Workload})
+		if len(observation.Pods) > 0 {
+			h.Present = append(h.Present, observed.Key{Gang: observation.Workload})
 		}
 	}
 }
 
 func versionOf(payload event.Payload) event.Version {
-	switch told := payload.(type) {
+	switch observation := payload.(type) {
 	case *event.NodeObserved:
-		return told.Version
+		return observation.Version
 	case *event.GangObserved:
-		return told.Version
+		return observation.Version
 	case *event.NodeRemoved:
-		return told.Version
+		return observation.Version
 	case *event.CapacitySynced:
-		return told.Version
+		return observation.Version
 	}
 	return event.Version{}
 }

@@ -8,13 +8,13 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/services/capacity-watcher/internal/publish"
 )
 
-// TestASessionThatWasMadeUp: of what a thief of the key has published, the next session
-// outdoes what is heard, and leaves alone what lies too far ahead to be.
-func TestASessionThatWasMadeUp(t *testing.T) {
+// TestAForgedSession: the next session is later than a forged one that readers
+// accept, and ignores one that is too far ahead to be accepted.
+func TestAForgedSession(t *testing.T) {
 	t.Parallel()
 	stored := time.Unix(1_800_000_000, 0)
 	heard := stored.Add(20 * time.Hour).UnixNano()
@@ -24,7 +24,7 @@ func TestASessionThatWasMadeUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values = append(values, bus.Delivery{Subject: bus.NodeSubject("c", node), Data: encoded, Stored: stored})
+		values = append(values, bus.Delivery{Subject: event.NodeSubject("c", node), Data: encoded, Stored: stored})
 	}
 	if got := publish.HistoryOf(values, zap.NewNop()).Session; got != heard {
 		t.Errorf("the last session is %d, want %d", got, heard)

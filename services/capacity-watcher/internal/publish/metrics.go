@@ -2,7 +2,7 @@ package publish
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics counts what is seen and published.
+// Metrics counts observed and published things.
 type Metrics struct {
 	seen      *prometheus.GaugeVec
 	published prometheus.Counter
@@ -14,16 +14,16 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		seen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "muster_capacity_seen", Help: "Nodes, unmanaged pods that take room, and workloads with pods, as last published.",
+			Name: "muster_capacity_seen", Help: "Observed nodes, unmanaged pods that use resources, and workloads with pods, as last published.",
 		}, []string{"what"}),
 		published: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "muster_capacity_published_total", Help: "Observations of nodes and gangs that the bus has stored.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "muster_capacity_publish_failures_total", Help: "Times that publishing failed and was tried again.",
+			Name: "muster_capacity_publish_failures_total", Help: "Failed attempts to publish, which are retried.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "muster_capacity_lost_total", Help: "Observations that the stream had lost and that were published again.",
+			Name: "muster_capacity_lost_total", Help: "Observations that the stream had lost and that were republished.",
 		}),
 	}
 	registry.MustRegister(m.seen, m.published, m.failures, m.lost)

@@ -3,34 +3,34 @@ package publish
 import (
 	"time"
 
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/capacity-watcher/internal/picture"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
 const (
-	// largeGang is from how many pods on the news of a gang is held back.
+	// largeGang is the number of pods from which on a gang's messages are throttled.
 	largeGang = 64
-	// perPod is how long, per pod, no other news of a large gang follows the last:
-	// a message names all its pods, and while they start each of them changes
-	// several times. For 512 pods it is a tenth of a second.
+	// perPod is the pause between messages of a large gang, per pod: a message names all
+	// its pods, and each of them changes several times while it starts. For 512 pods the
+	// pause is a tenth of a second.
 	perPod = 200 * time.Microsecond
 )
 
-// pace remembers when large gangs were told of last.
+// pace has the time of each large gang's last message.
 type pace map[workload.ID]time.Time
 
-// early returns for how long there is to be no news of the thing yet, zero when it
-// is to be told now. What was never told and what is gone is not held back.
-func (p pace) early(key picture.Key, pods int, now time.Time) time.Duration {
-	last, told := p[key.Gang]
-	if !told || pods < largeGang {
+// early returns how long a message must still wait. The first message of a gang and
+// that of its end never wait.
+func (p pace) early(key observed.Key, pods int, now time.Time) time.Duration {
+	last, known := p[key.Gang]
+	if !known || pods < largeGang {
 		return 0
 	}
 	return max(0, last.Add(time.Duration(pods)*perPod).Sub(now))
 }
 
-// told notes that a thing is being told of.
-func (p pace) told(key picture.Key, pods int, now time.Time) {
+// published records a message.
+func (p pace) published(key observed.Key, pods int, now time.Time) {
 	if pods < largeGang {
 		delete(p, key.Gang)
 	} else {

@@ -1,8 +1,7 @@
-// Package publish tells the picture of a cluster over the bus: what changed, at
-// once; and from time to time a list of all that is seen.
+// Package publish publishes the observed state of a cluster on the bus: changes at once,
+// and periodically a list of everything.
 //
-// It decides nothing about what is seen (package picture) and sees nothing
-// itself (package watch).
+// It is not for keeping that state (package observed) nor for watching (package watch).
 package publish
 
 import (
@@ -15,27 +14,27 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/lease"
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/capacity-watcher/internal/picture"
+	"muster.dev/muster/pkg/kube/lease"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
 const (
-	// batch is how much is sent before the server's answers are waited for.
-	// What changes meanwhile is told once, with its latest value.
+	// batch is the number of messages between waits for the server's answers. Several
+	// changes of a thing meanwhile become one message with its latest value.
 	batch = 1024
 	// answerWithin bounds the wait for the server's answers to a batch.
 	answerWithin = 5 * time.Second
 	// retryAfter is the pause after a failure.
 	retryAfter = 250 * time.Millisecond
-	// goneKept is how long the stream keeps the news that something is gone.
-	// Who reads later learns it from the list of what is there.
+	// goneKept is how long the stream keeps a removal. Later readers learn it from the
+	// list.
 	goneKept = time.Hour
 )
 
-// Bus is NATS as a publisher uses it. See bus.Bus for the meaning of each.
+// Bus is the part of bus.Bus that a publisher uses.
 type Bus interface {
 	bus.ValueServer
 	bus.StreamReader
@@ -43,7 +42,7 @@ type Bus interface {
 	Reconnected() (<-chan struct{}, func())
 }
 
-// Options says what is published and how.
+// Options are a publisher's dependencies and settings.
 type Options struct {
 	Bus         Bus
 	Cluster     string
@@ -51,41 +50,41 @@ type Options struct {
 	Logger      *zap.Logger
 	Metrics     *Metrics
 	Tracer      tracing.Tracer
-	// Synced is called after each list of all that is seen was stored.
+	// Synced is called whenever a list of everything has been stored.
 	Synced func()
-	// Now is the clock, and Later does something later; nil for the machine's.
+	// Now is the clock, and Later its timer; nil for the machine's.
 	Now   func() time.Time
 	Later func(time.Duration, func())
-	// Epoch of the lease under which is published.
+	// Epoch is that of the lease.
 	Epoch int64
-	// Held returns an error when the lease is not held any more.
+	// Held returns an error once the lease is lost.
 	Held func() error
-	// Asked are the questions of queue-manager; nil for none.
+	// Asked are the requests of queue-manager; nil for none.
 	Asked <-chan *event.ReportWanted
-	// LookEvery is how often is looked whether the stream still has what was
-	// published; zero for lookEvery.
+	// LookEvery is the period of checks for values that the stream has lost; zero for
+	// lookEvery.
 	LookEvery time.Duration
 }
 
-// Publisher publishes a picture. It implements watch.Target.
+// Publisher publishes a cluster's observed state. It implements watch.Target.
 type Publisher struct {
 	Options
 	source string
 	wake   chan struct{}
-	due    bool // a list of all, after the first changes
+	due    bool // whether a list of everything is due
 	values *bus.Values
 
 	mu       sync.Mutex
-	picture  *picture.Picture
-	complete bool // nothing is told of a picture that is not complete
+	cache    *observed.Cache
+	complete bool // publishing starts when the cache is complete
 	version  event.Version
 	pace     pace
-	answers  map[picture.Key]string // the questions that wait for an answer
+	answers  map[observed.Key]string // pending requests of queue-manager
 	again    again
 }
 
-// New returns a publisher of an empty picture. What was published before is of
-// earlier sessions than its epoch.
+// New returns a publisher with an empty cache. The sessions in before must be earlier
+// than its epoch.
 func New(o Options, before History) *Publisher {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -97,45 +96,45 @@ func New(o Options, before History) *Publisher {
 		o.LookEvery = lookEvery
 	}
 	p := &Publisher{
-		Options: o, answers: map[picture.Key]string{}, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
-		picture: picture.New(o.Cluster), values: bus.NewValues(o.Bus, bus.CapacityStream, o.Epoch, sessionOf),
+		Options: o, answers: map[observed.Key]string{}, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
+		cache: observed.New(o.Cluster), values: bus.NewValues(o.Bus, bus.CapacityStream, o.Epoch, sessionOf),
 		version: event.Version{Session: o.Epoch}, pace: pace{},
 	}
 	for subject, sequence := range before.last {
 		p.values.Known(subject, sequence)
 	}
-	// What was told of and is not there any more is told of as gone.
-	p.picture.Retell(before.Told...)
+	// What has vanished since then is published as removed.
+	p.cache.MarkChanged(before.Present...)
 	return p
 }
 
-// Apply changes the picture and wakes the publisher when there is news.
-func (p *Publisher) Apply(change func(*picture.Picture)) {
+// Apply changes the observed state and wakes the publisher if something changed.
+func (p *Publisher) Apply(change func(*observed.Cache)) {
 	p.mu.Lock()
-	change(p.picture)
-	news := p.complete && p.picture.Changed() > 0
+	change(p.cache)
+	changed := p.complete && p.cache.Changed() > 0
 	p.mu.Unlock()
-	if news {
-		p.poke()
+	if changed {
+		p.wakeUp()
 	}
 }
 
-// Complete says that the picture holds all there is; publishing begins.
+// Complete marks the observed state as complete; publishing begins.
 func (p *Publisher) Complete() {
 	p.mu.Lock()
 	p.complete = true
 	p.mu.Unlock()
-	p.poke()
+	p.wakeUp()
 }
 
-func (p *Publisher) poke() {
+func (p *Publisher) wakeUp() {
 	select {
 	case p.wake <- struct{}{}:
-	default: // it is awake already
+	default: // already awake
 	}
 }
 
-// Run publishes until ctx ends or somebody with a later epoch publishes.
+// Run publishes until ctx ends or a publisher with a later epoch takes over.
 func (p *Publisher) Run(ctx context.Context) error {
 	reconnected, done := p.Bus.Reconnected()
 	defer done()
@@ -167,23 +166,23 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			p.Metrics.failures.Inc()
-			p.Logger.Warn("cannot publish capacity; trying again", zap.Error(err), zap.Duration("after", retryAfter))
-			p.Later(retryAfter, p.poke)
+			p.Logger.Warn("publishing capacity failed: retrying", zap.Error(err), zap.Duration("after", retryAfter))
+			p.Later(retryAfter, p.wakeUp)
 		}
 	}
 }
 
-// List has the next Tell say all that is seen.
+// List makes the next Tell publish the list of everything.
 func (p *Publisher) List() { p.due = true }
 
-// Again has everything told anew: the server may have lost everything.
+// Again marks everything for publication, because the server may have lost it.
 func (p *Publisher) Again() {
-	p.Apply((*picture.Picture).RetellAll)
+	p.Apply((*observed.Cache).MarkAllChanged)
 	p.List()
 }
 
-// Tell publishes what has changed and, when that is due, the list of all. After an
-// error it is to be called again. It must not overlap itself, List or Again.
+// Tell publishes what has changed and, when it is due, the list of everything. After an
+// error the caller must call it again. It must not overlap itself, List or Again.
 func (p *Publisher) Tell(ctx context.Context) error {
 	if !p.isComplete() {
 		return nil
@@ -201,19 +200,18 @@ func (p *Publisher) isComplete() bool {
 	return p.complete
 }
 
-// publish tells all changes, and the list of all when it is due. The list comes
-// after everything that had changed when it became due, so that no reader
-// misses what it names.
+// publish publishes all changes, and the list if it is due. The list follows everything
+// that had changed when it became due, so that readers know all that it names.
 func (p *Publisher) publish(ctx context.Context, due *bool) error {
 	p.mu.Lock()
-	before := p.picture.Changed()
+	before := p.cache.Changed()
 	p.mu.Unlock()
 	for {
-		told, held, err := p.publishBatch(ctx)
+		sent, held, err := p.publishBatch(ctx)
 		if err != nil {
 			return err
 		}
-		before -= told + held // what is held back has been told of lately
+		before -= sent + held // a held gang has a recent message
 		if *due && before <= 0 {
 			if err := p.publishList(ctx); err != nil {
 				return err
@@ -221,15 +219,15 @@ func (p *Publisher) publish(ctx context.Context, due *bool) error {
 			*due = false
 			p.Synced()
 		}
-		if told == 0 {
+		if sent == 0 {
 			return nil
 		}
 	}
 }
 
-// message is one thing to say, encoded.
+// message is an encoded observation.
 type message struct {
-	key     picture.Key
+	key     observed.Key
 	subject string
 	id      string
 	data    []byte
@@ -237,10 +235,10 @@ type message struct {
 	answers string
 }
 
-// publishBatch tells some changes and returns how many, and how many it holds back
-// for a moment. What the server did not take remains to be told.
-func (p *Publisher) publishBatch(ctx context.Context) (told, held int, err error) {
-	messages, held, err := p.takeBatch()
+// publishBatch publishes some changes; it returns how many, and how many it holds back.
+// What the server did not store stays marked as changed.
+func (p *Publisher) publishBatch(ctx context.Context) (number, held int, err error) {
+	messages, held, err := p.nextBatch()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -268,8 +266,8 @@ func (p *Publisher) publishBatch(ctx context.Context) (told, held int, err error
 				failed = err
 			}
 		}
-		p.Apply(func(picture *picture.Picture) {
-			picture.Retell(m.key)
+		p.Apply(func(cache *observed.Cache) {
+			cache.MarkChanged(m.key)
 			if _, asked := p.answers[m.key]; !asked && m.answers != "" {
 				p.answers[m.key] = m.answers
 			}
@@ -278,28 +276,28 @@ func (p *Publisher) publishBatch(ctx context.Context) (told, held int, err error
 	return len(messages), held, failed
 }
 
-func (p *Publisher) takeBatch() (messages []message, held int, err error) {
+func (p *Publisher) nextBatch() (messages []message, held int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.Metrics.sizes(p.picture.Sizes())
-	keys := p.picture.Take(batch)
+	p.Metrics.sizes(p.cache.Sizes())
+	keys := p.cache.Drain(batch)
 	messages = make([]message, 0, len(keys))
 	now := p.Now()
 	for _, key := range keys {
-		pods := p.picture.GangSize(key.Gang)
+		pods := p.cache.GangSize(key.Gang)
 		if wait := p.pace.early(key, pods, now); wait > 0 {
 			held++
-			p.picture.Retell(key)
-			p.Later(wait, p.poke)
+			p.cache.MarkChanged(key)
+			p.Later(wait, p.wakeUp)
 			continue
 		}
-		p.pace.told(key, pods, now)
-		payload, gone := p.picture.Tell(key, p.next())
+		p.pace.published(key, pods, now)
+		payload, gone := p.cache.Observation(key, p.next())
 		answers := p.answers[key]
 		delete(p.answers, key)
 		m, err := p.encode(answering(payload, answers))
 		if err != nil {
-			p.picture.Retell(keys...)
+			p.cache.MarkChanged(keys...)
 			return nil, 0, err
 		}
 		m.key, m.subject, m.answers = key, p.subject(key), answers
@@ -313,7 +311,7 @@ func (p *Publisher) takeBatch() (messages []message, held int, err error) {
 
 func (p *Publisher) publishList(ctx context.Context) error {
 	p.mu.Lock()
-	nodes, gangs := p.picture.Seen()
+	nodes, gangs := p.cache.Seen()
 	m, err := p.encode(&event.CapacitySynced{Version: p.next(), Cluster: p.Cluster, Nodes: nodes, Gangs: gangs})
 	p.mu.Unlock()
 	if err != nil {
@@ -324,7 +322,7 @@ func (p *Publisher) publishList(ctx context.Context) error {
 	if err := p.Held(); err != nil {
 		return err
 	}
-	published, err := p.values.Publish(bus.SyncedSubject(p.Cluster), m.id, m.data, 0)
+	published, err := p.values.Publish(event.SyncedSubject(p.Cluster), m.id, m.data, 0)
 	if err != nil {
 		return err
 	}
@@ -337,8 +335,7 @@ func (p *Publisher) next() event.Version {
 	return p.version
 }
 
-// encode puts the payload into an envelope with an id of the version; the lock
-// is held.
+// encode puts the payload into an envelope whose id is its version; the lock is held.
 func (p *Publisher) encode(payload event.Payload) (message, error) {
 	id := fmt.Sprintf("%s/%d/%d", p.source, p.version.Session, p.version.Seq)
 	traceparent := ""
@@ -351,14 +348,14 @@ func (p *Publisher) encode(payload event.Payload) (message, error) {
 	return message{id: id, data: data}, err
 }
 
-func (p *Publisher) subject(key picture.Key) string {
+func (p *Publisher) subject(key observed.Key) string {
 	if key.Gang != workload.ID("") {
-		return bus.GangSubject(p.Cluster, key.Gang)
+		return event.GangSubject(p.Cluster, key.Gang)
 	}
-	return bus.NodeSubject(p.Cluster, key.Node)
+	return event.NodeSubject(p.Cluster, key.Node)
 }
 
-// restore creates the streams anew when the server lost them.
+// restore creates the streams again if the server lost them.
 func (p *Publisher) restore(ctx context.Context, cause error) {
 	if !errors.Is(cause, bus.ErrNoStream) {
 		return
@@ -366,8 +363,8 @@ func (p *Publisher) restore(ctx context.Context, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if err := p.Bus.EnsureStreams(ctx); err != nil {
-		p.Logger.Warn("cannot restore streams", zap.Error(err))
+		p.Logger.Warn("creating the streams failed", zap.Error(err))
 		return
 	}
-	p.Apply((*picture.Picture).RetellAll) // what they held is lost
+	p.Apply((*observed.Cache).MarkAllChanged) // the old streams' content is lost
 }

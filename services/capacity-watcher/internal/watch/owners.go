@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"muster.dev/muster/services/capacity-watcher/internal/picture"
+	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
-// owners are the kinds that stand between pods and what Muster creates. Only their
-// metadata is watched.
+// owners are the kinds of controllers between pods and the objects that Muster creates.
+// Only their metadata is watched.
 var owners = map[string]schema.GroupVersionResource{
 	"ray.io/RayCluster": {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
 	"batch/Job":         {Group: "batch", Version: "v1", Resource: "jobs"},
@@ -24,22 +24,22 @@ var owners = map[string]schema.GroupVersionResource{
 	"apps/StatefulSet":  {Group: "apps", Version: "v1", Resource: "statefulsets"},
 }
 
-// ownerOf is what controls an object.
-func ownerOf(object metav1.Object) picture.Owner {
+// ownerOf returns an object's controller.
+func ownerOf(object metav1.Object) observed.Owner {
 	controller := metav1.GetControllerOfNoCopy(object)
 	if controller == nil {
-		return picture.Owner{}
+		return observed.Owner{}
 	}
 	group, err := schema.ParseGroupVersion(controller.APIVersion)
 	_, seen := owners[group.Group+"/"+controller.Kind]
-	return picture.Owner{Controller: string(controller.UID), Seen: seen && err == nil}
+	return observed.Owner{Controller: string(controller.UID), Seen: seen && err == nil}
 }
 
-// ownerRetryMost is the longest pause between tries: a kind may be missing in the
+// ownerRetryMost bounds the pause between retries, because a kind may be missing in the
 // cluster for good.
 const ownerRetryMost = time.Minute
 
-// reflectOwners keeps the owners of a kind in the picture until ctx ends.
+// reflectOwners watches the owners of a kind until ctx ends.
 func (v *view) reflectOwners(ctx context.Context, resource schema.GroupVersionResource) {
 	logger := zapr.NewLogger(v.Logger)
 	client := v.Metadata.Resource(resource)
@@ -53,18 +53,18 @@ func (v *view) reflectOwners(ctx context.Context, resource schema.GroupVersionRe
 	}).RunWithContext(ctx)
 }
 
-// ownersOf brings the objects of one kind into the picture.
+// ownersOf records the objects of one kind.
 func (v *view) ownersOf() cache.ReflectorStore {
 	seen := map[string]bool{} // UIDs; the reflector calls from one goroutine
 	return &store[*metav1.PartialObjectMetadata]{
 		set: func(o *metav1.PartialObjectMetadata) {
 			uid, owner := string(o.UID), ownerOf(o)
 			seen[uid] = true
-			v.target.Apply(func(p *picture.Picture) { p.SetOwner(uid, owner) })
+			v.target.Apply(func(p *observed.Cache) { p.SetOwner(uid, owner) })
 		},
 		remove: func(o *metav1.PartialObjectMetadata) {
 			delete(seen, string(o.UID))
-			v.target.Apply(func(p *picture.Picture) { p.RemoveOwner(string(o.UID)) })
+			v.target.Apply(func(p *observed.Cache) { p.RemoveOwner(string(o.UID)) })
 		},
 		replace: func(list []*metav1.PartialObjectMetadata) {
 			gone := seen
@@ -73,7 +73,7 @@ func (v *view) ownersOf() cache.ReflectorStore {
 				seen[string(o.UID)] = true
 				delete(gone, string(o.UID))
 			}
-			v.target.Apply(func(p *picture.Picture) {
+			v.target.Apply(func(p *observed.Cache) {
 				for uid := range gone {
 					p.RemoveOwner(uid)
 				}

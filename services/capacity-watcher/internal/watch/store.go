@@ -2,8 +2,7 @@ package watch
 
 import "fmt"
 
-// store takes what a reflector sees and hands it on, without keeping a copy of
-// the objects: what matters of them is in the picture.
+// store passes the objects of a reflector on, without keeping copies.
 type store[T any] struct {
 	set     func(T)
 	remove  func(T)

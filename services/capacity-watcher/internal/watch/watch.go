@@ -1,9 +1,8 @@
-// Package watch brings what happens to the nodes and pods of a cluster into a
-// picture.
+// Package watch records the nodes and pods of a cluster in an observed.Cache.
 //
-// Three watches: nodes; pods of workloads, whatever their phase, for their end
-// is news too; and all other pods, but only while they are bound and have not
-// ended, which the API server filters. None of them keeps the objects.
+// It has three watches: nodes; pods of workloads in any phase, ended ones included; and
+// other pods while they are bound and have not ended, which the API server filters. None
+// of them keeps the objects. The package is not for interpreting or publishing them.
 package watch
 
 import (
@@ -23,21 +22,21 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/capacity-watcher/internal/picture"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
-// Target is changed by what is seen.
+// Target receives the observations.
 type Target interface {
-	// Apply runs the change on the picture, alone.
-	Apply(change func(*picture.Picture))
+	// Apply runs the change on the cache, excluding others.
+	Apply(change func(*observed.Cache))
 }
 
-// Options says what to watch.
+// Options are the settings of the watches.
 type Options struct {
 	Client       kubernetes.Interface
 	Metadata     metadata.Interface
@@ -46,11 +45,11 @@ type Options struct {
 	Logger       *zap.Logger
 }
 
-// takesRoom selects pods that are bound and whose containers have not all ended.
-const takesRoom = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+// usesNode selects pods that are bound and whose containers have not all ended.
+const usesNode = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
-// Run watches until ctx ends. It calls listed once, when everything that
-// existed at the start is in the picture.
+// Run watches until ctx ends. It calls listed once, when everything that existed at the
+// start has been recorded.
 func Run(ctx context.Context, o Options, target Target, listed func()) {
 	v := &view{Options: o, target: target}
 	core := o.Client.CoreV1().RESTClient()
@@ -69,12 +68,12 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 			v.reflect(ctx, core, resource, labels, fields, kind, store)
 		}()
 	}
-	missing.Add(1) // until all are started
+	missing.Add(1) // until all have started
 	start("nodes", o.NodeSelector, "", &corev1.Node{}, v.nodes)
 	// Each pod is in exactly one of these two; one of another Muster in the second.
 	start("pods", kube.ClusterLabel+"="+o.Cluster, "", &corev1.Pod{}, v.members)
-	start("pods", kube.ClusterLabel+"!="+o.Cluster, takesRoom, &corev1.Pod{}, v.unmanaged)
-	// These are not waited for: until an owner is seen, what controls it is open.
+	start("pods", kube.ClusterLabel+"!="+o.Cluster, usesNode, &corev1.Pod{}, v.unmanaged)
+	// The first list does not wait for owners: until one is recorded, its chain is open.
 	for _, resource := range owners {
 		running.Go(func() { v.reflectOwners(ctx, resource) })
 	}
@@ -104,15 +103,15 @@ func (v *view) nodes(listed func()) cache.ReflectorStore {
 	return &store[*corev1.Node]{
 		set: func(n *corev1.Node) {
 			node := v.node(n)
-			v.target.Apply(func(p *picture.Picture) { p.SetNode(node) })
+			v.target.Apply(func(p *observed.Cache) { p.SetNode(node) })
 		},
-		remove: func(n *corev1.Node) { v.target.Apply(func(p *picture.Picture) { p.RemoveNode(n.Name) }) },
+		remove: func(n *corev1.Node) { v.target.Apply(func(p *observed.Cache) { p.RemoveNode(n.Name) }) },
 		replace: func(list []*corev1.Node) {
 			nodes := make([]capacity.Node, 0, len(list))
 			for _, n := range list {
 				nodes = append(nodes, v.node(n))
 			}
-			v.target.Apply(func(p *picture.Picture) { p.ReplaceNodes(nodes) })
+			v.target.Apply(func(p *observed.Cache) { p.ReplaceNodes(nodes) })
 		},
 		listed: listed,
 	}
@@ -122,57 +121,57 @@ func (v *view) members(listed func()) cache.ReflectorStore {
 	return &store[*corev1.Pod]{
 		set: func(pod *corev1.Pod) {
 			member := v.member(pod)
-			v.target.Apply(func(p *picture.Picture) { p.SetMember(name(pod), member) })
+			v.target.Apply(func(p *observed.Cache) { p.SetMember(name(pod), member) })
 		},
-		remove: func(pod *corev1.Pod) { v.target.Apply(func(p *picture.Picture) { p.RemoveMember(name(pod)) }) },
+		remove: func(pod *corev1.Pod) { v.target.Apply(func(p *observed.Cache) { p.RemoveMember(name(pod)) }) },
 		replace: func(list []*corev1.Pod) {
-			members := make(map[picture.Pod]picture.Member, len(list))
+			members := make(map[observed.Pod]observed.Member, len(list))
 			for _, pod := range list {
 				members[name(pod)] = v.member(pod)
 			}
-			v.target.Apply(func(p *picture.Picture) { p.ReplaceMembers(members) })
+			v.target.Apply(func(p *observed.Cache) { p.ReplaceMembers(members) })
 		},
 		listed: listed,
 	}
 }
 
 func (v *view) unmanaged(listed func()) cache.ReflectorStore {
-	of := func(pod *corev1.Pod) picture.Unmanaged {
-		return picture.Unmanaged{Node: pod.Spec.NodeName, Requests: v.requests(pod), Ports: kube.HostPorts(&pod.Spec)}
+	of := func(pod *corev1.Pod) observed.Unmanaged {
+		return observed.Unmanaged{Node: pod.Spec.NodeName, Requests: v.requests(pod), Ports: kube.HostPorts(&pod.Spec)}
 	}
 	return &store[*corev1.Pod]{
 		set: func(pod *corev1.Pod) {
 			seen := of(pod)
-			v.target.Apply(func(p *picture.Picture) { p.SetUnmanaged(name(pod), seen) })
+			v.target.Apply(func(p *observed.Cache) { p.SetUnmanaged(name(pod), seen) })
 		},
-		remove: func(pod *corev1.Pod) { v.target.Apply(func(p *picture.Picture) { p.RemoveUnmanaged(name(pod)) }) },
+		remove: func(pod *corev1.Pod) { v.target.Apply(func(p *observed.Cache) { p.RemoveUnmanaged(name(pod)) }) },
 		replace: func(list []*corev1.Pod) {
-			pods := make(map[picture.Pod]picture.Unmanaged, len(list))
+			pods := make(map[observed.Pod]observed.Unmanaged, len(list))
 			for _, pod := range list {
 				pods[name(pod)] = of(pod)
 			}
-			v.target.Apply(func(p *picture.Picture) { p.ReplaceUnmanaged(pods) })
+			v.target.Apply(func(p *observed.Cache) { p.ReplaceUnmanaged(pods) })
 		},
 		listed: listed,
 	}
 }
 
-// node never fails: a node whose amounts cannot be counted offers nothing.
+// node never fails: a node with quantities out of range offers nothing.
 func (v *view) node(n *corev1.Node) capacity.Node {
 	node, err := kube.Node(v.Cluster, n)
 	if err != nil {
-		v.Logger.Warn("node cannot be counted; it is taken as one that is not ready", zap.String("node", n.Name), zap.Error(err))
+		v.Logger.Warn("node has quantities out of range: publishing it as not ready", zap.String("node", n.Name), zap.Error(err))
 		return capacity.Node{Cluster: v.Cluster, Name: n.Name, Labels: n.Labels, Allocatable: resource.List{}}
 	}
 	return node
 }
 
-func (v *view) member(pod *corev1.Pod) picture.Member {
+func (v *view) member(pod *corev1.Pod) observed.Member {
 	attempt, err := strconv.Atoi(pod.Labels[kube.AttemptLabel])
 	if err != nil {
-		attempt = 0 // of no attempt: not a pod that Muster's templates made
+		attempt = 0 // not created from Muster's templates
 	}
-	member := picture.Member{
+	member := observed.Member{
 		Workload: workloadOf(pod), UID: string(pod.UID), Owner: ownerOf(pod),
 		GangPod: event.GangPod{
 			Name: pod.Name, Attempt: attempt, PodSet: pod.Labels[kube.PodSetLabel], Node: pod.Spec.NodeName,
@@ -195,31 +194,31 @@ func (v *view) member(pod *corev1.Pod) picture.Member {
 	return member
 }
 
-// stranger is told of pods that carry the cluster's label, and no workload's id
-// that Muster gives: not made by it, they take room all the same. No workload
-// has this id.
-const stranger workload.ID = "_"
+// unknownWorkload is the workload of pods with the cluster's label but without a valid
+// workload id. Muster did not create them, but they use resources. No workload has this
+// id.
+const unknownWorkload workload.ID = "_"
 
 func workloadOf(pod *corev1.Pod) workload.ID {
 	label := pod.Labels[kube.WorkloadLabel]
 	if !workload.ValidName(label) {
-		return stranger
+		return unknownWorkload
 	}
 	return workload.ID(label)
 }
 
-// requests never fails: the scheduler binds no pod whose requests exceed what
-// can be counted, so of such a pod only its slot matters.
+// requests never fails: the scheduler binds no pod whose requests are out of range, so
+// such a pod counts as one pod without requests.
 func (v *view) requests(pod *corev1.Pod) resource.List {
 	requests, err := kube.Requests(pod)
 	if err != nil {
-		v.Logger.Warn("requests of a pod cannot be counted; only its slot is",
+		v.Logger.Warn("pod has requests out of range: counting only its slot",
 			zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.Error(err))
 		return resource.List{resource.Pods: 1}
 	}
 	return requests
 }
 
-func name(pod *corev1.Pod) picture.Pod {
-	return picture.Pod{Namespace: pod.Namespace, Name: pod.Name}
+func name(pod *corev1.Pod) observed.Pod {
+	return observed.Pod{Namespace: pod.Namespace, Name: pod.Name}
 }

@@ -6,15 +6,14 @@ package gang
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Pod is a pod of a gang as seen.
+// Pod is an observed pod of a gang.
 type Pod struct {
 	Namespace, Name, UID string
 	// Cluster, Workload, Attempt and PodSet are from its labels.
@@ -98,7 +97,7 @@ func Displaced(command *event.GangDesired, pods []Pod, sent map[string]string) [
 			away = append(away, pod)
 		}
 	}
-	// Whoever is bound, and stays, has the first right to a place.
+	// A pod that is bound, and stays, has the first right to a place.
 	rank := func(p Pod) int {
 		switch {
 		case p.Node != "" && !p.Deleting:
@@ -117,20 +116,6 @@ func Displaced(command *event.GangDesired, pods []Pod, sent map[string]string) [
 		}
 	}
 	return displaced
-}
-
-// place is where pods of a set go.
-type place struct{ set, hostname string }
-
-// places counts the command's places, and gives the hostname of their nodes.
-func places(command *event.GangDesired) (count map[place]int, hostnames map[string]string) {
-	count, hostnames = map[place]int{}, map[string]string{}
-	for _, p := range command.Placements {
-		hostname := cmp.Or(p.Hostname, p.Node)
-		count[place{p.PodSet, hostname}] += p.Pods
-		hostnames[p.Node] = hostname
-	}
-	return count, hostnames
 }
 
 // CleanupPins returns, while the object is being deleted, the pods that clean up
@@ -169,99 +154,6 @@ func submitter(command *event.GangDesired, set string) bool {
 	return slices.ContainsFunc(command.PodSets, func(s workload.PodSet) bool {
 		return s.Name == set && s.Role == workload.RoleSubmitter
 	})
-}
-
-// pinsOf gives the gated pods of a set the places of the set that no other pod
-// has: pods of a replica in one domain, replicas and pods in the order of their
-// names.
-func pinsOf(command *event.GangDesired, set string, pods []Pod) []Pin {
-	v := vacant{}
-	nodeOf := map[string]string{} // bound pods are known by node, places by hostname
-	for _, place := range command.Placements {
-		hostname := cmp.Or(place.Hostname, place.Node)
-		nodeOf[place.Node] = hostname
-		if place.PodSet == set {
-			v = append(v, &spot{hostname: hostname, domain: place.Domain, pods: place.Pods})
-		}
-	}
-	replicas := map[string][]Pod{}
-	homes := map[string]string{} // domains of replicas that are placed in part
-	for _, pod := range pods {
-		if pod.Gated {
-			replicas[pod.Replica] = append(replicas[pod.Replica], pod)
-		} else if s := v.at(cmp.Or(pod.Hostname, nodeOf[pod.Node])); s != nil {
-			s.pods--
-			homes[pod.Replica] = s.domain
-		}
-	}
-	var pins []Pin
-	for _, replica := range slices.Sorted(maps.Keys(replicas)) {
-		gated := replicas[replica]
-		slices.SortFunc(gated, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
-		home, placed := homes[replica]
-		if replica != "" && !(placed && v.free(home) >= len(gated)) {
-			home = v.domainFor(len(gated))
-		}
-		for _, pod := range gated {
-			s := v.first(home, replica != "")
-			if s == nil {
-				return pins
-			}
-			s.pods--
-			pins = append(pins, Pin{pod, s.hostname})
-		}
-	}
-	return pins
-}
-
-// vacant is the places of a pod set and how many pods each still takes.
-type vacant []*spot
-
-type spot struct {
-	hostname, domain string
-	pods             int
-}
-
-func (v vacant) at(hostname string) *spot {
-	if i := slices.IndexFunc(v, func(s *spot) bool { return s.hostname == hostname }); i >= 0 {
-		return v[i]
-	}
-	return nil
-}
-
-// free returns how many pods a domain still takes.
-func (v vacant) free(domain string) int {
-	pods := 0
-	for _, s := range v {
-		if s.domain == domain {
-			pods += max(0, s.pods)
-		}
-	}
-	return pods
-}
-
-// domainFor returns the first domain that takes so many pods.
-func (v vacant) domainFor(pods int) string {
-	for _, s := range v {
-		if v.free(s.domain) >= pods {
-			return s.domain
-		}
-	}
-	return ""
-}
-
-// first returns the first place that takes a pod, of the domain when one of it
-// does and there is a choice to make.
-func (v vacant) first(domain string, choose bool) *spot {
-	if choose {
-		if i := slices.IndexFunc(v, func(s *spot) bool { return s.pods > 0 && s.domain == domain }); i >= 0 {
-			return v[i]
-		}
-	}
-	if i := slices.IndexFunc(v, func(s *spot) bool { return s.pods > 0 }); i >= 0 {
-		return v[i]
-	}
-	return nil
 }
 
 // Newer reports whether a command replaces what is known of its workload: the known

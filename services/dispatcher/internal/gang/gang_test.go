@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 )
 
@@ -70,13 +70,15 @@ func TestPins(t *testing.T) {
 		"a place is taken as soon as a pod was sent there":      {[]gang.Pod{pinned(head, "a"), sent, pod("w0", "workers")}, []string{"w0=host-b"}},
 		"nothing to do":                                         {[]gang.Pod{pinned(head, "a"), pinned(one, "a"), pinned(two, "host-b")}, nil},
 	} {
-		var got []string
-		for _, pin := range gang.Pins(command(), c.pods, map[string]string{"sent": "a"}) {
-			got = append(got, fmt.Sprintf("%s=%s", pin.Pod.Name, pin.Hostname))
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, pin := range gang.Pins(command(), c.pods, map[string]string{"sent": "a"}) {
+				got = append(got, fmt.Sprintf("%s=%s", pin.Pod.Name, pin.Hostname))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		})
 	}
 }
 
@@ -111,12 +113,14 @@ func TestCleanupPins(t *testing.T) {
 		"a head that never started is no matter": {[]gang.Pod{pod("head", "headgroup"), cleaner}, nil, 1},
 		"nothing without it":                     {[]gang.Pod{pod("head", "headgroup"), worker}, nil, 0},
 	} {
-		absent := command()
-		absent.State, absent.PodSets = event.Absent, nil
-		got := gang.CleanupPins(absent, c.pods, c.sent)
-		if len(got) != c.want || c.want == 1 && (got[0].Pod.Name != "cleaner" || got[0].Hostname != "a") {
-			t.Errorf("%s: pins %v, want %d of the cleaner to a", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			absent := command()
+			absent.State, absent.PodSets = event.Absent, nil
+			got := gang.CleanupPins(absent, c.pods, c.sent)
+			if len(got) != c.want || c.want == 1 && (got[0].Pod.Name != "cleaner" || got[0].Hostname != "a") {
+				t.Errorf("%s: pins %v, want %d of the cleaner to a", name, got, c.want)
+			}
+		})
 	}
 	if got := gang.Pins(command(), []gang.Pod{cleaner, worker, pod("w2", "workers")}, nil); len(got) > 0 {
 		t.Errorf("with the cleaner for a head the gang is pinned: %v", got)

@@ -1,15 +1,16 @@
 package gang
 
 import (
+	"cmp"
 	"slices"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Unplanned returns the pods, of those that the command's object made, that run
 // or may begin to and are not what Muster admitted: their labels are not those of
-// the templates as Muster stamped them. Somebody changed the templates, or the
+// the templates as Muster stamped them. The templates were changed, or the
 // pods. Without the labels nothing accounts for them, and nothing pins them.
 func Unplanned(command *event.GangDesired, made []Pod) []Pod {
 	var unplanned []Pod
@@ -40,4 +41,31 @@ func Members(pods []Pod, created, clusters []string) []Pod {
 		}
 		return false
 	})
+}
+
+// Extra returns the pods of a gang that run, or may begin to, beyond the places of
+// their pod set: where nothing holds them back, as under trusted placement. Those on
+// nodes stay before those that wait.
+func Extra(command *event.GangDesired, members []Pod) []Pod {
+	places := map[string]int{}
+	for _, p := range command.Placements {
+		places[p.PodSet] += p.Pods
+	}
+	present := slices.DeleteFunc(slices.Clone(members), func(p Pod) bool {
+		return p.Namespace != command.Namespace || p.Attempt != command.Attempt || p.Ended || p.Deleting || p.Gated || p.Cleanup ||
+			submitter(command, p.PodSet)
+	})
+	slices.SortFunc(present, func(a, b Pod) int {
+		if (a.Node == "") != (b.Node == "") {
+			return cmp.Compare(b.Node, a.Node) // a node before none
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	var extra []Pod
+	for _, pod := range present {
+		if places[pod.PodSet]--; places[pod.PodSet] < 0 {
+			extra = append(extra, pod)
+		}
+	}
+	return extra
 }

@@ -1,10 +1,11 @@
 package gang
 
 import (
+	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 var planned = Pod{
@@ -70,5 +71,34 @@ func TestMembers(t *testing.T) {
 				t.Error("no member while nothing is known of what was created")
 			}
 		})
+	}
+}
+
+// TestExtra: beyond the places of a pod set are those that come last; pods on nodes
+// stay before pods that wait, and what ends takes no place.
+func TestExtra(t *testing.T) {
+	t.Parallel()
+	command := &event.GangDesired{
+		Namespace: "n", Attempt: 2, PodSets: []workload.PodSet{{Name: "workers"}, {Name: "submit", Role: workload.RoleSubmitter}},
+		Placements: []workload.Placement{{PodSet: "workers", Node: "a", Pods: 1}, {PodSet: "workers", Node: "b", Pods: 1}},
+	}
+	named := func(name string, change func(*Pod)) Pod {
+		p := changed(change)
+		p.Name = name
+		return p
+	}
+	bound := func(p *Pod) { p.Node = "a" }
+	extra := Extra(command, []Pod{
+		named("waits", func(*Pod) {}), named("1", bound), named("2", bound), named("3", bound),
+		named("ends", func(p *Pod) { p.Node, p.Deleting = "a", true }), named("ended", func(p *Pod) { p.Node, p.Ended = "a", true }),
+		named("gated", func(p *Pod) { p.Gated = true }), named("former", func(p *Pod) { p.Attempt = 1 }),
+		named("submits", func(p *Pod) { p.PodSet = "submit" }), named("elsewhere", func(p *Pod) { p.Namespace = "m" }),
+	})
+	var names []string
+	for _, p := range extra {
+		names = append(names, p.Name)
+	}
+	if got := strings.Join(names, " "); got != "3 waits" {
+		t.Errorf("extra are %q, want \"3 waits\"", got)
 	}
 }

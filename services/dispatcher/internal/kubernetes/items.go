@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -17,9 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"muster.dev/muster/pkg/bundle"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/kube/apiserver"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // ErrClusterScoped is wrapped for an object that belongs to no namespace.
@@ -31,21 +30,16 @@ type Wrapped struct {
 	Content map[string]any
 }
 
-// mapping finds the resource of a kind. What is not known is looked up anew, for
+// mapping finds the resource of a kind. An unknown kind is looked up again, for
 // its definition may be a moment old.
 func (c *Client) mapping(id bundle.Identity) (schema.GroupVersionResource, error) {
 	gv, err := schema.ParseGroupVersion(id.APIVersion)
 	if err != nil {
 		return schema.GroupVersionResource{}, fmt.Errorf("apiVersion %q of %s: %w", id.APIVersion, id, err)
 	}
-	kind := gv.WithKind(id.Kind)
-	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		c.mapper.Reset()
-		found, err = c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	}
+	found, err := c.kinds.Of(gv.WithKind(id.Kind))
 	if err != nil {
-		return schema.GroupVersionResource{}, fmt.Errorf("resource of %s %s: %w", id.APIVersion, id.Kind, err)
+		return schema.GroupVersionResource{}, err
 	}
 	if found.Scope.Name() != meta.RESTScopeNameNamespace {
 		return schema.GroupVersionResource{}, fmt.Errorf("%s %s: %w", id.APIVersion, id.Kind, ErrClusterScoped)
@@ -139,19 +133,5 @@ func (c *Client) Allowed(ctx context.Context, user workload.Identity, id bundle.
 	if err != nil {
 		return "", err
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.User, UID: user.UID, Groups: user.Groups,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: id.Namespace, Verb: "create", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Name: id.Name,
-		},
-	}}
-	answer, err := c.core.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("ask whether %q may create %s: %w", user.User, id, err)
-	}
-	if answer.Status.Allowed {
-		return "", nil
-	}
-	why = fmt.Sprintf("user %q may not create %s in namespace %s", user.User, resource.GroupResource(), id.Namespace)
-	return strings.TrimSuffix(why+": "+answer.Status.Reason, ": "), nil
+	return apiserver.MayCreate(ctx, c.core.AuthorizationV1(), user, resource, id.Namespace, id.Name)
 }

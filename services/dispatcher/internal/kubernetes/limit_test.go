@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// server answers when it is told to, and notes how many requests it has at once.
+// server answers when the test lets it, and notes how many requests it has at once.
 type server struct {
 	mu            sync.Mutex
 	at, most      int
@@ -86,7 +86,7 @@ func TestTheLimitFollowsTheServer(t *testing.T) {
 	}
 }
 
-// Who gives up waiting takes nobody's turn; a watch waits for nobody.
+// A request that gives up waiting takes no turn; a watch never waits.
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	s := &server{status: http.StatusOK, arrived: make(chan struct{}), next: make(chan struct{})}

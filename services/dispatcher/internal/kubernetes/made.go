@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 )
 
@@ -72,14 +71,14 @@ func (w *Watch) RayClusters(objects []string) []string {
 // labels say.
 func (w *Watch) Made(owners []string) []gang.Pod {
 	var pods []gang.Pod
-	for _, informer := range []cache.SharedIndexInformer{w.pods, w.unlabelled} {
+	for _, informer := range []cache.SharedIndexInformer{w.pods, w.others} {
 		for _, uid := range owners {
 			found, err := informer.GetIndexer().ByIndex(byOwner, uid)
 			if err != nil {
 				continue // the index is there since StartWatch
 			}
 			for _, object := range found {
-				pods = append(pods, podOf(object.(*corev1.Pod)))
+				pods = append(pods, seen(object))
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"muster.dev/muster/pkg/bundle"
+	"muster.dev/muster/pkg/manifest/bundle"
 )
 
 // rightsKept is how long a right that the dispatcher has is taken for granted.

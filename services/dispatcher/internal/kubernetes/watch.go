@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 )
 
@@ -24,8 +24,8 @@ type Watch struct {
 	cluster string
 	objects map[string]cache.SharedIndexInformer // by kind; all RayClusters, of the others ours
 	pods    cache.SharedIndexInformer            // that carry our label
-	// unlabelled are pods of KubeRay that do not.
-	unlabelled cache.SharedIndexInformer
+	// others are all pods that do not and have not ended.
+	others cache.SharedIndexInformer
 }
 
 // StartWatch fills the caches and keeps them until ctx ends. changed is called
@@ -33,7 +33,8 @@ type Watch struct {
 func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Watch, error) {
 	labelled := func(options *metav1.ListOptions) { options.LabelSelector = c.ours() }
 	others := func(options *metav1.ListOptions) {
-		options.LabelSelector = kube.RayClusterLabel + "," + kube.ClusterLabel + "!=" + c.cluster
+		options.LabelSelector = kube.ClusterLabel + "!=" + c.cluster
+		options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
 	}
 	w := &Watch{cluster: c.cluster, objects: map[string]cache.SharedIndexInformer{}}
 	var synced []cache.InformerSynced
@@ -49,15 +50,15 @@ func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Wa
 			return nil, fmt.Errorf("watch %s: %w", kind, err)
 		}
 	}
-	for into, tweak := range map[*cache.SharedIndexInformer]func(*metav1.ListOptions){&w.pods: labelled, &w.unlabelled: others} {
+	for into, tweak := range map[*cache.SharedIndexInformer]func(*metav1.ListOptions){&w.pods: labelled, &w.others: others} {
 		informer := informers.NewSharedInformerFactoryWithOptions(c.core, 0, informers.WithTweakListOptions(tweak)).Core().V1().Pods().Informer()
 		if err := informer.AddIndexers(cache.Indexers{byWorkload: workloadsOf, byOwner: ownersOf}); err != nil {
 			return nil, fmt.Errorf("watch pods: %w", err)
 		}
 		*into = informer
 	}
-	for _, informer := range []cache.SharedIndexInformer{w.pods, w.unlabelled} {
-		if err := w.prepare(informer, changed, trimPod); err != nil {
+	for informer, trim := range map[cache.SharedIndexInformer]cache.TransformFunc{w.pods: trimPod, w.others: trimOther} {
+		if err := w.prepare(informer, changed, trim); err != nil {
 			return nil, fmt.Errorf("watch pods: %w", err)
 		}
 	}
@@ -72,7 +73,7 @@ func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Wa
 }
 
 func (w *Watch) informers() []cache.SharedIndexInformer {
-	all := []cache.SharedIndexInformer{w.pods, w.unlabelled}
+	all := []cache.SharedIndexInformer{w.pods, w.others}
 	for _, informer := range w.objects {
 		all = append(all, informer)
 	}
@@ -195,7 +196,7 @@ func (w *Watch) Workloads() []workload.ID {
 	return ids
 }
 
-// Clusters returns the RayClusters of a workload from the cache, whoever made
+// Clusters returns the RayClusters of a workload from the cache, whatever made
 // them.
 func (w *Watch) Clusters(id workload.ID) []Object {
 	found, err := w.objects["RayCluster"].GetIndexer().ByIndex(byWorkload, string(id))

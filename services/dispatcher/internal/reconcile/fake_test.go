@@ -3,16 +3,16 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
-	"testing"
+	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-	"k8s.io/client-go/util/workqueue"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"muster.dev/muster/pkg/bundle"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -20,21 +20,71 @@ import (
 // cluster is an API server whose answers a test sets, and the cache of it. What is
 // not set is not there.
 type cluster struct {
-	objects  map[string]*kubernetes.Object // by name
+	objects  map[string]*kubernetes.Object // Ray objects by name
+	uncached map[string]bool               // names that the cache does not show yet
 	items    map[bundle.Identity]*kubernetes.Wrapped
-	answers  map[string]error // by verb and name
+	answers  map[string]error  // by verb and name
+	denied   map[string]string // why the user may not create the object, by name
+	lacking  map[string]string // why the dispatcher may not, by name
 	left     kubernetes.Left
 	leftErr  error
 	pods     []gang.Pod
 	clusters []kubernetes.Object
+	listed   []kubernetes.Object // what the cache lists of Ray objects
+	orphans  []gang.Pod
 	owned    map[string][]gang.Pod
-	deleted  []string // names
+	others   []gang.Pod
+	above    map[string]string // UIDs
+	asked    func(uid string)  // called for each question for what is above; may be nil
+	deleted  []string          // names
+	created  []string          // names
+	pinned   map[string]string // hostname by name of the pod
+	frozen   bool              // the cache does not show what is pinned
+	write    func()            // called before and after each write; may be nil
 }
 
 func (c *cluster) answer(verb, name string) error { return c.answers[verb+" "+name] }
 
-func (c *cluster) Create(_ context.Context, _, _ string, _ json.RawMessage) (string, error) {
-	return "uid", nil
+// do is one write: the process may die before it and after it.
+func (c *cluster) do(write func()) {
+	if c.write != nil {
+		c.write()
+		defer c.write()
+	}
+	write()
+}
+
+func exists(name string) error {
+	return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "things"}, name)
+}
+
+// stamped reads what Muster has written into a manifest.
+func stamped(manifest json.RawMessage) (name string, o kubernetes.Object) {
+	var object struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(manifest, &object); err != nil {
+		panic(err)
+	}
+	meta := object.Metadata
+	attempt, _ := strconv.Atoi(meta.Labels[kube.AttemptLabel])
+	return meta.Name, kubernetes.Object{
+		Namespace: meta.Namespace, Name: meta.Name, UID: "uid-" + meta.Name, Workload: workload.ID(meta.Labels[kube.WorkloadLabel]),
+		Attempt: attempt, Stamped: true,
+	}
+}
+
+func (c *cluster) Create(_ context.Context, kind, _ string, manifest json.RawMessage) (string, error) {
+	name, object := stamped(manifest)
+	object.Kind = kind
+	if err := c.answer("create", name); err != nil {
+		return "", err
+	}
+	if c.objects[name] != nil {
+		return "", exists(name)
+	}
+	c.do(func() { c.objects[name], c.created = &object, append(c.created, name) })
+	return object.UID, nil
 }
 
 func (c *cluster) Get(_ context.Context, _, _, name string) (*kubernetes.Object, error) {
@@ -42,37 +92,77 @@ func (c *cluster) Get(_ context.Context, _, _, name string) (*kubernetes.Object,
 }
 
 func (c *cluster) Delete(_ context.Context, o kubernetes.Object) error {
-	c.deleted = append(c.deleted, o.Name)
-	return c.answer("delete", o.Name)
-}
-
-func (c *cluster) DeletePod(_ context.Context, pod gang.Pod, _ bool) error {
-	c.deleted = append(c.deleted, pod.Name)
+	if err := c.answer("delete", o.Name); err != nil {
+		return err
+	}
+	c.do(func() { c.deleted = append(c.deleted, o.Name); delete(c.objects, o.Name) })
 	return nil
 }
 
-func (c *cluster) Announce(context.Context, kubernetes.Object, time.Time) error { return nil }
+func (c *cluster) DeletePod(_ context.Context, pod gang.Pod, force bool) error {
+	name := pod.Name
+	if force {
+		name += " by force"
+	}
+	c.do(func() { c.deleted = append(c.deleted, name) })
+	return nil
+}
+
+func (c *cluster) Announce(_ context.Context, o kubernetes.Object, at time.Time) error {
+	c.do(func() { c.objects[o.Name].EvictingAt = at.UTC().Format(time.RFC3339) })
+	return nil
+}
 
 func (c *cluster) Remaining(context.Context, workload.ID, string) (kubernetes.Left, error) {
 	return c.left, c.leftErr
 }
 
-func (c *cluster) Pin(context.Context, gang.Pin) error { return nil }
+func (c *cluster) Pin(_ context.Context, pin gang.Pin) error {
+	if err := c.answer("pin", pin.Pod.Name); err != nil {
+		return err
+	}
+	c.do(func() {
+		if c.pinned == nil {
+			c.pinned = map[string]string{}
+		}
+		c.pinned[pin.Pod.Name] = pin.Hostname
+		for i := range c.pods {
+			if c.pods[i].UID == pin.Pod.UID && !c.frozen {
+				c.pods[i].Gated, c.pods[i].Hostname = false, pin.Hostname
+			}
+		}
+	})
+	return nil
+}
 
 func (c *cluster) OrphanedPods(context.Context, workload.ID, []gang.Pod) ([]gang.Pod, error) {
-	return nil, nil
+	return c.orphans, c.answer("orphans", "w")
 }
 
-func (c *cluster) Release(context.Context, string, string, json.RawMessage) (bool, error) {
-	return false, nil
+func (c *cluster) Release(_ context.Context, _, uid string, manifest json.RawMessage) (bool, error) {
+	name, object := stamped(manifest)
+	if err := c.answer("release", name); err != nil {
+		return false, err
+	}
+	held := c.objects[name]
+	if held == nil || held.UID != uid {
+		return false, nil
+	}
+	c.do(func() { held.Workload, held.Attempt, held.Stamped = object.Workload, object.Attempt, true })
+	return true, nil
 }
 
-func (c *cluster) CreateItem(_ context.Context, id bundle.Identity, _ json.RawMessage) (string, error) {
+func (c *cluster) CreateItem(_ context.Context, id bundle.Identity, manifest json.RawMessage) (string, error) {
 	if err := c.answer("create", id.Name); err != nil {
 		return "", err
 	}
-	c.items[id] = &kubernetes.Wrapped{Object: kubernetes.Object{Kind: id.Kind, Name: id.Name, UID: "uid-" + id.Name, Workload: "w", Attempt: 1}}
-	return "uid-" + id.Name, nil
+	if c.items[id] != nil {
+		return "", exists(id.Name)
+	}
+	_, object := stamped(manifest)
+	object.Kind = id.Kind
+	c.do(func() { c.items[id], c.created = &kubernetes.Wrapped{Object: object}, append(c.created, id.Name) })
+	return object.UID, nil
 }
 
 func (c *cluster) GetItem(_ context.Context, id bundle.Identity) (*kubernetes.Wrapped, error) {
@@ -86,61 +176,44 @@ func (c *cluster) DeleteItem(_ context.Context, id bundle.Identity, uid string) 
 	if found := c.items[id]; found == nil || found.UID != uid {
 		return true, nil
 	}
-	c.deleted = append(c.deleted, id.Name)
-	delete(c.items, id)
+	c.do(func() { c.deleted = append(c.deleted, id.Name); delete(c.items, id) })
 	return false, nil
 }
 
-func (c *cluster) Allowed(context.Context, workload.Identity, bundle.Identity) (string, error) {
-	return "", nil
+func (c *cluster) Allowed(_ context.Context, _ workload.Identity, id bundle.Identity) (string, error) {
+	return c.denied[id.Name], c.answer("allow", id.Name)
 }
 
-func (c *cluster) Lacks(context.Context, bundle.Identity) (string, error) { return "", nil }
+func (c *cluster) Lacks(_ context.Context, id bundle.Identity) (string, error) {
+	return c.lacking[id.Name], nil
+}
 
-func (c *cluster) Object(_, _, name string) *kubernetes.Object { return c.objects[name] }
-func (c *cluster) Pods(workload.ID) []gang.Pod                 { return c.pods }
-func (c *cluster) Objects() []kubernetes.Object                { return nil }
-func (c *cluster) Workloads() []workload.ID                    { return nil }
-func (c *cluster) RayClusters(objects []string) []string       { return objects }
+func (c *cluster) Object(_, _, name string) *kubernetes.Object {
+	if c.uncached[name] {
+		return nil
+	}
+	return c.objects[name]
+}
+func (c *cluster) Pods(workload.ID) []gang.Pod           { return c.pods }
+func (c *cluster) Objects() []kubernetes.Object          { return c.listed }
+func (c *cluster) RayClusters(objects []string) []string { return objects }
+func (c *cluster) Workloads() (ids []workload.ID) {
+	for _, pod := range c.pods {
+		ids = append(ids, pod.Workload)
+	}
+	return ids
+}
 func (c *cluster) Made(owners []string) (pods []gang.Pod) {
 	for _, uid := range owners {
 		pods = append(pods, c.owned[uid]...)
 	}
 	return pods
 }
+func (c *cluster) In(string) (ours, others []gang.Pod) { return c.pods, c.others }
+func (c *cluster) Above(_ context.Context, _ string, of gang.Controller) (string, error) {
+	if c.asked != nil {
+		c.asked(of.UID)
+	}
+	return c.above[of.UID], nil
+}
 func (c *cluster) Clusters(workload.ID) []kubernetes.Object { return c.clusters }
-
-// played is a reconciler on a cluster that is played, with a clock that a test sets.
-type played struct {
-	*Reconciler
-	cluster *cluster
-	clock   time.Time
-	said    event.GangStatus // last
-}
-
-func play(t *testing.T) *played {
-	t.Helper()
-	p := &played{
-		cluster: &cluster{objects: map[string]*kubernetes.Object{}, items: map[bundle.Identity]*kubernetes.Wrapped{}, answers: map[string]error{}, owned: map[string][]gang.Pod{}},
-		clock:   time.Unix(1_700_000_000, 0),
-	}
-	report := func(_ context.Context, status event.GangStatus, _ time.Duration) error {
-		p.said = status
-		return nil
-	}
-	schedule := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[workload.ID]())
-	t.Cleanup(schedule.ShutDown)
-	p.Reconciler = NewSteps(p.cluster, report, map[workload.ID]event.GangStatus{}, zap.NewNop(), NewMetrics(prometheus.NewRegistry()),
-		schedule, func() time.Time { return p.clock })
-	p.SetCache(p.cluster)
-	return p
-}
-
-// see looks at the workload so many times.
-func (p *played) see(t *testing.T, times int) (err error) {
-	t.Helper()
-	for range times {
-		_, err = p.look(t.Context(), "w")
-	}
-	return err
-}

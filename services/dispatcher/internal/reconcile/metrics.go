@@ -4,8 +4,9 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // Metrics of the reconciler.
 type Metrics struct {
-	created                                                           prometheus.Histogram
-	refused, failures, pinned, orphans, forced, leftBehind, unplanned prometheus.Counter
+	created                                                                    prometheus.Histogram
+	refused, failures, pinned, orphans, forced, leftBehind, unplanned, evicted prometheus.Counter
+	strays                                                                     *prometheus.GaugeVec
 }
 
 // NewMetrics registers the metrics.
@@ -24,10 +25,14 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		forced:   counter("muster_dispatcher_forced_pods_total", "Pods deleted by force because they did not end in time."),
 		unplanned: counter("muster_dispatcher_unplanned_pods_total",
 			"Pods deleted because a workload's object made them without the labels and gates that Muster set."),
+		evicted: counter("muster_dispatcher_stray_pods_evicted_total", "Pods deleted because their queue's strayPods is evict."),
+		strays: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "muster_dispatcher_stray_pods", Help: "Pods that are not of Muster, in namespaces of queues whose strayPods is warn or evict.",
+		}, []string{"namespace"}),
 		leftBehind: counter("muster_dispatcher_left_behind_total",
 			"Removals and roll-backs given up in favour of the places: objects stay that cannot be removed, but no pod runs."),
 		orphans: counter("muster_dispatcher_orphans_removed_total", "Objects removed because no live workload owns them."),
 	}
-	registry.MustRegister(m.created, m.refused, m.failures, m.pinned, m.orphans, m.forced, m.leftBehind, m.unplanned)
+	registry.MustRegister(m.created, m.refused, m.failures, m.pinned, m.orphans, m.forced, m.leftBehind, m.unplanned, m.evicted, m.strays)
 	return m
 }

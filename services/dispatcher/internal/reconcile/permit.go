@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"muster.dev/muster/pkg/bundle"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/objectpolicy"
-	"muster.dev/muster/pkg/podpolicy"
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/manifest/podpolicy"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Reasons to refuse that are Muster's own.
@@ -22,24 +21,38 @@ var (
 	errNoRight = errors.New("the dispatcher lacks a right")
 )
 
-// permit says why an object may not be created now: rules and rights may have
-// changed since the submission. The error wraps errNotAllowed when it is for good.
-func (r *Reconciler) permit(ctx context.Context, command *event.GangDesired, identity *workload.Identity, id bundle.Identity, manifest json.RawMessage) error {
-	check := objectpolicy.Check
-	if isBundle(command) {
-		check = objectpolicy.CheckObject
-	}
-	err := check(command.ObjectPolicy, manifest)
+// accessReviews asks the API server for rights; an empty why is a yes.
+type accessReviews interface {
+	Allowed(ctx context.Context, user workload.Identity, id bundle.Identity) (why string, err error)
+	Lacks(ctx context.Context, id bundle.Identity) (why string, err error)
+}
+
+// permits checks what may be created, at the time of the creation.
+type permits struct{ cluster accessReviews }
+
+// permission is asked for one object.
+type permission struct {
+	command  *event.GangDesired
+	policy   func(workload.ObjectPolicy, json.RawMessage) error
+	user     *workload.Identity // nil when Muster's own rights count
+	id       bundle.Identity
+	manifest json.RawMessage
+}
+
+// check holds an object against the policies of the queue and the rights of the user.
+// The error wraps errNotAllowed when it is for good.
+func (a permits) check(ctx context.Context, asked permission) error {
+	err := asked.policy(asked.command.ObjectPolicy, asked.manifest)
 	if err == nil {
-		err = podpolicy.Check(command.PodPolicy, manifest)
+		err = podpolicy.Check(asked.command.PodPolicy, asked.manifest)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotAllowed, err)
 	}
-	if identity == nil {
+	if asked.user == nil {
 		return nil
 	}
-	why, err := r.cluster.Allowed(ctx, *identity, id)
+	why, err := a.cluster.Allowed(ctx, *asked.user, asked.id)
 	if err != nil {
 		return err
 	}
@@ -49,15 +62,21 @@ func (r *Reconciler) permit(ctx context.Context, command *event.GangDesired, ide
 	return nil
 }
 
-// permitObject is permit for the one Ray object of a workload.
-func (r *Reconciler) permitObject(ctx context.Context, command *event.GangDesired) error {
-	id := bundle.Identity{APIVersion: ray.GroupVersion, Kind: command.Kind, Namespace: command.Namespace, Name: command.Name}
-	return r.permit(ctx, command, identityOf(command), id, command.Manifest)
+// checkOwn checks the dispatcher's own rights on an object.
+func (a permits) checkOwn(ctx context.Context, id bundle.Identity) error {
+	why, err := a.cluster.Lacks(ctx, id)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return fmt.Errorf("%w: %s", errNoRight, why)
+	}
+	return nil
 }
 
-// identityOf is on whose behalf the object is created: who created it suspended, as
-// intake has it from the API server, or who the queue binds the submitter to; nil
-// when Muster's own rights count.
+// identityOf is on whose behalf a Ray object is created: the user that created it
+// suspended, as intake has it from the API server, or the one that the queue binds the
+// submitter to; nil when Muster's own rights count.
 func identityOf(command *event.GangDesired) *workload.Identity {
 	var object struct {
 		Metadata struct {
@@ -74,29 +93,15 @@ func identityOf(command *event.GangDesired) *workload.Identity {
 	return &identity
 }
 
-// permitBundle is permit for all objects of a bundle, and asks whether the
-// dispatcher itself may create, find and delete them: nothing is created of a
-// bundle of which something could not be. It returns the object that is at fault.
-func (r *Reconciler) permitBundle(ctx context.Context, command *event.GangDesired, wrapped bundle.Bundle) (bundle.Identity, error) {
-	on := wrapped.Submitter
-	if on == nil {
-		on = command.Identity
+// stampOf is what is written into the manifests of an attempt.
+func stampOf(p *pass) ray.StampInput {
+	c := p.command
+	in := ray.StampInput{
+		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: c.Epoch, Queue: c.Queue,
+		Namespace: c.Namespace, Placements: c.Placements, Terms: c.Terms, Trusted: c.Trusted,
 	}
-	for _, item := range wrapped.Items {
-		id, err := identity(item, command)
-		if err != nil {
-			return id, fmt.Errorf("%w: %w", errNotAllowed, err)
-		}
-		if err := r.permit(ctx, command, on, id, item.Object); err != nil {
-			return id, err
-		}
-		why, err := r.cluster.Lacks(ctx, id)
-		if err != nil {
-			return id, err
-		}
-		if why != "" {
-			return id, fmt.Errorf("%w: %s", errNoRight, why)
-		}
+	if !p.objects.several() {
+		in.Name, in.Traceparent = c.Name, p.workload.trace()
 	}
-	return bundle.Identity{}, nil
+	return in
 }

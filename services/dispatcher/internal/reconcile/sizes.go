@@ -4,44 +4,35 @@ import (
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/bundle"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
-// sizes are those of the worker groups of the RayCluster, and when it was used
+// raySizes are those of the worker groups of the RayCluster, and when it was used
 // last. Of a RayJob or RayService it is the one that KubeRay keeps for it; while
 // there are two of them, or none, nothing is known.
-func (r *Reconciler) sizes(command *event.GangDesired, object *kubernetes.Object) (sizes, keeps map[string]int, lastUsed time.Time) {
-	if command.Kind == ray.RayCluster {
+func (p *pass) raySizes(object *kubernetes.Object) (sizes, keeps map[string]int, lastUsed time.Time) {
+	if p.command.Kind == ray.RayCluster {
 		return object.Sizes, object.Keeps, object.LastUsed
 	}
-	clusters := r.clusters(command)
+	clusters := p.clusters()
 	if len(clusters) != 1 {
 		return nil, nil, time.Time{}
 	}
 	return clusters[0].Sizes, clusters[0].Keeps, time.Time{}
 }
 
-// clusters are the RayClusters of the attempt that are to stay.
-func (r *Reconciler) clusters(command *event.GangDesired) []kubernetes.Object {
-	return slices.DeleteFunc(r.cache.Clusters(command.Workload), func(o kubernetes.Object) bool {
-		return o.Namespace != command.Namespace || o.Attempt != command.Attempt || o.Deleting
-	})
-}
-
-// bundleSizes are the sizes of the worker groups of all Ray objects of a bundle, by
-// pod set. Of a Ray object that has none or several RayClusters nothing is known;
-// when that is so of all, the maps are nil.
-func (r *Reconciler) bundleSizes(command *event.GangDesired, wrapped bundle.Bundle) (sizes, keeps map[string]int) {
-	clusters := r.clusters(command)
-	for _, item := range wrapped.Items {
-		id, err := item.Identity()
-		if err != nil || !bundle.IsRay(id) {
+// sizes are the sizes of the worker groups of all wrapped Ray objects, by pod set. Of a
+// Ray object that has none or several RayClusters nothing is known; when that is so of
+// all, the maps are nil.
+func (w *wrappedObjects) sizes(p *pass) (sizes, keeps map[string]int) {
+	clusters := p.clusters()
+	for _, one := range w.items {
+		if one.err != nil || !bundle.IsRay(one.id) {
 			continue
 		}
-		of := slices.DeleteFunc(slices.Clone(clusters), func(c kubernetes.Object) bool { return !isClusterOf(c, id) })
+		of := slices.DeleteFunc(slices.Clone(clusters), func(c kubernetes.Object) bool { return !isClusterOf(c, one.id) })
 		if len(of) != 1 {
 			continue
 		}
@@ -49,7 +40,7 @@ func (r *Reconciler) bundleSizes(command *event.GangDesired, wrapped bundle.Bund
 			sizes, keeps = map[string]int{}, map[string]int{}
 		}
 		for group, size := range of[0].Sizes {
-			sizes[item.PodSetPrefix+group], keeps[item.PodSetPrefix+group] = size, of[0].Keeps[group]
+			sizes[one.item.PodSetPrefix+group], keeps[one.item.PodSetPrefix+group] = size, of[0].Keeps[group]
 		}
 	}
 	return sizes, keeps

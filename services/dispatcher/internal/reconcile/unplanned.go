@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 )
 
@@ -14,90 +14,75 @@ const (
 	// unplannedEvery is how often unplanned pods of a workload are deleted: KubeRay
 	// makes them again at once.
 	unplannedEvery = 2 * time.Second
-	// unplannedTold is how long the status names them after the last was seen.
-	unplannedTold = time.Minute
+	// unplannedNamed is how long the status names them after the last was seen.
+	unplannedNamed = time.Minute
+	// unplannedMessage is the status' message about them.
+	unplannedMessage = "pods of it run without the labels and gates that Muster set, and are deleted; its templates or its pods were changed behind Muster's back"
+	// extraMessage is the status' message about pods beyond the gang's places.
+	extraMessage = "more pods of it run than have a place: placement is Trusted, so Muster holds none back"
 )
 
-// unplannedMessage is what the status says of them.
-const unplannedMessage = "pods of it run without the labels and gates that Muster set, and are deleted; its templates or its pods were changed behind Muster's back"
-
-// unplanned is when pods were seen and deleted that an attempt should not have.
-type unplanned struct {
-	attempt       int
-	seen, deleted time.Time
+// unplannedPods deals with pods that the objects of a workload made, and that
+// queue-manager reserved no place for.
+type unplannedPods struct {
+	cluster podDeleter
+	owners  *owners
+	reaper  *reaper
+	rule    func(namespace string) string // strayPods of the namespace's queue
+	logger  *zap.Logger
+	metrics *Metrics
+	now     func() time.Time
 }
 
-// owned returns the UIDs of what was created for the status' attempt, and of the
-// RayClusters of it.
-func (r *Reconciler) owned(status event.GangStatus) (created, clusters []string) {
-	if status.UID != "" {
-		created = append(created, status.UID)
-	}
-	for _, o := range status.Objects {
-		created = append(created, o.UID)
-	}
-	if len(created) == 0 {
-		return nil, nil
-	}
-	return created, r.cache.RayClusters(created)
-}
-
-// members are the pods of the command's workload, as far as that can be told.
-func (r *Reconciler) members(command *event.GangDesired) []gang.Pod {
-	created, clusters := r.owned(r.lastStatus(command))
-	return gang.Members(r.cache.Pods(command.Workload), created, clusters)
-}
-
-// removeUnplanned deletes the pods that the workload's objects made past Muster. It
-// returns what the status is to say of them, and when to look again.
-func (r *Reconciler) removeUnplanned(ctx context.Context, command *event.GangDesired, status event.GangStatus) (message string, again time.Duration, err error) {
-	_, clusters := r.owned(status)
-	pods := gang.Unplanned(command, r.cache.Made(clusters))
-	now := r.now()
-	r.mu.Lock()
-	known := r.unplanned[command.Workload]
-	if known.attempt != command.Attempt {
-		known = unplanned{attempt: command.Attempt}
-	}
-	due := len(pods) > 0 && now.Sub(known.deleted) >= unplannedEvery
-	if len(pods) > 0 {
-		known.seen = now
-	}
-	if due {
-		known.deleted = now
-	}
-	if !known.seen.IsZero() {
-		r.unplanned[command.Workload] = known
-	}
-	r.mu.Unlock()
-	if known.seen.IsZero() || now.Sub(known.seen) > unplannedTold {
+// remove deletes the pods that were made without Muster's labels and gates. It returns
+// the status' message about them, and when to look again.
+func (u *unplannedPods) remove(ctx context.Context, p *pass) (message string, again time.Duration, err error) {
+	pods := gang.Unplanned(p.command, u.owners.made(p.status))
+	now := u.now()
+	seen, due := p.workload.noteUnplanned(p.command.Attempt, len(pods) > 0, now)
+	if seen.IsZero() || now.Sub(seen) > unplannedNamed {
 		return "", 0, nil
 	}
-	again = unplannedTold
+	again = unplannedNamed
 	if len(pods) > 0 {
 		again = unplannedEvery
 	}
 	if !due {
 		return unplannedMessage, again, nil
 	}
-	for _, pod := range pods {
-		if pod.Deleting && now.Sub(pod.GoneBy) <= time.Duration(command.ForceAfter) {
-			continue
-		}
-		if err := r.cluster.DeletePod(ctx, pod, pod.Deleting); err != nil {
+	for _, pod := range u.reaper.due(p.command, pods) {
+		if err := u.cluster.DeletePod(ctx, pod, pod.Deleting); err != nil {
 			return "", 0, err
 		}
-		r.metrics.unplanned.Inc()
-		r.logger.Warn("pod deleted: it is not what was admitted", zap.String("workload", string(command.Workload)),
+		u.metrics.unplanned.Inc()
+		u.logger.Warn("pod deleted: it is not what was admitted", zap.String("workload", string(p.command.Workload)),
 			zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("node", pod.Node))
 	}
 	return unplannedMessage, again, nil
 }
 
-// sooner is the earlier of two looks; zero is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
+// removeExtra deals with pods of a gang under trusted placement that have no place, by
+// the rule of the namespace. It returns the status'
+// message about them.
+func (u *unplannedPods) removeExtra(ctx context.Context, p *pass) (message string, err error) {
+	rule := u.rule(p.command.Namespace)
+	if !p.command.Trusted || rule != workload.WarnOfStrays && rule != workload.EvictStrays {
+		return "", nil
 	}
-	return a
+	extra := gang.Extra(p.command, u.owners.members(p.workload, p.command))
+	if len(extra) == 0 {
+		return "", nil
+	}
+	if rule == workload.WarnOfStrays {
+		return extraMessage, nil
+	}
+	for _, pod := range extra {
+		if err := u.cluster.DeletePod(ctx, pod, false); err != nil {
+			return "", err
+		}
+		u.metrics.evicted.Inc()
+		u.logger.Warn("pod deleted: its gang has no place for it, and its queue's strayPods is evict",
+			zap.String("workload", string(p.command.Workload)), zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name))
+	}
+	return extraMessage + "; they are deleted", nil
 }

@@ -1,9 +1,9 @@
-// Package budget bounds what reading one message may take: the time until it is
-// given up, and the bytes of all messages that are read at once.
+// Package budget bounds the time of reading one message, and the memory of all
+// messages that are read concurrently.
 //
-// It is not for judging messages. Go cannot end a function from outside, so one
-// that is given up runs on: a Budget counts those, and says when there are so many
-// that only a new process helps.
+// Go cannot end a function from outside, so work past its time runs on: a Budget
+// counts it, and reports when only a new process helps. The package is not for
+// validating messages.
 package budget
 
 import (
@@ -16,46 +16,60 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ErrSpent is wrapped when the work took longer than it may.
+// ErrSpent is wrapped when the work took too long.
 var ErrSpent = errors.New("reading it takes too long")
 
-// ErrExhausted says that too many readers have been given up and still run.
-var ErrExhausted = errors.New("too many messages take too long to read; a new process begins without them")
+// ErrExhausted means that too many abandoned readers still run.
+var ErrExhausted = errors.New("too many readers are stuck; restart to get rid of them")
 
 // Limits are what a Budget allows.
 type Limits struct {
-	// Each is the time that one piece of work has.
+	// Each is the time limit of one piece of work.
 	Each time.Duration
-	// Bytes bounds the messages that are read at the same time, together.
-	Bytes int64
-	// GivenUp is how many pieces of work may run on after they were given up.
+	// Memory bounds the bytes of all concurrent work together, as Needs counts them.
+	Memory int64
+	// GivenUp is how many abandoned pieces of work may still run.
 	GivenUp int64
 }
 
-// Default limits: a message of the largest size is read in milliseconds, and the
-// memory that it takes meanwhile is less than forty times its size.
-func Default() Limits { return Limits{Each: 10 * time.Second, Bytes: 8 << 20, GivenUp: 4} }
+// Default returns limits that allow one message of the largest size at a time, or more
+// than twenty messages of 3 KiB. The memory is half of intake's limit in the chart.
+func Default() Limits { return Limits{Each: 10 * time.Second, Memory: 256 << 20, GivenUp: 4} }
 
-// aliveEvery is how often whoever waits is asked to say that work goes on.
+// Allocated bytes per byte read, measured with the worst documents: decoding empty
+// objects, whose number the limit on values bounds, and the tree that YAML is parsed
+// into before its values are counted.
+const (
+	decodedFactor = 3000
+	decodedMost   = 64 << 10
+	parsedFactor  = 150
+)
+
+// Needs returns how many bytes of memory reading a message of that size may take.
+func Needs(size int) int64 {
+	return int64(min(size, decodedMost))*decodedFactor + int64(size)*parsedFactor
+}
+
+// aliveEvery is how often Do calls alive.
 const aliveEvery = time.Second
 
 // Budget is shared by all readers of a process. Its methods may be called
 // concurrently.
 type Budget struct {
 	limits  Limits
-	bytes   *semaphore.Weighted
+	memory  *semaphore.Weighted
 	givenUp atomic.Int64
 	spent   chan struct{}
 }
 
-// New returns a Budget of which nothing is spent.
+// New returns an unused Budget.
 func New(limits Limits) *Budget {
-	return &Budget{limits: limits, bytes: semaphore.NewWeighted(limits.Bytes), spent: make(chan struct{}, 1)}
+	return &Budget{limits: limits, memory: semaphore.NewWeighted(limits.Memory), spent: make(chan struct{}, 1)}
 }
 
-// Do returns what the work on a message of that size returns; alive, unless nil, is
-// called now and then meanwhile. An error that wraps ErrSpent says that the work
-// was given up: it may still run, so it must not share anything with its caller.
+// Do runs the work on a message of that size and returns its result; meanwhile it calls
+// alive, unless nil, periodically. An error that wraps ErrSpent means that the work was
+// abandoned: it may still run, so it must not share anything with its caller.
 func Do[T any](ctx context.Context, b *Budget, size int, alive func(), work func() T) (result T, err error) {
 	results := make(chan T, 1)
 	if err := b.do(ctx, size, alive, func() { results <- work() }); err != nil {
@@ -65,15 +79,15 @@ func Do[T any](ctx context.Context, b *Budget, size int, alive func(), work func
 }
 
 func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) error {
-	weight := min(int64(size), b.limits.Bytes)
+	weight := min(Needs(size), b.limits.Memory)
 	done := make(chan struct{})
 	pulse := time.NewTicker(aliveEvery)
 	defer pulse.Stop()
 	acquired := make(chan error, 1)
-	if b.bytes.TryAcquire(weight) {
+	if b.memory.TryAcquire(weight) {
 		acquired <- nil
 	} else {
-		go func() { acquired <- b.bytes.Acquire(ctx, weight) }()
+		go func() { acquired <- b.memory.Acquire(ctx, weight) }()
 	}
 	for waiting := true; waiting; {
 		select {
@@ -88,7 +102,7 @@ func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) er
 	}
 	var givenUp atomic.Bool
 	go func() {
-		defer b.bytes.Release(weight)
+		defer b.memory.Release(weight)
 		work()
 		close(done)
 		if !givenUp.CompareAndSwap(false, true) {
@@ -107,7 +121,7 @@ func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) er
 			return ctx.Err()
 		case <-limit.C:
 			if !givenUp.CompareAndSwap(false, true) {
-				<-done // it has just ended
+				<-done // the work has just ended
 				return nil
 			}
 			if b.givenUp.Add(1) > b.limits.GivenUp {
@@ -116,7 +130,7 @@ func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) er
 				default:
 				}
 			}
-			return fmt.Errorf("%w: it was given up after %s", ErrSpent, b.limits.Each)
+			return fmt.Errorf("%w: abandoned after %s", ErrSpent, b.limits.Each)
 		}
 	}
 }
@@ -127,8 +141,8 @@ func call(alive func()) {
 	}
 }
 
-// Watch returns ErrExhausted when too many pieces of work run on, or the error of
-// ctx.
+// Watch returns ErrExhausted when too many abandoned pieces of work still run, or the
+// error of ctx.
 func (b *Budget) Watch(ctx context.Context) error {
 	select {
 	case <-b.spent:

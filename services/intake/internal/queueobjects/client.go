@@ -16,13 +16,14 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/pkg/kube/apiserver"
 )
 
 // group is Kueue's.
 const group = "kueue.x-k8s.io"
 
-// resources are what is watched: all that queues are configured by.
+// resources are the watched resources: all that configure queues.
 var resources = []string{
 	"resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloadpriorityclasses", "admissionchecks",
 	"provisioningrequestconfigs", "topologies",
@@ -40,11 +41,11 @@ type Client struct {
 // Connect returns a client with the rights of the kubeconfig, or of the pod it
 // runs in when the path is empty.
 func Connect(kubeconfig string) (*Client, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := apiserver.Config(kubeconfig, "muster-intake-queues")
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
+		return nil, err
 	}
-	config.UserAgent = "muster-intake-queues"
+	config.QPS = 0 // client-go's limit: nothing here is in a hurry
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for objects at %s: %w", config.Host, err)
@@ -52,9 +53,9 @@ func Connect(kubeconfig string) (*Client, error) {
 	return &Client{objects: objects, versions: map[string]string{}, informers: map[string]cache.SharedIndexInformer{}}, nil
 }
 
-// Present reports whether the cluster has definitions of Kueue's objects, and not
-// Kueue itself, which alone has use for the one of Workloads. An API server that
-// does not let these be read is one without.
+// Present reports whether the cluster has definitions of Kueue's objects but not Kueue
+// itself, which the definition of Workloads reveals. Definitions that intake may not
+// read count as absent.
 func (c *Client) Present(ctx context.Context) (bool, error) {
 	kueue, err := c.stored(ctx, "workloads")
 	if err != nil || kueue != "" {
@@ -72,8 +73,8 @@ func (c *Client) Present(ctx context.Context) (bool, error) {
 	return len(c.versions) > 0, nil
 }
 
-// stored returns the version in which objects of a resource are stored: in it
-// they are read as they were written. It is empty when there is no definition.
+// stored returns the storage version of a resource, which reads objects without
+// conversion. It is empty if there is no definition.
 func (c *Client) stored(ctx context.Context, resource string) (string, error) {
 	definition, err := c.objects.Resource(definitions).Get(ctx, resource+"."+group, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -96,11 +97,11 @@ func (c *Client) resource(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: c.versions[name], Resource: name}
 }
 
-// resync is a poll behind the watch.
+// resync is the period of the poll behind the watch.
 const resync = 10 * time.Minute
 
-// Watch keeps all objects until ctx ends and returns when they are there. changed
-// is called after each change of what people write.
+// Watch caches all objects until ctx ends, and returns once the caches are filled. It
+// calls changed after each change other than a status update.
 func (c *Client) Watch(ctx context.Context, changed func()) error {
 	var synced []cache.InformerSynced
 	for name := range c.versions {
@@ -128,7 +129,7 @@ func (c *Client) Watch(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// Objects returns all objects that are not on their way out.
+// Objects returns all objects that are not being deleted.
 func (c *Client) Objects() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, informer := range c.informers {
@@ -144,8 +145,8 @@ func (c *Client) Objects() []*unstructured.Unstructured {
 	return all
 }
 
-// WriteStatus merges into the status of an object. That it is gone is no error, nor
-// that it is in a namespace which no queue may use, where nothing may be written.
+// WriteStatus merges into the status of an object. A missing object is no error, nor
+// is a namespace in which intake has no right to write.
 func (c *Client) WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error {
 	encoded, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": status})
 	if err != nil {

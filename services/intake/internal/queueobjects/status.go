@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
-// statusOf is what of an object's status is to be written, in Kueue's words; nil
-// for nothing.
+// statusOf returns the status to write on an object, in Kueue's terms; nil if the
+// object is up to date.
 func statusOf(object *unstructured.Unstructured, refused string, queues []query.Queue, now time.Time) map[string]any {
 	var status map[string]any
 	switch object.GetKind() {
@@ -32,8 +32,8 @@ func statusOf(object *unstructured.Unstructured, refused string, queues []query.
 	return nil
 }
 
-// active is the condition of Kueue that says whether a queue counts. Its time is
-// that of the last change.
+// active is Kueue's condition Active: whether the queue is in use. Its transition time
+// changes only with its status.
 func active(old map[string]any, refused string, generation int64, now time.Time) map[string]any {
 	c := map[string]any{
 		"type": "Active", "status": "True", "reason": "Ready", "message": "Can submit new workloads to Muster",
@@ -85,7 +85,7 @@ func clusterQueue(name string, queues []query.Queue) map[string]any {
 	}
 }
 
-// localQueue has counts where the queue is of one namespace: Muster counts by
+// localQueue has counts only for a queue of one namespace, because Muster counts by
 // queue.
 func localQueue(namespace, name string, queues []query.Queue) map[string]any {
 	for _, q := range queues {

@@ -1,14 +1,14 @@
-// Package queueobjects brings the queues that a cluster has as objects of Kueue's
-// kinds to queue-manager, by the way that `muster apply` takes, and writes back on
-// ClusterQueues and LocalQueues whether they count and what is in them.
+// Package queueobjects syncs the Kueue objects of a cluster to queue-manager, with the
+// request of `muster apply`, and writes the status of ClusterQueues and LocalQueues:
+// whether they are in use, and their counts.
 //
-// It is level-triggered and keeps nothing: each round compares what the cluster
-// has with what queue-manager has of this cluster, and asks for the difference.
-// What queue-manager refuses is said on the object and asked for again. So it may
-// die at any point, and there may be several.
+// It is level-triggered and has no state: each round compares the objects of the
+// cluster with those that queue-manager has from it, and requests the difference.
+// A refusal goes to the object's status, and the request is repeated. So the process
+// may die at any point, and several may run.
 //
-// It is not for judging manifests (package kueue) nor for deciding what may stand
-// beside what, which is queue-manager's.
+// It is not for validating manifests (package kueue), nor for deciding which objects
+// conflict, which queue-manager does.
 package queueobjects
 
 import (
@@ -24,8 +24,8 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
 )
 
 // Cluster is the API server.
@@ -42,31 +42,30 @@ type Manager interface {
 }
 
 const (
-	// gather is how long changes are waited for that come with the first one:
-	// a file of objects is one change.
+	// gather is the wait for more changes after the first: a file of objects is one
+	// change.
 	gather = 100 * time.Millisecond
-	// again is when statuses are brought up to date, and what was refused is tried
-	// once more.
+	// again is the period in which statuses are updated and refused requests repeated.
 	again = 5 * time.Second
-	// roundTimeout bounds the questions of one round.
+	// roundTimeout bounds the requests of one round.
 	roundTimeout = 15 * time.Second
 )
 
-// Sync compares and asks.
+// Sync syncs one cluster's queues.
 type Sync struct {
 	Name    string // of the cluster
 	Cluster Cluster
 	Manager Manager
 	Logger  *zap.Logger
 
-	told string // what was last logged as refused
+	logged string // the refusals that were last logged
 }
 
-// Run makes rounds until ctx ends: after each change, and now and then.
+// Run makes rounds until ctx ends: after each change, and periodically.
 func (s *Sync) Run(ctx context.Context, changed <-chan struct{}) error {
 	for {
 		if err := s.round(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("queues of the cluster will be compared again", zap.Duration("after", again), zap.Error(err))
+			s.Logger.Warn("queue sync failed: retrying", zap.Duration("after", again), zap.Error(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -82,7 +81,7 @@ func (s *Sync) Run(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// round brings queue-manager to what the cluster has, as far as it goes.
+// round applies the cluster's objects to queue-manager and updates their status.
 func (s *Sync) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, roundTimeout)
 	defer cancel()
@@ -115,7 +114,7 @@ func keyOf(object *unstructured.Unstructured) kueue.Key {
 	return kueue.Key{Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// read reads the objects; refused says what is wrong with those that cannot be.
+// read parses the objects; refused has the errors of invalid ones.
 func read(objects []*unstructured.Unstructured) (wanted []kueue.Object, refused map[kueue.Key]string) {
 	refused = map[kueue.Key]string{}
 	for _, object := range objects {
@@ -137,7 +136,8 @@ func read(objects []*unstructured.Unstructured) (wanted []kueue.Object, refused 
 	return wanted, refused
 }
 
-// difference is what queue-manager lacks of the wanted, and has beyond them.
+// difference returns the wanted objects that queue-manager lacks, and the objects from
+// this cluster that it has in excess.
 func difference(wanted []kueue.Object, present []query.Applied, cluster string) (apply []kueue.Object, remove []kueue.Key) {
 	of, here := map[kueue.Key]query.Applied{}, map[kueue.Key]bool{}
 	for _, p := range present {
@@ -155,14 +155,14 @@ func difference(wanted []kueue.Object, present []query.Applied, cluster string) 
 		}
 	}
 	order := kueue.Kinds()
-	slices.SortStableFunc(remove, func(a, b kueue.Key) int { // what names others goes before them
+	slices.SortStableFunc(remove, func(a, b kueue.Key) int { // referring objects go before those they refer to
 		return cmp.Compare(slices.Index(order, b.Kind), slices.Index(order, a.Kind))
 	})
 	return apply, remove
 }
 
-// bring asks for all of it, and when that is refused for one after the other, so
-// that a fault of one object does not keep the others from counting.
+// bring requests all changes at once. If that is refused it requests one after the
+// other, so that one bad object does not block the others.
 func (s *Sync) bring(ctx context.Context, apply []kueue.Object, remove []kueue.Key, refused map[kueue.Key]string) error {
 	if len(apply) == 0 && len(remove) == 0 {
 		return nil
@@ -194,24 +194,25 @@ func (s *Sync) bring(ctx context.Context, apply []kueue.Object, remove []kueue.K
 	return nil
 }
 
-// ask tells a refusal, which says why, from a failure.
+// ask sends a request; it separates a refusal, with its reason, from a failure. A busy
+// queue-manager has not judged the request, so that is a failure.
 func (s *Sync) ask(ctx context.Context, r query.ConfigureRequest) (why string, refused bool, err error) {
 	_, err = s.Manager.Configure(ctx, s.Name, r)
 	var problem *query.ProblemError
-	if errors.As(err, &problem) {
+	if errors.As(err, &problem) && !problem.Busy {
 		return problem.Message, true, nil
 	}
 	return "", false, err
 }
 
-// log tells what is refused, when that is news.
+// log logs the refusals if they have changed.
 func (s *Sync) log(refused map[kueue.Key]string) {
-	said := fmt.Sprint(refused)
-	if said == s.told {
+	all := fmt.Sprint(refused)
+	if all == s.logged {
 		return
 	}
-	s.told = said
+	s.logged = all
 	for key, why := range refused {
-		s.Logger.Warn("an object of the cluster does not count", zap.Stringer("object", key), zap.String("why", why))
+		s.Logger.Warn("object of the cluster refused", zap.Stringer("object", key), zap.String("why", why))
 	}
 }

@@ -3,16 +3,16 @@ package submission
 import (
 	"fmt"
 
-	"muster.dev/muster/pkg/appwrapper"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/podsets"
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/appwrapper"
+	"muster.dev/muster/pkg/manifest/podsets"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
-// appWrapper reads the manifest as an AppWrapper, if it is one, or pod sets. Its
-// queue is the one it was submitted to, whatever its labels say; the priority of
-// the submission, when there is one, counts before its own.
+// appWrapper reads the manifest if it is an AppWrapper or pod sets. The queue is that
+// of the submission, not that of its labels; a priority of the submission overrides
+// its own.
 func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmitted, is bool, err error) {
 	tree, err := ray.Tree(manifest)
 	if err != nil {
@@ -45,15 +45,15 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	}
 	name := ray.Name(ray.Object{Name: wrapper.Name, GenerateName: wrapper.GenerateName}, s.id)
 	warnings := paths.Texts(append(wrapper.Warnings, ofNoObject(wrapper)...))
-	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Warnings: told(warnings), Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Warnings: bounded(warnings), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
 		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: s.message.Submitter,
 	}}, true, nil
 }
 
-// ofNoObject warns of what acts on the AppWrapper object alone, which a message is
-// not. What is left of a workload that has ended is its owner's: the ledger has let
-// it go when its stay would be over.
+// ofNoObject warns of annotations that need an AppWrapper object, which a message does
+// not create. The remains of an ended workload are its owner's to delete: the ledger
+// has forgotten it when the TTL passes.
 func ofNoObject(wrapper appwrapper.Wrapper) []string {
 	if wrapper.SuccessTTL == nil {
 		return nil

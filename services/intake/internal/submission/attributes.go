@@ -7,17 +7,17 @@ import (
 	"muster.dev/muster/pkg/kube"
 )
 
-// Bounds of what a submission calls itself, in bytes.
+// Bounds of a submission's attributes, in bytes.
 const (
 	longestID        = 256
 	longestSource    = 1024
 	longestMessageID = 1024
-	// longestShown bounds what a rejection repeats of an attribute that is refused.
+	// longestShown bounds the part of a refused attribute that a rejection repeats.
 	longestShown = 256
 )
 
-// checkAttributes refuses names that people cannot be shown, and those that are
-// longer than an index of the database takes.
+// checkAttributes refuses attributes that cannot be printed, and those too long for a
+// database index.
 func (s *submission) checkAttributes() error {
 	for _, attribute := range []struct {
 		what, value string
@@ -34,13 +34,13 @@ func (s *submission) checkAttributes() error {
 			return fmt.Errorf("%s is %q; %s", attribute.what, attribute.value, why)
 		}
 	}
-	if s.ofAnotherDoor() {
+	if s.claimsReservedSource() {
 		return fmt.Errorf("CloudEvents attribute \"source\" is %q; want another one: over NATS no source begins with http/ or kubernetes/", s.envelope.Source)
 	}
 	return nil
 }
 
-// shown is what a rejection repeats of an attribute.
+// shown bounds an attribute for a rejection.
 func shown(text string, most int) string {
 	if len(text) > most {
 		text = text[:min(longestShown, most)]

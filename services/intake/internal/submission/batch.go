@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"strings"
 
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // maxBatch bounds the events of a batch: each is answered on its own.
 const maxBatch = 256
 
-// batch is where a submission stands in its message; the zero value is of a
-// message that is no batch.
+// batch is the place of a submission in its message; zero if the message is no batch.
 type batch struct {
 	number int   // from 1
-	fault  error // why nothing of the batch is read
+	fault  error // why the whole batch is refused
 }
 
-// place tells the submissions of a batch apart.
+// place distinguishes the submissions of a batch.
 func (b batch) place() string {
 	if b.number == 0 {
 		return ""
@@ -27,9 +26,9 @@ func (b batch) place() string {
 	return fmt.Sprintf("/%d", b.number)
 }
 
-// Split returns the submissions of a message: each event of a batch (CloudEvents
-// JSON format, section 4), or the message itself. Each is accepted or rejected
-// alone. A batch that cannot be taken apart is one submission, to be rejected.
+// Split returns the submissions of a message: each event of a batch (CloudEvents JSON
+// format, section 4), or the message itself. Each is accepted or rejected alone. A
+// malformed batch is one submission, which Read rejects.
 func Split(m Message) []Message {
 	if !isBatch(m) {
 		return []Message{m}
@@ -55,8 +54,8 @@ func Split(m Message) []Message {
 	return submissions
 }
 
-// isBatch reports whether the message is a list. Whoever sends a CloudEvent in
-// binary mode sends one.
+// isBatch reports whether the message is a list. A CloudEvent in binary mode is a
+// single one.
 func isBatch(m Message) bool {
 	for key := range m.Headers {
 		if strings.HasPrefix(strings.ToLower(key), binaryPrefix) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // list is a batch of CloudEvents.
@@ -21,8 +21,8 @@ func list(t *testing.T, events ...map[string]json.RawMessage) Message {
 	return message(data, nil)
 }
 
-// Each event of a batch is a submission of its own: bad ones are refused beside
-// good ones, and what is said of each has an id of its own, the same each time.
+// TestABatchIsItsEvents: each event of a batch is accepted or rejected alone, and its
+// result has a unique id, the same each time.
 func TestABatchIsItsEvents(t *testing.T) {
 	t.Parallel()
 	m := list(t, attributes("id", `"1"`, "data", manifestJSON), attributes("id", `"2"`, "data", `{"kind": "Nothing"}`),
@@ -48,7 +48,7 @@ func TestABatchIsItsEvents(t *testing.T) {
 	for i, id := range said[0] {
 		ids[id] = true
 		if id != said[1][i] {
-			t.Errorf("event %d is said as %s, then as %s", i, id, said[1][i])
+			t.Errorf("the result of event %d has id %s, then %s", i, id, said[1][i])
 		}
 	}
 	if len(ids) != 4 {
@@ -56,8 +56,9 @@ func TestABatchIsItsEvents(t *testing.T) {
 	}
 }
 
-// What does nothing is told, of Ray objects and of AppWrappers, within bounds.
-func TestWarningsAreTold(t *testing.T) {
+// TestWarningsAreBounded: fields without effect give warnings, for Ray objects and for
+// AppWrappers, within bounds.
+func TestWarningsAreBounded(t *testing.T) {
 	t.Parallel()
 	params := strings.Replace(manifestYAML, "headGroupSpec:", "headGroupSpec:\n    rayStartParams: {num-gpus: \"2\"}", 1)
 	submitted, _ := accepted(t, structured(t, "data", quoted(params)))
@@ -74,14 +75,14 @@ func TestWarningsAreTold(t *testing.T) {
 	if n := len(submitted.Warnings); n != mostWarnings+1 || submitted.Warnings[n-1] != "and 20 more warnings" {
 		t.Errorf("of an AppWrapper: %d, the last %q", n, submitted.Warnings[max(0, n-1)])
 	}
-	if long := told([]string{strings.Repeat("y", 2*longestWarning)}); len(long[0]) > longestWarning+3 {
+	if long := bounded([]string{strings.Repeat("y", 2*longestWarning)}); len(long[0]) > longestWarning+3 {
 		t.Errorf("a warning of %d bytes", len(long[0]))
 	}
 }
 
-// What acts on the AppWrapper object is told to do nothing where there is none; of
-// pod sets it is told in terms of what was written.
-func TestWhatNeedsAnObjectIsTold(t *testing.T) {
+// TestWarnsOfAnnotationsThatNeedAnObject: annotations that need an AppWrapper object give a warning
+// in a message; for pod sets it names the submitted field.
+func TestWarnsOfAnnotationsThatNeedAnObject(t *testing.T) {
 	t.Parallel()
 	metadata := func(ttl string) string {
 		return `"metadata": {"name": "w", "annotations": {"workload.codeflare.dev.appwrapper/successTTLDuration": "` + ttl + `"}}`
@@ -96,15 +97,15 @@ func TestWhatNeedsAnObjectIsTold(t *testing.T) {
 			"metadata.annotations[workload.codeflare.dev.appwrapper/successTTLDuration]: is 1h0m0s and does nothing", "as a message", "kubectl", "ttlSecondsAfterFinished",
 		} {
 			if !strings.Contains(all, part) {
-				t.Errorf("of the %s is told, without %q:\n%s", name, part, all)
+				t.Errorf("the warnings for the %s lack %q:\n%s", name, part, all)
 			}
 		}
 		if strings.Contains(all, "components") || name == "PodSets" && !strings.Contains(all, "spec.objects[0]: Muster does not know") {
-			t.Errorf("of the %s is told:\n%s", name, all)
+			t.Errorf("the warnings for the %s are:\n%s", name, all)
 		}
 		submitted, _ = accepted(t, structured(t, "data", fmt.Sprintf(document, `"metadata": {"name": "w"}`)))
 		if told := strings.Join(submitted.Warnings, "\n"); strings.Contains(told, "TTL") {
-			t.Errorf("of a %s without it is told:\n%s", name, told)
+			t.Errorf("the warnings for a %s without it are:\n%s", name, told)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 // maxClass is the longest name of an object in Kubernetes.
 const maxClass = 253
 
-// rank is what the CloudEvents extensions say of the workload's priority.
+// rank is the workload's priority in the CloudEvents extensions.
 type rank struct {
 	priority int32
-	numbered bool   // a priority is given, be it 0
+	numbered bool   // a priority is given, possibly 0
 	class    string // "priorityclass"; empty for none
 }
 
@@ -31,8 +31,8 @@ func (r *rank) setPriority(text string) error {
 	return nil
 }
 
-// classBeside is the priority class of the submission, which counts before that
-// of its labels. Which classes there are queue-manager knows.
+// classBeside returns the priority class of the submission, or else that of the labels.
+// Only queue-manager knows which classes exist.
 func (r *rank) classBeside(labels string) (string, error) {
 	class, where := r.class, "CloudEvents attribute \"priorityclass\""
 	if class == "" {

@@ -1,9 +1,9 @@
-// Package submission turns what somebody published on a submit subject into
-// either an accepted workload or a rejection that says why.
+// Package submission turns a message on a submit subject into an accepted workload or
+// a rejection with its reason.
 //
-// It is pure, and the same message always gives the same result, event ids
-// included, so a message that comes twice changes nothing. Whether the queue
-// exists and may use the namespace is not known here; queue-manager checks it.
+// It is pure: the same message always gives the same result, event ids included, so a
+// redelivery changes nothing. It is not for checking whether the queue exists and may
+// use the namespace, which queue-manager does.
 package submission
 
 import (
@@ -15,22 +15,21 @@ import (
 	"strings"
 	"time"
 
-	"muster.dev/muster/pkg/appwrapper"
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/appwrapper"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
-// source is the CloudEvents source of what intake says.
+// source is the CloudEvents source of the results.
 const source = "muster/intake"
 
 // Message is a submission as it arrived.
 type Message struct {
 	Subject string
-	// Submitter is who has sent it, as the connection says.
+	// Submitter is the sender's name, taken from the connection.
 	Submitter string
 	Headers   map[string][]string
 	Data      []byte
@@ -39,21 +38,21 @@ type Message struct {
 	batch
 }
 
-// Result is what is to be published for a message.
+// Result is the message to publish for a submission.
 type Result struct {
 	Subject string
 	Event   event.Envelope
-	// Workload is what the submission is or would have been; may be empty.
+	// Workload is the id that the submission has, or would have if it were accepted; it
+	// may be empty.
 	Workload workload.ID
 	// Rejection is why it was refused; nil when it was accepted.
 	Rejection *workload.Reason
-	// Queue is where it was submitted; Traceparent is the submitter's, or empty.
+	// Queue is the queue of the subject; Traceparent is the submitter's, or empty.
 	Queue, Traceparent string
 }
 
-// Read turns a message into what is to be published for it; the operator says
-// what pods its manifest becomes. An error means that Muster itself is at fault
-// and nothing can be published.
+// Read returns the result of a message; the operator decides which pods its manifest
+// becomes. An error means that Muster itself failed and there is nothing to publish.
 func Read(operator ray.Operator, m Message) (result Result, err error) {
 	s := &submission{operator: operator, message: m, queue: queueOf(m)}
 	accepted, err := s.accept()
@@ -61,65 +60,64 @@ func Read(operator ray.Operator, m Message) (result Result, err error) {
 		return s.reject(err)
 	}
 	accepted.Former = s.former
-	// The message is part of the event's id: a repetition by a person is another
-	// message and gets an answer of its own; the same message again is the same event.
+	// The event's id includes the message: submitting again is another message with an
+	// answer of its own; a redelivery is the same event.
 	id := fmt.Sprintf("submitted/%s/%s/%d/%d%s", s.id, accepted.Workload.Digest, m.Sequence, m.Stored.UnixNano(), m.place())
 	envelope, err := event.New(id, source, m.Stored, accepted)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Subject: bus.WorkloadSubject(s.queue), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent}, nil
+	return Result{Subject: event.WorkloadSubject(s.queue), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent}, nil
 }
 
-// Reject turns the message into a rejection, whatever it says: for what cannot
-// be passed on.
+// Reject rejects a message for a cause outside of its content.
 func Reject(m Message, cause error) (Result, error) {
 	s := &submission{message: m, queue: queueOf(m)}
-	_ = s.open() // for the id; the cause is what to tell
+	_ = s.open() // for the id alone
 	return s.reject(cause)
 }
 
-// GiveUp is Reject for a message that must not be read any more.
+// GiveUp is Reject without reading the message.
 func GiveUp(m Message, cause error) (Result, error) {
 	return (&submission{message: m, queue: queueOf(m)}).reject(cause)
 }
 
 func queueOf(m Message) string {
-	queue, _ := bus.SubmittedBy(m.Subject)
+	queue, _ := event.SubmittedBy(m.Subject)
 	return queue
 }
 
-// submission is a message in the course of being read.
+// submission is a message while it is read.
 type submission struct {
 	operator ray.Operator
 	message  Message
 	queue    string
 	envelope event.Envelope
 	id       workload.ID
-	// former is the id that an earlier version would have given, if it is another.
+	// former is the id that an earlier version would have given, if it differs.
 	former workload.ID
 	rank
 }
 
-// identify derives the workload's id. Who has submitted is part of it, as far as the
-// connection says: over HTTP it is the source.
+// identify derives the workload's id. It includes the submitter: over NATS the user in
+// the subject, over HTTP the source.
 func (s *submission) identify() {
-	_, user := bus.SubmittedBy(s.message.Subject)
+	_, user := event.SubmittedBy(s.message.Subject)
 	s.id = event.SubmissionID(user, s.envelope.Source, s.envelope.ID)
 	if user != "" {
 		s.former = event.WorkloadID(s.envelope.Source, s.envelope.ID)
 	}
 }
 
-// ofAnotherDoor reports whether a message of NATS names a source whose ids another
-// door gives.
-func (s *submission) ofAnotherDoor() bool {
-	door, _, named := strings.Cut(s.envelope.Source, "/")
-	return named && strings.HasPrefix(s.message.Submitter, workload.DoorNATS) && (door == workload.DoorHTTP || door == workload.DoorKubernetes)
+// claimsReservedSource reports whether a NATS message names a source that the HTTP API
+// or the Kubernetes controller derives its ids from.
+func (s *submission) claimsReservedSource() bool {
+	prefix, _, named := strings.Cut(s.envelope.Source, "/")
+	return named && strings.HasPrefix(s.message.Submitter, workload.DoorNATS) && (prefix == workload.DoorHTTP || prefix == workload.DoorKubernetes)
 }
 
-// accept returns the workload. Every error is a reason to reject; a panic while
-// reading somebody's bytes is one, too.
+// accept returns the workload. Every error is a reason to reject, and so is a panic
+// while reading the message.
 func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -167,16 +165,16 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if object, err = ray.Named(object, s.id); err != nil {
 		return nil, err
 	}
-	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), PriorityClass: class, Warnings: told(object.Warnings), Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), PriorityClass: class, Warnings: bounded(object.Warnings), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
 		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life, Submitter: s.message.Submitter,
 	}}, nil
 }
 
-// checkMetadata returns the labels. It refuses the marks of objects that came
-// through the door of Kubernetes: with them a submission would take over another's
-// suspended object, or the name of another; and what would keep the object from
-// being deleted, or make it look like one that another object controls.
+// checkMetadata returns the labels. It refuses the annotations that the Kubernetes
+// controller sets, with which a submission could take over another user's suspended
+// object or identity. It also refuses finalizers and owner references, with which the
+// object could outlive its deletion or seem controlled by another object.
 func checkMetadata(manifest json.RawMessage) (labels map[string]any, err error) {
 	var object struct {
 		Metadata struct {
@@ -220,7 +218,7 @@ func (s *submission) size() int {
 	return size
 }
 
-// digest tells the same content from other content under the same id.
+// digest identifies the content of a submission.
 func (s *submission) digest(manifest json.RawMessage) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\x00%d\x00", s.queue, s.priority)
@@ -231,7 +229,7 @@ func (s *submission) digest(manifest json.RawMessage) string {
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// reject tells the submitter why, on the events subject of the queue.
+// reject returns a rejection on the events subject of the queue.
 func (s *submission) reject(cause error) (Result, error) {
 	reason := workload.Reason{Kind: workload.ReasonInvalid, Message: cause.Error()}
 	envelope, err := event.New(
@@ -243,16 +241,15 @@ func (s *submission) reject(cause error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Subject: bus.EventsSubject(s.queue, s.id), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent, Rejection: &reason}, nil
+	return Result{Subject: event.EventsSubject(s.queue, s.id), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent, Rejection: &reason}, nil
 }
 
 // binaryPrefix begins the headers of a CloudEvent in binary mode (CloudEvents
 // NATS protocol binding, section 3.1).
 const binaryPrefix = "ce-"
 
-// open reads the CloudEvent and with it the workload's id, so that whoever sent
-// it hears of all later faults under that id: structured when there are no ce- headers, the
-// manifest alone in the body when there are.
+// open reads the CloudEvent and derives the workload's id, so that all later faults are
+// reported under it. The CloudEvent is in binary mode if there are ce- headers.
 func (s *submission) open() error {
 	attributes := map[string]string{}
 	for key, values := range s.message.Headers {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 const manifestYAML = `apiVersion: ray.io/v1
@@ -90,8 +90,8 @@ func accepted(t *testing.T, m Message) (*event.WorkloadSubmitted, Result) {
 	return payload.(*event.WorkloadSubmitted), result
 }
 
-// TestWaysToSubmit: whichever way the manifest comes, it is the same workload
-// with the same content.
+// TestWaysToSubmit: each encoding of a manifest gives the same workload with the same
+// content.
 func TestWaysToSubmit(t *testing.T) {
 	t.Parallel()
 	want, first := accepted(t, structured(t, "data", manifestJSON))
@@ -117,8 +117,8 @@ func TestWaysToSubmit(t *testing.T) {
 	}
 }
 
-// TestIdentity: the id of the event is the message and its content: the same message
-// again is the same event, and a repetition by a person is another one.
+// TestIdentity: the event's id derives from the message and its content: a redelivery is
+// the same event, and submitting again is another one.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	base, first := accepted(t, structured(t, "data", manifestJSON))
@@ -284,7 +284,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever arrives has a result, and of a batch each event has one.
+// FuzzRead checks that every message has a result, and each event of a batch has one.
 func FuzzRead(f *testing.F) {
 	good, err := json.Marshal(attributes("data", manifestJSON, "priority", "1"))
 	if err != nil {
@@ -315,8 +315,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestNamesAreChecked: what a submission calls itself can be shown and stored; a
-// rejection repeats little of what cannot.
+// TestNamesAreChecked: attributes that cannot be printed or stored are refused; the
+// rejection repeats only a little of them.
 func TestNamesAreChecked(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 5000)

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Bounds of what is told: a submission with many faults is told of the first.
+// Bounds of the warnings of a submission; the first are kept.
 const (
 	mostWarnings   = 20
 	longestWarning = 1000
 )
 
-// told bounds the warnings of a submission.
-func told(warnings []string) []string {
+// bounded bounds the number and length of the warnings of a submission.
+func bounded(warnings []string) []string {
 	rest := len(warnings) - mostWarnings
-	var bounded []string
+	var kept []string
 	for _, warning := range warnings[:min(len(warnings), mostWarnings)] {
 		if len(warning) > longestWarning {
 			warning = strings.ToValidUTF8(warning[:longestWarning], "") + "..."
 		}
-		bounded = append(bounded, warning)
+		kept = append(kept, warning)
 	}
 	if rest > 0 {
-		bounded = append(bounded, fmt.Sprintf("and %d more warnings", rest))
+		kept = append(kept, fmt.Sprintf("and %d more warnings", rest))
 	}
-	return bounded
+	return kept
 }

@@ -9,10 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/fault"
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // configureOptions are the flags of "apply" and "delete".
@@ -21,15 +23,14 @@ type configureOptions struct {
 	files     []string
 	namespace string
 	dryRun    bool
-	output    string
+	output    output.Format
 }
 
 func (o *configureOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` of Kueue's manifests; - is standard input (may be repeated)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check it and say what would be, but change nothing")
-	flags.StringVarP(&o.output, "output", "o", "text", "`format`: text, json or yaml")
-	completeFlag(cmd, "output", fixed([]string{"text", "json", "yaml"}))
+	program.AddOutput(cmd, flags, &o.output)
 }
 
 func applyCommand(s *server) *cobra.Command {
@@ -41,12 +42,11 @@ func applyCommand(s *server) *cobra.Command {
 LocalQueue, WorkloadPriorityClass; others are kept and do nothing), v1beta1 and
 v1beta2. queue-manager checks all of them together with what stands, stores them,
 and decides by them from then on: all of them or none. What does nothing is
-named; a field that nobody knows is refused.
+named; an unknown field is refused.
 
 What the queues file of queue-manager says goes before what is applied.`,
 		Example: "  muster apply -f kueue-resources.yaml\n  muster apply -f kueue-resources.yaml --dry-run",
-		Args:    args(0, 0, "no argument, but -f FILE"),
-		PreRunE: o.check,
+		Args:    program.Args(0, 0, "no argument, but -f FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			objects, err := o.read(cmd.InOrStdin())
 			if err != nil {
@@ -73,8 +73,7 @@ with workloads in it stays, and so does what others name: then nothing is delete
 
 Workloads are ended by "muster cancel".`,
 		Example: "  muster delete localqueue user-queue -n default\n  muster delete -f kueue-resources.yaml",
-		Args:    args(0, 2, "a kind and a name, or -f FILE"),
-		PreRunE: o.check,
+		Args:    program.Args(0, 2, "a kind and a name, or -f FILE"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			request := query.ConfigureRequest{DryRun: o.dryRun}
 			if len(names) > 0 {
@@ -100,21 +99,14 @@ Workloads are ended by "muster cancel".`,
 	return cmd
 }
 
-func (o *configureOptions) check(*cobra.Command, []string) error {
-	if o.output != "text" && o.output != string(output.JSON) && o.output != string(output.YAML) {
-		return usage("output format %q: want text, json or yaml", o.output)
-	}
-	return nil
-}
-
 // key names one object by kind and name.
 func (o *configureOptions) key(names []string) (kueue.Key, error) {
 	if len(names) != 2 || len(o.files) > 0 {
-		return kueue.Key{}, usage("want a kind and a name, or -f FILE")
+		return kueue.Key{}, exit.Usagef("want a kind and a name, or -f FILE")
 	}
 	kind, err := kueue.KindOf(names[0])
 	if err != nil {
-		return kueue.Key{}, usage("%w", err)
+		return kueue.Key{}, exit.Usagef("%w", err)
 	}
 	key := kueue.Key{Kind: kind, Name: names[1]}
 	if kind == "LocalQueue" {
@@ -126,22 +118,22 @@ func (o *configureOptions) key(names []string) (kueue.Key, error) {
 // read reads the manifests of all files.
 func (o *configureOptions) read(in io.Reader) ([]kueue.Object, error) {
 	if len(o.files) == 0 {
-		return nil, usage("say what with -f FILE")
+		return nil, exit.Usagef("say what with -f FILE")
 	}
 	var objects []kueue.Object
 	for _, file := range o.files {
 		content, err := readFile(file, in)
 		if err != nil {
-			return nil, usage("%w", err)
+			return nil, exit.Usagef("%w", err)
 		}
 		parsed, err := kueue.Parse(content)
 		if err != nil {
-			return nil, &exitError{ExitRejected, fault.Of(err).In(file)}
+			return nil, exit.With(exit.Rejected, fault.Of(err).In(file))
 		}
 		objects = append(objects, parsed...)
 	}
 	if len(objects) == 0 {
-		return nil, usage("there is no manifest in %v", o.files)
+		return nil, exit.Usagef("there is no manifest in %v", o.files)
 	}
 	return objects, nil
 }
@@ -155,19 +147,19 @@ func (o *configureOptions) configure(cmd *cobra.Command, request query.Configure
 		return fmt.Errorf("encode the manifests: %w", err)
 	}
 	if len(encoded) > maxRequest {
-		return &exitError{ExitRejected, fmt.Errorf("the manifests have %d bytes; at most %d are accepted at once: apply them in parts", len(encoded), maxRequest)}
+		return exit.With(exit.Rejected, fmt.Errorf("the manifests have %d bytes; at most %d are accepted at once: apply them in parts", len(encoded), maxRequest))
 	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		answer, err := client.Configure(ctx, "", request)
 		var refused *query.ProblemError
 		if errors.As(err, &refused) {
-			return &exitError{ExitRejected, errors.New(refused.Message)}
+			return exit.With(exit.Rejected, errors.New(refused.Message))
 		}
 		if err != nil {
 			return err
 		}
-		if o.output != "text" {
-			return output.Print(cmd.OutOrStdout(), output.Format(o.output), answer, nil)
+		if o.output.Data() {
+			return output.Print(cmd.OutOrStdout(), o.output, answer, nil)
 		}
 		for _, object := range answer.Objects {
 			for _, note := range object.Notes {

@@ -7,10 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/follow"
-	"muster.dev/muster/services/muster/internal/submission"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/submission"
 )
 
 // cancelOptions are the flags of "cancel".
@@ -26,7 +27,7 @@ func cancelCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel NAME|ID",
 		Short: "End a workload, whatever phase it is in",
-		Args:  args(1, 1, "one name or id"),
+		Args:  program.Args(1, 1, "one name or id"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.run(cmd, names[0])
 		},

@@ -11,8 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/muster/internal/cli"
 )
 
@@ -42,9 +43,8 @@ func fileOf(t *testing.T, name, content string) string {
 const job = "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: a}\n"
 
 func TestWrongCommandLines(t *testing.T) {
-	t.Setenv("MUSTER_NATS_URL", "nats://127.0.0.1:1") // nobody is asked
+	t.Setenv("MUSTER_NATS_URL", "nats://127.0.0.1:1") // no server is asked
 	empty := fileOf(t, "empty.yaml", "# nothing\n")
-	queues := fileOf(t, "queues.yaml", "queues:\n- name: a\n  namespaces: [a]\n  strategy: Fifo\n")
 	for _, test := range []struct {
 		args string
 		says string
@@ -53,11 +53,11 @@ func TestWrongCommandLines(t *testing.T) {
 		{"get", "say what"},
 		{"get pods", `no command "pods"`},
 		{"get workloads a b", "at most one name"},
-		{"get workloads -o xml", "want table, wide, json or yaml"},
+		{"get workloads -o xml", "want text, wide, json or yaml"},
 		{"get workloads --phase asleep", `phase "asleep"`},
 		{"get nodes --colour", "unknown flag"},
 		{"describe workload", "one name or id"},
-		{"describe node n -o wide", "want text, json or yaml"},
+		{"describe node n -o xml", "want text, wide, json or yaml"},
 		{"submit", "-f FILE"},
 		{"submit a.yaml", "-f FILE"},
 		{"submit -f /nowhere/at/all.yaml", "no such file"},
@@ -70,29 +70,26 @@ func TestWrongCommandLines(t *testing.T) {
 		{"submit -f - --priority 0 --priority-class urgent", "want one of them"},
 		{"apply", "say what with -f FILE"},
 		{"apply -f /nowhere/at/all.yaml", "no such file"},
-		{"apply -f - -o wide", "want text, json or yaml"},
+		{"apply -f - -o xml", "want text, wide, json or yaml"},
 		{"delete localqueue", "want a kind and a name"},
 		{"delete queue a", `kind "queue" is not known; want one of ResourceFlavor`},
 		{"cancel", "one name or id"},
 		{"release", "one name or id"},
 		{"release a", "without --force"},
 		{"release a --force", "--why is missing"},
-		{"events -o table", "want text or json"},
-		{"dev --queues " + queues, "queues.yaml:4: queues[0].strategy: \"Fifo\": want BestEffortFIFO, StrictFIFO or Backfill"},
-		{"dev --queues /nowhere/at/all", "no such file"},
-		{"dev --kubeconfig /nowhere/at/all", "no such file"},
+		{"events -o xml", "want text, wide, json or yaml"},
+		{"dev --fleet p3", "this command is in muster-dev: run `muster-dev up`"},
+		{"demo", "this command is in muster-dev"},
+		{"install --kubeconfig a", "this command is in muster-dev"},
 		{"replay", "say which database"},
 		{"replay --database-url x --since soon", "want a time"},
 		{"replay --database-url-file /nowhere/at/all", "no such file"},
-		{"dev --kubeconfig a:b", "list of files"},
-		{"dev --node-selector a=b", "with --kubeconfig"},
-		{"dev --devcluster /nowhere/at/all", "not built"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
 			got := run(t, job+"---\n"+strings.Replace(job, "name: a", "name: b, namespace: mine", 1), strings.Fields(test.args)...)
-			if got.code != cli.ExitUsage || !strings.Contains(got.errOut, test.says) {
-				t.Errorf("exit code %d, standard error %q; want %d and %q", got.code, got.errOut, cli.ExitUsage, test.says)
+			if got.code != exit.Usage || !strings.Contains(got.errOut, test.says) {
+				t.Errorf("exit code %d, standard error %q; want %d and %q", got.code, got.errOut, exit.Usage, test.says)
 			}
 			if got.out != "" {
 				t.Errorf("standard output has %q", got.out)
@@ -104,20 +101,20 @@ func TestWrongCommandLines(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	t.Setenv("MUSTER_DEV_FILE", filepath.Join(t.TempDir(), "dev.json"))
 	t.Setenv("MUSTER_NATS_URL", "")
-	if got := run(t, "", "get", "nodes"); got.code != cli.ExitUnreachable || !strings.Contains(got.errOut, "no `muster dev` is running") {
+	if got := run(t, "", "get", "nodes"); got.code != exit.Unreachable || !strings.Contains(got.errOut, "no `muster-dev up` is running") {
 		t.Errorf("without an address: %+v", got)
 	}
-	if got := run(t, "", "get", "nodes", "--nats-url", "nats://127.0.0.1:1"); got.code != cli.ExitUnreachable {
+	if got := run(t, "", "get", "nodes", "--nats-url", "nats://127.0.0.1:1"); got.code != exit.Unreachable {
 		t.Errorf("without NATS: %+v", got)
 	}
-	server, err := localnats.Start(t.TempDir(), -1)
+	server, err := natsserver.Start(t.TempDir(), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
 	t.Setenv("MUSTER_NATS_URL", server.URL())
 	for _, args := range []string{"get queues", "describe workload a", "cancel a", "events", "submit -f -", "submit -f - --wait=submitted"} {
-		if got := run(t, job, strings.Fields(args)...); got.code != cli.ExitUnreachable || got.errOut == "" {
+		if got := run(t, job, strings.Fields(args)...); got.code != exit.Unreachable || got.errOut == "" {
 			t.Errorf("%s on a NATS without Muster: %+v", args, got)
 		}
 	}
@@ -125,17 +122,17 @@ func TestNobodyThere(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	if got := run(t, "", "--help"); got.code != cli.ExitOK || !strings.Contains(got.out, "Exit codes:") {
+	if got := run(t, "", "--help"); got.code != exit.OK || !strings.Contains(got.out, "Exit codes:") {
 		t.Errorf("--help: %+v", got)
 	}
-	if got := run(t, ""); got.code != cli.ExitOK || !strings.Contains(got.out, "submit") {
+	if got := run(t, ""); got.code != exit.OK || !strings.Contains(got.out, "submit") {
 		t.Errorf("without a command: %+v", got)
 	}
-	if got := run(t, "", "version"); got.code != cli.ExitOK || !strings.HasPrefix(got.out, "muster ") {
+	if got := run(t, "", "version"); got.code != exit.OK || !strings.HasPrefix(got.out, "muster ") {
 		t.Errorf("version: %+v", got)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if got := run(t, "", "completion", shell); got.code != cli.ExitOK || !strings.Contains(got.out, "muster") {
+		if got := run(t, "", "completion", shell); got.code != exit.OK || !strings.Contains(got.out, "muster") {
 			t.Errorf("completion for %s: exit code %d, %d bytes", shell, got.code, len(got.out))
 		}
 	}
@@ -144,10 +141,10 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// TestAFullQueue: whoever submits to a queue in which too much waits to be read is
+// TestAFullQueue: a submitter to a queue in which too much waits to be read is
 // told to try again later, by an exit code of its own.
 func TestAFullQueue(t *testing.T) {
-	server, err := localnats.Start(t.TempDir(), -1)
+	server, err := natsserver.Start(t.TempDir(), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +161,7 @@ func TestAFullQueue(t *testing.T) {
 	const most = 20_000
 	published := make([]bus.Published, most)
 	for i := range published {
-		if published[i], err = b.PublishAsync(bus.SubmitSubject("default"), event.Envelope{ID: fmt.Sprint(i)}); err != nil {
+		if published[i], err = b.PublishAsync(event.SubmitSubject("default"), event.Envelope{ID: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,13 +171,13 @@ func TestAFullQueue(t *testing.T) {
 		}
 	}
 	got := run(t, job, "submit", "-f", "-", "--wait=submitted")
-	if got.code != cli.ExitTryAgain || !strings.Contains(got.errOut, "again later") {
+	if got.code != exit.TryAgain || !strings.Contains(got.errOut, "again later") {
 		t.Errorf("to the full queue: %+v", got)
 	}
-	if got := run(t, job, "submit", "-f", "-", "--wait=submitted", "--queue", "other"); got.code != cli.ExitOK {
+	if got := run(t, job, "submit", "-f", "-", "--wait=submitted", "--queue", "other"); got.code != exit.OK {
 		t.Errorf("to another queue: %+v", got)
 	}
-	if got := run(t, "", "get", "dead-letters"); got.code != cli.ExitOK || !strings.Contains(got.out, "REASON") {
+	if got := run(t, "", "get", "dead-letters"); got.code != exit.OK || !strings.Contains(got.out, "REASON") {
 		t.Errorf("dead letters, of which there are none: %+v", got)
 	}
 }

@@ -8,15 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // describeOptions are the flags of "describe".
 type describeOptions struct {
 	server    *server
-	output    string
+	output    output.Format
 	namespace string
 }
 
@@ -25,43 +27,38 @@ func describeCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe",
 		Short: "Tell all about one workload, queue or node",
-		Args:  noSuchCommand,
-		RunE:  func(*cobra.Command, []string) error { return usage("say what: workload, queue or node") },
+		Args:  program.NoSuchCommand,
+		RunE:  func(*cobra.Command, []string) error { return exit.Usagef("say what: workload, queue or node") },
 	}
-	cmd.PersistentFlags().StringVarP(&o.output, "output", "o", "text", "`format`: text, json or yaml")
-	completeFlag(cmd, "output", fixed([]string{"text", "json", "yaml"}))
+	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
 	one := &cobra.Command{
 		Use: "workload NAME|ID", Aliases: []string{"workloads", "wl"}, Short: "Its pods, places, reason and life",
-		Args: args(1, 1, "one name or id"), RunE: o.workload, ValidArgsFunction: completeWorkloads(s, false),
+		Args: program.Args(1, 1, "one name or id"), RunE: o.workload, ValidArgsFunction: completeWorkloads(s, false),
 	}
 	one.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
 	cmd.AddCommand(one,
 		&cobra.Command{
 			Use: "queue NAME", Aliases: []string{"queues", "q"}, Short: "What waits and lives in it",
-			Args: args(1, 1, "one name"), RunE: o.queue,
+			Args: program.Args(1, 1, "one name"), RunE: o.queue,
 		},
 		&cobra.Command{
 			Use: "node NAME", Aliases: []string{"nodes", "no"}, Short: "What is free on it and whose places it has",
-			Args: args(1, 1, "one name"), RunE: o.node,
+			Args: program.Args(1, 1, "one name"), RunE: o.node,
 		})
 	return cmd
 }
 
 // show asks, and prints the answer as data or by describe.
 func (o *describeOptions) show(cmd *cobra.Command, ask func(context.Context, *query.Client) (any, func(io.Writer) error, error)) error {
-	format := output.Format(o.output)
-	if format != "text" && format != output.JSON && format != output.YAML {
-		return usage("output format %q: want text, json or yaml", o.output)
-	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		value, describe, err := ask(ctx, client)
 		if err != nil {
 			return err
 		}
-		if format == "text" {
+		if !o.output.Data() {
 			return describe(cmd.OutOrStdout())
 		}
-		return output.Print(cmd.OutOrStdout(), format, value, nil)
+		return output.Print(cmd.OutOrStdout(), o.output, value, nil)
 	})
 }
 

@@ -11,17 +11,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/follow"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // eventsOptions are the flags of "events".
 type eventsOptions struct {
-	server                             *server
-	follow, fresh                      bool
-	queue, workload, namespace, format string
+	server                     *server
+	follow, fresh              bool
+	queue, workload, namespace string
+	output                     output.Format
 }
 
 func eventsCommand(s *server) *cobra.Command {
@@ -29,10 +33,12 @@ func eventsCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Show what happened to workloads, oldest first",
+		Long: `Show what happened to workloads, oldest first. -o json and -o yaml show the
+CloudEvents as they are: one per line, or one per document.`,
 		Example: `  muster events --follow
   muster events --workload glue -o json
   muster events --new --queue research`,
-		Args: args(0, 0, "no argument"),
+		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -41,18 +47,14 @@ func eventsCommand(s *server) *cobra.Command {
 	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
 	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
-	flags.StringVarP(&o.format, "output", "o", "text", "`format`: text, or json for the CloudEvents as they are, one per line")
-	completeFlag(cmd, "output", fixed([]string{"text", "json"}))
-	completeFlag(cmd, "workload", completeWorkloads(s, false))
+	program.AddOutput(cmd, flags, &o.output)
+	program.CompleteFlag(cmd, "workload", completeWorkloads(s, false))
 	return cmd
 }
 
 func (o *eventsOptions) run(cmd *cobra.Command) error {
-	if o.format != "text" && o.format != "json" {
-		return usage("output format %q: want text or json", o.format)
-	}
 	if o.queue != "" && !workload.ValidName(o.queue) {
-		return usage("queue %q cannot be the name of a queue", o.queue)
+		return exit.Usagef("queue %q cannot be the name of a queue", o.queue)
 	}
 	ctx := cmd.Context()
 	b, err := o.server.connect(ctx)
@@ -87,14 +89,14 @@ func (o *eventsOptions) subject(ctx context.Context, b *bus.Bus) (string, error)
 		queue = "*"
 	}
 	if o.workload == "" {
-		return bus.EventsSubject(queue, "*"), nil
+		return event.EventsSubject(queue, "*"), nil
 	}
 	var record workload.Record
 	err := answered(ctx, func(ctx context.Context) (err error) {
 		record, err = findWorkload(ctx, query.NewClient(b.Conn()), o.workload, o.namespace)
 		return err
 	})
-	return bus.EventsSubject(record.Queue, record.ID), err
+	return event.EventsSubject(record.Queue, record.ID), err
 }
 
 // print writes events until the last one that there is, or until ctx ends.
@@ -103,16 +105,15 @@ func (o *eventsOptions) print(ctx context.Context, following *bus.Following, out
 	if o.follow {
 		caughtUp = nil
 	}
-	var last bus.Delivery
+	var repeats bus.Repeats
 	for {
 		select {
 		case <-ctx.Done():
 			return nil // the user has seen enough
 		case d := <-following.C:
-			if repeated(last, d) {
+			if repeats.Seen(d) {
 				continue
 			}
-			last = d
 			if err := o.printOne(d, out); err != nil {
 				return err
 			}
@@ -134,15 +135,9 @@ func (o *eventsOptions) printAll(heard <-chan bus.Delivery, out io.Writer) error
 	return nil
 }
 
-// repeated reports whether d comes again because the connection was lost. After
-// a loss of the stream its numbers start anew, but time goes on.
-func repeated(last, d bus.Delivery) bool {
-	return d.Sequence <= last.Sequence && !d.Stored.After(last.Stored)
-}
-
 func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
-	if o.format == "json" {
-		return printLine(d.Data, out)
+	if o.output.Data() {
+		return o.printData(d.Data, out)
 	}
 	step, err := follow.Read(d)
 	if err != nil {
@@ -162,11 +157,17 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 	return err
 }
 
-// printLine writes an event as one line of JSON.
-func printLine(data []byte, out io.Writer) error {
+// printData writes an event as it is: one line of JSON, or a document of YAML.
+func (o *eventsOptions) printData(data []byte, out io.Writer) error {
 	var compact json.RawMessage
 	if err := json.Unmarshal(data, &compact); err != nil {
 		return errors.Join(errors.New("an event in the stream is no JSON"), err)
 	}
-	return json.NewEncoder(out).Encode(compact)
+	if o.output == output.JSON {
+		return json.NewEncoder(out).Encode(compact)
+	}
+	if _, err := fmt.Fprintln(out, "---"); err != nil {
+		return err
+	}
+	return output.Print(out, output.YAML, compact, nil)
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // explainOptions are the flags of "explain".
 type explainOptions struct {
 	server    *server
-	output    string
+	output    output.Format
 	namespace string
 }
 
@@ -25,19 +26,14 @@ func explainCommand(s *server) *cobra.Command {
 		Long: "Explain tells where a workload stands in its queue, why it waits, and changes each of which alone would\n" +
 			"admit it now: fewer pods, more nodes of a kind, more quota, the end of others. Each has been tried by a\n" +
 			"decision on the present state.",
-		Args: args(1, 1, "one name or id"), RunE: o.explain, ValidArgsFunction: completeWorkloads(s, false),
+		Args: program.Args(1, 1, "one name or id"), RunE: o.explain, ValidArgsFunction: completeWorkloads(s, false),
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "`format`: text, json or yaml")
+	program.AddOutput(cmd, cmd.Flags(), &o.output)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
-	completeFlag(cmd, "output", fixed([]string{"text", "json", "yaml"}))
 	return cmd
 }
 
 func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
-	format := output.Format(o.output)
-	if format != "text" && format != output.JSON && format != output.YAML {
-		return usage("output format %q: want text, json or yaml", o.output)
-	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		record, err := findWorkload(ctx, client, names[0], o.namespace)
 		if err != nil {
@@ -58,9 +54,9 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 			}
 			told.Explanation = answer.Explanation
 		}
-		if format == "text" {
+		if !o.output.Data() {
 			return output.Explain(cmd.OutOrStdout(), told)
 		}
-		return output.Print(cmd.OutOrStdout(), format, told, nil)
+		return output.Print(cmd.OutOrStdout(), o.output, told, nil)
 	})
 }

@@ -9,15 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // getOptions are the flags of "get".
 type getOptions struct {
 	server    *server
-	output    string
+	output    output.Format
 	queue     string
 	namespace string
 	phases    []string
@@ -28,59 +30,56 @@ func getCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get",
 		Short: "List workloads, queues, nodes, what was applied, or dead letters",
-		Args:  noSuchCommand,
+		Args:  program.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("say what: workloads, queues, nodes, applied or dead-letters")
+			return exit.Usagef("say what: workloads, queues, nodes, applied or dead-letters")
 		},
 	}
-	cmd.PersistentFlags().StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, wide, json or yaml")
-	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.Wide, output.JSON, output.YAML}))
+	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
 
 	workloads := &cobra.Command{
 		Use: "workloads [NAME|ID]", Aliases: []string{"workload", "wl"}, Short: "List workloads in the order of submission",
 		Example: "  muster get workloads --queue default --phase queued,running\n  muster get wl -o wide",
-		Args:    args(0, 1, "at most one name"), RunE: o.workloads,
+		Args:    program.Args(0, 1, "at most one name"), RunE: o.workloads,
 		ValidArgsFunction: completeWorkloads(s, false),
 	}
 	flags := workloads.Flags()
 	flags.StringVarP(&o.queue, "queue", "q", "", "only those of this `queue`")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "only those of this `namespace`")
 	flags.StringSliceVar(&o.phases, "phase", nil, "only those in these `phases`")
-	completeFlag(workloads, "phase", fixed(workload.Phases()))
+	program.CompleteFlag(workloads, "phase", program.Fixed(workload.Phases()))
 	cmd.AddCommand(workloads,
 		&cobra.Command{
 			Use: "queues [NAME]", Aliases: []string{"queue", "q"}, Short: "List queues",
-			Args: args(0, 1, "at most one name"), RunE: o.queues,
+			Args: program.Args(0, 1, "at most one name"), RunE: o.queues,
 		},
 		&cobra.Command{
 			Use: "nodes [NAME]", Aliases: []string{"node", "no"}, Short: "List nodes and what is free on them",
-			Args: args(0, 1, "at most one name"), RunE: o.nodes,
+			Args: program.Args(0, 1, "at most one name"), RunE: o.nodes,
 		},
 		&cobra.Command{
 			Use: "applied", Short: "List the objects that configure queues and were applied",
-			Args: args(0, 0, "no argument"), RunE: o.applied,
+			Args: program.Args(0, 0, "no argument"), RunE: o.applied,
 		},
 		&cobra.Command{
-			Use: "dead-letters", Aliases: []string{"dead"}, Short: "List messages that nobody could take, with the reason",
-			Long: `List messages that nobody could take, with the reason, the oldest first. They are
-kept for 30 days, 64 MiB at most, and hold up nothing; -o json has them whole.`,
-			Args: args(0, 0, "no argument"), RunE: o.deadLetters,
+			Use: "dead-letters", Aliases: []string{"dead"}, Short: "List messages that could not be processed, with the reason",
+			Long: `List messages that could not be processed, with the reason, the oldest first. They are
+kept for 30 days, 64 MiB at most, and hold up nothing; -o json has them whole.
+What NATS refuses to keep is not among them: it is in the table undelivered of
+queue-manager's database.`,
+			Args: program.Args(0, 0, "no argument"), RunE: o.deadLetters,
 		})
 	return cmd
 }
 
 // show asks and prints in the chosen format.
 func (o *getOptions) show(cmd *cobra.Command, ask func(context.Context, *query.Client) (any, func(output.Format) output.Table, error)) error {
-	format, err := output.ParseFormat(o.output)
-	if err != nil {
-		return usage("%w", err)
-	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		value, table, err := ask(ctx, client)
 		if err != nil {
 			return err
 		}
-		return output.Print(cmd.OutOrStdout(), format, value, func() output.Table { return table(format) })
+		return output.Print(cmd.OutOrStdout(), o.output, value, func() output.Table { return table(o.output) })
 	})
 }
 
@@ -115,7 +114,7 @@ func parsePhases(names []string) ([]workload.Phase, error) {
 			for _, p := range workload.Phases() {
 				known = append(known, string(p))
 			}
-			return nil, usage("phase %q: want %s", name, strings.Join(known, ", "))
+			return nil, exit.Usagef("phase %q: want %s", name, strings.Join(known, ", "))
 		}
 		phases = append(phases, phase)
 	}
@@ -183,7 +182,7 @@ func findQueue(queues []query.Queue, name string) (query.Queue, error) {
 		}
 		names = append(names, q.Name)
 	}
-	return query.Queue{}, notFound("there is no queue %q; there are %s", name, strings.Join(names, ", "))
+	return query.Queue{}, exit.NotFoundf("there is no queue %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // findNode returns the node of a name, or of "cluster/name".
@@ -198,29 +197,25 @@ func findNode(nodes []query.Node, name string) (query.Node, error) {
 	}
 	switch len(found) {
 	case 0:
-		return query.Node{}, notFound("there is no node %q", name)
+		return query.Node{}, exit.NotFoundf("there is no node %q", name)
 	case 1:
 		return found[0], nil
 	}
-	return query.Node{}, usage("%q is the name of nodes in clusters %s; give it as %s",
+	return query.Node{}, exit.Usagef("%q is the name of nodes in clusters %s; give it as %s",
 		name, strings.Join(clusters, ", "), fmt.Sprintf("%s/%s", clusters[0], name))
 }
 
 func (o *getOptions) deadLetters(cmd *cobra.Command, _ []string) error {
-	format, err := output.ParseFormat(o.output)
-	if err != nil {
-		return usage("%w", err)
-	}
 	b, err := o.server.connect(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer b.Close()
 	return answered(cmd.Context(), func(ctx context.Context) error {
-		dead, err := b.Buried(ctx)
+		dead, err := b.DeadLetters(ctx)
 		if err != nil {
 			return err
 		}
-		return output.Print(cmd.OutOrStdout(), format, dead, func() output.Table { return output.DeadLetters(dead, time.Now()) })
+		return output.Print(cmd.OutOrStdout(), o.output, dead, func() output.Table { return output.DeadLetters(dead, time.Now()) })
 	})
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // askEvery is the pause between two looks, askTimeout bounds one.
@@ -26,7 +29,7 @@ func healthCommand() *cobra.Command {
 		Short: "Ask a service whether it is ready",
 		Long: `Ask the URL, such as http://127.0.0.1:8080/readyz, and fail unless it answers
 200: a health check for containers, whose images have no shell.`,
-		Args: args(1, 1, "one URL"),
+		Args: program.Args(1, 1, "one URL"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return awaitHealth(cmd.Context(), given[0], wait)
 		},
@@ -37,7 +40,7 @@ func healthCommand() *cobra.Command {
 
 func awaitHealth(ctx context.Context, url string, wait time.Duration) error {
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
-		return usage("health: URL %q: want http:// or https://", url)
+		return exit.Usagef("health: URL %q: want http:// or https://", url)
 	}
 	end := time.Now().Add(wait)
 	for {
@@ -58,11 +61,11 @@ func askHealth(ctx context.Context, url string) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return usage("health: URL %q: %w", url, err)
+		return exit.Usagef("health: URL %q: %w", url, err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("health: %w: %w", errUnreachable, err)
+		return fmt.Errorf("health: %w: %w", exit.ErrUnreachable, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {

@@ -9,8 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
 )
 
 // everyWorkload returns all pages of an answer.
@@ -51,7 +52,7 @@ func choose(found []workload.Record, name, namespace string) (workload.Record, e
 		if namespace != "" {
 			where = fmt.Sprintf(" in namespace %q", namespace)
 		}
-		return workload.Record{}, notFound("there is no workload %q%s", name, where)
+		return workload.Record{}, exit.NotFoundf("there is no workload %q%s", name, where)
 	}
 	live := slices.DeleteFunc(slices.Clone(found), func(r workload.Record) bool { return r.Phase.Final() })
 	candidates := live
@@ -70,7 +71,7 @@ func choose(found []workload.Record, name, namespace string) (workload.Record, e
 		named = append(named, fmt.Sprintf("%s %s/%s (%s)", r.Kind, r.Namespace, r.Name, r.ID))
 	}
 	slices.Sort(named)
-	return workload.Record{}, usage("%q is the name of %d workloads: %s; choose with --namespace, or give the id",
+	return workload.Record{}, exit.Usagef("%q is the name of %d workloads: %s; choose with --namespace, or give the id",
 		name, len(named), strings.Join(named, ", "))
 }
 

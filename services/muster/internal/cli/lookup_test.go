@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
 )
 
 func record(id, namespace, kind string, phase workload.Phase) workload.Record {
@@ -23,30 +24,30 @@ func TestChoose(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		"none":                   {nil, "", ExitNotFound, []string{`no workload "glue"`}},
+		"none":                   {nil, "", exit.NotFound, []string{`no workload "glue"`}},
 		"one":                    {[]workload.Record{record("a", "x", cluster, workload.Running)}, "a", 0, nil},
 		"a live one comes first": {[]workload.Record{record("a", "x", cluster, workload.Queued), record("b", "x", cluster, workload.Failed)}, "a", 0, nil},
 		"the latest that ended":  {[]workload.Record{record("a", "x", cluster, workload.Failed), record("b", "x", cluster, workload.Cancelled)}, "b", 0, nil},
 		"two namespaces": {
 			[]workload.Record{record("a", "x", cluster, workload.Queued), record("b", "y", cluster, workload.Running)},
-			"", ExitUsage, []string{"RayCluster x/glue (a)", "RayCluster y/glue (b)", "--namespace"},
+			"", exit.Usage, []string{"RayCluster x/glue (a)", "RayCluster y/glue (b)", "--namespace"},
 		},
 		"two kinds": {
 			[]workload.Record{record("a", "x", cluster, workload.Queued), record("b", "x", job, workload.Queued)},
-			"", ExitUsage, []string{"RayCluster x/glue (a)", "RayJob x/glue (b)"},
+			"", exit.Usage, []string{"RayCluster x/glue (a)", "RayJob x/glue (b)"},
 		},
 		"live in one of two namespaces": {
 			[]workload.Record{record("a", "x", cluster, workload.Queued), record("b", "y", cluster, workload.Failed)}, "a", 0, nil,
 		},
 		"ended in two namespaces": {
-			[]workload.Record{record("a", "x", cluster, workload.Failed), record("b", "y", cluster, workload.Failed)}, "", ExitUsage, nil,
+			[]workload.Record{record("a", "x", cluster, workload.Failed), record("b", "y", cluster, workload.Failed)}, "", exit.Usage, nil,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := choose(test.found, "glue", "")
-			if code := exitCode(err); code != test.code {
+			if code := exit.Code(err); code != test.code {
 				t.Fatalf("exit code of %v is %d, want %d", err, code, test.code)
 			}
 			if string(got.ID) != test.want {
@@ -73,21 +74,21 @@ func TestFindNode(t *testing.T) {
 	if n, err := findNode(nodes, "west/n1"); err != nil || n.Cluster != "west" {
 		t.Errorf("west/n1: %+v, %v", n, err)
 	}
-	if _, err := findNode(nodes, "n1"); exitCode(err) != ExitUsage || !strings.Contains(err.Error(), "east/n1") {
+	if _, err := findNode(nodes, "n1"); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "east/n1") {
 		t.Errorf("n1: %v, want to be told of both clusters", err)
 	}
-	if _, err := findNode(nodes, "n3"); exitCode(err) != ExitNotFound {
-		t.Errorf("n3: %v, want exit code %d", err, ExitNotFound)
+	if _, err := findNode(nodes, "n3"); exit.Code(err) != exit.NotFound {
+		t.Errorf("n3: %v, want exit code %d", err, exit.NotFound)
 	}
 }
 
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[int]error{
-		ExitOK: nil, ExitFailure: errors.New("x"), ExitUsage: usage("x"), ExitNotFound: errors.Join(notFound("x")),
-		ExitUnreachable: query.ErrNoAnswer,
+		exit.OK: nil, exit.Failure: errors.New("x"), exit.Usage: exit.Usagef("x"), exit.NotFound: errors.Join(exit.NotFoundf("x")),
+		exit.Unreachable: query.ErrNoAnswer,
 	} {
-		if got := exitCode(err); got != want {
+		if got := exit.Code(err); got != want {
 			t.Errorf("exit code of %v is %d, want %d", err, got, want)
 		}
 	}

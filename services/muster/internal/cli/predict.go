@@ -9,16 +9,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/manifest"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/manifest"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // predictOptions are the flags of "predict".
 type predictOptions struct {
 	files    []string
-	output   string
+	output   output.Format
 	profile  string
 	admitted bool
 }
@@ -42,34 +44,29 @@ with the annotation muster.dev/autoscaling: minimum at its minimum.`,
 		Example: `  muster predict -f glue.yaml
   muster predict -f glue.yaml -o json
   generate | muster predict -f - --kuberay operator.yaml`,
-		Args: args(0, 0, "no argument, but -f FILE"),
+		Args: program.Args(0, 0, "no argument, but -f FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
-	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, wide, json or yaml")
+	program.AddOutput(cmd, flags, &o.output)
 	flags.StringVar(&o.profile, "kuberay", "", "`file` that says how the KubeRay operator is set up (default: 1.6.2 as shipped)")
 	flags.BoolVar(&o.admitted, "admitted", false, "show the pods for which Muster keeps places")
-	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.Wide, output.JSON, output.YAML}))
 	return cmd
 }
 
 func (o *predictOptions) run(cmd *cobra.Command) error {
-	format, err := output.ParseFormat(o.output)
-	switch {
-	case err != nil:
-		return usage("%w", err)
-	case len(o.files) == 0:
-		return usage("say what to predict: -f FILE, or -f - for standard input")
+	if len(o.files) == 0 {
+		return exit.Usagef("say what to predict: -f FILE, or -f - for standard input")
 	}
 	operator := ray.Shipped()
 	if o.profile != "" {
 		content, err := os.ReadFile(o.profile)
 		if err != nil {
-			return usage("%w", err)
+			return exit.Usagef("%w", err)
 		}
 		if operator, err = ray.ReadOperator(content); err != nil {
-			return usage("%s: %w", o.profile, err)
+			return exit.Usagef("%s: %w", o.profile, err)
 		}
 	}
 	documents, err := o.documents(cmd.InOrStdin())
@@ -80,7 +77,7 @@ func (o *predictOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return output.Print(cmd.OutOrStdout(), format, groups, func() output.Table { return output.Predicted(groups) })
+	return output.Print(cmd.OutOrStdout(), o.output, groups, func() output.Table { return output.Predicted(groups) })
 }
 
 // documents reads the Ray objects of all files, or what is there when there is
@@ -90,11 +87,11 @@ func (o *predictOptions) documents(in io.Reader) ([]manifest.Document, error) {
 	for _, file := range o.files {
 		content, err := readFile(file, in)
 		if err != nil {
-			return nil, usage("%w", err)
+			return nil, exit.Usagef("%w", err)
 		}
 		documents := manifest.Split(content)
 		if len(documents) == 0 {
-			return nil, usage("there is no manifest in %q", file)
+			return nil, exit.Usagef("there is no manifest in %q", file)
 		}
 		for _, d := range documents {
 			all = append(all, d)
@@ -133,7 +130,7 @@ func (o *predictOptions) predict(operator ray.Operator, documents []manifest.Doc
 		groups = append(groups, output.Groups(document.String(), sets)...)
 	}
 	if len(faults) > 0 {
-		return nil, &exitError{ExitRejected, errors.Join(faults...)}
+		return nil, exit.With(exit.Rejected, errors.Join(faults...))
 	}
 	return groups, nil
 }

@@ -29,7 +29,9 @@ func TestTheReadmeListsTheCommands(t *testing.T) {
 	root := cli.Command()
 	root.InitDefaultCompletionCmd()
 	for _, command := range root.Commands() {
-		there = append(there, command.Name())
+		if !command.Hidden {
+			there = append(there, command.Name())
+		}
 	}
 	slices.Sort(listed)
 	slices.Sort(there)

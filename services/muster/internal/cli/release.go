@@ -10,10 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/follow"
-	"muster.dev/muster/services/muster/internal/submission"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/submission"
 )
 
 // releaseOptions are the flags of "release".
@@ -43,7 +45,7 @@ away twice.
 
 Who asked, when and why is kept in the workload's history and in the recorded
 inputs.`,
-		Args: args(1, 1, "one name or id"),
+		Args: program.Args(1, 1, "one name or id"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.run(cmd, names[0])
 		},
@@ -73,9 +75,9 @@ func account() string {
 func (o *releaseOptions) run(cmd *cobra.Command, name string) error {
 	switch {
 	case !o.force:
-		return usage("release without --force: its places may still be in use; try \"muster cancel\" first, and read \"muster release --help\"")
+		return exit.Usagef("release without --force: its places may still be in use; try \"muster cancel\" first, and read \"muster release --help\"")
 	case strings.TrimSpace(o.why) == "":
-		return usage("--why is missing: say why the places are freed by force")
+		return exit.Usagef("--why is missing: say why the places are freed by force")
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	b, err := o.server.connect(ctx)

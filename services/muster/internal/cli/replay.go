@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/services/muster/internal/output"
-	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/queue-manager/replay"
 )
 
 // databaseURLVariable is that of queue-manager, which has the same database.
@@ -20,7 +23,7 @@ const databaseURLVariable = "MUSTER_QUEUE_MANAGER_DATABASE_URL"
 type replayOptions struct {
 	databaseURL, urlFile string
 	since                string
-	output               string
+	output               output.Format
 }
 
 func replayCommand() *cobra.Command {
@@ -39,52 +42,44 @@ needs a login that is a member of muster_queue_manager, because the recorded inp
 have manifests in them.`,
 		Example: `  MUSTER_QUEUE_MANAGER_DATABASE_URL=postgres://... muster replay
   muster replay --database-url-file url --since 24h -o json`,
-		Args: args(0, 0, "no argument"),
+		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.databaseURL, "database-url", "", "`URL` of queue-manager's database (default: $"+databaseURLVariable+"); a password belongs into the environment or a file")
 	flags.StringVar(&o.urlFile, "database-url-file", "", "`file` that holds the URL")
 	flags.StringVar(&o.since, "since", "", "begin with the term of this `time` (RFC 3339), or so long ago; without it with the first that is kept")
-	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: text, json or yaml")
-	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.JSON, output.YAML}))
+	program.AddOutput(cmd, flags, &o.output)
 	return cmd
 }
 
 func (o *replayOptions) run(cmd *cobra.Command) error {
-	format, err := output.ParseFormat(o.output)
-	if err != nil {
-		return usage("%w", err)
-	}
 	url, err := databaseURL(o.databaseURL, o.urlFile)
 	if err != nil {
 		return err
 	}
 	since, err := parseSince(o.since, time.Now())
 	if err != nil {
-		return usage("--since %q: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 24h", o.since)
+		return exit.Usagef("--since %q: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 24h", o.since)
 	}
 	show, done := progress(cmd.ErrOrStderr())
-	report, err := queuemanager.Replay(cmd.Context(), url, since, func(r queuemanager.ReplayReport) {
+	report, err := replay.Run(cmd.Context(), url, since, func(r replay.Report) {
 		show("%d decisions replayed, up to version %d", r.Decisions, r.To)
 	})
 	done()
-	if errors.Is(err, queuemanager.ErrNothingToReplay) {
-		return notFound("replay: %w: queue-manager has recorded nothing yet, or it is older than it keeps (--keep-decisions)", err)
+	if errors.Is(err, replay.ErrNoBase) {
+		return exit.NotFoundf("replay: %w: queue-manager has recorded nothing yet, or it is older than it keeps (--keep-decisions)", err)
 	}
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
-	switch format {
-	case output.JSON, output.YAML:
-		if err := output.Print(cmd.OutOrStdout(), format, report, nil); err != nil {
-			return err
-		}
-	default:
+	if !o.output.Data() {
 		printReplay(cmd.OutOrStdout(), report)
+	} else if err := output.Print(cmd.OutOrStdout(), o.output, report, nil); err != nil {
+		return err
 	}
 	if report.Difference != nil {
-		return &exitError{code: ExitDiffers}
+		return exit.With(exit.Differs, nil)
 	}
 	return nil
 }
@@ -95,16 +90,16 @@ func databaseURL(flag, file string) (string, error) {
 		return flag, nil
 	}
 	if file != "" {
-		url, err := queuemanager.ReadDatabaseURL(file)
+		url, err := os.ReadFile(file)
 		if err != nil {
-			return "", usage("%w", err)
+			return "", exit.Usagef("database-url-file: %w", err)
 		}
-		return url, nil
+		return strings.TrimSpace(string(url)), nil
 	}
 	if url := os.Getenv(databaseURLVariable); url != "" {
 		return url, nil
 	}
-	return "", usage("say which database: --database-url-file, --database-url or %s", databaseURLVariable)
+	return "", exit.Usagef("say which database: --database-url-file, --database-url or %s", databaseURLVariable)
 }
 
 // parseSince reads a time, or how long before now it is; empty is the zero time.
@@ -118,7 +113,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
-func printReplay(out io.Writer, r queuemanager.ReplayReport) {
+func printReplay(out io.Writer, r replay.Report) {
 	d := r.Difference
 	if d == nil {
 		fmt.Fprintf(out, "All the same: %d decisions on %d inputs in %d terms, versions %d to %d of the ledger.\n",

@@ -6,16 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/fault"
-	"muster.dev/muster/pkg/queuesfile"
-	"muster.dev/muster/pkg/scenario"
-	"muster.dev/muster/services/muster/internal/output"
-	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/pkg/policyfile/queuesfile"
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/whatif/scenario"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // scenarioOptions are the flags of "scenario".
 type scenarioOptions struct {
-	output  string
+	output  output.Format
 	queues  string
 	explain bool
 	verbose bool
@@ -36,28 +37,23 @@ file, the one that queue-manager is given, and have none of their own.
 
 The exit code is 1 when a scenario comes out otherwise than it expects, or expects
 nothing, so that nothing was checked; and 2 when a file cannot be read. All faults
-of all files are told, each as FILE:LINE.`,
+of all files are printed, each as FILE:LINE.`,
 		Example: `  muster scenario my-queues.yaml
   muster scenario --queues queues.yaml scenarios/*.yaml
   muster scenario --explain my-queues.yaml
   muster scenario -o json test/scenarios/*.yaml`,
-		Args: args(1, -1, "at least one file"),
+		Args: program.Args(1, -1, "at least one file"),
 		RunE: o.run,
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, json or yaml")
+	program.AddOutput(cmd, flags, &o.output)
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show what happens in each step, expected or not")
 	flags.BoolVar(&o.explain, "explain", false, "say of all that wait at the end what would admit them, as muster explain does")
 	flags.StringVar(&o.queues, "queues", "", "play the scenarios with the queues of this `file`, in Muster's form or as Kueue's manifests")
-	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.JSON, output.YAML}))
 	return cmd
 }
 
 func (o *scenarioOptions) run(cmd *cobra.Command, files []string) error {
-	format, err := output.ParseFormat(o.output)
-	if err != nil {
-		return usage("%w", err)
-	}
 	queues, err := o.readQueues(cmd)
 	if err != nil {
 		return err
@@ -79,13 +75,13 @@ func (o *scenarioOptions) run(cmd *cobra.Command, files []string) error {
 		played = append(played, output.Played{File: file, Outcome: outcome})
 	}
 	if len(played) > 0 {
-		if err := output.Scenarios(cmd.OutOrStdout(), format, played, o.verbose); err != nil {
+		if err := output.Scenarios(cmd.OutOrStdout(), o.output, played, o.verbose); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(faults) > 0:
-		return usage("%w", faults)
+		return exit.Usagef("%w", faults)
 	case different > 0:
 		return fmt.Errorf("%d of %d scenarios came out otherwise than expected", different, len(played))
 	case unchecked > 0:
@@ -99,9 +95,13 @@ func (o *scenarioOptions) readQueues(cmd *cobra.Command) (*queuesfile.File, erro
 	if o.queues == "" {
 		return nil, nil
 	}
-	file, notes, err := queuemanager.ReadQueues(o.queues)
+	content, err := readFile(o.queues, cmd.InOrStdin())
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, exit.Usagef("queues: %w", err)
+	}
+	file, notes, err := queuesfile.Read(content)
+	if err != nil {
+		return nil, exit.Usagef("%w", fault.Of(err).In(o.queues))
 	}
 	for _, note := range notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %s: %s\n", o.queues, note)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/services/muster/internal/cli"
+	"muster.dev/muster/services/internal/client/exit"
 )
 
 const (
@@ -39,9 +39,9 @@ func TestScenario(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]result{
-		"right.yaml": {cli.ExitOK, "ok    right.yaml  The second waits for the first\n", ""},
+		"right.yaml": {exit.OK, "ok    right.yaml  The second waits for the first\n", ""},
 		"right.yaml wrong.yaml": {
-			cli.ExitFailure,
+			exit.Failure,
 			`ok    right.yaml  The second waits for the first
 FAIL  wrong.yaml  The second waits for the first
       step 1, the beginning
@@ -51,11 +51,11 @@ FAIL  wrong.yaml  The second waits for the first
 			"muster: 1 of 2 scenarios came out otherwise than expected\n",
 		},
 		"none.yaml": {
-			cli.ExitFailure, "none  none.yaml  The second waits for the first\n",
+			exit.Failure, "none  none.yaml  The second waits for the first\n",
 			"muster: nothing was checked: 1 of 1 scenarios have no step with expect\n",
 		},
 		"fault.yaml right.yaml other-fault.yaml nothing.yaml": {
-			cli.ExitUsage, "ok    right.yaml  The second waits for the first\n",
+			exit.Usage, "ok    right.yaml  The second waits for the first\n",
 			`muster: fault.yaml:7: steps[0].expect.waiting[0].name: "c": there is no workload of this name before or in this step; there are a, b
 fault.yaml:7: steps[0].expect.waiting[0].because: "Fitt": want one of ` + kinds + `
 other-fault.yaml:3: nodes[0].count: "two": want a whole number
@@ -63,12 +63,12 @@ nothing.yaml: open nothing.yaml: no such file or directory
 ` + see,
 		},
 		"--queues queues.yaml right.yaml": {
-			cli.ExitOK, "ok    right.yaml  The second waits for the first\n",
+			exit.OK, "ok    right.yaml  The second waits for the first\n",
 			`muster: queues.yaml: no queue and no LocalQueue leads to ClusterQueue "lonely": nothing can be submitted to it` + "\n",
 		},
-		"--queues bad-queues.yaml right.yaml": {cli.ExitUsage, "", "muster: bad-queues.yaml:1: queues[0].namespaces: is missing; want at least one\n" + see},
+		"--queues bad-queues.yaml right.yaml": {exit.Usage, "", "muster: bad-queues.yaml:1: queues[0].namespaces: is missing; want at least one\n" + see},
 		"--explain wrong.yaml": {
-			cli.ExitFailure,
+			exit.Failure,
 			`FAIL  wrong.yaml  The second waits for the first
       step 1, the beginning
         admitted: want b; it is queued (Fit: 1 of 1 pods of pod set "workers" have no node: each asks nvidia.com/gpu 1; free on the best node 0, in sum over 1 eligible nodes 0)
@@ -117,7 +117,7 @@ const (
 func TestScenarioAsJSON(t *testing.T) {
 	t.Parallel()
 	got := run(t, right, "scenario", "-o", "json", "-")
-	if got.code != cli.ExitOK || got.errOut != "" {
+	if got.code != exit.OK || got.errOut != "" {
 		t.Fatalf("%+v", got)
 	}
 	var outcome map[string]any
@@ -154,7 +154,7 @@ func TestScenarioAsJSON(t *testing.T) {
 	}
 }
 
-// The faults that docs/scenarios.md shows are those that are told.
+// The faults that docs/scenarios.md shows are those that are printed.
 func TestTheFaultsOfThePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "scenarios.md"))

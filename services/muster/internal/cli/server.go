@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -11,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/services/muster/internal/running"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/service/logging"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/running"
 )
 
 // Environment variables that stand for flags.
@@ -31,9 +31,6 @@ const connectTimeout = 2 * time.Second
 // requestTimeout bounds one query.
 const requestTimeout = 10 * time.Second
 
-// errUnreachable is wrapped when there is no NATS to talk to.
-var errUnreachable = errors.New("cannot reach Muster")
-
 // server is where Muster is.
 type server struct {
 	natsURL, credentials string
@@ -45,14 +42,14 @@ type server struct {
 
 func (s *server) addFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&s.natsURL, "nats-url", "", "`URL` of NATS (default: $"+natsURLVariable+", or that of the running muster dev)")
+	flags.StringVar(&s.natsURL, "nats-url", "", "`URL` of NATS (default: $"+natsURLVariable+", or that of the running muster-dev)")
 	flags.StringVar(&s.credentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey (default: $"+natsCredentialsVariable+")")
 	flags.StringVar(&s.tls.CA, "nats-ca", "", "`file` with the certificate authorities of NATS (default: $"+natsCAVariable+")")
 	flags.StringVar(&s.tls.Certificate, "nats-certificate", "", "`file` with the certificate that is shown to NATS (default: $"+natsCertificateVariable+")")
 	flags.StringVar(&s.tls.Key, "nats-key", "", "`file` with the key of that certificate (default: $"+natsKeyVariable+")")
 }
 
-// url is the first that is given: flag, environment, running muster dev.
+// url is the first that is given: flag, environment, running muster-dev.
 func (s *server) url() (string, error) {
 	if s.natsURL != "" {
 		return s.natsURL, nil
@@ -66,7 +63,7 @@ func (s *server) url() (string, error) {
 	}
 	stack, err := running.Read(file)
 	if err != nil {
-		return "", fmt.Errorf("%w: neither --nats-url nor %s is set, and %w", errUnreachable, natsURLVariable, err)
+		return "", fmt.Errorf("%w: neither --nats-url nor %s is set, and %w", exit.ErrUnreachable, natsURLVariable, err)
 	}
 	return stack.NATSURL, nil
 }
@@ -77,7 +74,7 @@ func (s *server) connect(ctx context.Context) (*bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	logger, err := service.NewLogger("warn", "console")
+	logger, err := logging.New("warn", "console")
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +89,7 @@ func (s *server) connect(ctx context.Context) (*bus.Bus, error) {
 		Refused: s.refused,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+		return nil, fmt.Errorf("%w: %w", exit.ErrUnreachable, err)
 	}
 	return b, nil
 }
@@ -107,13 +104,13 @@ func (s *server) ask(ctx context.Context, with func(context.Context, *query.Clie
 	return answered(ctx, func(ctx context.Context) error { return with(ctx, query.NewClient(b.Conn())) })
 }
 
-// answered bounds a question: no answer in time means that nobody is there.
+// answered bounds a question: no answer in time means that no server is there.
 func answered(ctx context.Context, question func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := question(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: no answer within %s: %w", errUnreachable, requestTimeout, err)
+		return fmt.Errorf("%w: no answer within %s: %w", exit.ErrUnreachable, requestTimeout, err)
 	}
 	return err
 }

@@ -9,10 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/fault"
-	"muster.dev/muster/pkg/simulation"
-	"muster.dev/muster/pkg/swf"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/whatif/simulation"
+	"muster.dev/muster/pkg/whatif/swf"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // simulateOptions are the flags of "simulate".
@@ -20,7 +22,7 @@ type simulateOptions struct {
 	trace    string
 	nodes    int
 	policies []string
-	output   string
+	output   output.Format
 }
 
 func simulateCommand() *cobra.Command {
@@ -41,16 +43,15 @@ Policies:
 With one policy -o json prints an object, with several a list of them.`,
 		Example: `  muster simulate --trace KTH-SP2-1996-2.swf --nodes 100 --policy easy
   muster simulate --trace KTH-SP2-1996-2.swf.gz --policy fcfs,easy,shortest-first -o json`,
-		Args: args(0, 0, "no argument, but --trace FILE"),
+		Args: program.Args(0, 0, "no argument, but --trace FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.trace, "trace", "", "the log, an SWF `file`; - is standard input")
 	flags.IntVar(&o.nodes, "nodes", 0, "the `number` of nodes (default: the log's MaxNodes, else MaxProcs)")
 	flags.StringSliceVar(&o.policies, "policy", []string{"easy"}, "the `policies` to simulate, one after the other")
-	flags.StringVarP(&o.output, "output", "o", string(output.Plain), "`format`: table, json or yaml")
-	completeFlag(cmd, "output", fixed([]output.Format{output.Plain, output.JSON, output.YAML}))
-	completeFlag(cmd, "policy", fixed(policyNames()))
+	program.AddOutput(cmd, flags, &o.output)
+	program.CompleteFlag(cmd, "policy", program.Fixed(policyNames()))
 	return cmd
 }
 
@@ -71,13 +72,13 @@ func policyHelp() string {
 }
 
 func (o *simulateOptions) run(cmd *cobra.Command) error {
-	format, policies, err := o.check()
+	policies, err := o.check()
 	if err != nil {
 		return err
 	}
 	log, err := o.read(cmd)
 	if err != nil {
-		return usage("%w", fault.Of(err).In(o.trace))
+		return exit.Usagef("%w", fault.Of(err).In(o.trace))
 	}
 	nodes, err := o.size(cmd, log)
 	if err != nil {
@@ -92,7 +93,7 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 		})
 		done()
 		if errors.Is(err, simulation.ErrNoJobs) {
-			return usage("%s: %w", o.trace, err)
+			return exit.Usagef("%s: %w", o.trace, err)
 		}
 		if err != nil {
 			return fmt.Errorf("simulate %q with policy %s: %w", o.trace, policy.Name, err)
@@ -103,29 +104,25 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	if len(results) == 1 {
 		value = results[0]
 	}
-	return output.Print(cmd.OutOrStdout(), format, value, func() output.Table { return output.Simulations(results) })
+	return output.Print(cmd.OutOrStdout(), o.output, value, func() output.Table { return output.Simulations(results) })
 }
 
-func (o *simulateOptions) check() (output.Format, []simulation.Policy, error) {
-	format, err := output.ParseFormat(o.output)
-	if err != nil {
-		return "", nil, usage("%w", err)
-	}
+func (o *simulateOptions) check() ([]simulation.Policy, error) {
 	if o.trace == "" {
-		return "", nil, usage("say what to simulate: --trace FILE.swf")
+		return nil, exit.Usagef("say what to simulate: --trace FILE.swf")
 	}
 	if len(o.policies) == 0 {
-		return "", nil, usage("--policy names none")
+		return nil, exit.Usagef("--policy names none")
 	}
 	var policies []simulation.Policy
 	for _, name := range o.policies {
 		policy, err := simulation.ParsePolicy(name)
 		if err != nil {
-			return "", nil, usage("%w", err)
+			return nil, exit.Usagef("%w", err)
 		}
 		policies = append(policies, policy)
 	}
-	return format, policies, nil
+	return policies, nil
 }
 
 func (o *simulateOptions) read(cmd *cobra.Command) (swf.Log, error) {
@@ -153,9 +150,9 @@ func (o *simulateOptions) size(cmd *cobra.Command, log swf.Log) (int, error) {
 	}
 	switch {
 	case !said:
-		return 0, usage("%s does not say how many nodes there were, as MaxNodes or MaxProcs; say --nodes", o.trace)
+		return 0, exit.Usagef("%s does not say how many nodes there were, as MaxNodes or MaxProcs; say --nodes", o.trace)
 	case nodes < 1 || nodes > simulation.MostNodes:
-		return 0, usage("%s %d: want 1 to %d, as --nodes", from, nodes, simulation.MostNodes)
+		return 0, exit.Usagef("%s %d: want 1 to %d, as --nodes", from, nodes, simulation.MostNodes)
 	}
 	return int(nodes), nil
 }
@@ -174,6 +171,6 @@ func progress(w io.Writer) (show func(format string, args ...any), done func()) 
 	if !isFile {
 		return func(string, ...any) {}, func() {}
 	}
-	const clear = "\r\x1b[K"
-	return func(format string, args ...any) { fmt.Fprintf(w, clear+format, args...) }, func() { fmt.Fprint(w, clear) }
+	const clearLine = "\r\x1b[K"
+	return func(format string, args ...any) { fmt.Fprintf(w, clearLine+format, args...) }, func() { fmt.Fprint(w, clearLine) }
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/services/muster/internal/cli"
+	"muster.dev/muster/services/internal/client/exit"
 )
 
 // line is a job of a log: its submission, run time, processors and requested time.
@@ -17,7 +17,7 @@ func line(submit, run, processors, asked string) string {
 	return "1 " + submit + " -1 " + run + " " + processors + " -1 -1 " + processors + " " + asked + " -1 1 1 1 -1 -1 -1 -1 -1\n"
 }
 
-// TestSimulateRefuses: whatever is wrong with a log or a flag is told, with the exit
+// TestSimulateRefuses: every fault of a log or a flag is printed, with the exit
 // code of a wrong command line, and nothing is printed.
 func TestSimulateRefuses(t *testing.T) {
 	t.Parallel()
@@ -53,8 +53,8 @@ func TestSimulateRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := run(t, c.log, append([]string{"simulate", "--trace", "-"}, strings.Fields(c.flags)...)...)
-			if got.code != cli.ExitUsage || !strings.Contains(got.errOut, c.want) || got.out != "" {
-				t.Errorf("%+v\nwant exit code %d and %q", got, cli.ExitUsage, c.want)
+			if got.code != exit.Usage || !strings.Contains(got.errOut, c.want) || got.out != "" {
+				t.Errorf("%+v\nwant exit code %d and %q", got, exit.Usage, c.want)
 			}
 		})
 	}
@@ -65,7 +65,7 @@ func TestSimulateCountsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	log := line("0", "10", "2", "20") + line("0", "10", "2", "20") + line("1", "5", "9", "5") + line("1", "-1", "1", "5") + line("1", "5", "-1", "5") + line("1", "5", "1", "-1")
 	got := run(t, log, "simulate", "--trace", "-", "--nodes", "2", "--policy", "easy", "-o", "json")
-	if got.code != cli.ExitOK {
+	if got.code != exit.OK {
 		t.Fatalf("%+v", got)
 	}
 	var result struct {

@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/follow"
-	"muster.dev/muster/services/muster/internal/manifest"
-	"muster.dev/muster/services/muster/internal/output"
-	"muster.dev/muster/services/muster/internal/submission"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/manifest"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/submission"
 )
 
 // submitOptions are the flags of "submit".
@@ -49,7 +51,7 @@ pair again is the same workload, not a second one.`,
 		Example: `  muster submit -f glue.yaml
   muster submit -f glue.yaml --queue research --wait=running --timeout 10m
   generate | muster submit -f - --id nightly-2026-11-21 --wait=finished`,
-		Args: args(0, 0, "no argument, but -f FILE"),
+		Args: program.Args(0, 0, "no argument, but -f FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -64,7 +66,7 @@ pair again is the same workload, not a second one.`,
 	flags.StringVar(&o.wait, "wait", string(follow.Queued), "how far to wait: submitted, queued, admitted, running or finished")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: 30s for queued, without end for the others)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print the ids of the workloads and nothing else")
-	completeFlag(cmd, "wait", fixed(follow.Goals()))
+	program.CompleteFlag(cmd, "wait", program.Fixed(follow.Goals()))
 	return cmd
 }
 
@@ -76,7 +78,7 @@ type sent struct {
 
 func (o *submitOptions) run(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("priority") && o.priorityClass != "" {
-		return usage("--priority %d and --priority-class %q are both set; want one of them", o.priority, o.priorityClass)
+		return exit.Usagef("--priority %d and --priority-class %q are both set; want one of them", o.priority, o.priorityClass)
 	}
 	goal, err := o.check()
 	if err != nil {
@@ -109,7 +111,7 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 	if goal == follow.Submitted {
 		return nil
 	}
-	return o.await(cmd, goal, submissions)
+	return o.await(cmd, b, goal, submissions)
 }
 
 func (o *submitOptions) tell(out io.Writer, s *sent) {
@@ -124,17 +126,17 @@ func (o *submitOptions) check() (follow.Goal, error) {
 	goal, err := follow.ParseGoal(o.wait)
 	switch {
 	case err != nil:
-		return "", usage("%w", err)
+		return "", exit.Usagef("%w", err)
 	case len(o.files) == 0:
-		return "", usage("say what to submit: -f FILE, or -f - for standard input")
+		return "", exit.Usagef("say what to submit: -f FILE, or -f - for standard input")
 	case !workload.ValidName(o.queue):
-		return "", usage("queue %q cannot be the name of a queue: want lower case letters, digits and dashes", o.queue)
+		return "", exit.Usagef("queue %q cannot be the name of a queue: want lower case letters, digits and dashes", o.queue)
 	case o.as != "" && !workload.ValidName(o.as):
-		return "", usage("user %q: want lower case letters, digits and dashes", o.as)
+		return "", exit.Usagef("user %q: want lower case letters, digits and dashes", o.as)
 	case o.source == "":
-		return "", usage("--source is empty")
+		return "", exit.Usagef("--source is empty")
 	case o.timeout < 0:
-		return "", usage("--timeout %s is negative", o.timeout)
+		return "", exit.Usagef("--timeout %s is negative", o.timeout)
 	}
 	if o.timeout == 0 && goal == follow.Queued {
 		o.timeout = 30 * time.Second
@@ -148,16 +150,16 @@ func (o *submitOptions) read(in io.Reader) ([]sent, error) {
 	for _, file := range o.files {
 		content, err := readFile(file, in)
 		if err != nil {
-			return nil, usage("%w", err)
+			return nil, exit.Usagef("%w", err)
 		}
 		documents := manifest.Split(content)
 		if len(documents) == 0 {
-			return nil, usage("there is no manifest in %q", file)
+			return nil, exit.Usagef("there is no manifest in %q", file)
 		}
 		for _, document := range documents {
 			document, err := document.InNamespace(o.namespace)
 			if err != nil {
-				return nil, usage("%w", err)
+				return nil, exit.Usagef("%w", err)
 			}
 			s, err := submission.New(document, submission.Options{ID: o.id, Source: o.source, Priority: o.priority, PriorityClass: o.priorityClass, User: o.as}, time.Now())
 			if err != nil {
@@ -167,7 +169,7 @@ func (o *submitOptions) read(in io.Reader) ([]sent, error) {
 		}
 	}
 	if o.id != "" && len(submissions) > 1 {
-		return nil, usage("--id names one submission, and there are %d manifests", len(submissions))
+		return nil, exit.Usagef("--id names one submission, and there are %d manifests", len(submissions))
 	}
 	return submissions, nil
 }

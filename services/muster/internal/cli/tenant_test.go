@@ -17,8 +17,9 @@ import (
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/muster/internal/cli"
 )
 
@@ -102,14 +103,14 @@ func TestWhatATenantMayType(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if err := manager.Publish(t.Context(), bus.EventsSubject("q", id), e); err != nil {
+		if err := manager.Publish(t.Context(), event.EventsSubject("q", id), e); err != nil {
 			t.Error(err)
 		}
 	}
 	var answering sync.WaitGroup
 	for subject, line := range map[string]string{
-		bus.SubmitSubject("q"):               "submit -f - -q q --source laptop --id 1 --wait=running --timeout 30s",
-		bus.SubmitSubjectAs("q", "tenant-a"): "submit -f - -q q --as tenant-a --source laptop --id 2 --wait=submitted",
+		event.SubmitSubject("q"):               "submit -f - -q q --source laptop --id 1 --wait=running --timeout 30s",
+		event.SubmitSubjectAs("q", "tenant-a"): "submit -f - -q q --as tenant-a --source laptop --id 2 --wait=submitted",
 	} {
 		answering.Go(func() {
 			select {
@@ -126,7 +127,7 @@ func TestWhatATenantMayType(t *testing.T) {
 				tell(workload.Running)
 			}
 		})
-		if got := run(t, job, strings.Fields(line)...); got.code != cli.ExitOK {
+		if got := run(t, job, strings.Fields(line)...); got.code != exit.OK {
 			t.Errorf("%s: %+v, want exit code 0", line, got)
 		}
 		answering.Wait()
@@ -137,7 +138,7 @@ func TestWhatATenantMayType(t *testing.T) {
 	} {
 		began := time.Now()
 		got := run(t, job, strings.Fields(line)...)
-		if got.code != cli.ExitFailure || !strings.Contains(got.errOut, "NATS refuses it to this user") || !strings.Contains(got.errOut, "operator's rights") {
+		if got.code != exit.Failure || !strings.Contains(got.errOut, "NATS refuses it to this user") || !strings.Contains(got.errOut, "operator's rights") {
 			t.Errorf("%s: %+v, want exit code 1 and the reason", line, got)
 		}
 		if took := time.Since(began); took > 5*time.Second {
@@ -156,7 +157,7 @@ func listens(t *testing.T, tell func()) {
 	go func() {
 		ended <- cli.Run(ctx, strings.Fields("events --new -q q"), strings.NewReader(""), shown, os.Stderr)
 	}()
-	again := time.NewTicker(200 * time.Millisecond) // nobody says when it listens
+	again := time.NewTicker(200 * time.Millisecond) // nothing says when it listens
 	defer again.Stop()
 	for {
 		select {
@@ -167,7 +168,7 @@ func listens(t *testing.T, tell func()) {
 				t.Errorf("shown is %q, want a workload that succeeded", line)
 			}
 			cancel()
-			if code := <-ended; code != cli.ExitOK {
+			if code := <-ended; code != exit.OK {
 				t.Errorf("events --new ended with %d", code)
 			}
 			return
@@ -177,7 +178,7 @@ func listens(t *testing.T, tell func()) {
 	}
 }
 
-// lineWriter hands over what is written; what nobody takes is dropped.
+// lineWriter hands over what is written; what is not read is dropped.
 type lineWriter chan string
 
 // Write implements io.Writer.

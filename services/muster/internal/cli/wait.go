@@ -11,9 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/muster/internal/follow"
-	"muster.dev/muster/services/muster/internal/output"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
 )
 
 // repeatGrace is how long a repeated submission waits for news: the same content
@@ -29,21 +32,25 @@ type waiting struct {
 	label   string
 	goal    follow.Goal
 	timeout time.Duration // zero is without end
-	// messageID is of our submission, if it is one that we wait for.
+	// messageID is of our submission, if it is one that we wait for, and again sends it
+	// once more while there is no news of it, first after pause.
 	messageID string
+	again     func(context.Context) error
+	pause     time.Duration
 
 	last  workload.Record
 	since time.Time
 }
 
 // await waits for all submissions at once and reports all that went wrong.
-func (o *submitOptions) await(cmd *cobra.Command, goal follow.Goal, submissions []sent) error {
-	progress := &lines{w: cmd.OutOrStdout()}
+func (o *submitOptions) await(cmd *cobra.Command, b *bus.Bus, goal follow.Goal, submissions []sent) error {
+	progress := program.Lines(cmd.OutOrStdout())
 	failures := make([]error, len(submissions))
 	var all sync.WaitGroup
 	for i := range submissions {
 		s := &submissions[i]
-		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue)}
+		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue), pause: sendAgainAfter}
+		w.again = func(ctx context.Context) error { return s.Send(ctx, b, o.queue, o.as) }
 		if o.quiet {
 			w.out = nil
 		}
@@ -62,7 +69,7 @@ func (o *submitOptions) await(cmd *cobra.Command, goal follow.Goal, submissions 
 	for _, err := range failed {
 		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %v\n", err)
 	}
-	return &exitError{code: exitCode(failed[0])} // all has been said
+	return exit.With(exit.Code(failed[0]), nil) // all has been said
 }
 
 // until waits until the goal is reached, missed, or the time is over.
@@ -80,7 +87,7 @@ func (w *waiting) until(ctx context.Context, life *follow.Life) error {
 		}
 	}
 	for {
-		step, err := life.Next(bounded)
+		step, err := w.next(bounded, life)
 		if err != nil {
 			return w.unfinished(ctx, err)
 		}
@@ -88,6 +95,31 @@ func (w *waiting) until(ctx context.Context, life *follow.Life) error {
 			return err
 		}
 	}
+}
+
+// The pauses before a submission without an answer is sent again double from
+// sendAgainAfter to sendAgainMost.
+const (
+	sendAgainAfter = 5 * time.Second
+	sendAgainMost  = 4 * time.Minute
+)
+
+// next waits for the next step. A submission of which there is no news is sent again:
+// a purge may have taken it from NATS before Muster did. The same content changes
+// nothing.
+func (w *waiting) next(ctx context.Context, life *follow.Life) (follow.Step, error) {
+	for w.again != nil && w.last.Phase == "" {
+		patient, cancel := context.WithTimeout(ctx, w.pause)
+		step, err := life.Next(patient)
+		quiet := err != nil && patient.Err() != nil && ctx.Err() == nil
+		cancel()
+		if !quiet {
+			return step, err
+		}
+		w.pause = min(2*w.pause, sendAgainMost)
+		_ = w.again(ctx) // what was sent first may still be there; the next time tries again
+	}
+	return life.Next(ctx)
 }
 
 // repeated judges a submission whose workload has been there before.
@@ -117,7 +149,7 @@ func (w *waiting) take(step follow.Step) (done bool, err error) {
 			w.say("warning: " + warning)
 		}
 	} else if step.MessageID != "" && step.MessageID != w.messageID {
-		return false, nil // somebody else's, under the same source and id
+		return false, nil // another submitter's, under the same source and id
 	}
 	w.last = r
 	if w.goal == gone {
@@ -129,11 +161,11 @@ func (w *waiting) take(step follow.Step) (done bool, err error) {
 	case follow.Missed:
 		return true, fmt.Errorf("%s is %s: %s", w.label, r.Phase, output.Reason(r.Reason))
 	case follow.Rejected:
-		code := ExitRejected
+		code := exit.Rejected
 		if r.Reason != nil && r.Reason.Kind == workload.ReasonFull {
-			code = ExitTryAgain
+			code = exit.TryAgain
 		}
-		return true, &exitError{code, fmt.Errorf("%s was rejected: %s", w.label, output.Reason(r.Reason))}
+		return true, exit.With(code, fmt.Errorf("%s was rejected: %s", w.label, output.Reason(r.Reason)))
 	}
 	return false, nil
 }
@@ -187,25 +219,12 @@ func (w *waiting) unfinished(ctx context.Context, err error) error {
 	}
 	waited := time.Since(w.since).Round(time.Second)
 	if w.last.Phase == "" {
-		return &exitError{ExitTimeout, fmt.Errorf("%s: no news within %s; the message is stored and will be taken up when Muster's intake and queue-manager run",
-			w.label, waited)}
+		return exit.With(exit.Timeout, fmt.Errorf("%s: no news within %s; the message is stored and will be taken up when Muster's intake and queue-manager run",
+			w.label, waited))
 	}
 	state := string(w.last.Phase)
 	if reason := output.Reason(w.last.Reason); reason != "" {
 		state += ": " + reason
 	}
-	return &exitError{ExitTimeout, fmt.Errorf("%s is not %s after %s; it is %s", w.label, w.goal, waited, state)}
-}
-
-// lines lets several goroutines write whole lines.
-type lines struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-// Write writes one line.
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(line)
+	return exit.With(exit.Timeout, fmt.Errorf("%s is not %s after %s; it is %s", w.label, w.goal, waited, state))
 }

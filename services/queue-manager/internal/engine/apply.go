@@ -3,104 +3,129 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// apply enters the batch into the book and returns what settles its messages
-// after the commit.
-func (desk *Desk) apply(ctx context.Context, batch []bus.Delivery, now time.Time) (settle []func(), err error) {
-	envelopes, payloads := make([]event.Envelope, len(batch)), make([]event.Payload, len(batch))
-	var ids []workload.ID
-	for i, d := range batch {
-		if cause, known := desk.poison.cause(d); known {
-			desk.bury(ctx, d, cause)
-			continue
-		}
-		envelope, payload, err := d.Event()
-		if err != nil {
-			desk.bury(ctx, d, err.Error())
-			continue
-		}
-		envelopes[i], payloads[i] = envelope, payload
-		switch p := payload.(type) {
-		case *event.WorkloadSubmitted:
-			ids, payloads[i] = desk.withID(ctx, ids, p.Workload.ID, d, payload)
-			if p.Former != "" && payloads[i] != nil {
-				ids, payloads[i] = desk.withID(ctx, ids, p.Former, d, payload)
-			}
-		case *event.WorkloadCancel:
-			ids, payloads[i] = desk.withID(ctx, ids, p.Workload, d, payload)
-		case *event.WorkloadRelease:
-			ids, payloads[i] = desk.withID(ctx, ids, p.Workload, d, payload)
-		}
+// received is a message of a batch that could be read.
+type received struct {
+	bus.Delivery
+	envelope event.Envelope
+	payload  event.Payload
+}
+
+// applyBatch applies a batch to the state and returns what settles its messages after the
+// commit.
+func (s *Step) applyBatch(ctx context.Context, batch []bus.Delivery, now time.Time) (settle []func(), err error) {
+	messages, ids := s.read(ctx, batch)
+	known, err := s.known(ctx, ids)
+	if store.Suspect(err) {
+		err = s.diagnoseReads(ctx, messages, ids, err)
 	}
-	known, err := desk.known(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	for i, payload := range payloads {
-		d := batch[i]
-		switch p := payload.(type) {
-		case *event.WorkloadSubmitted:
-			var stored *book.Known
-			if found, ok := known[p.Workload.ID]; ok {
-				stored = &found
-			} else if found, ok := known[p.Former]; ok && p.Former != "" && found.Submitter == p.Workload.Submitter {
-				found.Former, found.Record = p.Former, nil
-				stored = &found
-			}
-			if _, err := desk.take(d, envelopes[i], p, stored, now); err != nil {
-				return nil, err
-			}
-			settle = append(settle, d.Ack)
-		case *event.WorkloadCancel:
-			_, stored := known[p.Workload]
-			live, err := desk.take(d, envelopes[i], p, nil, now)
-			if err != nil {
-				return nil, err
-			}
-			settle = append(settle, desk.cancel(ctx, p.Workload, d, live || stored)) // stored but not live: it has finished
-		case *event.WorkloadRelease:
-			_, stored := known[p.Workload]
-			live, err := desk.take(d, envelopes[i], p, nil, now)
-			if err != nil {
-				return nil, err
-			}
-			settle = append(settle, desk.cancel(ctx, p.Workload, d, live || stored))
-		case *event.NodeObserved, *event.NodeRemoved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus:
-			if d.Settles() { // an observation is no work; nobody would settle it
-				desk.bury(ctx, d, p.EventType()+" is not for queue-manager to do")
-				continue
-			}
-			if err := checkTold(d, p, now); err != nil {
-				desk.bury(ctx, d, err.Error())
-				continue
-			}
-			if _, err := desk.take(d, envelopes[i], p, nil, now); err != nil {
-				return nil, err
-			}
-		case nil:
-		default:
-			desk.bury(ctx, d, p.EventType()+" is not for queue-manager")
+	for _, m := range messages {
+		settled, err := s.apply(ctx, m, known, now)
+		if err != nil {
+			return nil, err
+		}
+		if settled != nil {
+			settle = append(settle, settled)
 		}
 	}
 	return settle, nil
 }
 
-// withID adds the id of a workload, or drops the message when it is none.
-func (desk *Desk) withID(ctx context.Context, ids []workload.ID, id workload.ID, d bus.Delivery, payload event.Payload) ([]workload.ID, event.Payload) {
-	if err := uuid.Validate(string(id)); err != nil {
-		desk.bury(ctx, d, fmt.Sprintf("workload id %q is no UUID", id))
-		return ids, nil
+// read decodes a batch, and returns the ids of the workloads that the ledger is asked for.
+// It dead-letters what cannot be read, and what ended an earlier term.
+func (s *Step) read(ctx context.Context, batch []bus.Delivery) (messages []received, ids []workload.ID) {
+	for _, d := range batch {
+		if cause, known := s.poison.cause(d); known {
+			s.deadLetter(ctx, d, cause)
+			continue
+		}
+		envelope, payload, err := d.Event()
+		if err != nil {
+			s.deadLetter(ctx, d, err.Error())
+			continue
+		}
+		named := namedIn(payload)
+		if slices.ContainsFunc(named, func(id workload.ID) bool { return !s.isID(ctx, id, d) }) {
+			continue
+		}
+		messages, ids = append(messages, received{d, envelope, payload}), append(ids, named...)
 	}
-	return append(ids, id), payload
+	return messages, ids
+}
+
+// isID reports whether an id is one of a workload, and dead-letters the message otherwise.
+func (s *Step) isID(ctx context.Context, id workload.ID, d bus.Delivery) bool {
+	if err := uuid.Validate(string(id)); err != nil {
+		s.deadLetter(ctx, d, fmt.Sprintf("workload id %q is no UUID", id))
+		return false
+	}
+	return true
+}
+
+// apply applies one message, and returns what settles it after the commit; nil when it is
+// settled already, or is a last value that stays where it is.
+func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]state.Known, now time.Time) (settle func(), err error) {
+	switch p := m.payload.(type) {
+	case *event.WorkloadSubmitted:
+		_, err := s.applyMessage(m, storedAs(p, known), now)
+		return m.Ack, err
+	case *event.WorkloadCancel:
+		return s.applyRequest(ctx, m, p.Workload, known, now)
+	case *event.WorkloadRelease:
+		return s.applyRequest(ctx, m, p.Workload, known, now)
+	case *event.NodeObserved, *event.NodeRemoved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus:
+		if m.Settles() { // an observation is no work; no reader would settle it
+			s.deadLetter(ctx, m.Delivery, p.EventType()+" is not for queue-manager to do")
+			return nil, nil
+		}
+		if err := checkObservation(m.Delivery, p, now); err != nil {
+			s.deadLetter(ctx, m.Delivery, err.Error())
+			return nil, nil
+		}
+		_, err := s.applyMessage(m, nil, now)
+		return nil, err
+	default:
+		s.deadLetter(ctx, m.Delivery, p.EventType()+" is not for queue-manager")
+		return nil, nil
+	}
+}
+
+// storedAs returns what the ledger has of a submission, or of the workload whose former id
+// it names; nil for nothing.
+func storedAs(p *event.WorkloadSubmitted, known map[workload.ID]state.Known) *state.Known {
+	if found, ok := known[p.Workload.ID]; ok {
+		return &found
+	}
+	if found, ok := known[p.Former]; ok && p.Former != "" && found.Submitter == p.Workload.Submitter {
+		found.Former, found.Record = p.Former, nil
+		return &found
+	}
+	return nil
+}
+
+// applyRequest applies a cancellation or release. A workload that is stored and not live
+// has finished.
+func (s *Step) applyRequest(ctx context.Context, m received, id workload.ID, known map[workload.ID]state.Known, now time.Time) (settle func(), err error) {
+	_, stored := known[id]
+	live, err := s.applyMessage(m, nil, now)
+	if err != nil {
+		return nil, err
+	}
+	return s.settleRequest(ctx, id, m.Delivery, live || stored), nil
 }
 
 // A cancellation or release may overtake its submission; it is tried again for a while.
@@ -109,17 +134,17 @@ const (
 	cancelRetryAfter = 500 * time.Millisecond
 )
 
-func (desk *Desk) cancel(ctx context.Context, id workload.ID, d bus.Delivery, known bool) (settle func()) {
+func (s *Step) settleRequest(ctx context.Context, id workload.ID, d bus.Delivery, known bool) (settle func()) {
 	switch {
-	case desk.Book.IsKept(id):
+	case s.State.IsFrozen(id):
 		return func() {
-			desk.bury(ctx, d, fmt.Sprintf("workload %s is in quarantine, because the database refuses to store what happens to it: take it out of quarantine first", id))
+			s.deadLetter(ctx, d, fmt.Sprintf("workload %s is in quarantine, because the database refuses to store what happens to it: take it out of quarantine first", id))
 		}
 	case known:
 		return d.Ack
 	case d.Attempts <= cancelRetries:
 		return func() { d.Retry(cancelRetryAfter) }
 	default:
-		return func() { desk.bury(ctx, d, fmt.Sprintf("there is no workload %s to cancel or release", id)) }
+		return func() { s.deadLetter(ctx, d, fmt.Sprintf("there is no workload %s to cancel or release", id)) }
 	}
 }

@@ -7,12 +7,12 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/journal"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// change asks the term's goroutine for another configuration.
+// change is a request to the loop of the term for another configuration.
 type change struct {
 	origin  string
 	request query.ConfigureRequest
@@ -24,13 +24,13 @@ type configured struct {
 	err    error
 }
 
-// errUnclear is told when it is not known whether a change has been committed.
+// errUnclear says that a change may or may not have been committed.
 var errUnclear = errors.New("it is not known whether the change is stored: apply it again, which changes nothing when it is")
 
-func (e *engine) serveChanges(ctx context.Context) error {
-	return query.HandleConfigure(ctx, e.Bus.Conn(), func(asking context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
+func (l *leader) serveChanges(ctx context.Context) error {
+	return query.HandleConfigure(ctx, l.Bus.Conn(), func(asking context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
 		answer := make(chan configured, 1)
-		pass(asking, e.changes, change{origin, r, answer})
+		pass(asking, l.changes, change{origin, r, answer})
 		select {
 		case got := <-answer:
 			return got.answer, got.err
@@ -42,32 +42,32 @@ func (e *engine) serveChanges(ctx context.Context) error {
 	})
 }
 
-// configure brings the configuration to what is asked for: into Postgres first,
-// then into memory. Whatever was decided before is written first, and whatever is
-// decided next obeys it. When it is not known whether that was done the term ends.
-func (e *engine) configure(ctx context.Context, c change, epoch int64) error {
-	plan, err := e.File.Plan(e.applied, c.origin, c.request, e.book.Places())
+// configure applies a change: first to Postgres, then to memory. What was decided before
+// is written first, and what is decided next obeys it. When it is not known whether
+// Postgres has it the term ends.
+func (l *leader) configure(ctx context.Context, c change) error {
+	plan, err := l.File.Plan(l.applied, c.origin, c.request, l.state.LiveByQueue())
 	if err != nil || plan.Empty() || c.request.DryRun {
-		c.answer <- configured{query.ConfigureAnswer{Version: e.book.Version(), Objects: plan.Outcomes}, err}
+		c.answer <- configured{query.ConfigureAnswer{Version: l.state.Version(), Objects: plan.Outcomes}, err}
 		return nil
 	}
-	if err := e.commits.flush(ctx, epoch); err != nil {
+	if err := l.commits.flush(ctx, l.epoch); err != nil {
 		c.answer <- configured{err: errUnclear}
 		return err
 	}
-	version := e.book.Version() + 1
+	version := l.state.Version() + 1
 	written := make([]store.Written, len(plan.Written))
 	for i, w := range plan.Written {
 		w.Version = version
 		plan.Set[w.Key] = w
 		written[i] = store.Written{Key: w.Key, Manifest: w.Manifest}
 	}
-	governs, err := e.Store.Configure(ctx, epoch, store.Configuration{
+	governs, err := l.Store.Configure(ctx, l.epoch, store.Configuration{
 		Settings: plan.Settings, Version: version, Origin: c.origin, Written: written, Removed: plan.Removed,
 	})
 	if store.Suspect(err) { // nothing of it is stored, and nothing in memory has changed
-		e.Metrics.setAside.WithLabelValues("configuration").Inc()
-		e.Logger.Error("a change of the configuration is refused by the database", zap.String("origin", c.origin), zap.Error(err))
+		l.Metrics.notStorable.WithLabelValues("configuration").Inc()
+		l.Logger.Error("a change of the configuration is refused by the database", zap.String("origin", c.origin), zap.Error(err))
 		c.answer <- configured{err: fmt.Errorf("the database refuses to store the change; nothing has changed: %w", err)}
 		return nil
 	}
@@ -75,10 +75,10 @@ func (e *engine) configure(ctx context.Context, c change, epoch int64) error {
 		c.answer <- configured{err: errUnclear}
 		return err
 	}
-	e.applied = plan.Set
-	e.do(journal.Input{Kind: journal.Govern, Settings: &governs, Version: version})
-	e.do(journal.Input{Kind: journal.CheckRights})
-	e.Logger.Info("configuration changed", zap.String("origin", c.origin), zap.Int64("version", version),
+	l.applied = plan.Set
+	l.do(decisionlog.Input{Kind: decisionlog.Configure, Settings: &governs, Version: version})
+	l.do(decisionlog.Input{Kind: decisionlog.CheckRights})
+	l.Logger.Info("configuration changed", zap.String("origin", c.origin), zap.Int64("version", version),
 		zap.Int("written", len(plan.Written)), zap.Int("removed", len(plan.Removed)))
 	c.answer <- configured{answer: query.ConfigureAnswer{Version: version, Objects: plan.Outcomes}}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"muster.dev/muster/pkg/bus"
 )
 
-// A leader without NATS can do nothing, and while it leads nobody else can: it
-// gives up after busPatience. One that has no NATS does not begin.
+// A leader without NATS can do nothing, and no other process can lead meanwhile. It
+// gives up after busPatience, and a process without NATS begins no term.
 const (
 	busPatience = 10 * time.Second
 	busLookEach = 250 * time.Millisecond
@@ -55,8 +55,9 @@ func keepBus(ctx context.Context, b *bus.Bus) error {
 // streamsEvery is how often the leader looks whether the streams are sound.
 const streamsEvery = 30 * time.Second
 
-// keepStreams makes streams again that have lost their files, and has the relay
-// compare them then. What fails is tried again: the streams may do all the same.
+// keepStreams creates streams again that have lost their files, and has the relay
+// compare them then. It tries again what fails, because the streams may work all the
+// same.
 func keepStreams(ctx context.Context, b *bus.Bus, logger *zap.Logger, compare func()) error {
 	tick := time.NewTicker(streamsEvery)
 	defer tick.Stop()
@@ -73,5 +74,29 @@ func keepStreams(ctx context.Context, b *bus.Bus, logger *zap.Logger, compare fu
 		if len(remade) > 0 {
 			compare()
 		}
+	}
+}
+
+// observationsPurged tells an operator that a cluster has filled a stream.
+func (l *leader) observationsPurged(purged []bus.Purged, err error) {
+	if err != nil {
+		l.Logger.Warn("cannot bound what clusters tell; trying again", zap.Error(err))
+	}
+	for _, p := range purged {
+		l.Metrics.purged.WithLabelValues(p.Cluster).Inc()
+		l.Logger.Error("purged the observations of a cluster: it published more than a cluster of the largest size needs. Replace the keys of its services if they may be stolen",
+			zap.String("cluster", p.Cluster), zap.String("stream", p.Stream), zap.Uint64("subjects", p.Subjects), zap.Uint64("bytes", p.Bytes))
+	}
+}
+
+// historyCut tells an operator that a queue has filled a stream of history.
+func (l *leader) historyCut(cuts []bus.Cut, err error) {
+	if err != nil {
+		l.Logger.Warn("cannot make room in a stream of history: one queue may push out the messages of others; trying again", zap.Error(err))
+	}
+	for _, c := range cuts {
+		l.Metrics.cut.WithLabelValues(c.Stream).Add(float64(c.Messages))
+		l.Logger.Warn("dropped the oldest messages of a queue from a nearly full stream", zap.String("queue", c.Queue),
+			zap.String("stream", c.Stream), zap.Uint64("messages", c.Messages))
 	}
 }

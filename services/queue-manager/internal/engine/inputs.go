@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // inputs are the subscriptions of a term.
@@ -16,10 +19,10 @@ type inputs struct {
 
 func subscribe(ctx context.Context, b *bus.Bus) (in *inputs, err error) {
 	in = &inputs{}
-	if in.capacity, err = b.Follow(ctx, bus.CapacityStream, bus.CapacityFilter("*")); err != nil {
+	if in.capacity, err = b.Follow(ctx, bus.CapacityStream, event.CapacityFilter("*")); err != nil {
 		return nil, err
 	}
-	if in.status, err = b.Follow(ctx, bus.StatusStream, bus.StatusFilter()); err != nil {
+	if in.status, err = b.Follow(ctx, bus.StatusStream, event.StatusFilter()); err != nil {
 		return nil, err
 	}
 	if in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true}); err != nil {
@@ -40,17 +43,17 @@ func (in *inputs) caughtUp() <-chan struct{} {
 
 func (in *inputs) nextCaughtUp() { in.pending = in.pending[1:] }
 
-// allCaughtUp says that what was observed before the term has been taken in:
-// whatever had been put into the channels has been read from them, too.
+// allCaughtUp reports whether everything observed before the term has been read, from
+// the streams and from the channels.
 func (in *inputs) allCaughtUp() bool {
 	return len(in.pending) == 0 && len(in.capacity.C) == 0 && len(in.status.C) == 0
 }
 
-// gather takes what has arrived, observations before submissions, so that
-// decisions are made on the newest picture.
-func (e *engine) gather(first *bus.Delivery) []bus.Delivery {
+// gather takes what has arrived, observations before submissions, so that decisions rest
+// on the newest observed state.
+func (l *leader) gather(first *bus.Delivery) []bus.Delivery {
 	limit := batchLimit
-	if e.single > 0 {
+	if l.single > 0 {
 		limit = 1
 	}
 	var batch []bus.Delivery
@@ -58,7 +61,7 @@ func (e *engine) gather(first *bus.Delivery) []bus.Delivery {
 	if first != nil {
 		batch, bytes = append(batch, *first), len(first.Data)
 	}
-	for _, channel := range []<-chan bus.Delivery{e.inputs.capacity.C, e.inputs.status.C, e.inputs.work} {
+	for _, channel := range []<-chan bus.Delivery{l.inputs.capacity.C, l.inputs.status.C, l.inputs.work} {
 		for len(batch) < limit && bytes < batchBytes {
 			select {
 			case d, open := <-channel:
@@ -72,4 +75,27 @@ func (e *engine) gather(first *bus.Delivery) []bus.Delivery {
 		}
 	}
 	return batch
+}
+
+// checkObservation returns an error for an observation or status that its cluster may
+// not publish, or that cannot be true. The subject names the cluster: NATS lets the keys
+// of a cluster publish to subjects of that cluster only, and checks nothing else.
+func checkObservation(d bus.Delivery, payload event.Payload, now time.Time) error {
+	var want string
+	switch p := payload.(type) {
+	case *event.NodeObserved:
+		want = event.NodeSubject(p.Node.Cluster, p.Node.Name)
+	case *event.NodeRemoved:
+		want = event.NodeSubject(p.Cluster, p.Node)
+	case *event.CapacitySynced:
+		want = event.SyncedSubject(p.Cluster)
+	case *event.GangObserved:
+		want = event.GangSubject(p.Cluster, p.Workload)
+	case *event.GangStatus:
+		want = event.StatusSubject(p.Cluster, p.Workload)
+	}
+	if d.Subject != want {
+		return fmt.Errorf("a %s event about %.200q came on another subject than its own, %.200q", payload.EventType(), payload.EventSubject(), want)
+	}
+	return event.CheckTold(payload, now)
 }

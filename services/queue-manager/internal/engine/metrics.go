@@ -5,121 +5,130 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/state"
 )
 
 // Metrics of the engine; none has a label that grows with the load.
 type Metrics struct {
-	terms      *prometheus.CounterVec
-	epoch      prometheus.Gauge
-	leading    prometheus.Gauge
-	waiting    prometheus.Gauge
-	started    prometheus.Gauge
-	admissions prometheus.Counter
-	unreadable prometheus.Counter
-	commits    prometheus.Histogram
-	beside     prometheus.Gauge
-	besideEver prometheus.Counter
-	growths    prometheus.Counter
-	tooMuch    prometheus.Counter
-	searched   prometheus.Counter
-	undecided  *prometheus.CounterVec
-	decisions  prometheus.Histogram
-	asking     prometheus.Gauge
-	aside      prometheus.Gauge
-	setAside   *prometheus.CounterVec
-	questions  prometheus.Histogram
-	explained  prometheus.Histogram
-	recovered  *prometheus.CounterVec
+	terms         *prometheus.CounterVec
+	epoch         prometheus.Gauge
+	leading       prometheus.Gauge
+	waiting       prometheus.Gauge
+	started       prometheus.Gauge
+	admissions    prometheus.Counter
+	unreadable    prometheus.Counter
+	commits       prometheus.Histogram
+	misplaced     prometheus.Gauge
+	misplacedEver prometheus.Counter
+	growths       prometheus.Counter
+	overLimit     prometheus.Counter
+	purged        *prometheus.CounterVec
+	cut           *prometheus.CounterVec
+	searched      prometheus.Counter
+	undecided     *prometheus.CounterVec
+	decisions     prometheus.Histogram
+	asking        prometheus.Gauge
+	quarantined   prometheus.Gauge
+	notStorable   *prometheus.CounterVec
+	questions     prometheus.Histogram
+	explained     prometheus.Histogram
+	recovered     *prometheus.CounterVec
+	// oldPrimaries are connections to servers of Postgres that were replaced.
+	oldPrimaries prometheus.Counter
+	illegal      prometheus.Counter
 }
 
-// NewMetrics registers the metrics.
+// NewMetrics registers the metrics. Labels that are known begin with zero.
 func NewMetrics(registry *prometheus.Registry) *Metrics {
+	in := registrar{registry}
 	m := &Metrics{
-		terms: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "muster_queue_manager_terms_total", Help: "Terms as leader, begun and failed.",
-		}, []string{"result"}),
-		epoch: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_queue_manager_epoch", Help: "Epoch of the last term as leader of this process.",
-		}),
-		leading: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_queue_manager_leading", Help: "1 while this process leads, as far as it knows; else 0.",
-		}),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_workloads_waiting", Help: "Workloads waiting in queues.",
-		}),
-		started: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_workloads_started", Help: "Workloads that hold or may hold capacity.",
-		}),
-		admissions: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "muster_admissions_total", Help: "Gangs admitted.",
-		}),
-		unreadable: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "muster_unreadable_messages_total", Help: "Messages dropped because they could not be read.",
-		}),
-		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "muster_batch_seconds", Help: "Time from taking in a batch to its commit.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
-		}),
+		terms: in.counters("muster_queue_manager_terms_total", "result",
+			"Terms as leader, begun and failed."),
+		epoch: in.gauge("muster_queue_manager_epoch",
+			"Epoch of the last term as leader of this process."),
+		leading: in.gauge("muster_queue_manager_leading",
+			"1 while this process leads, as far as it knows; else 0."),
+		waiting: in.gauge("muster_workloads_waiting",
+			"Workloads waiting in queues."),
+		started: in.gauge("muster_workloads_started",
+			"Workloads that hold or may hold capacity."),
+		admissions: in.counter("muster_admissions_total",
+			"Gangs admitted."),
+		unreadable: in.counter("muster_unreadable_messages_total",
+			"Messages dropped because they could not be read."),
+		commits: in.seconds("muster_batch_seconds", 0.0005, 14,
+			"Time from taking in a batch to its commit."),
+		misplaced: in.gauge("muster_pods_beside_plan",
+			"Pods on other nodes than are reserved for them."),
+		misplacedEver: in.counter("muster_pods_beside_plan_total",
+			"Pods that were bound to other nodes than are reserved for them."),
+		growths: in.counter("muster_growths_total",
+			"Admissions of more pods of running gangs."),
+		overLimit: in.counter("muster_observations_over_limit_total",
+			"Observations that were not taken in because their cluster told of more nodes or pods than one cluster may have."),
+		purged: in.counters("muster_observations_purged_total", "cluster",
+			"Times that all observations of a cluster were purged from a stream, because they were more than one cluster may have."),
+		cut: in.counters("muster_history_dropped_total", "stream",
+			"Messages dropped from a nearly full stream of history because their queue had most there."),
+		searched: in.counter("muster_search_steps_total",
+			"Steps of exact searches for places and for gangs to evict."),
+		undecided: in.counters("muster_searches_undecided_total", "because",
+			"Searches that ended without an answer: their own budget was spent, or they were put off because their queue had used up what it may take."),
+		decisions: in.seconds("muster_decision_seconds", 0.0005, 16,
+			"Time from taking in a batch until it was decided, before it is written."),
+		asking: in.gauge("muster_questions_open",
+			"Workloads and nodes of which watcher or dispatcher were asked to say once more what they know."),
+		quarantined: in.gauge("muster_quarantined",
+			"Workloads and nodes that are kept out of decisions because the database refuses to store what was decided about them."),
+		notStorable: in.counters("muster_not_storable_total", "what",
+			"What the database refused to store, and was set aside: workloads, nodes, submissions, other messages, records of decisions, configurations, and notes of what was published."),
+		questions: in.seconds("muster_explain_handover_seconds", 0.00005, 16,
+			"Time that a question of why a workload waits takes of the leader's goroutine."),
+		explained: in.seconds("muster_explain_seconds", 0.001, 14,
+			"Time to answer why a workload waits, beside the leader's goroutine."),
+		recovered: in.counters("muster_recovered_workloads_total", "result",
+			"Workloads that the database had forgotten: queued again, removed from clusters, ended, or lost for good."),
+		oldPrimaries: in.counter("muster_old_primary_connections_total",
+			"Connections refused because the Postgres server was replaced by a standby that was promoted, and takes writes all the same."),
+		illegal: in.counter("muster_illegal_transitions_total",
+			"Changes of a workload's phase that its life cycle forbids."),
 	}
-	m.beside = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "muster_pods_beside_plan", Help: "Pods on other nodes than are reserved for them.",
-	})
-	m.besideEver = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "muster_pods_beside_plan_total", Help: "Pods that were bound to other nodes than are reserved for them.",
-	})
-	m.growths = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "muster_growths_total", Help: "Admissions of more pods of running gangs.",
-	})
-	m.tooMuch = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "muster_observations_over_limit_total", Help: "Observations that were not taken in because their cluster told of more nodes or pods than one cluster may have.",
-	})
-	registry.MustRegister(m.tooMuch)
-	m.searched = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "muster_search_steps_total", Help: "Steps of exact searches for places and for gangs to evict.",
-	})
-	m.undecided = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "muster_searches_undecided_total",
-		Help: "Searches that ended without an answer: their own budget was spent, or they were put off because their queue had used up what it may take.",
-	}, []string{"because"})
 	for _, because := range []string{undecidedBudget, undecidedQueue} {
 		m.undecided.WithLabelValues(because)
 	}
-	m.decisions = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "muster_decision_seconds", Help: "Time from taking in a batch until it was decided, before it is written.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
-	})
-	m.questions = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "muster_explain_handover_seconds", Help: "Time that a question of why a workload waits takes of the leader's goroutine.",
-		Buckets: prometheus.ExponentialBuckets(0.00005, 2, 16),
-	})
-	m.explained = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "muster_explain_seconds", Help: "Time to answer why a workload waits, beside the leader's goroutine.",
-		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
-	})
-	registry.MustRegister(m.questions, m.explained)
-	registry.MustRegister(m.searched, m.undecided, m.decisions)
-	m.asking = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "muster_questions_open", Help: "Workloads and nodes of which watcher or dispatcher were asked to say once more what they know.",
-	})
-	m.aside = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "muster_quarantined", Help: "Workloads and nodes that are kept out of decisions because the database refuses to store what was decided about them.",
-	})
-	m.setAside = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "muster_not_storable_total", Help: "What the database refused to store, and was set aside: workloads, nodes, submissions, other messages, records of decisions, configurations.",
-	}, []string{"what"})
-	registry.MustRegister(m.aside, m.setAside, m.beside, m.besideEver, m.growths, m.asking)
-	m.recovered = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "muster_recovered_workloads_total",
-		Help: "Workloads that the database had forgotten: queued again, removed from clusters, ended, or lost for good.",
-	}, []string{"result"})
 	for _, result := range []string{"requeued", "removed", "ended", "lost"} {
 		m.recovered.WithLabelValues(result)
 	}
-	registry.MustRegister(m.recovered)
-	registry.MustRegister(m.terms, m.epoch, m.leading, m.waiting, m.started, m.admissions, m.unreadable, m.commits)
 	return m
+}
+
+// registrar makes metrics and registers them.
+type registrar struct{ registry *prometheus.Registry }
+
+func (r registrar) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	r.registry.MustRegister(c)
+	return c
+}
+
+func (r registrar) counters(name, label, help string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	r.registry.MustRegister(c)
+	return c
+}
+
+func (r registrar) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	r.registry.MustRegister(g)
+	return g
+}
+
+// seconds makes a histogram of durations: buckets that double, the first up to least.
+func (r registrar) seconds(name string, least float64, buckets int, help string) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(least, 2, buckets)})
+	r.registry.MustRegister(h)
+	return h
 }
 
 // Why a search has no answer.
@@ -135,7 +144,7 @@ func (m *Metrics) count(now, last admission.Searched) {
 	m.undecided.WithLabelValues(undecidedQueue).Add(float64(now.Cut - last.Cut))
 }
 
-func (m *Metrics) observe(changes book.Changes, took time.Duration) {
+func (m *Metrics) observe(changes state.Changes, took time.Duration) {
 	m.commits.Observe(took.Seconds())
 	gangs := map[string]bool{}
 	for _, r := range changes.Reserved {

@@ -7,13 +7,69 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/journal"
-	"muster.dev/muster/pkg/version"
+	"muster.dev/muster/pkg/service/version"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
+
+// unwritten bounds what is noted without a commit to go with, in bytes.
+const unwritten = 256 << 10
+
+// do does something to the state that is no message, and notes it.
+func (l *leader) do(in decisionlog.Input) {
+	in.At = l.clock.now()
+	l.step.Do(in)
+}
+
+// Do does something to the state that is no message, and notes it.
+func (s *Step) Do(in decisionlog.Input) {
+	s.decisions.Note(in)
+	if err := decisionlog.Apply(s.State, in); err != nil {
+		panic("an input of our own cannot be applied: " + err.Error())
+	}
+}
+
+// applyMessage has the state take a message in, and notes it. A message that the state
+// cannot take ends the term, because the state may be half changed, and is remembered.
+func (s *Step) applyMessage(m received, known *state.Known, at time.Time) (live bool, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			if s.poison == nil {
+				s.poison = poison{}
+			}
+			s.poison.add(m.Delivery, fmt.Sprintf("taking it in fails: %v", cause))
+			s.Logger.Error("a message cannot be taken in", zap.String("subject", m.Subject), zap.Uint64("sequence", m.Sequence),
+				zap.Any("cause", cause), zap.Stack("stack"))
+			err = fmt.Errorf("message %d on %s cannot be taken in: %v", m.Sequence, m.Subject, cause)
+		}
+	}()
+	s.decisions.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: m.Data, Known: known})
+	return decisionlog.ApplyMessage(s.State, m.envelope, m.payload, known, at), nil
+}
+
+// record returns what was noted, to be kept with the changes; nothing while there
+// is little of it and nothing has changed.
+func (s *Step) record(changes state.Changes, at time.Time) store.Record {
+	if changes.Empty() && s.decisions.Size() < unwritten {
+		return store.Record{}
+	}
+	number, inputs := s.decisions.Flush()
+	if s.Unrecorded {
+		return store.Record{}
+	}
+	return store.Record{Number: number, Version: s.State.Version(), At: at, Inputs: inputs}
+}
+
+// Begin notes what the term begins with: a state that has yet to catch up, and that
+// waits so long for answers before it acts on what was not observed.
+func (s *Step) Begin(epoch int64, limits state.Limits, askFor time.Duration, at time.Time) {
+	term := decisionlog.TermOf(s.State, epoch, limits, version.String())
+	term.AskFor = askFor
+	s.State.SetAskFor(askFor)
+	s.decisions.Note(decisionlog.Input{Kind: decisionlog.Begin, At: at, Term: &term})
+	s.State.CatchUp()
+}
 
 // clock is the time of a term. It begins as the machine's and goes on by itself,
 // so that a jump of the machine's clock ages nothing; and it is in UTC and a plain
@@ -22,87 +78,29 @@ type clock struct{ began time.Time }
 
 func (c clock) now() time.Time { return c.began.Round(0).UTC().Add(time.Since(c.began)) }
 
-// unwritten bounds what is noted without a commit to go with, in bytes.
-const unwritten = 256 << 10
-
-// do does something to the book that is no message, and notes it.
-func (e *engine) do(in journal.Input) {
-	in.At = e.clock.now()
-	e.desk.Do(in)
-}
-
-// Do does something to the book that is no message, and notes it.
-func (desk *Desk) Do(in journal.Input) {
-	desk.journal.Note(in)
-	if err := journal.Apply(desk.Book, in); err != nil {
-		panic("an input of our own cannot be applied: " + err.Error())
-	}
-}
-
-// take has the book take a message in, and notes it. A message that the book
-// cannot take ends the term, because the book may be half changed, and is remembered.
-func (desk *Desk) take(d bus.Delivery, envelope event.Envelope, payload event.Payload, known *book.Known, at time.Time) (live bool, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			if desk.poison == nil {
-				desk.poison = poison{}
-			}
-			desk.poison.add(d, fmt.Sprintf("taking it in fails: %v", cause))
-			desk.Logger.Error("a message cannot be taken in", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence),
-				zap.Any("cause", cause), zap.Stack("stack"))
-			err = fmt.Errorf("message %d on %s cannot be taken in: %v", d.Sequence, d.Subject, cause)
-		}
-	}()
-	desk.journal.Note(journal.Input{Kind: journal.Event, At: at, Message: d.Data, Known: known})
-	return journal.Take(desk.Book, envelope, payload, known, at), nil
-}
-
-// record returns what was noted, to be kept with the changes; nothing while there
-// is little of it and nothing has changed.
-func (desk *Desk) record(changes book.Changes, at time.Time) store.Record {
-	if changes.Empty() && desk.journal.Size() < unwritten {
-		return store.Record{}
-	}
-	number, inputs := desk.journal.Take()
-	if desk.Unrecorded {
-		return store.Record{}
-	}
-	return store.Record{Number: number, Version: desk.Book.Version(), At: at, Inputs: inputs}
-}
-
-// Begin notes what the term begins with: a book that has yet to catch up, and that
-// waits so long for answers before it acts on what was not observed.
-func (desk *Desk) Begin(epoch int64, limits book.Limits, askFor time.Duration, at time.Time) {
-	term := journal.Of(desk.Book, epoch, limits, version.String())
-	term.AskFor = askFor
-	desk.Book.SetAskFor(askFor)
-	desk.journal.Note(journal.Input{Kind: journal.Begin, At: at, Term: &term})
-	desk.Book.CatchUp()
-}
-
-// keepBase keeps a base for replays when there is none that serves. It must be
+// beginCheckpoint keeps a base for replays when there is none that serves. It must be
 // called before the first commit; the returned function does the long part, and has to
 // be called. What fails is tried again with the next term; decisions do not wait for
 // it.
-func (e *engine) keepBase(ctx context.Context, epoch int64) (keep func(), err error) {
-	needed, err := e.Store.NeedsBase(ctx, e.book.Version(), e.LongestTerm)
+func (l *leader) beginCheckpoint(ctx context.Context) (keep func(), err error) {
+	needed, err := l.Store.NeedsCheckpoint(ctx, l.state.Version(), l.LongestTerm)
 	if err != nil || !needed {
 		return func() {}, err
 	}
-	snapshot, err := e.Store.Snapshot(ctx)
+	snapshot, err := l.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := e.book.Version()
+	at := l.state.Version()
 	return func() {
 		defer snapshot.Close()
 		began := time.Now()
-		if err := snapshot.KeepBase(ctx, epoch, at); err != nil {
+		if err := snapshot.WriteCheckpoint(ctx, l.epoch, at); err != nil {
 			if ctx.Err() == nil {
-				e.Logger.Warn("decisions of this term cannot be replayed, unless those of the last one can", zap.Error(err))
+				l.Logger.Warn("decisions of this term cannot be replayed, unless those of the last one can", zap.Error(err))
 			}
 			return
 		}
-		e.Logger.Info("base of decisions kept", zap.Int64("version", at), zap.Duration("after", time.Since(began)))
+		l.Logger.Info("checkpoint stored", zap.Int64("version", at), zap.Duration("after", time.Since(began)))
 	}, nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/kueue"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -16,11 +16,11 @@ import (
 const (
 	// followEvery is how often a standby asks for what the leader has committed.
 	followEvery = 100 * time.Millisecond
-	// refollowAfter is the pause before a standby reads all anew.
+	// refollowAfter is the pause before a standby loads the state again.
 	refollowAfter = time.Second
 )
 
-// standby keeps a book current while another queue-manager leads, so that taking
+// standby keeps a state current while another queue-manager leads, so that taking
 // over does not take the time to read everything.
 type standby struct {
 	Options
@@ -28,7 +28,7 @@ type standby struct {
 	cancel   context.CancelFunc
 	started  bool
 	ended    chan struct{}
-	book     *book.Book // nil while there is none; for the owner once ended is closed
+	state    *state.State // nil while there is none; for the owner once ended is closed
 	follower *store.Follower
 }
 
@@ -54,8 +54,8 @@ func (s *standby) start() {
 			if s.ctx.Err() != nil {
 				return
 			}
-			s.book = nil
-			s.Logger.Warn("standby reads the ledger anew", zap.Error(err), zap.Duration("after", refollowAfter))
+			s.state = nil
+			s.Logger.Warn("standby loads the state again", zap.Error(err), zap.Duration("after", refollowAfter))
 			select {
 			case <-s.ctx.Done():
 			case <-time.After(refollowAfter):
@@ -71,7 +71,7 @@ func (s *standby) follow(current func()) error {
 	if err != nil {
 		return err
 	}
-	s.book = b
+	s.state = b
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -87,15 +87,15 @@ func (s *standby) follow(current func()) error {
 	}
 }
 
-// catchUp brings the book to the last commit.
+// catchUp brings the state to the last commit.
 func (s *standby) catchUp(ctx context.Context) error {
 	for {
-		delta, more, err := s.follower.Next(ctx, s.book.Version())
+		delta, more, err := s.follower.Next(ctx, s.state.Version())
 		if err != nil {
 			return err
 		}
-		if delta.Version != s.book.Version() {
-			s.book.Follow(delta)
+		if delta.Version != s.state.Version() {
+			s.state.Follow(delta)
 		}
 		if !more {
 			return nil
@@ -111,28 +111,28 @@ func (s *standby) stop() {
 	}
 }
 
-// takeOver returns the book of the term that begins: the followed one, brought up
-// to date, if there is one and the settings are the same; else one read anew. The
+// takeOver returns the state of the term that begins: the followed one, brought up
+// to date, if there is one and the settings are the same; else one loaded again. The
 // objects that were applied govern beside the file.
-func (s *standby) takeOver(ctx context.Context, epoch int64) (*book.Book, settings.Set, error) {
+func (s *standby) takeOver(ctx context.Context, epoch int64) (*state.State, settings.Set, error) {
 	s.stop()
-	applied, err := s.govern(ctx, epoch)
+	applied, err := s.applyConfiguration(ctx, epoch)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.book != nil {
+	if s.state != nil {
 		warm, err := s.warm(ctx, epoch)
 		if warm || err != nil {
-			return s.book, applied, err
+			return s.state, applied, err
 		}
 	}
-	s.book = nil
-	b, err := s.Store.LoadBook(ctx, epoch, s.Bus.MaxEvent())
+	s.state = nil
+	b, err := s.Store.LoadState(ctx, epoch, s.Bus.MaxEvent())
 	return b, applied, err
 }
 
-// govern stores what governs from now on: the file and what was applied.
-func (s *standby) govern(ctx context.Context, epoch int64) (settings.Set, error) {
+// applyConfiguration stores what governs from now on: the file and what was applied.
+func (s *standby) applyConfiguration(ctx context.Context, epoch int64) (settings.Set, error) {
 	stored, err := s.Store.Applied(ctx)
 	if err != nil {
 		return nil, err
@@ -147,37 +147,37 @@ func (s *standby) govern(ctx context.Context, epoch int64) (settings.Set, error)
 	}
 	all, overridden, err := s.File.Combine(applied)
 	if err != nil {
-		return nil, fmt.Errorf("the queues file does not go with what was applied: %w; lead with the file of before, delete what is in the way (`muster delete`), and then change the file", err)
+		return nil, fmt.Errorf("queues file conflicts with applied objects: %w; restore the previous file, delete the conflicting objects with `muster delete`, then change the file", err)
 	}
 	for _, key := range overridden {
 		s.Logger.Warn("an applied object does not count: the queues file has one of its name", zap.Stringer("object", key))
 	}
 	err = s.Store.SetQueues(ctx, epoch, all.Queues, all.Policy)
 	if store.Suspect(err) { // what is stored goes on to count
-		s.Metrics.setAside.WithLabelValues("configuration").Inc()
+		s.Metrics.notStorable.WithLabelValues("configuration").Inc()
 		s.Logger.Error("the database refuses to store the queues; those that are stored count", zap.Error(err))
 		return applied, nil
 	}
 	return applied, err
 }
 
-// warm makes the followed book that of the term, if it can be.
+// warm makes the followed state that of the term, if it can be.
 func (s *standby) warm(ctx context.Context, epoch int64) (bool, error) {
 	stored, err := s.Store.Settings(ctx)
 	if err != nil {
 		return false, err
 	}
-	if !s.book.Governs(stored.Queues, stored.Policy) {
+	if !s.state.HasConfiguration(stored.Queues, stored.Policy) {
 		return false, nil
 	}
 	if err := s.catchUp(ctx); err != nil {
-		return false, nil // read anew; if Postgres is away that will tell
+		return false, nil // load again; if Postgres is away that fails
 	}
 	last, err := s.Store.LastOrder(ctx)
 	if err != nil {
 		return false, err
 	}
-	s.book.Follow(book.Delta{Version: s.book.Version(), LastOrder: last})
-	s.book.Lead(epoch, s.Bus.MaxEvent())
+	s.state.Follow(state.Delta{Version: s.state.Version(), LastOrder: last})
+	s.state.Lead(epoch, s.Bus.MaxEvent())
 	return true, nil
 }

@@ -3,10 +3,10 @@ package engine
 import (
 	"time"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // spans are of what one commit says.
@@ -22,8 +22,8 @@ func (s spans) end(err error) {
 // workload, and puts the context into the message: the outbox keeps it, so what
 // follows from a commit is in the trace even when another process publishes it.
 // The spans end with the commit.
-func (d *Desk) trace(changes book.Changes, began time.Time) spans {
-	if !d.Tracer.On() {
+func (s *Step) trace(changes state.Changes, began time.Time) spans {
+	if !s.Tracer.On() {
 		return nil
 	}
 	var begun spans
@@ -39,7 +39,7 @@ func (d *Desk) trace(changes book.Changes, began time.Time) spans {
 		case *event.GangDesired:
 			name, attributes = "command "+p.State, []string{"muster.queue", p.Queue, "muster.cluster", p.Cluster}
 		}
-		span := d.Tracer.Continue(id, "", name, began, attributes...)
+		span := s.Tracer.Continue(id, "", name, began, attributes...)
 		m.Traceparent = span.Traceparent()
 		begun = append(begun, span)
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // Past is what the ledger knows of what it has said.
 type Past interface {
-	Marks(ctx context.Context) (map[string]store.Mark, error)
+	Watermarks(ctx context.Context) (map[string]store.Watermark, error)
 	// Said returns which of the messages, by id, are in the outbox or the history.
 	Said(ctx context.Context, messages []store.Said) (map[string]bool, error)
 }
@@ -36,6 +36,9 @@ type Found struct {
 	Commands []*event.GangDesired
 	// Told are the last events of workloads, in the order of the stream.
 	Told []Told
+	// Ends are up to where the streams were compared, by stream. What arrives later is
+	// for the relay of the term to compare: see Options.Compared.
+	Ends map[string]store.Watermark
 }
 
 // Told is the last that was said of a workload.
@@ -53,17 +56,15 @@ func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.Told) == 0 }
 // the ledger has each message in the outbox, or has forgotten it. It must be called
 // before the relay of the term runs, which moves the marks.
 func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, err error) {
-	marks, err := past.Marks(ctx)
+	marks, err := past.Watermarks(ctx)
 	if err != nil {
 		return found, err
 	}
+	found.Ends = map[string]store.Watermark{}
 	commands := map[workload.ID]map[string]*event.GangDesired{} // by workload and cluster
 	var order []*event.GangDesired
-	err = behind(ctx, past, streams, bus.DispatchStream, marks, func(_ bus.Delivery, payload event.Payload) {
-		command, ok := payload.(*event.GangDesired)
-		if !ok {
-			return
-		}
+	err = found.look(ctx, past, streams, bus.DispatchStream, marks, func(_ bus.Delivery, payload event.Payload) {
+		command := payload.(*event.GangDesired)
 		removal := event.GangDesired{State: event.Absent, Kind: command.Kind}
 		if !removal.NeedsManifest() {
 			command.Manifest = nil // there may be many of them
@@ -80,11 +81,8 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	}
 	found.Commands = slices.DeleteFunc(order, func(c *event.GangDesired) bool { return commands[c.Workload][c.Cluster] != c })
 	last := map[workload.ID]int{}
-	err = behind(ctx, past, streams, bus.EventsStream, marks, func(d bus.Delivery, payload event.Payload) {
-		changed, ok := payload.(*event.WorkloadChanged)
-		if !ok {
-			return
-		}
+	err = found.look(ctx, past, streams, bus.EventsStream, marks, func(d bus.Delivery, payload event.Payload) {
+		changed := payload.(*event.WorkloadChanged)
 		if i, again := last[changed.ID]; again {
 			found.Told[i] = Told{changed.Record, d}
 			return
@@ -95,9 +93,9 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	return found, err
 }
 
-// behind calls each with the messages of queue-manager that a stream has and the
-// ledger does not know.
-func behind(ctx context.Context, past Past, streams Streams, stream string, marks map[string]store.Mark, each func(bus.Delivery, event.Payload)) error {
+// look compares a stream from its mark on, or all of it when it is not the stream of
+// the mark, and notes up to where.
+func (f *Found) look(ctx context.Context, past Past, streams Streams, stream string, marks map[string]store.Watermark, each func(bus.Delivery, event.Payload)) error {
 	state, err := streams.State(ctx, stream)
 	if errors.Is(err, bus.ErrNoStream) {
 		return nil
@@ -105,14 +103,31 @@ func behind(ctx context.Context, past Past, streams Streams, stream string, mark
 	if err != nil {
 		return err
 	}
-	mark := marks[stream]
+	mark, end := marks[stream], endOf(state)
 	var after uint64
-	if state.Created.UTC().Truncate(time.Microsecond).Equal(mark.Created) && state.Last >= mark.Last {
+	if end.Created.Equal(mark.Created) && end.Last >= mark.Last {
 		after = mark.Last
 	}
-	if state.Last <= after {
-		return nil
+	if end.Last > after {
+		last, err := unknown(ctx, past, streams, stream, after, each)
+		if err != nil {
+			return err
+		}
+		end.Last = max(end.Last, last)
 	}
+	f.Ends[stream] = end
+	return nil
+}
+
+// endOf is the mark of a stream that is in the given state.
+func endOf(state bus.StreamState) store.Watermark {
+	return store.Watermark{Created: state.Created.UTC().Truncate(time.Microsecond), Last: state.Last} // as Postgres keeps it
+}
+
+// unknown calls each with the commands (*event.GangDesired) and events of workloads
+// (*event.WorkloadChanged) of queue-manager that a stream has after a sequence and the
+// ledger does not know. It returns the sequence of the last message that it looked at.
+func unknown(ctx context.Context, past Past, streams Streams, stream string, after uint64, each func(bus.Delivery, event.Payload)) (last uint64, err error) {
 	type heard struct {
 		bus.Delivery
 		payload event.Payload
@@ -136,12 +151,18 @@ func behind(ctx context.Context, past Past, streams Streams, stream string, mark
 		return nil
 	}
 	err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: after + 1}, func(d bus.Delivery) error {
+		last = d.Sequence
 		if _, ours := EpochOf(d.MessageID()); !ours {
 			return nil // others tell of submissions that they refuse
 		}
 		_, payload, err := d.Event()
 		if err != nil {
-			return nil // of a later version; nobody here can say what it means
+			return nil // of a later version, which this one cannot read
+		}
+		switch payload.(type) {
+		case *event.GangDesired, *event.WorkloadChanged:
+		default:
+			return nil
 		}
 		if batch = append(batch, heard{d, payload}); len(batch) < batchLimit {
 			return nil
@@ -152,16 +173,16 @@ func behind(ctx context.Context, past Past, streams Streams, stream string, mark
 		err = flush()
 	}
 	if err != nil {
-		return fmt.Errorf("look for what stream %s has and the ledger does not know: %w", stream, err)
+		return last, fmt.Errorf("look for what stream %s has and the ledger does not know: %w", stream, err)
 	}
-	return nil
+	return last, nil
 }
 
 func filterOf(stream string) string {
 	if stream == bus.DispatchStream {
-		return bus.DispatchFilter("*")
+		return event.DispatchFilter("*")
 	}
-	return bus.EventsFilter()
+	return event.EventsFilter()
 }
 
 // EpochOf reads the epoch in the id of a message of queue-manager's ledger.

@@ -4,107 +4,157 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// compare finds out whether the stream has lost something, and has it published
-// anew. When NATS does not answer it is tried again.
-func (l *lane) compare(ctx context.Context) error { return l.orLater(ctx, l.resync(ctx, true)) }
+// compare finds out whether the stream has lost something, and has it republished.
+// When NATS does not answer it is tried again.
+func (p *publisher) compare(ctx context.Context) error { return p.orLater(ctx, p.resync(ctx, true)) }
+
+// termOver reports whether an error says that the term is over: another one leads, or
+// the database has come back older.
+func termOver(err error) bool {
+	return errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrBehind)
+}
 
 // orLater lets a comparison that failed be done once more later, unless the term is
 // over.
-func (l *lane) orLater(ctx context.Context, failed error) error {
-	if failed == nil || ctx.Err() != nil || errors.Is(failed, store.ErrFenced) {
+func (p *publisher) orLater(ctx context.Context, failed error) error {
+	if failed == nil || ctx.Err() != nil || termOver(failed) {
 		return errors.Join(failed, ctx.Err())
 	}
-	l.Logger.Warn("cannot compare a stream with the ledger; trying again", zap.String("stream", l.stream), zap.Error(failed))
-	l.Later(recheckSoon, l.check)
+	p.Logger.Warn("cannot compare a stream with the ledger; trying again", zap.String("stream", p.stream), zap.Error(failed))
+	p.Later(recheckSoon, p.check)
 	return nil
 }
 
 // resync finds out where the stream ends, so that what is published next can follow.
-// If the stream has lost something, that is published anew. What commands it lacks
-// is told then, and if the comparison is to be thorough.
-func (l *lane) resync(ctx context.Context, thorough bool) error {
-	lost, created, err := l.lost(ctx)
+// If the stream has lost something, that is republished. Missing learns what commands it
+// lacks then, and if the comparison is to be thorough.
+func (p *publisher) resync(ctx context.Context, thorough bool) error {
+	end, err := p.end(ctx)
 	if err != nil {
 		return err
 	}
+	if err := p.lookAhead(ctx, end); err != nil {
+		return err
+	}
+	lost := p.follow(end)
 	if lost {
-		// Before anything is told anew: what has been told makes the stream as long
+		// Before anything is republished: that makes the stream as long
 		// again as it was, and who comes after this one is to find it lost all the same.
-		if err := l.saveMark(ctx); err != nil {
+		if err := p.saveWatermark(ctx); err != nil {
 			return err
 		}
 	}
 	if lost || thorough {
-		if err := l.restore(ctx, lost); err != nil {
+		if err := p.restore(ctx, lost); err != nil {
 			return err
 		}
 	}
-	l.mark.Created = created
-	return l.saveMark(ctx)
+	p.watermark.Created = end.Created
+	return p.saveWatermark(ctx)
 }
 
-// lost reports whether the stream is not the one that it was, or is shorter, and
-// when it was made. Until everything has been published anew the mark of a stream
-// that has lost something is of one that never was, so that whoever compares next,
-// after a failure or in the next term, finds it lost, too.
-func (l *lane) lost(ctx context.Context) (lost bool, created time.Time, err error) {
-	state, err := l.Bus.State(ctx, l.stream)
+// end asks where the stream ends, which is made if there is none.
+func (p *publisher) end(ctx context.Context) (end store.Watermark, err error) {
+	state, err := p.Bus.State(ctx, p.stream)
 	if errors.Is(err, bus.ErrNoStream) {
-		if err := l.Bus.EnsureStreams(ctx); err != nil {
-			return false, created, err
+		if err := p.Bus.EnsureStreams(ctx); err != nil {
+			return end, err
 		}
-		state, err = l.Bus.State(ctx, l.stream)
+		state, err = p.Bus.State(ctx, p.stream)
 	}
-	if err != nil {
-		return false, created, err
+	return endOf(state), err
+}
+
+// lookAhead compares with the ledger what has come into the stream since it was compared
+// last. What comes then is in the outbox, or of a later leader: then the error wraps
+// store.ErrFenced. Otherwise it was sent by a replaced leader, in time that Postgres has
+// lost, and arrived when this term had looked at the streams: the error wraps
+// store.ErrBehind. The watermark stays before the message, so that the next term finds it.
+//
+// A stream that is not the one that was compared, or is shorter, has lost what it had.
+func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
+	if p.own {
+		return nil
 	}
-	known := l.mark
-	created = state.Created.UTC().Truncate(time.Microsecond) // as Postgres keeps it
-	lost = !known.Created.IsZero() && (!created.Equal(known.Created) || state.Last < known.Last)
+	if end.Created.Equal(p.compared.Created) && end.Last > p.compared.Last {
+		var ids []string
+		over := store.ErrBehind
+		_, err := unknown(ctx, p.Store, p.Bus, p.stream, p.compared.Last, func(d bus.Delivery, _ event.Payload) {
+			ids = append(ids, d.MessageID())
+			if epoch, _ := EpochOf(d.MessageID()); epoch > p.Epoch {
+				over = store.ErrFenced
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if len(ids) > 0 {
+			return fmt.Errorf("stream %s has what the ledger does not know, %q first (messages: %d): %w", p.stream, ids[0], len(ids), over)
+		}
+	}
+	p.compared = end
+	return nil
+}
+
+// stored notes that the stream has a message. When it is one of this term, no message of
+// an earlier leader is taken any more: each of them is to follow one that the stream had
+// before this term looked at it.
+func (p *publisher) stored(id string, sequence uint64) {
+	p.watermark.Last = max(p.watermark.Last, sequence)
+	p.compared.Last = max(p.compared.Last, p.watermark.Last)
+	if epoch, ours := EpochOf(id); ours && epoch == p.Epoch {
+		p.own = true
+	}
+}
+
+// follow notes where the stream ends. It reports whether the stream is not the one that
+// it was, or is shorter. Until everything has been republished the mark of a stream
+// that has lost something is of one that never was, so that the next comparison,
+// after a failure or in the next term, finds it lost, too.
+func (p *publisher) follow(end store.Watermark) (lost bool) {
+	known := p.watermark
+	lost = !known.Created.IsZero() && (!end.Created.Equal(known.Created) || end.Last < known.Last)
+	p.watermark = end
 	if lost {
-		l.Logger.Warn("stream has lost messages: publishing them anew", zap.String("stream", l.stream),
-			zap.Time("made", state.Created), zap.Time("was made", known.Created),
-			zap.Uint64("last", state.Last), zap.Uint64("had", known.Last))
+		p.Logger.Warn("stream has lost messages; republishing them", zap.String("stream", p.stream),
+			zap.Time("made", end.Created), zap.Time("was made", known.Created),
+			zap.Uint64("last", end.Last), zap.Uint64("had", known.Last))
+		p.watermark.Created = neverMade()
 	}
-	l.mark = store.Mark{Created: created, Last: state.Last}
-	if lost {
-		l.mark.Created = neverMade()
-	}
-	return lost, created, nil
+	return lost
 }
 
 // restore publishes what is missing. Commands are last values: the ledger's
 // leader says them again, through the outbox, so that their order holds.
-func (l *lane) restore(ctx context.Context, lost bool) error {
-	if l.lastOnly() {
-		present, err := l.Bus.Subjects(ctx, l.stream, commandPrefix+">")
+func (p *publisher) restore(ctx context.Context, lost bool) error {
+	if p.lastOnly() {
+		present, err := p.Bus.Subjects(ctx, p.stream, commandPrefix+">")
 		if err != nil {
 			return err
 		}
-		l.Missing(ctx, Missing{All: lost, Present: present})
+		p.Missing(ctx, Missing{All: lost, Present: p.withoutStale(present)})
 		return nil
 	}
 	if !lost {
 		return nil
 	}
-	return l.retell(ctx)
+	return p.retell(ctx)
 }
 
 // retell publishes the events of the kept history once more, under their own
 // ids, in order and before anything newer.
-func (l *lane) retell(ctx context.Context) error {
+func (p *publisher) retell(ctx context.Context) error {
 	var after int64
 	for {
-		told, last, err := l.Ledger.ToldSince(ctx, after, bus.EventsKept, batchLimit)
+		told, last, err := p.Store.ToldSince(ctx, after, bus.EventsKept, batchLimit)
 		if err != nil {
 			return err
 		}
@@ -115,14 +165,14 @@ func (l *lane) retell(ctx context.Context) error {
 				return err
 			}
 			messages = append(messages, store.Outgoing{
-				EventID: t.EventID, Subject: bus.EventsSubject(t.Record.Queue, t.Record.ID), Message: encoded,
+				EventID: t.EventID, Subject: event.EventsSubject(t.Record.Queue, t.Record.ID), Message: encoded,
 			})
 		}
-		if err := l.Ledger.Complete(ctx, l.Epoch, messages); err != nil {
+		if err := p.Store.Complete(ctx, p.Epoch, messages); err != nil {
 			return err
 		}
-		if _, err := l.publish(ctx, messages); err != nil {
-			return fmt.Errorf("publish history anew: %w", err)
+		if _, err := p.publish(ctx, messages); err != nil {
+			return fmt.Errorf("republish history: %w", err)
 		}
 		if last == 0 || last == after {
 			return nil

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -18,9 +18,9 @@ import (
 //
 // What has been published and is still in the outbox is never more than the first
 // batch of it, so a relay that begins has all of that in its own first batch.
-func (l *lane) send(ctx context.Context, messages []store.Outgoing) error {
+func (p *publisher) send(ctx context.Context, messages []store.Outgoing) error {
 	for batch := range slices.Chunk(messages, batchLimit) {
-		if err := l.sendBatch(ctx, batch); err != nil {
+		if err := p.sendBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
@@ -28,32 +28,32 @@ func (l *lane) send(ctx context.Context, messages []store.Outgoing) error {
 }
 
 // sendBatch is send of what one batch can hold.
-func (l *lane) sendBatch(ctx context.Context, batch []store.Outgoing) error {
+func (p *publisher) sendBatch(ctx context.Context, batch []store.Outgoing) error {
 	due := batch
-	if l.lastOnly() {
+	if p.lastOnly() {
 		due = lastOfSubjects(batch)
 	}
 	for len(batch) > 0 {
 		// The look at the epoch comes after the one at the stream's end (resync) and
 		// before the message that has to follow that end: so nothing of a replaced
 		// leader comes behind what its successor has published.
-		if err := l.Ledger.Complete(ctx, l.Epoch, due); err != nil {
+		if err := p.Store.Complete(ctx, p.Epoch, due); err != nil {
 			return err
 		}
-		done, failed := l.publish(ctx, due)
+		done, failed := p.publish(ctx, due)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if done > 0 {
 			due = due[done:]
 			sent := before(batch, due)
-			if err := l.sent(ctx, batch[:sent]); err != nil {
+			if err := p.sent(ctx, batch[:sent]); err != nil {
 				return err
 			}
 			batch = batch[sent:]
 		}
 		if failed != nil {
-			if err := l.afterFailure(ctx, failed, done > 0); err != nil {
+			if err := p.afterFailure(ctx, failed, done > 0); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ func (l *lane) sendBatch(ctx context.Context, batch []store.Outgoing) error {
 }
 
 // lastOfSubjects returns the last message of each subject, in order. The stream has
-// no room for another, and one that comes once more, because nobody heard that it
+// no room for another, and one that comes once more, because no answer said that it
 // was stored, must not come behind one that followed it.
 func lastOfSubjects(messages []store.Outgoing) []store.Outgoing {
 	last := make(map[string]int64, len(messages))
@@ -87,28 +87,41 @@ func before(batch, due []store.Outgoing) int {
 }
 
 // sent takes messages out of the outbox.
-func (l *lane) sent(ctx context.Context, messages []store.Outgoing) error {
+func (p *publisher) sent(ctx context.Context, messages []store.Outgoing) error {
 	seqs := make([]int64, len(messages))
 	for i, m := range messages {
 		seqs[i] = m.Seq
 	}
-	if err := l.Ledger.Sent(ctx, l.Epoch, seqs, l.stream, l.mark); err != nil {
+	err := p.Store.Sent(ctx, p.Epoch, seqs, p.stream, p.watermark)
+	switch {
+	case store.Suspect(err):
+		// The watermark first: behind it, the next term takes what is in the stream and
+		// no longer in the outbox for messages that the ledger does not know.
+		if err := p.saveWatermark(ctx); err != nil {
+			return err
+		}
+		if err := p.sentApart(ctx, messages); err != nil {
+			return err
+		}
+	case err != nil:
 		return err
+	default:
+		p.saved = p.watermark
 	}
-	l.saved, l.last = l.mark, messages[len(messages)-1].Seq
+	p.last = messages[len(messages)-1].Seq
 	return nil
 }
 
 // afterFailure does what there is to do before messages that could not be published are
 // tried again; moved says that some of them were.
-func (l *lane) afterFailure(ctx context.Context, failed error, moved bool) error {
+func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) error {
 	if errors.Is(failed, bus.ErrOvertaken) {
 		// The stream does not end where it was to end: it has lost messages; or it has
-		// one of ours, of which we did not hear; or somebody else leads.
-		stuck := l.doubtful && !moved
-		l.doubtful = true
-		err := l.resync(ctx, false)
-		if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
+		// one of ours, of which we did not hear; or another process leads.
+		stuck := p.doubtful && !moved
+		p.doubtful = true
+		err := p.resync(ctx, false)
+		if ctx.Err() != nil || termOver(err) {
 			return err
 		}
 		if err == nil && !stuck {
@@ -116,65 +129,68 @@ func (l *lane) afterFailure(ctx context.Context, failed error, moved bool) error
 		}
 		failed = errors.Join(failed, err)
 	}
-	l.Logger.Warn("cannot publish from the outbox; trying again", zap.Error(failed), zap.String("stream", l.stream),
+	p.Logger.Warn("cannot publish from the outbox; trying again", zap.Error(failed), zap.String("stream", p.stream),
 		zap.Duration("after", retryAfter))
-	if err := l.Bus.EnsureStreams(ctx); err != nil {
-		l.Logger.Warn("cannot restore streams", zap.Error(err))
+	if err := p.Bus.EnsureStreams(ctx); err != nil {
+		p.Logger.Warn("cannot restore streams", zap.Error(err))
 	}
-	l.Pause(ctx, retryAfter)
+	p.Pause(ctx, retryAfter)
 	return nil
 }
 
 // publish sends all and returns how many of them, from the first, are done with.
 // The error wraps bus.ErrOvertaken when the stream does not end where the mark says.
-func (l *lane) publish(ctx context.Context, messages []store.Outgoing) (done int, err error) {
+func (p *publisher) publish(ctx context.Context, messages []store.Outgoing) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
 	for done < len(messages) && err == nil {
 		var n int
-		n, err = l.volley(ctx, messages[done:])
+		n, err = p.publishPipelined(ctx, messages[done:])
 		done += n
 	}
 	return done, err
 }
 
-// volley sends messages without waiting in between, each to be stored right behind
+// publishPipelined sends messages without waiting in between, each to be stored right behind
 // the one before it, and returns how many of them, from the first, are done with.
 //
 // One that the stream has already takes no place there, and the server refuses what
 // was to follow it: that is for the next volley, of which more may be there already.
 // So all of that one are to follow what is last now, and the first that is new ends
 // the doubt. They are of different subjects, because which of them will be the first
-// nobody knows.
-func (l *lane) volley(ctx context.Context, messages []store.Outgoing) (done int, err error) {
-	if l.doubtful {
+// is not known.
+func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgoing) (done int, err error) {
+	if p.doubtful {
 		messages = messages[:differing(messages)]
 	}
 	published := make([]*bus.Published, 0, len(messages))
-	end := bus.End{Sequence: l.mark.Last}
+	end := bus.End{Sequence: p.watermark.Last}
 	for _, m := range messages {
-		p, failed := l.start(ctx, m, end)
+		sent, failed := p.start(ctx, m, end)
 		if failed != nil {
 			err = failed
 			break
 		}
-		published = append(published, p)
-		if p != nil && !l.doubtful {
+		published = append(published, sent)
+		if sent != nil && !p.doubtful {
 			end = bus.End{Sequence: end.Sequence + 1, ID: m.EventID}
 		}
 	}
-	for i, p := range published {
-		if p == nil { // nothing to wait for
+	for i, sent := range published {
+		if sent == nil { // nothing to wait for
 			continue
 		}
-		sequence, failed := p.Stored(ctx)
+		sequence, failed := sent.Stored(ctx)
 		if failed != nil {
 			return i, failed
 		}
-		fresh := sequence > l.mark.Last
-		l.mark.Last = max(l.mark.Last, sequence)
-		if fresh == l.doubtful {
-			l.doubtful = !fresh
+		if sequence > p.watermark.Last+1 {
+			return i, fmt.Errorf("message %q is stored as %d, and was to follow %d: %w", messages[i].EventID, sequence, p.watermark.Last, bus.ErrOvertaken)
+		}
+		fresh := sequence > p.watermark.Last
+		p.stored(messages[i].EventID, sequence)
+		if fresh == p.doubtful {
+			p.doubtful = !fresh
 			return i + 1, nil
 		}
 	}
@@ -195,28 +211,30 @@ func differing(messages []store.Outgoing) int {
 
 // start sends one message, to be stored where the stream ends; nil when it is not to
 // be sent at all.
-func (l *lane) start(ctx context.Context, m store.Outgoing, end bus.End) (*bus.Published, error) {
+func (p *publisher) start(ctx context.Context, m store.Outgoing, end bus.End) (*bus.Published, error) {
 	if m.ManifestOf != "" {
 		return nil, nil // its workload has ended, and a later command says so
 	}
-	p, err := l.Bus.PublishNext(m.Subject, m.EventID, m.Message, m.TTL, end)
+	sent, err := p.Bus.PublishNext(m.Subject, m.EventID, m.Message, m.TTL, end)
 	if errors.Is(err, bus.ErrTooLarge) {
-		return nil, l.setAside(ctx, m, err)
+		return nil, p.setAside(ctx, m, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &p, nil
+	return &sent, nil
 }
 
 // setAside gets a message that is too large for the server out of the way.
-func (l *lane) setAside(ctx context.Context, m store.Outgoing, cause error) error {
-	l.Logger.Error("message set aside: it cannot be published", zap.String("id", m.EventID), zap.Error(cause))
-	if err := l.Ledger.SetAside(ctx, l.Epoch, m, cause.Error()); err != nil {
+func (p *publisher) setAside(ctx context.Context, m store.Outgoing, cause error) error {
+	p.Logger.Error("message set aside: it cannot be published", zap.String("id", m.EventID), zap.Error(cause))
+	if err := p.Store.SetAside(ctx, p.Epoch, m, cause.Error()); store.Suspect(err) {
+		p.refuse("message", "a message that cannot be published cannot be kept either", err, zap.String("id", m.EventID))
+	} else if err != nil {
 		return err
 	}
 	if command, err := commandIn(m.Message); err == nil {
-		l.Undeliverable(ctx, Undeliverable{Workload: command.Workload, Reason: cause.Error()})
+		p.Undeliverable(ctx, Undeliverable{Workload: command.Workload, Reason: cause.Error()})
 	}
 	return nil
 }

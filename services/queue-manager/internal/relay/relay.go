@@ -1,6 +1,6 @@
 // Package relay publishes the messages of the outbox in the order of their
 // commits and removes them once NATS has them. It finds out when NATS has lost
-// some of what it had, and publishes that anew.
+// some of what it had, and republishes that.
 //
 // Commands and events have a lane each, so that one does not wait for the other. The
 // server takes each message of a lane only right behind the one that the relay knows
@@ -9,10 +9,15 @@
 // keeps out a relay whose term is over and that wakes up late: what it knows to be
 // last is so no more.
 //
+// It is so as soon as the term has stored something of its own. Until then a message of
+// an earlier leader may still arrive, and if Postgres has come back older, the ledger may
+// not know it. A lane finds such a message before it follows it (lookAhead), and the term
+// ends: the next one has it among what FindAhead finds.
+//
 // A message may be published twice, when the process dies before it has removed
 // it; its id is the same, and every reader takes the same message twice.
 //
-// It is not for deciding what to say (package book).
+// It is not for deciding what to say (package state).
 package relay
 
 import (
@@ -23,22 +28,23 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // Outbox is where messages are kept until they are sent. Errors of Complete and
-// Sent wrap store.ErrFenced when the epoch is over.
+// Sent wrap store.ErrFenced when the epoch is over, and store.ErrBehind when the database
+// has come back older.
 type Outbox interface {
 	Unsent(ctx context.Context, prefix string, after int64, limit int) ([]store.Outgoing, error)
 	Complete(ctx context.Context, epoch int64, messages []store.Outgoing) error
-	Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Mark) error
+	Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Watermark) error
 }
 
-// Memory is what is remembered of the streams, and what cannot be sent.
-type Memory interface {
-	Marks(ctx context.Context) (map[string]store.Mark, error)
-	SetMark(ctx context.Context, epoch int64, stream string, mark store.Mark) error
+// WatermarkStore is what is remembered of the streams, and what cannot be sent.
+type WatermarkStore interface {
+	Watermarks(ctx context.Context) (map[string]store.Watermark, error)
+	SetWatermark(ctx context.Context, epoch int64, stream string, mark store.Watermark) error
 	SetAside(ctx context.Context, epoch int64, message store.Outgoing, reason string) error
 }
 
@@ -47,18 +53,19 @@ type History interface {
 	ToldSince(ctx context.Context, after int64, age time.Duration, limit int) (told []store.Told, last int64, err error)
 }
 
-// Ledger is all of it.
-type Ledger interface {
+// Store is all of it.
+type Store interface {
 	Outbox
-	Memory
+	WatermarkStore
 	History
+	Past
 }
 
 // Bus is NATS as a relay uses it. See bus.Bus for the meaning of each.
 type Bus interface {
 	PublishNext(subject, id string, encoded []byte, ttl time.Duration, end bus.End) (bus.Published, error)
 	EnsureStreams(ctx context.Context) error
-	State(ctx context.Context, stream string) (bus.StreamState, error)
+	Streams
 	Subjects(ctx context.Context, stream, filter string) (map[string]bool, error)
 	Reconnected() (<-chan struct{}, func())
 }
@@ -80,15 +87,23 @@ type Undeliverable struct {
 // Options is what a relay works with.
 type Options struct {
 	Epoch  int64
-	Ledger Ledger
+	Store  Store
 	Bus    Bus
 	Logger *zap.Logger
 	// CheckEvery is how often the streams are compared with what they should have.
 	CheckEvery time.Duration
-	// Missing is told after each comparison, Undeliverable of each command that is
+	// Compared is up to where FindAhead has compared the streams (Found.Ends); a stream
+	// that is not in it is compared from its mark on. A message that the ledger does not
+	// know, and that is stored behind that before anything of this term, ends the term
+	// with an error that wraps store.ErrBehind.
+	Compared map[string]store.Watermark
+	// Missing is called after each comparison, Undeliverable for each command that is
 	// set aside. They are called from the relay's goroutines and may block.
 	Missing       func(context.Context, Missing)
 	Undeliverable func(context.Context, Undeliverable)
+	// Refused is called with what the database refuses of the relay's own notes; nil for
+	// nothing.
+	Refused func(what string)
 	// Pause waits, and Later does something later; nil for the machine's clock.
 	Pause func(context.Context, time.Duration)
 	Later func(time.Duration, func())
@@ -97,7 +112,7 @@ type Options struct {
 // Relay publishes during one term; Run does the work.
 type Relay struct {
 	Options
-	commands, events *lane
+	commands, events *publisher
 }
 
 // Prefixes of the subjects of the lanes.
@@ -114,9 +129,12 @@ func New(o Options) *Relay {
 	if o.Later == nil {
 		o.Later = func(after time.Duration, do func()) { time.AfterFunc(after, do) }
 	}
+	if o.Refused == nil {
+		o.Refused = func(string) {}
+	}
 	r := &Relay{Options: o}
-	r.commands = newLane(o, bus.DispatchStream, commandPrefix)
-	r.events = newLane(o, bus.EventsStream, eventPrefix)
+	r.commands = newPublisher(o, bus.DispatchStream, commandPrefix)
+	r.events = newPublisher(o, bus.EventsStream, eventPrefix)
 	return r
 }
 
@@ -142,23 +160,26 @@ func (r *Relay) Run(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, l := range r.lanes() {
+	for _, l := range r.publishers() {
 		group.Go(func() error { return l.run(ctx) })
 	}
 	group.Go(func() error { return r.watch(ctx) })
 	return group.Wait()
 }
 
-func (r *Relay) lanes() []*lane { return []*lane{r.commands, r.events} }
+func (r *Relay) publishers() []*publisher { return []*publisher{r.commands, r.events} }
 
 // begin has the lanes compare their streams with what these are known to have had.
 func (r *Relay) begin(ctx context.Context) error {
-	marks, err := r.Ledger.Marks(ctx)
+	marks, err := r.Store.Watermarks(ctx)
 	if err != nil {
 		return err
 	}
-	for _, l := range r.lanes() {
-		l.mark, l.saved = marks[l.stream], marks[l.stream]
+	for _, l := range r.publishers() {
+		l.watermark, l.saved, l.compared = marks[l.stream], marks[l.stream], marks[l.stream]
+		if end, compared := l.Compared[l.stream]; compared {
+			l.compared = end
+		}
 		l.check() // at the start of each term
 	}
 	return nil
@@ -184,7 +205,7 @@ func (r *Relay) watch(ctx context.Context) error {
 
 // Check has the lanes compare their streams.
 func (r *Relay) Check() {
-	for _, l := range r.lanes() {
+	for _, l := range r.publishers() {
 		l.check()
 	}
 }

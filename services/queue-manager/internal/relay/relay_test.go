@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/relay"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -30,7 +30,7 @@ func command(id workload.ID, epoch, order int64) *event.GangDesired {
 func TestALateRelayPutsNothingBehindItsSuccessor(t *testing.T) {
 	t.Parallel()
 	for name, subject := range map[string]string{
-		"a command": bus.DispatchSubject("c", "w1"), "an event": bus.EventsSubject("q", "w1"),
+		"a command": event.DispatchSubject("c", "w1"), "an event": event.EventsSubject("q", "w1"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +83,7 @@ func TestNothingNewIsPutWhereAStreamHasLostItsEnd(t *testing.T) {
 	w.drained(t)
 	var found []uint64 // the end of the stream each time it is noted to have lost something
 	w.mu.Lock()
-	w.noted = func(stream string, mark store.Mark) {
+	w.noted = func(stream string, mark store.Watermark) {
 		if state, err := w.bus.State(context.Background(), stream); stream == bus.EventsStream && mark.Created.Unix() == 0 && err == nil {
 			found = append(found, state.Last)
 		}
@@ -113,8 +113,8 @@ func TestWhatNATSHasIsNotStoredTwice(t *testing.T) {
 	more := func(n int) {
 		for i := range n {
 			id := workload.ID(fmt.Sprintf("w%d", len(commands)))
-			events = append(events, w.add(t, bus.EventsSubject("q", workload.ID(fmt.Sprintf("w%d", i%3))), &event.WorkloadCancel{Workload: "w"}).EventID)
-			commands = append(commands, w.add(t, bus.DispatchSubject("c", id), command(id, 1, int64(i))).EventID)
+			events = append(events, w.add(t, event.EventsSubject("q", workload.ID(fmt.Sprintf("w%d", i%3))), &event.WorkloadCancel{Workload: "w"}).EventID)
+			commands = append(commands, w.add(t, event.DispatchSubject("c", id), command(id, 1, int64(i))).EventID)
 		}
 	}
 	more(30)
@@ -172,7 +172,7 @@ func (f *forgetful) PublishNext(subject, id string, encoded []byte, ttl time.Dur
 func TestOrderOnASubjectHoldsInDoubt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	subject := bus.EventsSubject("q", "w1")
+	subject := event.EventsSubject("q", "w1")
 	first, second := w.add(t, subject, &event.WorkloadCancel{Workload: "w1"}), w.add(t, subject, &event.WorkloadCancel{Workload: "w1"})
 	w.relayOver(t, 1, &forgetful{Bus: w.bus})
 	w.drained(t)
@@ -186,8 +186,8 @@ func TestOnlyTheLastCommandOfASubjectIsPublished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 5 {
-		w.add(t, bus.DispatchSubject("c", "w1"), command("w1", 1, int64(i)))
-		w.add(t, bus.DispatchSubject("c", "w2"), command("w2", 1, int64(i)))
+		w.add(t, event.DispatchSubject("c", "w1"), command("w1", 1, int64(i)))
+		w.add(t, event.DispatchSubject("c", "w2"), command("w2", 1, int64(i)))
 	}
 	w.relay(t, 1)
 	w.drained(t)
@@ -199,7 +199,7 @@ func TestOnlyTheLastCommandOfASubjectIsPublished(t *testing.T) {
 		t.Errorf("%d commands were published, want 2", state.Last)
 	}
 	for _, id := range []workload.ID{"w1", "w2"} {
-		if got := w.lastCommand(t, bus.DispatchSubject("c", id)); got.Order != 4 {
+		if got := w.lastCommand(t, event.DispatchSubject("c", id)); got.Order != 4 {
 			t.Errorf("the last command of %s is number %d, want 4", id, got.Order)
 		}
 	}
@@ -208,7 +208,7 @@ func TestOnlyTheLastCommandOfASubjectIsPublished(t *testing.T) {
 func TestACommandFollowsAnOlderOneThatTheRelayDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	subject := bus.DispatchSubject("c", "w1")
+	subject := event.DispatchSubject("c", "w1")
 	older, err := w.bus.PublishEncoded(subject, "older", encode(t, "older", command("w1", 1, 9)), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestARelayEndsWithItsEpoch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.epoch = 2
-	w.add(t, bus.EventsSubject("q", "w1"), &event.WorkloadCancel{Workload: "w1"})
+	w.add(t, event.EventsSubject("q", "w1"), &event.WorkloadCancel{Workload: "w1"})
 	_, ended := w.relay(t, 1)
 	select {
 	case err := <-ended:
@@ -238,6 +238,22 @@ func TestARelayEndsWithItsEpoch(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("the relay goes on although its epoch is over")
+	}
+}
+
+// What this term has published may be in no ledger any more: the next one looks for it.
+func TestARelayEndsWhenTheDatabaseHasComeBackOlder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.marking = store.ErrBehind // that of the comparison at its begin
+	_, ended := w.relay(t, 1)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, store.ErrBehind) {
+			t.Errorf("the relay ended with %v, want %v", err, store.ErrBehind)
+		}
+	case <-time.After(patience):
+		t.Error("the relay goes on although the database has come back older")
 	}
 }
 
@@ -251,8 +267,8 @@ func TestOrderOnASubjectHoldsOverARestartOfNATS(t *testing.T) {
 	for i := range each {
 		for s := range subjects {
 			id := workload.ID(fmt.Sprintf("w%d", s))
-			all = append(all, w.add(t, bus.EventsSubject("q", id), &event.WorkloadCancel{Workload: id, Why: fmt.Sprint(i)}),
-				w.add(t, bus.DispatchSubject("c", id), command(id, 1, int64(i))))
+			all = append(all, w.add(t, event.EventsSubject("q", id), &event.WorkloadCancel{Workload: id, Why: fmt.Sprint(i)}),
+				w.add(t, event.DispatchSubject("c", id), command(id, 1, int64(i))))
 		}
 	}
 	r, _ := w.relay(t, 1)
@@ -288,7 +304,7 @@ func TestOrderOnASubjectHoldsOverARestartOfNATS(t *testing.T) {
 		}
 	}
 	for s := range subjects {
-		if got := w.lastCommand(t, bus.DispatchSubject("c", workload.ID(fmt.Sprintf("w%d", s)))); got.Order != each-1 {
+		if got := w.lastCommand(t, event.DispatchSubject("c", workload.ID(fmt.Sprintf("w%d", s)))); got.Order != each-1 {
 			t.Errorf("the last command of w%d is number %d, want %d", s, got.Order, each-1)
 		}
 	}
@@ -302,7 +318,7 @@ func values(m map[string]int) []int {
 	return all
 }
 
-// NATS comes back without its data: the events of the history are told anew, and
+// NATS comes back without its data: the events of the history are republished, and
 // the leader hears that commands are missing.
 func TestALostStreamIsFoundAndFilled(t *testing.T) {
 	t.Parallel()
@@ -314,7 +330,7 @@ func TestALostStreamIsFoundAndFilled(t *testing.T) {
 		w.tell(t, r)
 		w.drained(t)
 	}
-	c := w.add(t, bus.DispatchSubject("c", id), command(id, 1, 1))
+	c := w.add(t, event.DispatchSubject("c", id), command(id, 1, 1))
 	r.Hand([]store.Outgoing{c})
 	w.drained(t)
 	w.restart(t, t.TempDir())
@@ -351,8 +367,8 @@ func TestWhatIsTooLargeIsSetAsideAndTheRestGoesOn(t *testing.T) {
 	w := newWorld(t)
 	huge := command("w1", 1, 1)
 	huge.Manifest = []byte(`"` + strings.Repeat("x", int(w.bus.MaxEvent())) + `"`)
-	w.add(t, bus.DispatchSubject("c", "w1"), huge)
-	w.add(t, bus.DispatchSubject("c", "w2"), command("w2", 1, 2))
+	w.add(t, event.DispatchSubject("c", "w1"), huge)
+	w.add(t, event.DispatchSubject("c", "w2"), command("w2", 1, 2))
 	w.relay(t, 1)
 	w.drained(t)
 	if len(w.aside) != 1 {
@@ -361,7 +377,7 @@ func TestWhatIsTooLargeIsSetAsideAndTheRestGoesOn(t *testing.T) {
 	if u := <-w.failed; u.Workload != "w1" {
 		t.Errorf("undeliverable is %q, want w1", u.Workload)
 	}
-	w.lastCommand(t, bus.DispatchSubject("c", "w2"))
+	w.lastCommand(t, event.DispatchSubject("c", "w2"))
 }
 
 // More is committed than a lane has room for: the rest comes from the outbox, in
@@ -370,18 +386,18 @@ func TestWhatALaneHasNoRoomForComesFromTheOutbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := relay.New(relay.Options{
-		Epoch: 1, Ledger: w.ledger, Bus: w.bus, Logger: zap.NewNop(), CheckEvery: time.Hour,
+		Epoch: 1, Store: w.ledger, Bus: w.bus, Logger: zap.NewNop(), CheckEvery: time.Hour,
 		Missing: func(context.Context, relay.Missing) {}, Undeliverable: func(context.Context, relay.Undeliverable) {},
 	})
 	const commits = 500
 	for i := range commits {
-		r.Hand([]store.Outgoing{w.add(t, bus.DispatchSubject("c", "w1"), command("w1", 1, int64(i)))})
+		r.Hand([]store.Outgoing{w.add(t, event.DispatchSubject("c", "w1"), command("w1", 1, int64(i)))})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = r.Run(ctx) }()
 	w.drained(t)
-	if got := w.lastCommand(t, bus.DispatchSubject("c", "w1")); got.Order != commits-1 {
+	if got := w.lastCommand(t, event.DispatchSubject("c", "w1")); got.Order != commits-1 {
 		t.Errorf("the last command is number %d, want %d", got.Order, commits-1)
 	}
 }

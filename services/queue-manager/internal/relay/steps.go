@@ -11,15 +11,17 @@ func (r *Relay) Steps(ctx context.Context) (Steps, error) { return Steps{r}, r.b
 
 // Lanes is how many lanes there are. Each has steps of its own, which must not
 // overlap.
-func (s Steps) Lanes() int { return len(s.relay.lanes()) }
+func (s Steps) Lanes() int { return len(s.relay.publishers()) }
 
 // Begin finds out where the lane's stream ends and sends what earlier terms left.
-func (s Steps) Begin(ctx context.Context, lane int) error { return s.relay.lanes()[lane].begin(ctx) }
+func (s Steps) Begin(ctx context.Context, lane int) error {
+	return s.relay.publishers()[lane].begin(ctx)
+}
 
 // Next does what is due in a lane, a comparison before anything else, and reports
 // whether there was anything.
 func (s Steps) Next(ctx context.Context, lane int) (bool, error) {
-	l := s.relay.lanes()[lane]
+	l := s.relay.publishers()[lane]
 	var err error
 	select {
 	case <-l.checks:
@@ -40,7 +42,7 @@ func (s Steps) Next(ctx context.Context, lane int) (bool, error) {
 	return true, err
 }
 
-// Remember notes what the lane's stream has had, as is done every second.
-func (s Steps) Remember(ctx context.Context, lane int) error {
-	return s.relay.lanes()[lane].saveMark(ctx)
+// Tick does what is due in a lane every second: it notes what the stream has had.
+func (s Steps) Tick(ctx context.Context, lane int) error {
+	return s.relay.publishers()[lane].tick(ctx)
 }

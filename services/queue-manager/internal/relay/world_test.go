@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/relay"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -29,16 +30,19 @@ type ledger struct {
 	seq      int64
 	unsent   []store.Outgoing
 	aside    []store.Outgoing
-	marks    map[string]store.Mark
+	marks    map[string]store.Watermark
 	told     []store.Told
 	changed  chan struct{}
-	looked   func()                   // called once the epoch has been looked at
-	noted    func(string, store.Mark) // called for each mark
-	removing func() error             // called by Sent
+	looked   func()                        // called once the epoch has been looked at
+	noted    func(string, store.Watermark) // called for each mark
+	removing func() error                  // called by Sent
+	removed  func(store.Outgoing)          // called for each message that Sent removes
+	stuck    []int64                       // messages that cannot be removed
+	marking  error                         // of SetWatermark
 }
 
 func newLedger() *ledger {
-	return &ledger{epoch: 1, marks: map[string]store.Mark{}, changed: make(chan struct{}, 1)}
+	return &ledger{epoch: 1, marks: map[string]store.Watermark{}, changed: make(chan struct{}, 1)}
 }
 
 func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (out []store.Outgoing, _ error) {
@@ -64,7 +68,7 @@ func (l *ledger) Complete(_ context.Context, epoch int64, _ []store.Outgoing) er
 	return nil
 }
 
-func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Mark) error {
+func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Watermark) error {
 	if l.removing != nil {
 		if err := l.removing(); err != nil {
 			return err
@@ -73,8 +77,20 @@ func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream str
 	if err := l.Complete(ctx, epoch, nil); err != nil {
 		return err
 	}
-	l.remove(func(m store.Outgoing) bool { return slices.Contains(seqs, m.Seq) })
-	return l.SetMark(ctx, epoch, stream, mark)
+	if slices.ContainsFunc(seqs, func(seq int64) bool { return slices.Contains(l.stuck, seq) }) {
+		return &pgconn.PgError{Code: "XX123"}
+	}
+	l.remove(func(m store.Outgoing) bool {
+		gone := slices.Contains(seqs, m.Seq)
+		if gone && l.removed != nil {
+			l.removed(m)
+		}
+		return gone
+	})
+	if mark.Created.IsZero() {
+		return nil
+	}
+	return l.SetWatermark(ctx, epoch, stream, mark)
 }
 
 func (l *ledger) SetAside(_ context.Context, _ int64, message store.Outgoing, _ string) error {
@@ -95,19 +111,22 @@ func (l *ledger) remove(gone func(store.Outgoing) bool) {
 	}
 }
 
-func (l *ledger) Marks(context.Context) (map[string]store.Mark, error) {
+func (l *ledger) Watermarks(context.Context) (map[string]store.Watermark, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	marks := map[string]store.Mark{}
+	marks := map[string]store.Watermark{}
 	for name, mark := range l.marks {
 		marks[name] = mark
 	}
 	return marks, nil
 }
 
-func (l *ledger) SetMark(_ context.Context, _ int64, stream string, mark store.Mark) error {
+func (l *ledger) SetWatermark(_ context.Context, _ int64, stream string, mark store.Watermark) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.marking != nil {
+		return l.marking
+	}
 	if l.noted != nil {
 		l.noted(stream, mark)
 	}
@@ -126,13 +145,25 @@ func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, _ in
 	return told, last, nil
 }
 
+// Said knows what is in the outbox, and what was told.
+func (l *ledger) Said(_ context.Context, messages []store.Said) (map[string]bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	said := map[string]bool{}
+	for _, m := range messages {
+		said[m.EventID] = slices.ContainsFunc(l.unsent, func(o store.Outgoing) bool { return o.EventID == m.EventID }) ||
+			slices.ContainsFunc(l.told, func(t store.Told) bool { return t.EventID == m.EventID })
+	}
+	return said, nil
+}
+
 // add puts a message into the outbox and returns it.
 func (l *ledger) add(t *testing.T, subject string, payload event.Payload) store.Outgoing {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
-	id := fmt.Sprintf("test/%d/%d", l.epoch, l.seq)
+	id := fmt.Sprintf("queue-manager/%d/%d", l.epoch, l.seq)
 	m := store.Outgoing{Seq: l.seq, EventID: id, Subject: subject, Message: encode(t, id, payload)}
 	l.unsent = append(l.unsent, m)
 	return m
@@ -174,7 +205,7 @@ type world struct {
 	*ledger
 	dir     string
 	port    int
-	server  *localnats.Server
+	server  *natsserver.Server
 	bus     *bus.Bus
 	missing chan relay.Missing
 	failed  chan relay.Undeliverable
@@ -183,7 +214,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{ledger: newLedger(), dir: t.TempDir(), missing: make(chan relay.Missing, 100), failed: make(chan relay.Undeliverable, 1)}
-	server, err := localnats.Start(w.dir, -1)
+	server, err := natsserver.Start(w.dir, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,17 +241,21 @@ func (w *world) relay(t *testing.T, epoch int64) (*relay.Relay, <-chan error) {
 
 func (w *world) relayOver(t *testing.T, epoch int64, server relay.Bus) (*relay.Relay, <-chan error) {
 	t.Helper()
-	r := relay.New(relay.Options{
-		Epoch: epoch, Ledger: w.ledger, Bus: server, Logger: zap.NewNop(), CheckEvery: time.Hour,
-		Missing:       func(_ context.Context, m relay.Missing) { w.missing <- m },
-		Undeliverable: func(_ context.Context, u relay.Undeliverable) { w.failed <- u },
-	})
+	r := relay.New(w.options(epoch, server))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	var running sync.WaitGroup
 	running.Go(func() { ended <- r.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return r, ended
+}
+
+func (w *world) options(epoch int64, server relay.Bus) relay.Options {
+	return relay.Options{
+		Epoch: epoch, Store: w.ledger, Bus: server, Logger: zap.NewNop(), CheckEvery: time.Hour,
+		Missing:       func(_ context.Context, m relay.Missing) { w.missing <- m },
+		Undeliverable: func(_ context.Context, u relay.Undeliverable) { w.failed <- u },
+	}
 }
 
 // stored returns the ids of the messages that a stream has.
@@ -249,7 +284,7 @@ func (w *world) stored(t *testing.T, stream, filter string) (ids []string) {
 func (w *world) tell(t *testing.T, r *relay.Relay) store.Outgoing {
 	t.Helper()
 	record := workload.Record{Workload: workload.Workload{ID: "w1", Queue: "q"}, Phase: workload.Running}
-	m := w.add(t, bus.EventsSubject("q", record.ID), &event.WorkloadChanged{Record: record})
+	m := w.add(t, event.EventsSubject("q", record.ID), &event.WorkloadChanged{Record: record})
 	w.mu.Lock()
 	w.told = append(w.told, store.Told{Seq: m.Seq, EventID: m.EventID, At: time.Now(), Record: record})
 	w.mu.Unlock()
@@ -262,7 +297,7 @@ func (w *world) restart(t *testing.T, dir string) {
 	t.Helper()
 	w.server.Stop()
 	var err error
-	if w.server, err = localnats.Start(dir, w.port); err != nil {
+	if w.server, err = natsserver.Start(dir, w.port); err != nil {
 		t.Fatal(err)
 	}
 }

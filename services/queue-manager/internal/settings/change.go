@@ -7,17 +7,17 @@ import (
 	"maps"
 	"slices"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/fault"
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/state"
 )
 
 // ErrRefused is wrapped by every error of Plan.
 var ErrRefused = errors.New("nothing was changed")
 
 // Place is where workloads are submitted: a queue in a namespace.
-type Place = book.Place
+type Place = state.LocalQueueKey
 
 // Plan is what a change comes to.
 type Plan struct {
@@ -149,7 +149,7 @@ func inUse(before, after Settings, live map[Place]int) error {
 // leads says to which ClusterQueue each place leads.
 func leads(s Settings) map[Place]string {
 	to := map[Place]string{}
-	for _, l := range book.PolicyOf(s.Queues, s.Policy).LocalQueues {
+	for _, l := range state.PolicyOf(s.Queues, s.Policy).LocalQueues {
 		to[Place{Namespace: l.Namespace, Queue: l.Name}] = l.ClusterQueue
 	}
 	return to

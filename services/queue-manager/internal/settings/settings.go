@@ -16,14 +16,14 @@ import (
 	"fmt"
 	"slices"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // Settings are queues and policy as they count.
-type Settings = book.Settings
+type Settings = state.Settings
 
 // File is what a queue-manager was started with.
 type File struct {
@@ -36,7 +36,7 @@ type File struct {
 // Applied is an object that was applied at run time.
 type Applied struct {
 	kueue.Object
-	// Origin is the cluster that has the object; empty when somebody applied it.
+	// Origin is the cluster that has the object; empty when it was applied by `muster apply`.
 	Origin string
 	// Version of the ledger that changed it last.
 	Version int64
@@ -86,7 +86,7 @@ func (f File) Combine(applied Set) (Settings, []kueue.Key, error) {
 }
 
 // queues are those of the file and those that applied LocalQueues make.
-func (f File) queues(policy quota.Config, own map[kueue.Key]bool) ([]book.Queue, error) {
+func (f File) queues(policy quota.Config, own map[kueue.Key]bool) ([]state.Queue, error) {
 	queues := slices.Clone(f.Queues)
 	strategies := map[string]string{}
 	for _, q := range policy.ClusterQueues {
@@ -97,13 +97,13 @@ func (f File) queues(policy quota.Config, own map[kueue.Key]bool) ([]book.Queue,
 		if own[kueue.Key{Kind: "LocalQueue", Namespace: l.Namespace, Name: l.Name}] {
 			continue
 		}
-		i := slices.IndexFunc(queues, func(q book.Queue) bool { return q.Name == l.Name })
+		i := slices.IndexFunc(queues, func(q state.Queue) bool { return q.Name == l.Name })
 		listed := i >= 0 && i < len(f.Queues)
 		switch {
 		case !workload.ValidName(l.Name):
 			faults = append(faults, fmt.Errorf("localQueue %q of namespace %q: want a name of at most 63 lower-case letters, digits and dashes", l.Name, l.Namespace))
 		case i < 0:
-			queues = append(queues, book.Queue{Name: l.Name, Namespaces: []string{l.Namespace}, Strategy: cmp.Or(strategies[l.ClusterQueue], quota.BestEffortFIFO)})
+			queues = append(queues, state.Queue{Name: l.Name, Namespaces: []string{l.Namespace}, Strategy: cmp.Or(strategies[l.ClusterQueue], quota.BestEffortFIFO)})
 		case slices.Contains(queues[i].Namespaces, l.Namespace):
 		case listed && !f.BuiltIn:
 			faults = append(faults, fmt.Errorf("localQueue %q of namespace %q: queue-manager's queues file has a queue of this name, for the namespaces %q only; add the namespace there, or take another name",

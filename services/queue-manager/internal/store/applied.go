@@ -7,10 +7,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/kueue"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/state"
 )
 
 // Applied lists the objects that were applied at run time.
@@ -30,7 +30,7 @@ func (s *Store) Applied(ctx context.Context) (query.AppliedAnswer, error) {
 
 // Configuration is a change of the applied objects, and what governs after it.
 type Configuration struct {
-	book.Settings
+	state.Settings
 	// Version that the ledger gets: one more than the one it was checked on.
 	Version int64
 	Origin  string
@@ -46,10 +46,10 @@ type Written struct {
 
 // Configure writes a change of the applied objects and what comes of it, in one
 // transaction, and returns what governs now. Errors wrap ErrFenced or ErrStale.
-func (s *Store) Configure(ctx context.Context, epoch int64, c Configuration) (book.Settings, error) {
-	tree, err := quota.New(book.PolicyOf(c.Queues, c.Policy))
+func (s *Store) Configure(ctx context.Context, epoch int64, c Configuration) (state.Settings, error) {
+	tree, err := quota.New(state.PolicyOf(c.Queues, c.Policy))
 	if err != nil {
-		return book.Settings{}, fmt.Errorf("the policy is not valid: %w", err)
+		return state.Settings{}, fmt.Errorf("the policy is not valid: %w", err)
 	}
 	err = s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`INSERT INTO commits (version, epoch, workloads, clusters, nodes, settings) VALUES (`+nextVersion+`, $2, '{}', '{}', '{}', true)`, c.Version, epoch)
@@ -72,7 +72,7 @@ func (s *Store) Configure(ctx context.Context, epoch int64, c Configuration) (bo
 		queueSettings(batch, c.Queues, c.Policy, tree)
 	})
 	if err != nil {
-		return book.Settings{}, fmt.Errorf("store a configuration of %d queues: %w", len(c.Queues), Explained(err))
+		return state.Settings{}, fmt.Errorf("store a configuration of %d queues: %w", len(c.Queues), Explained(err))
 	}
 	// A queue that workloads still name stays; that only the database knows.
 	return s.Settings(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/state"
 )
 
 // ErrBadData is wrapped by Commit when Postgres cannot store a value at all, so
@@ -22,56 +22,52 @@ var ErrStale = errors.New("the ledger has changed since this was decided")
 // commitsKey is the constraint that refuses a version that is there already.
 const commitsKey = "commits_pkey"
 
-// Prepared is a transaction that is ready to be sent. It shares nothing with
-// what it was made of.
-type Prepared struct {
-	epoch    int64
-	batch    *pgx.Batch
-	outgoing []Outgoing
-	shapes   []string
-}
+// Transaction sends a prepared transaction and returns the messages that may now leave,
+// in order. It serves once. Errors wrap ErrFenced, ErrStale or ErrBadData; after any error
+// nothing was written, but for a connection lost during the commit itself, when it is
+// unknown: load the state again.
+type Transaction func(ctx context.Context) ([]Outgoing, error)
 
 // Prepare makes the transaction that writes the changes and what they were decided
-// on; one of no changes asks whether the leader still is.
-func (s *Store) Prepare(changes book.Changes, record Record) (*Prepared, error) {
+// on; one of no changes asks whether the leader still is. It shares nothing with what it
+// was made of.
+func (s *Store) Prepare(changes state.Changes, record Record) (Transaction, error) {
 	outgoing, err := Encode(changes.Messages)
 	if err != nil {
 		return nil, fmt.Errorf("prepare changes: %w", err)
 	}
-	p := &Prepared{epoch: changes.Epoch, batch: newBatch(changes.Epoch), outgoing: outgoing}
-	queueRecord(p.batch, changes, record)
+	batch := newBatch(changes.Epoch)
+	var shapes []string
+	queueRecord(batch, changes, record)
 	if changes.Empty() {
-		queueUnchanged(p.batch, changes.Version)
-		return p, nil
+		queueUnchanged(batch, changes.Version)
+	} else {
+		queueVersion(batch, changes)
+		queueNodes(batch, changes.Nodes)
+		shapes = s.queueWorkloads(batch, changes)
+		queueDropped(batch, changes.Nodes)
+		queueHistory(batch, changes)
+		queueOutbox(batch, outgoing)
 	}
-	queueVersion(p.batch, changes)
-	queueNodes(p.batch, changes.Nodes)
-	p.shapes = s.queueWorkloads(p.batch, changes)
-	queueDropped(p.batch, changes.Nodes)
-	queueHistory(p.batch, changes)
-	queueOutbox(p.batch, p.outgoing)
-	return p, nil
+	epoch, version := changes.Epoch, changes.Version
+	return func(ctx context.Context) ([]Outgoing, error) {
+		if err := s.send(ctx, batch); err != nil {
+			return nil, fmt.Errorf("commit changes: %w", Explained(err))
+		}
+		s.noteShapes(epoch, shapes)
+		s.reach(version)
+		return outgoing, nil
+	}, nil
 }
 
-// Write sends a prepared transaction and returns the messages that may now
-// leave, in order. It serves once. Errors wrap ErrFenced, ErrStale or ErrBadData;
-// after any error nothing was written, but for a connection lost during the
-// commit itself, when it is unknown: read anew.
-func (s *Store) Write(ctx context.Context, p *Prepared) ([]Outgoing, error) {
-	if err := s.send(ctx, p.batch); err != nil {
-		return nil, fmt.Errorf("commit changes: %w", Explained(err))
-	}
-	s.noteShapes(p.epoch, p.shapes)
-	return p.outgoing, nil
-}
-
-// Commit is Prepare and Write of changes that are not recorded.
-func (s *Store) Commit(ctx context.Context, changes book.Changes) ([]Outgoing, error) {
-	p, err := s.Prepare(changes, Record{})
+// Commit prepares and writes changes without a record of the decision. Tests call it;
+// a leader prepares a transaction with the record, and writes it while it decides the next.
+func (s *Store) Commit(ctx context.Context, changes state.Changes) ([]Outgoing, error) {
+	write, err := s.Prepare(changes, Record{})
 	if err != nil {
 		return nil, err
 	}
-	return s.Write(ctx, p)
+	return write(ctx)
 }
 
 // Explained marks the errors that a caller tells apart.
@@ -96,7 +92,7 @@ func isStale(refused *pgconn.PgError) bool {
 }
 
 // queueVersion numbers the commit and tells standbys what it touches.
-func queueVersion(batch *pgx.Batch, c book.Changes) {
+func queueVersion(batch *pgx.Batch, c state.Changes) {
 	workloads := make(uuids, 0, len(c.Added)+len(c.Updated))
 	for _, a := range c.Added {
 		workloads = append(workloads, uuidText(a.ID))

@@ -15,7 +15,7 @@ type Timeouts struct {
 	Statement time.Duration
 	// Lock bounds the wait for a lock.
 	Lock time.Duration
-	// Idle bounds the life of a transaction that nobody goes on with.
+	// Idle bounds how long a transaction may be idle.
 	Idle time.Duration
 	// Peer bounds the time until either side gives up a peer that does not answer:
 	// TCP keepalives and unacknowledged data.
@@ -27,8 +27,16 @@ func DefaultTimeouts() Timeouts {
 	return Timeouts{Statement: 15 * time.Second, Lock: 5 * time.Second, Idle: 5 * time.Second, Peer: 3 * time.Second}
 }
 
+// connectTimeout bounds a connection to one host until it can be used, unless the URL
+// says it (connect_timeout): a host that stands still must not keep the next one from
+// being tried.
+const connectTimeout = 5 * time.Second
+
 // configure sets the timeouts on the server's side of each session, and on ours.
 func (t Timeouts) configure(config *pgxpool.Config) {
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = "muster-queue-manager"
 	params["statement_timeout"] = fmt.Sprint(t.Statement.Milliseconds())

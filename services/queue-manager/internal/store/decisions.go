@@ -10,26 +10,26 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/journal"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
 )
 
-// Record is what was done to the book since the last one; without inputs there is
+// Record is what was done to the state since the last one; without inputs there is
 // nothing to keep.
 type Record struct {
 	Number  int64 // in the epoch
 	Version int64 // of the ledger, after it
 	At      time.Time
-	Inputs  []byte // as package journal writes them
+	Inputs  []byte // as package decisionlog writes them
 }
 
 // queueRecord keeps what the changes were decided on, and their outcome.
-func queueRecord(batch *pgx.Batch, changes book.Changes, r Record) {
+func queueRecord(batch *pgx.Batch, changes state.Changes, r Record) {
 	if r.Inputs == nil {
 		return
 	}
 	batch.Queue(`INSERT INTO decisions (epoch, number, version, at, inputs, outcome) VALUES ($1, $2, $3, $4, $5, $6)`,
-		changes.Epoch, r.Number, r.Version, r.At, s2.Encode(nil, r.Inputs), s2.Encode(nil, journal.Outcome(changes)))
+		changes.Epoch, r.Number, r.Version, r.At, s2.Encode(nil, r.Inputs), s2.Encode(nil, decisionlog.Outcome(changes)))
 }
 
 // Decision is a record as it was kept.
@@ -102,39 +102,39 @@ func expand(compressed []byte) ([]byte, error) {
 	return s2.Decode(nil, compressed)
 }
 
-// Base is where a replay may begin: the ledger at the begin of an epoch.
-type Base struct {
+// Checkpoint is where a replay may begin: the ledger at the begin of an epoch.
+type Checkpoint struct {
 	Epoch, Version int64
 	At             time.Time
 }
 
-// Bases returns the bases that are kept, the oldest first.
-func (s *Store) Bases(ctx context.Context) ([]Base, error) {
+// Checkpoints returns the bases that are kept, the oldest first.
+func (s *Store) Checkpoints(ctx context.Context) ([]Checkpoint, error) {
 	rows, err := s.pool.Query(ctx, `SELECT epoch, version, at FROM bases WHERE part = 0 ORDER BY epoch`)
 	if err != nil {
 		return nil, fmt.Errorf("list bases of decisions: %w", err)
 	}
-	bases, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Base])
+	bases, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 	if err != nil {
 		return nil, fmt.Errorf("list bases of decisions: %w", err)
 	}
 	return bases, nil
 }
 
-// ReadBase returns the ledger of a base.
-func (s *Store) ReadBase(ctx context.Context, base Base) (*journal.Ledger, error) {
+// ReadCheckpoint returns the ledger of a base.
+func (s *Store) ReadCheckpoint(ctx context.Context, base Checkpoint) (*decisionlog.Replica, error) {
 	rows, err := s.pool.Query(ctx, `SELECT content FROM bases WHERE epoch = $1 ORDER BY part`, base.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("read the base of epoch %d: %w", base.Epoch, err)
 	}
-	ledger := journal.NewLedger(base.Version)
+	ledger := decisionlog.NewReplica(base.Version)
 	var content []byte
 	_, err = pgx.ForEachRow(rows, []any{&content}, func() error {
 		expanded, err := expand(content)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		var part basePart
+		var part checkpointPart
 		if err := json.Unmarshal(expanded, &part); err != nil {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}

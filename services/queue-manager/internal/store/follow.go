@@ -7,14 +7,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // ErrBehind is returned by Follower.Next when commits that it has not seen have
 // been removed, or the one that it has seen last is not there: everything has to be
-// read again.
+// read again. What a relay writes is refused with it, too: see reached.go.
 var ErrBehind = errors.New("the commits since then are not kept any more, or the database has come back older")
 
 // followLimit bounds the commits that are followed at once.
@@ -32,15 +32,15 @@ type Follower struct {
 // Follower returns a follower. It is not safe for concurrent use.
 func (s *Store) Follower() *Follower { return &Follower{store: s, reader: newReader()} }
 
-// Load reads everything into a book, from which Next goes on.
-func (f *Follower) Load(ctx context.Context, maxEvent int64) (b *book.Book, err error) {
-	b, f.epoch, err = f.store.loadBook(ctx, 0, maxEvent)
+// Load reads everything into a state, from which Next goes on.
+func (f *Follower) Load(ctx context.Context, maxEvent int64) (b *state.State, err error) {
+	b, f.epoch, err = f.store.loadState(ctx, 0, maxEvent)
 	return b, err
 }
 
 // Next returns what the commits after the given version have touched, as it is
 // now, and whether there may be more. Nothing new is a delta of the same version.
-func (f *Follower) Next(ctx context.Context, version int64) (delta book.Delta, more bool, err error) {
+func (f *Follower) Next(ctx context.Context, version int64) (delta state.Delta, more bool, err error) {
 	delta.Version = version
 	epoch := f.epoch
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
@@ -122,7 +122,7 @@ func touched(ctx context.Context, tx pgx.Tx, version, epoch *int64) (ids []strin
 	return ids, keys, n, settings, err
 }
 
-func followNodes(ctx context.Context, tx querier, keys map[admission.NodeKey]bool, delta *book.Delta) error {
+func followNodes(ctx context.Context, tx querier, keys map[admission.NodeKey]bool, delta *state.Delta) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -158,14 +158,14 @@ func (s *Store) LastOrder(ctx context.Context) (order int64, err error) {
 const lastOrder = `SELECT greatest((SELECT max(submission) FROM workloads), (SELECT max(submission) FROM archive), 0)`
 
 // Settings reads what governs, as stored.
-func (s *Store) Settings(ctx context.Context) (book.Settings, error) {
-	var stored *book.Settings
+func (s *Store) Settings(ctx context.Context) (state.Settings, error) {
+	var stored *state.Settings
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
 		stored, err = loadSettings(ctx, tx)
 		return err
 	})
 	if err != nil {
-		return book.Settings{}, err
+		return state.Settings{}, err
 	}
 	return *stored, nil
 }

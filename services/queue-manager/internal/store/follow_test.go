@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -48,7 +48,7 @@ func TestAFollowerSeesWhatIsCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	follower := l.Follower()
-	follow := func(version int64) book.Delta {
+	follow := func(version int64) state.Delta {
 		t.Helper()
 		delta, more, err := follower.Next(t.Context(), version)
 		if err != nil || more {
@@ -67,7 +67,7 @@ func TestAFollowerSeesWhatIsCommitted(t *testing.T) {
 	}
 	record := changes.Added[0].Record
 	record.Phase, record.Holding, record.Times.Finished = "failed", false, time.Now()
-	l.commit(t, book.Changes{Updated: append(changes.Updated, record), Freed: append(changes.Freed, record.ID)})
+	l.commit(t, state.Changes{Updated: append(changes.Updated, record), Freed: append(changes.Freed, record.ID)})
 	delta = follow(delta.Version)
 	if len(delta.Gone) != 1 || len(delta.Workloads) != 0 {
 		t.Errorf("followed %+v, want the workload gone", delta)

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -35,7 +35,7 @@ func (l ledger) again(t *testing.T) *store.Store {
 	return s
 }
 
-// Whoever writes without having said which epoch it is of is refused, statement
+// A writer that has not named its epoch is refused, statement
 // by statement, even with all rights.
 func TestEveryStatementIsFenced(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestHalvesAreRefused(t *testing.T) {
 		"a workload removed, places kept":    {`DELETE FROM workloads`, "all_or_nothing"},
 		"places doubled": {`INSERT INTO reservations SELECT workload, attempt, cluster, node, 'more', pods, hostname, requests
 			FROM reservations`, "all_or_nothing"},
-		"places of nobody": {`INSERT INTO reservations SELECT gen_random_uuid(), attempt, cluster, node, pod_set, pods, hostname, requests
+		"places of no workload": {`INSERT INTO reservations SELECT gen_random_uuid(), attempt, cluster, node, pod_set, pods, hostname, requests
 			FROM reservations`, "all_or_nothing"},
 		"a node removed with places on it": {`DELETE FROM node_resources`, "node_in_use"},
 		"a finished one that holds nothing stays live": {`WITH gone AS (DELETE FROM reservations)
@@ -140,7 +140,7 @@ func TestFreedAndReservedAnewInOneCommit(t *testing.T) {
 	l.commit(t, first)
 	record := first.Added[0].Record
 	record.Attempt = 2
-	next := book.Changes{Updated: []workload.Record{record}, Freed: []workload.ID{record.ID}, Reserved: first.Reserved}
+	next := state.Changes{Updated: []workload.Record{record}, Freed: []workload.ID{record.ID}, Reserved: first.Reserved}
 	next.Reserved[0].Attempt = 2
 	l.commit(t, next)
 	if got := l.reserved(t, "cpu"); got != 2000 {

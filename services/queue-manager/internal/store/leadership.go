@@ -35,9 +35,11 @@ const lockNotAvailable = "55P03"
 
 // Leadership is a term as leader: it ends when its connection ends.
 type Leadership struct {
-	mu    sync.Mutex // one statement at a time on conn
-	conn  *pgx.Conn
-	Epoch int64
+	mu       sync.Mutex // one statement at a time on conn
+	conn     *pgx.Conn
+	lineages *lineages
+	Epoch    int64
+	Before   int64 // the epoch that this one has followed
 }
 
 // Lead waits until no other queue-manager holds the lock and takes a new epoch;
@@ -55,10 +57,10 @@ func (s *Store) Lead(ctx context.Context, holder string, silence time.Duration, 
 	if err != nil {
 		return nil, fmt.Errorf("connect to wait for leadership: %w", err)
 	}
-	term := &Leadership{conn: conn}
+	term := &Leadership{conn: conn, lineages: s.lineages}
 	if err = term.lock(ctx, standby); err == nil {
 		err = s.takeEpoch(ctx, term, holder)
-		s.forgetShapes() // an older database that came back may repeat an epoch
+		s.forget() // an older database that came back may repeat an epoch
 	}
 	if err != nil {
 		term.End()
@@ -91,8 +93,10 @@ func (s *Store) takeEpoch(ctx context.Context, term *Leadership, holder string) 
 		}
 	}()
 	least, step := NextEpoch(time.Now(), 0, rand.Uint64())
-	return term.conn.QueryRow(ctx, `UPDATE leader SET epoch = greatest(epoch, $2) + $3, holder = $1, since = now() RETURNING epoch`,
-		holder, least, step).Scan(&term.Epoch)
+	// Only who holds the lock changes the epoch, so what is read of it here is the last.
+	return term.conn.QueryRow(ctx, `UPDATE leader SET epoch = greatest(leader.epoch, $2) + $3, holder = $1, since = now()
+		FROM (SELECT epoch FROM leader) AS before RETURNING leader.epoch, before.epoch`,
+		holder, least, step).Scan(&term.Epoch, &term.Before)
 }
 
 // epochSteps bounds the random part of an epoch.
@@ -124,7 +128,7 @@ func (s *Store) Raise(ctx context.Context, term *Leadership, known int64) error 
 	if err != nil {
 		return fmt.Errorf("take a larger epoch than %d: %w", known, err)
 	}
-	term.Epoch = raised
+	term.Before, term.Epoch = term.Epoch, raised
 	return nil
 }
 
@@ -147,7 +151,8 @@ func (l *Leadership) lock(ctx context.Context, standby func()) error {
 }
 
 // Keep holds the leadership until ctx ends or the session is lost, and returns
-// why. Without it Postgres ends the session.
+// why; ErrOldPrimary when its server is found to have been replaced. Without it
+// Postgres ends the session.
 func (l *Leadership) Keep(ctx context.Context) error {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
@@ -165,7 +170,19 @@ func (l *Leadership) Keep(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("leadership of epoch %d: the session that holds it is lost: %w", l.Epoch, err)
 		}
+		if err := l.Check(); err != nil {
+			return err
+		}
 	}
+}
+
+// Check returns ErrOldPrimary when the server of the session is known to have been
+// replaced.
+func (l *Leadership) Check() error {
+	if err := l.lineages.check(l.Lineage()); err != nil {
+		return fmt.Errorf("leadership of epoch %d: %w", l.Epoch, err)
+	}
+	return nil
 }
 
 // End gives the leadership up.

@@ -25,6 +25,9 @@ func TestASilentLeaderIsReplacedAndOneThatSpeaksIsNot(t *testing.T) {
 	if successor.Epoch <= l.term.Epoch {
 		t.Errorf("the successor has epoch %d, the leader before had %d", successor.Epoch, l.term.Epoch)
 	}
+	if successor.Before != l.term.Epoch {
+		t.Errorf("the successor follows epoch %d, the leader before had %d", successor.Before, l.term.Epoch)
+	}
 	if err := l.term.Keep(ctx); err == nil || ctx.Err() != nil {
 		t.Errorf("the old leader does not notice that its session is gone: %v", err)
 	}

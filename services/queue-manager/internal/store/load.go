@@ -8,47 +8,47 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // Load reads what a leader starts from: queues, live workloads and nodes, of
 // one moment.
-func (s *Store) Load(ctx context.Context) (book.Stored, error) {
-	var all book.Stored
-	err := s.Read(ctx, func(stored book.Stored) { all = stored }, func(w book.StoredWorkload) {
+func (s *Store) Load(ctx context.Context) (state.Stored, error) {
+	var all state.Stored
+	err := s.Read(ctx, func(stored state.Stored) { all = stored }, func(w state.StoredWorkload) {
 		all.Workloads = append(all.Workloads, w)
 	})
 	return all, err
 }
 
-// LoadBook is Load into a book, workload by workload: there may be a million.
-func (s *Store) LoadBook(ctx context.Context, epoch, maxEvent int64) (b *book.Book, err error) {
-	b, _, err = s.loadBook(ctx, epoch, maxEvent)
+// LoadState is Load into a state, workload by workload: there may be a million.
+func (s *Store) LoadState(ctx context.Context, epoch, maxEvent int64) (b *state.State, err error) {
+	b, _, err = s.loadState(ctx, epoch, maxEvent)
 	return b, err
 }
 
-// loadBook is LoadBook; committed is the epoch of the last commit.
-func (s *Store) loadBook(ctx context.Context, epoch, maxEvent int64) (b *book.Book, committed int64, err error) {
-	err = s.read(ctx, func(stored book.Stored, last int64) {
+// loadState is LoadState; committed is the epoch of the last commit.
+func (s *Store) loadState(ctx context.Context, epoch, maxEvent int64) (b *state.State, committed int64, err error) {
+	err = s.read(ctx, func(stored state.Stored, last int64) {
 		stored.MaxEvent, committed = maxEvent, last
-		b = book.New(epoch, stored)
-	}, func(w book.StoredWorkload) { b.Restore(w) })
+		b = state.New(epoch, stored)
+	}, func(w state.StoredWorkload) { b.Restore(w) })
 	return b, committed, err
 }
 
 // Read reads all of one moment: it calls begin with everything but the workloads,
 // then each with one after the other, in the order of submission.
-func (s *Store) Read(ctx context.Context, begin func(book.Stored), each func(book.StoredWorkload)) error {
-	return s.read(ctx, func(stored book.Stored, _ int64) { begin(stored) }, each)
+func (s *Store) Read(ctx context.Context, begin func(state.Stored), each func(state.StoredWorkload)) error {
+	return s.read(ctx, func(stored state.Stored, _ int64) { begin(stored) }, each)
 }
 
 // read is Read; begin gets the epoch of the last commit, too.
-func (s *Store) read(ctx context.Context, begin func(stored book.Stored, committed int64), each func(book.StoredWorkload)) error {
+func (s *Store) read(ctx context.Context, begin func(stored state.Stored, committed int64), each func(state.StoredWorkload)) error {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
-		var stored book.Stored
+		var stored state.Stored
 		// It may take as long as it takes: a leader that cannot read cannot lead.
 		if _, err = tx.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
 			return fmt.Errorf("prepare to load: %w", err)
@@ -69,7 +69,7 @@ func (s *Store) read(ctx context.Context, begin func(stored book.Stored, committ
 			return fmt.Errorf("load the last submission and version: %w", err)
 		}
 		begin(stored, committed)
-		err = newReader().eachLive(ctx, tx, nil, func(w book.StoredWorkload) error { each(w); return nil })
+		err = newReader().eachLive(ctx, tx, nil, func(w state.StoredWorkload) error { each(w); return nil })
 		if err != nil {
 			return fmt.Errorf("load live workloads: %w", err)
 		}
@@ -78,7 +78,7 @@ func (s *Store) read(ctx context.Context, begin func(stored book.Stored, committ
 }
 
 // loadSettings reads what governs.
-func loadSettings(ctx context.Context, tx pgx.Tx) (*book.Settings, error) {
+func loadSettings(ctx context.Context, tx pgx.Tx) (*state.Settings, error) {
 	queues, err := loadQueues(ctx, tx)
 	if err != nil {
 		return nil, fmt.Errorf("load queues: %w", err)
@@ -87,15 +87,15 @@ func loadSettings(ctx context.Context, tx pgx.Tx) (*book.Settings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the policy: %w", err)
 	}
-	return &book.Settings{Queues: queues, Policy: policy}, nil
+	return &state.Settings{Queues: queues, Policy: policy}, nil
 }
 
-func loadQueues(ctx context.Context, tx pgx.Tx) ([]book.Queue, error) {
+func loadQueues(ctx context.Context, tx pgx.Tx) ([]state.Queue, error) {
 	rows, err := tx.Query(ctx, `SELECT name, namespaces, strategy, rules FROM queues ORDER BY name`)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (q book.Queue, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (q state.Queue, err error) {
 		return q, row.Scan(&q.Name, &q.Namespaces, &q.Strategy, &q.Rules)
 	})
 }
@@ -137,14 +137,14 @@ type querier interface {
 }
 
 // loadLive reads the given live workloads with their places.
-func (r *reader) loadLive(ctx context.Context, tx querier, of uuids) (live []book.StoredWorkload, err error) {
-	err = r.eachLive(ctx, tx, of, func(w book.StoredWorkload) error { live = append(live, w); return nil })
+func (r *reader) loadLive(ctx context.Context, tx querier, of uuids) (live []state.StoredWorkload, err error) {
+	err = r.eachLive(ctx, tx, of, func(w state.StoredWorkload) error { live = append(live, w); return nil })
 	return live, err
 }
 
 // eachLive reads live workloads with their places: the given ones, or all for
 // nil, in the order of submission, until one is refused.
-func (r *reader) eachLive(ctx context.Context, tx querier, of uuids, each func(book.StoredWorkload) error) error {
+func (r *reader) eachLive(ctx context.Context, tx querier, of uuids, each func(state.StoredWorkload) error) error {
 	if err := r.loadShapes(ctx, tx, of); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func loadPlaces(ctx context.Context, tx querier, of uuids) (map[workload.ID][]wo
 	return places, err
 }
 
-func loadNodes(ctx context.Context, tx pgx.Tx) ([]book.StoredNode, error) {
+func loadNodes(ctx context.Context, tx pgx.Tx) ([]state.StoredNode, error) {
 	rows, err := tx.Query(ctx, `SELECT observed, session, seq, present FROM nodes ORDER BY cluster COLLATE "C", name COLLATE "C"`)
 	if err != nil {
 		return nil, err
@@ -197,13 +197,13 @@ func loadNodes(ctx context.Context, tx pgx.Tx) ([]book.StoredNode, error) {
 	return pgx.CollectRows(rows, scanNode)
 }
 
-func scanNode(row pgx.CollectableRow) (n book.StoredNode, err error) {
+func scanNode(row pgx.CollectableRow) (n state.StoredNode, err error) {
 	return n, row.Scan(&n.Node, &n.Version.Session, &n.Version.Seq, &n.Present)
 }
 
 // Known returns what is stored of the given workloads, live or finished.
-func (s *Store) Known(ctx context.Context, ids []workload.ID) (map[workload.ID]book.Known, error) {
-	known := map[workload.ID]book.Known{}
+func (s *Store) Known(ctx context.Context, ids []workload.ID) (map[workload.ID]state.Known, error) {
+	known := map[workload.ID]state.Known{}
 	if len(ids) == 0 {
 		return known, nil
 	}
@@ -213,7 +213,7 @@ func (s *Store) Known(ctx context.Context, ids []workload.ID) (map[workload.ID]b
 		return nil, fmt.Errorf("look up %d workloads: %w", len(ids), err)
 	}
 	var id workload.ID
-	var found book.Known
+	var found state.Known
 	var record []byte
 	_, err = pgx.ForEachRow(rows, []any{&id, &found.Digest, &found.Phase, &found.Submitter, &record}, func() error {
 		found.Record = nil

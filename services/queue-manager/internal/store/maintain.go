@@ -17,7 +17,7 @@ const (
 	// partitionsAhead is for how many days partitions are made, so that nothing
 	// fails while they cannot be.
 	partitionsAhead = 7
-	// commitsKept is how far a standby may be behind before it reads all anew.
+	// commitsKept is how far a standby may be behind before it loads the state again.
 	commitsKept = 50_000
 )
 
@@ -37,7 +37,7 @@ func (s *Store) KeepPartitions(ctx context.Context, epoch int64, keep Retention)
 	return nil
 }
 
-// Tidy removes what nobody needs any more. It must not run beside Commit.
+// Tidy removes what is not needed any more. It must not run beside Commit.
 func (s *Store) Tidy(ctx context.Context, epoch int64) error {
 	s.forgetShapes() // what is removed now may be needed in the next commit
 	for _, statement := range []string{

@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" for database/sql, which goose speaks
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
@@ -22,10 +22,12 @@ func Migrate(ctx context.Context, url string) (applied []string, err error) {
 
 // migrateTo applies the migrations up to a version.
 func migrateTo(ctx context.Context, url string, version int64) (applied []string, err error) {
-	db, err := sql.Open("pgx", url)
+	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("open database to migrate: %w", err)
+		return nil, fmt.Errorf("parse database URL: %w", err) // pgx leaves the password out
 	}
+	(&lineages{latest: map[string]int64{}}).require(&config.Config)
+	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
 	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {

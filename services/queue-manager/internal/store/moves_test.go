@@ -6,31 +6,31 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
-// node commits a node with so many millicores.
+// node commits a node with the given millicores.
 func (l ledger) node(t *testing.T, name string, cpu int64) {
 	t.Helper()
-	l.commit(t, book.Changes{Nodes: []book.NodeRow{{
+	l.commit(t, state.Changes{Nodes: []state.NodeRow{{
 		Node:    capacity.Node{Cluster: "c", Name: name, Ready: true, Allocatable: resource.List{"cpu": cpu, "pods": 10}},
 		Version: event.Version{Session: 1, Seq: 1}, Present: true,
 	}}})
 }
 
-// place says that so many pods of a set are on a node.
+// place puts a number of pods of a set on a node.
 type place struct {
 	set, node string
 	pods      int
 }
 
 // moved are the changes that give an admitted gang these places.
-func moved(of book.Changes, places ...place) book.Changes {
-	changes := book.Changes{Updated: []workload.Record{of.Added[0].Record}}
+func moved(of state.Changes, places ...place) state.Changes {
+	changes := state.Changes{Updated: []workload.Record{of.Added[0].Record}}
 	for _, p := range places {
 		r := of.Reserved[0]
 		r.PodSet, r.Node, r.Pods = p.set, p.node, p.pods
@@ -45,38 +45,38 @@ func TestPlacesMoveWhereEverythingIsFull(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		left, right []place // before
-		change      func(left, right book.Changes) book.Changes
+		change      func(left, right state.Changes) state.Changes
 		want        map[string]int64
 	}{
 		"a drained node": {
 			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
-			func(left, _ book.Changes) book.Changes { return moved(left, place{"workers", "spare", 2}) },
+			func(left, _ state.Changes) state.Changes { return moved(left, place{"workers", "spare", 2}) },
 			map[string]int64{"a": 0, "b": 2000, "spare": 2000},
 		},
 		"one of two pods": {
 			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
-			func(left, _ book.Changes) book.Changes {
+			func(left, _ state.Changes) state.Changes {
 				return moved(left, place{"workers", "a", 1}, place{"workers", "spare", 1})
 			},
 			map[string]int64{"a": 1000, "b": 2000, "spare": 1000},
 		},
 		"two gangs swap nodes": {
 			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
-			func(left, right book.Changes) book.Changes {
+			func(left, right state.Changes) state.Changes {
 				return both(moved(left, place{"workers", "b", 2}), moved(right, place{"workers", "a", 2}))
 			},
 			map[string]int64{"a": 2000, "b": 2000, "spare": 0},
 		},
 		"a gang exchanges the places of its pod sets": {
 			[]place{{"head", "a", 1}, {"workers", "b", 1}}, []place{{"workers", "a", 1}, {"head", "b", 1}},
-			func(left, _ book.Changes) book.Changes {
+			func(left, _ state.Changes) state.Changes {
 				return moved(left, place{"head", "b", 1}, place{"workers", "a", 1})
 			},
 			map[string]int64{"a": 2000, "b": 2000, "spare": 0},
 		},
 		"one ends, another starts, a third moves": {
 			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
-			func(left, right book.Changes) book.Changes {
+			func(left, right state.Changes) state.Changes {
 				ended := left.Added[0].Record
 				ended.Phase, ended.Holding = workload.Failed, false
 				changes := moved(right, place{"workers", "a", 2})
@@ -114,7 +114,7 @@ func TestPlacesMoveWhereEverythingIsFull(t *testing.T) {
 }
 
 // gangOn is the admission of a gang of pods of one CPU, charged to quota.
-func gangOn(order int64, name string, places []place) book.Changes {
+func gangOn(order int64, name string, places []place) state.Changes {
 	changes := charged(order, name, 1, 1000)
 	row, record := changes.Reserved[0], &changes.Added[0].Record
 	set := record.PodSets[0]
@@ -144,7 +144,7 @@ func TestPlacesMoveBelowWhatWasTakenAway(t *testing.T) {
 	if got := l.reservedByNode(t); got["a"] != 2000 || got["b"] != 1000 {
 		t.Errorf("reserved are %v, want two pods on a and one on b", got)
 	}
-	refused := func(why, constraint string, changes book.Changes) {
+	refused := func(why, constraint string, changes state.Changes) {
 		t.Helper()
 		changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
 		var violation *pgconn.PgError
@@ -169,7 +169,7 @@ func TestNothingIsRememberedFromAnEarlierTerm(t *testing.T) {
 	l.commit(t, first) // and with it the shape
 	ended := first.Added[0].Record
 	ended.Phase, ended.Holding = workload.Cancelled, false
-	l.commit(t, book.Changes{Freed: []workload.ID{ended.ID}, Updated: []workload.Record{ended}})
+	l.commit(t, state.Changes{Freed: []workload.ID{ended.ID}, Updated: []workload.Record{ended}})
 	l.term.End()
 	other, err := l.Lead(t.Context(), "another", silence, func() {})
 	if err != nil {

@@ -3,12 +3,12 @@ package store
 import (
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/state"
 )
 
 // queueNodes writes nodes as observed. Rows that have not changed are left
 // alone.
-func queueNodes(batch *pgx.Batch, rows []book.NodeRow) {
+func queueNodes(batch *pgx.Batch, rows []state.NodeRow) {
 	if len(rows) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func queueNodes(batch *pgx.Batch, rows []book.NodeRow) {
 }
 
 // queueDropped removes nodes that are gone and on which nothing is reserved.
-func queueDropped(batch *pgx.Batch, rows []book.NodeRow) {
+func queueDropped(batch *pgx.Batch, rows []state.NodeRow) {
 	var clusters, names []string
 	for _, row := range rows {
 		if row.Drop {

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/book"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -21,14 +22,14 @@ func (l ledger) lose(t *testing.T, commits int64) {
 	}
 }
 
-func (l ledger) sameNode(t *testing.T) book.Changes {
+func (l ledger) sameNode(t *testing.T) state.Changes {
 	t.Helper()
 	stored, err := l.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := stored.Nodes[0]
-	return book.Changes{Nodes: []book.NodeRow{{Node: n.Node, Version: n.Version, Present: true}}}
+	return state.Changes{Nodes: []state.NodeRow{{Node: n.Node, Version: n.Version, Present: true}}}
 }
 
 // A database that has come back older knows none of the epochs that it gave since.
@@ -64,18 +65,63 @@ func TestALeaderWhoseCommitsVanishedWritesNothing(t *testing.T) {
 	at := l.version(t)
 	changes := admitted(1, "gang", 1, 1, 100)
 	changes.Epoch, changes.Version = l.term.Epoch, at+1
-	nothing := book.Changes{Epoch: l.term.Epoch, Version: at}
+	nothing := state.Changes{Epoch: l.term.Epoch, Version: at}
 	if _, err := l.Commit(t.Context(), nothing); err != nil {
 		t.Fatalf("before the loss: %v", err)
 	}
 	l.lose(t, 1)
-	for name, c := range map[string]book.Changes{"a commit": changes, "a look at whether anything changed": nothing} {
+	for name, c := range map[string]state.Changes{"a commit": changes, "a look at whether anything changed": nothing} {
 		if _, err := l.Commit(t.Context(), c); !errors.Is(err, store.ErrStale) {
 			t.Errorf("%s returned %v, want ErrStale", name, err)
 		}
 	}
 	if got := l.version(t); got != at-1 {
 		t.Errorf("the ledger is at version %d, want %d", got, at-1)
+	}
+}
+
+// A term of the same epoch that goes on, on a database that came back older, says of no
+// stream that it had what the database does not know: the next term looks for that
+// behind the marks.
+func TestALeaderWhoseCommitsVanishedMovesNoMark(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]bool{"that it has written itself": false, "of which it has read, and not heard that they are written": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := open(t)
+			changes := l.sameNode(t)
+			changes.Messages = []state.Message{{ID: "m", Subject: "muster.events.q.w", At: time.Now(), Payload: &event.WorkloadCancel{Workload: "w"}}}
+			relay := l.Store // of the term that goes on
+			if read {
+				relay = l.again(t)
+			}
+			l.commit(t, changes)
+			unsent, err := relay.Unsent(t.Context(), "muster.events.", 0, 10)
+			if err != nil || len(unsent) != 1 {
+				t.Fatalf("the outbox has %+v, %v", unsent, err)
+			}
+			epoch, mark := l.term.Epoch, store.Watermark{Created: time.Unix(1_800_000_000, 0).UTC(), Last: 7}
+			if err := relay.SetWatermark(t.Context(), epoch, "EVENTS", mark); err != nil {
+				t.Fatalf("before the loss: %v", err)
+			}
+			l.lose(t, 1)
+			later := store.Watermark{Created: mark.Created, Last: 9}
+			for what, err := range map[string]error{
+				"a mark":                     relay.SetWatermark(t.Context(), epoch, "EVENTS", later),
+				"a message that was sent":    relay.Sent(t.Context(), epoch, []int64{unsent[0].Seq}, "EVENTS", later),
+				"a message that is to leave": relay.Complete(t.Context(), epoch, unsent),
+			} {
+				if !errors.Is(err, store.ErrBehind) {
+					t.Errorf("%s: %v, want ErrBehind", what, err)
+				}
+			}
+			if marks, err := l.Watermarks(t.Context()); err != nil || !marks["EVENTS"].Created.Equal(mark.Created) || marks["EVENTS"].Last != mark.Last {
+				t.Errorf("the stream is known to have had %+v, %v; want %+v", marks["EVENTS"], err, mark)
+			}
+			if left, err := l.Unsent(t.Context(), "muster.events.", 0, 10); err != nil || len(left) != 1 {
+				t.Errorf("the outbox has %+v, %v; want the one message", left, err)
+			}
+		})
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // source is the CloudEvents source of what queue-manager says.
@@ -30,7 +30,7 @@ type Outgoing struct {
 
 // Encode makes the messages of the outbox. A command to start a gang leaves its
 // manifest to Complete.
-func Encode(messages []book.Message) ([]Outgoing, error) {
+func Encode(messages []state.Message) ([]Outgoing, error) {
 	outgoing := make([]Outgoing, len(messages))
 	for i, m := range messages {
 		encoded, err := event.Marshal(m.ID, source, m.At, m.Traceparent, m.Payload)
@@ -74,15 +74,20 @@ func queueOutbox(batch *pgx.Batch, outgoing []Outgoing) {
 }
 
 // Complete puts the manifests into commands, as the leader of the epoch: the
-// error wraps ErrFenced when that is over. A command whose workload has ended
+// error wraps ErrFenced when that is over, and ErrBehind when the database has come
+// back older. A command whose workload has ended
 // meanwhile is left without: a later one follows it.
 func (s *Store) Complete(ctx context.Context, epoch int64, messages []Outgoing) error {
-	var current int64
-	if err := s.pool.QueryRow(ctx, `SELECT epoch FROM leader`).Scan(&current); err != nil {
+	reached := s.hasReached()
+	var current, last int64
+	if err := s.pool.QueryRow(ctx, `SELECT epoch, `+lastVersion+` FROM leader`).Scan(&current, &last); err != nil {
 		return fmt.Errorf("look at the epoch: %w", err)
 	}
 	if current != epoch {
 		return fmt.Errorf("publish in epoch %d, but it is %d: %w", epoch, current, ErrFenced)
+	}
+	if err := checkReached(last, reached); err != nil {
+		return fmt.Errorf("publish: %w", err)
 	}
 	wanted := map[workload.ID][]int{}
 	for i, m := range messages {
@@ -126,17 +131,19 @@ func WithManifest(command, manifest []byte) []byte {
 // Unsent returns the messages of the outbox behind the given one whose subjects
 // begin with the prefix, in order.
 func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit int) ([]Outgoing, error) {
-	rows, err := s.pool.Query(ctx, `SELECT seq, event_id, subject, ttl, message, coalesce(manifest_of::text, '') FROM outbox
+	rows, err := s.pool.Query(ctx, `SELECT seq, event_id, subject, ttl, message, coalesce(manifest_of::text, ''), `+lastVersion+` FROM outbox
 		WHERE seq > $1 AND starts_with(subject, $3) ORDER BY seq LIMIT $2`, after, limit, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}
+	var last int64
 	unsent, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o Outgoing, err error) {
-		return o, row.Scan(&o.Seq, &o.EventID, &o.Subject, &o.TTL, &o.Message, &o.ManifestOf)
+		return o, row.Scan(&o.Seq, &o.EventID, &o.Subject, &o.TTL, &o.Message, &o.ManifestOf, &last)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}
+	s.reach(last) // its writer may not have heard that it is written
 	return unsent, nil
 }
 
@@ -144,13 +151,16 @@ func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit in
 // has had: a stream that has lost its end would else be taken for a whole one by
 // the next term. If the removal is lost they are sent once more, which is harmless;
 // so it does not wait for the disk. A mark without a time is not known. The error
-// wraps ErrFenced when another queue-manager has become leader.
-func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark Mark) error {
+// wraps ErrFenced when another queue-manager has become leader, and ErrBehind when the
+// database has come back older.
+func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark Watermark) error {
+	reached := s.hasReached()
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
-		batch.Queue(`DELETE FROM outbox WHERE seq = ANY($1)`, seqs)
+		queueReached(batch, reached)
+		batch.Queue(`DELETE FROM outbox WHERE seq = ANY($1) AND `+lastVersion+` >= $2`, seqs, reached)
 		if !mark.Created.IsZero() {
-			queueMark(batch, stream, mark)
+			queueWatermark(batch, stream, mark, reached)
 		}
 	})
 	if err != nil {
@@ -159,12 +169,12 @@ func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream stri
 	return nil
 }
 
-func queueMark(batch *pgx.Batch, stream string, mark Mark) {
-	batch.Queue(`INSERT INTO streams (name, created, last) VALUES ($1, $2, $3)
-		ON CONFLICT (name) DO UPDATE SET created = excluded.created, last = excluded.last`, stream, mark.Created, int64(mark.Last))
+func queueWatermark(batch *pgx.Batch, stream string, mark Watermark, reached int64) {
+	batch.Queue(`INSERT INTO streams (name, created, last) SELECT $1::text, $2::timestamptz, $3::bigint WHERE `+lastVersion+` >= $4
+		ON CONFLICT (name) DO UPDATE SET created = excluded.created, last = excluded.last`, stream, mark.Created, int64(mark.Last), reached)
 }
 
-// SetAside keeps a message that will never be sent where it is in nobody's way.
+// SetAside keeps a message that will never be sent where it blocks no other.
 func (s *Store) SetAside(ctx context.Context, epoch int64, message Outgoing, reason string) error {
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`WITH gone AS (DELETE FROM outbox WHERE seq = $1 RETURNING seq, event_id, subject, message)
@@ -177,24 +187,38 @@ func (s *Store) SetAside(ctx context.Context, epoch int64, message Outgoing, rea
 	return nil
 }
 
-// Mark is what a stream is known to have had.
-type Mark struct {
+// KeepUndelivered keeps a message of no outbox that NATS refuses, for people to look at:
+// once, whatever the number of terms that find it.
+func (s *Store) KeepUndelivered(ctx context.Context, epoch int64, message Outgoing, reason string) error {
+	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		batch.Queue(`INSERT INTO undelivered (seq, event_id, subject, message, reason)
+			SELECT nextval(pg_get_serial_sequence('outbox', 'seq')), $1, $2, $3, $4
+			WHERE NOT EXISTS (SELECT FROM undelivered WHERE event_id = $1)`, message.EventID, message.Subject, message.Message, reason)
+	})
+	if err != nil {
+		return fmt.Errorf("keep message %q as undelivered: %w", message.EventID, err)
+	}
+	return nil
+}
+
+// Watermark is what a stream is known to have had.
+type Watermark struct {
 	Created time.Time
 	Last    uint64
 }
 
-// Marks returns the marks of all streams.
-func (s *Store) Marks(ctx context.Context) (map[string]Mark, error) {
+// Watermarks returns the marks of all streams.
+func (s *Store) Watermarks(ctx context.Context) (map[string]Watermark, error) {
 	rows, err := s.pool.Query(ctx, `SELECT name, created, last FROM streams`)
 	if err != nil {
 		return nil, fmt.Errorf("read marks of streams: %w", err)
 	}
-	marks := map[string]Mark{}
+	marks := map[string]Watermark{}
 	var name string
 	var created time.Time
 	var last int64
 	_, err = pgx.ForEachRow(rows, []any{&name, &created, &last}, func() error {
-		marks[name] = Mark{created, uint64(last)}
+		marks[name] = Watermark{created, uint64(last)}
 		return nil
 	})
 	if err != nil {
@@ -203,11 +227,14 @@ func (s *Store) Marks(ctx context.Context) (map[string]Mark, error) {
 	return marks, nil
 }
 
-// SetMark remembers what a stream has had.
-func (s *Store) SetMark(ctx context.Context, epoch int64, stream string, mark Mark) error {
+// SetWatermark remembers what a stream has had. The error wraps ErrFenced and ErrBehind as
+// that of Sent.
+func (s *Store) SetWatermark(ctx context.Context, epoch int64, stream string, mark Watermark) error {
+	reached := s.hasReached()
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
-		queueMark(batch, stream, mark)
+		queueReached(batch, reached)
+		queueWatermark(batch, stream, mark, reached)
 	})
 	if err != nil {
 		return fmt.Errorf("remember what stream %s has had: %w", stream, err)

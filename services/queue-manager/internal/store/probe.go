@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // ErrEverything is wrapped by Probe when the database refuses a workload that was
@@ -53,7 +53,7 @@ const probeTimeout = 30 * time.Second
 // in a transaction that it rolls back, and halves what is refused. Of the first
 // part with refusals it returns all; what comes later may be refused because of
 // them only. None means that all of it can be stored now.
-func (s *Store) Probe(ctx context.Context, changes book.Changes, record Record) (refused []Refusal, err error) {
+func (s *Store) Probe(ctx context.Context, changes state.Changes, record Record) (refused []Refusal, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	tx, err := s.pool.Begin(ctx)
@@ -76,7 +76,7 @@ type probe struct {
 	refused []Refusal
 }
 
-func (p *probe) run(ctx context.Context, changes book.Changes, record Record) ([]Refusal, error) {
+func (p *probe) run(ctx context.Context, changes state.Changes, record Record) ([]Refusal, error) {
 	begin := newBatch(p.epoch)
 	begin.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
 	if err := p.tx.SendBatch(ctx, begin).Close(); err != nil {
@@ -90,14 +90,14 @@ func (p *probe) run(ctx context.Context, changes book.Changes, record Record) ([
 }
 
 // try tries all parts in order until one has refusals.
-func (p *probe) try(ctx context.Context, c book.Changes, record Record) error {
+func (p *probe) try(ctx context.Context, c state.Changes, record Record) error {
 	if record.Inputs != nil {
 		if err := probePart(ctx, p, PartRecord, []Record{record}, func(b *pgx.Batch, r []Record) { queueRecord(b, c, r[0]) },
 			func(Record) Refusal { return Refusal{} }); err != nil || len(p.refused) > 0 {
 			return err
 		}
 	}
-	for _, part := range []func(context.Context, book.Changes) error{
+	for _, part := range []func(context.Context, state.Changes) error{
 		p.nodes, p.givenBack, p.ended, p.added, p.places, p.dropped, p.history, p.messages,
 	} {
 		if err := part(ctx, c); err != nil || len(p.refused) > 0 {
@@ -107,21 +107,21 @@ func (p *probe) try(ctx context.Context, c book.Changes, record Record) error {
 	return nil
 }
 
-func (p *probe) nodes(ctx context.Context, c book.Changes) error {
+func (p *probe) nodes(ctx context.Context, c state.Changes) error {
 	return probePart(ctx, p, PartNode, c.Nodes, queueNodes, ofNode)
 }
 
-func ofNode(n book.NodeRow) Refusal {
+func ofNode(n state.NodeRow) Refusal {
 	return Refusal{Node: admission.NodeKey{Cluster: n.Cluster, Name: n.Name}}
 }
 
-func (p *probe) givenBack(ctx context.Context, c book.Changes) error {
+func (p *probe) givenBack(ctx context.Context, c state.Changes) error {
 	return probePart(ctx, p, PartGiveBack, slices.Concat(c.Freed, movedLive(c)), queueGivenBack, ofWorkload)
 }
 
 func ofWorkload(id workload.ID) Refusal { return Refusal{Workload: id} }
 
-func (p *probe) ended(ctx context.Context, c book.Changes) error {
+func (p *probe) ended(ctx context.Context, c state.Changes) error {
 	var ended []archived
 	for _, r := range c.Updated {
 		if isCold(r) {
@@ -139,15 +139,15 @@ func (p *probe) ended(ctx context.Context, c book.Changes) error {
 // unknownEpoch is of no term: nothing is remembered of it.
 const unknownEpoch = -1
 
-// added tries new workloads as if they waited, so that a refused admission is told
+// added tries new workloads as if they waited, so that a refused admission is distinguished
 // from a refused submission.
-func (p *probe) added(ctx context.Context, c book.Changes) error {
-	waiting := slices.DeleteFunc(slices.Clone(c.Added), func(a book.Added) bool { return isCold(a.Record) })
+func (p *probe) added(ctx context.Context, c state.Changes) error {
+	waiting := slices.DeleteFunc(slices.Clone(c.Added), func(a state.Added) bool { return isCold(a.Record) })
 	for i := range waiting {
 		r := &waiting[i].Record
 		r.Phase, r.Holding, r.Cluster, r.Flavors, r.Placements = workload.Queued, false, "", nil, nil
 	}
-	return probePart(ctx, p, PartAdded, waiting, func(b *pgx.Batch, some []book.Added) {
+	return probePart(ctx, p, PartAdded, waiting, func(b *pgx.Batch, some []state.Added) {
 		rows := make([]row, len(some))
 		for i, a := range some {
 			rows[i] = newRow(a.Record, a.Order)
@@ -155,23 +155,23 @@ func (p *probe) added(ctx context.Context, c book.Changes) error {
 		queueManifests(b, some)
 		p.store.queueShapes(b, unknownEpoch, rows)
 		queueLive(b, rows, nil, nil)
-	}, func(a book.Added) Refusal { return ofWorkload(a.ID) })
+	}, func(a state.Added) Refusal { return ofWorkload(a.ID) })
 }
 
 // places tries the state of live workloads with their places.
-func (p *probe) places(ctx context.Context, c book.Changes) error {
+func (p *probe) places(ctx context.Context, c state.Changes) error {
 	live := slices.Clone(c.Updated)
 	for _, a := range c.Added {
 		live = append(live, a.Record)
 	}
 	live = slices.DeleteFunc(live, isCold)
-	of := map[workload.ID][]book.Reservation{}
+	of := map[workload.ID][]state.Reservation{}
 	for _, r := range slices.Concat(c.Reserved, c.Moved) {
 		of[r.Workload] = append(of[r.Workload], r)
 	}
 	return probePart(ctx, p, PartPlaces, live, func(b *pgx.Batch, some []workload.Record) {
 		rows := make([]row, len(some))
-		var reserved []book.Reservation
+		var reserved []state.Reservation
 		for i, r := range some {
 			rows[i] = newRow(r, 0)
 			reserved = append(reserved, of[r.ID]...)
@@ -181,22 +181,22 @@ func (p *probe) places(ctx context.Context, c book.Changes) error {
 	}, func(r workload.Record) Refusal { return ofWorkload(r.ID) })
 }
 
-func (p *probe) dropped(ctx context.Context, c book.Changes) error {
+func (p *probe) dropped(ctx context.Context, c state.Changes) error {
 	return probePart(ctx, p, PartNode, c.Nodes, queueDropped, ofNode)
 }
 
-func (p *probe) history(ctx context.Context, c book.Changes) error {
-	return probePart(ctx, p, PartHistory, c.History, func(b *pgx.Batch, some []book.HistoryRow) {
-		queueHistory(b, book.Changes{Epoch: c.Epoch, Version: c.Version, History: some})
-	}, func(h book.HistoryRow) Refusal { return ofWorkload(h.Workload) })
+func (p *probe) history(ctx context.Context, c state.Changes) error {
+	return probePart(ctx, p, PartHistory, c.History, func(b *pgx.Batch, some []state.HistoryRow) {
+		queueHistory(b, state.Changes{Epoch: c.Epoch, Version: c.Version, History: some})
+	}, func(h state.HistoryRow) Refusal { return ofWorkload(h.Workload) })
 }
 
-func (p *probe) messages(ctx context.Context, c book.Changes) error {
-	return probePart(ctx, p, PartMessage, c.Messages, func(b *pgx.Batch, some []book.Message) {
+func (p *probe) messages(ctx context.Context, c state.Changes) error {
+	return probePart(ctx, p, PartMessage, c.Messages, func(b *pgx.Batch, some []state.Message) {
 		if outgoing, err := Encode(some); err == nil { // Prepare has encoded them before
 			queueOutbox(b, outgoing)
 		}
-	}, func(m book.Message) Refusal { return ofWorkload(workload.ID(m.Payload.EventSubject())) })
+	}, func(m state.Message) Refusal { return ofWorkload(workload.ID(m.Payload.EventSubject())) })
 }
 
 // probePart tries one part, halves what is refused, and leaves written what is not.
@@ -243,7 +243,7 @@ func (p *probe) sample(ctx context.Context) error {
 	if queue != "" {
 		now := time.Now()
 		for _, c := range sampleLife(queue, p.epoch, now) {
-			if err := p.try(ctx, c, Record{Inputs: []byte("\n"), At: now}); err != nil {
+			if err := p.try(ctx, c, Record{}); err != nil { // decisions go on without a record
 				return err
 			}
 			if len(p.refused) > 0 {
@@ -256,7 +256,7 @@ func (p *probe) sample(ctx context.Context) error {
 }
 
 // sampleLife is an admission and an end of a workload that there is not.
-func sampleLife(queue string, epoch int64, now time.Time) []book.Changes {
+func sampleLife(queue string, epoch int64, now time.Time) []state.Changes {
 	id := workload.ID(uuid.NewString())
 	name := "muster-probe-" + string(id)
 	record := workload.Record{
@@ -266,24 +266,24 @@ func sampleLife(queue string, epoch int64, now time.Time) []book.Changes {
 		},
 		Phase: workload.Admitted, Attempt: 1, Cluster: name, Holding: true, Times: workload.Times{Submitted: now, Admitted: now},
 	}
-	told := func(r workload.Record) ([]book.HistoryRow, []book.Message) {
-		return []book.HistoryRow{{Workload: id, At: now, Phase: r.Phase, Attempt: 1, Cluster: r.Cluster}},
-			[]book.Message{{ID: name + string(r.Phase), Subject: "muster.probe", At: now, Payload: &event.WorkloadChanged{Record: r}}}
+	told := func(r workload.Record) ([]state.HistoryRow, []state.Message) {
+		return []state.HistoryRow{{Workload: id, At: now, Phase: r.Phase, Attempt: 1, Cluster: r.Cluster}},
+			[]state.Message{{ID: name + string(r.Phase), Subject: "muster.probe", At: now, Payload: &event.WorkloadChanged{Record: r}}}
 	}
-	node := book.NodeRow{Node: capacity.Node{Cluster: name, Name: name, Ready: true, Allocatable: resource.List{"cpu": 1}}, Present: true}
-	begins := book.Changes{
-		Epoch: epoch, Nodes: []book.NodeRow{node},
-		Added: []book.Added{{Record: record, Order: sampleOrder, Manifest: []byte(`{}`)}},
-		Reserved: []book.Reservation{{
+	node := state.NodeRow{Node: capacity.Node{Cluster: name, Name: name, Ready: true, Allocatable: resource.List{"cpu": 1}}, Present: true}
+	begins := state.Changes{
+		Epoch: epoch, Nodes: []state.NodeRow{node},
+		Added: []state.Added{{Record: record, Order: sampleOrder, Manifest: []byte(`{}`)}},
+		Reserved: []state.Reservation{{
 			Workload: id, Attempt: 1, Cluster: name, Placement: workload.Placement{PodSet: "probe", Node: name, Pods: 1}, Requests: resource.List{"cpu": 1},
 		}},
 	}
 	begins.History, begins.Messages = told(record)
 	record.Phase, record.Holding, record.Times.Finished = workload.Failed, false, now
 	node.Present, node.Drop = false, true
-	ends := book.Changes{Epoch: epoch, Freed: []workload.ID{id}, Updated: []workload.Record{record}, Nodes: []book.NodeRow{node}}
+	ends := state.Changes{Epoch: epoch, Freed: []workload.ID{id}, Updated: []workload.Record{record}, Nodes: []state.NodeRow{node}}
 	ends.History, ends.Messages = told(record)
-	return []book.Changes{begins, ends}
+	return []state.Changes{begins, ends}
 }
 
 // sampleOrder is no workload's place in the order of submission.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -30,8 +30,8 @@ func (l ledger) refuse(t *testing.T, table, events, condition, state string) {
 }
 
 // life is a commit in which one gang starts, one ends and one moves, besides a
-// node and what is told of them.
-func life(t *testing.T, l ledger) (changes book.Changes, bad, good workload.ID) {
+// node and the events about them.
+func life(t *testing.T, l ledger) (changes state.Changes, bad, good workload.ID) {
 	t.Helper()
 	l.node(t, "m", 4000)
 	for i, name := range []string{"ends", "moves"} {
@@ -45,13 +45,13 @@ func life(t *testing.T, l ledger) (changes book.Changes, bad, good workload.ID) 
 	move := moved(admitted(2, "moves", 1, 1, 100), place{"workers", "m", 1})
 	changes.Freed, changes.Moved = []workload.ID{ended.ID}, move.Moved
 	changes.Updated = append(move.Updated, ended)
-	changes.Nodes = []book.NodeRow{{
+	changes.Nodes = []state.NodeRow{{
 		Node:    capacity.Node{Cluster: "c", Name: "o", Ready: true, Allocatable: resource.List{"cpu": 1}},
 		Version: event.Version{Session: 1, Seq: 1}, Present: true,
 	}}
 	for _, a := range changes.Added {
-		changes.History = append(changes.History, book.HistoryRow{Workload: a.ID, At: time.Now(), Phase: a.Phase, Attempt: 1})
-		changes.Messages = append(changes.Messages, book.Message{
+		changes.History = append(changes.History, state.HistoryRow{Workload: a.ID, At: time.Now(), Phase: a.Phase, Attempt: 1})
+		changes.Messages = append(changes.Messages, state.Message{
 			ID: string(a.ID), Subject: "s." + string(a.ID), At: time.Now(), Payload: &event.WorkloadChanged{Record: a.Record},
 		})
 	}
@@ -91,11 +91,11 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 				t.Fatalf("before anything is refused the probe finds %+v, %v", refused, err)
 			}
 			l.refuse(t, c.table, c.events, c.condition, c.state)
-			prepared, err := l.Prepare(changes, record)
+			write, err := l.Prepare(changes, record)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = l.Write(t.Context(), prepared); !store.Suspect(err) {
+			if _, err = write(t.Context()); !store.Suspect(err) {
 				t.Fatalf("the commit returned %v, which suspects nothing", err)
 			}
 			refused, err := l.Probe(t.Context(), changes, record)
@@ -119,7 +119,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 // When the database refuses everything, no workload is to blame.
 func TestNoWorkloadIsToBlameForWhatIsRefusedToAll(t *testing.T) {
 	t.Parallel()
-	for _, table := range []string{"workloads", "reservations", "manifests", "archive_rest", "history_rest", "outbox", "nodes", "decisions_rest"} {
+	for _, table := range []string{"workloads", "reservations", "manifests", "archive_rest", "history_rest", "outbox", "nodes"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
 			l := open(t)
@@ -149,20 +149,20 @@ func TestWhatPassesSuspectsNothing(t *testing.T) {
 	}
 }
 
-// Quarantine is kept over terms until it is released, by whoever has the database.
+// Quarantine is kept over terms until it is released, by the operator of the database.
 func TestQuarantineIsKeptAndReleased(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	gang := admitted(1, "gang", 1, 1, 100)
 	l.commit(t, gang)
 	id := gang.Added[0].ID
-	want := book.Aside{Workload: id, Level: book.AsideKept, Attempt: 1, Tries: 2, Why: "it says no"}
-	node := book.Aside{Why: "no node"}
+	want := state.Quarantined{Workload: id, Level: state.QuarantineFrozen, Attempt: 1, Tries: 2, Why: "it says no"}
+	node := state.Quarantined{Why: "no node"}
 	node.Node.Cluster, node.Node.Name = "c", "n"
-	if err := l.Quarantine(t.Context(), l.term.Epoch, []book.Aside{want, node}); err != nil {
+	if err := l.Quarantine(t.Context(), l.term.Epoch, []state.Quarantined{want, node}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Quarantine(t.Context(), l.term.Epoch-1, []book.Aside{want}); !errors.Is(err, store.ErrFenced) {
+	if err := l.Quarantine(t.Context(), l.term.Epoch-1, []state.Quarantined{want}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a replaced leader sets aside: %v", err)
 	}
 	aside, err := l.Quarantined(t.Context())

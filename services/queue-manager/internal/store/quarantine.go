@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // Kinds of what is in quarantine.
@@ -25,7 +25,7 @@ const (
 const undefinedTable = "42P01"
 
 // Quarantine keeps what was set aside for later terms.
-func (s *Store) Quarantine(ctx context.Context, epoch int64, aside []book.Aside) error {
+func (s *Store) Quarantine(ctx context.Context, epoch int64, aside []state.Quarantined) error {
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		for _, a := range aside {
 			kind, cluster, name := quarantinedWorkload, "", string(a.Workload)
@@ -50,7 +50,7 @@ const quarantineKept = time.Hour
 
 // Quarantined returns what is in quarantine, in order. A schema from before
 // quarantine has nothing in it.
-func (s *Store) Quarantined(ctx context.Context) (aside []book.Aside, err error) {
+func (s *Store) Quarantined(ctx context.Context) (aside []state.Quarantined, err error) {
 	rows, err := s.pool.Query(ctx, `SELECT kind, cluster, name, level, until, attempt, tries, why FROM quarantine
 		WHERE since > now() - $1::interval OR kind = 'node' OR
 			until IS NULL AND EXISTS (SELECT FROM workloads w WHERE w.id::text = quarantine.name)
@@ -68,14 +68,14 @@ func (s *Store) Quarantined(ctx context.Context) (aside []book.Aside, err error)
 	return aside, nil
 }
 
-func scanAside(row pgx.CollectableRow) (a book.Aside, err error) {
+func scanAside(row pgx.CollectableRow) (a state.Quarantined, err error) {
 	var kind, cluster, name string
 	var level int
 	var until *time.Time
 	if err := row.Scan(&kind, &cluster, &name, &level, &until, &a.Attempt, &a.Tries, &a.Why); err != nil {
 		return a, err
 	}
-	a.Level = book.AsideLevel(level)
+	a.Level = state.QuarantineLevel(level)
 	if until != nil {
 		a.Until = until.UTC()
 	}
@@ -102,14 +102,14 @@ func (s *Store) Release(ctx context.Context, what string) (bool, error) {
 }
 
 // tellQuarantined gives workloads of which nothing can be written their reason.
-func (s *Store) tellQuarantined(ctx context.Context, live []book.StoredWorkload) error {
+func (s *Store) tellQuarantined(ctx context.Context, live []state.StoredWorkload) error {
 	aside, err := s.Quarantined(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range aside {
 		for i := range live {
-			if live[i].ID == a.Workload && a.Level >= book.AsideFailed {
+			if live[i].ID == a.Workload && a.Level >= state.QuarantineFailed {
 				live[i].Reason = a.Reason()
 			}
 		}

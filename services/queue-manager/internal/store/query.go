@@ -12,15 +12,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
-// positionsCounted is how far from the head of its queue a workload's position
-// is told; who is further back has none.
+// positionsCounted is how far from the head of its queue a workload has a position in
+// answers; one that is further back has none.
 const positionsCounted = 1000
 
 // Workloads returns a page of workloads, live and finished.
@@ -31,7 +31,7 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	if r.ID != "" && uuid.Validate(string(r.ID)) != nil {
 		return query.WorkloadsAnswer{Workloads: []workload.Record{}}, nil
 	}
-	var found []book.StoredWorkload
+	var found []state.StoredWorkload
 	// One snapshot: a workload that moves to the archive meanwhile is in one place.
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
@@ -51,7 +51,7 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	if err != nil {
 		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
-	slices.SortFunc(found, func(a, b book.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
+	slices.SortFunc(found, func(a, b state.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
 	answer := query.WorkloadsAnswer{Workloads: []workload.Record{}}
 	for i, w := range found {
 		if i == r.Limit {
@@ -95,7 +95,7 @@ func filter(r query.WorkloadsRequest) (where string, args []any) {
 	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
 }
 
-func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]book.StoredWorkload, error) {
+func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
 	where, args := filter(r)
 	rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
 	if err != nil {
@@ -113,7 +113,7 @@ func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]
 }
 
 // positions fills in the places in the queues.
-func positions(ctx context.Context, tx querier, live []book.StoredWorkload) error {
+func positions(ctx context.Context, tx querier, live []state.StoredWorkload) error {
 	queues := map[string]bool{}
 	for _, w := range live {
 		if w.Phase == workload.Queued {
@@ -142,13 +142,13 @@ func positions(ctx context.Context, tx querier, live []book.StoredWorkload) erro
 	return nil
 }
 
-func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]book.StoredWorkload, error) {
+func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
 	where, args := filter(r)
 	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w book.StoredWorkload, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w state.StoredWorkload, err error) {
 		return w, row.Scan(&w.Order, &w.Record)
 	})
 }
@@ -200,6 +200,28 @@ func (s *Store) Queues(ctx context.Context) (query.QueuesAnswer, error) {
 	return query.QueuesAnswer{Queues: queues}, nil
 }
 
+// Strays returns the rule for strays of each namespace of a queue that has another one
+// than to count them; of several queues the strictest.
+func (s *Store) Strays(ctx context.Context) (query.StraysAnswer, error) {
+	rows, err := s.pool.Query(ctx, `SELECT namespaces, rules ->> 'strayPods' FROM queues WHERE rules ->> 'strayPods' IN ('warn', 'evict')`)
+	if err != nil {
+		return query.StraysAnswer{}, fmt.Errorf("read the rules for stray pods: %w", err)
+	}
+	answer := query.StraysAnswer{Rules: map[string]string{}}
+	var namespaces []string
+	var rule string
+	_, err = pgx.ForEachRow(rows, []any{&namespaces, &rule}, func() error {
+		for _, namespace := range namespaces {
+			answer.Rules[namespace] = workload.Stricter(rule, answer.Rules[namespace])
+		}
+		return nil
+	})
+	if err != nil {
+		return query.StraysAnswer{}, fmt.Errorf("read the rules for stray pods: %w", err)
+	}
+	return answer, nil
+}
+
 // quotaOf fills in what the policy and the quota ledger say of the queues.
 func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
 	var policy quota.Config
@@ -207,11 +229,11 @@ func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("read the policy: %w", err)
 	}
-	known := make([]book.Queue, len(queues))
+	known := make([]state.Queue, len(queues))
 	for i, q := range queues {
-		known[i] = book.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy}
+		known[i] = state.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy}
 	}
-	tree, err := quota.New(book.PolicyOf(known, policy))
+	tree, err := quota.New(state.PolicyOf(known, policy))
 	if err != nil {
 		return fmt.Errorf("read the policy: %w", err)
 	}
@@ -222,7 +244,7 @@ func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
 	var scope string
 	var used quota.Charge
 	if _, err := pgx.ForEachRow(rows, []any{&scope, &used.Flavor, &used.Resource, &used.Amount}, func() error {
-		tree.Ensure(strings.TrimPrefix(scope, quota.QueueScope)).Use([]quota.Charge{used})
+		tree.Ensure(strings.TrimPrefix(scope, quota.QueueScope)).Allocate([]quota.Charge{used})
 		return nil
 	}); err != nil {
 		return err

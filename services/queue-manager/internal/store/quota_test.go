@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
-// withQuota configures queue "q" with a quota of so many millicores, in a cohort
+// withQuota configures queue "q" with a quota of the given millicores, in a cohort
 // that has another 1000.
 func (l ledger) withQuota(t *testing.T, cpus string) {
 	t.Helper()
@@ -25,7 +25,7 @@ func (l ledger) withQuota(t *testing.T, cpus string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queues := []book.Queue{{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO}}
+	queues := []state.Queue{{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO}}
 	if err := l.SetQueues(t.Context(), l.term.Epoch, queues, policy); err != nil {
 		t.Fatal(err)
 	}
@@ -39,18 +39,19 @@ func (l ledger) withQuota(t *testing.T, cpus string) {
 }
 
 // charged is an admission of a gang that is charged to the quota of queue "q".
-func charged(order int64, name string, pods int, cpus int64) book.Changes {
+func charged(order int64, name string, pods int, cpus int64) state.Changes {
 	changes := admitted(order, name, pods, pods, cpus)
 	changes.Added[0].Flavors = []workload.PodSetFlavors{{PodSet: changes.Reserved[0].PodSet, Flavors: map[resource.Name]string{"cpu": "f"}}}
 	for i := range changes.Reserved {
-		changes.Reserved[i].Charges = &book.Charges{Scopes: []string{"clusterQueue q", "cohort all"}, Flavors: map[resource.Name]string{"cpu": "f"}}
+		changes.Reserved[i].Charges = &state.Charges{Scopes: []string{"clusterQueue q", "cohort all"}, Flavors: map[resource.Name]string{"cpu": "f"}}
 	}
 	return changes
 }
 
+// used returns what is used of flavor "f", and its bound, by scope.
 func (l ledger) used(t *testing.T) map[string][2]int64 {
 	t.Helper()
-	rows, err := l.connect(t).Query(t.Context(), `SELECT scope, used, bound FROM quota_usage`)
+	rows, err := l.connect(t).Query(t.Context(), `SELECT scope, used, bound FROM quota_usage WHERE flavor = 'f'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestOverUseIsRefused(t *testing.T) {
 	if diff := cmp.Diff(first.Added[0].Flavors, stored.Workloads[0].Flavors); diff != "" {
 		t.Errorf("the flavors that were stored (-want +got):\n%s", diff)
 	}
-	refused := func(what string, changes book.Changes) {
+	refused := func(what string, changes state.Changes) {
 		t.Helper()
 		changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
 		if _, err := l.Commit(t.Context(), changes); err == nil || !strings.Contains(err.Error(), "quota") {
@@ -105,7 +106,7 @@ func TestOverUseIsRefused(t *testing.T) {
 
 	record := first.Added[0].Record
 	record.Phase, record.Holding, record.Flavors, record.Placements = workload.Cancelled, false, nil, nil
-	l.commit(t, book.Changes{Freed: []workload.ID{record.ID}, Updated: []workload.Record{record}})
+	l.commit(t, state.Changes{Freed: []workload.ID{record.ID}, Updated: []workload.Record{record}})
 	if got := l.used(t)["cohort all"]; got != [2]int64{0, 1000} {
 		t.Errorf("at the end used and bound are %v", got)
 	}

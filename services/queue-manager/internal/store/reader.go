@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // recordColumns are the columns of workloads w that a reader reads, in the order of
@@ -64,7 +64,7 @@ func newReader() *reader {
 }
 
 // read reads one row of recordColumns.
-func (r *reader) read(rows pgx.Rows) (w book.StoredWorkload, err error) {
+func (r *reader) read(rows pgx.Rows) (w state.StoredWorkload, err error) {
 	l := &r.line
 	if err := rows.Scan(r.targets...); err != nil {
 		return w, err

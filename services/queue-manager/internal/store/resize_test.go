@@ -7,22 +7,22 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
-// resized are changes that give an admitted gang so many pods, of which so many
+// resized are changes that give an admitted gang a number of pods, of which a number
 // have a place.
-func resized(of book.Changes, pods, placed int) book.Changes {
+func resized(of state.Changes, pods, placed int) state.Changes {
 	record, row := of.Added[0].Record, of.Reserved[0]
 	record.PodSets = slices.Clone(record.PodSets)
 	record.PodSets[0].Resized += pods - record.PodSets[0].Count
 	record.PodSets[0].Count, row.Pods = pods, placed
-	return book.Changes{Updated: []workload.Record{record}, Moved: []book.Reservation{row}}
+	return state.Changes{Updated: []workload.Record{record}, Moved: []state.Reservation{row}}
 }
 
-func both(first, second book.Changes) book.Changes {
-	return book.Changes{Updated: append(first.Updated, second.Updated...), Moved: append(first.Moved, second.Moved...)}
+func both(first, second state.Changes) state.Changes {
+	return state.Changes{Updated: append(first.Updated, second.Updated...), Moved: append(first.Moved, second.Moved...)}
 }
 
 // A gang grows and shrinks in one transaction, whole: the ledger of the node
@@ -34,7 +34,7 @@ func TestGangsGrowAndShrink(t *testing.T) {
 	left, right := admitted(1, "left", 2, 2, 1000), admitted(2, "right", 1, 1, 1000)
 	l.commit(t, left)
 	l.commit(t, right) // the node is full
-	refused := func(why, constraint string, changes book.Changes) {
+	refused := func(why, constraint string, changes state.Changes) {
 		t.Helper()
 		changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
 		var violation *pgconn.PgError
@@ -59,7 +59,7 @@ func TestGangsGrowAndShrink(t *testing.T) {
 	for i, pods := range []int{1, 2} {
 		w := stored.Workloads[i]
 		if set := w.PodSets[0]; set.Count != pods || set.Count-set.Resized != 3-pods || w.Placements[0].Pods != pods {
-			t.Errorf("read anew %s has %+v on %+v, want %d pods", w.Name, set, w.Placements, pods)
+			t.Errorf("loaded again, %s has %+v on %+v, want %d pods", w.Name, set, w.Placements, pods)
 		}
 	}
 }

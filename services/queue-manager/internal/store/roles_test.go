@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // insufficientPrivilege is Postgres' SQLSTATE for what a role may not do.
@@ -13,7 +15,7 @@ const insufficientPrivilege = "42501"
 
 func connectAs(t *testing.T, url, role string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), postgres.As(t, url, role))
+	conn, err := pgx.Connect(t.Context(), testServer.As(t, url, role))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,5 +77,28 @@ func TestTheReadersRoleOnlyReads(t *testing.T) {
 		`SELECT * FROM manifests`, `SELECT * FROM outbox`, `SELECT * FROM decisions`, `SELECT assert_leader(1)`, `UPDATE leader SET epoch = 9`, `SELECT keep_partitions(1, 1, '1 day', '1 day')`,
 	} {
 		refused(t, conn, statement)
+	}
+}
+
+// A message that NATS refuses is kept once, by the leader, with the rights that it has.
+func TestAnUndeliveredMessageIsKeptOnce(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	letter := store.Outgoing{EventID: "dead/1", Subject: "muster.dead.q", Message: []byte("what it said")}
+	for range 2 {
+		if err := l.KeepUndelivered(t.Context(), l.term.Epoch, letter, "lost"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.KeepUndelivered(t.Context(), l.term.Epoch-1, letter, "lost"); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("an old leader keeps it with %v, want ErrFenced", err)
+	}
+	conn := connectAs(t, l.url, "muster_queue_manager")
+	var rows int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM undelivered WHERE event_id = 'dead/1' AND reason = 'lost'`).Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("%d rows, %v, want one", rows, err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT nextval(pg_get_serial_sequence('outbox', 'seq'))`); err != nil {
+		t.Errorf("the role cannot number the message: %v", err)
 	}
 }

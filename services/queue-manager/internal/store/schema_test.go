@@ -12,15 +12,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/localpg"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // dumpedSchema is for readers: nothing applies it.
 const dumpedSchema = "../../../../docs/schema.sql"
 
-var update = flag.Bool("update", false, "write docs/schema.sql anew")
+var update = flag.Bool("update", false, "rewrite docs/schema.sql")
 
 const schemaHeader = `-- The ledger's schema as the migrations make it, for readers. Made by
 -- go test ./services/queue-manager/internal/store -run Schema -update
@@ -31,8 +31,8 @@ var noise = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.
 
 func TestTheDumpedSchemaIsWhatTheMigrationsMake(t *testing.T) {
 	t.Parallel()
-	url := postgres.Database(t)
-	dir, err := localpg.Installed(t.Context())
+	url := testServer.Database(t)
+	dir, err := postgres.Installed(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestTheDumpedSchemaIsWhatTheMigrationsMake(t *testing.T) {
 // What the first version of the schema held is there after the others.
 func TestMigrationsKeepWhatIsStored(t *testing.T) {
 	t.Parallel()
-	url := postgres.Empty(t)
+	url := testServer.Empty(t)
 	if _, err := store.MigrateTo(t.Context(), url, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/state"
 )
 
 // ErrFenced is returned by Commit when another queue-manager has become leader.
@@ -25,10 +25,12 @@ var ErrFenced = errors.New("another queue-manager is leader")
 
 // Store is the database. Its methods may be called concurrently.
 type Store struct {
-	pool *pgxpool.Pool
+	pool     *pgxpool.Pool
+	lineages *lineages
 
-	mu     sync.Mutex
-	shapes shapeMemory
+	mu      sync.Mutex
+	shapes  shapeMemory
+	reached int64 // the last commit that is known of this term
 }
 
 // shapeMemory holds the ids of pod sets that the database is known to have. It
@@ -66,18 +68,33 @@ func (s *Store) forgetShapes() {
 	s.shapes = shapeMemory{}
 }
 
-// Open connects and checks that the schema is there.
+// Open connects to the primary, of as many servers as the URL names, and checks that
+// the schema is there.
 func Open(ctx context.Context, url string, timeouts Timeouts) (*Store, error) {
+	return open(ctx, url, timeouts, true)
+}
+
+// OpenReader is Open for reading only: a standby does, too.
+func OpenReader(ctx context.Context, url string, timeouts Timeouts) (*Store, error) {
+	return open(ctx, url, timeouts, false)
+}
+
+func open(ctx context.Context, url string, timeouts Timeouts, primary bool) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("parse database URL: %w", err) // pgx leaves the password out
 	}
 	timeouts.configure(config)
+	s := &Store{lineages: &lineages{latest: map[string]int64{}}}
+	if primary {
+		s.lineages.require(&config.ConnConfig.Config)
+		config.PrepareConn = s.lineages.prepare
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s := &Store{pool: pool}
+	s.pool = pool
 	if err := s.checkSchema(ctx); err != nil {
 		pool.Close()
 		return nil, err
@@ -112,9 +129,10 @@ func (s *Store) Ping(ctx context.Context) error {
 // still name stays although it is not configured any more.
 //
 // The quota ledger gets a row for all that the policy bounds. What is not in the
-// policy any more has the bound zero, and goes when nothing is used of it.
-func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []book.Queue, policy quota.Config) error {
-	tree, err := quota.New(book.PolicyOf(queues, policy))
+// policy any more has the bound zero, and goes when nothing is used of it. Gangs of a
+// queue that is in another cohort now are charged to that one.
+func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []state.Queue, policy quota.Config) error {
+	tree, err := quota.New(state.PolicyOf(queues, policy))
 	if err != nil {
 		return fmt.Errorf("the policy is not valid: %w", err)
 	}
@@ -124,7 +142,7 @@ func (s *Store) SetQueues(ctx context.Context, epoch int64, queues []book.Queue,
 	return nil
 }
 
-func queueSettings(batch *pgx.Batch, queues []book.Queue, policy quota.Config, tree *quota.Tree) {
+func queueSettings(batch *pgx.Batch, queues []state.Queue, policy quota.Config, tree *quota.Tree) {
 	names := make([]string, len(queues))
 	for i, queue := range queues {
 		names[i] = queue.Name
@@ -137,6 +155,30 @@ func queueSettings(batch *pgx.Batch, queues []book.Queue, policy quota.Config, t
 		DELETE FROM queues q WHERE NOT name = ANY($1) AND NOT EXISTS (SELECT FROM workloads w WHERE w.queue = q.name)`, names)
 	batch.Queue(`INSERT INTO policy (config) VALUES ($1) ON CONFLICT (only_row) DO UPDATE SET config = excluded.config`, encoded(policy))
 	queueBounds(batch, tree.Bounds())
+	queueMovedCharges(batch, tree)
+	batch.Queue(`DELETE FROM quota_usage WHERE bound = 0 AND used = 0`)
+}
+
+// queueMovedCharges charges what gangs hold to the ClusterQueue and the cohorts that
+// their queue is in now. Scopes without a bound for a flavor that a gang holds get a
+// row with the bound zero.
+func queueMovedCharges(batch *pgx.Batch, tree *quota.Tree) {
+	var namespaces, names, scopes []string
+	for _, local := range tree.Config().LocalQueues {
+		if queue := tree.Queue(local.ClusterQueue); queue != nil {
+			namespaces, names, scopes = append(namespaces, local.Namespace), append(names, local.Name), append(scopes, encoded(queue.Scopes()))
+		}
+	}
+	const moved = `FROM reservations r JOIN workloads w ON w.id = r.workload
+		JOIN unnest($1::text[], $2::text[], $3::jsonb[]) AS q (namespace, name, scopes) ON q.namespace = w.namespace AND q.name = w.queue
+		WHERE r.charges IS NOT NULL AND r.charges->'scopes' <> q.scopes`
+	batch.Queue(`INSERT INTO quota_usage (scope, flavor, resource, bound)
+		SELECT DISTINCT s.scope, f.value, f.key, 0 FROM (SELECT r.charges, q.scopes `+moved+`) m,
+			jsonb_array_elements_text(m.scopes) s (scope), jsonb_each_text(m.charges->'flavors') f
+		ON CONFLICT DO NOTHING`, namespaces, names, scopes)
+	batch.Queue(`UPDATE reservations u SET charges = jsonb_set(u.charges, '{scopes}', m.scopes)
+		FROM (SELECT r.workload, r.pod_set, r.node, q.scopes `+moved+`) m
+		WHERE u.workload = m.workload AND u.pod_set = m.pod_set AND u.node = m.node`, namespaces, names, scopes)
 }
 
 func queueBounds(batch *pgx.Batch, bounds []quota.Bound) {
@@ -148,7 +190,6 @@ func queueBounds(batch *pgx.Batch, bounds []quota.Bound) {
 	batch.Queue(`UPDATE quota_usage SET bound = 0`)
 	batch.Queue(`INSERT INTO quota_usage (scope, flavor, resource, bound) SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
 		ON CONFLICT (scope, flavor, resource) DO UPDATE SET bound = excluded.bound`, scopes, flavors, resources, amounts)
-	batch.Queue(`DELETE FROM quota_usage WHERE bound = 0 AND used = 0`)
 }
 
 // fenced is the SQLSTATE with which the database refuses a replaced leader.

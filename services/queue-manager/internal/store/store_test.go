@@ -13,17 +13,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/pgtest"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-var postgres *pgtest.Server
+var testServer *pgtest.Server
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer server.Stop()
-	postgres = server
+	testServer = server
 	return m.Run()
 }
 
@@ -54,8 +54,8 @@ type ledger struct {
 
 func open(t *testing.T) ledger {
 	t.Helper()
-	url := postgres.Database(t)
-	service := postgres.As(t, url, "muster_queue_manager")
+	url := testServer.Database(t)
+	service := testServer.As(t, url, "muster_queue_manager")
 	s, err := store.Open(t.Context(), service, store.DefaultTimeouts())
 	if err != nil {
 		t.Fatal(err)
@@ -66,20 +66,20 @@ func open(t *testing.T) ledger {
 		t.Fatal(err)
 	}
 	t.Cleanup(term.End)
-	if err := s.SetQueues(t.Context(), term.Epoch, []book.Queue{
+	if err := s.SetQueues(t.Context(), term.Epoch, []state.Queue{
 		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO},
 	}, quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	l := ledger{s, term, url, service}
-	l.commit(t, book.Changes{Nodes: []book.NodeRow{{
+	l.commit(t, state.Changes{Nodes: []state.NodeRow{{
 		Node:    capacity.Node{Cluster: "c", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 4000, "pods": 10}},
 		Version: event.Version{Session: 1, Seq: 1}, Present: true, Used: resource.List{"cpu": 1000},
 	}}})
 	return l
 }
 
-func (l ledger) commit(t *testing.T, changes book.Changes) {
+func (l ledger) commit(t *testing.T, changes state.Changes) {
 	t.Helper()
 	changes.Epoch = l.term.Epoch
 	changes.Version = l.version(t) + 1
@@ -88,9 +88,9 @@ func (l ledger) commit(t *testing.T, changes book.Changes) {
 	}
 }
 
-// admitted are the changes that admit a gang of so many pods of which so many
+// admitted are the changes that admit a gang of a number of pods of which a number
 // have a place.
-func admitted(order int64, name string, pods, placed int, cpu int64) book.Changes {
+func admitted(order int64, name string, pods, placed int, cpu int64) state.Changes {
 	id := event.WorkloadID("test", name)
 	requests := resource.List{"cpu": cpu, "pods": 1}
 	record := workload.Record{
@@ -100,9 +100,9 @@ func admitted(order int64, name string, pods, placed int, cpu int64) book.Change
 		},
 		Phase: workload.Admitted, Attempt: 1, Cluster: "c", Holding: true, Times: workload.Times{Submitted: time.Now()},
 	}
-	return book.Changes{
-		Added: []book.Added{{Record: record, Order: order, Manifest: []byte(`{}`)}},
-		Reserved: []book.Reservation{{
+	return state.Changes{
+		Added: []state.Added{{Record: record, Order: order, Manifest: []byte(`{}`)}},
+		Reserved: []state.Reservation{{
 			Workload: id, Attempt: 1, Cluster: "c", Requests: requests,
 			Placement: workload.Placement{PodSet: "workers", Node: "n", Pods: placed},
 		}},
@@ -112,30 +112,30 @@ func admitted(order int64, name string, pods, placed int, cpu int64) book.Change
 func TestTheDatabaseRefusesWhatMustNotBe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		changes    book.Changes
+		changes    state.Changes
 		constraint string
 	}{
 		"more CPU than is left beside unmanaged pods": {admitted(1, "big", 1, 1, 3001), "no_overcommit"},
-		"a resource that the node does not have": {func() book.Changes {
+		"a resource that the node does not have": {func() state.Changes {
 			changes := admitted(1, "gpu", 1, 1, 1)
 			changes.Reserved[0].Requests = resource.List{"nvidia.com/gpu": 1}
 			return changes
 		}(), "no_overcommit"},
 		"half a gang": {admitted(1, "half", 2, 1, 100), "all_or_nothing"},
-		"a started gang without any place": {func() book.Changes {
+		"a started gang without any place": {func() state.Changes {
 			changes := admitted(1, "none", 1, 1, 100)
 			changes.Reserved = nil
 			return changes
 		}(), "all_or_nothing"},
-		"a queued workload that holds places": {func() book.Changes {
+		"a queued workload that holds places": {func() state.Changes {
 			changes := admitted(1, "queued", 1, 1, 100)
 			changes.Added[0].Phase, changes.Added[0].Holding = workload.Queued, false
 			return changes
 		}(), "all_or_nothing"},
-		"two live workloads for one object": {func() book.Changes {
+		"two live workloads for one object": {func() state.Changes {
 			changes, other := admitted(1, "same", 1, 1, 100), admitted(2, "other", 1, 1, 100)
 			other.Added[0].Name = "same"
-			return book.Changes{
+			return state.Changes{
 				Added: append(changes.Added, other.Added...), Reserved: append(changes.Reserved, other.Reserved...),
 			}
 		}(), "workloads_live_object"},
@@ -166,7 +166,7 @@ func TestReservationsChargeTheNodeAndGiveBack(t *testing.T) {
 		t.Errorf("%d millicores are reserved, want 3000", got)
 	}
 	changes.Added[0].Phase, changes.Added[0].Holding = workload.Failed, false
-	l.commit(t, book.Changes{Updated: []workload.Record{changes.Added[0].Record}, Freed: []workload.ID{changes.Added[0].ID}})
+	l.commit(t, state.Changes{Updated: []workload.Record{changes.Added[0].Record}, Freed: []workload.ID{changes.Added[0].ID}})
 	if got := l.reserved(t, "cpu"); got != 0 {
 		t.Errorf("%d millicores are reserved after the gang was freed", got)
 	}
@@ -226,11 +226,11 @@ func TestMessagesLeaveInTheOrderOfTheirCommits(t *testing.T) {
 	l := open(t)
 	var want []string
 	for i := range 3 {
-		var changes book.Changes
+		var changes state.Changes
 		for j := range 50 {
 			id := fmt.Sprintf("%d-%d", i, j)
 			want = append(want, id)
-			changes.Messages = append(changes.Messages, book.Message{
+			changes.Messages = append(changes.Messages, state.Message{
 				ID: id, Subject: "s", At: time.Now(), Payload: &event.WorkloadCancel{Workload: "w"},
 			})
 		}
@@ -248,7 +248,7 @@ func TestMessagesLeaveInTheOrderOfTheirCommits(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("order in the outbox is %v", got)
 	}
-	if err := l.Sent(t.Context(), l.term.Epoch, seqs, "MUSTER_EVENTS", store.Mark{}); err != nil {
+	if err := l.Sent(t.Context(), l.term.Epoch, seqs, "MUSTER_EVENTS", store.Watermark{}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := l.Unsent(t.Context(), "", 0, 1); err != nil || len(left) != 0 {
@@ -261,12 +261,12 @@ func TestANodeThatIsGoneStaysWhileItIsReserved(t *testing.T) {
 	l := open(t)
 	changes := admitted(1, "gang", 1, 1, 1000)
 	l.commit(t, changes)
-	gone := book.NodeRow{Node: capacity.Node{Cluster: "c", Name: "n"}, Version: event.Version{Session: 1, Seq: 2}}
-	l.commit(t, book.Changes{Nodes: []book.NodeRow{gone}})
+	gone := state.NodeRow{Node: capacity.Node{Cluster: "c", Name: "n"}, Version: event.Version{Session: 1, Seq: 2}}
+	l.commit(t, state.Changes{Nodes: []state.NodeRow{gone}})
 	changes.Added[0].Phase, changes.Added[0].Holding = workload.Failed, false
 	gone.Drop = true
-	l.commit(t, book.Changes{
-		Nodes:   []book.NodeRow{gone},
+	l.commit(t, state.Changes{
+		Nodes:   []state.NodeRow{gone},
 		Updated: []workload.Record{changes.Added[0].Record}, Freed: []workload.ID{changes.Added[0].ID},
 	})
 	stored, err := l.Load(t.Context())
@@ -282,7 +282,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	l := open(t)
 	requeues := 3
 	rules := workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(time.Minute)}, Requeues: &requeues, Placement: workload.Trusted}
-	if err := l.SetQueues(t.Context(), l.term.Epoch, []book.Queue{
+	if err := l.SetQueues(t.Context(), l.term.Epoch, []state.Queue{
 		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO, Rules: rules},
 	}, quota.Config{}); err != nil {
 		t.Fatal(err)
@@ -293,7 +293,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	l.commit(t, changes)
 	record.Requeues, record.NotBefore = 2, time.UnixMicro(1_700_000_000_000_001).UTC()
 	record.EvictAt = record.NotBefore.Add(time.Second)
-	l.commit(t, book.Changes{Updated: []workload.Record{*record}})
+	l.commit(t, state.Changes{Updated: []workload.Record{*record}})
 	stored, err := l.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +312,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 func TestPlacesMove(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.commit(t, book.Changes{Nodes: []book.NodeRow{{
+	l.commit(t, state.Changes{Nodes: []state.NodeRow{{
 		Node:    capacity.Node{Cluster: "c", Name: "m", Ready: true, Allocatable: resource.List{"cpu": 2000, "pods": 10}},
 		Version: event.Version{Session: 1, Seq: 1}, Present: true,
 	}}})
@@ -320,7 +320,7 @@ func TestPlacesMove(t *testing.T) {
 	l.commit(t, changes)
 	record := changes.Added[0].Record
 	move := func(places map[string]int) error {
-		moved := book.Changes{Epoch: l.term.Epoch, Version: l.version(t) + 1, Updated: []workload.Record{record}}
+		moved := state.Changes{Epoch: l.term.Epoch, Version: l.version(t) + 1, Updated: []workload.Record{record}}
 		for node, pods := range places {
 			r := changes.Reserved[0]
 			r.Node, r.Pods = node, pods
@@ -347,7 +347,7 @@ func TestPlacesMove(t *testing.T) {
 		t.Errorf("a move that leaves a pod out: %v", err)
 	}
 	// Node n loses its CPUs: what is there may go, but not grow.
-	l.commit(t, book.Changes{Nodes: []book.NodeRow{{
+	l.commit(t, state.Changes{Nodes: []state.NodeRow{{
 		Node:    capacity.Node{Cluster: "c", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 0, "pods": 10}},
 		Version: event.Version{Session: 1, Seq: 2}, Present: true,
 	}}})

@@ -8,12 +8,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// Somebody's old snapshot keeps vacuum from removing anything that has died since.
+// An old snapshot of another session keeps vacuum from removing anything that has died since.
 // Commits do not become slower by it: what they read is found by key, or added.
 func TestAnOldSnapshotDoesNotStopTheQueue(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestAnOldSnapshotDoesNotStopTheQueue(t *testing.T) {
 		l.commit(t, changes)
 		ended := changes.Added[0].Record
 		ended.Phase, ended.Holding, ended.Times.Finished = workload.Succeeded, false, time.Now()
-		l.commit(t, book.Changes{Updated: []workload.Record{ended}, Freed: []workload.ID{ended.ID}})
+		l.commit(t, state.Changes{Updated: []workload.Record{ended}, Freed: []workload.ID{ended.ID}})
 		took[i] = time.Since(began)
 		if i%sample == 0 { // vacuum does what it can
 			if _, err := l.connect(t).Exec(t.Context(), `VACUUM workloads, reservations, node_resources, outbox, commits`); err != nil {
@@ -65,7 +65,7 @@ func TestCommitsReadNoTableWhole(t *testing.T) {
 	const cycles = 20 // more than the executions after which a plan is kept
 	l := open(t)
 	version := l.version(t)
-	commit := func(changes book.Changes) {
+	commit := func(changes state.Changes) {
 		version++
 		changes.Epoch, changes.Version = l.term.Epoch, version
 		if _, err := l.Commit(t.Context(), changes); err != nil {
@@ -77,10 +77,10 @@ func TestCommitsReadNoTableWhole(t *testing.T) {
 		commit(changes)
 		running := changes.Added[0].Record
 		running.Phase = workload.Running
-		commit(book.Changes{Updated: []workload.Record{running}})
+		commit(state.Changes{Updated: []workload.Record{running}})
 		ended := running
 		ended.Phase, ended.Holding, ended.Times.Finished = workload.Succeeded, false, time.Now()
-		commit(book.Changes{Updated: []workload.Record{ended}, Freed: []workload.ID{ended.ID}})
+		commit(state.Changes{Updated: []workload.Record{ended}, Freed: []workload.ID{ended.ID}})
 	}
 	l.term.End()
 	l.Close() // the end of a session tells what it has done
@@ -100,7 +100,7 @@ func TestCommitsReadNoTableWhole(t *testing.T) {
 	}
 }
 
-// Each session has its limits on the server, whoever connects.
+// Each session has its limits on the server, whichever client connects.
 func TestSessionsHaveLimits(t *testing.T) {
 	t.Parallel()
 	l := open(t)
@@ -119,7 +119,7 @@ func TestSessionsHaveLimits(t *testing.T) {
 	}
 }
 
-// A lock that somebody holds for long ends a commit with an error, not the queue.
+// A lock that another session holds for long ends a commit with an error, not the queue.
 func TestALockThatIsHeldEndsTheWait(t *testing.T) {
 	t.Parallel()
 	l := open(t)
@@ -141,7 +141,7 @@ func TestALockThatIsHeldEndsTheWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Commit(t.Context(), changes); err == nil {
-		t.Fatal("it was written under somebody's lock")
+		t.Fatal("it was written under the lock of another session")
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

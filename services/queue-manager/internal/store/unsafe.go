@@ -3,18 +3,24 @@ package store
 import (
 	"context"
 	"net"
+	"slices"
 )
 
 // Unsafe says in what this login, or the connection, has more rights or less
 // protection than the service needs. It is for a warning: a trial may do without.
 func (s *Store) Unsafe(ctx context.Context) []string {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil // whatever is wrong will be told by the work itself
+	}
+	defer conn.Release()
 	var superuser, owner, encrypted bool
-	err := s.pool.QueryRow(ctx, `
+	err = conn.QueryRow(ctx, `
 		SELECT r.rolsuper, pg_has_role(current_user, c.relowner, 'MEMBER'),
 			coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)
 		FROM pg_roles r, pg_class c WHERE r.rolname = current_user AND c.oid = to_regclass('leader')`).Scan(&superuser, &owner, &encrypted)
 	if err != nil {
-		return nil // whatever is wrong will be told by the work itself
+		return nil
 	}
 	var notes []string
 	switch {
@@ -23,10 +29,35 @@ func (s *Store) Unsafe(ctx context.Context) []string {
 	case owner:
 		notes = append(notes, "the login in Postgres owns the schema; make one that is a member of muster_queue_manager and nothing else")
 	}
-	if host := s.pool.Config().ConnConfig.Host; !encrypted && !local(host) {
-		notes = append(notes, "the connection to Postgres at "+host+" is not encrypted; put sslmode=verify-full and sslrootcert into the database URL")
+	for _, host := range s.unencrypted(encrypted) {
+		notes = append(notes, "the connection to Postgres at "+host+" is not encrypted, or need not be; put sslmode=verify-full and sslrootcert into the database URL")
+	}
+	if lineageOf(conn.Conn()).Timeline == 0 {
+		notes = append(notes, "the Postgres server does not tell its timeline (pg_control_system, pg_walfile_name): a primary that was replaced and comes back is not known as such")
 	}
 	return notes
+}
+
+// unencrypted lists the hosts of the URL on other machines to which connections are
+// in the clear. Where the server may choose (sslmode prefer, allow) the present one
+// has chosen; what another one will do after a failover is not known.
+func (s *Store) unencrypted(present bool) (hosts []string) {
+	config := s.pool.Config().ConnConfig
+	several := false
+	note := func(host string, unencrypted bool) {
+		several = several || host != config.Host
+		if unencrypted && !local(host) && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	note(config.Host, config.TLSConfig == nil)
+	for _, other := range config.Fallbacks {
+		note(other.Host, other.TLSConfig == nil)
+	}
+	if present && !several {
+		return nil
+	}
+	return hosts
 }
 
 // local reports whether a host of a database URL is this machine: loopback, or

@@ -1,0 +1,184 @@
+package kubernetes
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/dispatcher/internal/gang"
+)
+
+// resources are the kinds that are dispatched, by the version that is read.
+var resources = map[string]schema.GroupVersionResource{
+	"RayCluster": {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
+	"RayJob":     {Group: "ray.io", Version: "v1", Resource: "rayjobs"},
+	"RayService": {Group: "ray.io", Version: "v1", Resource: "rayservices"},
+}
+
+// Object is an observed Ray object.
+type Object struct {
+	Kind, Namespace, Name, UID string
+	// Workload and Attempt are from its labels; empty and 0 on foreign objects.
+	Workload workload.ID
+	Attempt  int
+	// Epoch of the command that it was created by; 0 on foreign objects.
+	Epoch    int64
+	Deleting bool
+	// Stamped: it carries the marks that Muster puts on all it creates.
+	Stamped bool
+	// Owned: another object controls it, such as the RayJob of a RayCluster, which is
+	// its Controller.
+	Owned      bool
+	Controller gang.Controller
+	// Sizes of the worker groups of a RayCluster: how many pods KubeRay shall keep;
+	// Keeps are those that places are kept for.
+	Sizes, Keeps map[string]int
+	// LastUsed is the reported time of its last use; zero without a report.
+	LastUsed time.Time
+	// EvictingAt is what the object has been told of its eviction, as text.
+	EvictingAt string
+	// Held: it was not created by Muster but released, and is suspended again
+	// instead of being deleted.
+	Held bool
+	// Outcome of a job that came to its end.
+	Outcome string
+	// Message is what KubeRay says of the outcome or, before it, of its failure
+	// to create pods.
+	Message string
+}
+
+func objectOf(kind string, u *unstructured.Unstructured) Object {
+	labels := u.GetLabels()
+	attempt, _ := strconv.Atoi(labels[kube.AttemptLabel]) // 0 when it is not ours
+	epoch, _ := strconv.ParseInt(u.GetAnnotations()[kube.EpochKey], 10, 64)
+	o := Object{
+		Epoch: epoch,
+		Kind:  kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
+		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
+		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
+		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
+		Held:       u.GetAnnotations()[kube.HeldKey] != "",
+		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
+	}
+	if kind == "RayJob" {
+		o.Outcome, o.Message = outcomeOf(u)
+	}
+	if o.Outcome == "" {
+		o.Message = troubleOf(u)
+	}
+	if kind == "RayCluster" {
+		o.Sizes, o.Keeps = sizesOf(u)
+		o.LastUsed = lastUsed(u)
+	}
+	return o
+}
+
+// lastUsed reads the annotation that says when a cluster was used last. One
+// that is no time is none.
+func lastUsed(u *unstructured.Unstructured) time.Time {
+	at, err := time.Parse(time.RFC3339, u.GetAnnotations()[kube.LastUsedKey])
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// sizesOf returns how many pods KubeRay keeps of each worker group
+// (GetWorkerGroupDesiredReplicas in its util.go), and for how many of them places
+// are kept: a cluster that was admitted at the maximum of Ray's autoscaler may
+// come back to it. The API server has filled in the defaults.
+func sizesOf(u *unstructured.Unstructured) (sizes, keeps map[string]int) {
+	autoscaled, _, _ := unstructured.NestedBool(u.Object, "spec", "enableInTreeAutoscaling") // absent reads as false
+	atMaximum := autoscaled && u.GetAnnotations()[kube.AutoscalingKey] != ray.AtMinimum
+	groups, _, _ := unstructured.NestedSlice(u.Object, "spec", "workerGroupSpecs") // absent reads as empty
+	sizes, keeps = map[string]int{}, map[string]int{}
+	for _, item := range groups {
+		group, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		number := func(field string, otherwise int64) int64 {
+			if value, found, err := unstructured.NestedInt64(group, field); found && err == nil {
+				return value
+			}
+			return otherwise
+		}
+		least := number("minReplicas", 0)
+		most := number("maxReplicas", math.MaxInt32)
+		replicas := min(max(number("replicas", least), least), most)
+		if suspended, _ := group["suspend"].(bool); suspended {
+			replicas = 0
+		}
+		kept := replicas
+		if atMaximum {
+			kept = most
+		}
+		name, _ := group["groupName"].(string)
+		hosts := number("numOfHosts", 1)
+		sizes[name], keeps[name] = int(replicas*hosts), int(kept*hosts)
+	}
+	return sizes, keeps
+}
+
+// troubleOf returns why KubeRay cannot create pods: the condition ReplicaFailure
+// of a RayCluster, which a RayJob and a RayService repeat of
+// their own. It has the error of the API server, such as a service account that
+// does not exist.
+func troubleOf(u *unstructured.Unstructured) string {
+	for _, path := range [][]string{
+		{"status", "conditions"}, {"status", "rayClusterStatus", "conditions"},
+		{"status", "pendingServiceStatus", "rayClusterStatus", "conditions"}, {"status", "activeServiceStatus", "rayClusterStatus", "conditions"},
+	} {
+		conditions, _, _ := unstructured.NestedSlice(u.Object, path...) // absent reads as empty
+		for _, c := range conditions {
+			condition, ok := c.(map[string]any)
+			if ok && condition["type"] == "ReplicaFailure" && condition["status"] == "True" {
+				return strings.ReplaceAll(fmt.Sprint(condition["message"]), "\n", ": ")
+			}
+		}
+	}
+	return ""
+}
+
+// outcomeOf reads a RayJob's status. Complete and Failed are where KubeRay ends
+// (IsJobDeploymentTerminal in its rayjob_types.go); from ValidationFailed it
+// never goes on. A stopped job ends as Complete and is no success.
+func outcomeOf(u *unstructured.Unstructured) (outcome, message string) {
+	field := func(name string) string {
+		value, _, _ := unstructured.NestedString(u.Object, "status", name) // absent reads as empty
+		return value
+	}
+	deployment, job := field("jobDeploymentStatus"), field("jobStatus")
+	switch deployment {
+	case "Complete":
+		if job == "SUCCEEDED" {
+			outcome = event.OutcomeSucceeded
+			break
+		}
+		outcome = event.OutcomeFailed
+	case "Failed", "ValidationFailed":
+		outcome = event.OutcomeFailed
+	default:
+		return "", ""
+	}
+	message = fmt.Sprintf("RayJob %s/%s is %s", u.GetNamespace(), u.GetName(), deployment)
+	if job != "" {
+		message += ", its job " + job
+	}
+	for _, detail := range []string{field("reason"), field("message")} {
+		if detail != "" {
+			message += ": " + detail
+		}
+	}
+	return outcome, message
+}

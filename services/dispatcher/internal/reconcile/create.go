@@ -1,0 +1,126 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+// Answers to a creation.
+var (
+	// errForeign: the object of another party stays.
+	errForeign = errors.New("an object of that name exists already and is not of this workload; delete it or use another name")
+	// errLeaving: an earlier object has to go first.
+	errLeaving = errors.New("an object of an attempt before is being deleted")
+	// errExists: an object of the name has to be looked at.
+	errExists = errors.New("an object of that name exists already")
+	// errWithdrawn: the suspended object that was to be released is not there.
+	errWithdrawn = errors.New("the suspended object is gone")
+)
+
+// finalError is a failure that trying again does not mend; its text is the cause's.
+type finalError struct{ error }
+
+// Unwrap returns the cause.
+func (e finalError) Unwrap() error { return e.error }
+
+// create creates all objects in their order, once nothing of an earlier attempt is
+// there and each of them is permitted.
+func (p *pass) create(ctx context.Context) (time.Duration, error) {
+	if len(p.status.Objects) == 0 { // nothing of it is there
+		if waits, err := p.awaitEarlier(ctx); waits || err != nil {
+			return pollAfter, err
+		}
+		p.status.Message = ""
+	}
+	for _, one := range p.objects.parts() {
+		if err := one.permit(ctx, p); err != nil {
+			return p.createFailed(ctx, one, err)
+		}
+	}
+	began := p.now()
+	for _, one := range p.objects.parts() {
+		if one.createdUID(p.status) != "" {
+			continue // before a failure
+		}
+		uid, err := one.create(ctx, p)
+		if err != nil {
+			return p.createFailed(ctx, one, err)
+		}
+		one.noteUID(&p.status, uid)
+	}
+	p.objects.noteCreated(p, began)
+	p.status.Created = true
+	return p.objects.nextLook(p), p.report(ctx)
+}
+
+// createFailed refuses what fails for good and has the rest tried again.
+func (p *pass) createFailed(ctx context.Context, one part, cause error) (time.Duration, error) {
+	switch {
+	case errors.Is(cause, errExists):
+		return p.adopt(ctx)
+	case errors.Is(cause, errWithdrawn):
+		p.status.Gone = true
+		return p.awaitRelease(ctx)
+	case errors.Is(cause, errLeaving) && p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())) <= removeWithin:
+		return p.objects.soon(), p.report(ctx)
+	case errors.Is(cause, errLeaving): // it does not go in time
+	case !p.isForGood(cause):
+		err := fmt.Errorf("create %s: %w", one.identity(), cause)
+		if p.objects.several() { // the next dispatcher must know what this one created
+			err = errors.Join(err, p.report(ctx))
+		}
+		return 0, err
+	}
+	if !p.objects.several() {
+		return p.refuse(ctx, cause)
+	}
+	return p.beginRollback(ctx, one, cause)
+}
+
+// adopt looks at the Ray object that has the name already. It is ours if it was
+// created before a restart, or if the answer to its creation was lost.
+func (p *pass) adopt(ctx context.Context) (time.Duration, error) {
+	object, err := p.cluster.Get(ctx, p.command.Kind, p.command.Namespace, p.command.Name)
+	if err != nil {
+		return 0, err
+	}
+	if object == nil {
+		return retryFirst, nil // gone meanwhile
+	}
+	return p.watch(ctx, p.compare(object))
+}
+
+// doubts is how often an answer is doubted, which takes about ten seconds.
+const doubts = 9
+
+// isForGood reports whether trying again does not mend what keeps an object from
+// being created.
+func (p *pass) isForGood(cause error) bool {
+	var final finalError
+	if errors.As(cause, &final) || refusedForGood(cause) {
+		return true
+	}
+	for _, reason := range []error{errForeign, errNotAllowed, kubernetes.ErrClusterScoped, kubernetes.ErrNotHeld} {
+		if errors.Is(cause, reason) {
+			return true
+		}
+	}
+	doubted := doubtful(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errNoRight)
+	return doubted && p.queue.NumRequeues(p.command.Workload) >= doubts
+}
+
+// refusedForGood reports whether the API server refuses the object itself.
+func refusedForGood(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// doubtful reports whether an answer is for good unless the namespace, the role or the
+// kind was made a moment ago, and not every part of the API server knows it.
+func doubtful(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }

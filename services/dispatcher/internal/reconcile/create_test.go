@@ -1,0 +1,182 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+// rayCommand starts the RayCluster n/r.
+func rayCommand(attempt int) event.GangDesired {
+	return event.GangDesired{
+		Workload: "w", Cluster: "c", Attempt: attempt, Epoch: 1, Order: int64(attempt), State: event.Present, Kind: "RayCluster",
+		Namespace: "n", Name: "r", ForceAfter: workload.Duration(time.Minute), Manifest: json.RawMessage(rayCluster),
+	}
+}
+
+// rayOf is the RayCluster n/r of an attempt of a workload.
+func rayOf(id workload.ID, attempt int) *kubernetes.Object {
+	return &kubernetes.Object{Kind: "RayCluster", Namespace: "n", Name: "r", UID: "uid-r", Workload: id, Attempt: attempt, Stamped: true}
+}
+
+// TestCreateRayObject: what each answer of the API server leads to. A refusal is for
+// good only when trying again does not mend it.
+func TestCreateRayObject(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set     func(*cluster, *event.GangDesired)
+		fails   int // looks at it, and with it failures
+		created bool
+		refused string // a part of the message
+		gone    bool
+		err     bool // the look after the failures fails
+	}{
+		"created":                {created: true},
+		"invalid":                {set: answers("create r", errInvalid), refused: "is invalid"},
+		"no answer":              {set: answers("create r", errSilent), fails: 30, err: true},
+		"forbidden, in doubt":    {set: answers("create r", errDenied), fails: doubts - 1, err: true},
+		"forbidden, for good":    {set: answers("create r", errDenied), fails: doubts, refused: "forbidden"},
+		"of another workload":    {set: has(rayOf("other", 1)), refused: "is not of this workload"},
+		"of no workload":         {set: has(rayOf("", 0)), refused: "is not of this workload"},
+		"created before restart": {set: has(rayOf("w", 1)), created: true},
+		"not cached":             {set: hasUncached(rayOf("w", 1)), created: true},
+		"another's, not cached":  {set: hasUncached(rayOf("other", 1)), refused: "is not of this workload"},
+		"user may not":           {set: user(map[string]string{"r": "may not create it"}), refused: "not allowed: may not create it"},
+		"user may":               {set: user(nil), created: true},
+		"no answer for the user": {set: func(c *cluster, d *event.GangDesired) {
+			d.Identity = &workload.Identity{User: "u"}
+			c.answers["allow r"] = errSilent
+		}, fails: 30, err: true},
+		"manifest without pods": {set: func(_ *cluster, d *event.GangDesired) { d.Manifest = json.RawMessage(`{"spec": 1}`) }, refused: "stamp RayCluster"},
+		"held":                  {set: held("uid-r"), created: true},
+		"held, gone":            {set: held("uid of one before"), gone: true},
+		"held, resumed": {set: func(c *cluster, d *event.GangDesired) {
+			held("uid-r")(c, d)
+			c.answers["release r"] = kubernetes.ErrNotHeld
+		}, refused: "is not suspended any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			command := rayCommand(1)
+			if c.set != nil {
+				c.set(p.cluster, &command)
+			}
+			p.Command(&command)
+			p.fail(t, c.fails)
+			err := p.see(t, 1)
+			if (err != nil) != c.err {
+				t.Errorf("the look ended with %v, want an error: %v", err, c.err)
+			}
+			if p.status.Created != c.created || p.status.Refused != (c.refused != "") || p.status.Gone != c.gone {
+				t.Errorf("status %+v; want created %v, refused %v, gone %v", p.status, c.created, c.refused != "", c.gone)
+			}
+			if c.created && p.status.UID != "uid-r" {
+				t.Errorf("the UID is %q, want that of the object", p.status.UID)
+			}
+			if !strings.Contains(p.status.Message, c.refused) {
+				t.Errorf("the message is %q, want %q in it", p.status.Message, c.refused)
+			}
+		})
+	}
+}
+
+func answers(call string, err error) func(*cluster, *event.GangDesired) {
+	return func(c *cluster, _ *event.GangDesired) { c.answers[call] = err }
+}
+
+func has(o *kubernetes.Object) func(*cluster, *event.GangDesired) {
+	return func(c *cluster, _ *event.GangDesired) { copied := *o; c.objects["r"] = &copied }
+}
+
+func hasUncached(o *kubernetes.Object) func(*cluster, *event.GangDesired) {
+	return func(c *cluster, d *event.GangDesired) {
+		has(o)(c, d)
+		c.uncached = map[string]bool{"r": true}
+	}
+}
+
+func user(denied map[string]string) func(*cluster, *event.GangDesired) {
+	return func(c *cluster, d *event.GangDesired) {
+		d.Identity, c.denied = &workload.Identity{User: "u"}, denied
+	}
+}
+
+// held has the manifest name the suspended object with the UID, while the cluster has
+// uid-r, which the cache of released objects does not show.
+func held(uid string) func(*cluster, *event.GangDesired) {
+	return func(c *cluster, d *event.GangDesired) {
+		hasUncached(rayOf("", 0))(c, d)
+		d.Manifest = json.RawMessage(strings.Replace(rayCluster, `"name": "r"`, `"name": "r", "annotations": {"`+kube.HeldKey+`": "`+uid+`"}`, 1))
+	}
+}
+
+// TestReplaceRayObject: the object of an earlier attempt is deleted first, and what
+// does not go is named after a while.
+func TestReplaceRayObject(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stays   bool
+		after   time.Duration
+		created bool
+		refused bool
+	}{
+		"it goes":            {created: true},
+		"it stays":           {stays: true},
+		"it stays, in time":  {stays: true, after: removeWithin},
+		"it stays for ever":  {stays: true, after: removeWithin + 1, refused: true},
+		"it goes at the end": {after: removeWithin + 1, created: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.objects["r"] = rayOf("w", 1)
+			p.cluster.objects["r"].Deleting = c.stays
+			command := rayCommand(2)
+			p.Command(&command)
+			for range 2 {
+				if err := p.see(t, 1); err != nil {
+					t.Fatal(err)
+				}
+				p.clock = p.clock.Add(c.after)
+			}
+			if p.status.Created != c.created || p.status.Refused != c.refused {
+				t.Errorf("status %+v; want created %v, refused %v", p.status, c.created, c.refused)
+			}
+			if got := slices.Contains(p.cluster.deleted, "r"); got == c.stays {
+				t.Errorf("deleted are %v", p.cluster.deleted)
+			}
+		})
+	}
+}
+
+// TestDoubtful tells apart the answers that may be too early.
+func TestDoubtful(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err               error
+		doubtful, forGood bool
+	}{
+		"forbidden": {err: errDenied, doubtful: true},
+		"invalid":   {err: errInvalid, forGood: true},
+		"too large": {err: apierrors.NewRequestEntityTooLargeError("12 MB"), forGood: true},
+		"silence":   {err: errSilent},
+		"conflict":  {err: exists("x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if doubtful(c.err) != c.doubtful || refusedForGood(c.err) != c.forGood {
+				t.Errorf("%v: doubtful %v, for good %v", c.err, doubtful(c.err), refusedForGood(c.err))
+			}
+		})
+	}
+}

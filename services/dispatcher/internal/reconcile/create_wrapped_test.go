@@ -1,0 +1,106 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+// itemOf is the Thing n/b of an attempt of a workload.
+func itemOf(id workload.ID, attempt int) *kubernetes.Wrapped {
+	return &kubernetes.Wrapped{Object: kubernetes.Object{Kind: "Thing", Namespace: "n", Name: "b", UID: "uid-b", Workload: id, Attempt: attempt}}
+}
+
+var thingB = bundle.Identity{APIVersion: "v1", Kind: "Thing", Namespace: "n", Name: "b"}
+
+// TestCreateWrapped: all objects of an AppWrapper are created in their order, or none
+// stays.
+func TestCreateWrapped(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set     func(*cluster, *event.GangDesired)
+		fails   int
+		created []string
+		refused string // a part of the message
+		err     bool
+	}{
+		"all":                 {created: []string{"a", "b", "c"}},
+		"the last is invalid": {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errInvalid }, created: []string{"a", "b"}, refused: "n/w creation failure: Thing c"},
+		"no answer":           {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errSilent }, fails: 30, created: []string{"a", "b"}, err: true},
+		"forbidden, in doubt": {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: doubts - 1, created: []string{"a", "b"}, err: true},
+		"forbidden, for good": {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: doubts, created: []string{"a", "b"}, refused: "forbidden"},
+		"a user may not":      {set: func(c *cluster, _ *event.GangDesired) { c.denied = map[string]string{"c": "may not create it"} }, refused: "may not create it"},
+		"not in the policy":   {set: func(_ *cluster, d *event.GangDesired) { d.ObjectPolicy = workload.ObjectPolicy{} }, refused: "not allowed"},
+		"no right":            {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: doubts - 1, err: true},
+		"no right, for good":  {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: doubts, refused: "it may not delete things"},
+		"another's":           {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("other", 1) }, created: []string{"a"}, refused: errForeign.Error()},
+		"one is there":        {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("w", 1) }, created: []string{"a", "c"}},
+		"one of an attempt before": {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("w", 0) }, fails: 2,
+			created: []string{"a", "b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			command := wrapped(t, "a", "b", "c")
+			command.Identity = &workload.Identity{User: "u"}
+			if c.set != nil {
+				c.set(p.cluster, &command)
+			}
+			p.Command(&command)
+			p.fail(t, c.fails)
+			err := p.see(t, 1)
+			for range 2 { // what was created is taken back
+				_ = p.see(t, 1)
+			}
+			if (err != nil) != c.err {
+				t.Errorf("the look ended with %v, want an error: %v", err, c.err)
+			}
+			if !slices.Equal(p.cluster.created, c.created) {
+				t.Errorf("created are %v, want %v", p.cluster.created, c.created)
+			}
+			if done := !c.err && c.refused == ""; p.status.Created != done || p.status.Refused != (c.refused != "") {
+				t.Errorf("status %+v; want created %v, refused %v", p.status, done, c.refused != "")
+			}
+			if !strings.Contains(p.status.Message, c.refused) {
+				t.Errorf("the message is %q, want %q in it", p.status.Message, c.refused)
+			}
+			if c.refused == "" {
+				return
+			}
+			for id, item := range p.cluster.items {
+				if item.Workload == "w" {
+					t.Errorf("%s is left of what was refused", id)
+				}
+			}
+		})
+	}
+}
+
+// TestCreatedOnce: an object that was created before the creation failed is not created
+// again, even if a user has deleted it meanwhile, and the next dispatcher knows of it.
+func TestCreatedOnce(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	p.cluster.answers["create c"] = errSilent
+	command := wrapped(t, "a", "b", "c")
+	p.Command(&command)
+	if err := p.see(t, 1); err == nil {
+		t.Fatal("the look succeeds without an answer")
+	}
+	if len(p.status.Objects) != 2 || p.status.Created {
+		t.Errorf("the status is %+v, want two objects", p.status)
+	}
+	delete(p.cluster.items, thingB)
+	delete(p.cluster.answers, "create c")
+	if err := p.see(t, 1); err != nil {
+		t.Fatal(err)
+	}
+	if !p.status.Created || !slices.Equal(p.cluster.created, []string{"a", "b", "c"}) {
+		t.Errorf("created are %v, status %+v; want each once", p.cluster.created, p.status)
+	}
+}

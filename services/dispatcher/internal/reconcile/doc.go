@@ -1,0 +1,47 @@
+// Package reconcile makes true what queue-manager wants. It compares, workload by
+// workload, what is wanted with what is there, does the next step, and reports.
+//
+// # The path of a command
+//
+//	Reconciler.Command   keeps the command, unless a later one is known   workloads.go, tracked.go
+//	work queue           objects that are to be created first             priority.go
+//	Reconciler.look      one pass over one workload                       reconcile.go, pass.go
+//	create               permit all objects, then create each             permit.go, create.go
+//	watch                compare the objects with the command             watch.go
+//	place                send the gated pods to their nodes               place.go
+//	remove               delete the objects, wait for the pods            remove.go, overdue.go
+//	reports              publish the status if it is news                 status.go, repeat.go
+//
+// The stages are the same for the one Ray object of a workload and for all objects of
+// an AppWrapper. How these are read and written is behind the interface objects:
+// a Ray object is watched (rayobject.go), what an AppWrapper wraps can be of any kind
+// and is read when needed (wrapped.go). A bundle of which an object is refused is taken
+// back whole (rollback.go). Objects and pods of an earlier attempt go first (earlier.go).
+//
+// Two searches go on beside the commands: the sweep (sweep.go, doubt.go) for what no
+// live workload owns, and the one for pods that Muster does not account for
+// (strays.go, unplanned.go).
+//
+// # Failure
+//
+// The package is level-triggered. A command, a change in Kubernetes, a reconnection
+// and a retry all lead to the same pass, and a second pass changes nothing. Only the
+// last status survives a restart, on the bus. So the process may die at any point:
+//
+//   - before an object is created: the next pass creates it;
+//   - after it was created and before that was reported: its creation is answered with
+//     AlreadyExists, and an object with the workload and attempt in its labels is
+//     adopted. Only if it is deleted at that moment, too, it is created twice;
+//   - between two pods being pinned: pinned pods keep their nodes, the next pass pins
+//     the rest;
+//   - after a deletion: the next pass finds nothing and reports that.
+//
+// # Rules
+//
+//   - Nothing is created beside an earlier attempt that still exists.
+//   - Every object is permitted before the first is created.
+//   - What was created is remembered by UID. An object without that UID is deleted only
+//     when it carries the labels of the workload.
+//   - A removal is bounded, and its end is reported.
+//   - The sweep asks queue-manager before it deletes.
+package reconcile

@@ -1,0 +1,57 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// askMost bounds how many commands of a sweep are asked about.
+const askMost = 100
+
+// doubtCommands asks queue-manager about the commands, too: the database may have come
+// back older than their stream. What queue-manager does not know of in two sweeps, while
+// the command is the same, is removed.
+func (s *sweeper) doubtCommands(ctx context.Context, truth Truth) {
+	for _, command := range s.nextAsked() {
+		owned, err := s.isOwned(ctx, truth, command.Workload, command.Attempt)
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		if s.workloads.get(command.Workload).doubt(command, owned) {
+			s.metrics.orphans.Inc()
+			s.logger.Warn("workload removed: queue-manager does not know of its admission", zap.String("workload", string(command.Workload)),
+				zap.Int("attempt", command.Attempt), zap.Int64("epoch", command.Epoch), zap.String("kind", command.Kind),
+				zap.String("namespace", command.Namespace), zap.String("name", command.Name))
+			s.look(command.Workload)
+		}
+	}
+}
+
+// nextAsked returns the commands to start whose turn it is to be asked about: those in
+// doubt, and then the next in the order of workloads.
+func (s *sweeper) nextAsked() (due []*event.GangDesired) {
+	var ids []workload.ID
+	commands := map[workload.ID]*event.GangDesired{}
+	for _, t := range s.workloads.all() {
+		switch command, doubted := t.isDoubted(); {
+		case doubted:
+			due = append(due, command)
+		case command != nil && command.State == event.Present:
+			ids, commands[t.id] = append(ids, t.id), command
+		}
+	}
+	slices.SortFunc(due, func(a, b *event.GangDesired) int { return cmp.Compare(a.Workload, b.Workload) })
+	slices.Sort(ids)
+	from, _ := slices.BinarySearch(ids, s.askedTo+"\x00")
+	ids = slices.Concat(ids[from:], ids[:from])
+	for _, id := range ids[:min(len(ids), askMost)] {
+		due, s.askedTo = append(due, commands[id]), id
+	}
+	return due
+}

@@ -1,0 +1,91 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+// objects are what a command creates: one Ray object, which is a bundle of one, or all
+// objects that an AppWrapper wraps.
+type objects interface {
+	// parts are the objects in the order of their creation.
+	parts() []part
+	// several reports whether a part of them can be there without the others.
+	several() bool
+	// observe compares what is there with the command.
+	observe(ctx context.Context, p *pass) (observation, error)
+	// remove deletes what is there and returns how many are left. It returns a
+	// laterError for an object of a later attempt, which stays.
+	remove(ctx context.Context, p *pass) (left int, err error)
+	// noteCreated logs and counts that all parts are there.
+	noteCreated(p *pass, began time.Time)
+	// nextLook is when to look again although no change is seen; zero is never.
+	nextLook(p *pass) time.Duration
+	// soon is when to look again at what is about to change.
+	soon() time.Duration
+}
+
+// part is one of the objects.
+type part interface {
+	identity() bundle.Identity
+	// permit returns why the object may not be created now: rules and rights may have
+	// changed since the submission.
+	permit(ctx context.Context, p *pass) error
+	// create creates the object, or adopts the one that was created before a restart.
+	create(ctx context.Context, p *pass) (uid string, err error)
+	// createdUID is the UID of what was created for the attempt; empty before.
+	createdUID(status event.GangStatus) string
+	// noteUID keeps the UID in the status.
+	noteUID(status *event.GangStatus, uid string)
+}
+
+// objectsOf returns the objects of a command.
+func objectsOf(command *event.GangDesired) (objects, error) {
+	if isBundle(command) {
+		return readWrapped(command)
+	}
+	return newRayObject(command), nil
+}
+
+// standing is how what is there compares with a command to start.
+type standing int
+
+const (
+	absent  standing = iota // not created yet
+	ours                    // created for the attempt, and there
+	delayed                 // there, but the cache does not show it yet
+	gone                    // created, and deleted by another party
+	ended                   // at its end, and not read any more
+	foreign                 // another party has an object of the name
+	later                   // of a later attempt
+	earlier                 // of an earlier attempt
+)
+
+// observation is what a pass finds of a workload's objects.
+type observation struct {
+	standing     standing
+	object       *kubernetes.Object // of another attempt
+	uid          string             // of the one object
+	outcome      string             // of a job that came to its end
+	message      string
+	deleting     bool
+	sizes, keeps map[string]int // of worker groups, by pod set
+	lastUsed     time.Time
+	announced    []*kubernetes.Object // Ray objects that show the time of an eviction
+}
+
+// write copies what is ours into the status.
+func (o observation) write(status *event.GangStatus) {
+	status.Created, status.UID, status.Outcome, status.Message = true, o.uid, o.outcome, o.message
+	status.Sizes, status.Keeps, status.LastUsed = o.sizes, o.keeps, o.lastUsed
+}
+
+// isCreated reports whether the object is the very one that was created for the
+// attempt, whatever its labels are now.
+func isCreated(object *kubernetes.Object, status event.GangStatus) bool {
+	return status.UID != "" && object.UID == status.UID
+}

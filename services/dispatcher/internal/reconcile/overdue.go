@@ -1,0 +1,40 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// boundRemoval bounds a removal; again and err are the result of its last step. When it
+// is overdue, and an uncached read shows that no pod of the workload is past its gate,
+// the places are given back: objects may stay, and the status names why. Without an
+// answer of the API server nothing is concluded.
+func (p *pass) boundRemoval(ctx context.Context, again time.Duration, err error) (time.Duration, error) {
+	since := p.workload.removingSince(p.command.Attempt, p.now())
+	if again == 0 && err == nil || p.now().Sub(since) <= removeWithin {
+		return again, err
+	}
+	left, asked := p.cluster.Remaining(ctx, p.command.Workload, p.command.Namespace)
+	if asked != nil || left.Pods > left.Gated {
+		return again, err
+	}
+	if p.status = p.workload.lastOf(p.command); p.status.Released {
+		return again, err
+	}
+	p.status.Released = true
+	p.status.Message = fmt.Sprintf("the places are given back after %s, but objects stay that cannot be removed: %s", removeWithin, stuck(err))
+	p.metrics.leftBehind.Inc()
+	p.logger.Warn("removal given up: no pod runs, but objects stay", append(p.fields(), zap.Error(err))...)
+	return 0, p.report(ctx)
+}
+
+// stuck names why a removal does not end.
+func stuck(err error) string {
+	if err == nil {
+		return "they are being deleted and do not go; look for finalizers"
+	}
+	return err.Error()
+}

@@ -1,0 +1,156 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+var (
+	errDenied  = apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("no right"))
+	errInvalid = apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", nil)
+	errSilent  = errors.New("connection refused")
+)
+
+// wrapped starts an AppWrapper of the Things with these names.
+func wrapped(t *testing.T, names ...string) event.GangDesired {
+	t.Helper()
+	return wrappedMaking(t, "", names...)
+}
+
+// wrappedMaking is wrapped, of which one Thing makes pods.
+func wrappedMaking(t *testing.T, makes string, names ...string) event.GangDesired {
+	t.Helper()
+	b := bundle.Bundle{}
+	for _, name := range names {
+		b.Items = append(b.Items, bundle.Item{MakesPods: name == makes, Object: json.RawMessage(`{"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "` + name + `"}}`)})
+	}
+	manifest, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event.GangDesired{
+		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: 1, State: event.Present, Kind: bundleKind, Namespace: "n", Name: "w", Manifest: manifest,
+		ObjectPolicy: workload.ObjectPolicy{Kinds: []string{workload.AllKinds}},
+	}
+}
+
+// TestPlacesAreGivenBack: nothing that fails half-way keeps places longer than
+// removeWithin, unless pods run or the API server does not answer.
+func TestPlacesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers map[string]error
+		left    kubernetes.Left
+		leftErr error
+		atOnce  bool // refused at the first looks
+		never   bool // not refused after the bound either
+		behind  bool // the message names what stays
+		gone    []string
+	}{
+		"unseen": {
+			answers: map[string]error{"create b": errInvalid, "get b": errDenied}, atOnce: true, gone: []string{"a"},
+		},
+		"created and unseen": {
+			answers: map[string]error{"create c": errInvalid, "get a": errDenied, "get b": errDenied}, atOnce: true, gone: []string{"b", "a"},
+		},
+		"not to be deleted": {
+			answers: map[string]error{"create c": errInvalid, "delete b": errDenied}, behind: true, gone: []string{"a"},
+		},
+		"not to be deleted, pods gated": {
+			answers: map[string]error{"create c": errInvalid, "delete a": errDenied}, left: kubernetes.Left{Pods: 2, Gated: 2, Clusters: 1}, behind: true, gone: []string{"b"},
+		},
+		"pods run": {
+			answers: map[string]error{"create c": errInvalid, "delete a": errDenied}, left: kubernetes.Left{Pods: 2, Gated: 1}, never: true,
+		},
+		"silence": {
+			answers: map[string]error{"create c": errInvalid, "delete a": errSilent}, leftErr: errSilent, never: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.answers, p.cluster.left, p.cluster.leftErr = c.answers, c.left, c.leftErr
+			command := wrapped(t, "a", "b", "c")
+			p.Command(&command)
+			_ = p.see(t, 4)
+			if p.status.Refused != c.atOnce {
+				t.Errorf("refused at once: %v, want %v; %+v", p.status.Refused, c.atOnce, p.status)
+			}
+			p.clock = p.clock.Add(removeWithin + 1)
+			_ = p.see(t, 4)
+			if p.status.Refused == c.never {
+				t.Errorf("refused after the bound: %v, want %v; %+v", p.status.Refused, !c.never, p.status)
+			}
+			if behind := strings.Contains(p.status.Message, "objects stay"); behind != c.behind {
+				t.Errorf("%q: names what stays: %v, want %v", p.status.Message, behind, c.behind)
+			}
+			for _, name := range c.gone {
+				if !slices.Contains(p.cluster.deleted, name) {
+					t.Errorf("deleted are %v, not %s", p.cluster.deleted, name)
+				}
+			}
+		})
+	}
+}
+
+// TestCreatedIsRemembered: a dispatcher deletes what an earlier one created by its
+// UID, also when it may not read it, and nothing that has the same name.
+func TestCreatedIsRemembered(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	p.cluster.answers = map[string]error{"create c": errInvalid, "get a": errDenied, "get b": errDenied, "delete a": errSilent, "delete b": errSilent}
+	command := wrapped(t, "a", "b", "c")
+	p.Command(&command)
+	_ = p.see(t, 2)
+	next := play(t, p.status)
+	next.cluster.items = p.cluster.items
+	next.cluster.answers = map[string]error{"get a": errDenied, "get b": errDenied}
+	for id, item := range next.cluster.items {
+		if id.Name == "b" {
+			item.UID = "of another owner"
+		}
+	}
+	command.State, command.Order = event.Absent, 2
+	next.Command(&command)
+	if err := next.see(t, 3); err != nil {
+		t.Fatal(err)
+	}
+	if !next.status.Released || !slices.Equal(next.cluster.deleted, []string{"a"}) {
+		t.Errorf("deleted %v, status %+v; want a deleted and the places given back", next.cluster.deleted, next.status)
+	}
+}
+
+// TestRemovalIsBounded: a single object that cannot be removed keeps no places once
+// no pod runs.
+func TestRemovalIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]kubernetes.Left{"clusters": {Clusters: 1}, "gated": {Pods: 1, Gated: 1}, "runs": {Pods: 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.objects["r"] = &kubernetes.Object{Kind: "RayCluster", Namespace: "n", Name: "r", UID: "u", Workload: "w", Attempt: 1, Deleting: true}
+			p.cluster.left = left
+			p.Command(&event.GangDesired{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, State: event.Absent, Kind: "RayCluster", Namespace: "n", Name: "r"})
+			_ = p.see(t, 2)
+			if p.status.Released {
+				t.Fatalf("released while the object is being deleted: %+v", p.status)
+			}
+			p.clock = p.clock.Add(removeWithin + 1)
+			_ = p.see(t, 1)
+			if runs := left.Pods > left.Gated; p.status.Released == runs {
+				t.Errorf("after the bound: %+v with %+v left", p.status, left)
+			}
+		})
+	}
+}

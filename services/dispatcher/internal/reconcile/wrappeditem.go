@@ -1,0 +1,135 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/manifest/objectpolicy"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+)
+
+// wrappedItem is one object of an AppWrapper.
+type wrappedItem struct {
+	bundle bundle.Bundle
+	item   bundle.Item
+	id     bundle.Identity
+	err    error // why the object has no identity
+}
+
+func (i *wrappedItem) identity() bundle.Identity { return i.id }
+
+// permit checks the object against the rules, and that the dispatcher itself may
+// create, find and delete it: nothing is created of a bundle of which something could
+// not be.
+func (i *wrappedItem) permit(ctx context.Context, p *pass) error {
+	if i.err != nil {
+		return fmt.Errorf("%w: %w", errNotAllowed, i.err)
+	}
+	user := i.bundle.Submitter
+	if user == nil {
+		user = p.command.Identity
+	}
+	if err := p.permits.check(ctx, permission{p.command, objectpolicy.CheckObject, user, i.id, i.item.Object}); err != nil {
+		return err
+	}
+	return p.permits.checkOwn(ctx, i.id)
+}
+
+// create creates the object, or adopts that of the attempt. One of another attempt goes
+// first.
+func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err error) {
+	manifest, err := i.bundle.Stamp(i.item, stampOf(p))
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNotAllowed, err)
+	}
+	uid, err = p.cluster.CreateItem(ctx, i.id, manifest)
+	if !apierrors.IsAlreadyExists(err) {
+		return uid, err
+	}
+	found, err := p.cluster.GetItem(ctx, i.id)
+	switch {
+	case err != nil:
+		return "", err
+	case found == nil:
+		return "", errLeaving // it went this very moment
+	case found.Workload != p.command.Workload:
+		return "", errForeign
+	case found.Attempt == p.command.Attempt && !found.Deleting:
+		return found.UID, nil // ours: created before a restart
+	case found.Deleting:
+		return "", errLeaving
+	}
+	if _, err := p.cluster.DeleteItem(ctx, i.id, found.UID); err != nil {
+		return "", err
+	}
+	return "", errLeaving
+}
+
+// find reads the object of the attempt; nil when it is not there.
+func (i *wrappedItem) find(ctx context.Context, p *pass) (*kubernetes.Wrapped, error) {
+	if i.err != nil {
+		return nil, i.err
+	}
+	found, err := p.cluster.GetItem(ctx, i.id)
+	if err != nil || found == nil || found.Workload != p.command.Workload || found.Attempt != p.command.Attempt {
+		return nil, err
+	}
+	return found, nil
+}
+
+// remove deletes the object, if it is there.
+//
+// Muster may have no right to read what it created, or what the API server refused
+// to create. Of the first kind the UID is known, which is enough to delete it; the
+// second is not there.
+func (i *wrappedItem) remove(ctx context.Context, p *pass) (gone bool, err error) {
+	uid := i.createdUID(p.status)
+	found, err := p.cluster.GetItem(ctx, i.id)
+	switch {
+	case apierrors.IsForbidden(err) && uid == "":
+		return true, nil
+	case apierrors.IsForbidden(err):
+		return p.cluster.DeleteItem(ctx, i.id, uid)
+	case err != nil:
+		return false, err
+	case found == nil:
+		return true, nil
+	}
+	created := uid != "" && found.UID == uid
+	labelled := found.Workload == p.command.Workload && found.Attempt <= p.command.Attempt
+	switch {
+	case !created && !labelled:
+		return true, nil
+	case found.Deleting:
+		return false, nil
+	}
+	if gone, err = p.cluster.DeleteItem(ctx, i.id, found.UID); err != nil {
+		return gone, err
+	}
+	p.logger.Info("object deleted", zap.String("workload", string(p.command.Workload)), zap.Int("attempt", p.command.Attempt),
+		zap.String("kind", i.id.Kind), zap.String("namespace", i.id.Namespace), zap.String("name", i.id.Name))
+	return gone, nil
+}
+
+func (i *wrappedItem) createdUID(status event.GangStatus) string {
+	if n := slices.IndexFunc(status.Objects, i.is); n >= 0 {
+		return status.Objects[n].UID
+	}
+	return ""
+}
+
+// noteUID replaces the UID of an earlier object of the name.
+func (i *wrappedItem) noteUID(status *event.GangStatus, uid string) {
+	others := slices.DeleteFunc(slices.Clone(status.Objects), i.is)
+	status.Objects = append(others, event.CreatedObject{APIVersion: i.id.APIVersion, Kind: i.id.Kind, Name: i.id.Name, UID: uid})
+}
+
+func (i *wrappedItem) is(o event.CreatedObject) bool {
+	return o.APIVersion == i.id.APIVersion && o.Kind == i.id.Kind && o.Name == i.id.Name
+}

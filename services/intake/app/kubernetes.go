@@ -1,0 +1,246 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/intake/internal/budget"
+	"muster.dev/muster/services/intake/internal/kubecontroller"
+	"muster.dev/muster/services/intake/internal/queueobjects"
+)
+
+// resyncEvery is how often the controller asks queue-manager about every workload,
+// in case it missed an event.
+const resyncEvery = 5 * time.Minute
+
+// runController runs the Kubernetes controller until ctx ends.
+func runController(ctx context.Context, config *Config, b *bus.Bus, spending *budget.Budget, runtime *service.Runtime) error {
+	ready := runtime.Health.Await("objects of Kubernetes read")
+	client, err := kubecontroller.Connect(config.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	d := kubecontroller.New(kubecontroller.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn()), runtime.Tracer})
+	d.SetCluster(client)
+	var namespaces []string
+	if config.KubeNamespaces != "" {
+		namespaces = strings.Split(config.KubeNamespaces, ",")
+	}
+	begin := func(what string, do func() error) error {
+		return service.Patiently(ctx, runtime.Logger, what, anyError, do)
+	}
+	if err := begin("watch the objects of the cluster", func() error { return client.Watch(ctx, namespaces, d.Enqueue) }); err != nil {
+		return err
+	}
+	var events, gangs *bus.Following
+	if err := begin("follow events of workloads", func() (err error) {
+		events, err = b.Follow(ctx, bus.EventsStream, event.EventsSubject("*", "*"))
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := begin("follow observed pods", func() (err error) {
+		gangs, err = b.Follow(ctx, bus.CapacityStream, event.GangSubject(config.Cluster, "*"))
+		return err
+	}); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return deliver(ctx, events.C, d, runtime.Logger) })
+	group.Go(func() error { return deliver(ctx, gangs.C, d, runtime.Logger) })
+	group.Go(func() error { d.Run(ctx); return ctx.Err() })
+	group.Go(func() error {
+		look := time.NewTicker(lookEvery)
+		defer look.Stop()
+		return resync(ctx, b, d, look.C, runtime.Logger)
+	})
+	if err := watchQueues(ctx, group, config, b, runtime.Logger); err != nil {
+		return err
+	}
+	ready()
+	return group.Wait()
+}
+
+// anyError makes service.Patiently retry every error: missing rights, for example,
+// may be granted later.
+func anyError(error) bool { return true }
+
+// watchQueues syncs the cluster's queues to queue-manager if the cluster has
+// definitions of Kueue's objects. It checks for them once, at startup.
+func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *bus.Bus, logger *zap.Logger) error {
+	client, err := queueobjects.Connect(config.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	present := false
+	err = service.Patiently(ctx, logger, "look for Kueue's kinds in the cluster", anyError, func() (err error) {
+		present, err = client.Present(ctx)
+		return err
+	})
+	if err != nil || !present {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	if err := client.Watch(ctx, func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a round is pending
+		}
+	}); err != nil {
+		return err
+	}
+	logger.Info("syncing queues of the cluster", zap.String("cluster", config.Cluster))
+	sync := &queueobjects.Sync{Name: config.Cluster, Cluster: client, Manager: query.NewClient(b.Conn()), Logger: logger}
+	group.Go(func() error { return sync.Run(ctx, changed) })
+	return nil
+}
+
+// deliver passes events from the bus to the controller.
+func deliver(ctx context.Context, deliveries <-chan bus.Delivery, d *kubecontroller.Controller, logger *zap.Logger) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case delivery, open := <-deliveries:
+			if !open {
+				return ctx.Err()
+			}
+			_, payload, err := delivery.Event()
+			switch e := payload.(type) {
+			case *event.WorkloadChanged:
+				d.Changed(e)
+			case *event.WorkloadRejected:
+				d.Rejected(e)
+			case *event.GangObserved:
+				d.Gang(e)
+			default:
+				if err != nil {
+					logger.Warn("unreadable event dropped", zap.String("subject", delivery.Subject), zap.Error(err))
+				}
+			}
+		}
+	}
+}
+
+// lookEvery is how often the controller checks whether the streams were recreated.
+const lookEvery = 5 * time.Second
+
+// resync enqueues every object after a reconnection and periodically. At each look it
+// repeats unanswered messages if their stream was recreated or purged.
+func resync(ctx context.Context, b *bus.Bus, d *kubecontroller.Controller, look <-chan time.Time, logger *zap.Logger) error {
+	reconnected, done := b.Reconnected()
+	defer done()
+	tick := time.NewTicker(resyncEvery)
+	defer tick.Stop()
+	made := streamTimes{}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-reconnected:
+		case <-tick.C:
+		case <-look:
+			again, first := made.look(ctx, b.State)
+			d.RepeatLost(first)
+			if len(again) > 0 {
+				logger.Warn("streams were recreated: repeating unanswered submissions", zap.Strings("streams", again))
+				d.RepeatUnanswered()
+			}
+			continue
+		}
+		d.EnqueueAll()
+	}
+}
+
+// streamTimes has the last known creation time of the streams that carry submissions
+// and their answers.
+type streamTimes map[string]time.Time
+
+// look returns the streams that were recreated since the last look, and the first
+// sequence of the stream of submissions, 0 if unknown. If a stream is missing or NATS
+// does not answer in time, the known time stays: older servers refuse the question.
+func (t streamTimes) look(ctx context.Context, state func(ctx context.Context, stream string) (bus.StreamState, error)) (again []string, first uint64) {
+	for _, stream := range []string{bus.WorkloadStream, bus.EventsStream} {
+		bounded, cancel := context.WithTimeout(ctx, lookEvery)
+		now, err := state(bounded, stream)
+		cancel()
+		if err != nil {
+			continue // the publishers and subscribers of the stream log it
+		}
+		if seen, known := t[stream]; known && !seen.Equal(now.Created) {
+			again = append(again, stream)
+		}
+		t[stream] = now.Created
+		if stream == bus.WorkloadStream {
+			first = now.First
+		}
+	}
+	return again, first
+}
+
+// messages implements kubecontroller.Messages on the bus.
+type messages struct {
+	bus     *bus.Bus
+	queries *query.Client
+	tracer  tracing.Tracer
+}
+
+// source is the CloudEvents source of the controller's messages.
+const source = "muster/intake/kubernetes"
+
+// Submit publishes a workload and returns when it is stored.
+func (m messages) Submit(ctx context.Context, queue string, submitted *event.WorkloadSubmitted) (uint64, error) {
+	w := submitted.Workload
+	span := m.tracer.Begin(w.ID, "", "object read", "muster.queue", queue)
+	sequence, err := m.publish(ctx, queue, "submitted/"+string(w.ID)+"/"+w.Digest+"/"+event.NewID(), submitted, span)
+	span.End(err)
+	return sequence, err
+}
+
+// Cancel publishes a cancellation and returns when it is stored.
+func (m messages) Cancel(ctx context.Context, queue string, cancel *event.WorkloadCancel) (uint64, error) {
+	return m.publish(ctx, queue, event.NewID(), cancel, tracing.Span{})
+}
+
+func (m messages) publish(ctx context.Context, queue, id string, payload event.Payload, span tracing.Span) (uint64, error) {
+	envelope, err := event.New(id, source, time.Now(), payload)
+	if err != nil {
+		return 0, err
+	}
+	envelope.Traceparent = span.Traceparent()
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	published, err := m.bus.PublishAsync(event.WorkloadSubject(queue), envelope)
+	if err != nil {
+		return 0, err
+	}
+	return published.Stored(ctx)
+}
+
+// askTimeout bounds a query to queue-manager.
+const askTimeout = 5 * time.Second
+
+// Record queries queue-manager for a workload; nil if it has none.
+func (m messages) Record(ctx context.Context, id workload.ID) (*workload.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answer, err := m.queries.Workloads(ctx, query.WorkloadsRequest{ID: id})
+	if err != nil {
+		return nil, fmt.Errorf("ask for workload %s: %w", id, err)
+	}
+	if len(answer.Workloads) == 0 {
+		return nil, nil
+	}
+	return &answer.Workloads[0], nil
+}

@@ -1,0 +1,44 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+)
+
+const (
+	// publishTimeout bounds the retries of one publication. With storedTimeout it fits
+	// into requestTimeout.
+	publishTimeout = requestTimeout - storedTimeout
+	// The first retry comes after publishRetry; the pauses double.
+	publishRetry = 100 * time.Millisecond
+)
+
+// publish stores an event. What NATS refuses for the moment it tries again, under the
+// same id, so that NATS keeps one of them.
+func (s *Server) publish(ctx context.Context, subject string, e event.Envelope) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	var refused error // the last that says more than that the time is over
+	for pause := publishRetry; ; pause *= 2 {
+		err := s.Bus.Publish(ctx, subject, e)
+		if err == nil {
+			return nil
+		}
+		if refused == nil || ctx.Err() == nil {
+			refused = err
+		}
+		if mayPass := errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrNoStream) || errors.Is(err, context.DeadlineExceeded); !mayPass {
+			return fmt.Errorf("publish: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("publish, and retry for %s: %w", publishTimeout, refused)
+		case <-time.After(pause):
+		}
+	}
+}

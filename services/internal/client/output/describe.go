@@ -1,0 +1,203 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Workload is what `describe workload` tells.
+type Workload struct {
+	workload.Record
+	History []query.HistoryEntry `json:"history"`
+}
+
+// field is a line of a description.
+type field struct{ name, value string }
+
+func writeFields(w io.Writer, fields []field) error {
+	aligned := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, f := range fields {
+		if f.value != "" {
+			fmt.Fprintf(aligned, "%s:\t%s\n", f.name, Cell(f.value))
+		}
+	}
+	return aligned.Flush()
+}
+
+// section writes a titled table; nothing when it has no rows.
+func section(w io.Writer, title string, t Table) error {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "\n%s:\n", title); err != nil {
+		return err
+	}
+	return t.Write(w, "  ")
+}
+
+// DescribeWorkload writes all that is known of a workload.
+func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
+	position := ""
+	if d.Position > 0 {
+		position = fmt.Sprintf("%d in queue %s", d.Position, d.Queue)
+	}
+	err := writeFields(w, []field{
+		{"Name", d.Name}, {"Namespace", d.Namespace}, {"Kind", d.Kind}, {"ID", string(d.ID)}, {"Queue", d.Queue},
+		{"Priority", strconv.Itoa(int(d.Priority))}, {"Phase", phase(&d.Record)}, {"Reason", Reason(d.Reason)},
+		{"Position", position}, {"Attempt", strconv.Itoa(d.Attempt)}, {"Cluster", d.Cluster},
+		{"Submitted", at(d.Times.Submitted, now)}, {"Admitted", at(d.Times.Admitted, now)},
+		{"Dispatched", at(d.Times.Dispatched, now)}, {"Running", at(d.Times.Running, now)}, {"Finished", at(d.Times.Finished, now)},
+	})
+	if err != nil {
+		return err
+	}
+	if err := section(w, "Pods", podSets(d.PodSets)); err != nil {
+		return err
+	}
+	if err := section(w, "Places", placements(d.Placements)); err != nil {
+		return err
+	}
+	if d.Reason != nil && d.Reason.Shortage != nil {
+		if err := shortage(w, d.Reason.Shortage); err != nil {
+			return err
+		}
+	}
+	return section(w, "Life", history(d.History))
+}
+
+func at(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s ago)", t.Local().Format(time.DateTime), age(t, now))
+}
+
+func podSets(sets []workload.PodSet) Table {
+	t := Table{Header: []string{"SET", "ROLE", "PODS", "EACH ASKS"}}
+	for _, set := range sets {
+		t.Rows = append(t.Rows, []string{set.Name, set.Role, strconv.Itoa(set.Count), requests(set.Template.Requests)})
+	}
+	return t
+}
+
+func placements(places []workload.Placement) Table {
+	t := Table{Header: []string{"SET", "NODE", "PODS"}}
+	for _, p := range places {
+		t.Rows = append(t.Rows, []string{p.PodSet, p.Node, strconv.Itoa(p.Pods)})
+	}
+	return t
+}
+
+func shortage(w io.Writer, s *workload.Shortage) error {
+	if _, err := fmt.Fprint(w, "\nShortage:\n"); err != nil {
+		return err
+	}
+	fields := []field{{"  Pod set", fmt.Sprintf("%s, %d of %d pods without a node", s.PodSet, s.Unplaced, s.Pods)}}
+	if s.Resource != "" {
+		fields = append(fields,
+			field{"  Resource", string(s.Resource)},
+			field{"  Each pod asks", resource.Format(s.Resource, s.Asked)},
+			field{"  Free on the best node", resource.Format(s.Resource, s.Largest)},
+			field{"  Free in sum", fmt.Sprintf("%s over %d eligible nodes", resource.Format(s.Resource, s.Sum), s.Eligible)})
+	}
+	for _, l := range s.Lacking {
+		fields = append(fields, field{"  Lacking", fmt.Sprintf("%s on %d of %d eligible nodes (each pod asks %s)",
+			l.Resource, l.Nodes, s.Eligible, resource.Format(l.Resource, l.Asked))})
+	}
+	var excluded []string
+	for _, cause := range slices.Sorted(maps.Keys(s.Excluded)) {
+		excluded = append(excluded, fmt.Sprintf("%d %s", s.Excluded[cause], cause))
+	}
+	fields = append(fields, field{"  Nodes excluded", strings.Join(excluded, ", ")})
+	return writeFields(w, fields)
+}
+
+func history(entries []query.HistoryEntry) Table {
+	t := Table{Header: []string{"AT", "AFTER", "PHASE", "ATTEMPT", "REASON"}}
+	for i, e := range entries {
+		after := ""
+		if i > 0 {
+			after = Latency(e.At.Sub(entries[0].At))
+		}
+		t.Rows = append(t.Rows, []string{
+			e.At.Local().Format("2006-01-02 15:04:05.000"), after, string(e.Phase), strconv.Itoa(e.Attempt), Reason(e.Reason),
+		})
+	}
+	return t
+}
+
+// Queue is what `describe queue` tells.
+type Queue struct {
+	query.Queue
+	Workloads []workload.Record `json:"workloads"` // those that wait or live
+}
+
+// DescribeQueue writes a queue and what is in it.
+func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
+	fields := []field{
+		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Held", d.StopPolicy}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
+		{"Cohort", d.Cohort}, {"Share", share(d.Queue)},
+		{"Waiting", strconv.Itoa(d.Waiting)}, {"Live", strconv.Itoa(d.Live)}, {"Reserved", requests(d.Reserved)},
+	}
+	if d.ClusterQueue != d.Name {
+		fields = append(fields, field{"Cluster queue", d.ClusterQueue})
+	}
+	if err := writeFields(w, fields); err != nil {
+		return err
+	}
+	if err := section(w, "Quota", quotaTable(d.Quota)); err != nil {
+		return err
+	}
+	return section(w, "Workloads", Workloads(d.Workloads, Text, now))
+}
+
+// Node is what `describe node` tells.
+type Node struct {
+	query.Node
+	Workloads []workload.Record `json:"workloads"` // those with a place on it
+}
+
+// DescribeNode writes a node and whose places are on it.
+func DescribeNode(w io.Writer, d Node) error {
+	var labels []string
+	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
+		labels = append(labels, key+"="+d.Labels[key])
+	}
+	err := writeFields(w, []field{
+		{"Name", d.Name}, {"Cluster", d.Cluster}, {"Status", status(d.Node)}, {"Taints", taints(d.Node)}, {"Labels", strings.Join(labels, ", ")},
+	})
+	if err != nil {
+		return err
+	}
+	resources := Table{Header: []string{"RESOURCE", "ALLOCATABLE", "UNMANAGED", "RESERVED", "FREE"}}
+	for _, name := range d.Allocatable.Names() {
+		row := []string{string(name)}
+		for _, l := range []resource.List{d.Allocatable, d.Unmanaged, d.Reserved, d.Free} {
+			row = append(row, resource.Format(name, l[name]))
+		}
+		resources.Rows = append(resources.Rows, row)
+	}
+	if err := section(w, "Resources", resources); err != nil {
+		return err
+	}
+	places := Table{Header: []string{"NAMESPACE", "NAME", "KIND", "PHASE", "SET", "PODS"}}
+	for i := range d.Workloads {
+		r := &d.Workloads[i]
+		for _, p := range r.Placements {
+			if p.Node == d.Name {
+				places.Rows = append(places.Rows, []string{r.Namespace, r.Name, r.Kind, phase(r), p.PodSet, strconv.Itoa(p.Pods)})
+			}
+		}
+	}
+	return section(w, "Places", places)
+}

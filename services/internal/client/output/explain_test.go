@@ -1,0 +1,81 @@
+package output_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/whatif/world"
+	"muster.dev/muster/services/internal/client/output"
+)
+
+// gpus is a gang of the given number of workers with a GPU each.
+func gpus(queue, name string, workers int) workload.Workload {
+	return workload.Workload{
+		ID: event.WorkloadID("docs", name), Queue: queue, Namespace: queue, Kind: "RayCluster", Name: name, Digest: name,
+		PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: workers, Template: workload.Template{
+			Requests: resource.List{"nvidia.com/gpu": 1, resource.Pods: 1},
+		}}},
+	}
+}
+
+func quotaOf(name string, nominal int64) quota.ClusterQueue {
+	return quota.ClusterQueue{Name: name, Cohort: "company", ResourceGroups: []quota.ResourceGroup{{
+		CoveredResources: []resource.Name{"nvidia.com/gpu"},
+		Flavors:          []quota.FlavorQuotas{{Name: "default", Resources: []quota.ResourceQuota{{Name: "nvidia.com/gpu", Nominal: nominal}}}},
+	}}}
+}
+
+// What docs/queues.md shows of "muster explain" is what it prints in such a state:
+// the queue uses 3 of its 6 GPUs, its cohort has nothing to lend, and there are
+// nodes enough.
+func TestTheExplanationOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "queues.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, found := strings.Cut(string(page), "$ muster explain train\n")
+	want, _, closed := strings.Cut(want, "```")
+	if !found || !closed {
+		t.Fatal("the page has no explanation")
+	}
+	r := world.New(world.Options{
+		Start:  time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC),
+		Queues: []state.Queue{{Name: "research", Namespaces: []string{"research"}}, {Name: "product", Namespaces: []string{"product"}}},
+		Policy: quota.Config{
+			Flavors: []quota.Flavor{{Name: "default"}}, Cohorts: []quota.Cohort{{Name: "company"}},
+			ClusterQueues: []quota.ClusterQueue{quotaOf("research", 6), quotaOf("product", 2)},
+		},
+	})
+	r.SetNode(capacity.Node{Cluster: "east", Name: "gpu-0", Ready: true, Allocatable: resource.List{"nvidia.com/gpu": 16, resource.Pods: 110}})
+	for _, w := range []workload.Workload{
+		gpus("research", "eval", 3), gpus("product", "serve", 2), gpus("research", "train", 5), gpus("research", "sweep", 4), gpus("research", "tune", 6),
+	} {
+		if _, err := r.Submit(w, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	train := event.WorkloadID("docs", "train")
+	explained, err := r.Explain(train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	if err := output.Explain(&got, output.Explanation{Name: "train", Phase: workload.Queued, Explanation: explained}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("the explanation (-page +printed):\n%s", diff)
+	}
+}

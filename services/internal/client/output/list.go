@@ -1,0 +1,160 @@
+package output
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// reasonWidth is how much of a reason a table shows; wide shows all.
+const reasonWidth = 72
+
+// Workloads is the table of workloads.
+func Workloads(records []workload.Record, format Format, now time.Time) Table {
+	t := Table{Header: []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "PODS", "AGE", "REASON"}}
+	if format == Wide {
+		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "PRIORITY", "ATTEMPT", "CLUSTER", "PODS", "REQUESTS", "AGE", "ID", "REASON"}
+	}
+	for i := range records {
+		r := &records[i]
+		row := []string{r.Namespace, r.Name, r.Kind, r.Queue, phase(r), strconv.Itoa(r.Pods()), age(r.Times.Submitted, now), Short(Reason(r.Reason), reasonWidth)}
+		if format == Wide {
+			row = []string{
+				r.Namespace, r.Name, r.Kind, r.Queue, phase(r), orDash(int(r.Position)), strconv.Itoa(int(r.Priority)),
+				strconv.Itoa(r.Attempt), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
+				age(r.Times.Submitted, now), string(r.ID), Reason(r.Reason),
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// phase shows what a phase alone does not: an end that still holds capacity.
+func phase(r *workload.Record) string {
+	if r.Holding && r.Phase.Final() {
+		return string(r.Phase) + " (pods remain)"
+	}
+	return string(r.Phase)
+}
+
+// Reason is the sentence with its kind; empty for no reason.
+func Reason(r *workload.Reason) string {
+	if r == nil {
+		return ""
+	}
+	if r.Message == "" {
+		return string(r.Kind)
+	}
+	return string(r.Kind) + ": " + r.Message
+}
+
+// Queues is the table of queues.
+func Queues(queues []query.Queue, format Format) Table {
+	t := Table{Header: []string{"NAME", "STRATEGY", "HELD", "WAITING", "LIVE", "QUOTA USED", "RESERVED"}}
+	if format == Wide {
+		t.Header = append(t.Header, "COHORT", "NAMESPACES")
+	}
+	for _, q := range queues {
+		row := []string{q.Name, q.Strategy, dash(q.StopPolicy), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
+		if format == Wide {
+			row = append(row, dash(q.Cohort), strings.Join(q.Namespaces, ","))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// Nodes is the table of nodes.
+func Nodes(nodes []query.Node, format Format) Table {
+	t := Table{Header: []string{"CLUSTER", "NAME", "STATUS", "ALLOCATABLE", "RESERVED", "FREE"}}
+	if format == Wide {
+		t.Header = append(t.Header, "UNMANAGED", "TAINTS")
+	}
+	for _, n := range nodes {
+		row := []string{n.Cluster, n.Name, status(n), main(n.Allocatable), main(n.Reserved), left(n)}
+		if format == Wide {
+			row[3], row[4], row[5] = n.Allocatable.String(), n.Reserved.String(), n.Free.String()
+			row = append(row, n.Unmanaged.String(), taints(n))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func status(n query.Node) string {
+	switch {
+	case !n.Ready && n.Cordoned:
+		return "NotReady,Cordoned"
+	case !n.Ready:
+		return "NotReady"
+	case n.Cordoned:
+		return "Cordoned"
+	}
+	return "Ready"
+}
+
+func taints(n query.Node) string {
+	var all []string
+	for _, taint := range n.Taints {
+		text := taint.Key
+		if taint.Value != "" {
+			text += "=" + taint.Value
+		}
+		all = append(all, text+":"+taint.Effect)
+	}
+	return dash(strings.Join(all, ","))
+}
+
+// requests prints what a gang asks, without the pod slots, which are counted
+// elsewhere.
+func requests(l resource.List) string {
+	without := l.Clone()
+	delete(without, resource.Pods)
+	return without.String()
+}
+
+// main prints what is mostly looked for: CPU, memory and devices.
+func main(l resource.List) string {
+	without := l.Clone()
+	for name := range without {
+		if side(name) {
+			delete(without, name)
+		}
+	}
+	return without.String()
+}
+
+// left prints what is free of that which the node has, also when it is nothing.
+func left(n query.Node) string {
+	var parts []string
+	for _, name := range n.Allocatable.Names() {
+		if n.Allocatable[name] != 0 && !side(name) {
+			parts = append(parts, string(name)+" "+resource.Format(name, n.Free[name]))
+		}
+	}
+	return dash(strings.Join(parts, ", "))
+}
+
+// side reports whether a resource is rarely looked for.
+func side(name resource.Name) bool {
+	return name == resource.Pods || name == resource.EphemeralStorage || strings.HasPrefix(string(name), "hugepages-")
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func orDash(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,147 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// quotaTable is what a queue has and uses.
+func quotaTable(lines []quota.Line) Table {
+	t := Table{Header: []string{"FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "AVAILABLE", "BORROWING LIMIT", "LENDING LIMIT"}}
+	for _, l := range lines {
+		amount := func(n int64) string { return resource.Format(l.Resource, n) }
+		limit := func(n *int64) string {
+			if n == nil {
+				return "-"
+			}
+			return amount(*n)
+		}
+		row := []string{
+			dash(l.Flavor), string(l.Resource), amount(l.Nominal), amount(l.Used), amount(l.Borrowed), amount(l.Available),
+			limit(l.BorrowingLimit), limit(l.LendingLimit),
+		}
+		if l.Unbounded {
+			row[2], row[4], row[5] = "-", "-", "-"
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// used prints what is used of each quota, and what of it is borrowed.
+func used(q query.Queue) string {
+	var parts []string
+	for _, l := range q.Quota {
+		if l.Unbounded {
+			continue
+		}
+		text := fmt.Sprintf("%s %s %s/%s", l.Flavor, l.Resource, resource.Format(l.Resource, l.Used), resource.Format(l.Resource, l.Nominal))
+		if l.Borrowed > 0 {
+			text += fmt.Sprintf(" (%s borrowed)", resource.Format(l.Resource, l.Borrowed))
+		}
+		parts = append(parts, text)
+	}
+	return dash(strings.Join(parts, ", "))
+}
+
+// share prints a queue's share of its cohort; nothing without cohort.
+func share(q query.Queue) string {
+	switch {
+	case q.Cohort == "":
+		return ""
+	case q.Share == quota.MaxShare:
+		return "beyond all others (weight 0)"
+	}
+	return fmt.Sprintf("%.1f %% of what the cohort lends", float64(q.Share)/10_000)
+}
+
+// Explanation is what `explain` tells.
+type Explanation struct {
+	workload.Explanation
+	Name  string         `json:"name"`
+	Phase workload.Phase `json:"phase"`
+}
+
+// standing says where a workload stands that does not wait.
+func standing(p workload.Phase) string {
+	switch p {
+	case workload.Admitted:
+		return "a node is reserved for each of its pods, and its objects are about to be created"
+	case workload.Dispatched:
+		return "its objects exist on the nodes that are reserved for it, and its pods are starting"
+	case workload.Running:
+		return "it runs, with all its pods on the nodes that are reserved for it"
+	case workload.Evicting:
+		return "it is being torn down, and waits again at its old place when its pods are gone"
+	case workload.Cancelling:
+		return "it is being torn down, and does not come back"
+	case workload.Rejected:
+		return "it was refused when it was submitted"
+	}
+	return "it has ended"
+}
+
+// othersShown is how many workloads of other queues are listed.
+const othersShown = 4
+
+// others names workloads of other queues. Messages do not, since tenants read them;
+// only operators get the ids.
+func others(ids []workload.ID) string {
+	names := make([]string, 0, othersShown)
+	for _, id := range ids[:min(len(ids), othersShown)] {
+		names = append(names, Cell(string(id)))
+	}
+	text := "of other queues: " + strings.Join(names, ", ")
+	if more := len(ids) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// Explain writes why a workload waits and what would admit it.
+func Explain(w io.Writer, e Explanation) error {
+	fields := []field{{"Workload", e.Name}, {"Id", string(e.Workload)}, {"Phase", string(e.Phase)}, {"Queue", e.Queue}}
+	if e.Position > 0 {
+		fields = append(fields, field{"Position", fmt.Sprintf("%d of %d", e.Position, e.Waiting)})
+	}
+	if e.Reason.Kind != "" {
+		fields = append(fields, field{"Reason", string(e.Reason.Kind) + ": " + e.Reason.Message})
+	}
+	if len(e.Reason.Foreign) > 0 {
+		fields = append(fields, field{"Others", others(e.Reason.Foreign)})
+	}
+	if err := writeFields(w, fields); err != nil {
+		return err
+	}
+	if e.Phase != workload.Queued {
+		_, err := fmt.Fprintf(w, "\nIt does not wait in its queue: %s.\n", standing(e.Phase))
+		return err
+	}
+	text := "\nNo single change that was tried would admit it now.\n"
+	if len(e.Changes) > 0 {
+		text = "\nIt would be admitted now with any one of these:\n"
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return err
+	}
+	for _, c := range e.Changes {
+		line := Cell(c.Message)
+		if len(c.Foreign) > 0 {
+			line += " (" + others(c.Foreign) + ")"
+		}
+		if _, err := fmt.Fprintf(w, "  - %s\n", line); err != nil {
+			return err
+		}
+	}
+	if e.Partial {
+		_, err := io.WriteString(w, "There may be others: not all were tried, for the time it takes.\n")
+		return err
+	}
+	return nil
+}

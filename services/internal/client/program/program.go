@@ -1,0 +1,128 @@
+// Package program is what the programs muster and muster-dev have in common as
+// command lines: how one runs and ends, how it checks arguments and completes them.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/service/version"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+)
+
+// Runner runs one command line and returns its exit code.
+type Runner func(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int
+
+// Main runs the command line of this process and returns its exit code. The
+// first signal ends the command in order; a second one ends it at once.
+func Main(run Runner) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// Root fills in what the root command of every program has.
+func Root(root *cobra.Command) *cobra.Command {
+	root.Version = version.String()
+	root.SilenceUsage, root.SilenceErrors, root.DisableAutoGenTag = true, true, true
+	root.Args = NoSuchCommand
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Usagef("%w", err) })
+	return root
+}
+
+// Run runs one command line of a root command. A context that NATS has ended by a
+// refusal gets no other answer than that.
+func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer) int {
+	out, errOut = output.Safe(out), output.Safe(errOut)
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrRefused) {
+		err = cause
+	}
+	if err != nil && !exit.Silent(err) {
+		fmt.Fprintf(errOut, "%s: %v\n", root.Name(), err)
+	}
+	code := exit.Code(err)
+	if code == exit.Usage {
+		fmt.Fprintf(errOut, "See `%[1]s --help` and `%[1]s COMMAND --help`.\n", root.Name())
+	}
+	return code
+}
+
+// NoSuchCommand refuses arguments of a command that only has subcommands.
+func NoSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("%q has no command %q", cmd.CommandPath(), args[0])
+	cmd.SuggestionsMinimumDistance = 2 // letters
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		message += "; did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return exit.Usagef("%s", message)
+}
+
+// Args checks the number of arguments; a negative most means any.
+func Args(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, given []string) error {
+		if len(given) >= least && (most < 0 || len(given) <= most) {
+			return nil
+		}
+		return exit.Usagef("want %s, got %d arguments", what, len(given))
+	}
+}
+
+// Fixed completes a flag or argument from a list.
+func Fixed[T ~string](values []T) cobra.CompletionFunc {
+	var names []string
+	for _, value := range values {
+		names = append(names, string(value))
+	}
+	return cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// CompleteFlag offers values for a flag of the command.
+func CompleteFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // there is no such flag: a mistake in the program
+	}
+}
+
+// AddOutput declares the flag -o among flags of the command.
+func AddOutput(cmd *cobra.Command, flags *pflag.FlagSet, format *output.Format) {
+	*format = output.Text
+	flags.VarP(format, "output", "o", "text, wide, json or yaml")
+	CompleteFlag(cmd, "output", Fixed(output.Formats()))
+}
+
+// Lines keeps what several write at once apart: each Write is a line.
+func Lines(w io.Writer) io.Writer { return &lines{w: w} }
+
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write writes one line.
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(line)
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/muster-dev/internal/demo"
+	"muster.dev/muster/services/muster-dev/internal/localstack"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+)
+
+// Where the demo plays: in a cluster of the user's in a place of its own.
+const (
+	demoQueue     = "default"
+	demoNamespace = "default"
+	usersQueue    = "muster-demo"
+)
+
+// demoOptions are the flags of "demo".
+type demoOptions struct {
+	stackOptions
+	image string
+	keep  bool
+}
+
+func demoCommand() *cobra.Command {
+	o := &demoOptions{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Tell the story of gang admission on real parts, and check it",
+		Long: `Start all of Muster as "muster-dev up" does and tell the story of gang admission: a
+gang that fits starts whole; the same gang again waits, with an exact reason and
+without a trace in Kubernetes; a gang whose GPUs are free in sum but not on one
+node waits too; cancelling the first starts the second. Each step is checked in
+Kubernetes. The exit code is not zero when anything differs.
+
+With --kubeconfig (or $KUBECONFIG) it plays in your cluster, in the namespace
+` + usersQueue + `, with gangs sized by your nodes.`,
+		Args: program.Args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.addFlags(cmd.Flags(), "p3")
+	cmd.Flags().StringVar(&o.image, "image", "rayproject/ray:2.52.0", "Ray's `image`, in a cluster of yours")
+	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep all running after the story, until Ctrl-C")
+	return cmd
+}
+
+func (o *demoOptions) run(cmd *cobra.Command) error {
+	if err := o.resolve(); err != nil {
+		return err
+	}
+	queues, queue, namespace := queuemanager.DefaultQueues(), demoQueue, demoNamespace
+	fitted := o.kubeconfig != ""
+	if fitted {
+		queue, namespace = usersQueue, usersQueue
+		queues = []queuemanager.Queue{{Name: queue, Namespaces: []string{namespace}}}
+	}
+	options, err := o.options(cmd, queues)
+	if err != nil {
+		return err
+	}
+	options.FreshDatabase = true
+	ctx, started := cmd.Context(), time.Now()
+	options.Say("the cluster is %s", o.inWords())
+	stack, err := localstack.Start(ctx, options)
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	defer stack.Stop()
+	options.Say("Muster is ready (%.1f s)", time.Since(started).Seconds())
+	told := time.Now()
+	err = demo.Run(ctx, demo.Options{
+		Stack: stack, Queue: queue, Namespace: namespace, Fitted: fitted, Image: o.image,
+		Logger: options.Logger, Out: cmd.OutOrStdout(),
+	})
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "The story took %.1f s.\n", time.Since(told).Seconds())
+	return o.lookAround(cmd, stack)
+}
+
+// lookAround tells how to go on, and waits while the user does.
+func (o *demoOptions) lookAround(cmd *cobra.Command, stack *localstack.Stack) error {
+	out := cmd.OutOrStdout()
+	if !o.keep {
+		fmt.Fprintf(out, `
+Look around yourself:
+  %[1]s up --fleet p3         the same stack, staying up until Ctrl-C
+  %[2]s submit -f FILE            and in another terminal: submit,
+  %[2]s get workloads             list,
+  %[2]s describe workload NAME    and see the places, the reason, the life
+`, self(), client())
+		return nil
+	}
+	fmt.Fprintf(out, `
+All of it keeps running until Ctrl-C. Look around:
+  export MUSTER_NATS_URL=%[2]s
+  %[1]s get workloads
+  %[1]s describe workload raycluster-glue-1
+  kubectl --kubeconfig %[3]s get rayclusters,pods -A
+`, client(), stack.NATSURL, stack.Kubeconfig)
+	select {
+	case <-cmd.Context().Done():
+		return nil
+	case err := <-stack.Failed():
+		return err
+	}
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/deploy/install"
+	"muster.dev/muster/deploy/rbac"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/program"
+)
+
+// installTimeout bounds one request to the API server.
+const installTimeout = 15 * time.Second
+
+// installOptions are the flags of "install".
+type installOptions struct {
+	kubeconfig  string
+	clusters    []string
+	namespaces  []string
+	credentials string
+}
+
+func installCommand() *cobra.Command {
+	o := &installOptions{}
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Put what Muster's services need into a cluster",
+		Long: `Put what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `; the
+service accounts of capacity-watcher, dispatcher and intake, with rights that write
+in the namespaces of queues only; the definitions of AppWrappers, unless another
+else has installed them; and the admission policies that hold labelled Ray objects
+until they are admitted. It needs the rights of an administrator. Doing it again
+changes nothing.
+
+One capacity-watcher and one dispatcher act for a cluster at a time, under Leases that
+have its name. --cluster makes these, and lets the services hold no others.
+
+The policies take Kubernetes 1.36 or newer. On an older one they are left out: what
+is submitted over NATS is taken, AppWrappers created with kubectl are refused.
+
+With --credentials it writes a kubeconfig for each service account, for services
+that run outside of the cluster: DIR/capacity-watcher/kubeconfig,
+DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
+		Example: `  muster-dev install --kubeconfig admin.yaml --cluster east --namespaces research,product
+  muster-dev install --kubeconfig admin.yaml --cluster east --credentials ./credentials`,
+		Args: program.Args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig `file` of an administrator of the cluster (default: $KUBECONFIG)")
+	flags.StringSliceVar(&o.clusters, "cluster", nil, "`name` of the cluster in Muster, as the services' --cluster; several if several Musters use it")
+	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "`namespaces` of queues, made where they are missing")
+	flags.StringVar(&o.credentials, "credentials", "", "`directory` for the kubeconfigs of the services")
+	return cmd
+}
+
+func (o *installOptions) run(cmd *cobra.Command) error {
+	if o.kubeconfig == "" {
+		return exit.Usagef("install: --kubeconfig is missing")
+	}
+	if len(o.clusters) == 0 {
+		return exit.Usagef("install: --cluster is missing: what Muster calls the cluster")
+	}
+	admin, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("install: read kubeconfig %q: %w", o.kubeconfig, err)
+	}
+	admin.Timeout = installTimeout
+	if err := install.Install(cmd.Context(), admin, o.clusters, o.namespaces); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	if o.credentials == "" {
+		return nil
+	}
+	for service, account := range map[string]string{"capacity-watcher": rbac.CapacityWatcher, "dispatcher": rbac.Dispatcher, "intake": rbac.Intake} {
+		if err := o.writeCredentials(cmd, admin, service, account); err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
+	}
+	return nil
+}
+
+func (o *installOptions) writeCredentials(cmd *cobra.Command, admin *rest.Config, service, account string) error {
+	content, err := install.Kubeconfig(cmd.Context(), admin, account)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(o.credentials, service)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory for the kubeconfig of %s: %w", service, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), content, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", service, err)
+	}
+	return nil
+}

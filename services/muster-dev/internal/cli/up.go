@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/policyfile/queuesfile"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/running"
+	"muster.dev/muster/services/muster-dev/internal/localstack"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+)
+
+// upOptions are the flags of "up".
+type upOptions struct {
+	stackOptions
+	queues   string
+	natsPort int
+}
+
+func upCommand() *cobra.Command {
+	o := &upOptions{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run all of Muster in one process, on a laptop",
+		Long: `Run all of Muster in one process: a NATS server, Postgres, a dev cluster (a real
+Kubernetes control plane with played nodes and the KubeRay operator), and the
+four services. The client, muster, of the same user finds it without flags.
+Ctrl-C ends it, and nothing is left: its data lives as long as it does.
+
+With --kubeconfig it uses a cluster of yours, in which it installs Muster's
+namespace, service accounts and rights; those stay.`,
+		Args: program.Args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.addFlags(cmd.Flags(), "laptop")
+	cmd.Flags().StringVar(&o.queues, "queues", "", "YAML `file` with the queues (default: the queue \"default\" for the namespace \"default\")")
+	cmd.Flags().IntVar(&o.natsPort, "nats-port", 0, fmt.Sprintf("`port` of NATS (default: %d, or a free one when that is taken)", natsPort))
+	return cmd
+}
+
+func (o *upOptions) run(cmd *cobra.Command) (err error) {
+	file, notes := queuesfile.File{Queues: queuemanager.DefaultQueues()}, []string(nil)
+	if o.queues != "" { // before anything is started
+		if file, notes, err = queuemanager.ReadQueues(o.queues); err != nil {
+			return exit.Usagef("%w", err)
+		}
+	}
+	if err := o.resolve(); err != nil {
+		return err
+	}
+	options, err := o.options(cmd, file.Queues)
+	if err != nil {
+		return err
+	}
+	options.Policy = file.Config
+	for _, note := range notes {
+		options.Say("%s: %s", o.queues, note)
+	}
+	if options.NATSPort = o.natsPort; o.natsPort == 0 {
+		options.NATSPort = freeOrAny(natsPort)
+	}
+	notePath, err := running.File()
+	if err != nil {
+		return err
+	}
+	note, err := running.Take(notePath)
+	if err != nil {
+		return err
+	}
+	defer note.Remove()
+	return o.serve(cmd, options, note)
+}
+
+// serve runs the stack until the user has enough of it.
+func (o *upOptions) serve(cmd *cobra.Command, options localstack.Options, note *running.Note) error {
+	ctx, started := cmd.Context(), time.Now()
+	stack, err := localstack.Start(ctx, options)
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	defer options.Say("stopped; nothing is left")
+	defer stack.Stop()
+	err = note.Write(running.Stack{
+		NATSURL: stack.NATSURL, Kubeconfig: stack.Kubeconfig, Cluster: o.inWords(), PID: os.Getpid(), Started: started,
+	})
+	if err != nil {
+		return err
+	}
+	options.Say("Muster is ready (%.1f s)", time.Since(started).Seconds())
+	fmt.Fprint(cmd.OutOrStdout(), o.welcome(stack, options))
+	select {
+	case <-ctx.Done():
+		options.Say("stopping")
+		return nil
+	case err := <-stack.Failed():
+		return err
+	}
+}
+
+func (o *upOptions) welcome(stack *localstack.Stack, options localstack.Options) string {
+	var names []string
+	for _, queue := range options.Queues {
+		names = append(names, fmt.Sprintf("%s (namespaces: %s)", queue.Name, strings.Join(queue.Namespaces, ", ")))
+	}
+	return fmt.Sprintf(`
+  cluster     %[2]s
+  kubeconfig  %[3]s
+  NATS        %[4]s
+  queues      %[5]s
+
+  submit      %[1]s submit -f FILE --wait=running
+  look        %[1]s get workloads|queues|nodes, %[1]s describe workload NAME
+  follow      %[1]s events --follow
+  Kubernetes  kubectl --kubeconfig %[3]s get rayclusters,pods
+
+Ctrl-C ends all of it.
+`, client(), o.inWords(), stack.Kubeconfig, stack.NATSURL, strings.Join(names, "; "))
+}
+
+// interruptedOr returns err, or that the user ended the command.
+func interruptedOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return errInterrupted
+	}
+	return err
+}

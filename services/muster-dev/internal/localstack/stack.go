@@ -1,0 +1,235 @@
+// Package localstack runs all of Muster in one process for a laptop: a NATS server,
+// Postgres and a dev cluster of its own, and the four services, each as it would
+// run alone.
+//
+// It is not for production, and it is no second implementation of anything: the
+// services are started by the functions that their own programs call.
+package localstack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/local/scratch"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+)
+
+// ClusterName is what Muster calls the one cluster of the stack.
+const ClusterName = "local"
+
+// Options say what the stack is made of.
+type Options struct {
+	// Kubeconfig names a cluster of the user; empty starts a dev cluster.
+	Kubeconfig string
+	// NodeSelector restricts Muster to nodes of the user's cluster by labels.
+	NodeSelector string
+	Fleet        string // of the dev cluster
+	Devcluster   string // its binary; empty looks for it
+	// DatabaseURL names a Postgres of the user; empty starts one.
+	DatabaseURL string
+	// FreshDatabase makes a database of its own in that Postgres and drops it at
+	// the end.
+	FreshDatabase bool
+	Queues        []queuemanager.Queue
+	Policy        quota.Config // quota, cohorts and the rest
+	NATSPort      int          // -1 takes a free one
+	Dir           string       // where the temporary directory is made; empty is the usual place
+	Logger        *zap.Logger
+	// Say tells the user what happens.
+	Say func(format string, args ...any)
+	// ClusterOutput gets what the dev cluster prints while it starts; nil for none.
+	ClusterOutput io.Writer
+}
+
+// Stack is a running stack.
+type Stack struct {
+	NATSURL    string
+	Kubeconfig string // of the administrator
+	Admin      *rest.Config
+	Dir        string // files of the stack; gone after Stop
+
+	options     Options
+	databaseURL string
+	failed      chan error
+	stops       []func() // in the order of the starts
+}
+
+// Start starts the stack and returns when every part is ready. When it fails
+// nothing is left; after it Stop ends all.
+func Start(ctx context.Context, o Options) (_ *Stack, err error) {
+	s := &Stack{options: o, failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	if err := s.makeDir(); err != nil {
+		return nil, err
+	}
+	starting, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	cluster := s.startCluster(starting) // it takes longest, so the others start beside it
+	if err := s.startServers(ctx); err != nil {
+		giveUp()
+		<-cluster
+		return nil, err
+	}
+	if err := <-cluster; err != nil {
+		return nil, err
+	}
+	if err := s.prepareCluster(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.startServices(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Failed tells when a part of the running stack ends on its own.
+func (s *Stack) Failed() <-chan error { return s.failed }
+
+// Stop ends all parts, the last started first, and removes what they had on
+// disk. It is called once.
+func (s *Stack) Stop() {
+	for i := len(s.stops) - 1; i >= 0; i-- {
+		s.stops[i]()
+	}
+	s.stops = nil
+}
+
+func (s *Stack) atStop(stop func()) { s.stops = append(s.stops, stop) }
+
+// fail reports the first failure; later ones follow from it.
+func (s *Stack) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+func (s *Stack) makeDir() error {
+	dir, err := scratch.New(s.options.Dir, "muster-dev-")
+	if err != nil {
+		return err
+	}
+	s.Dir = dir.Path
+	s.atStop(dir.Remove)
+	return nil
+}
+
+// startCluster starts the dev cluster, or takes the user's. The channel tells
+// when it is there; then it is registered for Stop.
+func (s *Stack) startCluster(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	if s.options.Kubeconfig != "" {
+		s.Kubeconfig = s.options.Kubeconfig
+		done <- nil
+		return done
+	}
+	name := fmt.Sprintf("muster-dev-%d", os.Getpid())
+	s.options.Say("starting a dev cluster with fleet %q", s.options.Fleet)
+	var cluster *devcluster.Cluster
+	s.atStop(func() {
+		if cluster != nil {
+			cluster.Stop()
+		}
+	})
+	go func() {
+		started := time.Now()
+		var err error
+		cluster, err = devcluster.Start(ctx, devcluster.Options{
+			Binary: s.options.Devcluster, Name: name, Fleet: s.options.Fleet, Progress: s.options.ClusterOutput,
+		})
+		if err == nil {
+			s.Kubeconfig = cluster.Kubeconfig
+			s.options.Say("dev cluster is ready: %d nodes (%.1f s)", cluster.Nodes, time.Since(started).Seconds())
+			go s.watch("dev cluster", cluster.Exited())
+		}
+		done <- err
+	}()
+	return done
+}
+
+// startServers starts Postgres and NATS.
+func (s *Stack) startServers(ctx context.Context) error {
+	if err := s.startDatabase(ctx); err != nil {
+		return err
+	}
+	if err := queuemanager.Migrate(ctx, s.databaseURL, s.options.Logger); err != nil {
+		return err
+	}
+	if s.options.DatabaseURL == "" {
+		login, _, err := postgres.Login(ctx, s.databaseURL, queuemanager.DatabaseRole)
+		if err != nil {
+			return err
+		}
+		s.databaseURL = login
+	}
+	server, err := natsserver.Start(filepath.Join(s.Dir, "nats"), s.options.NATSPort)
+	if err != nil {
+		return err
+	}
+	s.atStop(server.Stop)
+	s.NATSURL = server.URL()
+	s.options.Say("NATS is ready: %s", s.NATSURL)
+	return nil
+}
+
+func (s *Stack) startDatabase(ctx context.Context) error {
+	if url := s.options.DatabaseURL; url != "" {
+		s.databaseURL = url
+		if !s.options.FreshDatabase {
+			s.options.Say("using the Postgres database of --database-url")
+			return nil
+		}
+		fresh, drop, err := freshDatabase(ctx, url)
+		if err != nil {
+			return err
+		}
+		s.databaseURL = fresh
+		s.atStop(drop)
+		s.options.Say("using a fresh database in the Postgres of --database-url")
+		return nil
+	}
+	started := time.Now()
+	server, err := postgres.Start(ctx, postgres.Options{Dir: s.options.Dir})
+	if err != nil {
+		return fmt.Errorf("%w; or name a server with --database-url", err)
+	}
+	s.atStop(server.Stop)
+	go s.watch("Postgres", server.Exited())
+	if s.databaseURL, err = server.CreateDatabase(ctx, "muster", ""); err != nil {
+		return err
+	}
+	s.options.Say("Postgres is ready (%.1f s)", time.Since(started).Seconds())
+	return nil
+}
+
+// watch reports a child process that has ended; when we ended it no caller listens
+// any more.
+func (s *Stack) watch(what string, exited <-chan struct{}) {
+	<-exited
+	s.fail(fmt.Errorf("%s has ended on its own", what))
+}
+
+// adminConfig reads a kubeconfig.
+func adminConfig(file string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", file, err)
+	}
+	return config, nil
+}

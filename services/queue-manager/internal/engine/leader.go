@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
+	"muster.dev/muster/services/queue-manager/internal/relay"
+	"muster.dev/muster/services/queue-manager/internal/settings"
+)
+
+const (
+	// batchLimit bounds the inputs of one transaction.
+	batchLimit = 1000
+	// batchBytes bounds them, too, but for the last one: large submissions are few.
+	batchBytes = 8 << 20
+	tickEvery  = time.Second
+	// maintainEvery is how often partitions and old rows are looked after.
+	maintainEvery = 10 * time.Minute
+)
+
+// leader is one term as leader. Its loop alone uses the state.
+type leader struct {
+	Options
+	epoch   int64
+	memory  *Memory
+	clock   clock
+	state   *state.State
+	step    *Step
+	writer  *Writer
+	commits *commitQueue
+	relay   *relay.Relay
+	inputs  *inputs
+	// single is the number of inputs that are still to be applied one by one.
+	single int
+	// decide is false until everything observed has been read once; then begun is
+	// closed.
+	decide bool
+	begun  chan struct{}
+	// missing and undeliverable are what the relay finds.
+	missing       chan relay.Missing
+	undeliverable chan relay.Undeliverable
+	// refusedLetters are dead letters that NATS has refused.
+	refusedLetters []letter
+	questions      chan question
+	taking         *taking // nil unless a snapshot is being taken
+	// applied are the objects that govern beside the file, changes those that
+	// a client asks for.
+	applied settings.Set
+	changes chan change
+
+	announced      int       // how often the term was announced to the clusters
+	checkedRelease time.Time // when the quarantine was last read
+	counted        counted
+}
+
+// pass hands a value over unless ctx ends first.
+func pass[T any](ctx context.Context, to chan<- T, value T) {
+	select {
+	case to <- value:
+	case <-ctx.Done():
+	}
+}
+
+// run is the loop of the term: it waits for one thing to do, and does it with all
+// messages that have arrived.
+func (l *leader) run(ctx context.Context) error {
+	maintain := time.NewTicker(maintainEvery)
+	defer maintain.Stop()
+	l.keepPartitions(ctx)
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	over := time.NewTimer(l.LongestTerm)
+	defer over.Stop()
+	for {
+		var first *bus.Delivery
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over.C:
+			l.Logger.Info("term is over", zap.Int64("epoch", l.epoch), zap.Duration("after", l.LongestTerm))
+			return errTermOver
+		case <-tick.C:
+			err = l.tick(ctx)
+		case <-maintain.C:
+			err = l.maintain(ctx)
+		case m := <-l.missing:
+			l.do(decisionlog.Input{Kind: decisionlog.Repeat, Subjects: l.state.Commanded(func(subject string) bool { return m.All || !m.Present[subject] })})
+		case u := <-l.undeliverable:
+			l.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
+		case q := <-l.questions:
+			l.handOver(q)
+		case <-l.piecesDue():
+			l.takePiece()
+		case c := <-l.changes:
+			err = l.configure(ctx, c)
+		case <-l.inputs.caughtUp():
+			l.inputs.nextCaughtUp()
+		case d, open := <-l.inputs.capacity.C:
+			first = opened(d, open)
+		case d, open := <-l.inputs.status.C:
+			first = opened(d, open)
+		case d, open := <-l.inputs.work:
+			first = opened(d, open)
+		}
+		if err != nil {
+			return err
+		}
+		l.beginDecisions()
+		if err := l.runStep(ctx, first); err != nil {
+			return err
+		}
+	}
+}
+
+func opened(d bus.Delivery, open bool) *bus.Delivery {
+	if !open {
+		return nil
+	}
+	return &d
+}
+
+// tick does what is due every second.
+func (l *leader) tick(ctx context.Context) error {
+	l.do(decisionlog.Input{Kind: decisionlog.Tick, Grace: l.NodeGrace})
+	l.count()
+	l.ask()
+	return l.checkReleased(ctx)
+}
+
+// beginDecisions lets the state decide once everything observed before the term has been
+// read.
+func (l *leader) beginDecisions() {
+	if l.decide || !l.inputs.allCaughtUp() {
+		return
+	}
+	l.decide = true
+	l.do(decisionlog.Input{Kind: decisionlog.CheckRights})
+	l.do(decisionlog.Input{Kind: decisionlog.RewriteNodes})
+	l.Ready()
+	close(l.begun)
+}
+
+// runStep applies one batch, decides, and hands the decision over to be written and
+// settled.
+func (l *leader) runStep(ctx context.Context, first *bus.Delivery) error {
+	began := time.Now()
+	batch := l.gather(first)
+	decision, err := l.decideOn(ctx, batch)
+	l.Metrics.decisions.Observe(time.Since(began).Seconds())
+	l.reportIllegalTransitions()
+	single := l.single > 0
+	l.single = max(0, l.single-len(batch))
+	if err != nil || decision == nil {
+		return err
+	}
+	if err := l.commits.add(ctx, commit{decision: decision, began: began}); err != nil {
+		return err
+	}
+	if single { // a batch that cannot be stored must not take the next one with it
+		return l.commits.flush(ctx, l.epoch)
+	}
+	return nil
+}
+
+// decideOn decides on a batch and prepares the transaction; nil when there is nothing to
+// write.
+func (l *leader) decideOn(ctx context.Context, batch []bus.Delivery) (*Decision, error) {
+	decision, err := l.step.Apply(ctx, batch, l.decide, l.clock.now())
+	if err != nil || decision == nil {
+		return nil, err
+	}
+	return decision, l.writer.Prepare(decision)
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
+)
+
+// QuarantineSet is what is in quarantine, by the id of the workload, or by CLUSTER/NODE.
+type QuarantineSet map[string]state.Quarantined
+
+func keyOf(a state.Quarantined) string {
+	if a.Node.Name != "" {
+		return a.Node.Cluster + "/" + a.Node.Name
+	}
+	return string(a.Workload)
+}
+
+// Add adds to the quarantine.
+func (a QuarantineSet) Add(more ...state.Quarantined) {
+	for _, one := range more {
+		a[keyOf(one)] = one
+	}
+}
+
+// Apply has the state keep out of decisions what is in quarantine. It comes at the begin
+// of a term, before any message.
+func (a QuarantineSet) Apply(step *Step, now time.Time) {
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		aside := a[key]
+		step.Do(decisionlog.Input{Kind: decisionlog.Quarantine, At: now, Aside: &aside})
+	}
+}
+
+// Memory is what a process keeps from one of its terms to the next about terms that
+// failed. What mirrors the ledger counts only while the terms follow each other.
+type Memory struct {
+	poison poison
+	// led is the epoch of the process's last term.
+	led int64
+	// quarantined is what could not be stored. What the ledger has in quarantine, too, is
+	// released by removing it there.
+	quarantined QuarantineSet
+	stored      map[string]bool // of quarantined, what was written to the ledger or read there
+	announced   map[string]int  // of quarantined, the number of tries that the last event named
+	// unrecorded: decisions cannot be recorded.
+	unrecorded bool
+	// failures counts the terms that failed one after the other for what was in their
+	// commits, and for which nothing was found to blame.
+	failures int
+}
+
+// NewMemory is the memory of a process that starts.
+func NewMemory() *Memory {
+	return &Memory{poison: poison{}, quarantined: QuarantineSet{}, stored: map[string]bool{}, announced: map[string]int{}}
+}
+
+// StartTerm begins the term of an epoch that follows the epoch before. When that one was
+// not of this process, another process has led since, or the ledger has come back older.
+// The quarantine is then what the ledger has, because an operator may have released some
+// of it meanwhile. What Postgres still refuses is found again.
+func (m *Memory) StartTerm(before, epoch int64) {
+	if epoch != m.led && before != m.led {
+		m.quarantined, m.stored, m.announced = QuarantineSet{}, map[string]bool{}, map[string]int{}
+	}
+	m.led = epoch
+}
+
+// Sync brings the memory up to date with the quarantine in the ledger. It returns what an
+// operator has released.
+func (m *Memory) Sync(quarantined []state.Quarantined) (released []string) {
+	there := map[string]bool{}
+	for _, a := range quarantined {
+		there[keyOf(a)] = true
+		m.quarantined.Add(a)
+	}
+	for key := range m.stored {
+		if !there[key] {
+			released = append(released, key)
+			delete(m.quarantined, key)
+			delete(m.announced, key)
+		}
+	}
+	m.stored = there
+	slices.Sort(released)
+	return released
+}
+
+// ApplyTo has a step know the quarantine and the poison messages. It comes at the begin of
+// a term, before any message.
+func (m *Memory) ApplyTo(step *Step, now time.Time) {
+	step.poison, step.Unrecorded = m.poison, m.unrecorded
+	m.quarantined.Apply(step, now)
+}
+
+// Remember keeps a diagnosis for the next terms, but for rejected submissions: Step.Reject
+// keeps those.
+func (m *Memory) Remember(d Diagnosis) {
+	m.unrecorded = m.unrecorded || d.Unrecorded
+	for _, r := range d.Dropped {
+		m.poison.add(r.Delivery, "what it says cannot be stored: "+r.Cause.Error())
+	}
+	m.quarantined.Add(d.Quarantined...)
+}
+
+// Unannounced returns the frozen workloads whose present try no event has named yet. They
+// count as announced from then on.
+func (m *Memory) Unannounced(s *state.State) (unannounced []state.Quarantined) {
+	for _, key := range slices.Sorted(maps.Keys(m.quarantined)) {
+		a := m.quarantined[key]
+		if tries, announced := m.announced[key]; s.IsFrozen(a.Workload) && (!announced || tries != a.Tries) {
+			m.announced[key] = a.Tries
+			unannounced = append(unannounced, a)
+		}
+	}
+	return unannounced
+}
+
+// Store has a part of the quarantine written to the ledger. An operator can release only
+// what is there, even while another process leads.
+func (m *Memory) Store(aside []state.Quarantined, write func([]state.Quarantined) error) error {
+	if len(aside) == 0 {
+		return nil
+	}
+	if err := write(aside); err != nil {
+		return err
+	}
+	for _, a := range aside {
+		m.stored[keyOf(a)] = true
+	}
+	return nil
+}
+
+// Unstored returns what of the quarantine only this process knows: nodes, and workloads
+// that the state has.
+func (m *Memory) Unstored(s *state.State) (unstored []state.Quarantined) {
+	for _, key := range slices.Sorted(maps.Keys(m.quarantined)) {
+		a := m.quarantined[key]
+		_, live := s.Record(a.Workload)
+		if !m.stored[key] && (live || a.Node.Name != "") {
+			unstored = append(unstored, a)
+		}
+	}
+	return unstored
+}
+
+// InQuarantine reports whether the ledger has anything in quarantine, as far as is known.
+func (m *Memory) InQuarantine() bool { return len(m.stored) > 0 }

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+)
+
+// What a process has set aside, and the next leader's operator has released, is
+// released for that process, too, when it leads again.
+func TestWhatIsReleasedWhileAnotherLeads(t *testing.T) {
+	t.Parallel()
+	aside := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
+	m := NewMemory()
+	m.Remember(Diagnosis{Quarantined: aside})
+	if err := m.Store(aside, func([]state.Quarantined) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	// Another process leads, and an operator releases it there.
+	if released := m.Sync(nil); !slices.Equal(released, []string{"c/n"}) {
+		t.Errorf("released is %v", released)
+	}
+	b := state.New(2, state.Stored{})
+	step := &Step{State: b, Logger: zap.NewNop()}
+	m.ApplyTo(step, time.Now())
+	if len(m.quarantined) > 0 {
+		t.Errorf("the next term still sets aside %v", m.quarantined)
+	}
+}
+
+// What could not be written to the ledger stays set aside, and is written when the
+// process leads again: an operator can only release what is there.
+func TestWhatCouldNotBeKeptIsKeptLater(t *testing.T) {
+	t.Parallel()
+	aside := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
+	m := NewMemory()
+	m.Remember(Diagnosis{Quarantined: aside})
+	away := errors.New("the ledger is away")
+	if err := m.Store(aside, func([]state.Quarantined) error { return away }); !errors.Is(err, away) {
+		t.Fatalf("kept with %v", err)
+	}
+	b := state.New(2, state.Stored{})
+	if released := m.Sync(nil); len(released) > 0 {
+		t.Errorf("released is %v", released)
+	}
+	unkept := m.Unstored(b)
+	if len(unkept) != 1 || unkept[0] != aside[0] {
+		t.Fatalf("to be written is %v", unkept)
+	}
+	if err := m.Store(unkept, func([]state.Quarantined) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if again := m.Unstored(b); len(again) > 0 {
+		t.Errorf("still to be written is %v", again)
+	}
+	if released := m.Sync(nil); !slices.Equal(released, []string{"c/n"}) {
+		t.Errorf("released is %v", released)
+	}
+}
+
+// What could not be written is of the terms that follow each other in one process: once
+// another process has led, an operator may have released it there.
+func TestWhatCouldNotBeKeptIsForgottenWhenAnotherHasLed(t *testing.T) {
+	t.Parallel()
+	aside := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
+	for name, c := range map[string]struct {
+		before int64 // the epoch before the second term of the process
+		unkept []state.Quarantined
+	}{
+		"the process leads again": {before: 5, unkept: aside},
+		"another has led":         {before: 7},
+		"the ledger is older":     {before: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := NewMemory()
+			m.StartTerm(4, 5)
+			m.Remember(Diagnosis{Quarantined: aside})
+			m.StartTerm(c.before, 9)
+			m.Sync(nil)
+			if unkept := m.Unstored(state.New(9, state.Stored{})); !slices.Equal(unkept, c.unkept) {
+				t.Errorf("to be written is %v, want %v", unkept, c.unkept)
+			}
+			m.StartTerm(9, 10) // the epoch of the same term was raised
+			if unkept := m.Unstored(state.New(10, state.Stored{})); !slices.Equal(unkept, c.unkept) {
+				t.Errorf("with a raised epoch, to be written is %v, want %v", unkept, c.unkept)
+			}
+		})
+	}
+}
+
+// A workload that is set aside again after its release says so again.
+func TestWhatIsSetAsideAgainSaysSoAgain(t *testing.T) {
+	t.Parallel()
+	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
+	aside := state.Quarantined{Workload: id, Level: state.QuarantineFrozen, Tries: 1, Why: "refused"}
+	now := time.Unix(1_800_000_000, 0)
+	m := NewMemory()
+	m.StartTerm(4, 5)
+	for round, name := range []string{"set aside", "set aside after the release"} {
+		b := state.New(int64(5+round), state.Stored{
+			MaxEvent: 1 << 20, Queues: []state.Queue{{Name: "q", Namespaces: []string{"ns"}}},
+			Workloads: []state.StoredWorkload{{Order: 1, Record: workload.Record{
+				Workload: workload.Workload{ID: id, Queue: "q", Name: "gang", Namespace: "ns"}, Phase: workload.Queued,
+			}}},
+		})
+		step := &Step{State: b, Logger: zap.NewNop()}
+		m.Remember(Diagnosis{Quarantined: []state.Quarantined{aside}})
+		m.Sync([]state.Quarantined{aside})
+		m.ApplyTo(step, now)
+		if untold := m.Unannounced(b); !slices.Equal(untold, []state.Quarantined{aside}) {
+			t.Errorf("%s: to be told is %v", name, untold)
+		}
+		if again := m.Unannounced(b); len(again) > 0 {
+			t.Errorf("%s: to be told twice is %v", name, again)
+		}
+		m.Sync(nil) // an operator has released it
+	}
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// lineageNote is the key of the note in NATS that says on which history of Postgres the
+// leader writes. A primary that was replaced cannot know it.
+const lineageNote = "ledger"
+
+const (
+	// primaryEvery is how often the leader looks whether another one writes on a later
+	// history.
+	primaryEvery = 2 * time.Second
+	// oldPrimaryEvery is the shortest time between two lines of the log about a server
+	// that is refused.
+	oldPrimaryEvery = time.Minute
+)
+
+// watchPrimaries counts connections that are refused because their server was
+// replaced, and names it.
+func watchPrimaries(o Options) {
+	var mu sync.Mutex
+	var told time.Time
+	o.Store.OnOldPrimary(func(refused error) {
+		o.Metrics.oldPrimaries.Inc()
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(told) > oldPrimaryEvery {
+			told = time.Now()
+			o.Logger.Error("a primary of Postgres that was replaced takes connections: fence it", zap.Error(refused))
+		}
+	})
+}
+
+// heedPrimary learns on which history has been written, as far as NATS knows.
+func heedPrimary(ctx context.Context, o Options) error {
+	if o.AcceptOldPrimary {
+		return nil
+	}
+	_, err := notedLineage(ctx, o)
+	return err
+}
+
+// notedLineage reads the note and heeds it; zero for none.
+func notedLineage(ctx context.Context, o Options) (noted store.Lineage, err error) {
+	note, err := o.Bus.Note(ctx, lineageNote)
+	if err != nil || note == "" {
+		return noted, err
+	}
+	if noted, err = store.ParseLineage(note); err != nil {
+		o.Logger.Warn("the note of the ledger's history cannot be read", zap.Error(err))
+		return store.Lineage{}, nil // of a later version
+	}
+	o.Store.Heed(noted)
+	return noted, nil
+}
+
+// notePrimary notes on which history this term writes.
+func notePrimary(ctx context.Context, o Options, own store.Lineage) error {
+	note, err := o.Bus.Note(ctx, lineageNote)
+	if err != nil || own.Timeline == 0 || note == own.String() {
+		return err
+	}
+	if before, err := store.ParseLineage(note); err == nil {
+		o.Logger.Warn("Postgres has another primary: its history goes on from there", zap.Stringer("before", before), zap.Stringer("now", own))
+	}
+	return o.Bus.SetNote(ctx, lineageNote, own.String())
+}
+
+// keepPrimary returns an error when another process leads on a later history: then this
+// leader's Postgres was replaced without knowing it. It restores the note when NATS has
+// lost it or an old leader has overwritten it.
+func keepPrimary(ctx context.Context, o Options, own store.Lineage) error {
+	tick := time.NewTicker(primaryEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		if o.AcceptOldPrimary || own.Timeline == 0 {
+			continue
+		}
+		noted, err := notedLineage(ctx, o)
+		if err != nil {
+			continue // keepBus ends the term if that goes on
+		}
+		if noted.System == own.System && noted.Timeline > own.Timeline {
+			return fmt.Errorf("%w: this term writes on %s, and another leader on %s", store.ErrOldPrimary, own, noted)
+		}
+		if noted.Timeline == 0 || noted.System == own.System && noted.Timeline < own.Timeline {
+			if err := o.Bus.SetNote(ctx, lineageNote, own.String()); err != nil && ctx.Err() == nil {
+				o.Logger.Warn("cannot note the ledger's history; trying again", zap.Error(err), zap.Duration("after", primaryEvery))
+			}
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/state"
+)
+
+// beginQuarantine begins the term with the quarantine of the ledger and of this process.
+func (l *leader) beginQuarantine(ctx context.Context) error {
+	quarantined, err := l.Store.Quarantined(ctx)
+	if err != nil {
+		return err
+	}
+	l.memory.Sync(quarantined)
+	l.memory.ApplyTo(l.step, l.clock.now())
+	l.storeQuarantine(ctx, l.memory.Unstored(l.state))
+	l.Metrics.quarantined.Set(float64(len(l.memory.quarantined)))
+	for _, a := range l.memory.Unannounced(l.state) {
+		l.announceQuarantined(ctx, a)
+	}
+	return nil
+}
+
+// errReleased ends a term, so that the next one tries again what was released.
+var errReleased = fmt.Errorf("something was released from quarantine: %w", errTermOver)
+
+// releaseEvery is how often the leader looks whether something was released.
+const releaseEvery = 2 * time.Second
+
+// checkReleased ends the term when something was released from quarantine. A ledger that
+// does not answer fails the next commit anyway.
+func (l *leader) checkReleased(ctx context.Context) error {
+	if !l.memory.InQuarantine() || l.clock.now().Sub(l.checkedRelease) < releaseEvery {
+		return nil
+	}
+	l.checkedRelease = l.clock.now()
+	quarantined, err := l.Store.Quarantined(ctx)
+	if err != nil {
+		return nil
+	}
+	if released := l.memory.Sync(quarantined); len(released) > 0 {
+		l.Logger.Info("released from quarantine", zap.Strings("released", released))
+		return errReleased
+	}
+	return nil
+}
+
+// diagnoseCommit finds what the database refused of a commit, and puts it in quarantine,
+// rejects it or dead-letters it. Nothing uses the state any more.
+func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
+	var found Diagnosis
+	defer func() { giveBack(found.Others(failed.decision.Batch)) }()
+	var err error
+	found, err = l.writer.Diagnose(ctx, failed.decision, failed.cause, l.memory, l.clock.now())
+	if err != nil {
+		l.Logger.Error("a commit was refused, and it is not known for what", zap.Error(err), zap.NamedError("refusal", failed.cause))
+		return
+	}
+	failed.blamed = !found.Empty()
+	l.memory.Remember(found)
+	if found.Unrecorded {
+		l.Metrics.notStorable.WithLabelValues("record").Inc()
+		l.Logger.Error("decisions cannot be recorded: they are made without, and cannot be replayed", zap.Error(failed.cause))
+	}
+	for _, r := range found.Rejected {
+		l.reject(ctx, r)
+	}
+	l.Metrics.notStorable.WithLabelValues("message").Add(float64(len(found.Dropped)))
+	l.quarantine(ctx, found.Quarantined)
+}
+
+// quarantine keeps workloads and nodes out of decisions from the next term on.
+func (l *leader) quarantine(ctx context.Context, aside []state.Quarantined) {
+	for _, a := range aside {
+		what := "workload"
+		if a.Node.Name != "" {
+			what = "node"
+		}
+		l.Metrics.notStorable.WithLabelValues(what).Inc()
+		l.Logger.Error("set aside: the database refuses to store it", zap.String("what", what), zap.String("name", keyOf(a)),
+			zap.Int("level", int(a.Level)), zap.Time("until", a.Until), zap.String("reason", a.Why))
+	}
+	l.storeQuarantine(ctx, aside)
+}
+
+// storeQuarantine writes a part of the quarantine to the ledger. What cannot be written is
+// tried again when this process leads the next time.
+func (l *leader) storeQuarantine(ctx context.Context, aside []state.Quarantined) {
+	err := l.memory.Store(aside, func(aside []state.Quarantined) error { return l.Store.Quarantine(ctx, l.epoch, aside) })
+	if err != nil {
+		l.Logger.Error("quarantine cannot be stored: only this process knows of it", zap.Error(err))
+	}
+}
+
+// announceQuarantined publishes the reason of a frozen workload past the outbox: nothing of
+// it can be written, and so no event of it either.
+func (l *leader) announceQuarantined(ctx context.Context, a state.Quarantined) {
+	record, live := l.state.Record(a.Workload)
+	if !live {
+		return
+	}
+	id := fmt.Sprintf("queue-manager/aside/%s/%d/%d", a.Workload, l.epoch, a.Tries)
+	kept, err := event.New(id, "muster/queue-manager", time.Now(), &event.WorkloadChanged{Record: record})
+	if err == nil {
+		err = l.Bus.Publish(ctx, event.EventsSubject(record.Queue, record.ID), kept)
+	}
+	if err != nil {
+		l.Logger.Warn("no event says that a workload is set aside", zap.String("workload", string(a.Workload)), zap.Error(err))
+	}
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
+	"muster.dev/muster/services/queue-manager/internal/relay"
+)
+
+// keptMargin is how long before the last commit the submissions begin that are looked
+// for in NATS: clocks differ, and messages wait.
+const keptMargin = 10 * time.Minute
+
+// recoverBatch bounds the commands or submissions of one commit: each may have a
+// manifest.
+const recoverBatch = 100
+
+// Lost is a workload of which events told, and the ledger and NATS know nothing more.
+type Lost struct {
+	workload.Record
+	// Delivery is the last event of it.
+	Delivery bus.Delivery
+}
+
+// Recovered is what was found of a database that came back older.
+type Recovered struct {
+	// Requeued are workloads that were lost and are queued again.
+	Requeued []workload.ID
+	// Removed are the commands whose objects are removed: the ledger has no workload.
+	Removed []*event.GangDesired
+	// Lost were told to be queued and have to be submitted again.
+	Lost []Lost
+	// Ended had ended; only their record is lost.
+	Ended []Lost
+}
+
+// Recovery compares the streams with the ledger at the begin of a term and brings both
+// together. Step.NameLost comes after it.
+type Recovery struct {
+	Step *Step
+	// Found is what the streams have and the ledger does not know.
+	Found relay.Found
+	// LastCommit is when the ledger was written last.
+	LastCommit  time.Time
+	Submissions SubmissionLog
+	Now         time.Time
+	// Save writes what was done to the state, and is given the messages that were
+	// applied. A recovery may take more than one transaction.
+	Save func(applied []bus.Delivery) error
+}
+
+// Run recovers what the ledger has lost.
+func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
+	if r.Found.Empty() {
+		return recovered, nil
+	}
+	if recovered.Requeued, err = r.resubmit(ctx); err != nil {
+		return recovered, fmt.Errorf("take in what NATS still has: %w", err)
+	}
+	ahead, err := r.compare(ctx, &recovered)
+	if err != nil {
+		return recovered, err
+	}
+	return recovered, r.restore(ahead)
+}
+
+// compare returns what the streams have beyond the ledger, and notes what is lost and
+// what is removed.
+func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead state.Ahead, err error) {
+	ids := make([]workload.ID, len(r.Found.Told))
+	for i, t := range r.Found.Told {
+		ids[i] = t.ID
+	}
+	known, err := r.Step.known(ctx, ids)
+	if err != nil {
+		return ahead, err
+	}
+	for _, t := range r.Found.Told {
+		ahead.Told = append(ahead.Told, t.Record)
+		if _, stored := known[t.ID]; stored || r.Step.State.Has(t.ID) {
+			continue
+		}
+		if t.Phase.Final() {
+			recovered.Ended = append(recovered.Ended, Lost(t))
+		} else {
+			recovered.Lost = append(recovered.Lost, Lost(t))
+			ahead.Lost = append(ahead.Lost, t.Record)
+		}
+	}
+	for _, c := range r.Found.Commands {
+		if c.State != event.Forgotten && !r.Step.State.Has(c.Workload) {
+			recovered.Removed = append(recovered.Removed, c)
+		}
+	}
+	ahead.Commands = r.Found.Commands
+	return ahead, nil
+}
+
+// restore has the state follow the streams, some commands in each commit.
+func (r Recovery) restore(ahead state.Ahead) error {
+	for len(ahead.Commands) > recoverBatch {
+		if err := r.apply(state.Ahead{Commands: ahead.Commands[:recoverBatch]}); err != nil {
+			return err
+		}
+		ahead.Commands = ahead.Commands[recoverBatch:]
+	}
+	if ahead.Empty() {
+		return nil
+	}
+	return r.apply(ahead)
+}
+
+func (r Recovery) apply(ahead state.Ahead) error {
+	r.Step.Do(decisionlog.Input{Kind: decisionlog.Ahead, At: r.Now, Ahead: &ahead})
+	return r.Save(nil)
+}

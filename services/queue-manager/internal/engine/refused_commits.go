@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// Diagnosis says what a commit failed for, when the database refused what was in it.
+type Diagnosis struct {
+	// Quarantined are the workloads and nodes to keep out of decisions from now on.
+	Quarantined []state.Quarantined
+	// Rejected are submissions that cannot be stored, Dropped other messages that
+	// carry what cannot be stored. None of them may be taken in again.
+	Rejected, Dropped []Refused
+	// Unrecorded: decisions cannot be recorded.
+	Unrecorded bool
+}
+
+// Refused is a message with the reason.
+type Refused struct {
+	bus.Delivery
+	Cause error
+}
+
+// Empty reports whether nothing is to blame.
+func (d Diagnosis) Empty() bool {
+	return len(d.Quarantined) == 0 && len(d.Rejected) == 0 && len(d.Dropped) == 0 && !d.Unrecorded
+}
+
+// Others returns the messages of a batch that are to come again.
+func (d Diagnosis) Others(batch []bus.Delivery) []bus.Delivery {
+	gone := map[message]bool{}
+	for _, r := range d.Rejected {
+		gone[messageOf(r.Delivery)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(batch), func(m bus.Delivery) bool { return gone[messageOf(m)] })
+}
+
+// Diagnose finds what of a decision the database refuses, whatever the SQLSTATE;
+// memory says what is set aside already. It is for a decision whose Write has failed,
+// when the state is not used any more. An empty diagnosis means that nothing of the
+// decision is to blame, or that all of it can be stored now.
+func (w *Writer) Diagnose(ctx context.Context, decision *Decision, cause error, memory *Memory, now time.Time) (Diagnosis, error) {
+	if !store.Suspect(cause) {
+		return Diagnosis{}, nil
+	}
+	refused, err := w.store.Probe(ctx, decision.Changes, decision.record)
+	if err != nil {
+		return Diagnosis{}, err
+	}
+	e := &examination{
+		changes: decision.Changes, submitted: map[workload.ID]bus.Delivery{}, about: map[workload.ID][]bus.Delivery{},
+		known: memory.quarantined, now: now, examined: map[workload.ID]bool{},
+	}
+	for _, message := range decision.Batch {
+		e.index(message)
+	}
+	for _, r := range refused {
+		e.blame(r)
+	}
+	return e.found, nil
+}
+
+// examination finds for each refusal what is to blame: a workload, a node, a message or
+// the record.
+type examination struct {
+	changes   state.Changes
+	submitted map[workload.ID]bus.Delivery
+	about     map[workload.ID][]bus.Delivery // other messages
+	known     QuarantineSet
+	now       time.Time
+	examined  map[workload.ID]bool
+	found     Diagnosis
+}
+
+// index notes which workload a message of the batch is about.
+func (e *examination) index(d bus.Delivery) {
+	_, payload, err := d.Event()
+	if err != nil {
+		return // it was given up
+	}
+	switch p := payload.(type) {
+	case *event.WorkloadSubmitted:
+		e.submitted[p.Workload.ID] = d
+	case *event.WorkloadCancel:
+		e.about[p.Workload] = append(e.about[p.Workload], d)
+	case *event.WorkloadRelease:
+		e.about[p.Workload] = append(e.about[p.Workload], d)
+	case *event.GangStatus:
+		e.about[p.Workload] = append(e.about[p.Workload], d)
+	}
+}
+
+func (e *examination) blame(r store.Refusal) {
+	switch {
+	case r.Part == store.PartRecord:
+		e.found.Unrecorded = true
+		return
+	case r.Workload == "":
+		e.found.Quarantined = append(e.found.Quarantined, state.Quarantined{Node: r.Node, Tries: 1, Why: r.Cause.Error()})
+		return
+	case e.examined[r.Workload]:
+		return
+	}
+	e.examined[r.Workload] = true
+	isNew := slices.ContainsFunc(e.changes.Added, func(a state.Added) bool { return a.ID == r.Workload })
+	later := r.Part == store.PartPlaces && store.ViolatesGuard(r.Cause) // it can be stored as one that waits
+	submission, submitted := e.submitted[r.Workload]
+	switch {
+	case isNew && submitted && !later:
+		e.found.Rejected = append(e.found.Rejected, Refused{submission, r.Cause})
+	case !isNew && errors.Is(store.Explained(r.Cause), store.ErrBadData) && len(e.about[r.Workload]) > 0:
+		for _, d := range e.about[r.Workload] {
+			e.found.Dropped = append(e.found.Dropped, Refused{d, r.Cause})
+		}
+	default:
+		e.found.Quarantined = append(e.found.Quarantined, e.quarantine(r))
+	}
+}
+
+// quarantine says how far a workload is kept out of decisions: as little as lets all
+// others go on, and one level further each time that this is not enough.
+func (e *examination) quarantine(r store.Refusal) state.Quarantined {
+	before := e.known[string(r.Workload)]
+	a := state.Quarantined{Workload: r.Workload, Level: state.QuarantineFailed, Tries: before.Tries + 1, Why: r.Cause.Error()}
+	attempt := func(rows []state.Reservation) int {
+		if i := slices.IndexFunc(rows, func(row state.Reservation) bool { return row.Workload == r.Workload }); i >= 0 {
+			return rows[i].Attempt
+		}
+		return 0
+	}
+	switch admitted, moved := attempt(e.changes.Reserved), attempt(e.changes.Moved); {
+	case r.Part == store.PartPlaces && admitted > 0 && store.ViolatesGuard(r.Cause):
+		// The decision rests on something else than the ledger, which the next term
+		// reads: the workload itself need not be at fault.
+		a.Level, a.Until = state.QuarantineHeld, e.now.Add(heldFor(a.Tries)).UTC()
+		return a
+	case r.Part == store.PartPlaces && moved > 0:
+		a.Level, a.Attempt = state.QuarantineHeld, moved
+	case r.Part == store.PartEnd, r.Part == store.PartGiveBack:
+		a.Level = state.QuarantineFrozen
+	}
+	if before.Level >= a.Level && before.Attempt == a.Attempt {
+		a.Level, a.Attempt = min(before.Level+1, state.QuarantineFrozen), 0
+	}
+	return a
+}
+
+// An admission that a guard refused is tried again after firstHeld, then after twice
+// as long each time, at most after longestHeld.
+const (
+	firstHeld   = 15 * time.Second
+	longestHeld = 30 * time.Minute
+)
+
+func heldFor(tries int) time.Duration { return min(longestHeld, firstHeld<<min(tries-1, 10)) }

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// reject gives a submission up that cannot be stored.
+func (l *leader) reject(ctx context.Context, r Refused) {
+	l.Metrics.notStorable.WithLabelValues("submission").Inc()
+	l.step.Reject(ctx, r, l.memory, func(id string, rejected *event.WorkloadRejected) error {
+		rejection, err := event.New(id, "muster/queue-manager", time.Now(), rejected)
+		if err != nil {
+			return err
+		}
+		return l.Bus.Publish(ctx, event.EventsSubject(rejected.Queue, rejected.Workload), rejection)
+	})
+}
+
+// A rejection that cannot be published is tried with the next delivery, after
+// rejectAgain, until there were rejectTries: the message must not end terms for ever.
+const (
+	rejectAgain = 5 * time.Second
+	rejectTries = 5
+)
+
+// Reject gives a submission up that cannot be stored: tell publishes why for its
+// submitter, and the message is kept with the reason. One that is not told comes
+// again: its submitter is owed an answer.
+func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, tell func(id string, rejected *event.WorkloadRejected) error) {
+	_, payload, _ := r.Event()
+	submitted, ok := payload.(*event.WorkloadSubmitted)
+	if !ok {
+		return
+	}
+	w := submitted.Workload
+	reason := "the submission cannot be stored: " + r.Cause.Error()
+	s.Logger.Error("submission rejected: it cannot be stored", zap.String("workload", string(w.ID)), zap.Error(r.Cause))
+	// The message is part of the id: NATS drops what has the id of another message.
+	id := fmt.Sprintf("queue-manager/unstorable/%s/%d/%d", w.ID, r.Sequence, r.Stored.UnixNano())
+	err := tell(id, &event.WorkloadRejected{
+		Workload: w.ID, Queue: w.Queue, MessageID: submitted.MessageID,
+		Reason: workload.Reason{Kind: workload.ReasonNotStorable, Message: reason},
+	})
+	if err != nil {
+		s.Logger.Error("no event says that a submission was rejected", zap.String("workload", string(w.ID)), zap.Error(err))
+		if r.Attempts < rejectTries {
+			r.Retry(rejectAgain)
+			return
+		}
+	}
+	memory.poison.add(r.Delivery, reason) // should burying it fail
+	s.deadLetter(ctx, r.Delivery, reason)
+}

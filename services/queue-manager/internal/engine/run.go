@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/settings"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// Options is what the terms of a process work with.
+type Options struct {
+	Store  *store.Store
+	Bus    *bus.Bus
+	Logger *zap.Logger
+	// Holder names this process in the leader's row.
+	Holder string
+	// File is what it was started with; objects that are applied come beside it.
+	File settings.File
+	// NodeGrace is how long a node may be not ready before gangs on it are evicted.
+	NodeGrace time.Duration
+	// CheckStreams is how often streams are compared with what they should have.
+	CheckStreams time.Duration
+	// LeaderTimeout is how long a leader may show no life before a standby takes
+	// over.
+	LeaderTimeout time.Duration
+	Retention     store.Retention
+	// LongestTerm is when a leader gives way to a standby, or begins another term: decisions
+	// are replayed from the begin of a term.
+	LongestTerm time.Duration
+	// AcceptNewDatabase leads with a new database even where NATS tells of workloads
+	// that run; they are removed.
+	AcceptNewDatabase bool
+	// AcceptOldPrimary leads on an earlier timeline of Postgres than was written on, as
+	// after the restore of a backup from before a promotion.
+	AcceptOldPrimary bool
+	// Limits refuse submissions beyond them.
+	Limits  state.Limits
+	Metrics *Metrics
+	Tracer  tracing.Tracer
+	// Ready is called when a term is ready to decide, or another queue-manager
+	// leads and this one stands by.
+	Ready func()
+}
+
+const (
+	retryTermAfter = 250 * time.Millisecond
+	// longestPause bounds the pauses between terms that fail, and longTerm is how long
+	// a term lasts after which the next failure counts as the first.
+	longestPause = 15 * time.Second
+	longTerm     = 30 * time.Second
+)
+
+// Run leads term after term until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	single := 0
+	memory := NewMemory()
+	watchPrimaries(o)
+	for {
+		began := time.Now()
+		err := lead(ctx, o, single, memory)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, errTermOver) {
+			o.Metrics.terms.WithLabelValues("over").Inc()
+			single, memory.failures, memory.unrecorded = 0, 0, false
+			continue
+		}
+		var pause time.Duration
+		single, pause = memory.after(err, time.Since(began))
+		o.Metrics.terms.WithLabelValues("failed").Inc()
+		o.Logger.Warn("term as leader ended; beginning another", zap.Error(err), zap.Duration("after", pause))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// after says how the next term begins when one has failed: how many inputs are taken one
+// by one, and after which pause. After a failed commit they are as many as a batch may
+// have: what cannot be stored is then found among few.
+func (m *Memory) after(err error, lasted time.Duration) (single int, pause time.Duration) {
+	var failed *commitError
+	var refused *refusedReadError
+	switch {
+	case errors.As(err, &failed):
+		if !failed.blamed {
+			single = batchLimit
+		}
+		return single, m.Pause(failed.cause, failed.blamed, lasted)
+	case errors.As(err, &refused):
+		return 0, m.Pause(refused.cause, true, lasted)
+	default: // of what a term reads the database may refuse something, too
+		return 0, m.Pause(err, false, lasted)
+	}
+}
+
+// Pause is how long to wait before the next term. It grows while terms fail one
+// after the other because the database refuses their commits, or what they read, and
+// nothing is found to blame for it.
+func (m *Memory) Pause(cause error, blamed bool, lasted time.Duration) time.Duration {
+	if cause == nil || blamed || !store.Suspect(cause) || lasted > longTerm {
+		m.failures = 0
+		return retryTermAfter
+	}
+	m.failures++
+	return min(longestPause, retryTermAfter<<min(m.failures-1, 10))
+}
+
+// errTermOver ends a term that has been as long as one may be.
+var errTermOver = errors.New("the term has been as long as one may be")

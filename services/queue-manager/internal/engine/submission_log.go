@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// SubmissionLog is what NATS still has of what was submitted, and of the events about it.
+type SubmissionLog interface {
+	// Since hands over the submissions and cancellations from a moment on, in order.
+	// The error wraps bus.ErrNoStream when none are kept.
+	Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error
+	// Told reports whether an event tells of a workload.
+	Told(ctx context.Context, queue string, id workload.ID) (bool, error)
+}
+
+// messageLog is the streams of NATS as SubmissionLog and DeadLetters; the ledger has the
+// dead letters that NATS does not keep.
+type messageLog struct {
+	bus    *bus.Bus
+	ledger *store.Store
+	epoch  int64
+}
+
+func (l *leader) messageLog() messageLog { return messageLog{l.Bus, l.Store, l.epoch} }
+
+// Since implements SubmissionLog.
+func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error {
+	return m.bus.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, each)
+}
+
+// Told implements SubmissionLog.
+func (m messageLog) Told(ctx context.Context, queue string, id workload.ID) (bool, error) {
+	subject := event.EventsSubject(queue, id)
+	told, err := m.bus.Subjects(ctx, bus.EventsStream, subject)
+	if errors.Is(err, bus.ErrNoStream) {
+		return false, nil
+	}
+	return told[subject], err
+}
+
+// StoreDeadLetter implements DeadLetters.
+func (m messageLog) StoreDeadLetter(ctx context.Context, d bus.Delivery, reason string) error {
+	return m.bus.StoreDeadLetter(ctx, d, reason)
+}
+
+// KeepUndelivered implements DeadLetters.
+func (m messageLog) KeepUndelivered(ctx context.Context, d bus.Delivery, reason string) error {
+	return m.ledger.KeepUndelivered(ctx, m.epoch, store.Outgoing{EventID: bus.DeadID(d), Subject: event.DeadSubject(d.Subject), Message: d.Data}, reason)
+}

@@ -1,0 +1,149 @@
+package relay_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/queue-manager/internal/relay"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// laneUnderTest is a stream with what is put there.
+type laneUnderTest struct {
+	number         int // of the lane
+	stream, filter string
+	subject        func(workload.ID) string
+	payload        func(workload.ID) event.Payload
+}
+
+func lanesUnderTest() map[string]laneUnderTest {
+	return map[string]laneUnderTest{
+		"commands": {0, bus.DispatchStream, event.DispatchFilter("*"), func(id workload.ID) string { return event.DispatchSubject("c", id) },
+			func(id workload.ID) event.Payload { return command(id, 1, 1) }},
+		"events": {1, bus.EventsStream, event.EventsFilter(), func(id workload.ID) string { return event.EventsSubject("q", id) },
+			func(id workload.ID) event.Payload {
+				return &event.WorkloadChanged{Record: workload.Record{Workload: workload.Workload{ID: id, Queue: "q"}, Phase: workload.Queued}}
+			}},
+	}
+}
+
+// aheadWorld is the time when a term has compared the streams: the ledger has come back
+// older, and its leader of epoch 1 has published two messages, which are in the streams
+// and have been found. Epoch 2 begins.
+type aheadWorld struct {
+	*world
+	laneUnderTest
+	ends map[string]store.Watermark
+}
+
+func newAheadWorld(t *testing.T, lane laneUnderTest) *aheadWorld {
+	t.Helper()
+	w := &aheadWorld{newWorld(t), lane, nil}
+	for i, id := range []string{"queue-manager/1/1001", "queue-manager/1/1002"} {
+		if _, err := w.arrive(t, id, bus.End{Sequence: uint64(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.compare(t)
+	w.epoch = 2
+	return w
+}
+
+// compare is what a term does first.
+func (w *aheadWorld) compare(t *testing.T) relay.Found {
+	t.Helper()
+	return w.compareWith(t, w.bus)
+}
+
+func (w *aheadWorld) compareWith(t *testing.T, streams relay.Streams) relay.Found {
+	t.Helper()
+	found, err := relay.FindAhead(t.Context(), w.ledger, streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ends = found.Ends
+	return found
+}
+
+// tells reports whether a workload is among what was found.
+func tells(found relay.Found, of workload.ID) bool {
+	return slices.ContainsFunc(found.Commands, func(c *event.GangDesired) bool { return c.Workload == of }) ||
+		slices.ContainsFunc(found.Told, func(f relay.Told) bool { return f.ID == of })
+}
+
+// arrive has NATS take a message, of a workload named by its id, that is to follow the
+// given end.
+func (w *aheadWorld) arrive(t *testing.T, id string, end bus.End) (uint64, error) {
+	t.Helper()
+	of := workload.ID("w-" + id[len(id)-4:])
+	published, err := w.bus.PublishNext(w.subject(of), id, encode(t, id, w.payload(of)), 0, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return published.Stored(t.Context())
+}
+
+// late has a message of epoch 1 arrive that was to follow what the term has found.
+func (w *aheadWorld) late(t *testing.T, id string) {
+	t.Helper()
+	if _, err := w.arrive(t, id, bus.End{Sequence: w.ends[w.stream].Last}); err != nil {
+		t.Fatalf("message %s does not arrive: %v", id, err)
+	}
+}
+
+// lane is the lane of a term's relay, step by step.
+type lane struct {
+	*relay.Relay
+	relay.Steps
+	number int
+}
+
+func (w *aheadWorld) begins(t *testing.T, server relay.Bus) lane {
+	t.Helper()
+	o := w.options(w.epoch, server)
+	o.Compared, o.Pause = w.ends, func(context.Context, time.Duration) {}
+	r := relay.New(o)
+	steps, err := r.Steps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lane{r, steps, w.number}
+}
+
+// goesOn begins, and does the comparison that is due then.
+func (l lane) goesOn(t *testing.T) {
+	t.Helper()
+	if err := l.Begin(t.Context(), l.number); err != nil {
+		t.Fatalf("the lane does not begin: %v", err)
+	}
+	l.next(t)
+}
+
+func (l lane) next(t *testing.T) {
+	t.Helper()
+	if _, err := l.Next(t.Context(), l.number); err != nil {
+		t.Fatalf("the lane does not go on: %v", err)
+	}
+}
+
+// say hands the lane a message of its term.
+func (w *aheadWorld) say(t *testing.T, l lane) store.Outgoing {
+	t.Helper()
+	m := w.add(t, w.subject("own"), w.payload("own"))
+	l.Hand([]store.Outgoing{m})
+	return m
+}
+
+func forEachLane(t *testing.T, test func(*testing.T, laneUnderTest)) {
+	for name, lane := range lanesUnderTest() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, lane)
+		})
+	}
+}

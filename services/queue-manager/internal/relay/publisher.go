@@ -1,0 +1,205 @@
+package relay
+
+import (
+	"context"
+	"math/bits"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+const (
+	// batchLimit is how many messages are taken in hand at once.
+	batchLimit = 1000
+	// handLimit is how many commits' messages wait in a lane; what comes beyond
+	// them is read from the outbox later.
+	handLimit   = 64
+	retryAfter  = 500 * time.Millisecond
+	ackTimeout  = 10 * time.Second
+	markEvery   = time.Second // how often a lane remembers what its stream has
+	recheckSoon = time.Second // after a comparison that failed
+)
+
+// publisher publishes the messages of one stream.
+type publisher struct {
+	Options
+	stream, prefix string
+	handed         chan []store.Outgoing
+	behind         atomic.Bool   // something was not handed over
+	checks         chan struct{} // a comparison is due
+
+	last int64 // in the outbox, of what this lane has sent
+	// watermark is what the stream is known to have had, saved what of it is stored. What
+	// is published is to follow the mark's last message.
+	watermark, saved store.Watermark
+	// compared is up to where the stream is known to have nothing that the ledger does
+	// not know, which is looked at until own: something of this term is stored there.
+	compared store.Watermark
+	own      bool
+	ticks    uint // since the lane runs
+	// doubtful: some of what is sent next may be in the stream already.
+	doubtful bool
+	// stale are subjects whose command of the outbox cannot be removed there.
+	stale map[string]bool
+	// unmarked: the mark cannot be stored.
+	unmarked bool
+}
+
+func newPublisher(o Options, stream, prefix string) *publisher {
+	return &publisher{
+		Options: o, stream: stream, prefix: prefix, handed: make(chan []store.Outgoing, handLimit),
+		checks: make(chan struct{}, 1),
+	}
+}
+
+func (p *publisher) carries(m store.Outgoing) bool { return strings.HasPrefix(m.Subject, p.prefix) }
+
+// lastOnly reports whether the stream has one message of each subject, the last.
+func (p *publisher) lastOnly() bool { return p.stream == bus.DispatchStream }
+
+func (p *publisher) hand(messages []store.Outgoing) {
+	if len(messages) == 0 {
+		return
+	}
+	select {
+	case p.handed <- messages:
+	default:
+		p.behind.Store(true)
+	}
+}
+
+func (p *publisher) check() {
+	select {
+	case p.checks <- struct{}{}:
+	default: // one is due already
+	}
+}
+
+func (p *publisher) run(ctx context.Context) error {
+	tick := time.NewTicker(markEvery)
+	defer tick.Stop()
+	if err := p.begin(ctx); err != nil {
+		return err
+	}
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.checks:
+			err = p.compare(ctx)
+		case <-tick.C:
+			err = p.tick(ctx)
+		case messages := <-p.handed:
+			err = p.send(ctx, p.unsent(p.more(messages)))
+		}
+		if err == nil {
+			err = p.catchUpIfBehind(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// begin finds out where the stream ends and sends what earlier terms left.
+func (p *publisher) begin(ctx context.Context) error {
+	if err := p.orLater(ctx, p.resync(ctx, false)); err != nil {
+		return err
+	}
+	return p.catchUp(ctx)
+}
+
+func (p *publisher) catchUpIfBehind(ctx context.Context) error {
+	if !p.behind.Load() {
+		return nil
+	}
+	return p.catchUp(ctx)
+}
+
+// catchUp sends what is in the outbox behind what has been sent.
+func (p *publisher) catchUp(ctx context.Context) error {
+	for {
+		p.behind.Store(false) // what is committed from here on is handed over, or we come again
+		left, err := p.Store.Unsent(ctx, p.prefix, p.last, batchLimit)
+		if err != nil {
+			return err
+		}
+		if err := p.send(ctx, left); err != nil {
+			return err
+		}
+		if len(left) < batchLimit && !p.behind.Load() {
+			return nil
+		}
+	}
+}
+
+// more adds what else has been committed meanwhile. When something is missing
+// in between it stops: that comes from the outbox.
+func (p *publisher) more(messages []store.Outgoing) []store.Outgoing {
+	for len(messages) < batchLimit {
+		select {
+		case next := <-p.handed:
+			messages = append(messages, next...)
+		default:
+			return messages
+		}
+	}
+	return messages
+}
+
+// unsent leaves out what was sent from the outbox already, and, if something was
+// not handed over, everything: it is all in the outbox, in order.
+func (p *publisher) unsent(messages []store.Outgoing) []store.Outgoing {
+	if p.behind.Load() {
+		return nil
+	}
+	for len(messages) > 0 && messages[0].Seq <= p.last {
+		messages = messages[1:]
+	}
+	return messages
+}
+
+// tick does what is due each markEvery. Until something of the term is stored, messages
+// that arrive late are looked for after 1, 2, 4, 8 ticks and so on: a message is found
+// after at most twice the time that it took to arrive, and an idle lane asks the server
+// less and less often.
+func (p *publisher) tick(ctx context.Context) error {
+	p.ticks++
+	if !p.own && bits.OnesCount(p.ticks) == 1 {
+		return p.orLater(ctx, p.resync(ctx, false))
+	}
+	return p.saveWatermark(ctx)
+}
+
+// neverMade is when no stream was made.
+func neverMade() time.Time { return time.Unix(0, 0).UTC() }
+
+// saveWatermark remembers what the stream has had, if that is news.
+func (p *publisher) saveWatermark(ctx context.Context) error {
+	if p.watermark.Created.IsZero() || p.watermark.Last == p.saved.Last && p.watermark.Created.Equal(p.saved.Created) {
+		return nil
+	}
+	err := p.Store.SetWatermark(ctx, p.Epoch, p.stream, p.watermark)
+	if store.Suspect(err) { // tried again with each message, and told once
+		if !p.unmarked {
+			p.refuse("mark", "what a stream has had cannot be remembered: its loss may not be noticed", err)
+		}
+		p.unmarked = true
+		return nil
+	}
+	if err == nil {
+		p.saved, p.unmarked = p.watermark, false
+	}
+	return err
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

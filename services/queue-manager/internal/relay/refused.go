@@ -1,0 +1,56 @@
+package relay
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// What the database refuses of a relay's own notes is no decision. It ends no term:
+// a term that ends for it would do so for ever.
+
+// sentApart takes sent messages out of the outbox without the mark of their stream,
+// which is remembered by itself, and halves what is refused. A message that cannot be
+// removed stays, and is published again by the next term, at most.
+func (p *publisher) sentApart(ctx context.Context, messages []store.Outgoing) error {
+	seqs := make([]int64, len(messages))
+	for i, m := range messages {
+		seqs[i] = m.Seq
+	}
+	err := p.Store.Sent(ctx, p.Epoch, seqs, p.stream, store.Watermark{})
+	if !store.Suspect(err) {
+		return err
+	}
+	if half := len(messages) / 2; half > 0 {
+		if err := p.sentApart(ctx, messages[:half]); err != nil {
+			return err
+		}
+		return p.sentApart(ctx, messages[half:])
+	}
+	p.refuse("outbox", "a message that was published cannot be removed from the outbox", err, zap.String("id", messages[0].EventID))
+	if p.lastOnly() {
+		if p.stale == nil {
+			p.stale = map[string]bool{}
+		}
+		p.stale[messages[0].Subject] = true
+	}
+	return nil
+}
+
+// withoutStale returns the subjects that have their last command. One that comes from
+// the outbox again may be older than what was there.
+func (p *publisher) withoutStale(present map[string]bool) map[string]bool {
+	for subject := range p.stale {
+		delete(present, subject)
+	}
+	p.stale = nil
+	return present
+}
+
+// refuse tells of something that the database refuses to store.
+func (p *publisher) refuse(what, message string, cause error, fields ...zap.Field) {
+	p.Logger.Error(message+": the database refuses it", append(fields, zap.String("stream", p.stream), zap.Error(cause))...)
+	p.Refused(what)
+}

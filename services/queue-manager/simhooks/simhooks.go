@@ -1,0 +1,116 @@
+// Package simhooks gives simulations the step logic of queue-manager: the very code
+// that its processes run, without their goroutines, connections and clock.
+//
+// It has no logic of its own. It is for test/sim, because what is internal to a
+// service cannot be imported from there; services do not import it.
+package simhooks
+
+import (
+	"muster.dev/muster/services/queue-manager/internal/engine"
+	"muster.dev/muster/services/queue-manager/internal/relay"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// The step and the writer of a term, and what they work with.
+type (
+	Step        = engine.Step
+	Archive     = engine.Archive
+	Decision    = engine.Decision
+	Writer      = engine.Writer
+	Storage     = engine.Store
+	Transaction = store.Transaction
+	Record      = store.Record
+	// Refusal is what a ledger does not store, and Diagnosis what follows from it.
+	Refusal   = store.Refusal
+	Part      = store.Part
+	Diagnosis = engine.Diagnosis
+	// Memory is what a process keeps from one term to the next.
+	Memory = engine.Memory
+)
+
+// The relay of the outbox, and what it works with.
+type (
+	Relay         = relay.Relay
+	RelayOptions  = relay.Options
+	RelaySteps    = relay.Steps
+	RelayStore    = relay.Store
+	RelayBus      = relay.Bus
+	Missing       = relay.Missing
+	Undeliverable = relay.Undeliverable
+	Outgoing      = store.Outgoing
+	Watermark     = store.Watermark
+	Told          = store.Told
+)
+
+// NewWriter returns the writer of a step's decisions.
+var NewWriter = engine.NewWriter
+
+// Errors of a ledger.
+var (
+	ErrFenced = store.ErrFenced
+	ErrStale  = store.ErrStale
+	ErrBehind = store.ErrBehind
+)
+
+// NewRelay returns the relay of a term.
+func NewRelay(o RelayOptions) *Relay { return relay.New(o) }
+
+// What the streams have and a ledger that came back older does not know.
+type (
+	Found     = relay.Found
+	Recovery  = engine.Recovery
+	Recovered = engine.Recovered
+	Lost      = engine.Lost
+	Said      = store.Said
+)
+
+// FindAhead looks for it, and LastEpoch for the epochs of which the streams tell.
+var (
+	FindAhead = relay.FindAhead
+	LastEpoch = relay.LastEpoch
+)
+
+// AskFor is how long answers are waited for.
+const AskFor = engine.AskFor
+
+// Store is the ledger in Postgres, and Configuration a transaction that changes the queues.
+type (
+	Store         = store.Store
+	Configuration = store.Configuration
+	Timeouts      = store.Timeouts
+)
+
+// OpenStore opens a ledger, and Migrate makes one.
+var (
+	OpenStore       = store.Open
+	Migrate         = store.Migrate
+	DefaultTimeouts = store.DefaultTimeouts
+)
+
+// NewMemory is the memory of a process that starts.
+var NewMemory = engine.NewMemory
+
+// Parts of a commit that may be refused.
+const (
+	PartAdded   = store.PartAdded
+	PartPlaces  = store.PartPlaces
+	PartEnd     = store.PartEnd
+	PartHistory = store.PartHistory
+	PartMessage = store.PartMessage
+)
+
+// Explained marks the errors of Postgres that are distinguished, and Suspect reports
+// whether one is for what was in the transaction.
+var (
+	Explained = store.Explained
+	Suspect   = store.Suspect
+)
+
+// Encode makes the messages of the outbox.
+var Encode = store.Encode
+
+// WithManifest puts the manifest into a command as Encode wrote it.
+var WithManifest = store.WithManifest
+
+// NextEpoch says how an epoch follows the stored one.
+var NextEpoch = store.NextEpoch
