@@ -1,9 +1,9 @@
-// Package certificates makes a certificate authority and certificates of servers
-// and clients and keeps them as files, for a local stack, for tests and for
-// installations that have no authority of their own.
+// Package certificates makes a certificate authority and certificates of servers and
+// clients and keeps them as files, for a local stack, for tests and for installations
+// without an authority.
 //
-// It issues for Muster's own servers and services only and revokes nothing: who
-// has an authority uses that.
+// It issues for Muster's servers and services only, and is not for installations that
+// have an authority: it revokes nothing.
 package certificates
 
 import (
@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// How long what is made is valid, and how long before its end it is made anew.
+// Validity of certificates, and the time before their end at which they are renewed.
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	life          = 2 * 365 * 24 * time.Hour
@@ -35,26 +35,25 @@ const (
 // authority is the name of the authority's files.
 const authority = "ca"
 
-// CA is the file with the certificate of the authority in dir.
+// CA returns the file with the certificate of the authority in dir.
 func CA(dir string) string { return Certificate(dir, authority) }
 
-// Certificate is the file with the certificate of the given name in dir.
+// Certificate returns the file with the certificate of the given name in dir.
 func Certificate(dir, name string) string { return filepath.Join(dir, name+".crt") }
 
-// Key is the file with the key of the certificate.
+// Key returns the file with the key of the certificate.
 func Key(dir, name string) string { return filepath.Join(dir, name+".key") }
 
-// Wanted is a certificate to have.
+// Wanted describes a certificate.
 type Wanted struct {
 	Name string
-	// Hosts makes it a server's: names and addresses under which it is reached.
-	// Without any it is a client's.
+	// Hosts are the names and addresses of a server; a client has none.
 	Hosts []string
 }
 
-// Ensure makes the authority and the certificates that are missing in dir, near
-// their end, or not as wanted. The files are readable by all, since containers
-// read them under other user ids: what keeps them is the directory.
+// Ensure makes the authority, and the certificates that are missing in dir, near their
+// end, or not as wanted. The files are readable by all, because containers read them
+// under other user ids; the directory protects them.
 func Ensure(dir string, wanted ...Wanted) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the directory of certificates: %w", err)
@@ -106,13 +105,13 @@ func (ca pair) ensure(dir string, w Wanted) error {
 	}
 	present, err := load(dir, w.Name)
 	if err == nil && ca.serves(present.certificate, template) {
-		return nil // one that cannot be read is made anew, like one that is missing
+		return nil // an unreadable certificate is replaced like a missing one
 	}
 	_, err = issue(dir, w.Name, template, &ca)
 	return err
 }
 
-// serves reports whether a certificate does what is wanted for a while yet.
+// serves reports whether a certificate is as wanted and valid for a while.
 func (ca pair) serves(present, wanted *x509.Certificate) bool {
 	return present.CheckSignatureFrom(ca.certificate) == nil && time.Until(present.NotAfter) > renewBefore &&
 		slices.Equal(present.ExtKeyUsage, wanted.ExtKeyUsage) && slices.Equal(present.DNSNames, wanted.DNSNames) &&
@@ -126,13 +125,13 @@ func load(dir, name string) (pair, error) {
 	}
 	key, ok := read.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok {
-		return pair{}, fmt.Errorf("%s is not a key that was made here", Key(dir, name))
+		return pair{}, fmt.Errorf("%s is not a key of this package", Key(dir, name))
 	}
 	return pair{read.Leaf, key}, nil
 }
 
-// issue signs the template, by itself when there is no authority, and writes it
-// down. The key goes first: a certificate without its key is not left behind.
+// issue signs the template, with its own key if there is no authority, and writes the
+// files. The key goes first, so that no certificate is left without its key.
 func issue(dir, name string, template *x509.Certificate, ca *pair) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestEnsure(t *testing.T) {
 
 	ensure(server, client)
 	if !read(t, dir, "nats").Equal(first) {
-		t.Error("a certificate that serves was made anew")
+		t.Error("a valid certificate was replaced")
 	}
 	server.Hosts = append(server.Hosts, "localhost")
 	ensure(server)

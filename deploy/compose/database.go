@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// database makes the passwords of Postgres' roles and the URLs that have them,
-// for the logins that database.sh makes. The files are readable by all for the
-// sake of containers, as those of the keys.
+// database makes the passwords of Postgres' roles, and the URLs with them, for the logins
+// that database.sh creates. The files are readable by all, for containers, like the keys.
 func database(dir string) error {
 	if _, err := password(dir, "postgres-password"); err != nil {
 		return err

@@ -1,12 +1,11 @@
-// Command compose makes the secrets of the local stack in containers, and those
-// of an installation that has none of its own: keys of the NATS users with the
-// accounts that know them, certificates, passwords of Postgres' roles and the URLs
-// that have them. What is there already stays.
+// Command compose makes the secrets of the local stack in containers, and those of an
+// installation without secrets: keys of the NATS users and their accounts, certificates,
+// passwords of Postgres' roles and the URLs with them. Existing ones stay, tenants too.
 //
-//	compose [-cluster NAME]... [-tenant NAME=QUEUE,...]... [-host NAME]... DIR
+//	compose [-cluster NAME]... [-tenant NAME=QUEUE,...]... [-named-tenant NAME=QUEUE,...]... [-host NAME]... DIR
 //
-// It starts nothing. Whoever has a certificate authority or a keeper of secrets
-// uses that.
+// It starts nothing. It is not for installations with a certificate authority or a
+// secret store.
 package main
 
 import (
@@ -16,21 +15,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"muster.dev/muster/deploy/certificates"
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
 )
 
-// local is what docker-compose.yaml calls the dev cluster.
+// local is the dev cluster's name in docker-compose.yaml.
 const local = "local"
 
-// wanted is what the arguments ask for.
+// wanted is the parsed arguments.
 type wanted struct {
 	dir      string
 	clusters []string
-	tenants  []access.User
+	tenants  []tenant
 	hosts    []string // further names of the servers
 }
 
@@ -55,12 +53,16 @@ func parse(args []string) (wanted, error) {
 		w.clusters = append(w.clusters, name)
 		return nil
 	})
-	flags.Func("tenant", "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated", func(text string) error {
-		name, queues, _ := strings.Cut(text, "=")
-		user, err := access.Tenant(name, strings.Split(queues, ",")...)
-		w.tenants = append(w.tenants, user)
-		return err
-	})
+	for kind, usage := range map[string]string{
+		kindTenant: "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated",
+		kindNamed:  "`name=queue,...`: a tenant who submits under their own name only; for those who do not trust each other",
+	} {
+		flags.Func(kind, usage, func(text string) error {
+			t, err := parseTenant(kind, text)
+			w.tenants = append(w.tenants, t)
+			return err
+		})
+	}
 	flags.Func("host", "a `name` or address, beside those of the local stack, under which NATS and Postgres are reached; may be repeated", func(host string) error {
 		w.hosts = append(w.hosts, host)
 		return nil
@@ -79,7 +81,14 @@ func parse(args []string) (wanted, error) {
 }
 
 func (w wanted) make() error {
-	users := append(access.Users(w.clusters...), w.tenants...)
+	tenants, err := keepTenants(w.dir, w.tenants)
+	if err != nil {
+		return err
+	}
+	users := access.Users(w.clusters...)
+	for _, t := range tenants {
+		users = append(users, t.user)
+	}
 	var names []string
 	for _, user := range users {
 		names = append(names, user.Name)
@@ -98,8 +107,11 @@ func (w wanted) make() error {
 	server := func(name string) certificates.Wanted {
 		return certificates.Wanted{Name: name, Hosts: append([]string{name, "localhost", "127.0.0.1"}, w.hosts...)}
 	}
-	// One certificate for all clients: it opens the door, the key says who comes.
-	if err := certificates.Ensure(w.dir, server("nats"), server("postgres"), certificates.Wanted{Name: "client"}); err != nil {
+	// One certificate for all clients: it permits the connection, the nkey identifies the client.
+	if err := certificates.Ensure(w.dir, server("nats"), server("postgres"), server("intake"), certificates.Wanted{Name: "client"}); err != nil {
+		return err
+	}
+	if err := tokens(w.dir, tenants); err != nil {
 		return err
 	}
 	return database(w.dir)

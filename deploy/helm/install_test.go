@@ -230,6 +230,9 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 	if passwords < 7 {
 		t.Errorf("there are %d passwords, want those of five users of NATS and three of Postgres", passwords)
 	}
+	if _, err := in.get("coordination.k8s.io", "v1", "leases", in.namespace, release+"-dispatcher-default"); err != nil {
+		t.Errorf("after the upgrade the dispatcher has no Lease: %v", err)
+	}
 	if count := len(in.labelled()); count < 30 {
 		t.Errorf("only %d objects are installed", count)
 	}
@@ -242,6 +245,44 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 		t.Errorf("after the uninstallation there are %v", in.labelled())
 	}
 	in.stays("team-a")
+}
+
+// A Lease that a dispatcher of an earlier version made is not Helm's: an installation
+// and an upgrade leave it and its epoch alone, and the service may hold it.
+func TestALeaseOfAnEarlierVersionStays(t *testing.T) {
+	t.Parallel()
+	_ = applier(t) // the namespaces of queues
+	in := newInstallation(t, "muster-leases")
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": in.namespace}}}
+	if _, err := in.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const name = release + "-dispatcher-east"
+	lease := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": name, "annotations": map[string]any{"muster.dev/epoch": "7"}},
+	}}
+	if _, err := in.objects.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).
+		Namespace(in.namespace).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]any{"mode": "member", "cluster": "east", "namespaces": []any{"team-a"}, "nats": map[string]any{"url": "tls://nats:4222"}}
+	in.install(values)
+	in.upgrade(values)
+	found, err := in.get("coordination.k8s.io", "v1", "leases", in.namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := found.GetAnnotations(); len(notes) != 1 || notes["muster.dev/epoch"] != "7" {
+		t.Errorf("the Lease has annotations %v, want its epoch alone", notes)
+	}
+	made, err := in.get("coordination.k8s.io", "v1", "leases", in.namespace, release+"-capacity-watcher-east")
+	if err != nil || made.GetAnnotations()["meta.helm.sh/release-name"] != release {
+		t.Errorf("the Lease of capacity-watcher is not the release's: %v", err)
+	}
+	in.uninstall()
+	if _, err := in.get("coordination.k8s.io", "v1", "leases", in.namespace, name); err != nil {
+		t.Errorf("the uninstallation took the Lease that was there before: %v", err)
+	}
 }
 
 // stays checks that a workload and the definitions are there.

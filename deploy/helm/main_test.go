@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/local/devcluster"
 )
 
 // cluster is the dev cluster that the tests share; noCluster is why there is none.
 var (
-	cluster   *localcluster.Cluster
+	cluster   *devcluster.Cluster
 	noCluster error
 )
 
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	cluster, noCluster = localcluster.Start(ctx, localcluster.Options{
-		Binary: cmp.Or(os.Getenv(localcluster.EnvBinary), filepath.Join("..", "..", "bin", "devcluster")),
+	cluster, noCluster = devcluster.Start(ctx, devcluster.Options{
+		Binary: cmp.Or(os.Getenv(devcluster.EnvBinary), filepath.Join("..", "..", "bin", "devcluster")),
 		Name:   fmt.Sprintf("helm-test-%d", os.Getpid()), Fleet: "laptop",
 	})
 	if noCluster == nil {
@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 // kubeconfig is the administrator's of the dev cluster.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
-	if errors.Is(noCluster, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
+	if errors.Is(noCluster, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
 		t.Skip(noCluster)
 	}
 	if noCluster != nil {

@@ -74,6 +74,33 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 // notMetrics are names in the sources that look like metrics: roles of Postgres.
 var notMetrics = map[string]bool{"muster_queue_manager": true, "muster_reader": true}
 
+// TestEveryAlertIsDocumented compares the alerts with their table in docs/operations.md.
+func TestEveryAlertIsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## Alerts\n")
+	if !found {
+		t.Fatal("docs/operations.md has no section Alerts")
+	}
+	documented := map[string]bool{}
+	for _, name := range regexp.MustCompile("`(Muster[A-Za-z]+)`").FindAllStringSubmatch(section, -1) {
+		documented[name[1]] = true
+	}
+	for where := range expressions(t) {
+		name, alert := strings.CutPrefix(where, "alert ")
+		if alert && !documented[name] {
+			t.Errorf("docs/operations.md says nothing about alert %s", name)
+		}
+		delete(documented, name)
+	}
+	for name := range documented {
+		t.Errorf("docs/operations.md has a row for %s, which is no alert", name)
+	}
+}
+
 // expressions returns what the alerts and the dashboard ask, by where.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()

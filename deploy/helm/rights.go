@@ -1,8 +1,8 @@
-// Package helm makes the parts of the Helm chart that are said elsewhere in the
-// project: the rights in Kubernetes (package rbac) and on the NATS server
-// (package access), the definitions (package crd) and the admission policies
-// (package policy). Its tests render the chart in all its modes, have a real API
-// server look at every object, and install, upgrade and uninstall it there.
+// Package helm generates the parts of the Helm chart that other packages define: the
+// rights in Kubernetes (package rbac) and on the NATS server (package access), the
+// definitions (package crd) and the admission policies (package policy). Its tests render
+// the chart in all its modes, validate every object with a real API server, and install,
+// upgrade and uninstall it there.
 //
 // It is not for installing anything: Helm does that.
 package helm
@@ -29,7 +29,6 @@ type rights struct {
 	ClusterRoles    []role    `json:"clusterRoles"`
 	Everywhere      []binding `json:"everywhere"`      // cluster role bindings
 	QueueNamespaces []binding `json:"queueNamespaces"` // role bindings in each queue's namespace
-	OwnNamespace    []role    `json:"ownNamespace"`    // roles in Muster's own namespace
 }
 
 // role is a set of rules and the account that it is for. A role may gather the
@@ -73,7 +72,7 @@ func Rights() ([]byte, error) {
 			all.Everywhere = append(all.Everywhere, bound)
 		case b.Namespace == placeholder:
 			all.QueueNamespaces = append(all.QueueNamespaces, bound)
-		case b.RoleRef.Kind != "Role" || b.Namespace != rbac.Namespace:
+		default:
 			return nil, fmt.Errorf("role binding %s/%s: the chart knows no such place", b.Namespace, b.Name)
 		}
 	}
@@ -86,11 +85,11 @@ func Rights() ([]byte, error) {
 func (r *rights) addRoles(accounts map[string]string) error {
 	gatherers := map[string]string{} // account by label
 	for _, document := range rbac.Documents() {
-		var found rbacv1.ClusterRole // a Role reads the same
+		var found rbacv1.ClusterRole
 		if err := yaml.Unmarshal(document, &found); err != nil {
 			return fmt.Errorf("read manifest of package rbac: %w", err)
 		}
-		if found.Kind != "ClusterRole" && found.Kind != "Role" {
+		if found.Kind != "ClusterRole" {
 			continue
 		}
 		account, bound := accounts[found.Kind+"/"+found.Name]
@@ -100,7 +99,7 @@ func (r *rights) addRoles(accounts map[string]string) error {
 			}
 		}
 		if !bound {
-			return fmt.Errorf("%s %s: nobody is bound to it", found.Kind, found.Name)
+			return fmt.Errorf("%s %s: no account is bound to it", found.Kind, found.Name)
 		}
 		if found.AggregationRule != nil {
 			for _, selector := range found.AggregationRule.ClusterRoleSelectors {
@@ -109,12 +108,7 @@ func (r *rights) addRoles(accounts map[string]string) error {
 				}
 			}
 		}
-		entry := role{strings.TrimPrefix(found.Name, prefix), account, found.Labels, found.AggregationRule, found.Rules}
-		if found.Kind == "ClusterRole" {
-			r.ClusterRoles = append(r.ClusterRoles, entry)
-		} else {
-			r.OwnNamespace = append(r.OwnNamespace, entry)
-		}
+		r.ClusterRoles = append(r.ClusterRoles, role{strings.TrimPrefix(found.Name, prefix), account, found.Labels, found.AggregationRule, found.Rules})
 	}
 	return nil
 }
@@ -127,6 +121,7 @@ type account struct {
 	Users   []user           `json:"users"`
 	Exports []map[string]any `json:"exports"`
 	Imports []map[string]any `json:"imports"`
+	Limits  map[string]int   `json:"limits,omitempty"` // as the server's configuration has them
 }
 
 // user is what the chart's trial server knows of a user of NATS.
@@ -153,6 +148,9 @@ func Users() ([]byte, error) {
 	all.System = access.System
 	for _, a := range access.Accounts(access.Users(cluster)) {
 		made := account{Name: a.Name, Stores: a.JetStream}
+		if a.Limits != (access.Limits{}) {
+			made.Limits = map[string]int{"max_connections": a.Limits.Connections, "max_subscriptions": a.Limits.Subscriptions}
+		}
 		for _, u := range a.Users {
 			made.Users = append(made.Users, user{
 				Name: u.Name, Service: strings.TrimSuffix(u.Name, "-"+cluster), Publish: u.Publish,

@@ -32,8 +32,8 @@ else
 	fi
 fi
 
-GOWORK=off CGO_ENABLED=0 go build -C deploy/images -trimpath -buildvcs=false -o "$PWD/$out/images" .
-GOWORK=off CGO_ENABLED=0 go build -C deploy/images -trimpath -buildvcs=false -ldflags="-s -w" -o "$PWD/$out/wget" ./wget
+CGO_ENABLED=0 go build -C deploy/images -trimpath -buildvcs=false -o "$PWD/$out/images" .
+CGO_ENABLED=0 go build -C deploy/images -trimpath -buildvcs=false -ldflags="-s -w" -o "$PWD/$out/wget" ./wget
 "$out/images" -bin=bin -wget="$out/wget" -out="$out" -version="$version" -revision="$(git rev-parse HEAD 2>/dev/null || echo unknown)" \
 	-zoneinfo="$(go env GOROOT)/lib/time/zoneinfo.zip" "${postgres[@]}" | while read -r reference id archive; do
 	if [ "$(docker image inspect --format '{{.Id}}' "$reference" 2>/dev/null || true)" = "$id" ]; then

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Sources is what images are made of.
+// Sources are the inputs of the images.
 type Sources struct {
 	Binaries           string
 	Wget               string // the health check of nats-server
@@ -19,22 +19,22 @@ type Sources struct {
 	Created            time.Time
 }
 
-// Tags of images whose content is somebody else's: they must be what
-// docker-compose.yaml names. Ours is "local".
+// Tags of images with third-party content; docker-compose.yaml must name the same. Muster's
+// tag is "local".
 const (
 	localTag    = "local"
 	natsTag     = "2.15.2"
 	postgresTag = "15"
 )
 
-// nonroot is the user and group of what needs no rights, postgresUser that of
-// the official image of Postgres.
+// nonroot is the user and group of programs without rights, postgresUser that of the
+// official image of Postgres.
 const (
 	nonroot      = 65532
 	postgresUser = 999
 )
 
-// architecture is that of the binaries: they are built on the machine they run on.
+// architecture is that of the binaries, which are built on the machine that runs them.
 func architecture() string { return runtime.GOARCH }
 
 // Catalogue lists the images.
@@ -46,9 +46,9 @@ func Catalogue(s Sources) []Spec {
 	return specs
 }
 
-// muster has all services and the command line; the command says which.
+// muster has all services and the client; the container's command selects one.
 func muster(s Sources) Spec {
-	spec := static(s, "muster", localTag, "Muster: intake, queue-manager, capacity-watcher, dispatcher and the command line")
+	spec := static(s, "muster", localTag, "Muster: intake, queue-manager, capacity-watcher, dispatcher and the client")
 	for _, binary := range []string{"muster", "intake", "queue-manager", "capacity-watcher", "dispatcher"} {
 		spec.Entries = append(spec.Entries, entry{path: "bin/" + binary, mode: 0o755, from: filepath.Join(s.Binaries, binary)})
 	}
@@ -71,14 +71,16 @@ func nats(s Sources) Spec {
 
 func devcluster(s Sources) Spec {
 	spec := static(s, "muster-devcluster", localTag, "Kubernetes with KWOK nodes and the KubeRay operator, for development")
-	spec.Entries = append(spec.Entries, entry{path: "bin/devcluster", mode: 0o755, from: filepath.Join(s.Binaries, "devcluster")})
+	for _, binary := range []string{"devcluster", "muster-dev"} {
+		spec.Entries = append(spec.Entries, entry{path: "bin/" + binary, mode: 0o755, from: filepath.Join(s.Binaries, binary)})
+	}
 	spec.Entries = append(spec.Entries, credentialsDirs()...)
 	spec.Config.Entrypoint, spec.Config.Cmd = []string{"devcluster"}, []string{"up"}
 	spec.Config.ExposedPorts = map[string]struct{}{"6443/tcp": {}}
 	return spec
 }
 
-// static is an image for static binaries that run without any right.
+// static is an image for static binaries that run without rights.
 func static(s Sources, name, tag, title string) Spec {
 	return Spec{
 		Name: name, Tag: tag, Created: s.Created,
@@ -97,8 +99,8 @@ func static(s Sources, name, tag, title string) Spec {
 	}
 }
 
-// credentialsDirs are where volumes with kubeconfigs are mounted: an empty
-// volume takes the owner of the directory that it covers.
+// credentialsDirs are the mount points of volumes with kubeconfigs: an empty volume gets
+// the owner of the directory that it covers.
 func credentialsDirs() []entry {
 	var dirs []entry
 	for _, dir := range []string{"admin", "capacity-watcher", "dispatcher", "intake"} {
@@ -107,7 +109,7 @@ func credentialsDirs() []entry {
 	return dirs
 }
 
-// postgres obeys the variables of the official image.
+// postgres takes the variables of the official image.
 func postgres(s Sources) Spec {
 	s = foreign(s, postgresTag)
 	return Spec{
@@ -131,8 +133,8 @@ func postgres(s Sources) Spec {
 	}
 }
 
-// foreign labels an image whose content is not this repository's: it has the
-// version of its content, and stays the same from commit to commit.
+// foreign labels an image with third-party content: it has the version of its content,
+// and stays the same from commit to commit.
 func foreign(s Sources, version string) Sources {
 	s.Version, s.Revision, s.Created = version, version, time.Unix(0, 0).UTC()
 	return s

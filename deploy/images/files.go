@@ -23,9 +23,8 @@ type entry struct {
 	text []byte
 }
 
-// pack writes the entries, and the directories that lead to them, as a tar
-// archive that depends on nothing but their content: no times, no names of
-// users, one order.
+// pack writes the entries and their parent directories as a tar archive that depends on
+// their content alone: no times, no names of users, one order.
 func pack(w io.Writer, entries []entry) error {
 	entries = withParents(entries)
 	archive := tar.NewWriter(w)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Spec is an image as it shall be.
+// Spec describes an image.
 type Spec struct {
 	Name, Tag string
 	Created   time.Time
@@ -25,10 +25,10 @@ type Spec struct {
 	Config  v1.Config
 }
 
-// File is the name of the image's archive.
+// File returns the name of the image's archive.
 func (s Spec) File() string { return s.Name + ".tar" }
 
-// Reference is how engines name the image.
+// Reference returns the image's name for engines.
 func (s Spec) Reference() string { return s.Name + ":" + s.Tag }
 
 // quick compression, since the engine unpacks the archive at once.
@@ -69,7 +69,7 @@ func (s Spec) Build() (v1.Image, error) {
 	return mutate.ConfigFile(image, file)
 }
 
-// write makes the image's archive and says what it is.
+// write creates the image's archive and prints its name and id.
 func write(s Spec, file string) error {
 	image, err := s.Build()
 	if err != nil {
@@ -79,7 +79,7 @@ func write(s Spec, file string) error {
 	if err != nil {
 		return err
 	}
-	// A half-written archive must not be taken for one.
+	// A half-written archive must not look complete.
 	if err := tarball.WriteToFile(file+".part", tag, image); err != nil {
 		return fmt.Errorf("image %s: %w", s.Reference(), err)
 	}

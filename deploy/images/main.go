@@ -1,9 +1,9 @@
-// Command images makes the container images of the local stack without a
-// registry and without an engine: each is a few files in one layer on nothing,
-// written as an archive for docker load. The same files give the same image,
-// bit by bit, on any machine and at any time.
+// Command images makes the container images of the local stack without a registry and
+// without an engine: each is a few files in one layer from scratch, written as an archive
+// for docker load. The same files give the same image, bit by bit, on any machine and at
+// any time.
 //
-// It does not compile anything: the binaries are there already (make images).
+// It is not for compiling: make images builds the binaries first.
 package main
 
 import (
@@ -26,9 +26,9 @@ func main() {
 func run() error {
 	var s Sources
 	flag.StringVar(&s.Binaries, "bin", "bin", "`directory` of the static binaries")
-	flag.StringVar(&s.Wget, "wget", "bin/images/wget", "the `program` that asks nats-server whether it is healthy")
-	flag.StringVar(&s.PostgresRoot, "postgres-root", "", "tar `file` with a root file system that has Postgres; without it there is no image of Postgres")
-	flag.StringVar(&s.PostgresEntrypoint, "postgres-entrypoint", "", "the `script` that the image of Postgres starts")
+	flag.StringVar(&s.Wget, "wget", "bin/images/wget", "the health check `program` of nats-server")
+	flag.StringVar(&s.PostgresRoot, "postgres-root", "", "tar `file` with a root file system that has Postgres; empty for no image of Postgres")
+	flag.StringVar(&s.PostgresEntrypoint, "postgres-entrypoint", "", "the entrypoint `script` of the image of Postgres")
 	flag.StringVar(&s.Zoneinfo, "zoneinfo", "", "Go's zoneinfo.zip `file`")
 	flag.StringVar(&s.Version, "version", "dev", "version for the labels")
 	flag.StringVar(&s.Revision, "revision", "", "commit for the labels")

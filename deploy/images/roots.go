@@ -7,10 +7,9 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// caRoots returns Mozilla's certificate authorities as one PEM file. They come
-// from a pinned module and not from this machine, so that every build has the
-// same. Authorities that are trusted under conditions only are left out: a PEM
-// file cannot say them.
+// caRoots returns Mozilla's certificate authorities as one PEM file. They come from a
+// pinned module and not from this machine, so that every build has the same. It leaves out
+// authorities with constraints, which a PEM file cannot express.
 func caRoots() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

@@ -18,16 +18,16 @@ import (
 	"muster.dev/muster/deploy/rbac"
 )
 
-// crdsServed bounds the wait for a new definition to be served.
+// crdsServed bounds the wait until a new definition is served.
 const crdsServed = 30 * time.Second
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// installDoors applies the definitions and policies of the Kubernetes door. A
-// definition that somebody else has installed, such as the AppWrapper operator,
-// is left as it is. Where the API server serves no mutating policies they are
-// left out; then AppWrappers are refused, for nobody says who created them.
-func installDoors(ctx context.Context, client dynamic.Interface) error {
+// installAPI applies the definitions and policies of intake's Kubernetes controller. It
+// leaves a definition from another installation, such as the AppWrapper operator's, as it
+// is. It skips mutating policies if the API server does not serve them; intake then
+// refuses AppWrappers, because their creators are unknown.
+func installAPI(ctx context.Context, client dynamic.Interface) error {
 	for _, document := range crd.Documents() {
 		var object metav1.PartialObjectMetadata
 		if err := yaml.Unmarshal(document, &object); err != nil {
@@ -62,8 +62,8 @@ func installDoors(ctx context.Context, client dynamic.Interface) error {
 	return awaitCreations(ctx, client)
 }
 
-// awaitCreations returns when AppWrappers can be created: for some seconds the
-// API server does not know the types of new definitions when it applies policies.
+// awaitCreations returns when AppWrappers can be created: for some seconds the policies of
+// the API server do not know the types of new definitions.
 func awaitCreations(ctx context.Context, client dynamic.Interface) error {
 	probe := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "workload.codeflare.dev/v1beta1", "kind": "AppWrapper",

@@ -1,9 +1,8 @@
-// Package install puts into a Kubernetes cluster what Muster's services need
-// there, and makes kubeconfigs of their service accounts for services that run
-// outside of the cluster.
+// Package install creates the objects that Muster's services need in a Kubernetes cluster,
+// and makes kubeconfigs of their service accounts for services outside of the cluster.
 //
-// It is for the local stack and for administrators' tools; no service imports
-// it, for no service has the rights that it takes.
+// It is for the local stack and for administrators' tools, not for services, which do not
+// have the rights for it.
 package install
 
 import (
@@ -25,15 +24,23 @@ import (
 // fieldManager owns the applied fields in the API server's records.
 const fieldManager = "muster-install"
 
-// Install creates the given namespaces where they are missing, and applies
-// Muster's own namespace, service accounts and roles, with the right to write
-// in the given namespaces only. Doing it again changes nothing.
-func Install(ctx context.Context, admin *rest.Config, namespaces []string) error {
+// Install creates missing namespaces of the given ones, and applies Muster's namespace,
+// service accounts and roles, which allow writing in the given namespaces only. clusters
+// are the cluster's names in Muster, each with its Leases; several Musters on one cluster
+// have several names. A repetition changes nothing.
+func Install(ctx context.Context, admin *rest.Config, clusters, namespaces []string) error {
 	client, err := dynamic.NewForConfig(admin)
 	if err != nil {
 		return fmt.Errorf("client for %s: %w", admin.Host, err)
 	}
 	documents := rbac.Documents()
+	for _, cluster := range clusters {
+		leases, err := rbac.ForCluster(cluster)
+		if err != nil {
+			return err
+		}
+		documents = append(documents, leases...)
+	}
 	for _, namespace := range namespaces {
 		bindings, err := rbac.ForNamespace(namespace)
 		if err != nil {
@@ -47,7 +54,7 @@ func Install(ctx context.Context, admin *rest.Config, namespaces []string) error
 			return err
 		}
 	}
-	return installDoors(ctx, client)
+	return installAPI(ctx, client)
 }
 
 func namespaceDocument(name string) []byte {

@@ -21,7 +21,7 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/rbac"
-	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/local/devcluster"
 )
 
 // TestInstall applies everything twice and tries what each service account may
@@ -31,12 +31,15 @@ func TestInstall(t *testing.T) {
 	admin := startCluster(t)
 	ctx := t.Context()
 	for range 2 {
-		if err := install.Install(ctx, admin, []string{"queue-a", "default"}); err != nil {
+		if err := install.Install(ctx, admin, []string{"east"}, []string{"queue-a", "default"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := install.Install(ctx, admin, []string{"Not a namespace"}); err == nil {
+	if err := install.Install(ctx, admin, nil, []string{"Not a namespace"}); err == nil {
 		t.Error("a bad namespace was taken")
+	}
+	if err := install.Install(ctx, admin, []string{"Not a cluster"}, nil); err == nil {
+		t.Error("a bad name of the cluster was taken")
 	}
 	watcher, dispatcher := account(t, admin, rbac.CapacityWatcher), account(t, admin, rbac.Dispatcher)
 	for _, try := range []struct {
@@ -65,10 +68,10 @@ func TestInstall(t *testing.T) {
 
 func startCluster(t *testing.T) *rest.Config {
 	t.Helper()
-	cluster, err := localcluster.Start(t.Context(), localcluster.Options{
-		Binary: cmp.Or(os.Getenv(localcluster.EnvBinary), filepath.Join("..", "..", "bin", "devcluster")), Name: fmt.Sprintf("install-test-%d", os.Getpid()), Fleet: "laptop",
+	cluster, err := devcluster.Start(t.Context(), devcluster.Options{
+		Binary: cmp.Or(os.Getenv(devcluster.EnvBinary), filepath.Join("..", "..", "bin", "devcluster")), Name: fmt.Sprintf("install-test-%d", os.Getpid()), Fleet: "laptop",
 	})
-	if errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") != "1" {
+	if errors.Is(err, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") != "1" {
 		t.Skip(err)
 	}
 	if err != nil {

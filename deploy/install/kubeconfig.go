@@ -16,12 +16,11 @@ import (
 	"muster.dev/muster/deploy/rbac"
 )
 
-// tokenLife is asked for; an API server may grant less. A local stack that
-// lives longer is started anew.
+// tokenLife is the requested lifetime; an API server may grant less. A local stack that
+// runs longer must restart.
 const tokenLife = 30 * 24 * time.Hour
 
-// Kubeconfig returns a kubeconfig with the rights of one of Muster's service
-// accounts, by a token of its own.
+// Kubeconfig returns a kubeconfig with a new token of one of Muster's service accounts.
 func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount string) ([]byte, error) {
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
@@ -50,7 +49,7 @@ func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount string) 
 	return encoded, nil
 }
 
-// clusterOf tells how to reach the API server, without who reaches it.
+// clusterOf returns the address of the API server, without credentials.
 func clusterOf(admin *rest.Config) (*clientcmdapi.Cluster, error) {
 	authority := admin.CAData
 	if len(authority) == 0 && admin.CAFile != "" {

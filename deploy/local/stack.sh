@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the local stack (muster dev) in the background.
+# Runs the local stack (muster-dev) in the background.
 #
 #   stack.sh up [FLAG...]   start it, wait until it serves, say how to use it;
-#                           the flags are muster dev's
+#                           the flags are muster-dev's
 #   stack.sh down           stop it; nothing of it is left but its log
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -18,7 +18,7 @@ running() {
 	local pid
 	pid=$(cat "$pidfile" 2>/dev/null) || return 1
 	# The id may have gone to another process since.
-	[ -r "/proc/$pid/cmdline" ] && tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q 'muster dev' || return 1
+	[ -r "/proc/$pid/cmdline" ] && tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q 'muster-dev up' || return 1
 	echo "$pid"
 }
 
@@ -30,14 +30,14 @@ up() {
 		return
 	fi
 	mkdir -p "$state"
-	setsid bin/muster dev "$@" >"$log" 2>&1 </dev/null &
+	setsid bin/muster-dev up "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	echo "$pid" >"$pidfile"
 	echo "starting the local stack (log: $log)"
 	sleep 0.5 # a second stack gives up at once
 	until env -u MUSTER_NATS_URL bin/muster get queues >/dev/null 2>&1; do
 		if ! running >/dev/null; then
-			echo "muster dev ended before it was ready; its last words:" >&2
+			echo "muster-dev ended before it was ready; its last words:" >&2
 			tail -n 20 "$log" >&2
 			rm -f "$pidfile"
 			exit 1
@@ -51,7 +51,7 @@ up() {
 		sleep 0.5
 	done
 	if ! running >/dev/null; then # who answers is another one
-		echo "muster dev ended; its last words:" >&2
+		echo "muster-dev ended; its last words:" >&2
 		tail -n 20 "$log" >&2
 		rm -f "$pidfile"
 		exit 1

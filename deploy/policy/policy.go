@@ -1,9 +1,11 @@
-// Package policy holds the admission policies that let the API server itself do
-// what would else need a webhook server: keep what Muster has set on objects and
-// pods, stamp who created an AppWrapper, a RayJob or a RayCluster, and hold those
-// that have a queue. It is data only; package install applies it. Stamping and
-// holding need Kubernetes 1.36, which serves mutating policies as v1; the rest
-// needs 1.30.
+// Package policy has the admission policies with which the API server does what would
+// otherwise need a webhook server: protect the fields that Muster sets on objects and pods,
+// stamp the creator of an AppWrapper, a RayJob or a RayCluster on it, suspend Ray objects
+// with a queue, and refuse amounts on which KubeRay would compute for ever. Stamping and
+// suspending need Kubernetes 1.36, which serves mutating policies as v1; the rest needs
+// 1.30.
+//
+// It is data only, and not for applying the policies, which package install does.
 package policy
 
 import (
@@ -19,6 +21,8 @@ var (
 	hold string
 	//go:embed fixed.yaml
 	fixed string
+	//go:embed amounts.yaml
+	amounts string
 )
 
 // Queue labels. Kueue's is left alone where Kueue is installed.
@@ -27,9 +31,9 @@ const (
 	kueueLabel = `"kueue.x-k8s.io/queue-name"`
 )
 
-// Documents returns the policies, one YAML document each. withKueue says that
-// Kueue is installed and its queue label not Muster's to obey. KubeRay's operator
-// is known by its rights.
+// Documents returns the policies, one YAML document each. withKueue means that Kueue is
+// installed, so that Muster ignores its queue label. The policies recognize KubeRay's
+// operator by its rights.
 func Documents(withKueue bool) [][]byte {
 	labels := "[" + queueLabel + ", " + kueueLabel + "]"
 	if withKueue {
@@ -43,13 +47,12 @@ func Documents(withKueue bool) [][]byte {
 	return documents
 }
 
-// Templates returns the policies with QUEUE_LABELS in place of the list of labels
-// that hold an object, and OPERATOR_ACCOUNTS in place of that of the accounts of
-// KubeRay operators that have no rights in the whole cluster. First come those that
-// Kubernetes serves from 1.30 on.
+// Templates returns the policies with two placeholders: QUEUE_LABELS for the list of labels
+// that suspend an object, and OPERATOR_ACCOUNTS for the accounts of KubeRay operators
+// without cluster-wide rights. The policies for Kubernetes 1.30 come first.
 func Templates() [][]byte {
 	var documents [][]byte
-	for _, file := range []string{fixed, appWrapperUser, hold} {
+	for _, file := range []string{fixed, amounts, appWrapperUser, hold} {
 		for _, document := range strings.Split(file, "\n---\n") {
 			documents = append(documents, bytes.TrimSpace([]byte(document)))
 		}

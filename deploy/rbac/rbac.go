@@ -1,10 +1,9 @@
-// Package rbac holds the manifests of Muster's rights in a Kubernetes cluster:
-// its namespace, the service accounts of the services that talk to an API
-// server, and their roles.
+// Package rbac has the manifests of Muster's rights in a Kubernetes cluster: its namespace,
+// the service accounts of the services that talk to an API server, and their roles.
 //
-// It is data only; package install applies it. The YAML files may as well be
-// applied by hand, with the name of a queue's namespace put in place of
-// NAMESPACE in queue-namespace.yaml.
+// It is data only, and not for applying it, which package install does. The YAML files can
+// also be applied by hand, with the name of a queue's namespace for NAMESPACE in
+// queue-namespace.yaml, and the cluster's name in Muster for CLUSTER in cluster.yaml.
 package rbac
 
 import (
@@ -15,7 +14,7 @@ import (
 	"strings"
 )
 
-// Namespace is where the services and their accounts live.
+// Namespace is the namespace of the services and their accounts.
 const Namespace = "muster-system"
 
 // Service accounts in Namespace.
@@ -38,20 +37,32 @@ var (
 	intakeYAML string
 	//go:embed queue-namespace.yaml
 	queueNamespaceYAML string
+	//go:embed cluster.yaml
+	clusterYAML string
 )
 
-// Documents returns what a cluster needs once, one YAML document each, in an
-// order in which they can be applied.
+// Documents returns the objects that a cluster needs once, one YAML document each, in
+// order of application.
 func Documents() [][]byte {
 	return split(namespaceYAML, capacityWatcherYAML, dispatcherYAML, wrappedYAML, intakeYAML)
 }
 
-// dnsLabel is what Kubernetes takes as the name of a namespace.
+// dnsLabel matches the names of namespaces.
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// ForNamespace returns what each namespace of a queue needs: the right of the
-// dispatcher to create and delete Ray objects and wrapped objects and to pin pods
-// there, and that of intake to write what becomes of AppWrappers.
+// ForCluster returns the Leases of a cluster's services, under the cluster's name in
+// Muster, and the rights to hold them. Several Musters on one Kubernetes cluster have
+// several names.
+func ForCluster(cluster string) ([][]byte, error) {
+	if !dnsLabel.MatchString(cluster) {
+		return nil, fmt.Errorf("cluster %q: want lower-case letters, digits and hyphens, at most 63", cluster)
+	}
+	return split(strings.ReplaceAll(clusterYAML, "CLUSTER", cluster)), nil
+}
+
+// ForNamespace returns the role bindings of a queue's namespace: for the dispatcher, to
+// create and delete Ray objects and wrapped objects and to pin pods; for intake, to write
+// the status of AppWrappers.
 func ForNamespace(namespace string) ([][]byte, error) {
 	if !dnsLabel.MatchString(namespace) {
 		return nil, fmt.Errorf("namespace %q: want lower-case letters, digits and hyphens, at most 63", namespace)

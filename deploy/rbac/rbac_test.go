@@ -27,9 +27,8 @@ func TestDocuments(t *testing.T) {
 	want := []string{
 		"Namespace " + Namespace,
 		"ServiceAccount " + CapacityWatcher, "ClusterRole " + CapacityWatcher, "ClusterRoleBinding " + CapacityWatcher,
-		"Role muster-capacity-watcher-lease", "RoleBinding muster-capacity-watcher-lease",
 		"ServiceAccount " + Dispatcher, "ClusterRole " + Dispatcher, "ClusterRoleBinding " + Dispatcher,
-		"ClusterRole muster-dispatcher-writes", "Role muster-dispatcher-lease", "RoleBinding muster-dispatcher-lease",
+		"ClusterRole muster-dispatcher-writes",
 		"ClusterRole muster-dispatcher-wrapped", "ClusterRole muster-wrap-common-kinds",
 		"ServiceAccount " + Intake, "ClusterRole " + Intake, "ClusterRoleBinding " + Intake, "ClusterRole muster-intake-writes",
 	}
@@ -38,7 +37,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestLeastRights: nobody writes cluster-wide, but for the status of ClusterQueues,
+// TestLeastRights: no account writes cluster-wide, except the status of ClusterQueues,
 // which belong to no namespace.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
@@ -71,6 +70,40 @@ func TestLeastRights(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestServicesHoldTheirOwnLeasesOnly: a service may hold the Lease of its cluster, and no other
+// one; it may make none, because that cannot be bound by name.
+func TestServicesHoldTheirOwnLeasesOnly(t *testing.T) {
+	t.Parallel()
+	documents, err := ForCluster("east")
+	if err != nil || len(documents) != 6 {
+		t.Fatalf("got %d documents, error %v; want a Lease, a role and a binding for two services", len(documents), err)
+	}
+	var roles []rbacv1.Role
+	for _, document := range append(documents, Documents()...) {
+		var role rbacv1.Role
+		if err := yaml.Unmarshal(document, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.Resources, "leases") {
+				roles = append(roles, role)
+			}
+		}
+	}
+	if len(roles) != 2 {
+		t.Fatalf("%d roles have to do with Leases, want 2", len(roles))
+	}
+	for i, service := range []string{CapacityWatcher, Dispatcher} {
+		want := []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{service + "-east"}, Verbs: []string{"get", "update"}}}
+		if diff := cmp.Diff(want, roles[i].Rules); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", service, diff)
+		}
+	}
+	if _, err := ForCluster("Not a cluster"); err == nil {
+		t.Error("a bad name of a cluster is taken")
 	}
 }
 

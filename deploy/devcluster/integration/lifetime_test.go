@@ -51,7 +51,7 @@ func waitProcessesGone(t *testing.T, pids []int) {
 	})
 }
 
-// running tells whether a process runs; a zombie that nobody has waited for does
+// running reports whether a process runs; a zombie that was not waited for does
 // not.
 func running(pid int) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

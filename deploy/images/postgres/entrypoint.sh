@@ -29,8 +29,8 @@ from_file() {
 	unset "$file_name"
 }
 
-# make_database makes everything beside the place where the server looks, and
-# moves it there last: a start that dies in between begins anew.
+# make_database creates the database in another directory and moves it into place last,
+# so that an interrupted start begins again.
 make_database() {
 	local fresh=$PGDATA/.new
 	if [ -e "$fresh" ]; then

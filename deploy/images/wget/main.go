@@ -1,12 +1,11 @@
-// Command wget is the health check of our image of nats-server, which has no
-// shell and nothing else that could ask the server how it is. It takes the one
-// command that docker-compose.yaml gives, which the wget of the official image
-// (nats:VERSION-alpine) takes as well: so the same check serves for both.
+// Command wget is the health check of Muster's image of nats-server, which has no shell. It
+// takes only the command line in docker-compose.yaml, which the wget of the official image
+// (nats:VERSION-alpine) takes as well, so that one check works for both.
 //
 //	wget -q --spider URL
 //
-// It ends with 0 when the URL answers 200 and with 1 otherwise, and then says
-// why; the engine shows that with docker inspect.
+// It exits with 0 if the URL answers 200. Otherwise it prints the reason, which docker
+// inspect shows, and exits with 1.
 package main
 
 import (
@@ -19,10 +18,10 @@ import (
 	"time"
 )
 
-// timeout is below that of the health check, so that the reason is told.
+// timeout is below that of the health check, so that the reason is printed.
 const timeout = 2 * time.Second
 
-// shown bounds what is shown of an answer.
+// shown bounds the printed part of an answer.
 const shown = 1 << 10
 
 func main() {

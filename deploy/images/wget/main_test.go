@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhoIsWellIsTold(t *testing.T) {
+func TestHealthCheck(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
@@ -23,7 +23,7 @@ func TestWhoIsWellIsTold(t *testing.T) {
 	}{
 		"healthy":           {[]string{"-q", "--spider", server.URL + "/healthz"}, ""},
 		"not ready":         {[]string{"-q", "--spider", server.URL + "/"}, "503 Service Unavailable: JetStream is not current"},
-		"nobody answers":    {[]string{"-q", "--spider", gone.URL}, "refused"},
+		"no answer":         {[]string{"-q", "--spider", gone.URL}, "refused"},
 		"another command":   {[]string{"-O", "/tmp/file", server.URL}, "want -q --spider URL"},
 		"without arguments": {nil, "want -q --spider URL"},
 	} {

@@ -1,10 +1,9 @@
-// Package access says who may publish and read what on Muster's NATS server, as
-// data made from the subjects and streams of package bus, and writes it down as
-// a nats-server reads it.
+// Package access defines the rights of each user on Muster's NATS server, as data derived
+// from the subjects and streams of package bus, and writes them as configuration of
+// nats-server.
 //
-// It is the only list of these rights: the local stack, the tests and an
-// installation take theirs from here. It makes no keys (package keys) and
-// connects to nothing.
+// It is the only list of these rights: the local stack, the tests and installations use
+// it. It is not for making keys (package keys), nor for connecting.
 package access
 
 import (
@@ -12,24 +11,42 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
-// User is somebody who may connect.
+// User is an identity that may connect.
 type User struct {
 	Name string
 	// Publish and Subscribe are subjects, wildcards included; everything else is
 	// refused. The inbox of the user's own key comes on top.
 	Publish, Subscribe []string
-	// Answers is the right to reply to requests that the user has been sent.
+	// Answers is the right to reply to requests.
 	Answers bool
-	// Person uses tools that know nothing of private inboxes, such as nats, and
-	// reads all replies of such persons. No tenant is one.
+	// Person uses tools without private inboxes, such as nats, and can read the replies
+	// to other persons. No tenant is one.
 	Person bool
+	// Limits bound the user's share of the server's memory.
+	Limits Limits
 }
 
-// Names of the users that are there once.
+// Limits bound the memory that a key uses on the server: for each connection, and each
+// subscription, whose subject may have 4 KB. 0 is no bound.
+type Limits struct {
+	Connections   int // with one key
+	Subscriptions int // of each connection
+}
+
+// A tenant's connection that does not read may also have up to the server's max_pending
+// waiting for it: 32 of them 1 GiB. The services of a cluster have one connection for each
+// replica.
+var (
+	tenantLimits  = Limits{Connections: 32, Subscriptions: 32}
+	clusterLimits = Limits{Connections: 16, Subscriptions: 256}
+)
+
+// Names of the users that exist once.
 const (
 	Intake       = "intake"
 	QueueManager = "queue-manager"
@@ -52,13 +69,12 @@ func Users(clusters ...string) []User {
 	return users
 }
 
-// Tenant is a user who may submit to the given queues, under their own name too,
-// and read the events of their workloads, as they come and the last one of each;
-// nothing else.
+// Tenant is a user that may submit to the given queues, with its name or without, and read
+// the events of their workloads, as they come and the last one of each; nothing else.
 //
-// A tenant may make no consumer: whoever makes one says to which subject the
-// server shall deliver, and the server does not ask whether they may publish
-// there. So events are read by plain subscription, and the past by direct get.
+// A tenant may not create consumers: a consumer's creator sets the delivery subject, and
+// the server does not check the right to publish there. So tenants read events by plain
+// subscription, and past ones by direct get.
 func Tenant(name string, queues ...string) (User, error) {
 	if !workload.ValidName(name) {
 		return User{}, fmt.Errorf("tenant %q: want a name of lower-case letters, digits and dashes", name)
@@ -66,29 +82,42 @@ func Tenant(name string, queues ...string) (User, error) {
 	if len(queues) == 0 {
 		return User{}, fmt.Errorf("tenant %q has no queue", name)
 	}
-	user := User{Name: "tenant-" + name}
+	user := User{Name: "tenant-" + name, Limits: tenantLimits}
 	for _, queue := range queues {
 		if !workload.ValidName(queue) {
 			return User{}, fmt.Errorf("tenant %q: queue %q: want a name of lower-case letters, digits and dashes", name, queue)
 		}
-		user.Publish = append(user.Publish, bus.SubmitSubject(queue), bus.SubmitSubjectAs(queue, user.Name), bus.LastEventSubject(queue, "*"))
-		user.Subscribe = append(user.Subscribe, bus.EventsSubject(queue, "*"))
+		user.Publish = append(user.Publish, event.SubmitSubject(queue), event.SubmitSubjectAs(queue, user.Name), bus.LastEventSubject(queue, "*"))
+		user.Subscribe = append(user.Subscribe, event.EventsSubject(queue, "*"))
 	}
 	return user, nil
 }
 
+// NamedTenant is a Tenant that may submit under its own name only. Tenants that do not
+// trust each other must be named: unnamed ones share one identity, so that one could take
+// the id of another's submission to the same queue.
+func NamedTenant(name string, queues ...string) (User, error) {
+	user, err := Tenant(name, queues...)
+	user.Publish = slices.DeleteFunc(user.Publish, func(right string) bool {
+		return slices.ContainsFunc(queues, func(queue string) bool { return right == event.SubmitSubject(queue) })
+	})
+	return user, err
+}
+
 func intake() User {
 	return User{Name: Intake, Publish: slices.Concat(
-		[]string{bus.WorkloadSubject("*"), bus.EventsSubject("*", "*"), query.WorkloadsSubject,
-			// What takes too long to read is given up.
-			bus.DeadSubject(bus.SubmitSubject("*")), bus.DeadSubject(bus.SubmitSubjectAs("*", "*")),
-			// The door of a cluster brings that cluster's queues.
+		[]string{event.WorkloadSubject("*"), event.EventsSubject("*", "*"), query.WorkloadsSubject,
+			// Messages that take too long to read are dead-lettered.
+			event.DeadSubject(event.SubmitSubject("*")), event.DeadSubject(event.SubmitSubjectAs("*", "*")),
+			// The Kubernetes controller syncs its cluster's queues.
 			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
-			// The HTTP door answers what is asked of it.
-			query.HistorySubject, query.ExplainSubject},
-		works(bus.SubmitStream, bus.IntakeDurable, bus.SubmitSubject("*"), bus.SubmitSubjectAs("*", "*")), makesStreams(),
-		// The door of Kubernetes writes back what becomes of workloads.
-		follows(bus.EventsStream, bus.EventsSubject("*", "*")), follows(bus.CapacityStream, bus.GangSubject("*", "*")),
+			// The HTTP API queries queue-manager.
+			query.HistorySubject, query.ExplainSubject,
+			// The Kubernetes controller notices the loss of its stream.
+			jetstream + "STREAM.INFO." + bus.WorkloadStream},
+		works(bus.SubmitStream, event.SubmitSubject("*"), event.SubmitSubjectAs("*", "*")), makesRoom(bus.SubmitStream), makesStreams(),
+		// The Kubernetes controller writes the state of workloads back.
+		follows(bus.EventsStream, event.EventsSubject("*", "*")), follows(bus.CapacityStream, event.GangSubject("*", "*")),
 	)}
 }
 
@@ -96,28 +125,34 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
-			[]string{bus.EventsSubject("*", "*"), bus.DispatchSubject("*", "*"), bus.DeadFilter, bus.AskSubject("*"), jetstream + "CONSUMER.DELETE." + bus.WorkloadStream + ".*"},
-			works(bus.WorkloadStream, bus.QueueManagerDurable, bus.WorkloadSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
-			follows(bus.CapacityStream, bus.CapacityFilter("*")), follows(bus.StatusStream, bus.StatusFilter()),
-			// What the database may have forgotten is read back.
-			follows(bus.DispatchStream, bus.DispatchFilter("*")), follows(bus.EventsStream, bus.EventsFilter()), follows(bus.KeptStream, bus.KeptFilter()),
+			[]string{event.EventsSubject("*", "*"), event.DispatchSubject("*", "*"), event.DeadFilter, event.AskSubject("*")},
+			works(bus.WorkloadStream, event.WorkloadSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
+			follows(bus.CapacityStream, event.CapacityFilter("*")), follows(bus.StatusStream, event.StatusFilter()),
+			// It bounds a cluster's messages by the cluster's size.
+			[]string{lastOf(bus.CapacityStream, event.CapacityFilter("*")), lastOf(bus.StatusStream, event.StatusFilter())},
+			// It bounds each queue's history.
+			[]string{jetstream + "DIRECT.GET." + bus.EventsStream, jetstream + "STREAM.MSG.GET." + bus.KeptStream},
+			// It passes tenants' requests for last events on.
+			[]string{bus.LastEventSubject("*", "*")},
+			// It reads back what a restored database has lost.
+			follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.EventsStream, event.EventsFilter()), follows(bus.KeptStream, event.KeptFilter()),
 		),
 		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*"), bus.GuardSubject + ">"}),
 	}
 }
 
 func capacityWatcher(cluster string) User {
-	return User{Name: CapacityWatcher(cluster), Publish: slices.Concat(
-		[]string{bus.CapacityFilter(cluster), lastOf(bus.CapacityStream, bus.CapacityFilter(cluster))}, follows(bus.CapacityStream, bus.CapacityFilter(cluster)), makesStreams(),
-	), Subscribe: []string{bus.AskSubject(cluster)}}
+	return User{Name: CapacityWatcher(cluster), Limits: clusterLimits, Publish: slices.Concat(
+		[]string{event.CapacityFilter(cluster), lastOf(bus.CapacityStream, event.CapacityFilter(cluster))}, follows(bus.CapacityStream, event.CapacityFilter(cluster)), makesStreams(),
+	), Subscribe: []string{event.AskSubject(cluster)}}
 }
 
 func dispatcher(cluster string) User {
-	return User{Name: Dispatcher(cluster), Publish: slices.Concat(
-		[]string{bus.ClusterStatusFilter(cluster), query.WorkloadsSubject, lastOf(bus.StatusStream, bus.ClusterStatusFilter(cluster))},
-		follows(bus.DispatchStream, bus.DispatchFilter(cluster)), follows(bus.StatusStream, bus.ClusterStatusFilter(cluster)),
+	return User{Name: Dispatcher(cluster), Limits: clusterLimits, Publish: slices.Concat(
+		[]string{event.ClusterStatusFilter(cluster), query.WorkloadsSubject, query.StraysSubject, lastOf(bus.StatusStream, event.ClusterStatusFilter(cluster))},
+		follows(bus.DispatchStream, event.DispatchFilter(cluster)), follows(bus.StatusStream, event.ClusterStatusFilter(cluster)),
 		makesStreams(),
-	), Subscribe: []string{bus.AskSubject(cluster)}}
+	), Subscribe: []string{event.AskSubject(cluster)}}
 }
 
 // operator submits and cancels in every queue, configures queues, and reads
@@ -126,23 +161,23 @@ func operator() User {
 	user := User{
 		Name: Operator, Person: true,
 		Publish: []string{
-			bus.SubmitSubject("*"), bus.SubmitSubjectAs("*", Operator), bus.WorkloadSubject("*"), bus.LastEventSubject("*", "*"), query.ConfigureSubject,
+			event.SubmitSubject("*"), event.SubmitSubjectAs("*", Operator), event.WorkloadSubject("*"), bus.LastEventSubject("*", "*"), query.ConfigureSubject,
 			jetstream + "INFO", jetstream + "STREAM.NAMES", jetstream + "STREAM.LIST",
 		},
-		Subscribe: []string{bus.EventsSubject("*", "*"), bus.CapacityFilter("*"), bus.DispatchFilter("*"), bus.StatusFilter(), bus.DeadFilter},
+		Subscribe: []string{event.EventsSubject("*", "*"), event.CapacityFilter("*"), event.DispatchFilter("*"), event.StatusFilter(), event.DeadFilter},
 	}
-	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."), perStream("CONSUMER.LIST."), follows(bus.DeadStream, bus.DeadFilter),
-		follows(bus.EventsStream, bus.EventsSubject("*", "*")), follows(bus.CapacityStream, bus.CapacityFilter("*")),
-		follows(bus.DispatchStream, bus.DispatchFilter("*")), follows(bus.StatusStream, bus.StatusFilter()))
+	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."), perStream("CONSUMER.LIST."), follows(bus.DeadStream, event.DeadFilter),
+		follows(bus.EventsStream, event.EventsSubject("*", "*")), follows(bus.CapacityStream, event.CapacityFilter("*")),
+		follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.StatusStream, event.StatusFilter()))
 	return user
 }
 
 // jetstream is the prefix of the requests that JetStream answers.
 const jetstream = "$JS.API."
 
-// follows is what bus.Follow and its kin ask of the server: consumers of their
-// own, without acknowledgement, of what the filter matches. The streams are ones
-// that no durable consumer reads, so none can be taken from somebody else.
+// follows are the requests of bus.Follow and similar calls: ephemeral consumers without
+// acknowledgement for the filter. No durable consumer reads these streams, so a follower
+// cannot take one from another user.
 func follows(stream, filter string) []string {
 	return []string{
 		jetstream + "STREAM.INFO." + stream,
@@ -151,15 +186,14 @@ func follows(stream, filter string) []string {
 	}
 }
 
-// lastOf is what bus.LastMessage asks of a stream that lets subjects be read by
-// themselves.
+// lastOf is the request of bus.LastMessage, for streams with direct get.
 func lastOf(stream, filter string) string { return jetstream + "DIRECT.GET." + stream + "." + filter }
 
-// works is what bus.Work asks: which subjects have messages, a durable consumer for
-// each of them with its acknowledgements, and the end of the one that was for all.
-func works(stream, durable string, filters ...string) []string {
+// works are the requests of bus.Work: the subjects with messages, and a durable consumer
+// for each of them, which it may delete first, with its acknowledgements.
+func works(stream string, filters ...string) []string {
 	subjects := []string{
-		jetstream + "STREAM.INFO." + stream, jetstream + "CONSUMER.DELETE." + stream + "." + durable,
+		jetstream + "STREAM.INFO." + stream, jetstream + "CONSUMER.DELETE." + stream + ".*",
 		jetstream + "CONSUMER.INFO." + stream + ".*", jetstream + "CONSUMER.MSG.NEXT." + stream + ".*",
 		"$JS.ACK." + stream + ".>",
 	}
@@ -169,18 +203,23 @@ func works(stream, durable string, filters ...string) []string {
 	return subjects
 }
 
-// makesStreams is what bus.EnsureStreams asks.
+// makesRoom are the further requests of bus.Work to drop messages of a flooded queue.
+func makesRoom(stream string) []string {
+	return []string{jetstream + "STREAM.MSG.GET." + stream, jetstream + "STREAM.PURGE." + stream}
+}
+
+// makesStreams are the requests of bus.EnsureStreams.
 func makesStreams() []string {
 	return perStream("STREAM.CREATE.")
 }
 
-// configuresStreams is what bus.ConfigureStreams asks on top; it deletes a stream
-// that has lost its files.
+// configuresStreams are the further requests of bus.ConfigureStreams, which deletes a
+// stream that has lost its files; a purge that matches no message detects some of those.
 func configuresStreams() []string {
-	return slices.Concat(perStream("STREAM.UPDATE."), perStream("STREAM.INFO."), perStream("STREAM.DELETE."))
+	return slices.Concat(perStream("STREAM.UPDATE."), perStream("STREAM.INFO."), perStream("STREAM.DELETE."), perStream("STREAM.PURGE."))
 }
 
-// makesConsumers is what bus.GuardJetStream asks for others.
+// makesConsumers are the requests of bus.GuardJetStream on behalf of others.
 func makesConsumers() []string {
 	var subjects []string
 	for _, create := range perStream("CONSUMER.CREATE.") {

@@ -16,7 +16,8 @@ import (
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 )
 
 const patience = 10 * time.Second
@@ -80,7 +81,7 @@ func connect(t *testing.T, url, credentials string, certificates ...bus.TLS) (*b
 	return b, err
 }
 
-func TestNobodyConnectsWithoutAKey(t *testing.T) {
+func TestAConnectionNeedsAKey(t *testing.T) {
 	t.Parallel()
 	users := access.Users("here")
 	url, _ := start(t, users)
@@ -110,52 +111,56 @@ func tenant(t *testing.T, name string, queues ...string) access.User {
 func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 	t.Parallel()
 	subjects := map[string]map[string]string{
-		bus.SubmitSubject("q"):                        {"operator": "w", "tenant-a": "w"},
-		bus.SubmitSubject("theirs"):                   {"operator": "w", "tenant-b": "w"},
-		bus.EventsSubject("theirs", "id"):             {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-b": "r"},
-		bus.WorkloadSubject("q"):                      {"operator": "w", "intake": "w"},
-		bus.EventsSubject("q", "id"):                  {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-a": "r"},
-		bus.NodeSubject("here", "n"):                  {"operator": "r", "capacity-watcher-here": "w"},
-		bus.NodeSubject("there", "n"):                 {"operator": "r", "capacity-watcher-there": "w"},
-		bus.DispatchSubject("here", "id"):             {"operator": "r", "queue-manager": "w"},
-		bus.StatusSubject("here", "id"):               {"operator": "r", "dispatcher-here": "w"},
-		bus.StatusSubject("there", "id"):              {"operator": "r", "dispatcher-there": "w"},
+		event.SubmitSubject("q"):                      {"operator": "w", "tenant-a": "w"},
+		event.SubmitSubject("theirs"):                 {"operator": "w", "tenant-b": "w"},
+		event.EventsSubject("theirs", "id"):           {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-b": "r"},
+		event.WorkloadSubject("q"):                    {"operator": "w", "intake": "w"},
+		event.EventsSubject("q", "id"):                {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-a": "r"},
+		event.NodeSubject("here", "n"):                {"operator": "r", "capacity-watcher-here": "w"},
+		event.NodeSubject("there", "n"):               {"operator": "r", "capacity-watcher-there": "w"},
+		event.DispatchSubject("here", "id"):           {"operator": "r", "queue-manager": "w"},
+		event.StatusSubject("here", "id"):             {"operator": "r", "dispatcher-here": "w"},
+		event.StatusSubject("there", "id"):            {"operator": "r", "dispatcher-there": "w"},
 		query.WorkloadsSubject:                        {"operator": "w", "queue-manager": "r", "intake": "w", "dispatcher-here": "w", "dispatcher-there": "w"},
 		query.ConfigureSubject:                        {"operator": "w", "queue-manager": "r"},
 		query.ClusterConfigureSubject("here"):         {"intake": "w", "queue-manager": "r"},
 		query.AppliedSubject:                          {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.ExplainSubject:                          {"operator": "w", "intake": "w", "queue-manager": "r"},
-		bus.SubmitSubjectAs("q", "operator"):          {"operator": "w"},
-		bus.SubmitSubjectAs("q", "somebody"):          {},
-		bus.SubmitSubjectAs("q", "tenant-a"):          {"tenant-a": "w"},
-		bus.SubmitSubjectAs("theirs", "tenant-a"):     {},
+		event.SubmitSubjectAs("q", "operator"):        {"operator": "w"},
+		event.SubmitSubjectAs("q", "another"):         {},
+		event.SubmitSubjectAs("q", "tenant-a"):        {"tenant-a": "w"},
+		event.SubmitSubjectAs("theirs", "tenant-a"):   {},
+		query.StraysSubject:                           {"operator": "w", "queue-manager": "r", "dispatcher-here": "w", "dispatcher-there": "w"},
 		query.NodesSubject:                            {"operator": "w", "queue-manager": "r"},
 		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {"queue-manager": "w"},
 		"$JS.API.CONSUMER.LIST." + bus.SubmitStream:   {"operator": "w"},
-		"$JS.API.STREAM.PURGE." + bus.DispatchStream:  {},
+		"$JS.API.STREAM.PURGE." + bus.DispatchStream:  {"queue-manager": "w"},
+		"$JS.API.STREAM.PURGE." + bus.SubmitStream:    {"intake": "w", "queue-manager": "w"},
+		"$JS.API.STREAM.MSG.GET." + bus.SubmitStream:  {"intake": "w"},
 		"$JS.API.STREAM.UPDATE." + bus.DispatchStream: {"queue-manager": "w"},
 		"muster.dead.submit.q":                        {"operator": "r", "queue-manager": "w", "intake": "w"},
 		"muster.dead.workload.q":                      {"operator": "r", "queue-manager": "w"},
-		"$JS.API.DIRECT.GET." + bus.StatusStream + "." + bus.StatusSubject("here", "id"):  {"dispatcher-here": "w"},
-		"$JS.API.DIRECT.GET." + bus.CapacityStream + "." + bus.NodeSubject("here", "n"):   {"capacity-watcher-here": "w"},
-		"$JS.API.CONSUMER.MSG.NEXT." + bus.SubmitStream + "." + bus.IntakeDurable:         {"intake": "w"},
-		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + "." + bus.IntakeDurable:           {"intake": "w"},
-		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + ".intake-q":                       {},
-		"$JS.API.CONSUMER.DELETE." + bus.WorkloadStream + ".queue-manager-q":              {"queue-manager": "w"},
-		"$JS.API.CONSUMER.MSG.NEXT." + bus.WorkloadStream + "." + bus.QueueManagerDurable: {"queue-manager": "w"},
-		"$JS.ACK." + bus.SubmitStream + "." + bus.IntakeDurable + ".1.1.1.1.1":            {"intake": "w"},
-		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + bus.DispatchFilter("here"): {
+		"$JS.API.DIRECT.GET." + bus.StatusStream + "." + event.StatusSubject("here", "id"): {"dispatcher-here": "w", "queue-manager": "w"},
+		"$JS.API.DIRECT.GET." + bus.CapacityStream + "." + event.NodeSubject("here", "n"):  {"capacity-watcher-here": "w", "queue-manager": "w"},
+		"$JS.API.CONSUMER.MSG.NEXT." + bus.SubmitStream + "." + bus.IntakeDurable:          {"intake": "w"},
+		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + "." + bus.IntakeDurable:            {"intake": "w"},
+		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + ".intake-q":                        {"intake": "w"},
+		"$JS.API.CONSUMER.DELETE." + bus.WorkloadStream + ".queue-manager-q":               {"queue-manager": "w"},
+		"$JS.API.CONSUMER.MSG.NEXT." + bus.WorkloadStream + "." + bus.QueueManagerDurable:  {"queue-manager": "w"},
+		"$JS.ACK." + bus.SubmitStream + "." + bus.IntakeDurable + ".1.1.1.1.1":             {"intake": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + event.DispatchFilter("here"): {
 			"operator": "w", "dispatcher-here": "w", "queue-manager": "w"},
 		"muster.kept.q": {},
-		"$JS.API.CONSUMER.CREATE." + bus.KeptStream + ".x." + bus.KeptFilter():              {"queue-manager": "w"},
-		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x":                              {},
-		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + bus.EventsSubject("q", "*"): {"operator": "w", "intake": "w", "queue-manager": "w"},
-		"$JS.API.DIRECT.GET." + bus.EventsStream:                                            {},
-		bus.LastEventSubject("q", "id"):                                                     {"operator": "w", "tenant-a": "w"},
-		bus.LastEventSubject("theirs", "id"):                                                {"operator": "w", "tenant-b": "w"},
-		"muster.events.>":                                                                   {},
-		"$SYS.REQ.SERVER.PING":                                                              {},
-		"somebody.else":                                                                     {},
+		"$JS.API.CONSUMER.CREATE." + bus.KeptStream + ".x." + event.KeptFilter():              {"queue-manager": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x":                                {},
+		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + event.EventsSubject("q", "*"): {"operator": "w", "intake": "w", "queue-manager": "w"},
+		"$JS.API.DIRECT.GET." + bus.EventsStream:                                              {"queue-manager": "w"},
+		"$JS.API.STREAM.MSG.GET." + bus.KeptStream:                                            {"queue-manager": "w"},
+		bus.LastEventSubject("q", "id"):                                                       {"operator": "w", "queue-manager": "w", "tenant-a": "w"},
+		bus.LastEventSubject("theirs", "id"):                                                  {"operator": "w", "queue-manager": "w", "tenant-b": "w"},
+		"muster.events.>":                                                                     {},
+		"$SYS.REQ.SERVER.PING":                                                                {},
+		"any.other":                                                                           {},
 	}
 	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"))
 	url, dir := start(t, users)

@@ -7,8 +7,8 @@ import (
 	"muster.dev/muster/pkg/bus"
 )
 
-// Account is what users of one trust share on the server. Nothing passes from one
-// account to another but what the one exports to the other and that one imports.
+// Account is a NATS account: an isolated set of users. Messages pass between accounts only
+// by an export of one and an import of the other.
 type Account struct {
 	Name string
 	// JetStream: the account has the streams.
@@ -16,21 +16,22 @@ type Account struct {
 	Users     []User
 	Exports   []Export
 	Imports   []Import
+	// Limits are those of the account's only user.
+	Limits Limits
 }
 
 // Export lets accounts use a subject.
 type Export struct {
 	Subject string
-	// Stream lets them read the subject; without it they may publish on it and are
-	// answered.
+	// Stream lets them read the subject; without it they may send requests to it.
 	Stream bool
-	// Answers says that a request has several answers.
+	// Answers means that a request has several answers.
 	Answers  bool
 	Accounts []string
 }
 
-// Import is the use of another account's subject. As is what it is called in the
-// account that imports it; empty for the same.
+// Import is the use of another account's subject. As is its name in the importing account;
+// empty for the same.
 type Import struct {
 	From, Subject, As string
 	Stream            bool
@@ -39,14 +40,14 @@ type Import struct {
 // System is the account of the server itself, which has no users.
 const System = "SYSTEM"
 
-// Accounts gives each user an account of its own, except for queue-manager, which is
-// in that of the streams. A right to publish becomes the import of a service, a right
-// to read that of a stream.
+// Accounts gives each user its own account, except queue-manager, which is in that of the
+// streams. A right to publish becomes the import of a service, a right to read that of a
+// stream.
 //
-// Permissions alone do not hold what a key may do: the server publishes in the name of
-// its account wherever a request asks it to, by the subject of its answer or by a
-// consumer's deliver_subject, and looks at no user's permissions for that. In an
-// account of its own such an answer goes nowhere but to the user itself.
+// Permissions alone do not confine a key: in its account the server publishes to any
+// subject that a request names, as the subject of its answer or a consumer's
+// deliver_subject, without checking the user's permissions. In a separate account such a
+// message reaches only the user itself.
 func Accounts(users []User) []Account {
 	core, systems := Account{Name: account, JetStream: true}, Account{Name: System}
 	var others []Account
@@ -55,9 +56,9 @@ func Accounts(users []User) []Account {
 			core.Users = append(core.Users, user)
 			continue
 		}
-		// The server leads JetStream's requests of every account to the system's, which
-		// answers that the account has none, unless that import is there already.
-		own := Account{Name: user.Name, Users: []User{user}}
+		// Unless an account imports them already, the server routes its JetStream requests to
+		// the system account, which answers that the account has no JetStream.
+		own := Account{Name: user.Name, Users: []User{user}, Limits: user.Limits}
 		nothing := Import{From: System, Subject: nowhere, As: jetstream + ">"}
 		for _, subject := range once(user.Publish) {
 			own.Imports = append(own.Imports, guarded(subject))
@@ -75,14 +76,18 @@ func Accounts(users []User) []Account {
 	return append([]Account{core, systems}, others...)
 }
 
-// nowhere is a subject that nobody reads.
+// nowhere is a subject without readers.
 const nowhere = "muster.nowhere.>"
 
-// guarded leads requests for streams and consumers to queue-manager, which lets none
-// through that names a subject to deliver to.
+// guardedRequests are the JetStream requests that queue-manager answers.
+var guardedRequests = []string{"CONSUMER.CREATE.", "STREAM.CREATE.", "DIRECT.GET." + bus.EventsStream + "."}
+
+// guarded routes requests for streams, consumers and last events to queue-manager. It
+// refuses those that name a delivery subject, and forwards a few requests for last events
+// at a time.
 func guarded(subject string) Import {
 	request, is := strings.CutPrefix(subject, jetstream)
-	if is && (strings.HasPrefix(request, "CONSUMER.CREATE.") || strings.HasPrefix(request, "STREAM.CREATE.")) {
+	if is && slices.ContainsFunc(guardedRequests, func(prefix string) bool { return strings.HasPrefix(request, prefix) }) {
 		return Import{From: account, Subject: bus.GuardSubject + request, As: subject}
 	}
 	return Import{From: account, Subject: subject}
@@ -99,5 +104,5 @@ func (a *Account) export(i Import, to string) {
 	a.Exports[at].Accounts = append(a.Exports[at].Accounts, to)
 }
 
-// once returns the subjects in order, each once.
+// once returns the subjects sorted, without duplicates.
 func once(subjects []string) []string { return slices.Compact(slices.Sorted(slices.Values(subjects))) }

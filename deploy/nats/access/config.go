@@ -9,11 +9,11 @@ import (
 	"muster.dev/muster/pkg/bus"
 )
 
-// account has the streams and queue-manager; see Accounts.
+// account is the name of the account with the streams and queue-manager; see Accounts.
 const account = "MUSTER"
 
-// WriteConfig writes the accounts as a part of nats-server's configuration. keys
-// are the users' public nkeys by name; each user must have one.
+// WriteConfig writes the accounts as part of nats-server's configuration. keys are the
+// users' public nkeys by name; each user must have one.
 func WriteConfig(w io.Writer, users []User, keys map[string]string) error {
 	var text strings.Builder
 	text.WriteString("# Made from package access; not to be edited. Who is not listed here cannot connect.\n")
@@ -22,6 +22,9 @@ func WriteConfig(w io.Writer, users []User, keys map[string]string) error {
 		fmt.Fprintf(&text, "  %q {\n", a.Name)
 		if a.JetStream {
 			text.WriteString("    jetstream: enabled\n")
+		}
+		if a.Limits != (Limits{}) {
+			fmt.Fprintf(&text, "    limits { max_connections: %d, max_subscriptions: %d }\n", a.Limits.Connections, a.Limits.Subscriptions)
 		}
 		text.WriteString("    users: [\n")
 		for _, user := range a.Users {
@@ -43,9 +46,8 @@ func WriteConfig(w io.Writer, users []User, keys map[string]string) error {
 	return nil
 }
 
-// TLS is the part of nats-server's configuration that encrypts connections and
-// asks every client for a certificate of the authority. The files are as the
-// server sees them.
+// TLS returns the part of nats-server's configuration that encrypts connections and
+// requires a client certificate of the authority. The paths are the server's.
 func TLS(certificate, key, ca string) string {
 	return fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", certificate, key, ca)
 }
@@ -100,8 +102,8 @@ func writeUser(text *strings.Builder, user User, key string) {
 	text.WriteString("      } }\n")
 }
 
-// quoted lists subjects one per line, each once and in order, so that two
-// configurations can be compared.
+// quoted lists the distinct subjects sorted, one per line, so that configurations can be
+// compared.
 func quoted(subjects []string) string {
 	subjects = slices.Compact(slices.Sorted(slices.Values(subjects)))
 	var text strings.Builder

@@ -15,7 +15,8 @@ import (
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 )
 
 // quiet is how long nothing has to come before nothing is taken to come.
@@ -25,13 +26,13 @@ const quiet = 400 * time.Millisecond
 // their rights.
 func targets(queueManagersInbox string) []string {
 	return []string{
-		query.ConfigureSubject, query.ClusterConfigureSubject("here"), bus.WorkloadSubject("q"),
-		bus.SubmitSubject("q"), bus.SubmitSubject("theirs"), bus.SubmitSubjectAs("q", "tenant-a"), bus.SubmitSubjectAs("theirs", "tenant-b"), bus.SubmitSubjectAs("q", "operator"),
-		bus.DispatchSubject("here", "id"), bus.DispatchSubject("there", "id"), bus.StatusSubject("here", "id"), bus.StatusSubject("there", "id"),
-		bus.NodeSubject("here", "n"), bus.NodeSubject("there", "n"), bus.SyncedSubject("there"), bus.GangSubject("here", "id"),
-		bus.EventsSubject("q", "id"), bus.EventsSubject("theirs", "id"), "muster.dead.workload.q",
+		query.ConfigureSubject, query.ClusterConfigureSubject("here"), event.WorkloadSubject("q"),
+		event.SubmitSubject("q"), event.SubmitSubject("theirs"), event.SubmitSubjectAs("q", "tenant-a"), event.SubmitSubjectAs("theirs", "tenant-b"), event.SubmitSubjectAs("q", "operator"),
+		event.DispatchSubject("here", "id"), event.DispatchSubject("there", "id"), event.StatusSubject("here", "id"), event.StatusSubject("there", "id"),
+		event.NodeSubject("here", "n"), event.NodeSubject("there", "n"), event.SyncedSubject("there"), event.GangSubject("here", "id"),
+		event.EventsSubject("q", "id"), event.EventsSubject("theirs", "id"), "muster.dead.workload.q",
 		bus.GuardSubject + "STREAM.CREATE." + bus.DeadStream, "$JS.API.STREAM.DELETE." + bus.DeadStream, "$JS.API.STREAM.PURGE." + bus.SubmitStream,
-		"$JS.ACK." + bus.SubmitStream + ".intake-q.1.1.1.1.1", "_INBOX.somebody", queueManagersInbox + ".x", "any.thing",
+		"$JS.ACK." + bus.SubmitStream + ".intake-q.1.1.1.1.1", "_INBOX.another", queueManagersInbox + ".x", "any.thing",
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // A tenant's key is good for a submission and for its events, with the client
@@ -27,16 +27,19 @@ func TestATenantSubmitsAndReadsItsEvents(t *testing.T) {
 	if err := manager.EnsureStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if err := manager.GuardJetStream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	own, err := connect(t, url, keys.File(dir, "tenant-a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	nc := own.Conn()
-	ack, err := nc.Request(bus.SubmitSubject("q"), []byte("{}"), patience)
+	ack, err := nc.Request(event.SubmitSubject("q"), []byte("{}"), patience)
 	if err != nil || !strings.Contains(string(ack.Data), bus.SubmitStream) {
 		t.Fatalf("submit: %v, %v; want JetStream's acknowledgement", ack, err)
 	}
-	events, err := nc.SubscribeSync(bus.EventsSubject("q", "*"))
+	events, err := nc.SubscribeSync(event.EventsSubject("q", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +53,7 @@ func TestATenantSubmitsAndReadsItsEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := manager.Publish(t.Context(), bus.EventsSubject(queue, id), envelope); err != nil {
+		if err := manager.Publish(t.Context(), event.EventsSubject(queue, id), envelope); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,8 +82,8 @@ func TestTenantsAreNamed(t *testing.T) {
 	}
 }
 
-// A server that asks for certificates takes nobody who has none of its authority,
-// whatever key they hold, and services take no server of another authority.
+// A server that asks for certificates refuses every client without one of its authority,
+// even with a valid key, and services refuse a server of another authority.
 func TestOnlyCertifiedClientsConnect(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()
@@ -120,5 +123,35 @@ func TestOnlyCertifiedClientsConnect(t *testing.T) {
 	plain, plainSeeds := start(t, access.Users("here"))
 	if _, err := connect(t, plain, keys.File(plainSeeds, access.Intake), of(dir, dir)); err == nil || !strings.Contains(err.Error(), nats.ErrSecureConnWanted.Error()) {
 		t.Errorf("a server without encryption was taken: %v", err)
+	}
+}
+
+// TestNamedTenantsShareNoIdentity: of two tenants of one queue each submits under its
+// own name and no other, so that neither gets the id of what the other submits.
+func TestNamedTenantsShareNoIdentity(t *testing.T) {
+	t.Parallel()
+	var users []access.User
+	for _, name := range []string{"a", "b"} {
+		user, err := access.NamedTenant(name, "q", "lab")
+		if err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, user)
+	}
+	url, dir := start(t, append(access.Users("here"), users...))
+	for _, user := range users {
+		probe := newProbe(t, url, keys.File(dir, user.Name))
+		for _, queue := range []string{"q", "lab"} {
+			for subject, want := range map[string]bool{
+				event.SubmitSubject(queue): false, event.SubmitSubjectAs(queue, "tenant-a"): user.Name == "tenant-a", event.SubmitSubjectAs(queue, "tenant-b"): user.Name == "tenant-b",
+			} {
+				if got := probe.publishes(subject); got != want {
+					t.Errorf("%s publishes on %s: %v, want %v", user.Name, subject, got, want)
+				}
+			}
+		}
+	}
+	if event.SubmissionID("tenant-a", "s", "1") == event.SubmissionID("tenant-b", "s", "1") {
+		t.Error("the same submission of two tenants has one id")
 	}
 }

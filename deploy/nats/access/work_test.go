@@ -9,9 +9,9 @@ import (
 	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/keys"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Each service does its work from its own account: what passes between accounts is
@@ -41,18 +41,18 @@ func TestServicesWorkFromTheirAccounts(t *testing.T) {
 		return query.WorkloadsAnswer{}, nil
 	}))
 	intake, dispatcher, watcher, operator := as(access.Intake), as(access.Dispatcher("here")), as(access.CapacityWatcher("here")), as(access.Operator)
-	must(intake.EnsureStreams(ctx)) // the streams are not there yet: queue-manager makes them for whoever asks
+	must(intake.EnsureStreams(ctx)) // the streams do not exist yet: queue-manager creates them on request
 	must(dispatcher.EnsureStreams(ctx))
 
 	// Work: a tenant submits, intake reads, settles and passes it on.
-	ack, err := as("tenant-a").Conn().Request(bus.SubmitSubjectAs("q", "tenant-a"), []byte("hello"), patience)
+	ack, err := as("tenant-a").Conn().Request(event.SubmitSubjectAs("q", "tenant-a"), []byte("hello"), patience)
 	if err != nil || !strings.Contains(string(ack.Data), bus.SubmitStream) {
 		t.Fatalf("submit: %v, %v", ack, err)
 	}
 	submitted, err := intake.Work(ctx, bus.Work{Stream: bus.SubmitStream, Durable: bus.IntakeDurable})
 	must(err)
 	d := next(ctx, t, submitted)
-	if string(d.Data) != "hello" || d.Subject != bus.SubmitSubjectAs("q", "tenant-a") {
+	if string(d.Data) != "hello" || d.Subject != event.SubmitSubjectAs("q", "tenant-a") {
 		t.Errorf("intake read %q on %s", d.Data, d.Subject)
 	}
 	const id = "0d1b9e4c-1f0e-5b7e-9a52-0c2f3f1f2a3b"
@@ -63,35 +63,35 @@ func TestServicesWorkFromTheirAccounts(t *testing.T) {
 		must(err)
 		return e
 	}
-	must(intake.Publish(ctx, bus.WorkloadSubject("q"), changed()))
+	must(intake.Publish(ctx, event.WorkloadSubject("q"), changed()))
 	d.Ack()
 
 	// Follow: commands to the dispatcher, statuses back, and what each has said itself.
-	commands, err := dispatcher.Follow(ctx, bus.DispatchStream, bus.DispatchFilter("here"))
+	commands, err := dispatcher.Follow(ctx, bus.DispatchStream, event.DispatchFilter("here"))
 	must(err)
-	must(manager.Publish(ctx, bus.DispatchSubject("there", id), changed())) // not for it
-	must(manager.Publish(ctx, bus.DispatchSubject("here", id), changed()))
-	if d := next(ctx, t, commands.C); d.Subject != bus.DispatchSubject("here", id) {
+	must(manager.Publish(ctx, event.DispatchSubject("there", id), changed())) // not for it
+	must(manager.Publish(ctx, event.DispatchSubject("here", id), changed()))
+	if d := next(ctx, t, commands.C); d.Subject != event.DispatchSubject("here", id) {
 		t.Errorf("the dispatcher read %s", d.Subject)
 	}
-	must(dispatcher.Publish(ctx, bus.StatusSubject("here", id), changed()))
-	own, err := dispatcher.LastValues(ctx, bus.StatusStream, bus.ClusterStatusFilter("here"))
+	must(dispatcher.Publish(ctx, event.StatusSubject("here", id), changed()))
+	own, err := dispatcher.LastValues(ctx, bus.StatusStream, event.ClusterStatusFilter("here"))
 	if err != nil || len(own) != 1 {
 		t.Errorf("the dispatcher has said %d things, %v; want 1", len(own), err)
 	}
-	must(watcher.Publish(ctx, bus.NodeSubject("here", "n"), changed()))
-	if seen, err := watcher.LastValues(ctx, bus.CapacityStream, bus.CapacityFilter("here")); err != nil || len(seen) != 1 {
+	must(watcher.Publish(ctx, event.NodeSubject("here", "n"), changed()))
+	if seen, err := watcher.LastValues(ctx, bus.CapacityStream, event.CapacityFilter("here")); err != nil || len(seen) != 1 {
 		t.Errorf("the watcher has seen %d things, %v; want 1", len(seen), err)
 	}
-	if last, err := watcher.LastMessage(ctx, bus.CapacityStream, bus.NodeSubject("here", "n")); err != nil || last == nil {
+	if last, err := watcher.LastMessage(ctx, bus.CapacityStream, event.NodeSubject("here", "n")); err != nil || last == nil {
 		t.Errorf("the watcher's last word: %v, %v", last, err)
 	}
 	// Work of queue-manager itself, events to all, questions.
 	work, err := manager.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true})
 	must(err)
 	next(ctx, t, work).Ack()
-	must(manager.Publish(ctx, bus.EventsSubject("q", id), changed()))
-	history, err := operator.Replay(ctx, bus.EventsStream, bus.EventsSubject("*", "*"))
+	must(manager.Publish(ctx, event.EventsSubject("q", id), changed()))
+	history, err := operator.Replay(ctx, bus.EventsStream, event.EventsSubject("*", "*"))
 	must(err)
 	next(ctx, t, history.C)
 	if _, err := query.NewClient(dispatcher.Conn()).Workloads(ctx, query.WorkloadsRequest{}); err != nil {
@@ -99,7 +99,7 @@ func TestServicesWorkFromTheirAccounts(t *testing.T) {
 	}
 	soon, end := context.WithTimeout(ctx, time.Second)
 	defer end()
-	if _, err := dispatcher.Follow(soon, bus.DispatchStream, bus.DispatchFilter("there")); err == nil {
+	if _, err := dispatcher.Follow(soon, bus.DispatchStream, event.DispatchFilter("there")); err == nil {
 		t.Error("the dispatcher follows another cluster's commands")
 	}
 }

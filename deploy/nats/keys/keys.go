@@ -1,5 +1,5 @@
-// Package keys makes the nkeys of NATS users and keeps them as files, one seed
-// each, for a local stack and for tests. An installation brings its own.
+// Package keys makes the nkeys of NATS users and keeps them as files, one seed each, for a
+// local stack and for tests. It is not for installations with a secret store.
 package keys
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// File is where Ensure keeps the seed of a user.
+// File returns the file with the seed of a user.
 func File(dir, user string) string { return filepath.Join(dir, user+".nk") }
 
-// Ensure makes a seed for each user that has none in dir, and returns the public
-// keys by user. The files are readable by all, since containers read them under
-// other user ids: what keeps them is the directory, which only its owner enters.
+// Ensure makes a seed for each user that has none in dir, and returns the public keys by
+// user. The files are readable by all, because containers read them under other user ids;
+// the directory, which only its owner may enter, protects them.
 func Ensure(dir string, users []string) (map[string]string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of keys: %w", err)

@@ -20,7 +20,7 @@ and a state directory of its own; several run side by side.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(upCommand(), downCommand(), statusCommand(), kubeconfigCommand(),
-		nodeCommand(), fleetCommand(), componentCommand())
+		nodeCommand(), etcdCommand(), fleetCommand(), componentCommand())
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -116,7 +117,7 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 	cluster, err := launch.Start(starting, launch.Config{
 		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: say, Listen: o.listen, Hostname: o.hostname,
 		Started: func(c *process.Component) {
-			state.Components = append(state.Components, instance.Component{Name: c.Name, PID: c.PID, Log: c.LogFile})
+			state.Put(instance.Component{Name: c.Name, PID: c.PID, Log: c.LogFile})
 			if err := lock.Save(state); err != nil {
 				say("%v", err) // "status" will know less.
 			}
@@ -149,12 +150,28 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 			return err
 		}
 	}
-	select {
-	case <-ctx.Done():
-		say("stopping: %v", context.Cause(ctx))
-		return nil
-	case err := <-cluster.Failed():
-		return fmt.Errorf("instance %q: %w", dir.Name, err)
+	restore := make(chan os.Signal, 1)
+	signal.Notify(restore, instance.RestoreSignal)
+	for {
+		select {
+		case <-ctx.Done():
+			say("stopping: %v", context.Cause(ctx))
+			return nil
+		case err := <-cluster.Failed():
+			return fmt.Errorf("instance %q: %w", dir.Name, err)
+		case <-restore:
+		}
+		restoring, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("etcd is not restored within %s (--timeout)", o.timeout))
+		err := cluster.Restore(restoring)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("instance %q: %w", dir.Name, err)
+		}
+		state.Restored++
+		if err := lock.Save(state); err != nil {
+			return err
+		}
+		say("etcd is restored")
 	}
 }
 

@@ -46,7 +46,7 @@ func (a APIServer) flags() []string {
 		// Nodes are created Ready, by an administrator; the taint that waits for
 		// a kubelet would only cost one more write for each of them.
 		"--disable-admission-plugins=TaintNodesByCondition",
-		// Nobody dials the service of the API server from a simulated pod.
+		// No simulated pod connects to the service of the API server.
 		"--endpoint-reconciler-type=none",
 		// One machine, one administrator: nothing to be fair about, and load
 		// tests must meet the server's own limits.

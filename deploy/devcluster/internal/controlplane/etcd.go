@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -27,7 +28,7 @@ const (
 const etcdQuota = 8 << 30
 
 // RunEtcd runs etcd on a free loopback port with its data in dir, stores seed in
-// it, and reports its URL. It ends with ctx.
+// it when it is new, and reports its URL. It ends with ctx.
 func RunEtcd(ctx context.Context, dir string, seed map[string][]byte) error {
 	// Port 0: the kernel chooses, so two instances never collide.
 	anyPort := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
@@ -44,6 +45,9 @@ func RunEtcd(ctx context.Context, dir string, seed map[string][]byte) error {
 	cfg.LogLevel = "warn"
 	cfg.LogOutputs = []string{"stderr"}
 
+	if _, err := os.Stat(dir); err == nil {
+		seed = nil
+	}
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return fmt.Errorf("starting etcd in %q: %w", dir, err)

@@ -1,7 +1,7 @@
 // Package dashboard stands in for the dashboards of Ray clusters. No Ray runs in
 // a dev cluster, but KubeRay asks each cluster's dashboard how its job is doing;
-// here it asks the stand-in, in its own process. What becomes of a job is told
-// by annotations of its RayJob.
+// here it asks the stand-in, in its own process. Annotations of the RayJob set the
+// outcome of its job.
 package dashboard
 
 import (
@@ -44,8 +44,8 @@ type jobKey struct {
 
 type job struct {
 	submitted time.Time
-	stopped   time.Time // stopped is zero unless somebody stopped the job.
-	plan      plan      // plan is what the RayJob said last.
+	stopped   time.Time // stopped is zero unless the job was stopped.
+	plan      plan      // plan is the RayJob's last plan.
 }
 
 // New returns a stand-in without jobs that reads RayJobs through mgr.
@@ -85,7 +85,7 @@ func (j *Jobs) stop(key jobKey) {
 	}
 }
 
-// progress is what the stand-in tells about a job at one moment.
+// progress is the state of a job at one time.
 type progress struct {
 	status    rayv1.JobStatus
 	submitted time.Time
@@ -94,8 +94,8 @@ type progress struct {
 	message   string
 }
 
-// look tells the progress of a submitted job. The plan is read at every look, so
-// that a RayJob's annotations can be changed while its job runs.
+// look returns the progress of a submitted job. It reads the plan every time, so that a
+// RayJob's annotations can change while its job runs.
 func (j *Jobs) look(ctx context.Context, key jobKey) (progress, bool, error) {
 	rayJob, err := j.rayJob(ctx, key.cluster.Namespace, key.id)
 	if err != nil {
@@ -145,7 +145,7 @@ func (j *Jobs) rayJob(ctx context.Context, namespace, id string) (*rayv1.RayJob,
 	return &found.Items[0], nil
 }
 
-// info tells the progress of a job as the dashboard's API does.
+// info returns the progress of a job in the form of the dashboard's API.
 func (j *Jobs) info(ctx context.Context, key jobKey) (*utiltypes.RayJobInfo, error) {
 	p, ok, err := j.look(ctx, key)
 	if err != nil {
@@ -165,7 +165,7 @@ func (j *Jobs) info(ctx context.Context, key jobKey) (*utiltypes.RayJobInfo, err
 	return info, nil
 }
 
-// plan is what will become of a job.
+// plan is the outcome and duration of a job.
 type plan struct {
 	outcome  rayv1.JobStatus
 	duration time.Duration

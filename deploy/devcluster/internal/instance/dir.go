@@ -3,7 +3,7 @@
 //
 // An instance is running exactly as long as its supervisor holds the lock on the
 // lock file of its directory. The kernel drops the lock with the supervisor, so
-// a directory whose lock is free belongs to nobody and can be swept.
+// a directory whose lock is free has no owner and can be swept.
 package instance
 
 import (
@@ -144,7 +144,7 @@ func (d Dir) clear() error {
 
 // makePrivate makes a directory that only this user can enter: it will hold an
 // administrator's key. In a directory that others can write to, as the one for
-// temporary files, somebody else may have made it first.
+// temporary files, another user may have created it first.
 func makePrivate(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("making the state directory: %w", err)

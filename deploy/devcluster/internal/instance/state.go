@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 )
 
@@ -20,6 +22,7 @@ type State struct {
 	Nodes        int         `json:"nodes"`
 	ReadySeconds float64     `json:"readySeconds,omitempty"` // ReadySeconds is 0 until the instance is ready.
 	Components   []Component `json:"components"`
+	Restored     int         `json:"restored,omitempty"` // Restored counts how often etcd was restored.
 }
 
 // Component is a child process of an instance.
@@ -27,6 +30,19 @@ type Component struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
 	Log  string `json:"log"`
+}
+
+// RestoreSignal has a supervisor restore etcd.
+const RestoreSignal = syscall.SIGUSR1
+
+// Put notes a component in the place of the one before it of that name.
+func (s *State) Put(c Component) {
+	at := slices.IndexFunc(s.Components, func(known Component) bool { return known.Name == c.Name })
+	if at < 0 {
+		s.Components = append(s.Components, c)
+		return
+	}
+	s.Components[at] = c
 }
 
 // Save writes the state for other processes to read.

@@ -65,7 +65,7 @@ func writeCredentials(dir instance.Dir, server, hostname string) error {
 }
 
 // RemoveKubeconfig removes a copy of the administrator's kubeconfig, unless
-// somebody has changed it since.
+// it has changed since.
 func RemoveKubeconfig(path string, written []byte) {
 	if data, err := os.ReadFile(path); err == nil && string(data) == string(written) {
 		os.Remove(path)

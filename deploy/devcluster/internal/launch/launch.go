@@ -50,7 +50,7 @@ type Config struct {
 	Listen string
 	// Hostname is another name of this machine for the certificate; may be empty.
 	Hostname string
-	// Progress is told what happens, in short lines.
+	// Progress gets short lines about the start.
 	Progress func(format string, args ...any)
 	// Started is called with each component that was started.
 	Started func(*process.Component)
@@ -63,15 +63,17 @@ type Cluster struct {
 
 	config     Config
 	spawner    *process.Spawner
+	socket     *os.File // of the API server, for those that come after the first
 	mu         sync.Mutex
 	components []*process.Component
+	replaced   map[*process.Component]bool // they end because others take their places
 	failed     chan error
 }
 
 // Start starts a cluster and returns when it is ready. The cluster is returned
 // even with an error, for Stop.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
-	c := &Cluster{config: config, spawner: process.NewSpawner(), failed: make(chan error, 1)}
+	c := &Cluster{config: config, spawner: process.NewSpawner(), replaced: map[*process.Component]bool{}, failed: make(chan error, 1)}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -106,7 +108,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := writeCredentials(c.config.Dir, c.APIServer, c.config.Hostname); err != nil {
 		return err
 	}
-	if err := c.startControlPlane(ctx, listener); err != nil {
+	if c.socket, err = listener.File(); err != nil {
+		return fmt.Errorf("passing on the socket of the API server: %w", err)
+	}
+	if err := c.startControlPlane(ctx); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.config.Dir.AdminKubeconfig())
@@ -145,12 +150,7 @@ func (c *Cluster) listen() (*net.TCPListener, error) {
 
 // startControlPlane starts all components. Those that need the API server wait
 // for it by themselves, so that all of them load at the same time.
-func (c *Cluster) startControlPlane(ctx context.Context, listener *net.TCPListener) error {
-	socket, err := listener.File()
-	if err != nil {
-		return fmt.Errorf("passing on the socket of the API server: %w", err)
-	}
-	defer socket.Close()
+func (c *Cluster) startControlPlane(ctx context.Context) error {
 	etcd, err := c.startComponent(Etcd)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (c *Cluster) startControlPlane(ctx context.Context, listener *net.TCPListen
 		return err
 	}
 	c.config.Progress("etcd is ready at %s", url)
-	if _, err := c.startComponent(APIServer, componentFile{socket}, componentArg("--etcd-url="+url)); err != nil {
+	if _, err := c.startComponent(APIServer, componentFile{c.socket}, componentArg("--etcd-url="+url)); err != nil {
 		return err
 	}
 	for _, name := range []string{RayOperator, ControllerManager, Kubelet, Scheduler} {
@@ -235,6 +235,12 @@ func (c *Cluster) startComponent(name string, extras ...any) (*process.Component
 	c.config.Started(component)
 	go func() {
 		<-component.Ended()
+		c.mu.Lock()
+		replaced := c.replaced[component]
+		c.mu.Unlock()
+		if replaced {
+			return
+		}
 		select {
 		case c.failed <- component.Failure():
 		default: // Another one has failed before.

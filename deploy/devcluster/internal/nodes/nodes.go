@@ -160,8 +160,7 @@ func each(ctx context.Context, names []string, do func(ctx context.Context, name
 	return group.Wait()
 }
 
-// change reads a node, changes it and writes it, again when somebody else has
-// written it meanwhile.
+// change reads a node, changes it and writes it; on a conflict it tries again.
 func change(ctx context.Context, client kubernetes.Interface, name string, edit func(*corev1.Node)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

@@ -1,6 +1,6 @@
 // Package process starts the components of a dev cluster as child processes
 // and ties lifetimes together: a child dies with the supervisor, the supervisor
-// dies with its parent, and a component's failure is told with the end of its log.
+// dies with its parent, and the error of a failed component has the end of its log.
 package process
 
 import (
