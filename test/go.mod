@@ -5,8 +5,10 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/invopop/jsonschema v0.14.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/klauspost/compress v1.20.3
 	github.com/moby/moby/api v1.56.1
 	github.com/moby/moby/client v0.6.2
 	github.com/nats-io/nats.go v1.55.0
@@ -20,10 +22,7 @@ require (
 	k8s.io/client-go v0.36.3
 	muster.dev/muster/deploy v0.0.0
 	muster.dev/muster/pkg v0.0.0
-	muster.dev/muster/services/capacity-watcher v0.0.0
-	muster.dev/muster/services/dispatcher v0.0.0
-	muster.dev/muster/services/intake v0.0.0
-	muster.dev/muster/services/queue-manager v0.0.0
+	muster.dev/muster/services v0.0.0
 	sigs.k8s.io/yaml v1.6.0
 )
 
@@ -85,7 +84,6 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/lufia/plan9stats v0.0.0-20260330125221-c963978e514e // indirect
 	github.com/magiconair/properties v1.8.10 // indirect
 	github.com/mfridman/interpolate v0.0.2 // indirect
@@ -139,7 +137,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.4 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/net v0.61.0 // indirect
+	golang.org/x/net v0.61.0
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
@@ -169,13 +167,7 @@ replace muster.dev/muster/migrations => ../migrations
 
 replace muster.dev/muster/deploy => ../deploy
 
-replace muster.dev/muster/services/intake => ../services/intake
-
-replace muster.dev/muster/services/capacity-watcher => ../services/capacity-watcher
-
-replace muster.dev/muster/services/queue-manager => ../services/queue-manager
-
-replace muster.dev/muster/services/dispatcher => ../services/dispatcher
+replace muster.dev/muster/services => ../services
 
 // Only for Windows terminals, and of the newer version that is asked for the
 // module proxy has no content.

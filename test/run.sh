@@ -36,7 +36,7 @@ all() {
 	local failed=0
 	go test -json -race -shuffle=on -timeout=$limit "$@" "${beside[@]}" || failed=1
 	go test -json -race -shuffle=on -timeout=$limit -p=2 "$@" "${alone[@]}" || failed=1
-	for module in deploy/devcluster deploy/images deploy/helm; do
+	for module in deploy/devcluster deploy/helm; do
 		CGO_ENABLED=0 GOWORK=off go -C "$module" test -json -trimpath -shuffle=on -timeout=$limit "$@" ./... || failed=1
 	done
 	return $failed

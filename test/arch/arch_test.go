@@ -43,6 +43,38 @@ func TestDevcluster(t *testing.T) {
 	report(t, graph)
 }
 
+// TestEveryReaderIsFuzzed: a fuzz target tries each package that decodes text from
+// outside, or the table says why that need not be.
+func TestEveryReaderIsFuzzed(t *testing.T) {
+	t.Parallel()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := Load(root, false, "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := filesOf(t, graph)
+	for _, breach := range checkReaders(graph, files, readings()) {
+		t.Error(breach)
+	}
+}
+
+// filesOf parses all packages of the repository.
+func filesOf(t *testing.T, graph Graph) map[string][]file {
+	t.Helper()
+	files := map[string][]file{}
+	for _, pkg := range graph.Ours() {
+		parsed, err := parse(pkg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[pkg.Short()] = parsed
+	}
+	return files
+}
+
 func report(t *testing.T, graph Graph) {
 	t.Helper()
 	inSource, err := CheckSource(graph.Ours())

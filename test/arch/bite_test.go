@@ -30,9 +30,11 @@ func TestRulesBite(t *testing.T) {
 		"pkg/desk imports package testing: what runs in production links no test support",
 		"pkg/desk imports services/dispatcher/app: services stand on packages, not the reverse",
 		"pkg/desk imports the NATS server: a service uses NATS, it does not run one",
-		"pkg/resource imports muster.dev/muster/pkg/workload: it may import the standard library and []",
-		"pkg/resource imports os: it is pure, without effects, clock or chance",
-		"pkg/resource/resource.go:14 uses time.Now: times are values here",
+		"pkg/desk imports what runs a service: the client stays small: no service, and none of their servers and exporters",
+		"pkg/message/event links client-go: values and rules talk to no server: muster.dev/muster/pkg/message/event -> muster.dev/muster/pkg/store -> k8s.io/client-go",
+		"pkg/spec/resource imports muster.dev/muster/pkg/spec/workload: it may import the standard library and []",
+		"pkg/spec/resource imports os: it is pure, without effects, clock or chance",
+		"pkg/spec/resource/resource.go:14 uses time.Now: times are values here",
 		"pkg/store imports a local database: a service uses Postgres, it does not run one",
 		"pkg/store imports client-go: only capacity-watcher, dispatcher and intake's door talk to an API server",
 		"pkg/store/quantity.go:11 decodes beside types with quantities: Decode of pkg/kube checks them first",
@@ -41,15 +43,66 @@ func TestRulesBite(t *testing.T) {
 		"pkg/util: the folder name \"util\" does not say what is in it",
 		"services/dispatcher/app imports nats.go: streams, subjects and settlement are package bus's",
 		"services/dispatcher/app imports package pgtest: test databases are for tests",
-		"services/dispatcher/app links pgx: only queue-manager talks to Postgres: muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/pgtest -> github.com/jackc/pgx/v5",
+		"services/dispatcher/app links pgx: only queue-manager talks to Postgres: muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest -> github.com/jackc/pgx/v5",
 		"services/intake imports module test: nothing imports test",
 		"services/intake imports services/dispatcher/app: services know each other by messages only",
-		"services/intake links package pgtest: test databases are for tests: muster.dev/muster/services/intake -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/pgtest",
-		"services/intake links pgx: only queue-manager talks to Postgres: muster.dev/muster/services/intake -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/pgtest -> github.com/jackc/pgx/v5",
-		"services/muster links package pgtest: test databases are for tests: muster.dev/muster/services/muster -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/pgtest",
+		"services/intake imports what the two command lines share: a service is no command line",
+		"services/intake links package pgtest: test databases are for tests: muster.dev/muster/services/intake -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest",
+		"services/intake links pgx: only queue-manager talks to Postgres: muster.dev/muster/services/intake -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest -> github.com/jackc/pgx/v5",
+		"services/internal/client imports services/dispatcher/app: services stand on packages, not the reverse",
+		"services/internal/client imports what runs a service: the client stays small: no service, and none of their servers and exporters",
+		"services/muster links client-go: only capacity-watcher, dispatcher and intake's door talk to an API server: muster.dev/muster/services/muster -> muster.dev/muster/services/internal/client -> muster.dev/muster/services/dispatcher/app -> k8s.io/client-go",
+		"services/muster links package pgtest: test databases are for tests: muster.dev/muster/services/muster -> muster.dev/muster/services/internal/client -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest",
+		"services/muster links what runs a service: the client stays small: no service, and none of their servers and exporters: muster.dev/muster/services/muster -> muster.dev/muster/services/internal/client -> muster.dev/muster/services/dispatcher/app",
+		"services/muster-dev links package pgtest: test databases are for tests: muster.dev/muster/services/muster-dev -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("breaches found (-want +got):\n%s", diff)
+	}
+}
+
+// TestReadersBite: a package that decodes without a fuzz target is found, and so is
+// each way in which a row of the table may be wrong.
+func TestReadersBite(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.Abs(filepath.Join("testdata", "breaches"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := Load(dir, true, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := filesOf(t, graph)
+	for name, c := range map[string]struct {
+		known map[string]reading
+		want  []string
+	}{
+		"nothing is known": {nil, []string{"pkg/store decodes text, and no fuzz target is listed that tries it (readers.go)"}},
+		"it decodes more than is known": {
+			map[string]reading{"pkg/store": {why: "it does not"}},
+			[]string{"pkg/store decodes text in 1 places, and readers.go knows of 0: does a fuzz target try all of them?"},
+		},
+		"no target, no reason": {map[string]reading{"pkg/store": {calls: 1}}, []string{"pkg/store has neither a fuzz target nor a reason for that"}},
+		"a target that is gone": {
+			map[string]reading{"pkg/store": {calls: 1, targets: []string{"pkg/store.FuzzGone"}}},
+			[]string{"pkg/store is to be tried by pkg/store.FuzzGone, which does not exist"},
+		},
+		"a target that does not reach it": {
+			map[string]reading{"pkg/store": {calls: 1, targets: []string{"pkg/spec/resource.FuzzList"}}},
+			[]string{"pkg/store is to be tried by pkg/spec/resource.FuzzList, which does not link it"},
+		},
+		"a package that is gone": {
+			map[string]reading{"pkg/store": {calls: 1, targets: []string{"pkg/store.FuzzStore"}}, "pkg/gone": {why: "none"}},
+			[]string{"pkg/gone does not exist, and readers.go has a row for it"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, checkReaders(graph, files, c.known)); diff != "" {
+				t.Errorf("breaches found (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@
 // that enforce them on the whole repository.
 //
 // The rules are data (rules.go); graph.go reads the packages with go list;
-// source.go looks into the source for what imports cannot tell. A fixture under
-// testdata breaks every rule once and proves that each bites.
+// source.go looks into the source for what imports cannot tell; names.go compares the
+// names on pages with the code; retired.go keeps replaced words out of names. A fixture
+// under testdata breaks every rule of the first two once and proves that each bites.
 package arch

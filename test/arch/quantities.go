@@ -31,11 +31,10 @@ func decoders() map[string][]string {
 }
 
 // treeReaders are files that import types with quantities and decode into others:
-// trees, and structs of metadata. Each has so many calls, and no more.
+// trees, and structs of metadata. Each has the listed number of calls.
 func treeReaders() map[string]int {
 	return map[string]int{
-		"pkg/podpolicy/check.go": 1, "pkg/ray/stamp.go": 1, "pkg/ray/operator.go": 1,
-		"services/dispatcher/internal/kubernetes/objects.go": 2,
+		"pkg/manifest/podpolicy/check.go": 1, "pkg/manifest/ray/stamp.go": 1, "pkg/manifest/ray/operator.go": 1,
 	}
 }
 

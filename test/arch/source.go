@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,10 @@ func parse(pkg *Package) ([]file, error) {
 	if len(names) == 0 { // a package of tests only
 		names = slices.Concat(pkg.TestGoFiles, pkg.XTestGoFiles)
 	}
+	return parseNamed(pkg, names)
+}
+
+func parseNamed(pkg *Package, names []string) ([]file, error) {
 	var files []file
 	for _, name := range names {
 		set := token.NewFileSet()
@@ -107,6 +112,9 @@ func clockReads(pkg *Package, files []file) []string {
 	return breaches
 }
 
+// majorVersion is the last part of an import path that does not name the package.
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
 // importedAs is the name by which the file knows an import, or empty.
 func importedAs(syntax *ast.File, importPath string) string {
 	for _, spec := range syntax.Imports {
@@ -116,7 +124,10 @@ func importedAs(syntax *ast.File, importPath string) string {
 		if spec.Name != nil {
 			return spec.Name.Name
 		}
-		return path.Base(importPath)
+		if base := path.Base(importPath); !majorVersion.MatchString(base) {
+			return base
+		}
+		return path.Base(path.Dir(importPath))
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/test/stack"
 )
 
@@ -33,7 +33,7 @@ func (s *site) createByHand(ctx context.Context, name string, workers int) (time
 
 // submit publishes a submission without waiting for the server's answer.
 func (s *site) submit(name string) (bus.Published, error) {
-	return s.stack.Bus.PublishAsync(bus.SubmitSubject("default"), event.Envelope{
+	return s.stack.Bus.PublishAsync(event.SubmitSubject("default"), event.Envelope{
 		SpecVersion: event.SpecVersion, ID: name, Source: "bench", Type: event.SubmitType,
 		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, 1, 1)),
 	})
@@ -48,7 +48,7 @@ type sightings struct {
 
 // watch begins to note RayClusters, of which it is sent the metadata alone, for
 // this process should not be what is measured. The API server drops a watcher
-// that falls behind, so what was missed is listed and the watch begun anew.
+// that falls behind, so what was missed is listed and the watch begun again.
 func (s *site) watch(ctx context.Context) (*sightings, error) {
 	clusters := s.stack.Metadata.Resource(rayClusters).Namespace(s.stack.Namespace)
 	watching, err := clusters.Watch(ctx, metav1.ListOptions{})
@@ -98,7 +98,7 @@ func (s *sightings) note(name string) {
 	}
 }
 
-// await returns when so many RayClusters of the given prefix have been seen.
+// await returns when the number of RayClusters of the given prefix has been seen.
 func (s *sightings) await(ctx context.Context, names []string) (last time.Time, err error) {
 	for {
 		s.mu.Lock()

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/placement"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // deciding is a state under measurement.
@@ -20,7 +20,7 @@ type deciding struct {
 	order int64
 }
 
-// newDeciding returns nodes of which half is taken, and so many that wait and do
+// newDeciding returns nodes of which half is taken, and a number of gangs that wait and do
 // not fit. nil is a tree without quota.
 func newDeciding(nodes, waiting int, tree *quota.Tree) *deciding {
 	d := &deciding{state: admission.NewState(tree), fleet: placement.NewFleet(), now: time.Unix(1_000_000, 0)}
@@ -28,7 +28,7 @@ func newDeciding(nodes, waiting int, tree *quota.Tree) *deciding {
 		n := benchNode(i)
 		d.state.SetNode(n)
 		d.fleet.SetNode(n)
-		d.fleet.Take(d.run(i))
+		d.fleet.Allocate(d.run(i))
 	}
 	d.fill(waiting)
 	admission.Decide(d.state, d.now)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -29,12 +29,12 @@ func large(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	following, err := s.stack.Bus.Follow(ctx, bus.EventsStream, bus.EventsSubject("default", "*"))
+	following, err := s.stack.Bus.Follow(ctx, bus.EventsStream, event.EventsSubject("default", "*"))
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	published, err := s.stack.Bus.PublishAsync(bus.SubmitSubject("default"), event.Envelope{
+	published, err := s.stack.Bus.PublishAsync(event.SubmitSubject("default"), event.Envelope{
 		SpecVersion: event.SpecVersion, ID: name, Source: "bench", Type: event.SubmitType,
 		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, o.large-1, 1)),
 	})

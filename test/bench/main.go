@@ -14,9 +14,9 @@ import (
 	"runtime/pprof"
 	"time"
 
-	"muster.dev/muster/pkg/localcluster"
-	"muster.dev/muster/pkg/localpg"
-	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/service/logging"
 	"muster.dev/muster/test/stack"
 )
 
@@ -103,7 +103,7 @@ func run(ctx context.Context, o options) error {
 
 // site is a cluster, and Muster on it when asked for.
 type site struct {
-	cluster *localcluster.Cluster
+	cluster *devcluster.Cluster
 	stack   *stack.Stack
 	stops   []func()
 }
@@ -120,12 +120,12 @@ func open(ctx context.Context, o options, name string) (_ *site, err error) {
 			s.close()
 		}
 	}()
-	s.cluster, err = localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("bench-%s-%d", name, os.Getpid()), Fleet: o.fleet})
+	s.cluster, err = devcluster.Start(ctx, devcluster.Options{Name: fmt.Sprintf("bench-%s-%d", name, os.Getpid()), Fleet: o.fleet})
 	if err != nil {
 		return nil, err
 	}
 	s.stops = append(s.stops, s.cluster.Stop)
-	database, err := localpg.Start(ctx, localpg.Options{})
+	database, err := postgres.Start(ctx, postgres.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func open(ctx context.Context, o options, name string) (_ *site, err error) {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() { _ = os.RemoveAll(dir) })
-	logger, err := service.NewLogger("warn", "console")
+	logger, err := logging.New("warn", "console")
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"muster.dev/muster/pkg/kube"
 )
 
-// The steps of a pod's start, as seen in the API server.
+// The steps of a pod's start, as the API server shows them.
 const (
 	made = iota
 	ungated
@@ -31,7 +31,7 @@ type podTimes struct {
 	seen        [steps]map[types.UID]bool
 }
 
-// podTimes follows the pods of a RayCluster until so many are ready. Done delivers
+// podTimes follows the pods of a RayCluster until the given number is ready. Done delivers
 // the result once; ctx ends the following.
 func (s *site) podTimes(ctx context.Context, cluster string, pods int) (done <-chan *podTimes, err error) {
 	informer := informers.NewSharedInformerFactoryWithOptions(s.stack.Kube, 0, informers.WithNamespace(s.stack.Namespace),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,34 +13,90 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/test/suite"
+	"muster.dev/muster/test/suite/disk"
 	"muster.dev/muster/test/suite/local"
 )
 
 var (
-	runs  = flag.Int("runs", 0, "cause every fault so many times; 0 for the short run")
+	runs  = flag.Int("runs", 0, "runs of every fault; 0 for the short run")
 	table = flag.String("table", "", "write the table into this page")
+	keep  = flag.String("keep", "", "add the outcomes to those in this file, do only the runs that it lacks, and make the table of all")
 	seed  = flag.Uint64("seed", 0, "of the sample, the pairs and the load; 0 draws one")
-	pairs = flag.Int("pairs", 0, "so many pairs of faults at the same time, drawn at random, beside the single ones")
+	pairs = flag.Int("pairs", 0, "number of pairs of faults at the same time, drawn at random, beside the single ones")
 	gangs = flag.Int("gangs", 0, "of each run; 0 for 50, and for 8 in the short run")
+	nats  = flag.Int("nats", 1, "number of NATS servers; several are a cluster with TLS, and have a table of their own")
 	only  = flag.String("only", "", "regular expression of the names of faults")
 )
+
+func TestMain(m *testing.M) {
+	disk.Serve()
+	os.Exit(m.Run())
+}
 
 // binaries is where make build puts them.
 const binaries = "../../bin"
 
 const (
 	// apiAway is how long the API server is away in the long run.
-	apiAway = time.Minute
-	// The short run has so many faults, each once: the first ones, or with -seed a
-	// random sample with a pair. The API server is away for less.
-	shortTrials, shortPairs, shortAway = 4, 1, 10 * time.Second
-	longGangs, shortGangs              = 50, 8
+	apiAway = 20 * time.Second
+	// The short run is a random sample: a fault of each kind and a pair, each once. The
+	// API server is away for less, and no fault of the sample lasts longer than
+	// shortLasts.
+	shortPairs, shortAway, shortLasts = 1, 10 * time.Second, 10 * time.Second
+	longGangs, shortGangs             = 50, 8
 )
 
 // TestChaos is the short run, or with -runs the long one (`make chaos`).
 func TestChaos(t *testing.T) {
+	cluster := startCluster(t, "chaos", "fleet.yaml")
+	plan := drawn(t)
+	plan.Done = func(o suite.Outcome) {
+		if err := publish(rows([]suite.Outcome{o})); err != nil {
+			t.Error(err)
+		}
+	}
+	if *keep != "" {
+		kept, err := Keep(*keep, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Before = runsOf(kept)
+	}
+	began := time.Now()
+	done := rows(suite.Chaos(t, &local.Provider{Binaries: binaries, Cluster: cluster}, plan))
+	fmt.Printf("%s\n%s in %s\n", Table(done), plural(done), time.Since(began).Round(time.Second))
+	if *table != "" && *only == "" && *keep == "" { // a part is no table
+		if err := Write(*table, mark(), Table(done)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// mark names the table in a page.
+func mark() string {
+	if *nats > 1 {
+		return "chaos of three NATS servers"
+	}
+	return "chaos"
+}
+
+// publish adds rows to the file of those that are kept, and makes the table of all.
+func publish(added []Row) error {
+	if *keep == "" {
+		return nil
+	}
+	all, err := Keep(*keep, added)
+	if err == nil && *table != "" {
+		err = Write(*table, mark(), Table(all))
+	}
+	return err
+}
+
+// startCluster starts a dev cluster for processes, if all of it is built.
+func startCluster(t *testing.T, name, fleet string) *devcluster.Cluster {
+	t.Helper()
 	required := os.Getenv("MUSTER_REQUIRE_SERVICES") != "" || *runs > 0
 	if missing := local.Missing(binaries); len(missing) > 0 {
 		if required {
@@ -47,43 +104,55 @@ func TestChaos(t *testing.T) {
 		}
 		t.Skipf("%v are not built: run `make build bin/nats-server`", missing)
 	}
-	cluster, err := localcluster.Start(t.Context(), localcluster.Options{Name: fmt.Sprintf("chaos-%d", os.Getpid()), Fleet: "p3"})
-	if errors.Is(err, localcluster.ErrNotBuilt) && !required {
+	cluster, err := devcluster.Start(t.Context(), devcluster.Options{Name: fmt.Sprintf("%s-%d", name, os.Getpid()), Fleet: fleet})
+	if errors.Is(err, devcluster.ErrNotBuilt) && !required {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
-	plan := drawn(t)
-	began := time.Now()
-	outcomes := suite.Chaos(t, &local.Provider{Binaries: binaries, Cluster: cluster}, plan)
-	text := Table(outcomes)
-	fmt.Printf("%s\n%s in %s\n", text, plural(outcomes), time.Since(began).Round(time.Second))
-	if *table != "" && *only == "" { // a part is no table
-		if err := Write(*table, text); err != nil {
-			t.Error(err)
-		}
+	return cluster
+}
+
+// sample draws a fault of each kind, in an order by chance, of those that are quick.
+func sample(all []suite.Trial, random *rand.Rand) (drawn []suite.Trial) {
+	kinds := map[string][]suite.Trial{}
+	for _, trial := range all {
+		kinds[trial.Kind()] = append(kinds[trial.Kind()], trial)
 	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		drawn = append(drawn, kinds[kind][random.IntN(len(kinds[kind]))])
+	}
+	random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	return drawn
+}
+
+// quick leaves out what the short run has no time for: faults that last long, and the
+// end of all parts at once. With few gangs nothing may be published that shows the
+// loss of files.
+func quick(all []suite.Trial) []suite.Trial {
+	return slices.DeleteFunc(all, func(trial suite.Trial) bool {
+		return trial.Fault == suite.StreamsBare || trial.For > shortLasts || len(trial.Parts) > suite.QueueManagers
+	})
 }
 
 // drawn is what the flags say. The same seed draws the same.
 func drawn(t *testing.T) suite.Plan {
 	t.Helper()
-	sampled := *seed != 0 || *runs > 0
 	if *seed == 0 {
 		*seed = rand.Uint64()>>32 + 1
 	}
 	fmt.Printf("seed %d: `go test ./test/chaos -run TestChaos -args -seed %d` with the same other flags draws the same\n", *seed, *seed)
 	random := rand.New(rand.NewPCG(*seed, 1))
-	plan := suite.Plan{Runs: *runs, Gangs: *gangs, Seed: *seed}
+	plan := suite.Plan{Runs: *runs, Gangs: *gangs, Seed: *seed, NATS: *nats}
 	wanted, err := regexp.Compile(*only)
 	if err != nil {
 		t.Fatalf("only %q: %v", *only, err)
 	}
 	long, count, away := *runs > 0, *pairs, apiAway
 	if !long {
-		plan.Runs, away = 1, shortAway
+		plan.Runs, plan.Shared, away = 1, true, shortAway
 		if count == 0 {
 			count = shortPairs
 		}
@@ -95,14 +164,15 @@ func drawn(t *testing.T) suite.Plan {
 		}
 	}
 	all := suite.Trials(away)
+	if !long && *only == "" {
+		all = quick(all)
+	}
 	drawnPairs := suite.Pairs(all, count, random)
 	if !long && *only == "" {
-		if sampled {
-			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		} else {
-			drawnPairs = nil
-		}
-		all = all[:shortTrials]
+		all = sample(all, random)
+	}
+	if long || *only != "" { // after the draw, so that a seed draws what it did
+		all = slices.Concat(all, suite.Machines(), suite.Clocks())
 	}
 	for _, trial := range slices.Concat(all, drawnPairs) {
 		if wanted.MatchString(trial.String()) {
@@ -112,41 +182,41 @@ func drawn(t *testing.T) suite.Plan {
 	return plan
 }
 
-func plural(outcomes []suite.Outcome) string {
+func plural(rows []Row) string {
 	runs, gangs := 0, 0
-	for _, o := range outcomes {
-		runs, gangs = runs+o.Runs, gangs+o.Gangs
+	for _, r := range rows {
+		runs, gangs = runs+r.Runs, gangs+r.Gangs
 	}
-	return fmt.Sprintf("%d faults in %d runs, %d gangs", len(outcomes), runs, gangs)
+	return fmt.Sprintf("%d faults in %d runs, %d gangs", len(rows), runs, gangs)
 }
 
 // TestTable shows what a table says of runs that went well and of others.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("before\n"+beginMark+"old\n"+endMark+"after\n"), 0o600); err != nil {
+	if err := os.WriteFile(page, []byte("before\n"+beginMark("one")+"old\n"+endMark("one")+"after\n"+beginMark("two")+"kept\n"+endMark("two")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := Table([]suite.Outcome{
+	text := Table(rows([]suite.Outcome{
 		{Trial: suite.Trial{Parts: []string{"intake"}, Fault: suite.Killed, For: time.Second}, Runs: 2, Gangs: 20,
 			Recovered: []time.Duration{2 * time.Second, time.Second}},
 		{Trial: suite.Trial{Parts: []string{"postgres"}, Fault: suite.Terminated}, Runs: 1, Gangs: 10,
 			Recovered: []time.Duration{time.Second}, Broken: []string{"a | gang was lost", "and another"}},
 		{Trial: suite.Trial{Parts: []string{"dispatcher"}, Fault: suite.Paused}, Runs: 1},
-	})
-	if err := Write(page, text); err != nil {
+	}))
+	if err := Write(page, "one", text); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "before\n" + beginMark + `| fault | runs | gangs | result | recovery: median, longest |
+	want := "before\n" + beginMark("one") + `| fault | runs | gangs | result | recovery: median, longest |
 |---|---|---|---|---|
 | intake killed for 1s | 2 | 20 | nothing lost, doubled, leaked or over-committed | 2.0 s, 2.0 s |
-| postgres ending all connections | 1 | 10 | **2 breaches**: a / gang was lost | 1.0 s, 1.0 s |
-| dispatcher paused | 1 | 0 | **did not recover** | - |
-` + endMark + "after\n"
+| postgres ending all connections | 1 | 10 | **breaches: 2**: a / gang was lost | 1.0 s, 1.0 s |
+| dispatcher paused | 1 | 0 | **1 of 1 did not recover** | - |
+` + endMark("one") + "after\n" + beginMark("two") + "kept\n" + endMark("two")
 	if string(got) != want {
 		t.Errorf("page is\n%s\nwant\n%s", got, want)
 	}

@@ -10,6 +10,13 @@ import (
 )
 
 func TestEachContainerIsKilledUnderLoad(t *testing.T) {
+	suite.Kills(t, &stack{compose: engine(t)})
+}
+
+// engine returns the command of Compose for an engine that has the images, or skips the
+// test.
+func engine(t *testing.T) []string {
+	t.Helper()
 	if os.Getenv("MUSTER_TEST_PROVIDER") == "local" {
 		t.Skip("MUSTER_TEST_PROVIDER=local: test/suite/local kills the same parts as processes")
 	}
@@ -23,7 +30,7 @@ func TestEachContainerIsKilledUnderLoad(t *testing.T) {
 		}
 		t.Skip("the engine has no images: run `make images`")
 	}
-	suite.Kills(t, &stack{compose: compose})
+	return compose
 }
 
 // Everything published is for this machine only, and nothing has more rights

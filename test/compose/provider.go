@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,8 +43,11 @@ func command() []string {
 // stack is the local stack under a project name and with ports of its own.
 type stack struct {
 	compose []string
+	files   []string // on top of docker-compose.yaml
+	secrets []string // arguments for the secrets beside their directory
 	project string
 	env     []string
+	dir     string // of the secrets
 	access  suite.Access
 }
 
@@ -55,16 +59,17 @@ func (s *stack) Name() string {
 // Start implements suite.Provider.
 func (s *stack) Start(t *testing.T, _ suite.Shape) suite.Installation {
 	t.Helper()
-	ports, err := freePorts(3)
+	ports, err := freePorts(4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	secrets := filepath.Join(t.TempDir(), "secrets")
+	s.dir = secrets
 	s.project = "muster-test-" + strconv.Itoa(os.Getpid())
 	s.env = append(os.Environ(), "MUSTER_SECRETS="+secrets, "COMPOSE_PROJECT_NAME="+s.project,
-		"MUSTER_NATS_PORT="+ports[0], "MUSTER_API_PORT="+ports[1], "TEST_POSTGRES_PORT="+ports[2])
+		"MUSTER_NATS_PORT="+ports[0], "MUSTER_API_PORT="+ports[1], "TEST_POSTGRES_PORT="+ports[2], "MUSTER_HTTP_PORT="+ports[3])
 	ctx := t.Context()
-	if _, err := s.run(ctx, "go", "run", "./deploy/compose", secrets); err != nil {
+	if _, err := s.run(ctx, "go", slices.Concat([]string{"run", "./deploy/compose"}, s.secrets, []string{secrets})...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.stop(t) })
@@ -75,14 +80,6 @@ func (s *stack) Start(t *testing.T, _ suite.Shape) suite.Installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig, err := s.do(ctx, "exec", "-T", "devcluster", "devcluster", "kubeconfig")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, bytes.ReplaceAll(kubeconfig, []byte("127.0.0.1:6443"), []byte("127.0.0.1:"+ports[1])), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	s.access = suite.Access{
 		NATSURL: "tls://127.0.0.1:" + ports[0], Credentials: keys.File(secrets, access.Operator),
 		TLS: bus.TLS{
@@ -90,9 +87,34 @@ func (s *stack) Start(t *testing.T, _ suite.Shape) suite.Installation {
 		},
 		DatabaseURL: fmt.Sprintf("postgres://muster_owner:%s@127.0.0.1:%s/muster?sslmode=verify-full&sslrootcert=%s",
 			password, ports[2], certificates.CA(secrets)),
-		Kubeconfig: file, Cluster: "local", Namespace: "default",
+		Kubeconfig: s.kubeconfig(t, ports[1]), Cluster: "local", Namespace: "default",
 	}
 	return s
+}
+
+// kubeconfig writes the file of the administrator, or of the user that the arguments
+// name, and returns its path.
+func (s *stack) kubeconfig(t *testing.T, port string, arguments ...string) string {
+	t.Helper()
+	config, err := s.do(t.Context(), slices.Concat([]string{"exec", "-T", "devcluster", "devcluster", "kubeconfig"}, arguments)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, bytes.ReplaceAll(config, []byte("127.0.0.1:6443"), []byte("127.0.0.1:"+port)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// port returns the port of this machine that a variable of the stack names.
+func (s *stack) port(variable string) string {
+	for _, setting := range s.env {
+		if name, value, _ := strings.Cut(setting, "="); name == variable {
+			return value
+		}
+	}
+	return ""
 }
 
 // stop takes the stack down and checks that nothing of it is left.
@@ -123,7 +145,7 @@ func (s *stack) Access() suite.Access { return s.access }
 func (s *stack) Holder(part string) string {
 	id, err := s.container(context.Background(), part)
 	if err != nil {
-		return err.Error() // which nobody is called
+		return err.Error() // which is the name of no service
 	}
 	return id[:12]
 }
@@ -159,7 +181,10 @@ func (s *stack) container(ctx context.Context, part string) (string, error) {
 
 // do runs a command of Compose.
 func (s *stack) do(ctx context.Context, arguments ...string) ([]byte, error) {
-	full := append(s.compose[1:], "-f", "docker-compose.yaml", "-f", "test/compose/ports.yaml")
+	full := slices.Clone(s.compose[1:])
+	for _, file := range append([]string{"docker-compose.yaml", "test/compose/ports.yaml"}, s.files...) {
+		full = append(full, "-f", file)
+	}
 	return s.run(ctx, s.compose[0], append(full, arguments...)...)
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/nats/access"
-	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/pkg/local/postgres"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/suite"
 )
@@ -85,7 +85,7 @@ func (in *installation) startNATS(ctx context.Context) error {
 		return err
 	}
 	in.access.NATSURL, in.access.Credentials = strings.Join(urls, ","), in.secrets.Seed(access.Operator)
-	return suite.AwaitJetStream(ctx, in.access.NATSURL, in.access.Credentials)
+	return suite.AwaitJetStream(ctx, in.access)
 }
 
 func natsNames(shape suite.Shape) []string {
@@ -188,7 +188,7 @@ func (in *installation) startServices(ctx context.Context) error {
 
 // makeLogin gives the services a login of their own role, in place of the owner's.
 func (in *installation) makeLogin(ctx context.Context, databaseFile map[string]string) error {
-	login, _, err := localpg.Login(ctx, in.access.DatabaseURL, queuemanager.DatabaseRole)
+	login, _, err := postgres.Login(ctx, in.access.DatabaseURL, queuemanager.DatabaseRole)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (in *installation) install(ctx context.Context) (map[string]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := install.Install(ctx, admin, []string{in.access.Namespace}); err != nil {
+	if err := install.Install(ctx, admin, []string{in.access.Cluster}, []string{in.access.Namespace}); err != nil {
 		return nil, err
 	}
 	kubeconfigs := map[string]string{}

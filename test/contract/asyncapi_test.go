@@ -4,9 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 )
 
 type object = map[string]any
@@ -24,13 +23,14 @@ func questions() []question {
 	nothing := struct{}{}
 	return []question{
 		{query.WorkloadsSubject, "list workloads, a page at a time", &query.WorkloadsRequest{}, &query.WorkloadsAnswer{}},
-		{query.HistorySubject, "what happened to a workload", &query.HistoryRequest{}, &query.HistoryAnswer{}},
-		{query.QueuesSubject, "list queues: quota, use, who waits", &nothing, &query.QueuesAnswer{}},
-		{query.NodesSubject, "list nodes, what is reserved and free", &nothing, &query.NodesAnswer{}},
+		{query.HistorySubject, "the history of a workload", &query.HistoryRequest{}, &query.HistoryAnswer{}},
+		{query.QueuesSubject, "list queues: quota, use, waiting workloads", &nothing, &query.QueuesAnswer{}},
+		{query.NodesSubject, "list nodes with reserved and free amounts", &nothing, &query.NodesAnswer{}},
 		{query.ExplainSubject, "why a workload waits, and what would admit it", &query.ExplainRequest{}, &query.ExplainAnswer{}},
 		{query.AppliedSubject, "list the objects that configure queues and were applied", &nothing, &query.AppliedAnswer{}},
+		{query.StraysSubject, "the rules for stray pods, by namespace", &nothing, &query.StraysAnswer{}},
 		{query.ConfigureSubject, "apply and delete objects that configure queues: all of it or nothing", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
-		{query.ClusterConfigureSubject("{cluster}"), "the same, by the door of a cluster, of the cluster's own objects", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
+		{query.ClusterConfigureSubject("{cluster}"), "the same, from the intake of a cluster, for the objects of that cluster", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
 	}
 }
 
@@ -89,15 +89,15 @@ func asyncAPI(schema func(any) any) object {
 			"messages": []any{object{"$ref": "#/channels/" + name + "/messages/" + short}},
 		}
 	}
-	add(event.SubmitType, bus.SubmitSubject("{queue}"), "anybody", "intake", "a RayCluster, RayJob or RayService manifest",
+	add(event.SubmitType, event.SubmitSubject("{queue}"), "any client", "intake", "a RayCluster, RayJob or RayService manifest",
 		envelope(event.SubmitType, object{"type": []any{"object", "string"}, "description": "The manifest: an object, or YAML as a text."}))
-	user := channelName(bus.SubmitSubject("{queue}")) + "-user"
+	user := channelName(event.SubmitSubject("{queue}")) + "-user"
 	channels[user] = object{
-		"address": bus.SubmitSubjectAs("{queue}", "{user}"), "parameters": parametersOf(bus.SubmitSubjectAs("{queue}", "{user}")),
+		"address": event.SubmitSubjectAs("{queue}", "{user}"), "parameters": parametersOf(event.SubmitSubjectAs("{queue}", "{user}")),
 		"messages": object{"workload.submit": object{"$ref": "#/components/messages/workload.submit"}},
 	}
 	operations["workload.submit.user"] = object{
-		"action": "send", "summary": "the same, by a user whom NATS lets publish under its own name only", "channel": object{"$ref": "#/channels/" + user},
+		"action": "send", "summary": "the same, by a user that NATS lets publish under its own name only", "channel": object{"$ref": "#/channels/" + user},
 		"messages": []any{object{"$ref": "#/channels/" + user + "/messages/workload.submit"}},
 	}
 	describeQuestions(schema, channels, operations, components)
@@ -145,7 +145,7 @@ func parametersOf(address string) object {
 	parameters := object{}
 	for _, found := range parameter.FindAllStringSubmatch(address, -1) {
 		what := map[string]string{
-			"queue": "The name of the queue, a DNS label.", "cluster": "What the cluster is called, a DNS label.",
+			"queue": "The name of the queue, a DNS label.", "cluster": "The name of the cluster, a DNS label.",
 			"workload": "The workload's id, or _ when a submission had none that is readable.",
 			"node":     "The node's name, with underscores for dots.", "user": "Who submits: the name of a user of NATS.",
 		}[found[1]]

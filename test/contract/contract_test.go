@@ -20,9 +20,8 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 var update = flag.Bool("update", false, "write what is generated into docs")
@@ -40,20 +39,20 @@ type message struct {
 // messages are all events, in the order of a workload's life.
 func messages() []message {
 	const queue, cluster, id, node = "{queue}", "{cluster}", "{workload}", "{node}"
-	events, anybody := bus.EventsSubject(queue, id), "anybody"
+	events, client := event.EventsSubject(queue, id), "any client"
 	return []message{
-		{&event.WorkloadSubmitted{}, bus.WorkloadSubject(queue), "intake", "queue-manager", "an accepted submission, normalised to pod sets"},
-		{&event.WorkloadCancel{}, bus.WorkloadSubject(queue), anybody, "queue-manager", "end a workload"},
-		{&event.WorkloadRelease{}, bus.WorkloadSubject(queue), "operator", "queue-manager", "free a workload's places by force"},
-		{&event.WorkloadRejected{}, events, "intake, queue-manager", anybody, "a submission was refused for good, and why"},
-		{&event.WorkloadChanged{}, events, "queue-manager", anybody, "a workload entered a phase, or its reason changed"},
-		{&event.NodeObserved{}, bus.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},
-		{&event.NodeRemoved{}, bus.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "a node is gone"},
-		{&event.CapacitySynced{}, bus.SyncedSubject(cluster), "capacity-watcher", "queue-manager", "all that the watcher sees"},
-		{&event.GangObserved{}, bus.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "what is seen of a workload's pods"},
-		{&event.GangDesired{}, bus.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "what shall be true of a workload"},
-		{&event.GangStatus{}, bus.StatusSubject(cluster, id), "dispatcher", "queue-manager", "what is true of a workload's objects"},
-		{&event.ReportWanted{}, bus.AskSubject(cluster), "queue-manager", "capacity-watcher, dispatcher", "what is known is wanted once more"},
+		{&event.WorkloadSubmitted{}, event.WorkloadSubject(queue), "intake", "queue-manager", "an accepted submission, normalised to pod sets"},
+		{&event.WorkloadCancel{}, event.WorkloadSubject(queue), client, "queue-manager", "end a workload"},
+		{&event.WorkloadRelease{}, event.WorkloadSubject(queue), "operator", "queue-manager", "free a workload's places by force"},
+		{&event.WorkloadRejected{}, events, "intake, queue-manager", client, "a submission was refused for good, and why"},
+		{&event.WorkloadChanged{}, events, "queue-manager", client, "a workload entered a phase, or its reason changed"},
+		{&event.NodeObserved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},
+		{&event.NodeRemoved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "a node is gone"},
+		{&event.CapacitySynced{}, event.SyncedSubject(cluster), "capacity-watcher", "queue-manager", "everything that the watcher observes"},
+		{&event.GangObserved{}, event.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "the observed pods of a workload"},
+		{&event.GangDesired{}, event.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "the wanted state of a workload"},
+		{&event.GangStatus{}, event.StatusSubject(cluster, id), "dispatcher", "queue-manager", "the state of a workload's objects"},
+		{&event.ReportWanted{}, event.AskSubject(cluster), "queue-manager", "capacity-watcher, dispatcher", "publish the known state once more"},
 	}
 }
 
@@ -88,8 +87,10 @@ func reflector(t *testing.T) *jsonschema.Reflector {
 		}
 		return nil
 	}
-	for _, pkg := range []string{"event", "workload", "capacity", "resource", "query", "quota", "kueue", "httpapi"} {
-		if err := r.AddGoComments("muster.dev/muster/pkg/"+pkg, "../../pkg/"+pkg); err != nil {
+	for _, pkg := range []string{
+		"message/event", "spec/workload", "spec/capacity", "spec/resource", "message/query", "decide/quota", "policyfile/kueue", "message/httpapi",
+	} {
+		if err := r.AddGoComments("muster.dev/muster/test/contract", "../../pkg/"+pkg); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/httpapi"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
 )
 
 // openAPIFile is where intake serves it from.
-var openAPIFile = filepath.Join("..", "services", "intake", "internal", "httpdoor", "openapi.json")
+var openAPIFile = filepath.Join("..", "services", "intake", "internal", "apiserver", "openapi.json")
 
 // inline is the schema of a type as plain data.
 func inline(t *testing.T, of any) any {
@@ -36,7 +36,7 @@ func inline(t *testing.T, of any) any {
 	return plain
 }
 
-// openAPI describes the HTTP door: OpenAPI 3.1.
+// openAPI describes the HTTP API: OpenAPI 3.1.
 func openAPI(t *testing.T) object {
 	paths, schemas := object{}, object{"Problem": inline(t, &httpapi.Problem{})}
 	for _, o := range httpapi.Operations() {
@@ -57,7 +57,7 @@ func openAPI(t *testing.T) object {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Muster", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "Intake's HTTP door. Who asks is known by a bearer token or a client certificate; what may be seen and cancelled is what may be submitted.",
+			"description": "The HTTP API of intake. A bearer token or a client certificate names the caller. Callers may see and cancel the workloads that they may submit.",
 		},
 		"security": []any{object{"token": []any{}}, object{"certificate": []any{}}},
 		"paths":    paths,
@@ -76,7 +76,7 @@ func described(o httpapi.Operation, answer object) object {
 	problem := object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}
 	responses := object{fmt.Sprint(o.Status): object{"description": http.StatusText(o.Status), "content": content}}
 	if o.Accepted {
-		responses["202"] = object{"description": "Taken, and on its way to be stored: look at Location", "content": content}
+		responses["202"] = object{"description": "Accepted, and not stored yet: look at Location", "content": content}
 	}
 	for _, status := range append([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusServiceUnavailable}, o.Refusals...) {
 		responses[fmt.Sprint(status)] = object{"description": http.StatusText(status), "content": problem}

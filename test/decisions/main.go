@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/placement"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 func main() {
@@ -64,8 +64,8 @@ func (s *site) measure(name string, draw func(*rand.Rand) *workload.Workload) {
 		verdict := s.fleet.Solve(w, placement.Budget)
 		times = append(times, time.Since(start))
 		answers[verdict.Outcome]++
-		s.fleet.Take(w, verdict.Placements)
-		s.fleet.Give(w, verdict.Placements)
+		s.fleet.Allocate(w, verdict.Placements)
+		s.fleet.Release(w, verdict.Placements)
 	}
 	sum := time.Duration(0)
 	for _, t := range times {
@@ -88,7 +88,7 @@ func (s *site) events(kinds int) {
 			more := *w
 			more.PodSets = slices.Clone(w.PodSets)
 			more.PodSets[1].Count += i
-			s.fleet.Park(fmt.Sprint(kind, "/", i), &more, verdict)
+			s.fleet.AddUnschedulable(fmt.Sprint(kind, "/", i), &more, verdict)
 		}
 	}
 	parked := heap() - before
@@ -97,7 +97,7 @@ func (s *site) events(kinds int) {
 	for range 2000 {
 		start := time.Now()
 		s.change()
-		woken += len(s.fleet.Wake())
+		woken += len(s.fleet.Requeued())
 		times = append(times, time.Since(start))
 	}
 	slices.Sort(times)

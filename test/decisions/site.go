@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/placement"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 const gpu = "nvidia.com/gpu"
@@ -41,7 +41,7 @@ func newSite(nodes int) *site {
 	for filled := 0; filled < nodes*7/2; {
 		w := gang(s.random, 2+s.random.IntN(15))
 		verdict := s.fleet.Solve(w, placement.Budget)
-		s.fleet.Take(w, verdict.Placements)
+		s.fleet.Allocate(w, verdict.Placements)
 		filled += (w.PodSets[1].Count) * int(w.PodSets[1].Template.Requests[gpu])
 	}
 	return s

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -73,7 +73,7 @@ func TestAnAppWrapperIsCreatedWholeAndRemovedWhole(t *testing.T) {
 }
 
 // When Kubernetes refuses one object, those before it are taken back before the
-// workload is said to have failed.
+// workload has failed.
 func TestAnAppWrapperWithARefusedObjectLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -153,7 +153,7 @@ func TestAWrappedJobsClusterGrows(t *testing.T) {
 	w.asPlanned(id)
 }
 
-// A wrapped Deployment that somebody makes larger does not outgrow its places: its
+// A wrapped Deployment that a user makes larger does not outgrow its places: its
 // new pods wait at their gates although there is room, and the reason says so.
 func TestAWrappedDeploymentDoesNotOutgrowItsPlaces(t *testing.T) {
 	t.Parallel()

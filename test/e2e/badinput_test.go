@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
 )
@@ -77,15 +77,17 @@ func TestBadInput(t *testing.T) {
 		{"too large", "default", with(`"image":"`, `"image":"`+strings.Repeat("x", event.MaxSubmission)), fmt.Sprint(event.MaxSubmission)},
 		{"YAML aliases", "default", "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: &m {name: x}\nspec: *m\n", "alias"},
 	} {
-		id := w.publish(c.queue, c.name, []byte(c.manifest))
-		reason := w.rejected(id).Reason
-		if !strings.Contains(reason.Message, c.says) {
-			t.Errorf("%s: the reason is %q, want it to say %q", c.name, reason.Message, c.says)
-		}
-		output, exit := w.muster("submit", "-f", w.file(c.manifest), "--queue", c.queue)
-		if exit == 0 || !strings.Contains(output, c.says) {
-			t.Errorf("%s: muster submit says %q with exit code %d, want %q", c.name, output, exit, c.says)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			id := w.publish(c.queue, c.name, []byte(c.manifest))
+			reason := w.rejected(id).Reason
+			if !strings.Contains(reason.Message, c.says) {
+				t.Errorf("%s: the reason is %q, want it to say %q", c.name, reason.Message, c.says)
+			}
+			output, exit := w.muster("submit", "-f", w.file(c.manifest), "--queue", c.queue)
+			if exit == 0 || !strings.Contains(output, c.says) {
+				t.Errorf("%s: muster submit says %q with exit code %d, want %q", c.name, output, exit, c.says)
+			}
+		})
 	}
 	w.reaches(w.submit(good), workload.Running)
 }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
-// oneGang is a world with one node of so many GPUs, on which "gang" runs: a head
+// oneGang is a world with one node of the given GPUs, on which "gang" runs: a head
 // and a worker with a GPU.
 func oneGang(t *testing.T, rules workload.Rules, gpus int) (*world, workload.ID) {
 	t.Helper()
@@ -26,7 +26,7 @@ func oneGang(t *testing.T, rules workload.Rules, gpus int) (*world, workload.ID)
 	return w, id
 }
 
-// endsAsDeleted waits until a workload has ended because somebody deleted its
+// endsAsDeleted waits until a workload has ended because a user deleted its
 // object.
 func (w *world) endsAsDeleted(id workload.ID) {
 	w.t.Helper()
@@ -35,8 +35,8 @@ func (w *world) endsAsDeleted(id workload.ID) {
 	}
 }
 
-// Somebody deletes the object and creates it anew with all its labels: that is
-// another one. The workload has ended, and the copy, which nobody admitted, goes.
+// A user deletes the object and creates it again with all its labels: that is
+// another one. The workload has ended, and the copy, which was not admitted, goes.
 func TestARecreatedObjectIsNotOurs(t *testing.T) {
 	t.Parallel()
 	w, id := oneGang(t, workload.Rules{}, 2)
@@ -60,7 +60,7 @@ func TestARecreatedObjectIsNotOurs(t *testing.T) {
 	w.nothingOf(id)
 }
 
-// Somebody deletes the object and has its pods stay: they are removed, and their
+// A user deletes the object and has its pods stay: they are removed, and their
 // places are held until they are gone.
 func TestPodsThatAreLeftBehindAreRemoved(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestAnEditBehindOurBack(t *testing.T) {
 	w.nothingOf(id)
 }
 
-// Somebody takes our label from the object: to Muster it is deleted, and it goes
+// A user takes our label from the object: to Muster it is deleted, and it goes
 // with its pods, for it is the very object that was created.
 func TestALabelThatIsTakenAway(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestAPodThatIsTakenAway(t *testing.T) {
 	w.asPlanned(id)
 }
 
-// Somebody lifts the gate of a pod that has not been admitted: where the scheduler
+// A user lifts the gate of a pod that has not been admitted: where the scheduler
 // puts it is no place of the gang, so it is removed, and its replacement waits.
 func TestAGateThatOthersLift(t *testing.T) {
 	t.Parallel()

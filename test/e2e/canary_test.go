@@ -18,11 +18,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/test/stack"
 )
 
@@ -54,9 +54,9 @@ func secretEnv(manifest, value string) string {
 }
 
 // Secrets in manifests, in the settings and in the services' credentials are where
-// they were put, and in no log, event, metric, health answer, argument, record or
-// step of a history. The manifests table, the commands and the objects have to
-// have them: they are the workload.
+// they were put, and in no log, event, metric, health answer, record or step of a
+// history. The manifests table, the commands and the objects have to have them: they
+// are the workload.
 func TestSecretsStayWhereTheyArePut(t *testing.T) {
 	t.Parallel()
 	logs := &lockedBuffer{}
@@ -181,6 +181,8 @@ func (w *world) told(t *testing.T) map[string]string {
 	found["table archive"] = w.rows(t, `SELECT (to_jsonb(x) - 'manifest')::text FROM archive x`)
 	// Statements as other sessions see them have placeholders, not values.
 	found["statements"] = w.rows(t, `SELECT coalesce(query, '') FROM pg_stat_activity`)
+	// The services run in this process. Its environment would show what one of them puts
+	// into it; its arguments are the test's own, and say nothing about a service's.
 	for _, process := range []string{"/proc/self/cmdline", "/proc/self/environ"} {
 		content, err := os.ReadFile(process)
 		if err != nil {

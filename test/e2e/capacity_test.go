@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 
 	"muster.dev/muster/test/stack"
 )
@@ -53,7 +53,7 @@ func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	w.reaches(waiting, workload.Running)
 	w.asPlanned(waiting)
 
-	// Its node goes: torn down, back in the queue with its place, started anew.
+	// Its node goes: torn down, back in the queue with its place, started again.
 	if err := w.Node(t.Context(), "remove", w.NodeName("first", 0)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
-// What intake, the watcher and the dispatcher said is said again, and in another
+// What intake, the watcher and the dispatcher published comes again, and in another
 // order; nothing comes twice and nothing changes.
 func TestRedeliveredAndReorderedMessages(t *testing.T) {
 	t.Parallel()
@@ -25,8 +25,8 @@ func TestRedeliveredAndReorderedMessages(t *testing.T) {
 	}
 	var told []bus.Delivery
 	for stream, filter := range map[string]string{
-		bus.CapacityStream: bus.CapacityFilter(w.Pool), bus.StatusStream: bus.ClusterStatusFilter(w.Pool),
-		bus.DispatchStream: bus.DispatchFilter(w.Pool),
+		bus.CapacityStream: event.CapacityFilter(w.Pool), bus.StatusStream: event.ClusterStatusFilter(w.Pool),
+		bus.DispatchStream: event.DispatchFilter(w.Pool),
 	} {
 		values, err := w.Bus.LastValues(t.Context(), stream, filter)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestAStaleCommandIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Bus.Publish(t.Context(), bus.DispatchSubject(w.Pool, id), stale); err != nil {
+	if err := w.Bus.Publish(t.Context(), event.DispatchSubject(w.Pool, id), stale); err != nil {
 		t.Fatal(err)
 	}
 	// The next command is executed after the stale one has been looked at.

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // natsPub finds `nats pub` in a page, its arguments and the file that it reads.

@@ -9,17 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
 )
 
-// The story of the blog on MCAD, with its commands and words: two nodes with GPUs,
-// the first cluster runs, the second waits without a pod until the first is
-// deleted.
+// The story of the blog on MCAD, with its commands and words: the first cluster runs,
+// the second waits without a pod until the first is deleted. The node has two GPUs,
+// which the blog's worker asks for; the p3.2xlarge that the blog names has one.
 func TestSeedsGlueByKubectl(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -165,7 +165,7 @@ func TestSubmittersByKubectl(t *testing.T) {
 	w.until("hers runs", func() bool { return said("fenced-hers", "state") == "running" })
 	create("fenced-his", "fenced-bob") // he writes that it is hers
 	w.until("his is rejected", func() bool { return said("fenced-his", "state") == "rejected" })
-	if why := said("fenced-his", "reason"); !strings.Contains(why, `fenced-bob" may not submit to queue "fenced" in namespace "default"`) {
+	if why := said("fenced-his", "reason"); !strings.Contains(why, `queue "fenced" does not exist, or may not be used`) {
 		t.Errorf("the reason is %q", why)
 	}
 	says(t, w.kubectlFails("", "annotate", "raycluster", "fenced-his", "-n", "default", "--overwrite", "muster.dev/user=fenced-alice"), "cannot be changed")

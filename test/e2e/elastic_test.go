@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -37,7 +37,7 @@ func (w *world) grows(id workload.ID, words string) {
 	})
 }
 
-// sized waits until a workload has places for so many workers, and so many run on
+// sized waits until a workload has places for the number of workers, and that many run on
 // these.
 func (w *world) sized(id workload.ID, workers int) {
 	w.t.Helper()
@@ -161,7 +161,7 @@ func TestASizeChangesWhileAServiceIsAway(t *testing.T) {
 }
 
 // A cluster without workers is idle, and ends after its idle time; one that
-// somebody says has not been used ends with its workers.
+// an annotation says has not been used ends with its workers.
 func TestIdleClustersEnd(t *testing.T) {
 	t.Parallel()
 	w := ruled(t, workload.Rules{Life: workload.Life{IdleTime: seconds(2)}})
@@ -248,7 +248,7 @@ func (w *world) bindElsewhere(pod corev1.Pod, node string) {
 	}
 }
 
-// takeAway takes the last so many workers of a cluster away as Ray's autoscaler
+// takeAway takes the last workers of a cluster away as Ray's autoscaler
 // does: it names the pods, for KubeRay chooses none itself while one is there.
 func (w *world) takeAway(id workload.ID, count int) {
 	w.t.Helper()

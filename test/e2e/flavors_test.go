@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 

@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -103,19 +103,19 @@ func TestAGangThatCannotBecomeReadyFailsInTheEnd(t *testing.T) {
 	once := 1
 	w := ruled(t, workload.Rules{
 		Requeues: &once, BackoffFirst: seconds(1), ForceAfter: seconds(1),
-		Pods: workload.PodPolicy{ServiceAccounts: []string{"default", "nobody"}},
+		Pods: workload.PodPolicy{ServiceAccounts: []string{"default", "absent"}},
 	})
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi")
 	manifest := stack.Annotated(stack.RayCluster("stuck", 1, 0), kube.ReadyDeadlineKey, "2s")
-	id := w.submit(strings.Replace(manifest, `{"spec":{"containers"`, `{"spec":{"serviceAccountName":"nobody","containers"`, 1))
-	if reason := w.reaches(id, workload.Evicting).Reason; reason.Kind != workload.ReasonNotReady || !strings.Contains(reason.Message, "nobody") {
+	id := w.submit(strings.Replace(manifest, `{"spec":{"containers"`, `{"spec":{"serviceAccountName":"absent","containers"`, 1))
+	if reason := w.reaches(id, workload.Evicting).Reason; reason.Kind != workload.ReasonNotReady || !strings.Contains(reason.Message, "absent") {
 		t.Errorf("evicted because of %+v", reason)
 	}
 	waiting := await(w, "the back-off", func(e *event.WorkloadChanged) bool { return e.ID == id && e.Phase == workload.Queued && e.Attempt == 2 })
 	if waiting.Reason.Kind != workload.ReasonBackoff || waiting.NotBefore.IsZero() {
 		t.Errorf("it waits because of %+v until %s", waiting.Reason, waiting.NotBefore)
 	}
-	if reason := w.reaches(id, workload.Failed).Reason; reason.Kind != workload.ReasonNotReady || !strings.Contains(reason.Message, "nobody") {
+	if reason := w.reaches(id, workload.Failed).Reason; reason.Kind != workload.ReasonNotReady || !strings.Contains(reason.Message, "absent") {
 		t.Errorf("failed because of %+v", reason)
 	}
 	w.nothingOf(id)
@@ -247,7 +247,7 @@ func TestLostPods(t *testing.T) {
 
 // A drain is announced: by an event, on the object, also where that is wrapped, and
 // with the time that the workload asked for to save its work. Then the gang goes,
-// and begins anew.
+// and begins again.
 func TestADrainIsAnnounced(t *testing.T) {
 	t.Parallel()
 	for name, wrap := range map[string]func(w *world, manifest string) string{
@@ -265,7 +265,7 @@ func TestADrainIsAnnounced(t *testing.T) {
 	}
 }
 
-// drainedWithNotice drains the node of the gang's head, checks that the gang is told
+// drainedWithNotice drains the node of the gang's head, checks that the gang is warned
 // and has its time, and lets it run again.
 func (w *world) drainedWithNotice(id workload.ID) {
 	w.t.Helper()
@@ -275,7 +275,7 @@ func (w *world) drainedWithNotice(id workload.ID) {
 	if told.Reason.Kind != workload.ReasonDrained {
 		w.t.Errorf("announced because of %+v", told.Reason)
 	}
-	w.until("the object is told", func() bool {
+	w.until("the object says so", func() bool {
 		object, err := w.rayClusters().Get(w.ctx, "gang", metav1.GetOptions{})
 		return err == nil && object.GetAnnotations()[kube.EvictingAtKey] == told.EvictAt.UTC().Format(time.RFC3339)
 	})
@@ -310,7 +310,7 @@ func TestPodsThatDoNotGoAreDeletedByForce(t *testing.T) {
 	w.nothingOf(id)
 }
 
-// A cluster whose time is over is ended, whoever uses it.
+// A cluster whose time is over is ended, whether it is in use or not.
 func TestMaxRunTime(t *testing.T) {
 	t.Parallel()
 	w := ruled(t, workload.Rules{})

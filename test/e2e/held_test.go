@@ -40,7 +40,7 @@ func (w *world) rayObject(resource, name string, is func(*unstructured.Unstructu
 func state(of *unstructured.Unstructured) string { return of.GetAnnotations()["muster.dev/state"] }
 
 // The RayJob of the Kueue guide: labelled, created by kubectl, Suspended although
-// nobody wrote that, and Running when there is room.
+// no manifest has that, and Running when there is room.
 func TestRayJobOfKueuesGuideByKubectl(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,6 +106,6 @@ func TestWhatCannotBeHeldIsRefusedAtCreation(t *testing.T) {
 		manifest := strings.Replace(job, `"shutdownAfterJobFinishes":true`, change, 1)
 		says(t, w.kubectlFails(manifest, "create", "-f", "-"), want)
 	}
-	// Without a queue it is nobody's business.
+	// Without a queue Muster leaves it alone.
 	says(t, w.kubectl(stack.RayCluster("free", 0, 0), "create", "--dry-run=server", "-o", "yaml", "-f", "-"), "name: free")
 }

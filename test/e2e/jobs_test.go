@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/test/stack"
 )
 
@@ -55,7 +55,7 @@ func TestTheClusterOfAFinishedJobIsChargedUntilItGoes(t *testing.T) {
 	w := ruled(t, workload.Rules{KeepFinished: seconds(4)})
 	w.nodes("gpu", 1, "cpu=3", "memory=32Gi", "nvidia.com/gpu=1")
 	for name, fields := range map[string]map[string]any{
-		"own-ttl": {"ttlSecondsAfterFinished": 2}, "kept": {"shutdownAfterJobFinishes": false},
+		"own-ttl": {"ttlSecondsAfterFinished": 6}, "kept": {"shutdownAfterJobFinishes": false},
 	} {
 		id := w.submit(stack.With(stack.RayJob(name, 1, 1, "succeeded", "1s"), fields))
 		next := w.submit(stack.RayCluster("after-"+name, 1, 1))
@@ -78,7 +78,7 @@ func TestTheClusterOfAFinishedJobIsChargedUntilItGoes(t *testing.T) {
 	}
 }
 
-// Where KubeRay is told to take only the workers of a finished job away, their
+// Where the manifest lets KubeRay take only the workers of a finished job away, their
 // places are free when they are gone, and the others are held until the head goes,
 // too.
 func TestADeletionRuleFreesTheWorkersAlone(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 
 	"muster.dev/muster/test/stack"
@@ -78,7 +78,7 @@ func TestCancelInEachPhase(t *testing.T) {
 	w.reaches(running, workload.Cancelled)
 	w.nothingOf(running)
 
-	// While nobody dispatches a gang stays admitted.
+	// Without a dispatcher a gang stays admitted.
 	if err := w.StopService("dispatcher"); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestCancelInEachPhase(t *testing.T) {
 	w.reaches(admitted, workload.Cancelled)
 	w.nothingOf(admitted)
 
-	// While nobody watches the pods a gang stays dispatched.
+	// Without a watcher a gang stays dispatched.
 	if err := w.StopService("capacity-watcher"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/clustertest"
-	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/testkit/clustertest"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 
 	"muster.dev/muster/test/stack"
 )
@@ -45,7 +45,7 @@ func (w *world) listed(resource string, id workload.ID) []unstructured.Unstructu
 	return list.Items
 }
 
-// patch changes the one object of a workload as somebody beside Muster would, and
+// patch changes the one object of a workload as a user of the cluster would, and
 // waits until KubeRay has seen it.
 func (w *world) patch(resource string, id workload.ID, patch string) {
 	w.t.Helper()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 

@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/localpg"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -20,7 +21,7 @@ import (
 // dump into another one, whose URL it returns.
 func (w *world) restored() string {
 	w.t.Helper()
-	binaries, err := localpg.Installed(w.ctx)
+	binaries, err := postgres.Installed(w.ctx)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func dropDatabase(t *testing.T, admin, name string) {
 }
 
 // Everything is lost but a backup of Postgres and what runs in the cluster: the
-// streams are made and filled anew, what runs goes on untouched, and what waits
+// streams are made and filled again, what runs goes on untouched, and what waits
 // starts when there is room.
 func TestABackupOfPostgresIsEnough(t *testing.T) {
 	t.Parallel()
@@ -93,7 +94,7 @@ func TestABackupOfPostgresIsEnough(t *testing.T) {
 		t.Errorf("what waited is %s", record.Phase)
 	}
 	w.until("the command is in the new stream", func() bool {
-		message, err := w.Bus.LastMessage(w.ctx, bus.DispatchStream, bus.DispatchSubject(w.Pool, runs))
+		message, err := w.Bus.LastMessage(w.ctx, bus.DispatchStream, event.DispatchSubject(w.Pool, runs))
 		return err == nil && message != nil
 	})
 	after, err := w.rayClusters().Get(t.Context(), "runs", metav1.GetOptions{})

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/deploy/rbac"
-	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/rights"
 	"muster.dev/muster/test/stack"
 )
@@ -37,7 +37,7 @@ func TestEveryRightIsUsed(t *testing.T) {
 	for _, part := range walk {
 		part(w)
 	}
-	grants, err := rights.Listed(w.Namespace)
+	grants, err := rights.Listed(w.Pool, w.Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func walkKubectl(w *world) {
 func TestWhatIsNotListedIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	grants, err := rights.Listed(w.Namespace)
+	grants, err := rights.Listed(w.Pool, w.Namespace)
 	if err != nil || len(grants) == 0 {
 		t.Fatal(grants, err)
 	}

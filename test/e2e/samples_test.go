@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
@@ -98,7 +98,7 @@ func (w *world) outcome(id workload.ID) (workload.Phase, string) {
 		case *event.WorkloadRejected:
 			return e.Workload == id
 		case *event.WorkloadChanged:
-			// That it is still starting is said of a slow machine too.
+			// On a slow machine, too, it is still starting.
 			slow := e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.Contains(e.Reason.Message, "not found")
 			return e.ID == id && (e.Phase == workload.Running || e.Phase.Final() || e.Reason != nil && !slow)
 		}
@@ -114,7 +114,7 @@ func (w *world) outcome(id workload.ID) (workload.Phase, string) {
 	return changed.Phase, ""
 }
 
-// checkShortage checks a reason to wait against the nodes: what is said to be
+// checkShortage checks a reason to wait against the nodes: what it says to be
 // missing is on no node.
 func (w *world) checkShortage(name string, id workload.ID) {
 	w.t.Helper()

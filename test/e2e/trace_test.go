@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -87,7 +87,7 @@ func TestOneTraceFollowsAWorkload(t *testing.T) {
 		t.Errorf("the object's context is %q, want %q", got, context)
 	}
 	// The message itself says so, in its header and as CloudEvents do.
-	command, err := w.Bus.LastMessage(t.Context(), bus.DispatchStream, bus.DispatchSubject(w.Pool, id))
+	command, err := w.Bus.LastMessage(t.Context(), bus.DispatchStream, event.DispatchSubject(w.Pool, id))
 	if err != nil || command == nil {
 		t.Fatal(command, err)
 	}

@@ -16,17 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+// patience is how long a test waits for what must happen. The API server of a busy
+// machine may stand still for a minute.
+const patience = 3 * time.Minute
 
 // world is a stack as a test uses it.
 type world struct {
@@ -163,7 +164,7 @@ func (w *world) publish(queue, id string, manifest []byte) workload.ID {
 
 func (w *world) publishRaw(queue string, message []byte) {
 	w.t.Helper()
-	published, err := w.Bus.PublishEncoded(bus.SubmitSubject(queue), event.NewID(), message, 0)
+	published, err := w.Bus.PublishEncoded(event.SubmitSubject(queue), event.NewID(), message, 0)
 	if err == nil {
 		err = published.Wait(w.ctx)
 	}
@@ -184,7 +185,7 @@ func (w *world) cancel(id workload.ID) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.Bus.Publish(w.ctx, bus.WorkloadSubject("default"), envelope); err != nil {
+	if err := w.Bus.Publish(w.ctx, event.WorkloadSubject("default"), envelope); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -33,7 +33,7 @@ func TestWhereKueueIsItsLabelIsItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := install.Install(t.Context(), admin, []string{s.Namespace}); err != nil {
+	if err := install.Install(t.Context(), admin, []string{s.Pool}, []string{s.Namespace}); err != nil {
 		t.Fatal(err)
 	}
 	suspended := func(label string) string {

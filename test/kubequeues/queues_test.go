@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
-	"muster.dev/muster/pkg/localcluster"
-	"muster.dev/muster/pkg/pgtest"
-	"muster.dev/muster/pkg/query"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/rights"
 	"muster.dev/muster/test/stack"
@@ -29,7 +29,7 @@ const (
 )
 
 var (
-	cluster   *localcluster.Cluster
+	cluster   *devcluster.Cluster
 	noCluster error
 	databases *pgtest.Server
 )
@@ -47,9 +47,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer databases.Stop()
-	cluster, err = localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("queues-%d", os.Getpid()), Fleet: "laptop"})
+	cluster, err = devcluster.Start(ctx, devcluster.Options{Name: fmt.Sprintf("queues-%d", os.Getpid()), Fleet: "laptop"})
 	switch {
-	case errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "":
+	case errors.Is(err, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "":
 		noCluster = err
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
@@ -116,7 +116,7 @@ func until(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// rayJob asks for so many GPUs, has the label of the queue, and runs for longer
+// rayJob asks for the given GPUs, has the label of the queue, and runs for longer
 // than the test.
 func rayJob(gpus int) string {
 	return fmt.Sprintf(`apiVersion: ray.io/v1
@@ -139,7 +139,7 @@ spec:
 
 // The guide's commands: kubectl apply of the queues, a RayJob with the label of
 // the queue is Suspended, and runs when a node with GPUs comes. What is wrong with
-// a queue is said on it; a queue that workloads are in stays as long as they.
+// a queue is in its status; a queue that workloads are in stays as long as they.
 func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	manifests, err := os.ReadFile("../../services/muster/examples/kueue-resources.yaml")
 	if err != nil {
@@ -187,7 +187,7 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 		t.Errorf("while it is suspended there are pods:\n%s", pods)
 	}
 
-	// A fault is said on the object, and the rest counts on.
+	// A fault is in the status of the object, and the rest counts on.
 	must(t, s, "apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: nowhere, namespace: default}\nspec: {clusterQueue: none}\n", "apply", "-n", "default", "-f", "-")
 	must(t, s, "", "wait", "--for=condition=Active=False", "localqueue/nowhere", "-n", "default", "--timeout=60s")
 	if why := must(t, s, "", "get", "localqueue", "nowhere", "-n", "default", "-o", "jsonpath={.status.conditions[0].message}"); !strings.Contains(why, `spec.clusterQueue: "none": there is no clusterQueue of this name`) {
@@ -206,11 +206,11 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 			"jsonpath={.status.admittedWorkloads} {.status.flavorsUsage[0].resources[?(@.name=='nvidia.com/gpu')].total}") == "1 1"
 	})
 
-	// Deleted in the cluster, the queue stays while somebody is in it.
+	// Deleted in the cluster, the queue stays while a workload is in it.
 	must(t, s, "", "delete", "localqueue", "user-queue", "nowhere", "-n", "default")
 	must(t, s, "", "delete", "clusterqueue", "cluster-queue")
 	must(t, s, "", "delete", "rayjob", "pytorch-text-classifier", "-n", "default")
-	until(t, "nothing of the cluster's queues is left but what nobody named", func() bool {
+	until(t, "nothing of the cluster's queues is left but the default ones", func() bool {
 		answer, err := s.Queries.Applied(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -232,7 +232,7 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 // such queues.
 func everyRightOnQueuesIsUsed(t *testing.T, asked *rights.Recorder) {
 	t.Helper()
-	grants, err := rights.Listed("default")
+	grants, err := rights.Listed("any", "default")
 	if err != nil {
 		t.Fatal(err)
 	}

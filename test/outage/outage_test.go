@@ -13,12 +13,11 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/clustertest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/pgtest"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/clustertest"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
 )
@@ -52,9 +51,19 @@ type world struct {
 
 func newWorld(t *testing.T, deadline time.Duration) *world {
 	t.Helper()
+	w := newWorldOn(t, databases.Database(t), deadline)
+	if err := w.AddNodes(t.Context(), "gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2"); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// newWorldOn is newWorld on a given database, without nodes.
+func newWorldOn(t *testing.T, databaseURL string, deadline time.Duration) *world {
+	t.Helper()
 	once := 0 // a gang that is at fault would fail at once
 	s, err := stack.Start(t.Context(), stack.Options{
-		Cluster: shared.Use(t).Cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), NodeGrace: time.Second,
+		Cluster: shared.Use(t).Cluster, DatabaseURL: databaseURL, Dir: t.TempDir(), NodeGrace: time.Second,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)),
 		Rules: workload.Rules{
 			Life: workload.Life{ReadyDeadline: workload.Duration(deadline)}, Requeues: &once, BackoffFirst: workload.Duration(time.Second),
@@ -64,15 +73,12 @@ func newWorld(t *testing.T, deadline time.Duration) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	if err := s.AddNodes(t.Context(), "gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2"); err != nil {
-		t.Fatal(err)
-	}
 	return &world{s, t}
 }
 
 func (w *world) submit(name string) workload.ID {
 	w.Helper()
-	published, err := w.Bus.PublishAsync(bus.SubmitSubject("default"), event.Envelope{
+	published, err := w.Bus.PublishAsync(event.SubmitSubject("default"), event.Envelope{
 		SpecVersion: event.SpecVersion, ID: name, Source: w.Pool, Type: event.SubmitType,
 		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, 1, 1)),
 	})
@@ -144,8 +150,8 @@ func TestTheOperatorIsAway(t *testing.T) {
 	w.running(during)
 }
 
-// While the API server hangs nothing is decided on old news: what ran runs on in
-// the same attempt, and what was submitted meanwhile starts afterwards.
+// While the API server hangs, decisions rest on what was last seen: what ran runs on in
+// the same attempt, and what is submitted is admitted and starts afterwards.
 func TestTheAPIServerIsAway(t *testing.T) {
 	w := newWorld(t, 30*time.Second)
 	before := w.submit("before")

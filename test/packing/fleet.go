@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 
-	"muster.dev/muster/pkg/capacity"
-	"muster.dev/muster/pkg/placement"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // gang returns a pod as a gang of one, a share as a whole GPU.
@@ -36,7 +36,7 @@ func fleets(machines []machine, pods []pod, seeds int, expect bool) (at100, at13
 			w := gang(p)
 			switch v := f.Solve(w, placement.Budget); v.Outcome {
 			case placement.Fits:
-				f.Take(w, v.Placements)
+				f.Allocate(w, v.Placements)
 				placed += ask(p)
 			case placement.Unknown:
 				return nil, nil, fmt.Errorf("seed %d: no answer for a single pod", seed)

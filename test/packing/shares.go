@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"muster.dev/muster/pkg/placement"
+	"muster.dev/muster/pkg/decide/placement"
 )
 
 // state is what is free on a node, GPU by GPU. Nodes in the same state are

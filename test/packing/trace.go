@@ -17,7 +17,7 @@ type machine struct {
 	gpus        int
 }
 
-// pod is a pod of the trace: so many whole GPUs, or a share of one, or none.
+// pod is a pod of the trace: whole GPUs, or a share of one, or none.
 type pod struct {
 	cpu, memory int64
 	gpus        int

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 
-	"muster.dev/muster/pkg/ray"
+	"muster.dev/muster/pkg/manifest/ray"
 )
 
 // object is a piece of a manifest.

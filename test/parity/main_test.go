@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/local/devcluster"
 )
 
 // startTimeout bounds the start of the dev cluster.
@@ -25,7 +25,7 @@ var (
 )
 
 var (
-	cluster   *localcluster.Cluster
+	cluster   *devcluster.Cluster
 	noCluster error // why there is none
 )
 
@@ -38,9 +38,9 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var err error
-	cluster, err = localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("parity-%d", os.Getpid()), Fleet: "laptop"})
+	cluster, err = devcluster.Start(ctx, devcluster.Options{Name: fmt.Sprintf("parity-%d", os.Getpid()), Fleet: "laptop"})
 	switch {
-	case errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "":
+	case errors.Is(err, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "":
 		noCluster = err
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)

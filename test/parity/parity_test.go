@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // batch is how many objects the operator works on at the same time.
@@ -35,7 +35,7 @@ type subject struct {
 	manifest        object
 	predicted       ray.Prediction
 	want            map[string]int // pods by what they are like
-	// borrows names the cluster of somebody else on which the job runs.
+	// borrows names the cluster of another owner on which the job runs.
 	borrows string
 }
 
@@ -118,7 +118,7 @@ func (o *operator) compare(subjects []*subject) {
 			return nil
 		})
 	}
-	_ = creating.Wait() // the errors are told
+	_ = creating.Wait() // the errors are reported
 	for _, s := range subjects {
 		if !o.until(func() bool { return o.complete(s) }) {
 			break // check tells the difference

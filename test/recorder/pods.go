@@ -67,19 +67,31 @@ func podOf(p *corev1.Pod) *pod {
 	return seen
 }
 
+// allPods replaces what is known of pods by a list. Nothing is checked before all of it
+// is charged: places change hands between two lists.
 func (r *Recorder) allPods(items []any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	here := map[string]bool{}
+	here, before := map[string]*pod{}, r.pods
+	clear(r.used)
 	for _, item := range items {
 		p := podOf(item.(*corev1.Pod))
-		here[p.name] = true
-		r.set(p, item.(*corev1.Pod))
+		here[p.name] = p
+		r.charge(p, 1)
 	}
-	for name, p := range r.pods {
-		if !here[name] {
-			r.drop(p)
+	r.pods = here
+	for name, p := range before {
+		if here[name] == nil {
+			r.forget(p)
 		}
+	}
+	for _, item := range items {
+		object := item.(*corev1.Pod)
+		p := here[podOf(object).name]
+		if old := before[p.name]; p.node != "" && (old == nil || old.node != p.node) {
+			r.bound(p, object)
+		}
+		r.changed(p)
 	}
 }
 
@@ -128,6 +140,11 @@ func (r *Recorder) bound(p *pod, object *corev1.Pod) {
 func (r *Recorder) drop(p *pod) {
 	r.charge(p, -1)
 	delete(r.pods, p.name)
+	r.forget(p)
+}
+
+// forget takes a pod that is gone out of its gang.
+func (r *Recorder) forget(p *pod) {
 	g := r.gangs[p.gang]
 	if g == nil {
 		return

@@ -139,7 +139,7 @@ func (s stream) begin(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// run follows the watch; when it breaks, everything is listed anew.
+// run follows the watch; when it breaks, everything is listed again.
 func (s stream) run(ctx context.Context, version string) {
 	for ctx.Err() == nil {
 		watching, err := s.watch(ctx, version)

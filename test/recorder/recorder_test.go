@@ -68,3 +68,26 @@ func TestTheRecorderBites(t *testing.T) {
 		t.Errorf("starting %+v, healing %+v, gangs %d", got.Starting, got.Healing, got.Gangs)
 	}
 }
+
+// TestAListIsCheckedAsAWhole: when a list replaces what was known, the earlier pods
+// hold no place beside those that have it now.
+func TestAListIsCheckedAsAWhole(t *testing.T) {
+	t.Parallel()
+	r := newRecorder()
+	for _, name := range []string{"n", "m"} {
+		r.node(watch.Added, nodeObject(name, "2"))
+	}
+	r.pod(watch.Added, podObject("gone", "g", "n", "n", "2", corev1.PodRunning))
+	r.pod(watch.Added, podObject("moved", "g", "m", "m", "2", corev1.PodRunning))
+	r.allPods([]any{podObject("moved", "g", "n", "n", "2", corev1.PodRunning), podObject("new", "h", "m", "m", "2", corev1.PodRunning)})
+	if len(r.seen.Violations) != 0 || len(r.pods) != 2 || len(r.gangs) != 2 {
+		t.Errorf("violations %v, %d pods and %d gangs; want none, two and two", r.seen.Violations, len(r.pods), len(r.gangs))
+	}
+	r.allPods([]any{
+		podObject("moved", "g", "n", "n", "2", corev1.PodRunning), podObject("new", "h", "n", "n", "1", corev1.PodRunning),
+		podObject("other", "h", "m", "m", "3", corev1.PodRunning),
+	})
+	if len(r.seen.Violations) != 2 {
+		t.Errorf("violations %v, want both nodes over-committed", r.seen.Violations)
+	}
+}

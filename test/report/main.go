@@ -1,6 +1,7 @@
 // Command report reads the JSON of one or more runs of go test from standard
 // input, shows them package by package as they come, and ends with what was
-// skipped and how many tests passed, failed and were skipped.
+// skipped, the last messages of each test that failed, and how many tests passed, failed
+// and were skipped.
 //
 // It is not a test runner. Its exit code is 0 only if tests ran and none failed.
 package main

@@ -32,7 +32,7 @@ type tally struct {
 	running                 map[test]time.Time
 	output                  map[test][]string
 	ended                   map[string]int // tests that ended, by package
-	skips                   []string
+	skips, failures         []string
 	spoke                   time.Time
 }
 
@@ -83,6 +83,7 @@ func (t *tally) testEnded(o occurrence) {
 		t.skips = append(t.skips, fmt.Sprintf("%s.%s: %s", o.Package, o.Test, reason(t.output[key])))
 	case "fail":
 		t.failed++
+		t.failures = append(t.failures, fmt.Sprintf("%s.%s: %s", o.Package, o.Test, strings.Join(messages(t.output[key]), "; ")))
 		t.say("--- %s.%s\n%s", o.Package, o.Test, strings.Join(t.output[key], ""))
 	}
 }
@@ -137,12 +138,15 @@ func (t *tally) tick(now time.Time) {
 		t.passed+t.failed+t.skipped, oldest.Package, oldest.Name, now.Sub(t.running[oldest]).Round(time.Second))
 }
 
-// close prints the end and reports whether the run was good. A run without a
+// close prints what was skipped, why tests failed, and the totals, and reports whether the run was good. A run without a
 // test is not.
 func (t *tally) close(now time.Time) bool {
 	slices.Sort(t.skips)
 	for _, skip := range t.skips {
 		t.say("skipped  %s", skip)
+	}
+	for _, failure := range t.failures {
+		t.say("failed   %s", failure)
 	}
 	t.say("%d passed, %d failed, %d skipped in %s (%d packages)",
 		t.passed, t.failed, t.skipped, now.Sub(t.began).Round(time.Second), t.packages)
@@ -170,4 +174,24 @@ func reason(output []string) string {
 		return line
 	}
 	return "no reason given"
+}
+
+const (
+	messagesMost = 3   // of a failed test
+	messageMost  = 300 // bytes of one
+)
+
+// messages returns the last lines that a failed test logged, each without what follows
+// on further lines: the reason of the failure is among them.
+func messages(output []string) []string {
+	var found []string
+	for _, line := range output {
+		text := strings.TrimSpace(line)
+		place, said, is := strings.Cut(text, ": ")
+		if !is || !strings.Contains(place, ".go:") || strings.ContainsAny(place, " {") || said == "" {
+			continue
+		}
+		found = append(found, text[:min(len(text), messageMost)])
+	}
+	return found[max(0, len(found)-messagesMost):]
 }

@@ -41,7 +41,7 @@ func TestTally(t *testing.T) {
 			input: good + `{"Action":"output","Package":"r","Test":"TestF","Output":"    f_test.go:1: got 1, want 2\n"}
 {"Action":"fail","Package":"r","Test":"TestF"}
 {"Action":"fail","Package":"r"}`, ok: false,
-			wants: []string{"--- r.TestF", "got 1, want 2", "FAIL  r", "1 passed, 1 failed"},
+			wants: []string{"--- r.TestF", "got 1, want 2", "FAIL  r", "failed   r.TestF: f_test.go:1: got 1, want 2\n1 passed, 1 failed"},
 		},
 		"a panic outside of tests is shown": {
 			input: good + `{"Action":"output","Package":"r","Output":"panic: in TestMain\n"}

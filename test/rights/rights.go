@@ -42,8 +42,8 @@ func (r Right) OfKueue() bool {
 	return r.Group == "kueue.x-k8s.io" || r.Resource == "customresourcedefinitions"
 }
 
-// Listed reads package rbac, with one namespace for queues.
-func Listed(queueNamespace string) ([]Grant, error) {
+// Listed reads package rbac, with one name for the cluster and one namespace for queues.
+func Listed(cluster, queueNamespace string) ([]Grant, error) {
 	documents, err := rbac.ForNamespace(queueNamespace)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,11 @@ func Listed(queueNamespace string) ([]Grant, error) {
 	type key struct{ kind, namespace, name string }
 	roles := map[key]rbacv1.ClusterRole{} // a Role reads the same
 	var bindings []rbacv1.RoleBinding     // a ClusterRoleBinding reads the same
-	for _, document := range append(rbac.Documents(), documents...) {
+	leases, err := rbac.ForCluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, document := range slices.Concat(rbac.Documents(), leases, documents) {
 		var role rbacv1.ClusterRole
 		var binding rbacv1.RoleBinding
 		if err := yaml.Unmarshal(document, &role); err != nil {

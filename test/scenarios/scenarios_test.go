@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/pkg/scenario"
+	"muster.dev/muster/pkg/whatif/scenario"
 )
 
 func TestScenarios(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"muster.dev/muster/pkg/localcluster"
-	"muster.dev/muster/pkg/placement"
-	"muster.dev/muster/pkg/placement/certificate"
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/placement/certificate"
+	"muster.dev/muster/pkg/local/devcluster"
 )
 
 // cases is how many gangs are compared.
@@ -71,13 +71,13 @@ func TestAgreesWithKubeScheduler(t *testing.T) {
 // start runs a dev cluster of the test's own.
 func start(ctx context.Context, t *testing.T) *kubernetes.Clientset {
 	t.Helper()
-	if _, err := localcluster.Find(""); err != nil {
+	if _, err := devcluster.Find(""); err != nil {
 		if os.Getenv("MUSTER_REQUIRE_SERVICES") != "" {
 			t.Fatalf("the dev cluster is required: %v", err)
 		}
 		t.Skipf("no dev cluster: %v", err)
 	}
-	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("scheduler-%d", os.Getpid()), Fleet: "laptop"})
+	cluster, err := devcluster.Start(ctx, devcluster.Options{Name: fmt.Sprintf("scheduler-%d", os.Getpid()), Fleet: "laptop"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/placement"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 const (

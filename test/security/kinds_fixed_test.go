@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -49,12 +49,14 @@ func TestTheHeadCannotPassTheQueueBy(t *testing.T) {
 		}}}, "worker groups and their templates"},
 		"mark": {[]map[string]any{{"op": "remove", "path": "/metadata/labels/muster.dev~1workload"}}, "are Muster's: they cannot be changed"},
 	} {
-		encoded, err := json.Marshal(c.patch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = clusters.Patch(t.Context(), "grows", types.JSONPatchType, encoded, metav1.PatchOptions{})
-		denied(t, name, err, c.want)
+		t.Run(name, func(t *testing.T) {
+			encoded, err := json.Marshal(c.patch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = clusters.Patch(t.Context(), "grows", types.JSONPatchType, encoded, metav1.PatchOptions{})
+			denied(t, name, err, c.want)
+		})
 	}
 
 	grow := []byte(`[{"op":"replace","path":"` + group + `/maxReplicas","value":12},{"op":"replace","path":"` + group + `/replicas","value":12}]`)
@@ -80,8 +82,10 @@ func TestTheHeadCannotPassTheQueueBy(t *testing.T) {
 		"node of a pod":   {`[{"op":"add","path":"/spec/nodeSelector","value":{"a":"b"}}]`, "Muster decides on which node"},
 		"owner of a pod":  {`[{"op":"remove","path":"/metadata/ownerReferences"}]`, "the controller of a pod"},
 	} {
-		_, err := pods.Patch(t.Context(), waiting.Name, types.JSONPatchType, []byte(c.patch), metav1.PatchOptions{})
-		denied(t, name, err, c.want)
+		t.Run(name, func(t *testing.T) {
+			_, err := pods.Patch(t.Context(), waiting.Name, types.JSONPatchType, []byte(c.patch), metav1.PatchOptions{})
+			denied(t, name, err, c.want)
+		})
 	}
 	list, err := w.Kube.CoreV1().Pods(w.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
 	if err != nil {

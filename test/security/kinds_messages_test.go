@@ -7,7 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -34,10 +34,12 @@ func TestASubmitterGetsNoRightByWhatItWraps(t *testing.T) {
 			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: mine}\nspec: {template: {spec: {restartPolicy: Never, serviceAccountName: admin, containers: [{name: c, image: i}]}}}",
 			`serviceAccountName: is "admin"`},
 	} {
-		id := w.submit(stack.AppWrapper(w.Namespace, "attack", stack.RayCluster("attack", 0, 0), c.object))
-		if why := w.refused(id); !strings.Contains(why, c.want) {
-			t.Errorf("%s: refused because %q, want %q", name, why, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			id := w.submit(stack.AppWrapper(w.Namespace, "attack", stack.RayCluster("attack", 0, 0), c.object))
+			if why := w.refused(id); !strings.Contains(why, c.want) {
+				t.Errorf("%s: refused because %q, want %q", name, why, c.want)
+			}
+		})
 	}
 	secrets, err := w.Kube.CoreV1().Secrets(w.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(secrets.Items) > 0 {
@@ -65,14 +67,25 @@ func TestPodsThatTheStandardsRefuse(t *testing.T) {
 		"port of the node": {container("ports", []any{map[string]any{"containerPort": 1, "hostPort": 1}}), "hostPort"},
 		"service account":  {func(template map[string]any) { template["spec"].(map[string]any)["serviceAccountName"] = "admin" }, `is "admin"`},
 	} {
-		if why := w.refused(w.submit(stack.WorkerTemplate(stack.RayCluster("attack", 1, 0), c.change))); !strings.Contains(why, c.want) {
-			t.Errorf("%s: refused because %q, want %q", name, why, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if why := w.refused(w.submit(stack.WorkerTemplate(stack.RayCluster("attack", 1, 0), c.change))); !strings.Contains(why, c.want) {
+				t.Errorf("%s: refused because %q, want %q", name, why, c.want)
+			}
+		})
 	}
 	restricted := newTenants(t, workload.Rules{Pods: workload.PodPolicy{Mode: workload.PodsRestricted}})
 	manifest := stack.WorkerTemplate(stack.RayCluster("attack", 1, 0), container("ports", []any{map[string]any{"containerPort": 1, "hostPort": 1}}))
 	if why := restricted.refused(restricted.submit(manifest)); !strings.Contains(why, "Pod Security Standard restricted") {
 		t.Errorf("a port of the node under restricted: refused because %q", why)
+	}
+	for what, context := range map[string]map[string]any{
+		"user 0":        {"runAsUser": 0, "runAsNonRoot": true},
+		"root by image": {"runAsNonRoot": false},
+	} {
+		manifest := stack.WorkerTemplate(stack.RayCluster("attack", 1, 0), container("securityContext", context))
+		if why := restricted.refused(restricted.submit(manifest)); !strings.Contains(why, "Pod Security Standard restricted") || !strings.Contains(why, "runAs") {
+			t.Errorf("%s under restricted: refused because %q", what, why)
+		}
 	}
 }
 

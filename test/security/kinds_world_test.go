@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/bustest"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/test/stack"
 )
 
@@ -35,22 +35,28 @@ type tenants struct {
 	t          *testing.T
 	kubeconfig string
 	heard      *bustest.Listener
+	database   string // as its owner
 	sent       int
 }
 
 // newTenants starts a stack with a queue "default" under the rules.
 func newTenants(t *testing.T, rules workload.Rules) *tenants {
 	t.Helper()
+	return newStack(t, stack.Options{Rules: rules})
+}
+
+// newStack is newTenants with other settings of the stack.
+func newStack(t *testing.T, o stack.Options) *tenants {
+	t.Helper()
 	cluster := shared.Use(t)
-	s, err := stack.Start(t.Context(), stack.Options{
-		Cluster: cluster.Cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Rules: rules,
-		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
-	})
+	o.Cluster, o.DatabaseURL, o.Dir = cluster.Cluster, databases.Database(t), t.TempDir()
+	o.Logger = zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
+	s, err := stack.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &tenants{Stack: s, t: t, kubeconfig: cluster.Kubeconfig, heard: bustest.New(t)}
+	w := &tenants{Stack: s, t: t, kubeconfig: cluster.Kubeconfig, heard: bustest.New(t), database: o.DatabaseURL}
 	t.Cleanup(s.Stop)
 	t.Cleanup(cancel)
 	w.heard.Listen(ctx, s.Bus, bus.EventsStream, "muster.events.*.*")
@@ -59,6 +65,12 @@ func newTenants(t *testing.T, rules workload.Rules) *tenants {
 
 // submit publishes a manifest to the queue "default", as NATS lets a submitter.
 func (w *tenants) submit(manifest string) workload.ID {
+	w.t.Helper()
+	return w.submitTo("default", manifest)
+}
+
+// submitTo is submit to another queue.
+func (w *tenants) submitTo(queue, manifest string) workload.ID {
 	w.t.Helper()
 	w.sent++
 	data := json.RawMessage(manifest)
@@ -75,7 +87,7 @@ func (w *tenants) submit(manifest string) workload.ID {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	published, err := w.Bus.PublishEncoded(bus.SubmitSubject("default"), event.NewID(), encoded, 0)
+	published, err := w.Bus.PublishEncoded(event.SubmitSubject(queue), event.NewID(), encoded, 0)
 	if err == nil {
 		err = published.Wait(w.t.Context())
 	}
@@ -101,8 +113,14 @@ func (w *tenants) reaches(id workload.ID, phase workload.Phase) string {
 	return changed.Reason.Message
 }
 
-// as returns a client of a user who has been given the rules in the namespace.
+// as returns a client of a user who has been given the rules in the stack's namespace.
 func (w *tenants) as(user string, rules ...rbacv1.PolicyRule) dynamic.Interface {
+	w.t.Helper()
+	return w.asIn(w.Namespace, user, rules...)
+}
+
+// asIn is as in another namespace.
+func (w *tenants) asIn(namespace, user string, rules ...rbacv1.PolicyRule) dynamic.Interface {
 	w.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
 	if err != nil {
@@ -112,10 +130,10 @@ func (w *tenants) as(user string, rules ...rbacv1.PolicyRule) dynamic.Interface 
 	config.Impersonate.UserName, config.Impersonate.Groups = user, []string{"system:authenticated"}
 	name := strings.ReplaceAll(user, ":", ".")
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
-	if _, err := w.Kube.RbacV1().Roles(w.Namespace).Create(w.t.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Kube.RbacV1().Roles(namespace).Create(w.t.Context(), role, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.Kube.RbacV1().RoleBindings(w.Namespace).Create(w.t.Context(), &rbacv1.RoleBinding{
+	if _, err := w.Kube.RbacV1().RoleBindings(namespace).Create(w.t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 	}, metav1.CreateOptions{}); err != nil {

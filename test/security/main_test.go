@@ -1,6 +1,3 @@
-// Package security attacks Muster as one of many teams on it could: tenants who
-// submit messages or objects, the pods of their gangs, and a stolen login of
-// Postgres. The users of NATS are attacked in deploy/nats/access.
 package security
 
 import (
@@ -12,8 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/clustertest"
-	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/testkit/clustertest"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 

@@ -14,8 +14,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"muster.dev/muster/deploy/certificates"
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/pkg/service"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
@@ -28,10 +29,10 @@ func encrypted(t *testing.T) (owner, login, ca string) {
 	if err := certificates.Ensure(dir, certificates.Wanted{Name: "postgres", Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
-	server, err := localpg.Start(t.Context(), localpg.Options{NoFsync: true, TLS: &localpg.TLS{
+	server, err := postgres.Start(t.Context(), postgres.Options{NoFsync: true, TLS: &postgres.TLS{
 		CA: certificates.CA(dir), Certificate: certificates.Certificate(dir, "postgres"), Key: certificates.Key(dir, "postgres"),
 	}})
-	if errors.Is(err, localpg.ErrNotInstalled) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
+	if errors.Is(err, postgres.ErrNotInstalled) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -44,7 +45,7 @@ func encrypted(t *testing.T) (owner, login, ca string) {
 	if err := queuemanager.Migrate(t.Context(), owner, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
-	if login, _, err = localpg.Login(t.Context(), owner, queuemanager.DatabaseRole); err != nil {
+	if login, _, err = postgres.Login(t.Context(), owner, queuemanager.DatabaseRole); err != nil {
 		t.Fatal(err)
 	}
 	return owner, login, certificates.CA(dir)
@@ -53,12 +54,12 @@ func encrypted(t *testing.T) (owner, login, ca string) {
 // lead runs queue-manager until it leads, and returns what it warned of.
 func lead(t *testing.T, databaseURL string) *observer.ObservedLogs {
 	t.Helper()
-	server, err := localnats.Start(t.TempDir(), -1)
+	server, err := natsserver.Start(t.TempDir(), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	config := &queuemanager.Config{NATSURL: server.URL(), DatabaseURL: databaseURL}
+	config := &queuemanager.Config{NATS: bus.Settings{URL: server.URL()}, DatabaseURL: databaseURL}
 	if err := config.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestATooMightyLoginIsWarnedOf(t *testing.T) {
 func TestMigrationsNeedNoSuperuser(t *testing.T) {
 	t.Parallel()
 	admin := databases.Empty(t)
-	owner, _, err := localpg.Login(t.Context(), admin, "muster_reader") // it goes with the server: it owns a database
+	owner, _, err := postgres.Login(t.Context(), admin, "muster_reader") // it goes with the server: it owns a database
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,12 @@
 package sim
 
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+)
+
 // Bug is a planted fault of the software: a switch that takes one of the things
 // away by which Muster keeps its promises. Each must be found.
 type Bug string
@@ -30,11 +37,77 @@ const (
 	BugTakenFirst Bug = "places are taken before others are given back"
 	// BugOldMemory: what a process knows of the ledger outlives its term.
 	BugOldMemory Bug = "memory of the ledger outlives the term"
+	// BugEveryTerm: who is refused is not found, so the next term decides the same.
+	BugEveryTerm Bug = "a refusal ends the term every time"
+	// BugByLabels: whatever has a gang's labels is taken for a member.
+	BugByLabels Bug = "labels prove who is a member"
+	// BugOldCohort: the places of gangs stay charged to the cohort that their queue was
+	// in when they got them.
+	BugOldCohort Bug = "quota stays charged to the cohort that a queue has left"
+	// BugLostClaim: a new leader does not know for whom gangs are being evicted.
+	BugLostClaim Bug = "claims of preemptors are forgotten at a take-over"
+	// BugAnyNamespace: a pod of another namespace is taken for a member when it names the
+	// object of the gang as its controller.
+	BugAnyNamespace Bug = "the namespace of a pod is not looked at"
+	// BugUnclaimed: what an evicted gang leaves is kept for no gang after a take-over, and
+	// a replay knows no better.
+	BugUnclaimed Bug = "claims of preemptors are written nowhere"
+	// BugLarger: a gang that grows is given a place more than it wants.
+	BugLarger Bug = "gangs grow by more than they are given"
+	// BugSurplus: the places of pods that were taken away are kept.
+	BugSurplus Bug = "gangs that become smaller keep their places"
+	// BugGenerous: no gang is evicted from quota that is lent out.
+	BugGenerous Bug = "quota that is lent is not reclaimed"
+	// BugUncompared: a term does not look for what a database that came back older has
+	// forgotten.
+	BugUncompared Bug = "streams are not compared with an older database"
+	// BugLateUncompared: a term does not compare what arrives after it has looked.
+	BugLateUncompared Bug = "messages that arrive after the comparison are not compared"
+	// BugSameEpoch: epochs are counted, so that a database that came back older gives
+	// those that it has forgotten again.
+	BugSameEpoch Bug = "epochs that were forgotten are given again"
+	// BugMarkMoves: a term that goes on when the database has come back older says there
+	// how far the streams go.
+	BugMarkMoves Bug = "marks are moved in an older database"
+	// BugBeside: a term does not have removed what events say of lost attempts, and the
+	// dispatcher does not look for them before it creates an object.
+	BugBeside Bug = "an attempt does not wait for what is left of earlier ones"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
 
+// asTold is a record as a term reads it, with BugUnclaimed without claims.
+func (l *ledger) asTold(r workload.Record) workload.Record {
+	if l.w.Bug != BugUnclaimed {
+		return r
+	}
+	return unclaimed(r)
+}
+
+func (l *ledger) allAsTold(c state.Changes) state.Changes {
+	if l.w.Bug != BugUnclaimed {
+		return c
+	}
+	c.Updated, c.Added = slices.Clone(c.Updated), slices.Clone(c.Added)
+	for i := range c.Updated {
+		c.Updated[i] = unclaimed(c.Updated[i])
+	}
+	for i := range c.Added {
+		c.Added[i].Record = unclaimed(c.Added[i].Record)
+	}
+	return c
+}
+
+func unclaimed(r workload.Record) workload.Record {
+	if r.Reason != nil && r.Reason.Kind == workload.ReasonWaitingForEviction {
+		r.Reason = nil
+	}
+	return r
+}
+
 // Bugs lists all of them.
 func Bugs() []Bug {
-	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid}
+	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
+		BugOldCohort, BugLostClaim, BugUncompared, BugLateUncompared, BugSameEpoch, BugMarkMoves,
+		BugAnyNamespace, BugUnclaimed, BugLarger, BugSurplus, BugGenerous, BugBeside}
 }

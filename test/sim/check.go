@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // attemptKey names an attempt of a workload.
@@ -30,16 +30,37 @@ type checker struct {
 	// newest command on each subject that NATS has had since it last lost any.
 	newest  map[string]*event.GangDesired
 	objects map[attemptKey]int // how often created
-	whole   map[attemptKey]bool
-	partial map[attemptKey]time.Time // since when bound in part
-	before  map[admission.NodeKey]resource.List
-	dirty   bool
+	// createdAt is when last, lost are those of time that the ledger has lost.
+	createdAt map[attemptKey]time.Time
+	lost      map[attemptKey]*lostAttempt
+	whole     map[attemptKey]bool
+	ready     map[attemptKey]map[string]bool // pods that have ever been, by uid
+	partial   map[attemptKey]time.Time       // since when bound in part
+	before    map[admission.NodeKey]resource.List
+	claimed   map[workload.ID]bool // those for whom gangs were being evicted before a commit
+	attempts  map[workload.ID]int  // that they were in before a commit
+	blind     map[workload.ID]bool // of which the term had not read what was created
+	read      map[readKey]int64    // the version for which a term had read that
+	made      map[string]int       // what came about, by name
+	ran       map[attemptKey]bool  // attempts that began to run
+	dirty     bool
+	// sizes that gangs were given, large since when one has places for more pods than
+	// it wants, within since when one waits that is within nominal quota.
+	sizes  map[attemptKey]map[int64]bool
+	large  map[attemptKey]time.Time
+	within map[workload.ID]time.Time
+	// claims are those that have had one, by attempt, and have not started since;
+	// claimsOn is what they were made on.
+	claims   map[workload.ID]int
+	claimsOn ground
 }
 
 func newChecker(w *World) *checker {
 	return &checker{
 		w: w, promised: map[workload.ID]bool{}, newest: map[string]*event.GangDesired{}, objects: map[attemptKey]int{},
-		whole: map[attemptKey]bool{}, partial: map[attemptKey]time.Time{},
+		createdAt: map[attemptKey]time.Time{}, lost: map[attemptKey]*lostAttempt{},
+		whole: map[attemptKey]bool{}, ready: map[attemptKey]map[string]bool{}, partial: map[attemptKey]time.Time{},
+		ran: map[attemptKey]bool{}, made: map[string]int{}, read: map[readKey]int64{}, sizes: map[attemptKey]map[int64]bool{}, large: map[attemptKey]time.Time{}, within: map[workload.ID]time.Time{}, claims: map[workload.ID]int{},
 	}
 }
 
@@ -50,11 +71,14 @@ func (c *checker) after() {
 		return
 	}
 	c.dirty = false
+	if !c.w.disk.settled() {
+		return // what ran in the lost time still does
+	}
 	c.checkRoom()
 }
 
 // committing looks at a commit before it is made.
-func (c *checker) committing(changes book.Changes) {
+func (c *checker) committing(changes state.Changes) {
 	l := c.w.disk
 	if changes.Epoch != l.epoch {
 		c.w.breach("G4", "a leader of epoch %d wrote, the present one is %d", changes.Epoch, l.epoch)
@@ -67,11 +91,20 @@ func (c *checker) committing(changes book.Changes) {
 			c.w.breach("G4", "workload %s was added twice", c.w.submits.nameOf(a.ID))
 		}
 	}
-	c.before = l.reserved()
+	c.before, c.claimed, c.attempts = l.reserved(), map[workload.ID]bool{}, map[workload.ID]int{}
+	c.blind = map[workload.ID]bool{}
+	for _, r := range l.live {
+		c.attempts[r.ID] = r.Attempt
+		c.blind[r.ID] = !c.hadRead(changes, attemptKey{r.ID, r.Attempt})
+		if isClaiming(r.Record) {
+			c.claimed[r.ID] = true
+		}
+	}
 }
 
-// committed looks at the ledger after a commit.
-func (c *checker) committed(changes book.Changes) {
+// committed looks at the ledger after a commit of a term that keeps some out of
+// decisions.
+func (c *checker) committed(changes state.Changes, kept func(workload.ID) bool) {
 	w, l := c.w, c.w.disk
 	c.dirty = true
 	names := map[string]workload.ID{}
@@ -97,12 +130,15 @@ func (c *checker) committed(changes book.Changes) {
 	for _, id := range changes.Freed {
 		c.checkFreed(id)
 	}
+	for _, r := range changes.Updated {
+		c.checkRunning(r)
+	}
 	for id := range c.promised {
 		if _, known := l.record(id); !known {
 			w.breach("G3", "%s was told to be queued and is not in the ledger", w.submits.nameOf(id))
 		}
 	}
-	c.checkOrder(changes)
+	c.checkOrder(changes, kept)
 }
 
 // checkNode is the guard of the ledger: what is reserved may only grow within what
@@ -121,26 +157,35 @@ func (c *checker) checkNode(key admission.NodeKey, reserved resource.List) {
 
 // checkFreed: capacity is freed when pods are gone, in the cluster itself.
 func (c *checker) checkFreed(id workload.ID) {
-	for _, p := range c.w.cluster.podsOf(func(p *pod) bool { return p.workload == id }) {
+	for _, p := range c.w.cluster.podsOf(func(p *pod) bool { return p.workload == id && p.attempt <= c.attempts[id] }) {
 		if p.node != "" {
 			c.w.breach("G5", "the places of %s were freed while pod %s is on %s", c.w.submits.nameOf(id), p.name, p.node)
 		}
 	}
 }
 
-// checkOrder: in a strict queue nobody passes who waits and may start.
-func (c *checker) checkOrder(changes book.Changes) {
+// checkOrder: in a strict queue no gang passes one that waits and may start, unless
+// others were evicted for it. Who waits and is kept out of decisions, because the
+// database refused what was decided of it, does not stop its queue.
+func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool) {
 	for _, reserved := range changes.Reserved {
 		x := c.w.disk.live[reserved.Workload]
-		if x == nil || x.Queue != "strict" {
+		if x == nil || x.Queue != "strict" || c.claimed[x.ID] {
 			continue
 		}
 		for _, y := range c.w.disk.inOrder() {
-			if y.Queue == x.Queue && y.Phase == workload.Queued && y.Order < x.Order && !y.NotBefore.After(x.Times.Admitted) {
+			if y.Queue == x.Queue && y.Phase == workload.Queued && !waitsForRemoval(y.Record) && comesBefore(y, x) && !y.NotBefore.After(x.Times.Admitted) &&
+				!(c.w.disk.blamed[y.ID] && kept(y.ID)) {
 				c.w.breach("G6", "%s was admitted past %s, which waits before it in a strict queue", c.w.submits.nameOf(x.ID), c.w.submits.nameOf(y.ID))
 			}
 		}
 	}
+}
+
+// waitsForRemoval reports whether a gang cannot start, because what is left of it of a
+// time that the ledger has lost is there.
+func waitsForRemoval(r workload.Record) bool {
+	return r.Cluster != "" && r.Reason != nil && r.Reason.Kind == workload.ReasonRestored
 }
 
 // checkRoom: on every node what gangs have or may claim is no more than there is,
@@ -195,13 +240,16 @@ func (c *checker) created(o *object) {
 		}
 	}
 	key := attemptKey{o.workload, o.attempt}
+	c.resized(o)
 	c.objects[key]++
-	if each := w.submits.by[o.workload]; c.objects[key] > 1 && (each == nil || !each.excused) {
+	if each := w.submits.by[o.workload]; c.objects[key] > 1 && (each == nil || !each.excused) && !c.forgotten(o) {
 		w.breach("G4", "attempt %d of %s was created %d times", o.attempt, name, c.objects[key])
 	}
+	c.createdAt[key] = w.now
+	delete(c.lost, key)
 }
 
-// excuse says that somebody deleted an object of a workload: if that is in the very
+// excuse says that a user deleted an object of a workload: if that is in the very
 // moment of its creation, it is created once more.
 func (c *checker) excuse(id workload.ID) {
 	if each := c.w.submits.by[id]; each != nil {
@@ -211,11 +259,7 @@ func (c *checker) excuse(id workload.ID) {
 
 // grown notes a gang whose pods are all there.
 func (c *checker) grown(o *object, there int) {
-	pods := 0
-	for _, set := range o.sets {
-		pods += set.AtStart()
-	}
-	if there >= pods {
+	if there >= min(o.atStart, o.size()) {
 		c.whole[attemptKey{o.workload, o.attempt}] = true
 	}
 }
@@ -256,7 +300,7 @@ func (c *checker) stored(stream string, m bus.Delivery) {
 	c.newest[m.Subject] = command
 }
 
-// forgetCommands begins anew after NATS has lost some.
+// forgetCommands starts again after NATS has lost some.
 func (c *checker) forgetCommands() { c.newest = map[string]*event.GangDesired{} }
 
 // partialFor bounds how long a gang may have some of its pods on nodes and not all:
@@ -281,17 +325,33 @@ func (c *checker) overdue() {
 		each := w.submits.by[key.id]
 		since, known := c.partial[key]
 		switch {
-		case each == nil || pods >= each.pods:
+		case each == nil || pods >= w.wholeAt(each):
 			delete(c.partial, key)
 		case !known:
 			c.partial[key] = w.now
 		case w.now.Sub(later(since, w.nemesis.last)) > partialFor:
-			w.breach("G1", "%s has had %d of %d pods on nodes for %s", each.name, pods, each.pods, w.now.Sub(since))
+			w.breach("G1", "%s has had %d of %d pods on nodes for %s", each.name, pods, w.wholeAt(each), w.now.Sub(since))
 		}
 	}
-	if quiet := w.now.Sub(later(w.nemesis.last, w.start.Add(faultsFor))); quiet > calmFor {
+	c.overduePolicy()
+	if quiet := w.now.Sub(later(w.nemesis.last, w.start.Add(faultsFor))); quiet > calmFor && len(w.disk.refused) == 0 {
 		w.breach("G3", "%s after the last fault: %s", quiet, c.left())
 	}
+}
+
+// wholeAt is how many pods a gang has when it is whole: those that it has places for
+// and are wanted.
+func (w *World) wholeAt(each *submission) int {
+	pods := each.pods
+	if r := w.disk.live[each.id]; r != nil && r.Holding {
+		pods = r.Pods()
+	}
+	for _, o := range w.cluster.objects {
+		if o.workload == each.id {
+			pods = min(pods, o.size())
+		}
+	}
+	return pods
 }
 
 func later(a, b time.Time) time.Time {
@@ -307,6 +367,9 @@ func (c *checker) left() string {
 	var left []string
 	for _, each := range w.submits.all {
 		record, known := w.disk.record(each.id)
+		if each.final == rejectedPhase {
+			continue
+		}
 		if each.final == "" || !known || !record.Phase.Final() || record.Holding {
 			reason := ""
 			if record.Reason != nil {
@@ -340,7 +403,7 @@ func (c *checker) untold() (left []string) {
 		}
 	}
 	for _, each := range w.submits.all {
-		if each.final != "" && !told[each.id] {
+		if each.final != "" && each.final != rejectedPhase && !told[each.id] {
 			left = append(left, "no event tells the end of "+each.name)
 		}
 	}

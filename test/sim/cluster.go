@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"muster.dev/muster/pkg/capacity"
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/ray"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // clusterName is what queue-manager calls the cluster.
@@ -31,6 +31,7 @@ type cluster struct {
 	informers []*informer
 	leases    map[string]*leaseObject
 	intruders int
+	lurking   []lurker
 }
 
 type node struct {
@@ -44,6 +45,7 @@ type object struct {
 	attempt              int
 	stamped              bool
 	sets                 []workload.PodSet
+	atStart              int // pods that it begins with
 	evictingAt           string
 }
 
@@ -51,6 +53,7 @@ type object struct {
 type pod struct {
 	namespace, name, uid string
 	workload             workload.ID
+	claims               workload.ID // of a forged one: what its labels say
 	attempt              int
 	set                  string
 	owner, ownerName     string // uid and name of the object
@@ -110,6 +113,9 @@ func (c *cluster) create(namespace string, manifest json.RawMessage) (uid string
 		namespace: namespace, name: posted.Metadata.Name, uid: c.uid(), workload: workload.ID(labels[kube.WorkloadLabel]),
 		attempt: attempt, stamped: posted.Metadata.Annotations[kube.EpochKey] != "", sets: read.PodSets,
 	}
+	for _, set := range o.sets {
+		o.atStart += set.AtStart()
+	}
 	key := o.namespace + "/" + o.name
 	if c.w.unheard && c.w.Bug == BugTwice {
 		key += "-again"
@@ -121,6 +127,7 @@ func (c *cluster) create(namespace string, manifest json.RawMessage) (uid string
 	c.objects[key] = o
 	c.w.tell("created %s for %s attempt %d", o.name, c.w.submits.nameOf(o.workload), o.attempt)
 	c.w.check.created(o)
+	c.lure(o)
 	c.changed("object " + key)
 	c.w.after(c.w.between(5*time.Millisecond, 300*time.Millisecond), func() { c.keepPods(key, o) })
 	return o.uid, nil
@@ -174,6 +181,7 @@ func (c *cluster) keepPods(key string, o *object) {
 			c.changed("pod " + p.namespace + "/" + p.name)
 			c.schedule(p)
 		}
+		c.dropPods(o, set)
 		there += have
 	}
 	c.w.check.grown(o, there)
@@ -211,7 +219,9 @@ func (c *cluster) run(p *pod) {
 		c.w.after(time.Second, func() { c.run(p) })
 		return
 	}
-	p.ready = !p.deleting
+	if p.ready = !p.deleting; p.ready {
+		c.w.check.readied(p)
+	}
 	c.changed("pod " + p.namespace + "/" + p.name)
 }
 

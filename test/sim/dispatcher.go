@@ -13,9 +13,9 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
-	dispatcher "muster.dev/muster/services/dispatcher/step"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	dispatcher "muster.dev/muster/services/dispatcher/simhooks"
 )
 
 const (
@@ -75,12 +75,12 @@ func dispatch(m *machine, c *connection, h *held) {
 func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, values *bus.Values) {
 	var asked []*event.ReportWanted
 	look := func() {
-		lost, err := values.Lost(context.Background(), c, bus.ClusterStatusFilter(clusterName), true)
+		lost, err := values.Lost(context.Background(), c, event.ClusterStatusFilter(clusterName), true)
 		if err != nil {
 			_ = c.EnsureStreams(context.Background())
 			return
 		}
-		r.RepeatThose(func(id workload.ID) bool { return slices.Contains(lost, bus.StatusSubject(clusterName, id)) })
+		r.RepeatThose(func(id workload.ID) bool { return slices.Contains(lost, event.StatusSubject(clusterName, id)) })
 	}
 	p := m.spawn("repeater", func(p *proc) {
 		looked := w.now
@@ -140,7 +140,7 @@ type reported struct {
 
 func (c *connection) statuses() (reported, error) {
 	told := reported{statuses: map[workload.ID]event.GangStatus{}, sequences: map[string]uint64{}}
-	values, err := c.values(bus.StatusStream, "muster.status.")
+	values, err := c.values(bus.StatusStream, "muster.status."+clusterName+".")
 	for _, d := range values {
 		told.sequences[d.Subject] = d.Sequence
 		if status, ok := payloadOf(d).(*event.GangStatus); ok {
@@ -152,7 +152,7 @@ func (c *connection) statuses() (reported, error) {
 }
 
 // reporter publishes statuses as the dispatcher's does: under the epoch of the
-// lease, and whoever finds a later one begins anew.
+// lease, and a process that finds a later one starts again.
 func (w *World) reporter(m *machine, c *connection, h *held, before reported) (dispatcher.Reporter, *bus.Values) {
 	values := bus.NewValues(c, bus.StatusStream, h.epoch, func(d bus.Delivery) (int64, error) {
 		if status, ok := payloadOf(d).(*event.GangStatus); ok {
@@ -175,7 +175,7 @@ func (w *World) reporter(m *machine, c *connection, h *held, before reported) (d
 		if err != nil {
 			return err
 		}
-		published, err := values.Publish(bus.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
+		published, err := values.Publish(event.StatusSubject(status.Cluster, status.Workload), envelope.ID, encoded, keep)
 		if err == nil {
 			err = published.Wait(ctx)
 		}

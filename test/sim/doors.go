@@ -10,11 +10,11 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/lease"
-	"muster.dev/muster/pkg/ray"
-	watcher "muster.dev/muster/services/capacity-watcher/step"
-	intake "muster.dev/muster/services/intake/step"
+	"muster.dev/muster/pkg/kube/lease"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	watcher "muster.dev/muster/services/capacity-watcher/simhooks"
+	intake "muster.dev/muster/services/intake/simhooks"
 )
 
 const (
@@ -38,7 +38,7 @@ func bootWatcher(m *machine) {
 }
 
 func (c *connection) told() (watcher.History, error) {
-	values, err := c.values(bus.CapacityStream, "muster.capacity.")
+	values, err := c.values(bus.CapacityStream, "muster.capacity."+clusterName+".")
 	return watcher.HistoryOf(values, zap.NewNop()), err
 }
 
@@ -142,15 +142,18 @@ func (c *cluster) draw(p *watcher.Picture, key string) {
 		}
 	case "pod":
 		namespace, short, _ := strings.Cut(name, "/")
+		if c.w.Bug == BugAnyNamespace && strings.HasPrefix(short, "forged-") {
+			namespace = "team"
+		}
 		id := watcher.PodName{Namespace: namespace, Name: short}
 		switch pod := c.pods[name]; {
 		case pod == nil:
 			p.RemoveMember(id)
 			p.RemoveUnmanaged(id)
-		case pod.workload == "":
+		case pod.label() == "":
 			p.SetUnmanaged(id, watcher.Unmanaged{Node: pod.node, Requests: pod.requests})
 		default:
-			p.SetMember(id, watcher.Member{Workload: pod.workload, UID: pod.uid, Owner: watcher.Owner{Controller: pod.owner, Seen: true}, GangPod: seenGangPod(pod)})
+			p.SetMember(id, watcher.Member{Workload: pod.label(), UID: pod.uid, Owner: watcher.Owner{Controller: pod.owner, Seen: true}, GangPod: seenGangPod(pod)})
 		}
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // The guards of the schema, written from migrations/*.sql. They judge statement by
@@ -30,7 +30,7 @@ type hold struct {
 	set      string
 	pods     int64
 	requests resource.List
-	charges  *book.Charges
+	charges  *state.Charges
 }
 
 // sums are the node ledger and the quota ledger, with what they were when the
@@ -55,14 +55,14 @@ func (s *sums) add(h hold, sign int64) {
 // judgement is a transaction as the guards see it.
 type judgement struct {
 	l     *ledger
-	c     book.Changes
-	nodes map[admission.NodeKey]book.NodeRow
+	c     state.Changes
+	nodes map[admission.NodeKey]state.NodeRow
 	holds map[workload.ID][]hold
 	sums  sums
 }
 
 // guard returns which guard refuses the changes, and why; nil for none.
-func (l *ledger) guard(c book.Changes) error {
+func (l *ledger) guard(c state.Changes) error {
 	j := &judgement{l: l, c: c, nodes: maps.Clone(l.nodes), holds: maps.Clone(l.holds)}
 	j.sums = sums{reserved: map[admission.NodeKey]resource.List{}, used: map[usageKey]int64{}}
 	for _, holds := range l.holds {
@@ -108,7 +108,7 @@ func (j *judgement) giveBack() error {
 }
 
 func (j *judgement) takes(id workload.ID) bool {
-	of := func(r book.Reservation) bool { return r.Workload == id }
+	of := func(r state.Reservation) bool { return r.Workload == id }
 	return slices.ContainsFunc(j.c.Reserved, of) || slices.ContainsFunc(j.c.Moved, of)
 }
 
@@ -252,6 +252,7 @@ func (l *ledger) tidy() {
 	for _, r := range l.live {
 		wanted[shapeOf(r.Record)] = true
 	}
+	l.real.tidied(l.epoch)
 	maps.DeleteFunc(l.shapes, func(shape string, _ bool) bool { return !wanted[shape] })
 }
 

@@ -12,13 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"muster.dev/muster/pkg/bundle"
-	"muster.dev/muster/pkg/workload"
-	dispatcher "muster.dev/muster/services/dispatcher/step"
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/spec/workload"
+	dispatcher "muster.dev/muster/services/dispatcher/simhooks"
 )
 
 // informer is a machine's watch of the API server: news of one thing after the
-// other, late, with only the last of each thing, or everything anew.
+// other, late, with only the last of each thing, or everything again.
 type informer struct {
 	c      *cluster
 	m      *machine
@@ -39,7 +39,7 @@ func (c *cluster) watch(m *machine, see func(string), list func([]string)) {
 
 func (i *informer) current() bool { return i.life == i.m.life && !i.m.dead }
 
-// relist reads everything anew.
+// relist reads everything again.
 func (i *informer) relist() {
 	w := i.c.w
 	w.after(w.latency(), func() {
@@ -119,12 +119,12 @@ func (v *view) see(key string) {
 	case "object":
 		delete(v.objects, key)
 		if o := v.c.objects[name]; o != nil {
-			v.objects[key], v.of[key] = seenObject(o), o.workload
+			v.objects[key], v.of[key] = v.c.seenObject(o), o.workload
 		}
 	case "pod":
 		delete(v.pods, key)
-		if p := v.c.pods[name]; p != nil && p.workload != "" {
-			v.pods[key], v.of[key] = seenPod(p), p.workload
+		if p := v.c.pods[name]; p != nil && p.label() != "" {
+			v.pods[key], v.of[key] = seenPod(p), p.label()
 		}
 	default:
 		return
@@ -143,25 +143,38 @@ func (v *view) list(keys []string) {
 	}
 }
 
-func seenObject(o *object) dispatcher.Object {
+func (c *cluster) seenObject(o *object) dispatcher.Object {
 	sizes := map[string]int{}
 	for _, set := range o.sets {
 		if set.Role == workload.RoleWorker {
 			sizes[set.Name] = set.Count
+			switch {
+			case c.w.Bug == BugLarger && o.size() > o.atStart:
+				sizes[set.Name]++
+			case c.w.Bug == BugSurplus:
+				sizes[set.Name] += max(0, o.atStart-o.size())
+			}
 		}
 	}
 	return dispatcher.Object{
 		Kind: "RayCluster", Namespace: o.namespace, Name: o.name, UID: o.uid, Workload: o.workload, Attempt: o.attempt,
-		Stamped: o.stamped, Sizes: sizes, EvictingAt: o.evictingAt,
+		Stamped: o.stamped, Sizes: sizes, Keeps: sizes, EvictingAt: o.evictingAt,
 	}
 }
 
 func seenPod(p *pod) dispatcher.Pod {
 	return dispatcher.Pod{
-		Namespace: p.namespace, Name: p.name, UID: p.uid, Cluster: clusterName, Workload: p.workload, Attempt: p.attempt, PodSet: p.set, Hostname: p.hostname, Node: p.node,
+		Namespace: p.namespace, Name: p.name, UID: p.uid, Cluster: clusterName, Workload: p.label(), Attempt: p.attempt, PodSet: p.set, Hostname: p.hostname, Node: p.node,
 		Gated: p.gated, Deleting: p.deleting, GoneBy: p.goneBy,
-		Controller: dispatcher.Controller{Kind: "RayCluster", Name: p.ownerName, UID: p.owner},
+		Controller: p.controller(),
 	}
+}
+
+func (p *pod) controller() (c dispatcher.Controller) {
+	if p.owner != "" {
+		c = dispatcher.Controller{Kind: "RayCluster", Name: p.ownerName, UID: p.owner}
+	}
+	return c
 }
 
 // Object implements dispatcher.Cache.
@@ -175,9 +188,14 @@ func (v *view) Object(_, namespace, name string) *dispatcher.Object {
 // Pods implements dispatcher.Cache.
 func (v *view) Pods(id workload.ID) (pods []dispatcher.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(v.pods)) {
-		if v.of[key] == id && !(v.c.w.Bug == BugFreedBySaying && v.pods[key].Deleting) {
-			pods = append(pods, v.pods[key])
+		if v.of[key] != id || v.c.w.Bug == BugFreedBySaying && v.pods[key].Deleting {
+			continue
 		}
+		p := v.pods[key]
+		if record, live := v.c.w.disk.record(id); v.c.w.Bug == BugBeside && live && p.Attempt < record.Attempt {
+			p.Attempt = 0
+		}
+		pods = append(pods, p)
 	}
 	return pods
 }
@@ -195,6 +213,9 @@ func (v *view) RayClusters(objects []string) []string { return objects }
 
 // Made implements dispatcher.Cache: no played pod loses its labels.
 func (v *view) Made([]string) []dispatcher.Pod { return nil }
+
+// In returns none: no pod there has lost its labels.
+func (v *view) In(string) (ours, others []dispatcher.Pod) { return nil, nil }
 
 // Workloads implements dispatcher.Cache.
 func (v *view) Workloads() (ids []workload.ID) {
@@ -255,7 +276,7 @@ func (a api) Get(_ context.Context, _, namespace, name string) (found *dispatche
 	return found, a.call("Get", func() error {
 		found = nil
 		if o := a.c.objects[namespace+"/"+name]; o != nil {
-			seen := seenObject(o)
+			seen := a.c.seenObject(o)
 			found = &seen
 		}
 		return nil
@@ -303,8 +324,9 @@ func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (lef
 			return nil
 		}
 		left = dispatcher.Left{}
-		for _, p := range a.c.podsOf(func(p *pod) bool { return p.workload == id && p.namespace == namespace }) {
+		for _, p := range a.c.podsOf(func(p *pod) bool { return p.label() == id && p.namespace == namespace }) {
 			left.Pods++
+			left.Earliest = earliest(left.Earliest, p.attempt)
 			if p.gated {
 				left.Gated++
 			}
@@ -312,11 +334,23 @@ func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (lef
 		for _, o := range a.c.objects {
 			if o.workload == id && o.namespace == namespace {
 				left.Clusters++
+				left.Earliest = earliest(left.Earliest, o.attempt)
 			}
+		}
+		if a.c.w.Bug == BugBeside {
+			left.Earliest = 0
 		}
 		return nil
 	})
 	return left, err
+}
+
+// earliest is the earlier of two attempts; 0 is none.
+func earliest(a, b int) int {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Pin implements dispatcher.Cluster.
@@ -326,6 +360,9 @@ func (a api) Pin(_ context.Context, pin dispatcher.Pin) error {
 		p := a.c.pods[key]
 		if p == nil || p.uid != pin.Pod.UID {
 			return nil
+		}
+		if p.claims != "" {
+			a.c.w.breach("G1", "%s, which is forged, was sent to a node as if it were of %s", key, a.c.w.submits.nameOf(p.claims))
 		}
 		if !p.gated && p.hostname != pin.Hostname {
 			return fmt.Errorf("pod %s is pinned to %s: field is immutable", key, p.hostname)
@@ -337,11 +374,14 @@ func (a api) Pin(_ context.Context, pin dispatcher.Pin) error {
 	})
 }
 
+// Above implements dispatcher.Cluster: nothing stands between a pod and its object.
+func (a api) Above(context.Context, string, dispatcher.Controller) (string, error) { return "", nil }
+
 // OrphanedPods implements dispatcher.Cluster.
 func (a api) OrphanedPods(_ context.Context, id workload.ID, seen []dispatcher.Pod) (orphans []dispatcher.Pod, err error) {
 	return orphans, a.call("OrphanedPods", func() error {
 		orphans = nil
-		for _, p := range a.c.podsOf(func(p *pod) bool { return p.workload == id && !p.deleting }) {
+		for _, p := range a.c.podsOf(func(p *pod) bool { return p.label() == id && !p.deleting }) {
 			meant := slices.ContainsFunc(seen, func(s dispatcher.Pod) bool { return s.UID == p.uid && s.Attempt == p.attempt })
 			owner := a.c.objects[p.namespace+"/"+p.ownerName]
 			if meant && (owner == nil || owner.uid != p.owner) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"muster.dev/muster/pkg/lease"
+	"muster.dev/muster/pkg/kube/lease"
 )
 
 // leaseObject is a Lease of the cluster.
@@ -38,7 +38,7 @@ func (h *held) check() error {
 }
 
 // hold waits until the machine has the lease and keeps it; act begins the work. A
-// machine that loses its lease begins anew, for all memory is of one term.
+// machine that loses its lease starts again, because all memory is of one term.
 func (m *machine) hold(name string, p *proc, atLeast func() (int64, error), act func(*held)) {
 	w := m.w
 	identity := fmt.Sprintf("%s/%d", m.name, m.life)
@@ -80,7 +80,7 @@ func (m *machine) hold(name string, p *proc, atLeast func() (int64, error), act 
 	m.crash()
 }
 
-// elect takes the lease when nobody has it, or its holder has shown no life for so
+// elect takes the lease when it is free, or its holder has shown no life for so
 // long as this machine looks.
 func (m *machine) elect(name, identity string, p *proc) *held {
 	w := m.w

@@ -5,89 +5,112 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
-	"muster.dev/muster/pkg/admission"
-	"muster.dev/muster/pkg/book"
-	"muster.dev/muster/pkg/journal"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/resource"
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/step"
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
+	"muster.dev/muster/services/queue-manager/simhooks"
 )
 
 // ledger is Postgres: tables that change in one transaction or not at all, with the
-// guards of the schema. What a guard refuses is a breach: the book must not decide
+// guards of the schema. What a guard refuses is a breach: the state must not decide
 // it.
 type ledger struct {
 	w       *World
 	epoch   int64
 	holder  string // of the advisory lock
 	session int    // of the holder; a dropped one is over
+	era     int    // counts how often it came back older
 	beat    time.Time
 
 	version   int64
 	lastOrder int64
 	live      map[workload.ID]*row
 	archive   map[workload.ID]workload.Record
-	nodes     map[admission.NodeKey]book.NodeRow
+	nodes     map[admission.NodeKey]state.NodeRow
 	history   []told
-	outbox    []step.Outgoing
+	outbox    []simhooks.Outgoing
 	seq       int64
-	marks     map[string]step.Mark
+	marks     map[string]simhooks.Watermark
 	commits   []touched
-	queues    []book.Queue
+	queues    []state.Queue
 	policy    quota.Config
 	bounds    map[usageKey]int64 // of the quota ledger
+	rules     policy             // of a ruled seed, as stored
+	first     policy             // that it began with
 	// holds are the reservations, pending what they become by the commit that the
 	// guards have just let pass.
 	holds, pending map[workload.ID][]hold
 	shapes         map[string]bool // the pod sets that are there
+	// refused is what the database does not store, until it is mended.
+	refused    map[workload.ID]*refusal
+	mended     bool
+	quarantine map[workload.ID]state.Quarantined
+	blamed     map[workload.ID]bool // of which it has refused something
+	real       *lockstep            // nil without real tables
 	// replayed is what the commits come to for one who has only their records.
-	replayed *journal.Ledger
+	replayed *decisionlog.Replica
+	lapse    lapse
 }
 
 type row struct {
-	book.StoredWorkload
+	state.StoredWorkload
 	manifest []byte
 	requests map[string]resource.List // of a pod, by pod set, as reserved
 }
 
 type told struct {
 	seq int64
-	book.HistoryRow
+	state.HistoryRow
 }
 
 type touched struct {
 	version   int64
 	workloads []workload.ID
 	nodes     []admission.NodeKey
+	settings  bool // the policy
+	epoch     int64
+	at        time.Time
 }
 
 func newLedger(w *World) *ledger {
-	return &ledger{
-		w: w, live: map[workload.ID]*row{}, archive: map[workload.ID]workload.Record{}, nodes: map[admission.NodeKey]book.NodeRow{},
-		marks: map[string]step.Mark{}, queues: queues(), replayed: journal.NewLedger(0),
-		holds: map[workload.ID][]hold{}, shapes: map[string]bool{},
+	l := &ledger{
+		w: w, live: map[workload.ID]*row{}, archive: map[workload.ID]workload.Record{}, nodes: map[admission.NodeKey]state.NodeRow{},
+		marks: map[string]simhooks.Watermark{}, queues: w.queues(), replayed: decisionlog.NewReplica(0),
+		holds: map[workload.ID][]hold{}, shapes: map[string]bool{}, refused: map[workload.ID]*refusal{}, quarantine: map[workload.ID]state.Quarantined{}, blamed: map[workload.ID]bool{},
 	}
+	if w.ruled() {
+		l.first = drawPolicy(rand.New(rand.NewPCG(w.Seed, 4)))
+		l.first.generous = w.Bug == BugGenerous
+		l.rule(l.first)
+	}
+	l.real = newLockstep(l, w.Tables)
+	return l
 }
 
 // leaderTimeout is how long a leader may show no life.
 const leaderTimeout = 2 * time.Second
 
-// lock tries to become leader; the epoch is 0 when somebody else leads.
-func (l *ledger) lock(holder string) (epoch int64, session int) {
+// lock tries to become leader; the epoch is 0 when another leads.
+func (l *ledger) lock(m *machine) (before, epoch int64, session int) {
+	holder := m.name
 	if l.holder != "" && l.w.now.Sub(l.beat) < leaderTimeout {
-		return 0, 0
+		return 0, 0, 0
 	}
-	least, step := step.NextEpoch(l.w.now, 0, l.w.random.Uint64())
-	l.epoch = max(l.epoch, least) + step
+	before = l.epoch
+	l.nextEpoch(m, 0)
 	l.session++
-	l.holder, l.beat = holder, l.w.now
+	l.holder, l.beat, m.reached = holder, l.w.now, 0
+	l.real.leads(l.epoch, holder)
 	l.w.tell("%s leads, epoch %d", holder, l.epoch)
-	return l.epoch, l.session
+	return before, l.epoch, l.session
 }
 
 // alive is the beat of a leader; an error when its session is over.
@@ -114,23 +137,23 @@ func (l *ledger) dropSession() {
 
 func (l *ledger) fence(epoch int64) error {
 	if epoch != l.epoch && l.w.Bug != BugUnfenced {
-		return fmt.Errorf("%w: epoch %d is over, it is %d", step.ErrFenced, epoch, l.epoch)
+		return fmt.Errorf("%w: epoch %d is over, it is %d", simhooks.ErrFenced, epoch, l.epoch)
 	}
 	return nil
 }
 
-// Known implements step.Ledger.
-func (l *ledger) Known(_ context.Context, ids []workload.ID) (known map[workload.ID]book.Known, err error) {
-	known = map[workload.ID]book.Known{}
+// Known implements simhooks.Ledger.
+func (l *ledger) Known(_ context.Context, ids []workload.ID) (known map[workload.ID]state.Known, err error) {
+	known = map[workload.ID]state.Known{}
 	if len(ids) == 0 {
 		return known, nil
 	}
 	return known, l.w.call(postgresServer, "Known", func() error {
 		for _, id := range ids {
 			if r, ok := l.live[id]; ok {
-				known[id] = book.Known{Digest: r.Digest, Phase: r.Phase, Submitter: r.Submitter}
+				known[id] = state.Known{Digest: r.Digest, Phase: r.Phase, Submitter: r.Submitter}
 			} else if r, ok := l.archive[id]; ok {
-				known[id] = book.Known{Digest: r.Digest, Phase: r.Phase, Submitter: r.Submitter}
+				known[id] = state.Known{Digest: r.Digest, Phase: r.Phase, Submitter: r.Submitter}
 			}
 		}
 		return nil
@@ -140,28 +163,32 @@ func (l *ledger) Known(_ context.Context, ids []workload.ID) (known map[workload
 // transaction is what waits to be written.
 type transaction struct {
 	ledger   *ledger
-	changes  book.Changes
-	outgoing []step.Outgoing
+	changes  state.Changes
+	outgoing []simhooks.Outgoing
 	// shapes are the pod sets that it writes; remember notes them after it.
 	shapes   []string
 	remember map[string]bool
+	// kept reports whether the term that decided keeps a workload out of decisions.
+	kept func(workload.ID) bool
+	real func(played error, outgoing []simhooks.Outgoing)
 }
 
-// Prepare implements step.Ledger.
-func (l *ledger) Prepare(changes book.Changes, _ step.Record) (step.Transaction, error) {
-	outgoing, err := step.Encode(changes.Messages)
-	return &transaction{ledger: l, changes: changes, outgoing: outgoing}, err
+// prepare makes the transaction of a commit.
+func (l *ledger) prepare(changes state.Changes, record simhooks.Record) (*transaction, error) {
+	outgoing, err := simhooks.Encode(changes.Messages)
+	t := &transaction{ledger: l, changes: changes, outgoing: outgoing, real: l.real.prepare(changes, record)}
+	return t, err
 }
 
-// Probe implements step.Ledger: nothing is refused here.
-func (l *ledger) Probe(context.Context, book.Changes, step.Record) ([]step.Refusal, error) {
-	return nil, nil
-}
-
-// Write implements step.Transaction.
-func (t *transaction) Write(context.Context) ([]step.Outgoing, error) {
-	err := t.ledger.w.call(postgresServer, "COMMIT", t.commit)
+// write is a simhooks.Transaction.
+func (t *transaction) write(context.Context) ([]simhooks.Outgoing, error) {
+	err := t.ledger.w.call(postgresServer, "COMMIT", func() error {
+		err := t.commit()
+		t.real(err, t.outgoing)
+		return err
+	})
 	if err == nil {
+		t.ledger.reach(t.changes.Version)
 		for _, shape := range t.shapes {
 			t.remember[shape] = true
 		}
@@ -176,25 +203,29 @@ func (t *transaction) commit() error {
 	}
 	if c.Empty() {
 		if c.Version != l.version && l.w.Bug != BugUnfenced {
-			return fmt.Errorf("%w: version %d rests on %d", step.ErrStale, l.version, c.Version)
+			return fmt.Errorf("%w: version %d rests on %d", simhooks.ErrStale, l.version, c.Version)
 		}
 		return nil
 	}
 	if c.Version != l.version+1 && l.w.Bug != BugUnfenced {
-		return fmt.Errorf("%w: version %d after %d", step.ErrStale, c.Version, l.version)
+		return fmt.Errorf("%w: version %d after %d", simhooks.ErrStale, c.Version, l.version)
 	}
 	for _, shape := range t.shapes {
 		l.shapes[shape] = true
+	}
+	if refused := l.refuses(c); refused != nil {
+		return refused
 	}
 	if refusal := l.guard(c); refusal != nil {
 		l.w.breach("G2", "the ledger refuses a commit: %v", refusal)
 		return refusal
 	}
+	before := l.state()
 	l.holds = l.pending
 	l.w.check.committing(c)
 	l.version = c.Version
 	l.write(c)
-	l.replayed.Commit(c)
+	l.replayed.Commit(l.allAsTold(c))
 	for i := range t.outgoing {
 		l.seq++
 		t.outgoing[i].Seq = l.seq
@@ -202,12 +233,13 @@ func (t *transaction) commit() error {
 	if l.w.Bug != BugLostOutbox {
 		l.outbox = append(l.outbox, slices.Clone(t.outgoing)...)
 	}
-	l.w.check.committed(c)
+	l.w.check.committed(c, t.kept)
+	l.w.check.checkPolicy(before, c)
 	return nil
 }
 
-func (l *ledger) write(c book.Changes) {
-	touch := touched{version: c.Version}
+func (l *ledger) write(c state.Changes) {
+	touch := touched{version: c.Version, epoch: c.Epoch, at: l.w.now}
 	places := map[workload.ID]bool{}
 	requests := map[workload.ID]map[string]resource.List{}
 	for _, r := range slices.Concat(c.Reserved, c.Moved) {
@@ -230,7 +262,7 @@ func (l *ledger) write(c book.Changes) {
 			l.archive[record.ID] = record
 			return
 		}
-		r := &row{StoredWorkload: book.StoredWorkload{Record: record, Order: order}, manifest: manifest}
+		r := &row{StoredWorkload: state.StoredWorkload{Record: record, Order: order}, manifest: manifest}
 		r.Placements = slices.SortedFunc(slices.Values(record.Placements), func(a, b workload.Placement) int {
 			return cmp.Or(strings.Compare(a.PodSet, b.PodSet), strings.Compare(a.Node, b.Node))
 		})
@@ -277,19 +309,23 @@ func (l *ledger) inOrder() []*row {
 }
 
 // load reads what a term begins with.
-func (l *ledger) load() book.Stored {
-	stored := book.Stored{Queues: l.queues, Policy: l.policy, LastOrder: l.lastOrder, Version: l.version, MaxEvent: 1 << 20}
+func (l *ledger) load() state.Stored {
+	stored := state.Stored{Queues: l.queues, Policy: l.policy, LastOrder: l.lastOrder, Version: l.version, MaxEvent: 1 << 20}
 	for _, r := range l.inOrder() {
 		w := r.StoredWorkload
-		if l.w.Bug == BugPassing {
+		switch l.w.Bug {
+		case BugPassing:
 			w.Order = l.lastOrder + 1 - w.Order
+		case BugLostClaim:
+			w.Record = unclaimed(w.Record)
 		}
+		w.Record = l.asTold(w.Record)
 		stored.Workloads = append(stored.Workloads, w)
 	}
 	keys := slices.SortedFunc(maps.Keys(l.nodes), compareKeys)
 	for _, key := range keys {
 		n := l.nodes[key]
-		stored.Nodes = append(stored.Nodes, book.StoredNode{Node: n.Node, Version: n.Version, Present: n.Present})
+		stored.Nodes = append(stored.Nodes, state.StoredNode{Node: n.Node, Version: n.Version, Present: n.Present})
 	}
 	return stored
 }
@@ -299,12 +335,15 @@ func compareKeys(a, b admission.NodeKey) int {
 }
 
 // since returns what the commits after a version have touched, for standbys.
-func (l *ledger) since(version int64) book.Delta {
-	delta := book.Delta{Version: l.version, LastOrder: l.lastOrder}
+func (l *ledger) since(version int64) state.Delta {
+	delta := state.Delta{Version: l.version, LastOrder: l.lastOrder}
 	ids, keys := map[workload.ID]bool{}, map[admission.NodeKey]bool{}
 	for _, c := range slices.Backward(l.commits) {
 		if c.version <= version {
 			break
+		}
+		if c.settings {
+			delta.Settings = &state.Settings{Queues: l.queues, Policy: l.policy}
 		}
 		for _, id := range c.workloads {
 			ids[id] = true
@@ -315,14 +354,14 @@ func (l *ledger) since(version int64) book.Delta {
 	}
 	for _, r := range l.inOrder() {
 		if ids[r.ID] {
-			delta.Workloads = append(delta.Workloads, r.StoredWorkload)
+			delta.Workloads = append(delta.Workloads, state.StoredWorkload{Record: l.asTold(r.Record), Order: r.Order})
 			delete(ids, r.ID)
 		}
 	}
 	delta.Gone = slices.Sorted(maps.Keys(ids))
 	for _, key := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
 		if n, ok := l.nodes[key]; ok {
-			delta.Nodes = append(delta.Nodes, book.StoredNode{Node: n.Node, Version: n.Version, Present: n.Present})
+			delta.Nodes = append(delta.Nodes, state.StoredNode{Node: n.Node, Version: n.Version, Present: n.Present})
 		} else {
 			delta.GoneNodes = append(delta.GoneNodes, key)
 		}

@@ -10,27 +10,34 @@ import (
 	"strings"
 	"time"
 
-	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/quota"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/test/stack"
 )
 
 // queues of the played installation. The deadlines are short, so that what hangs
 // is seen to be dealt with within a run.
-func queues() []book.Queue {
+func (w *World) queues() []state.Queue {
 	rules := workload.Rules{
 		Life: workload.Life{ReadyDeadline: workload.Duration(40 * time.Second)}, BackoffFirst: workload.Duration(2 * time.Second),
 		BackoffMost: workload.Duration(20 * time.Second), ForceAfter: workload.Duration(20 * time.Second),
 	}
 	many := 1000
 	rules.Requeues = &many
-	return []book.Queue{
+	all := []state.Queue{
 		{Name: "loose", Namespaces: []string{"team"}, Strategy: quota.BestEffortFIFO, Rules: rules},
 		{Name: "strict", Namespaces: []string{"team"}, Strategy: quota.StrictFIFO, Rules: rules},
 	}
+	if w.ruled() {
+		all = append(all, state.Queue{Name: "third", Namespaces: []string{"team"}, Strategy: quota.BestEffortFIFO, Rules: rules})
+		for i := range all {
+			all[i].Rules.CheckpointGrace = workload.Duration(time.Duration(3*i) * time.Second)
+		}
+	}
+	return all
 }
 
 // build makes the machines.
@@ -53,13 +60,20 @@ type submission struct {
 	data  []byte
 	pods  int
 	told  bool // that it is queued
+	heard bool // so, by an event
+	ended bool // told by an event that it has
 	// stored is how often NATS had lost messages when it took this one; -1 before. Who
 	// has its answer relies on it, and submits again only when NATS has lost some.
 	stored  int
 	running time.Time
 	run     time.Duration
+	until   time.Duration // since the begin: it is cancelled then, whether it runs or not; zero for run
 	final   workload.Phase
-	excused bool // somebody deleted its object: it may have been created again
+	why     bool // it was told that it is not stored
+	excused bool // a user deleted its object: it may have been created again
+	// doubtful: its end was told, and both the database and NATS have lost it. It may be
+	// queued again, and then has to be cancelled again.
+	doubtful bool
 }
 
 // submitter submits gangs, lets them run for a while and cancels them; what is not
@@ -69,6 +83,8 @@ type submitter struct {
 	all   []*submission
 	by    map[workload.ID]*submission
 	count int
+	// hostile are submissions of others.
+	hostile map[workload.ID]bool
 	// readTo is how far the stream of events has been read, readOf which one it was.
 	readTo uint64
 	readOf time.Time
@@ -81,55 +97,93 @@ const (
 )
 
 func newSubmitter(w *World) *submitter {
-	s := &submitter{w: w, by: map[workload.ID]*submission{}}
+	s := &submitter{w: w, by: map[workload.ID]*submission{}, hostile: map[workload.ID]bool{}}
 	load := rand.New(rand.NewPCG(w.Seed, 3))
 	largest := map[string]int64{}
-	for range 6 + load.IntN(14) {
-		name, queue := fmt.Sprintf("gang-%d", len(s.all)), []string{"loose", "strict"}[load.IntN(2)]
+	gangs, long := 6+load.IntN(14), map[string]bool{}
+	if w.ruled() {
+		gangs += 8
+	}
+	for range gangs {
+		queue := []string{"loose", "strict"}[load.IntN(2)]
 		workers, gpus := 1+load.IntN(5), 1+load.IntN(4)
 		if w.tight() { // gangs are alike, and two queues full of them leave nodes to move to
 			workers, gpus = 2*(1+workers%2), 1+gpus%2
 		}
+		priority := ""
+		if w.ruled() { // a gang of one queue may be as large as its quota, and places are alike
+			queue, gpus = ruledQueues[load.IntN(len(ruledQueues))], 1
+			workers = 1 + load.IntN(int(w.disk.first.queue(queue).nominal))
+			priority = fmt.Sprint(load.IntN(3))
+		}
 		largest[queue] = max(largest[queue], int64(workers*gpus))
-		envelope := event.Envelope{
-			SpecVersion: event.SpecVersion, ID: name, Source: submitterSource, Type: event.SubmitType,
-			DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, workers, gpus)),
+		each := s.add(queue, workers, gpus, priority)
+		each.run = time.Second + time.Duration(load.Int64N(int64(25*time.Second))).Truncate(time.Millisecond)
+		if w.ruled() { // some go on for long after all faults are over
+			each.run = 5*time.Second + 2*each.run
+			if load.IntN(4) == 0 && !long[queue] {
+				long[queue], each.run = true, each.run+4*time.Minute
+			}
 		}
-		data, err := envelope.Encode()
-		if err != nil {
-			panic(err) // plain data can always be encoded
-		}
-		each := &submission{
-			id: event.WorkloadID(submitterSource, name), name: name, queue: queue, data: data, pods: workers + 1, stored: -1,
-			run: time.Second + time.Duration(load.Int64N(int64(25*time.Second))).Truncate(time.Millisecond),
-		}
-		s.all, s.by[each.id] = append(s.all, each), each
 		w.after(time.Duration(load.Int64N(int64(faultsFor*3/4))).Truncate(time.Millisecond), func() { s.drive(each) })
 	}
 	if w.tight() {
 		w.disk.govern(largest)
 	}
+	if w.lends() {
+		s.addLate()
+	}
 	w.after(time.Second, s.look)
 	return s
+}
+
+// add makes the submission of a gang, with a priority if one is given.
+func (s *submitter) add(queue string, workers, gpus int, priority string) *submission {
+	name := fmt.Sprintf("gang-%d", len(s.all))
+	envelope := event.Envelope{
+		SpecVersion: event.SpecVersion, ID: name, Source: submitterSource, Type: event.SubmitType,
+		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, workers, gpus)),
+	}
+	data, err := withPriority(envelope, priority)
+	if err != nil {
+		panic(err) // plain data can always be encoded
+	}
+	each := &submission{id: event.WorkloadID(submitterSource, name), name: name, queue: queue, data: data, pods: workers + 1, stored: -1}
+	s.all, s.by[each.id] = append(s.all, each), each
+	return each
+}
+
+// withPriority encodes a submission with CloudEvents' extension for its priority;
+// empty for none.
+func withPriority(envelope event.Envelope, priority string) ([]byte, error) {
+	data, err := envelope.Encode()
+	if err != nil || priority == "" {
+		return data, err
+	}
+	var tree map[string]json.RawMessage
+	if err := json.Unmarshal(data, &tree); err != nil {
+		return nil, err
+	}
+	tree["priority"] = json.RawMessage(priority)
+	return json.Marshal(tree)
 }
 
 func (s *submitter) nameOf(id workload.ID) string {
 	if each := s.by[id]; each != nil {
 		return each.name
 	}
-	return cmp.Or(string(id), "nobody")
+	return cmp.Or(string(id), "none")
 }
 
-// drive does what the submitter would do next, and again later.
+// drive does what the submitter would do next, and again later. That a gang has ended
+// may be forgotten when Postgres comes back older.
 func (s *submitter) drive(each *submission) {
 	w := s.w
-	if each.final != "" {
-		return
-	}
 	switch {
+	case each.final != "":
 	case !each.told && each.stored != w.net.losses:
-		s.send(bus.SubmitSubject(each.queue), each.name, each.data, func() { each.stored = w.net.losses })
-	case !each.running.IsZero() && w.now.Sub(each.running) >= each.run:
+		s.send(event.SubmitSubject(each.queue), each.name, each.data, func() { each.stored = w.net.losses })
+	case each.until > 0 && each.told && w.now.Sub(w.start) >= each.until, each.until == 0 && !each.running.IsZero() && w.now.Sub(each.running) >= each.run:
 		s.cancel(each)
 	}
 	w.after(tryAgain, func() { s.drive(each) })
@@ -145,10 +199,10 @@ func (s *submitter) cancel(each *submission) {
 	if err != nil {
 		panic(err) // the same
 	}
-	s.send(bus.WorkloadSubject(each.queue), envelope.ID, data, func() {})
+	s.send(event.WorkloadSubject(each.queue), envelope.ID, data, func() {})
 }
 
-// cancelAny cancels somebody who does not expect it.
+// cancelAny cancels a gang that does not expect it.
 func (s *submitter) cancelAny(pick uint64) string {
 	each := s.all[pick%uint64(len(s.all))]
 	if !each.told || each.final != "" {
@@ -181,8 +235,14 @@ func (s *submitter) look() {
 			s.readOf, s.readTo = st.created, 0
 		}
 		for _, m := range st.messages {
-			if changed, ok := payloadAfter(m, s.readTo).(*event.WorkloadChanged); ok {
-				s.heard(changed.Record)
+			switch p := payloadAfter(m, s.readTo).(type) {
+			case *event.WorkloadChanged:
+				s.heard(p.Record)
+				if each := s.by[p.ID]; each != nil {
+					each.heard, each.ended = true, each.ended || p.Phase.Final()
+				}
+			case *event.WorkloadRejected:
+				s.rejected(p)
 			}
 		}
 		s.readTo = st.last
@@ -190,25 +250,61 @@ func (s *submitter) look() {
 	if !w.net.down(postgresServer) {
 		for _, each := range s.all {
 			if record, known := w.disk.record(each.id); known {
+				if each.doubtful && !record.Phase.Final() {
+					each.final, each.doubtful = "", false
+				}
 				s.heard(record)
 			}
 		}
 	}
 	w.ended = !slices.ContainsFunc(s.all, func(each *submission) bool { return each.final == "" }) && w.check.clean()
+	w.check.overdueLapse()
+	w.check.othersGoOn()
 	w.check.overdue()
 	w.after(time.Second, s.look)
 }
 
+// rejectedPhase is the end of a submission that was never taken in.
+const rejectedPhase workload.Phase = "rejected"
+
+// changedIn is what a message tells of a workload; nil for nothing.
+func changedIn(m bus.Delivery) *event.WorkloadChanged {
+	changed, _ := payloadOf(m).(*event.WorkloadChanged)
+	return changed
+}
+
+// rejected hears that a submission is not taken in, which must have a reason.
+func (s *submitter) rejected(r *event.WorkloadRejected) {
+	each := s.by[r.Workload]
+	if s.hostile[r.Workload] {
+		return
+	}
+	if s.restored(r) {
+		return
+	}
+	switch {
+	case each == nil || s.w.disk.refused[r.Workload] == nil && !s.w.disk.mended:
+		s.w.breach("G3", "%s was rejected: %s", s.nameOf(r.Workload), r.Reason.Message)
+	case each.final == "":
+		each.final, each.why = rejectedPhase, true
+		s.w.tell("%s is rejected", each.name)
+	}
+}
+
 func (s *submitter) heard(r workload.Record) {
 	each := s.by[r.ID]
+	if s.hostile[r.ID] {
+		return
+	}
 	if each == nil {
-		s.w.breach("G3", "there is a workload %s that nobody submitted", r.ID)
+		s.w.breach("G3", "there is a workload %s that was never submitted", r.ID)
 		return
 	}
 	if !each.told {
 		each.told = true
-		s.w.check.promised[r.ID] = true
+		s.promise(r.ID)
 	}
+	each.why = each.why || r.Reason != nil && r.Reason.Kind == workload.ReasonNotStorable
 	if r.Phase == workload.Running && each.running.IsZero() {
 		each.running = s.w.now
 	}
@@ -226,6 +322,6 @@ func payloadAfter(m bus.Delivery, place uint64) event.Payload {
 	return payloadOf(m)
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 func words(names []string) string { return strings.Join(names, ", ") }

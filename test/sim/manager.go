@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/book"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/journal"
-	queuemanager "muster.dev/muster/services/queue-manager/step"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
+	queuemanager "muster.dev/muster/services/queue-manager/simhooks"
 )
 
 // Times of queue-manager.
@@ -22,7 +22,6 @@ const (
 	tickEvery    = time.Second
 	checkEvery   = time.Minute
 	nodeGrace    = 10 * time.Second
-	termPause    = 250 * time.Millisecond
 	batchLimit   = 1000
 	// A leader gives way after longestTerm; where leaders take turns after shortTerm.
 	longestTerm = time.Hour
@@ -34,12 +33,18 @@ const (
 func (m *machine) isManager() bool { return strings.HasPrefix(m.name, "queue-manager") }
 
 // bootManager does what queue-manager's engine does: it stands by, leads, and when
-// its term ends begins anew.
+// its term ends starts again.
 func bootManager(m *machine) {
 	m.spawn("engine", func(p *proc) {
+		single := 0
 		for {
-			lead(m, p)
-			p.sleep(termPause)
+			began := m.w.now
+			cause, blamed := lead(m, p, single)
+			single = 0
+			if cause != nil && !blamed {
+				single = batchLimit
+			}
+			p.sleep(m.memory.Pause(cause, blamed, m.w.now.Sub(began)))
 		}
 	})
 }
@@ -51,7 +56,8 @@ type term struct {
 	epoch   int64
 	session int
 	over    bool
-	desk    *queuemanager.Desk
+	step    *queuemanager.Step
+	writer  *queuemanager.Writer
 	relay   *queuemanager.Relay
 	procs   []*proc
 	// A term has a clock of its own, which begins as the machine's: see engine.clock.
@@ -65,28 +71,49 @@ type term struct {
 	announced              int // how often the term was announced
 	missing                []queuemanager.Missing
 	decisions              []*queuemanager.Decision
+	failed                 *queuemanager.Decision // and not written, for the cause
+	cause                  error
+	single                 int       // the number of inputs that are still to be applied one by one
+	looked                 time.Time // for what was released
 	decider, committer     *proc
 	lanes                  []*proc
+	// era of the ledger that was read last, and followed the epoch of its last commit: a
+	// version alone does not name a commit.
+	era      int
+	followed int64
 }
 
-// lead is one term.
-func lead(m *machine, p *proc) {
+// lead is one term. It returns the cause of a commit that failed, and whether
+// something was found to blame for it.
+func lead(m *machine, p *proc, single int) (cause error, blamed bool) {
 	w := m.w
-	t := &term{m: m, w: w}
+	t := &term{m: m, w: w, single: single}
 	followed, ok := t.standBy(p)
 	if !ok {
-		return
+		return nil, false
 	}
 	defer t.end()
+	if t.raiseEpoch() != nil {
+		return nil, false
+	}
 	followed = t.takeOver(followed)
 	if followed == nil {
-		return
+		return nil, false
 	}
 	if !t.begin(followed) {
-		return
+		return t.cause, t.diagnose()
 	}
+	w.disk.resumed()
+	t.keep(p)
+	t.stop()
+	return t.cause, t.diagnose()
+}
+
+// keep holds the term until it is over.
+func (t *term) keep(p *proc) {
+	w, m := t.w, t.m
 	unheard, longest := w.now, longestTerm
-	if w.tight() {
+	if w.takesTurns() {
 		longest = shortTerm
 	}
 	for !t.over {
@@ -105,18 +132,19 @@ func lead(m *machine, p *proc) {
 }
 
 // standBy follows the leader until there is none, and takes an epoch.
-func (t *term) standBy(p *proc) (followed *book.Book, ok bool) {
-	w := t.w
+func (t *term) standBy(p *proc) (followed *state.State, ok bool) {
+	w, before := t.w, int64(0)
 	for {
 		if !w.reaches(t.m, natsServer) {
 			p.sleep(standbyEvery)
 			continue
 		}
 		err := w.call(postgresServer, "lead", func() error {
-			t.epoch, t.session = w.disk.lock(t.m.name)
+			before, t.epoch, t.session = w.disk.lock(t.m)
 			return nil
 		})
 		if t.epoch > 0 && err == nil {
+			t.m.memory.StartTerm(before, t.epoch)
 			return followed, true
 		}
 		if err != nil {
@@ -132,10 +160,10 @@ func (t *term) standBy(p *proc) (followed *book.Book, ok bool) {
 	}
 }
 
-// load reads everything into a book; nil when that fails.
-func (t *term) load(epoch int64) (loaded *book.Book) {
+// load reads everything into a state; nil when that fails.
+func (t *term) load(epoch int64) (loaded *state.State) {
 	err := t.w.call(postgresServer, "load", func() error {
-		loaded = book.New(epoch, t.w.disk.load())
+		loaded, t.era, t.followed = state.New(epoch, t.w.disk.load()), t.w.disk.era, t.w.disk.epochOf(t.w.disk.version)
 		return nil
 	})
 	if err != nil {
@@ -144,50 +172,66 @@ func (t *term) load(epoch int64) (loaded *book.Book) {
 	return loaded
 }
 
-func (t *term) follow(b *book.Book) error {
-	var delta book.Delta
+func (t *term) follow(b *state.State) error {
+	var delta state.Delta
+	era, last := t.era, t.followed
 	err := t.w.call(postgresServer, "follow", func() error {
-		delta = t.w.disk.since(b.Version())
+		if t.w.disk.epochOf(b.Version()) != t.followed {
+			return queuemanager.ErrBehind
+		}
+		delta, era, last = t.w.disk.since(b.Version()), t.w.disk.era, t.w.disk.epochOf(t.w.disk.version)
 		return nil
 	})
-	if err == nil && delta.Version != b.Version() {
+	if err != nil {
+		return err
+	}
+	if t.era, t.followed = era, last; delta.Version != b.Version() {
 		b.Follow(delta)
 	}
-	return err
+	return nil
 }
 
-// takeOver makes the followed book the term's, or reads one anew.
-func (t *term) takeOver(followed *book.Book) *book.Book {
+// takeOver makes the followed state the term's, or loads one.
+func (t *term) takeOver(followed *state.State) *state.State {
 	if followed == nil || t.follow(followed) != nil {
 		return t.load(t.epoch)
 	}
-	followed.Follow(book.Delta{Version: followed.Version(), LastOrder: t.w.disk.lastOrder})
+	followed.Follow(state.Delta{Version: followed.Version(), LastOrder: t.w.disk.lastOrder})
 	followed.Lead(t.epoch, 1<<20)
 	return followed
 }
 
-// begin starts the parts of a term, as govern does.
-func (t *term) begin(b *book.Book) bool {
+// begin starts the parts of a term, as the engine does.
+func (t *term) begin(b *state.State) bool {
 	w, m := t.w, t.m
 	unreadable := prometheus.NewCounter(prometheus.CounterOpts{Name: "unreadable"})
 	t.began, t.clock = w.now, m.now()
-	t.desk = &queuemanager.Desk{
-		Book: b, Ledger: &witness{ledger: w.disk, term: t}, Logger: zap.NewNop(), Unreadable: unreadable,
-		Bury: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) },
+	ledger := &witness{ledger: w.disk, term: t}
+	t.step = &queuemanager.Step{
+		State: b, Archive: ledger, Logger: zap.NewNop(), Unreadable: unreadable,
+		DeadLetter: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) },
 	}
-	t.desk.Begin(t.epoch, book.Limits{}, queuemanager.AskFor, t.now())
+	t.writer = queuemanager.NewWriter(ledger, t.step)
+	t.step.Begin(t.epoch, state.Limits{}, queuemanager.AskFor, t.now())
+	if !t.beginQuarantine() {
+		return false
+	}
 	c := &connection{w: w}
 	if c.EnsureStreams(context.Background()) != nil {
 		return false
 	}
+	compared, ok := t.recover(c)
+	if !ok {
+		return false
+	}
 	t.relay = queuemanager.NewRelay(queuemanager.RelayOptions{
-		Epoch: t.epoch, Ledger: w.disk, Bus: c, Logger: zap.NewNop(), CheckEvery: checkEvery,
+		Epoch: t.epoch, Store: relayLedger{w.disk}, Bus: c, Logger: zap.NewNop(), CheckEvery: checkEvery, Compared: compared,
 		Missing: func(_ context.Context, missing queuemanager.Missing) {
 			t.missing = append(t.missing, missing)
 			t.decider.wake()
 		},
 		Undeliverable: func(_ context.Context, u queuemanager.Undeliverable) {
-			t.do(journal.Input{Kind: journal.Undeliverable, Workload: u.Workload, Reason: u.Reason})
+			t.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		},
 		Pause: func(_ context.Context, d time.Duration) { w.cur.sleep(d) },
 		Later: func(d time.Duration, do func()) {
@@ -251,12 +295,17 @@ func (t *term) spawn(name string, body func(*proc)) *proc {
 	return p
 }
 
-// end ends the parts of the term; what was not settled comes again.
-func (t *term) end() {
+// stop ends the parts of the term.
+func (t *term) stop() {
 	t.over = true
 	for _, p := range t.procs {
 		p.kill()
 	}
+}
+
+// end ends the term; what was not settled comes again.
+func (t *term) end() {
+	t.stop()
 	for _, r := range t.readers {
 		r.stop()
 	}

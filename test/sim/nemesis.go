@@ -43,12 +43,21 @@ const (
 	Purged       Fault = "a stream is purged"
 	PostgresAway Fault = "Postgres away"
 	APIAway      Fault = "API server away"
+	ServiceAway  Fault = "all processes of a service away"
+	LinkCut      Fault = "the cluster cut from the core"
+	Refusal      Fault = "the database refuses a workload for good"
+	Absurd       Fault = "an absurd submission"
+	Forged       Fault = "a pod with the labels of another's gang"
+	Lie          Fault = "another cluster lies"
 	NodeLost     Fault = "node deleted"
 	NodeUnready  Fault = "node not ready"
 	ObjectGone   Fault = "kubectl delete of an object"
 	PodGone      Fault = "kubectl delete of a pod"
-	Intruder     Fault = "a pod that nobody reserved for"
+	Intruder     Fault = "a pod without a reservation"
 	Cancel       Fault = "cancelled by its submitter"
+	Reruled      Fault = "the queue configuration changes"
+	Older        Fault = "Postgres comes back older"
+	Resized      Fault = "a cluster is made larger or smaller"
 )
 
 // Script is a list of faults that are to happen, and no others.
@@ -142,7 +151,7 @@ func weight(site string) float64 {
 
 func (n *nemesis) note(fault Fault, what string) {
 	n.counts[fault]++
-	n.last = n.w.now
+	n.last = later(n.last, n.w.now)
 	n.w.tell("FAULT %s: %s", fault, what)
 }
 
@@ -170,6 +179,7 @@ func (n *nemesis) begin() {
 				})
 			}
 		}
+		timed = append(timed, n.drawRules()...)
 		for range n.random.IntN(16) {
 			timed = append(timed, TimedFault{
 				At:    time.Duration(n.random.Int64N(int64(faultsFor))).Truncate(time.Millisecond),
@@ -177,10 +187,43 @@ func (n *nemesis) begin() {
 				For: time.Second + time.Duration(n.random.Int64N(int64(20*time.Second))).Truncate(time.Millisecond),
 			})
 		}
+		timed = append(timed, n.ofClasses()...)
 	}
 	for _, f := range timed {
 		n.w.after(f.At, func() { n.strike(f) })
 	}
+}
+
+// ofClasses draws the faults of the seed's classes.
+func (n *nemesis) ofClasses() (timed []TimedFault) {
+	if n.w.is(classAway) {
+		timed = append(timed, drawAway(n.w)...)
+	}
+	if n.w.is(classRefused) {
+		timed = append(timed, drawRefusals(n.w)...)
+	}
+	if n.w.is(classHostile) {
+		timed = append(timed, drawHostile(n.w)...)
+	}
+	if n.w.is(classOlder) {
+		timed = append(timed, drawOlder(n.w)...)
+	}
+	return timed
+}
+
+// drawRules draws what happens to the policy and the sizes of gangs in a ruled seed.
+func (n *nemesis) drawRules() (timed []TimedFault) {
+	if !n.w.ruled() {
+		return nil
+	}
+	for range 6 + n.random.IntN(14) {
+		timed = append(timed, TimedFault{
+			At: time.Duration(n.random.Int64N(int64(faultsFor))).Truncate(time.Millisecond), Pick: n.random.Uint64() >> 12,
+			Fault: []Fault{Reruled, Resized}[n.random.IntN(2)],
+			For:   5*time.Second + time.Duration(n.random.Int64N(int64(40*time.Second))).Truncate(time.Millisecond),
+		})
+	}
+	return timed
 }
 
 func (n *nemesis) strike(f TimedFault) {
@@ -206,13 +249,33 @@ func (n *nemesis) strike(f TimedFault) {
 	case APIAway:
 		w.net.away(apiServer, f.For)
 		what = f.For.String()
+	case ServiceAway:
+		what = n.strikeService(f)
+	case LinkCut:
+		what = n.cutLink(f)
+	case Refusal:
+		what = w.disk.refuse(f)
+	case Absurd:
+		what = w.submits.absurd(f)
+	case Lie:
+		what = w.submits.lie(f)
+	case Older:
+		what = n.backInTime(f)
+	case Reruled:
+		what = w.operator.strike(f)
+	case Resized:
+		what = w.cluster.resize(f)
 	case Cancel:
 		what = w.submits.cancelAny(f.Pick)
 	default:
 		what = w.cluster.strike(f)
 	}
 	if what != "" {
+		if f.For >= longAway {
+			w.check.made[madeAway]++
+		}
 		n.note(f.Fault, what)
+		n.last = later(n.last, w.now.Add(f.For)) // when it is over
 		n.happened.Timed = append(n.happened.Timed, f)
 	}
 }

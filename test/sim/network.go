@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
+	"muster.dev/muster/pkg/message/event"
 )
 
 // Servers.
@@ -32,7 +32,8 @@ type network struct {
 	lines   map[string]time.Time // when the last message of a connection arrives: they keep their order
 	signals []*signal
 	heard   []*listener
-	losses  int // how often it has lost messages
+	losses  int            // how often it has lost messages
+	dead    []bus.Delivery // the dead letters, as they were
 	// clustered: whether it has a message is looked at before what that is to follow,
 	// as servers do that have others; one alone does it the other way around.
 	clustered bool
@@ -124,13 +125,21 @@ func newNetwork(w *World) *network {
 	return n
 }
 
+// Beginnings of the subjects of submissions: for queue-manager, and kept for one whose
+// database comes back older.
+const (
+	workPrefix = "muster.workload."
+	keptPrefix = "muster.kept."
+)
+
 // streamNames by the beginning of their subjects.
 var streamNames = []struct {
 	prefix, name string
 	lastOnly     bool
 }{
 	{"muster.submit.", bus.SubmitStream, false},
-	{"muster.workload.", bus.WorkloadStream, false},
+	{workPrefix, bus.WorkloadStream, false},
+	{keptPrefix, bus.KeptStream, false},
 	{"muster.events.", bus.EventsStream, false},
 	{"muster.capacity.", bus.CapacityStream, true},
 	{"muster.dispatch.", bus.DispatchStream, true},
@@ -172,7 +181,7 @@ func (n *network) away(server string, d time.Duration) {
 	})
 }
 
-// reconnected has a machine begin anew with a server.
+// reconnected has a machine start again with a server.
 func (n *network) reconnected(m *machine, server string) {
 	if m.dead || !n.w.reaches(m, server) {
 		return
@@ -274,6 +283,9 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 	}
 	if w := n.works[s.name]; w != nil {
 		w.offer(m)
+	}
+	if queue, kept := strings.CutPrefix(subject, workPrefix); kept { // the server republishes it
+		_, _ = n.store(keptPrefix+queue, id, data, nil) // it has no condition that it could break
 	}
 	return s.last, nil
 }

@@ -1,50 +1,75 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
-	"muster.dev/muster/pkg/workload"
-	"muster.dev/muster/services/queue-manager/step"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/queue-manager/simhooks"
 )
 
-// Unsent implements step.RelayLedger.
-func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (unsent []step.Outgoing, err error) {
+// relayLedger is the ledger as the relay of a term has it.
+type relayLedger struct{ *ledger }
+
+// Said implements simhooks.RelayLedger. A relay asks for what arrived after its term had
+// compared the streams.
+func (l relayLedger) Said(ctx context.Context, messages []simhooks.Said) (map[string]bool, error) {
+	said, err := l.ledger.Said(ctx, messages)
+	for _, m := range messages {
+		if err == nil && !said[m.EventID] && l.lapse.came { // or it is of another leader, and the term is over
+			l.w.check.made[madeLate]++
+			said[m.EventID] = l.w.Bug == BugLateUncompared || l.w.Bug == BugUncompared
+		}
+	}
+	return said, err
+}
+
+// Unsent implements simhooks.RelayLedger.
+func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (unsent []simhooks.Outgoing, err error) {
+	var last int64
 	err = l.w.call(postgresServer, "Unsent", func() error {
 		for _, m := range l.outbox {
 			if m.Seq > after && strings.HasPrefix(m.Subject, prefix) && len(unsent) < limit {
 				unsent = append(unsent, m)
 			}
 		}
+		last = l.version
 		return nil
 	})
+	if len(unsent) > 0 && err == nil {
+		l.reach(last)
+	}
 	return unsent, err
 }
 
-// Complete implements step.RelayLedger.
-func (l *ledger) Complete(_ context.Context, epoch int64, messages []step.Outgoing) error {
+// Complete implements simhooks.RelayLedger.
+func (l *ledger) Complete(_ context.Context, epoch int64, messages []simhooks.Outgoing) error {
+	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "Complete", func() error {
-		if err := l.fence(epoch); err != nil {
-			return err
-		}
+		before, err := slices.Clone(messages), cmp.Or(l.fence(epoch), l.behind(reached))
 		for i, m := range messages {
-			if r := l.live[m.ManifestOf]; r != nil && m.ManifestOf != "" {
-				messages[i].Message, messages[i].ManifestOf = step.WithManifest(m.Message, r.manifest), ""
+			if r := l.live[m.ManifestOf]; err == nil && r != nil && m.ManifestOf != "" {
+				messages[i].Message, messages[i].ManifestOf = simhooks.WithManifest(m.Message, r.manifest), ""
 			}
 		}
-		return nil
+		l.real.completed(epoch, before, messages, err)
+		return err
 	})
 }
 
-// Sent implements step.RelayLedger.
-func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream string, mark step.Mark) error {
+// Sent implements simhooks.RelayLedger.
+func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream string, mark simhooks.Watermark) error {
+	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "Sent", func() error {
-		if err := l.fence(epoch); err != nil {
+		err := cmp.Or(l.fence(epoch), l.behind(reached))
+		l.real.sent(epoch, seqs, stream, mark, err)
+		if err != nil {
 			return err
 		}
-		l.outbox = slices.DeleteFunc(l.outbox, func(m step.Outgoing) bool { return slices.Contains(seqs, m.Seq) })
+		l.outbox = slices.DeleteFunc(l.outbox, func(m simhooks.Outgoing) bool { return slices.Contains(seqs, m.Seq) })
 		if !mark.Created.IsZero() {
 			l.setMark(stream, mark)
 		}
@@ -54,16 +79,16 @@ func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream strin
 
 // setMark keeps the mark of a stream. One of a stream that was made at the begin of
 // time says that it has lost something.
-func (l *ledger) setMark(stream string, mark step.Mark) {
+func (l *ledger) setMark(stream string, mark simhooks.Watermark) {
 	if l.w.Bug != BugForgotten || mark.Created.Unix() > 0 {
 		l.marks[stream] = mark
 	}
 }
 
-// Marks implements step.RelayLedger.
-func (l *ledger) Marks(context.Context) (marks map[string]step.Mark, err error) {
-	marks = map[string]step.Mark{}
-	return marks, l.w.call(postgresServer, "Marks", func() error {
+// Watermarks implements simhooks.RelayLedger.
+func (l *ledger) Watermarks(context.Context) (marks map[string]simhooks.Watermark, err error) {
+	marks = map[string]simhooks.Watermark{}
+	return marks, l.w.call(postgresServer, "Watermarks", func() error {
 		for name, mark := range l.marks {
 			marks[name] = mark
 		}
@@ -71,25 +96,27 @@ func (l *ledger) Marks(context.Context) (marks map[string]step.Mark, err error) 
 	})
 }
 
-// SetMark implements step.RelayLedger.
-func (l *ledger) SetMark(_ context.Context, epoch int64, stream string, mark step.Mark) error {
-	return l.w.call(postgresServer, "SetMark", func() error {
-		if err := l.fence(epoch); err != nil {
-			return err
+// SetWatermark implements simhooks.RelayLedger.
+func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, mark simhooks.Watermark) error {
+	reached := l.w.cur.m.reached
+	return l.w.call(postgresServer, "SetWatermark", func() error {
+		err := cmp.Or(l.fence(epoch), l.behind(reached))
+		l.real.marked(epoch, stream, mark, err)
+		if err == nil {
+			l.setMark(stream, mark)
 		}
-		l.setMark(stream, mark)
-		return nil
+		return err
 	})
 }
 
-// SetAside implements step.RelayLedger. No message here is too large.
-func (l *ledger) SetAside(_ context.Context, _ int64, message step.Outgoing, reason string) error {
+// SetAside implements simhooks.RelayLedger. No message here is too large.
+func (l *ledger) SetAside(_ context.Context, _ int64, message simhooks.Outgoing, reason string) error {
 	l.w.breach("G3", "message %s set aside: %s", message.EventID, reason)
 	return nil
 }
 
-// ToldSince implements step.RelayLedger.
-func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, limit int) (all []step.Told, last int64, err error) {
+// ToldSince implements simhooks.RelayLedger.
+func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, limit int) (all []simhooks.Told, last int64, err error) {
 	err = l.w.call(postgresServer, "ToldSince", func() error {
 		for _, h := range l.history {
 			if h.seq <= after || len(all) == limit {
@@ -101,7 +128,7 @@ func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, limi
 				continue
 			}
 			record.Phase, record.Attempt, record.Cluster, record.Reason = h.Phase, h.Attempt, h.Cluster, h.Reason
-			all = append(all, step.Told{Seq: h.seq, EventID: h.EventID, At: h.At, Record: record})
+			all = append(all, simhooks.Told{Seq: h.seq, EventID: h.EventID, At: h.At, Record: record})
 		}
 		return nil
 	})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	queuemanager "muster.dev/muster/services/queue-manager/simhooks"
 )
 
 // machine is a process of a service: several coroutines that die together.
@@ -14,10 +16,14 @@ type machine struct {
 	dead   bool
 	life   int // counts the boots
 	shapes shapeMemory
-	paused time.Time
-	skew   time.Duration
-	cut    map[string]bool // servers that it does not reach
-	procs  []*proc
+	// reached is the last commit that the ledger is known to have had in the term.
+	reached int64
+	paused  time.Time
+	away    time.Time // does not start before
+	memory  *queuemanager.Memory
+	skew    time.Duration
+	cut     map[string]bool // servers that it does not reach
+	procs   []*proc
 }
 
 // proc is a coroutine of a machine.
@@ -30,6 +36,7 @@ type proc struct {
 	ended  bool
 	parked bool
 	woken  bool
+	parks  int // counts them, so that the timer of one does not end the next
 }
 
 // crashed unwinds a coroutine.
@@ -43,6 +50,12 @@ func (w *World) machine(name string, boot func(*machine)) *machine {
 }
 
 func (m *machine) start() {
+	if rest := m.away.Sub(m.w.now); rest > 0 {
+		m.dead = true
+		m.w.after(rest, m.start)
+		return
+	}
+	m.memory = queuemanager.NewMemory()
 	m.dead, m.life = false, m.life+1
 	m.w.tell("%s starts", m.name)
 	m.boot(m)
@@ -116,7 +129,7 @@ func (p *proc) resume() {
 	w.cur = before
 }
 
-// wait hands over until somebody resumes the coroutine.
+// wait hands over until another coroutine resumes this one.
 func (p *proc) wait() {
 	if p.ended || !p.yield(struct{}{}) {
 		panic(crashed{})
@@ -135,10 +148,11 @@ func (p *proc) park(atMost time.Duration) {
 		p.woken = false
 		return
 	}
+	p.parks++
 	p.parked = true
-	life := p.m.life
+	this := p.parks
 	p.m.w.after(atMost, func() {
-		if p.m.life == life && p.parked {
+		if p.parked && p.parks == this {
 			p.parked = false
 			p.resume()
 		}
@@ -185,9 +199,10 @@ func (w *World) call(server, op string, effect func() error) error {
 	if fault == Delay {
 		p.sleep(w.between(500*time.Millisecond, 5*time.Second))
 	}
-	err := errLost
+	err, era := errLost, w.disk.era
 	w.after(w.latency(), func() {
-		if fault != LostRequest && !w.net.down(server) {
+		cut := server == postgresServer && era != w.disk.era // a server that comes back has other connections
+		if fault != LostRequest && !w.net.down(server) && !cut {
 			w.unheard = fault == DoneButFailed
 			err = effect()
 			w.unheard = false

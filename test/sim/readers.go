@@ -9,7 +9,7 @@ import (
 )
 
 // reader follows what is true: the last values, then every change, and all of it
-// anew after a reconnection.
+// again after a reconnection.
 type reader struct {
 	n        *network
 	m        *machine
@@ -36,7 +36,7 @@ func (r *reader) stop() {
 	r.n.readers = slices.DeleteFunc(r.n.readers, func(other *reader) bool { return other == r })
 }
 
-// restart reads everything anew.
+// restart reads everything again.
 func (r *reader) restart() {
 	r.round++
 	round := r.round
@@ -157,7 +157,7 @@ func (n *network) work(m *machine, stream string, takeOver bool, take func(bus.D
 	}
 	h := &hand{m: m, life: m.life, take: take}
 	if takeOver {
-		// Consumers are made anew. Who read them and still wants to finds that out.
+		// Consumers are recreated. A process that still reads them finds that out.
 		for _, other := range c.hands {
 			n.w.after(n.w.between(resubscribes/4, resubscribes), func() { c.resubscribe(other) })
 		}

@@ -43,7 +43,7 @@ func Shrink(o Options, failed Result, within time.Duration) Result {
 
 func size(s Script) int { return len(s.Calls) + len(s.Timed) }
 
-// without leaves so many faults out, from one on: first those of calls, then those
+// without leaves a number of faults out, from one on: first those of calls, then those
 // of the world.
 func without(s Script, from, count int) Script {
 	calls, timed := slices.Clone(s.Calls), slices.Clone(s.Timed)

@@ -1,5 +1,5 @@
 // Package sim runs Muster in a played world from one seed: the real step logic of
-// the services (the book and the decision, queue-manager's desk and relay, the
+// the services (the state and the decision, queue-manager's step and relay, the
 // dispatcher's reconciler, capacity-watcher's picture and publisher, intake's
 // reading) on a simulated network, clock, disk and cluster, which fail in every
 // way that the seed draws. After every event the promises are checked.
@@ -8,7 +8,8 @@
 // wait, so the same seed gives the same run, event by event. A failing seed is
 // shrunk to the shortest story that still fails, which can be kept as a test.
 //
-// What is played and not real: Postgres (its guards are played, too: see ledger.go;
+// What is played and not real: Postgres (its guards are played, too: see ledger.go; in
+// a share of the runs real tables are written in lockstep: see lockstep.go;
 // the real ones are the store's tests), NATS, the API server with KubeRay, the
 // scheduler and the kubelets; and the loops around the steps, which in the services
 // are goroutines that wait on channels. Those are under test/suite and test/chaos.
@@ -31,6 +32,9 @@ type Options struct {
 	Script *Script
 	// Bug is a planted fault of the software itself, to show that it is found.
 	Bug Bug
+	// Tables, unless nil, are real ones that are written in lockstep with the played
+	// ledger.
+	Tables Tables
 	// Verbose keeps every line of the story, not only the last ones.
 	Verbose bool
 }
@@ -43,12 +47,16 @@ type Result struct {
 	Faults map[Fault]int
 	// Script is the faults that happened, to repeat them.
 	Script Script
+	// Made is what came about, by name, to hold what is drawn to matter.
+	Made map[string]int
 	// Breach of a promise; nil when all were kept.
 	Breach *Breach
 	// Story is what happened, the last lines of it.
 	Story []string
 	// Hash of all that was committed and done: the same run has the same.
 	Hash uint64
+	// Compared is what was compared with real tables.
+	Compared Compared
 	// Simulated is how much time went by in the run.
 	Simulated time.Duration
 }
@@ -71,13 +79,15 @@ type World struct {
 	events     int
 	random     *rand.Rand // of latencies and of who comes first
 	cur        *proc      // the coroutine that runs
-	unheard    bool       // of what is being done nobody will hear
+	policed    bool       // see ruled
+	unheard    bool       // no answer will come of what is being done
 
 	nemesis  *nemesis
 	disk     *ledger
 	net      *network
 	cluster  *cluster
 	submits  *submitter
+	operator *operator
 	check    *checker
 	machines []*machine
 
@@ -135,6 +145,14 @@ func (w *World) between(least, most time.Duration) time.Duration {
 // is in one of four from 1000 on.
 func (w *World) tight() bool { return w.Seed >= 1000 && w.Seed%4 == 3 }
 
+// ruled says that there are cohorts, preemption and fair sharing in this seed, that
+// the configuration changes and that gangs grow and shrink: so it is in one of four
+// from 1001 on where the database refuses nothing. In every second of them leaders
+// take turns.
+func (w *World) ruled() bool { return w.policed }
+
+func (w *World) takesTurns() bool { return w.tight() || w.ruled() && w.Seed%8 == 1 }
+
 // tell adds a line to the story.
 func (w *World) tell(format string, args ...any) {
 	line := fmt.Sprintf("%9.3fs  ", w.now.Sub(w.start).Seconds()) + fmt.Sprintf(format, args...)
@@ -159,29 +177,37 @@ const (
 	// have come to its end: the bound of G3, G5 and G6.
 	faultsFor = 3 * time.Minute
 	calmFor   = 15 * time.Minute
-	// maxEvents bounds a run that goes in circles.
-	maxEvents = 3_000_000
+	// maxEvents bounds a run that goes in circles. An hour without the API server has
+	// had nine million.
+	maxEvents = 12_000_000
 )
 
 // Run runs a seed.
 func Run(o Options) Result {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := &World{Options: o, start: start, now: start, random: rand.New(rand.NewPCG(o.Seed, 1)), hash: fnv.New64a()}
+	w.policed = o.Seed >= 1000 && o.Seed%4 == 1 && !w.is(classRefused)
 	w.check = newChecker(w)
 	w.nemesis = newNemesis(w)
 	w.disk = newLedger(w)
+	w.operator = &operator{w: w, wanted: w.disk.first}
 	w.net = newNetwork(w)
 	w.cluster = newCluster(w)
 	w.submits = newSubmitter(w)
 	w.build()
 	w.nemesis.begin()
 	w.loop()
+	w.disk.real.look()
 	for _, m := range w.machines {
 		m.stop()
 	}
 	result := Result{
-		Seed: o.Seed, Events: w.events, Faults: w.nemesis.counts, Script: w.nemesis.happened, Breach: w.check.breach,
+		Seed: o.Seed, Events: w.events, Faults: w.nemesis.counts, Script: w.nemesis.happened, Made: w.check.made, Breach: w.check.breach,
 		Hash: w.hash.Sum64(), Simulated: w.now.Sub(w.start), Story: w.story,
+	}
+	if tables := w.disk.real; tables != nil {
+		result.Compared = tables.Compared
+		tables.close()
 	}
 	if !o.Verbose && len(result.Story) > storyKept {
 		result.Story = result.Story[len(result.Story)-storyKept:]

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // TestSeeds runs some seeds; `make sim` runs many.
@@ -20,10 +22,72 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestSeedsOfClasses runs seeds that have each of the classes, and holds the classes
+// to be drawn.
+func TestSeedsOfClasses(t *testing.T) {
+	t.Parallel()
+	const enough = 2 // seeds of each
+	had := map[class]int{}
+	for seed := uint64(firstOfClasses); seed < firstOfClasses+40; seed++ {
+		w, wanted := &World{Options: Options{Seed: seed}}, false
+		for _, c := range classes {
+			if w.is(c) && had[c] < enough {
+				had[c]++
+				wanted = true
+			}
+		}
+		if !wanted {
+			continue
+		}
+		if r := Run(Options{Seed: seed}); r.Breach != nil {
+			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+	}
+	for _, c := range classes {
+		if had[c] < enough {
+			t.Errorf("only %d seeds of class %d", had[c], c)
+		}
+	}
+}
+
+// TestSeedsOfPolicy runs seeds with cohorts, preemption, fair sharing and changes of
+// the configuration: two where leaders stay, two where they take turns.
+func TestSeedsOfPolicy(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{1001, 1013, 1017, 1061} {
+		r := Run(Options{Seed: seed})
+		if r.Breach != nil {
+			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+		if r.Faults[Reruled]+r.Faults[Resized] == 0 {
+			t.Errorf("seed %d changes no configuration and no size: %v", seed, r.Faults)
+		}
+	}
+}
+
+// TestWhatIsDrawnMatters holds seeds of policy to what is drawn for them: it has to
+// come about, not only to be drawn.
+func TestWhatIsDrawnMatters(t *testing.T) {
+	t.Parallel()
+	made := map[string]int{}
+	for _, seed := range []uint64{1001, 1009, 1013, 1017, 1029} {
+		for name, count := range Run(Options{Seed: seed}).Made {
+			made[name] += count
+		}
+	}
+	for _, name := range []string{
+		madeClaims, madeGrown, madeShrunk, madeBorrowed, madeDecayed, madeHeld, madeEvicted + string(workload.ReasonPreempted),
+	} {
+		if made[name] == 0 {
+			t.Errorf("there are no %s in these seeds: %v", name, made)
+		}
+	}
+}
+
 // TestTheSameSeedIsTheSameRun holds the simulation to what it says of itself.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(2) {
+	for _, seed := range []uint64{0, 1, 1017} {
 		a, b := Run(Options{Seed: seed}), Run(Options{Seed: seed})
 		if a.Hash != b.Hash || a.Events != b.Events {
 			t.Errorf("seed %d: %d events and %x, then %d and %x", seed, a.Events, a.Hash, b.Events, b.Hash)
@@ -38,16 +102,16 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	t.Parallel()
 	const seeds = 40
 	for bug, first := range map[Bug]uint64{
-		BugUnfenced: 0, BugFreedBySaying: 2, BugTwice: 5, BugEarlyAck: 38, BugClock: 0, BugLostOutbox: 8, BugPassing: 1,
-		BugUnordered: 1, BugForgotten: 142, BugUnsaid: 51, BugTakenFirst: 1011, BugOldMemory: 1043,
+		BugUnfenced: 0, BugFreedBySaying: 2, BugTwice: 8, BugEarlyAck: 39, BugClock: 0, BugLostOutbox: 8, BugPassing: 1,
+		BugUnordered: 1, BugForgotten: 421, BugUnsaid: 1000, BugTakenFirst: 1011, BugOldMemory: 1075, BugEveryTerm: 1005, BugByLabels: 1000,
+		BugOldCohort: 1001, BugLostClaim: 1001, BugUncompared: 1050, BugSameEpoch: 1013, BugLarger: 1009, BugSurplus: 1017, BugAnyNamespace: 1003,
+		BugUnclaimed: 1177, BugGenerous: 1029,
+		BugMarkMoves: 42, BugLateUncompared: 0, BugBeside: 2141,
 	} {
 		t.Run(string(bug), func(t *testing.T) {
 			t.Parallel()
 			for seed := first; seed < first+seeds; seed++ {
-				o := Options{Seed: seed, Bug: bug}
-				if bug == BugUnordered {
-					o.Script = lateLeaders()
-				}
+				o := Options{Seed: seed, Bug: bug, Script: scriptOf(bug)}
 				if r := Run(o); r.Breach != nil {
 					t.Logf("found in seed %d after %d events: %.300s", seed, r.Events, r.Breach)
 					return
@@ -68,6 +132,21 @@ func lateLeaders() *Script {
 		s.Timed = append(s.Timed, TimedFault{At: at, Fault: LateLeader, Pick: uint64(at), For: remembers + 11*time.Second})
 	}
 	return &s
+}
+
+// scriptOf is what the seeds themselves hardly ever draw of the faults that a bug takes;
+// nil where they do.
+func scriptOf(bug Bug) *Script {
+	switch bug {
+	case BugUnordered:
+		return lateLeaders()
+	case BugMarkMoves:
+		return olderAgain()
+	case BugLateUncompared:
+		return olderAndLate()
+	default:
+		return nil
+	}
 }
 
 // TestShrinking finds a short story of a planted bug.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/resource"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
 // strike causes a fault of the cluster and says what it struck; empty for nothing.
@@ -31,6 +31,8 @@ func (c *cluster) strike(f TimedFault) string {
 		p := all[f.Pick%uint64(len(all))]
 		c.deletePod(p, f.Pick&64 != 0)
 		return p.name
+	case Forged:
+		return c.forge(f)
 	case Intruder:
 		return c.intrude(f)
 	}
@@ -77,7 +79,7 @@ func (c *cluster) strikeNode(f TimedFault) string {
 	return fmt.Sprintf("%s for %s", name, f.For)
 }
 
-// intrude binds a pod of somebody else where there is room now, reserved or not.
+// intrude binds a foreign pod where there is room now, reserved or not.
 func (c *cluster) intrude(f TimedFault) string {
 	names := slices.Sorted(maps.Keys(c.nodes))
 	name := names[f.Pick%uint64(len(names))]

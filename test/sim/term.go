@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/journal"
-	queuemanager "muster.dev/muster/services/queue-manager/step"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/state/decisionlog"
+	queuemanager "muster.dev/muster/services/queue-manager/simhooks"
 )
 
 // decides is the goroutine of a term that decides.
@@ -17,6 +17,9 @@ func (t *term) decides(p *proc) {
 		tidy = t.w.now.Add(t.w.between(0, shortTerm))
 	}
 	for {
+		if !t.configure(p) {
+			return
+		}
 		ticked := false
 		switch {
 		case t.w.now.Before(tick) && len(t.missing)+len(t.capacity)+len(t.status)+len(t.work) == 0 && (t.decide || t.behind > 0):
@@ -42,27 +45,31 @@ func (t *term) decides(p *proc) {
 			}
 		}
 		if ticked {
-			t.do(journal.Input{Kind: journal.Tick, Grace: nodeGrace})
+			t.do(decisionlog.Input{Kind: decisionlog.Tick, Grace: nodeGrace})
 			t.ask()
+			if t.checkReleased() {
+				return
+			}
 		}
 		for _, missing := range t.missing {
 			lacks := func(subject string) bool { return missing.All || !missing.Present[subject] }
-			t.do(journal.Input{Kind: journal.Repeat, Subjects: t.desk.Book.Commanded(lacks)})
+			t.do(decisionlog.Input{Kind: decisionlog.Repeat, Subjects: t.step.State.Commanded(lacks)})
 		}
 		t.missing = nil
 		batch := t.gather()
+		t.w.check.reads(t, batch)
 		if !t.decide && t.behind <= 0 && len(t.capacity)+len(t.status) == 0 {
 			t.decide = true
-			t.do(journal.Input{Kind: journal.CheckRights})
-			t.do(journal.Input{Kind: journal.RewriteNodes})
+			t.do(decisionlog.Input{Kind: decisionlog.CheckRights})
+			t.do(decisionlog.Input{Kind: decisionlog.RewriteNodes})
 		}
-		if !t.step(batch) {
+		if !t.runStep(batch) {
 			return
 		}
 	}
 }
 
-// ask asks what the book wants to know, as the engine does.
+// ask asks what the state wants to know, as the engine does.
 func (t *term) ask() {
 	if t.w.Bug == BugUnsaid {
 		return
@@ -71,37 +78,47 @@ func (t *term) ask() {
 		t.announced++
 		t.w.net.ask(t.m, &event.ReportWanted{Cluster: clusterName, Epoch: t.epoch})
 	}
-	for _, q := range t.desk.Book.Questions(t.now()) {
+	for _, q := range t.step.State.Questions(t.now()) {
 		t.w.net.ask(t.m, &event.ReportWanted{Cluster: q.Cluster, Epoch: t.epoch, Workload: q.Workload, Node: q.Node, Ask: q.Ask})
 	}
 }
 
-// do does something to the book that is no message.
-func (t *term) do(in journal.Input) {
+// do does something to the state that is no message.
+func (t *term) do(in decisionlog.Input) {
 	in.At = t.now()
-	t.desk.Do(in)
+	t.step.Do(in)
 }
 
 // gather takes what has arrived, observations before submissions.
 func (t *term) gather() (batch []bus.Delivery) {
+	limit := batchLimit
+	if t.single > 0 {
+		t.single, limit = t.single-1, 1
+	}
 	for _, from := range []*[]bus.Delivery{&t.capacity, &t.status, &t.work} {
-		n := min(len(*from), batchLimit-len(batch))
+		n := min(len(*from), limit-len(batch))
 		batch = append(batch, (*from)[:n]...)
 		*from = append([]bus.Delivery(nil), (*from)[n:]...)
 	}
 	return batch
 }
 
-func (t *term) step(batch []bus.Delivery) bool {
+func (t *term) runStep(batch []bus.Delivery) bool {
 	now := t.now()
 	if t.w.Bug == BugClock && t.decide && len(batch) > 0 {
-		t.desk.Book.Decide(now.Add(time.Duration(1+t.w.random.IntN(5)) * time.Microsecond))
+		t.step.State.Decide(now.Add(time.Duration(1+t.w.random.IntN(5)) * time.Microsecond))
 	}
-	decision, err := t.desk.Take(context.Background(), batch, t.decide, now)
+	decision, err := t.step.Apply(context.Background(), batch, t.decide, now)
+	for _, illegal := range t.step.State.DrainIllegalTransitions() {
+		t.w.breach("G4", "%s went from %s to %s", t.w.submits.nameOf(illegal.Workload), illegal.From, illegal.To)
+	}
 	if err != nil {
 		return false
 	}
 	if decision != nil {
+		if t.writer.Prepare(decision) != nil {
+			return false
+		}
 		t.decisions = append(t.decisions, decision)
 		t.committer.wake()
 	}
@@ -115,7 +132,8 @@ func (t *term) commits(p *proc) {
 			p.park(time.Hour)
 		}
 		next := t.decisions[0]
-		if err := t.desk.Write(context.Background(), next, func(out []queuemanager.Outgoing) { t.relay.Hand(out); t.wakeLanes() }); err != nil {
+		if err := t.writer.Write(context.Background(), next, func(out []queuemanager.Outgoing) { t.relay.Hand(out); t.wakeLanes() }); err != nil {
+			t.failed, t.cause = next, err
 			t.w.tell("%s: commit %d of epoch %d failed: %v", t.m.name, next.Changes.Version, next.Changes.Epoch, err)
 			return // what was not written is given back at the end of the term
 		}
@@ -130,11 +148,11 @@ func (t *term) relays(p *proc, steps queuemanager.RelaySteps, lane int) {
 	if steps.Begin(ctx, lane) != nil {
 		return
 	}
-	remember, check := t.w.now, t.w.now
+	tick, check := t.w.now, t.w.now
 	for {
 		did, err := steps.Next(ctx, lane)
-		if err == nil && t.w.now.Sub(remember) >= time.Second {
-			remember, err = t.w.now, steps.Remember(ctx, lane)
+		if err == nil && t.w.now.Sub(tick) >= time.Second {
+			tick, err = t.w.now, steps.Tick(ctx, lane)
 		}
 		if err != nil {
 			return

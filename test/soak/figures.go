@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/recorder"
 )
 
@@ -104,7 +104,7 @@ func (s *soak) leftOver(ctx context.Context) error {
 	}
 	for _, n := range nodes.Nodes {
 		if !n.Reserved.Equal(nil) {
-			s.figures.fault("on node %s %s is reserved for nobody", n.Name, n.Reserved)
+			s.figures.fault("on node %s %s is reserved for no workload", n.Name, n.Reserved)
 		}
 	}
 	return nil

@@ -15,9 +15,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/pkg/localcluster"
-	"muster.dev/muster/pkg/localpg"
-	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/service/logging"
 )
 
 func main() {
@@ -45,12 +45,12 @@ func run(ctx context.Context, o options) error {
 	const startTimeout = 2 * time.Minute
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	cluster, err := localcluster.Start(starting, localcluster.Options{Name: fmt.Sprintf("soak-%d", os.Getpid()), Fleet: "laptop"})
+	cluster, err := devcluster.Start(starting, devcluster.Options{Name: fmt.Sprintf("soak-%d", os.Getpid()), Fleet: "laptop"})
 	if err != nil {
 		return err
 	}
 	defer cluster.Stop()
-	database, err := localpg.Start(starting, localpg.Options{})
+	database, err := postgres.Start(starting, postgres.Options{})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	logger, err := service.NewLogger("error", "console")
+	logger, err := logging.New("error", "console")
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func run(ctx context.Context, o options) error {
 
 // parts are what a soak runs on.
 type parts struct {
-	cluster          *localcluster.Cluster
+	cluster          *devcluster.Cluster
 	databaseURL, dir string
 	logger           *zap.Logger
 }

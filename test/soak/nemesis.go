@@ -153,7 +153,7 @@ func (n *nemesis) clusters() dynamic.ResourceInterface {
 }
 
 // anyCluster draws a RayCluster that is no job's: of one KubeRay would not notice
-// that it is gone, and nobody owns it who would change its size.
+// that it is gone, and no owner changes its size.
 func (n *nemesis) anyCluster(ctx context.Context) (string, error) {
 	list, err := n.clusters().List(ctx, metav1.ListOptions{})
 	if err != nil {

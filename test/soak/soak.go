@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/recorder"
 	"muster.dev/muster/test/stack"
 )
@@ -147,7 +147,7 @@ func (s *soak) submitAll(ctx context.Context) error {
 	defer tick.Stop()
 	for i := range s.gangs {
 		name, manifest := s.draw(i)
-		published, err := s.Bus.PublishAsync(bus.SubmitSubject("default"), event.Envelope{
+		published, err := s.Bus.PublishAsync(event.SubmitSubject("default"), event.Envelope{
 			SpecVersion: event.SpecVersion, ID: name, Source: "soak", Type: event.SubmitType,
 			DataContentType: "application/json", Data: json.RawMessage(manifest),
 		})

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
-	"muster.dev/muster/pkg/localcluster"
-	"muster.dev/muster/pkg/pgtest"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
@@ -25,8 +25,8 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(databases.Stop) // behind the removal of the database, which is a cleanup too
-	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: fmt.Sprintf("soak-test-%d", os.Getpid()), Fleet: "laptop"})
-	if errors.Is(err, localcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
+	cluster, err := devcluster.Start(ctx, devcluster.Options{Name: fmt.Sprintf("soak-test-%d", os.Getpid()), Fleet: "laptop"})
+	if errors.Is(err, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
 		t.Skipf("no dev cluster: %v", err)
 	}
 	if err != nil {

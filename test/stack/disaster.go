@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/local/postgres"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
@@ -25,7 +25,7 @@ func (s *Stack) Restore(ctx context.Context, databaseURL string) error {
 		return err
 	}
 	old := s.dropLogin
-	login, drop, err := localpg.Login(ctx, databaseURL, queuemanager.DatabaseRole)
+	login, drop, err := postgres.Login(ctx, databaseURL, queuemanager.DatabaseRole)
 	if err != nil {
 		return err
 	}
@@ -52,6 +52,6 @@ func (s *Stack) loseNATS() error {
 		return fmt.Errorf("read the URL of NATS: %w", err)
 	}
 	s.server.Stop()
-	s.server, err = localnats.Start(filepath.Join(s.options.Dir, "nats-after-the-loss"), port)
+	s.server, err = natsserver.Start(filepath.Join(s.options.Dir, "nats-after-the-loss"), port)
 	return err
 }

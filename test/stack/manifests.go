@@ -6,8 +6,8 @@ import (
 	"maps"
 )
 
-// RayCluster is a manifest of a head (1 CPU, 1Gi) and so many workers (1 CPU,
-// 1Gi and so many GPUs).
+// RayCluster is a manifest of a head (1 CPU, 1Gi) and a number of workers (1 CPU,
+// 1Gi and a number of GPUs each).
 func RayCluster(name string, workers, gpus int) string {
 	return encoded(map[string]any{
 		"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": map[string]any{"name": name},

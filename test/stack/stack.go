@@ -30,14 +30,14 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/localcluster"
-	"muster.dev/muster/pkg/localnats"
-	"muster.dev/muster/pkg/localpg"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/quota"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/local/natsserver"
+	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/tracing"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
 	watcher "muster.dev/muster/services/capacity-watcher/app"
 	dispatcher "muster.dev/muster/services/dispatcher/app"
 	intake "muster.dev/muster/services/intake/app"
@@ -48,11 +48,11 @@ import (
 const poolLabel = "test.muster.dev/pool"
 
 // readyTimeout bounds the start of a service.
-const readyTimeout = 30 * time.Second
+const readyTimeout = 2 * time.Minute
 
 // Options say what a stack has.
 type Options struct {
-	Cluster *localcluster.Cluster
+	Cluster *devcluster.Cluster
 	// DatabaseURL names an empty or migrated database, as its owner. The services
 	// get a login of their own role.
 	DatabaseURL string
@@ -72,6 +72,8 @@ type Options struct {
 	Through func(service, kubeconfig string) (string, error)
 	// Tracer returns what makes the spans of a service; nil for none.
 	Tracer func(service string) tracing.Tracer
+	// HTTP opens intake's HTTP door; the zero value leaves it closed.
+	HTTP intake.HTTPConfig
 	// AllNodes manages every node of the cluster instead of the stack's own.
 	AllNodes bool
 }
@@ -88,7 +90,7 @@ type Stack struct {
 	Metadata  metadata.Interface   // as administrator
 
 	options     Options
-	server      *localnats.Server
+	server      *natsserver.Server
 	dropLogin   func(context.Context) error // nil before it is made
 	kubeconfigs map[string]string
 	mu          sync.Mutex
@@ -122,7 +124,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 			s.Stop()
 		}
 	}()
-	if s.server, err = localnats.Start(filepath.Join(o.Dir, "nats"), -1); err != nil {
+	if s.server, err = natsserver.Start(filepath.Join(o.Dir, "nats"), -1); err != nil {
 		return nil, err
 	}
 	s.NATSURL = s.server.URL()
@@ -136,7 +138,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err := queuemanager.Migrate(ctx, o.DatabaseURL, zap.NewNop()); err != nil {
 		return nil, err
 	}
-	if s.options.DatabaseURL, s.dropLogin, err = localpg.Login(ctx, o.DatabaseURL, queuemanager.DatabaseRole); err != nil {
+	if s.options.DatabaseURL, s.dropLogin, err = postgres.Login(ctx, o.DatabaseURL, queuemanager.DatabaseRole); err != nil {
 		return nil, err
 	}
 	for _, name := range Services() {
@@ -168,10 +170,10 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 		rules := s.options.Rules
 		s.options.Queues = []queuemanager.Queue{{
 			Name: "default", Namespaces: []string{s.Namespace}, Rules: rules,
-			PodPolicy: rules.Pods, ObjectPolicy: rules.Objects, Submitters: rules.Submitters, Identities: rules.Identities,
+			PodPolicy: rules.Pods, ObjectPolicy: rules.Objects, Submitters: rules.Submitters, Identities: rules.Identities, Limits: rules.Limits, StrayPods: rules.Strays,
 		}}
 	}
-	if err := install.Install(ctx, admin, s.namespaces()); err != nil {
+	if err := install.Install(ctx, admin, []string{s.Pool}, s.namespaces()); err != nil {
 		return err
 	}
 	for _, name := range []string{CapacityWatcher, Dispatcher, Intake} {
@@ -250,20 +252,21 @@ func (s *Stack) runner(name string, runtime *service.Runtime) (func(context.Cont
 	switch name {
 	case Intake:
 		config := &intake.Config{
-			NATSURL: s.NATSURL, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name], KubeNamespaces: strings.Join(s.namespaces(), ","),
+			NATS: bus.Settings{URL: s.NATSURL}, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name], KubeNamespaces: strings.Join(s.namespaces(), ","),
+			HTTP: s.options.HTTP,
 		}
 		return func(ctx context.Context) error { return intake.Run(ctx, config, runtime) }, config.Validate()
 	case CapacityWatcher:
 		config := &watcher.Config{
-			NATSURL: s.NATSURL, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name], NodeSelector: selector, ResyncEvery: time.Minute,
+			NATS: bus.Settings{URL: s.NATSURL}, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name], NodeSelector: selector, ResyncEvery: time.Minute,
 		}
 		return func(ctx context.Context) error { return watcher.Run(ctx, config, runtime) }, config.Validate()
 	case Dispatcher:
-		config := &dispatcher.Config{NATSURL: s.NATSURL, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name]}
+		config := &dispatcher.Config{NATS: bus.Settings{URL: s.NATSURL}, Cluster: s.Pool, Kubeconfig: s.kubeconfigs[name]}
 		return func(ctx context.Context) error { return dispatcher.Run(ctx, config, runtime) }, config.Validate()
 	case QueueManager:
 		config := &queuemanager.Config{
-			NATSURL: s.NATSURL, DatabaseURL: s.options.DatabaseURL, Queues: s.options.Queues, Policy: s.options.Policy, NodeGrace: cmp.Or(s.options.NodeGrace, time.Minute),
+			NATS: bus.Settings{URL: s.NATSURL}, DatabaseURL: s.options.DatabaseURL, Queues: s.options.Queues, Policy: s.options.Policy, NodeGrace: cmp.Or(s.options.NodeGrace, time.Minute),
 		}
 		return func(ctx context.Context) error { return queuemanager.Run(ctx, config, runtime) }, config.Validate()
 	}

@@ -5,49 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"muster.dev/muster/pkg/workload"
 	"muster.dev/muster/test/recorder"
 )
-
-// Leader stands for the queue-manager that leads when a fault begins.
-const Leader = "the leader"
-
-// Trial is a fault that is caused several times.
-type Trial struct {
-	Parts []string // at once
-	Fault Fault
-	For   time.Duration
-	// Rival: the fault lasts until the other queue-manager leads, so that there are
-	// two who believe that they do.
-	Rival bool
-	// And is a second fault at the same time; nil for none.
-	And *Trial
-}
-
-// String says what is done.
-func (t Trial) String() string {
-	if t.And != nil {
-		first := t
-		first.And = nil
-		return first.String() + ", and " + t.And.String()
-	}
-	what := fmt.Sprintf("%s %s", strings.Join(t.Parts, " and "), t.Fault)
-	if t.Rival {
-		return what + " until the other one leads, then on again: two leaders at once"
-	}
-	if t.For >= time.Second {
-		what += " for " + t.For.String()
-	}
-	return what
-}
 
 // Outcome is what came of a fault.
 type Outcome struct {
@@ -64,110 +31,98 @@ type Outcome struct {
 	NotHere string
 }
 
-// Trials are all faults that processes of one machine can be made to have. away is
-// how long the API server is away.
-func Trials(away time.Duration) []Trial {
-	trials := []Trial{
-		{Parts: []string{Leader}, Fault: Paused, Rival: true},
-		{Parts: []string{Leader}, Fault: CutFromPostgres, Rival: true},
-		{Parts: []string{Leader}, Fault: CutInCommit, For: 3 * time.Second},
-		{Parts: []string{Postgres}, Fault: Killed, For: 3 * time.Second},
-		{Parts: []string{Postgres}, Fault: Terminated},
-		{Parts: []string{NATS(1)}, Fault: Wiped, For: 3 * time.Second},
-		{Parts: []string{NATS(1)}, Fault: Purged},
-		{Parts: []string{NATS(1)}, Fault: StreamsGone},
-		{Parts: []string{NATS(1)}, Fault: StreamsBare},
-		{Parts: []string{CapacityWatcher, Dispatcher}, Fault: CutFromAPI, For: away},
-		{Parts: []string{Dispatcher}, Fault: Killed, For: time.Second},
-		{Parts: []string{NATS(1)}, Fault: Killed, For: 3 * time.Second},
-		{Parts: []string{NATS(1)}, Fault: Paused, For: 8 * time.Second},
-		{Parts: []string{Leader}, Fault: Killed, For: time.Second},
-		{Parts: []string{Leader}, Fault: CutFromNATS, For: 15 * time.Second},
-		{Parts: []string{Leader}, Fault: HalfClosedNATS, For: time.Second},
-		{Parts: []string{Leader}, Fault: HalfClosedPostgres, For: time.Second},
-		{Parts: []string{Leader}, Fault: LatePostgres, For: 15 * time.Second},
-		{Parts: Services(), Fault: LateNATS, For: 15 * time.Second},
-		{Parts: []string{Intake, CapacityWatcher, Dispatcher}, Fault: HalfClosedNATS, For: time.Second},
-		{Parts: []string{QueueManager(1), QueueManager(2)}, Fault: Killed, For: time.Second},
-	}
-	for _, part := range []string{Intake, CapacityWatcher, Dispatcher} {
-		if part != Dispatcher {
-			trials = append(trials, Trial{Parts: []string{part}, Fault: Killed, For: time.Second})
-		}
-		trials = append(trials,
-			Trial{Parts: []string{part}, Fault: Paused, For: 5 * time.Second},
-			Trial{Parts: []string{part}, Fault: CutFromNATS, For: 8 * time.Second})
-	}
-	return append(trials, Trial{Parts: append([]string{Postgres, NATS(1)}, Services()...), Fault: Killed, For: time.Second})
-}
-
-// Pairs draws so many pairs of faults that do not strike the same part.
-func Pairs(trials []Trial, count int, random *rand.Rand) (pairs []Trial) {
-	for tries := 0; len(pairs) < count && tries < 1000*count; tries++ {
-		first, second := trials[random.IntN(len(trials))], trials[random.IntN(len(trials))]
-		if first.Rival || second.Rival || first.touches(second) {
-			continue
-		}
-		first.And = &second
-		pairs = append(pairs, first)
-	}
-	return pairs
-}
-
-// touches reports whether two faults strike the same part.
-func (t Trial) touches(other Trial) bool {
-	parts := func(of Trial) map[string]bool {
-		all := map[string]bool{}
-		for _, part := range of.Parts {
-			all[part] = true
-			if part == Leader { // it may be either
-				for i := range QueueManagers {
-					all[QueueManager(i+1)] = true
-				}
-			}
-		}
-		return all
-	}
-	theirs := parts(other)
-	for part := range parts(t) {
-		if theirs[part] {
-			return true
-		}
-	}
-	return false
-}
-
 // Plan is what Chaos does.
 type Plan struct {
 	Trials []Trial
-	Runs   int    // of each trial
-	Gangs  int    // of each run, at least 4
-	Seed   uint64 // of what is submitted
+	Runs   int            // of each trial
+	Before map[string]int // of these runs, those that were done before, by what the trial calls itself
+	Gangs  int            // of each run, at least 4
+	Seed   uint64         // of what is submitted
+	Shared bool           // one installation for all trials
+	// NATS is how many servers there are, 0 for one. Several are encrypted.
+	NATS int
+	// Done is called with the outcome of each trial; it may be nil.
+	Done func(Outcome)
 }
 
-// Chaos causes every fault so many times under load, and after each run checks what
-// must hold.
+// batches is how many installations are tried for the runs of one fault: after a run
+// that does not come to its end the next ones need another.
+const batches = 3
+
+// Chaos causes every fault plan.Runs times under load, each in an installation of its
+// own unless all are to share one, and checks after its runs what must hold.
 func Chaos(t *testing.T, p Provider, plan Plan) []Outcome {
 	t.Logf("parts are %s", p.Name())
-	w := newWorld(t, p, Shape{NATS: 1, Mixed: true})
-	w.random = rand.New(rand.NewPCG(plan.Seed, 2))
-	w.record(t)
+	var shared *world
+	if plan.Shared {
+		shared = chaosWorld(t, p, plan, 0, plan.Trials...)
+	}
 	var outcomes []Outcome
-	for _, trial := range plan.Trials {
+	for i, trial := range plan.Trials {
+		before := plan.Before[trial.String()]
+		if before >= plan.Runs {
+			continue
+		}
 		outcome := Outcome{Trial: trial}
-		t.Run(strings.ReplaceAll(trial.String(), " ", "-"), func(t *testing.T) {
-			for range plan.Runs {
-				if !w.trial(t, &outcome, plan.Gangs) {
-					break
+		for batch := 0; batch < batches && before+outcome.Runs < plan.Runs && outcome.NotHere == ""; batch++ {
+			broken := len(outcome.Broken)
+			whole := t.Run(strings.ReplaceAll(trial.String(), " ", "-"), func(t *testing.T) {
+				w := shared
+				if w == nil {
+					w = chaosWorld(t, p, plan, uint64(batches*(plan.Runs*i+before)+batch), trial)
 				}
+				w.trials(t, &outcome, plan.Runs-before, plan.Gangs)
+				for _, each := range outcome.Broken[broken:] {
+					t.Error(each)
+				}
+			})
+			if !whole && len(outcome.Broken) == broken && len(outcome.Recovered) == outcome.Runs {
+				outcome.Broken = append(outcome.Broken, "not all came to its end")
 			}
-			for _, each := range outcome.Broken {
-				t.Error(each)
+			if !whole && outcome.Runs == 0 { // the installation does not start
+				break
 			}
-		})
+		}
+		if plan.Done != nil {
+			plan.Done(outcome)
+		}
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes
+}
+
+// chaosWorld starts an installation for a mixed load and the faults of trials, with a
+// bystander.
+func chaosWorld(t *testing.T, p Provider, plan Plan, stream uint64, trials ...Trial) *world {
+	t.Helper()
+	shape := Shape{NATS: max(1, plan.NATS), TLS: plan.NATS > 1, Mixed: true}
+	for _, trial := range trials {
+		shape = trial.shape(shape)
+	}
+	w := newWorld(t, p, shape)
+	w.cluster = plan.NATS > 1
+	w.random = rand.New(rand.NewPCG(plan.Seed, stream+2))
+	w.record(t)
+	return w
+}
+
+// trials are all runs of a fault, and what must hold after them.
+func (w *world) trials(t *testing.T, outcome *Outcome, runs, gangs int) {
+	t.Helper()
+	for outcome.Runs < runs {
+		if !w.trial(t, outcome, gangs) {
+			break
+		}
+	}
+	if outcome.Runs == 0 {
+		return
+	}
+	w.until(t, "all gangs are at their end", func() bool { return w.unended(w.run) == 0 })
+	w.until(t, "nothing is left in Kubernetes", func() bool { return w.checker.NothingLeft(w.ctx) })
+	outcome.Broken = append(outcome.Broken, w.verify()...)
+	if err := w.removeJobs(); err != nil {
+		t.Errorf("remove the finished jobs: %v", err)
+	}
 }
 
 // record has a bystander watch all pods.
@@ -177,6 +132,7 @@ func (w *world) record(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.ContentType = runtime.ContentTypeProtobuf // of all pods, all the time
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -186,17 +142,21 @@ func (w *world) record(t *testing.T) {
 	}
 }
 
-// trial is one run of a fault; it reports whether there may be another one.
+// trial is one run of a fault; it reports whether there may be another one. The fault
+// strikes when all gangs of the run before have come to their end: each run is back by
+// itself, without help of the next fault.
 func (w *world) trial(t *testing.T, outcome *Outcome, gangs int) bool {
 	t.Helper()
-	var ids []workload.ID
-	submit := func(count int) {
-		for range count {
-			ids = append(ids, w.submitDrawn(t))
+	before, waited := w.run, time.Now()
+	w.until(t, "most gangs of the run before are at their end", func() bool { return w.unended(before) <= gangs/10 })
+	w.run++
+	w.submitMany(t, gangs-gangs/3-1) // a backlog for the fault to fall into
+	w.until(t, "the gangs of the run before are at their end, and others are dispatched", func() bool {
+		if w.unended(w.run) <= gangs/10 { // they have ended beside the last one of the run before
+			w.submitMany(t, gangs/3)
 		}
-	}
-	submit(gangs - gangs/3 - 1) // a backlog for the fault to fall into
-	w.anyDispatched(t, ids)
+		return w.unended(before) == 0 && w.dispatched() && (!w.cluster || w.replicated())
+	})
 	began := time.Now()
 	mend, err := w.strike(t, outcome.Trial)
 	if errors.Is(err, ErrNotHere) {
@@ -208,51 +168,33 @@ func (w *world) trial(t *testing.T, outcome *Outcome, gangs int) bool {
 		outcome.Broken = append(outcome.Broken, fmt.Sprintf("the fault could not be caused: %v", err))
 		return false
 	}
-	submit(gangs / 3)
+	w.submitMany(t, gangs/3)
 	if !outcome.Rival {
-		lasts := outcome.For
-		if outcome.And != nil {
-			lasts = max(lasts, outcome.And.For)
-		}
-		select {
-		case <-time.After(lasts): // the length of a fault is what is tested
-		case <-t.Context().Done():
-		}
+		w.last(t, outcome.Trial)
 	}
 	if err := mend(w.ctx); err != nil {
 		outcome.Broken = append(outcome.Broken, fmt.Sprintf("the fault could not be ended: %v", err))
 		return false
 	}
 	mended := time.Now()
-	probe := w.submit(t)
-	ids = append(ids, probe)
-	w.running(t, probe)
+	w.running(t, w.submitProbe(t))
 	outcome.Recovered = append(outcome.Recovered, time.Since(mended))
-	w.until(t, "all gangs are at their end", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return !slices.ContainsFunc(ids, func(id workload.ID) bool { return !w.gangOf(id).phase.Final() })
-	})
-	w.until(t, "nothing is left in Kubernetes", func() bool { return w.checker.NothingLeft(w.ctx) })
-	outcome.Gangs += len(ids)
-	outcome.Broken = append(outcome.Broken, w.verify()...)
-	t.Logf("run %d: fault of %s, recovered %s after it; %d gangs", outcome.Runs, mended.Sub(began).Round(time.Millisecond),
-		outcome.Recovered[len(outcome.Recovered)-1].Round(time.Millisecond), len(ids))
+	outcome.Gangs += w.gangsOf(w.run)
+	t.Logf("run %d: %s until the fault, which took %s; recovered %s after it", outcome.Runs, began.Sub(waited).Round(time.Millisecond),
+		mended.Sub(began).Round(time.Millisecond), outcome.Recovered[len(outcome.Recovered)-1].Round(time.Millisecond))
 	return true
 }
 
-// anyDispatched waits until an object of the gangs has been created: the fault must
-// fall into work.
-func (w *world) anyDispatched(t *testing.T, ids []workload.ID) {
-	t.Helper()
-	w.until(t, "a gang is dispatched", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return slices.ContainsFunc(ids, func(id workload.ID) bool {
-			now := w.gangOf(id).phase
-			return now != "" && now != workload.Queued && now != workload.Admitted
-		})
-	})
+// last lets a fault last.
+func (w *world) last(t *testing.T, trial Trial) {
+	lasts := trial.For
+	if trial.And != nil {
+		lasts = max(lasts, trial.And.For)
+	}
+	select {
+	case <-time.After(lasts): // the length of a fault is what is tested
+	case <-t.Context().Done():
+	}
 }
 
 // strike causes the fault of a trial.
@@ -268,6 +210,11 @@ func (w *world) strike(t *testing.T, trial Trial) (mend func(context.Context) er
 	}
 	leader, epoch := w.leader(t)
 	for each := &trial; each != nil; each = each.And {
+		if each.Fault == Back {
+			w.mu.Lock()
+			w.unseen = true
+			w.mu.Unlock()
+		}
 		for _, part := range each.Parts {
 			if part == Leader {
 				part = leader

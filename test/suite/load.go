@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -29,6 +28,7 @@ const (
 	byHand  kind = "held"    // a RayCluster by kubectl, held by suspend
 	urgent  kind = "urgent"  // of a high priority: it evicts others of its cohort
 	growing kind = "growing" // a RayCluster that is made larger while it runs
+	probing kind = "probing" // a RayCluster without devices, in a queue of its own, that waits for no other gang
 )
 
 // kinds are drawn with these weights.
@@ -44,13 +44,19 @@ func (k kind) ends() []string {
 	return []string{string(workload.Cancelled)}
 }
 
-// MixedQueues is the file of queues of a mixed load: one without quota, and two in a
-// cohort that borrow from each other and evict what has less priority.
+// probeQueue is where gangs go that show how long all parts of an installation take,
+// without a wait for others.
+const probeQueue = "probe"
+
+// MixedQueues is the file of queues of a mixed load: one without quota, two in a
+// cohort that borrow from each other and evict what has less priority, and one for
+// probes.
 func MixedQueues(namespace string) string {
 	return fmt.Sprintf(`queues:
 - {name: default, namespaces: [%[1]s]}
 - {name: research, namespaces: [%[1]s]}
 - {name: product, namespaces: [%[1]s]}
+- {name: probe, namespaces: [%[1]s]}
 resourceFlavors:
 - {name: any}
 cohorts:
@@ -66,7 +72,7 @@ clusterQueues:
   - coveredResources: [nvidia.com/gpu]
     flavors:
     - name: any
-      resources: [{name: nvidia.com/gpu, nominalQuota: 6, borrowingLimit: 4}]
+      resources: [{name: nvidia.com/gpu, nominalQuota: 8, borrowingLimit: 6}]
 - name: product
   cohortName: company
   quotaCheckStrategy: IgnoreUndeclared
@@ -75,7 +81,7 @@ clusterQueues:
   - coveredResources: [nvidia.com/gpu]
     flavors:
     - name: any
-      resources: [{name: nvidia.com/gpu, nominalQuota: 6, borrowingLimit: 4}]
+      resources: [{name: nvidia.com/gpu, nominalQuota: 8, borrowingLimit: 6}]
 `, namespace)
 }
 
@@ -100,6 +106,16 @@ func (w *world) submitDrawn(t *testing.T) workload.ID {
 		id = workload.ID(g.name)
 		w.submitted[id] = g
 	}
+	return id
+}
+
+// submitProbe submits a gang that waits for nothing but the parts of the installation.
+func (w *world) submitProbe(t *testing.T) workload.ID {
+	t.Helper()
+	id := w.submit(t)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.submitted[id].kind, w.submitted[id].queue = probing, probeQueue
 	return id
 }
 
@@ -136,8 +152,10 @@ func (w *world) submitGang(g *gang) {
 		return
 	case large:
 		manifest = stack.RayCluster(g.name, 3, 1)
+	case probing:
+		manifest = stack.RayCluster(g.name, 1, 0)
 	case job:
-		manifest = stack.RayJob(g.name, 1, 1, "succeeded", "3s")
+		manifest = stack.RayJob(g.name, 1, 1, "succeeded", "1s")
 	case wrapper:
 		text, err := json.Marshal(stack.AppWrapper(w.access.Namespace, g.name, stack.RayCluster(g.name, 1, 1)))
 		if err != nil {
@@ -146,14 +164,14 @@ func (w *world) submitGang(g *gang) {
 		}
 		e := submission(g.name)
 		e.DataContentType, e.Data = "application/yaml", text
-		w.publish(bus.SubmitSubject(g.queue), e)
+		w.publish(event.SubmitSubject(g.queue), e)
 		return
 	case urgent:
 		manifest = stack.Labelled(stack.RayCluster(g.name, 2, 1), "kueue.x-k8s.io/priority-class", "urgent")
 	}
 	e := submission(g.name)
 	e.Data = json.RawMessage(manifest)
-	w.publish(bus.SubmitSubject(g.queue), e)
+	w.publish(event.SubmitSubject(g.queue), e)
 }
 
 var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}

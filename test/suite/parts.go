@@ -58,6 +58,7 @@ type NATSServer struct {
 	Store       string
 	Accounts    string   // file
 	Routes      []string // of all servers, host:port; fewer than two for no cluster
+	TLS         *bus.TLS // of the server; nil for none
 }
 
 // Config is what nats-server reads. It has the settings of
@@ -74,9 +75,15 @@ include %q
 	if s.Host != "" {
 		text += fmt.Sprintf("host: %q\n", s.Host)
 	}
+	encryption := ""
+	if s.TLS != nil {
+		encryption = fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", s.TLS.Certificate, s.TLS.Key, s.TLS.CA)
+		text += encryption
+	}
 	if len(s.Routes) > 1 {
-		text += fmt.Sprintf("cluster { name: muster, port: %d, routes: [nats-route://%s] }\n",
-			s.ClusterPort, strings.Join(s.Routes, ", nats-route://"))
+		// Clients are not told of addresses that lead around a proxy.
+		text += fmt.Sprintf("cluster { name: muster, port: %d, no_advertise: true, routes: [nats-route://%s]\n%s}\n",
+			s.ClusterPort, strings.Join(s.Routes, ", nats-route://"), encryption)
 	}
 	return text
 }
@@ -88,9 +95,9 @@ const (
 )
 
 // AwaitJetStream returns when JetStream serves: a cluster elects a leader first.
-func AwaitJetStream(ctx context.Context, url, credentials string) error {
+func AwaitJetStream(ctx context.Context, to Access) error {
 	b, err := bus.Connect(ctx, bus.Options{
-		URL: url, Name: "await", CredentialsFile: credentials, Logger: zap.NewNop(), ConnectTimeout: patience,
+		URL: to.NATSURL, Name: "await", CredentialsFile: to.Credentials, TLS: to.TLS, Logger: zap.NewNop(), ConnectTimeout: patience,
 	})
 	if err != nil {
 		return err

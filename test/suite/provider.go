@@ -11,7 +11,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/bus"
 )
@@ -27,9 +29,21 @@ type Provider interface {
 // Shape says how many there are of what there can be several of.
 type Shape struct {
 	NATS int // servers, which form a cluster when there are several
+	// TLS: connections to and between NATS servers are encrypted, and clients show a
+	// certificate. Not every provider can.
+	TLS bool
 	// Mixed: the queues are those of MixedQueues, and intake takes objects of the
 	// cluster.
 	Mixed bool
+	// Disks: what NATS and Postgres store is on disks that can lose power, be slow, be
+	// full and fail. Where such disks cannot be made there are none.
+	Disks bool
+	// Names: services reach all servers by names, which a DNS server tells. Where that
+	// cannot be done they get addresses.
+	Names bool
+	// Clocks: the clock of each service can jump. Where such services cannot be built
+	// they have that of the machine.
+	Clocks bool
 }
 
 // Installation is a running Muster with all that it needs.
@@ -60,6 +74,8 @@ const (
 	Intake          = "intake"
 	CapacityWatcher = "capacity-watcher"
 	Dispatcher      = "dispatcher"
+	APIServer       = "the API server"
+	DNS             = "DNS"
 )
 
 // NATS names a server of NATS.
@@ -87,9 +103,12 @@ const (
 	CutInCommit Fault = "cut in the middle of COMMIT"
 	// Terminated: the server ends all its connections.
 	Terminated Fault = "ending all connections"
+	// Older: Break takes a backup, and mend has the server come back as of then.
+	Older Fault = "coming back from a backup"
 	// Of NATS: messages, streams and files are lost while it runs and connections
 	// stand.
 	Purged      Fault = "losing all commands, statuses and observations (purge)"
+	KeptPurged  Fault = "losing what it kept of submissions (purge)"
 	StreamsGone Fault = "losing all streams (stream rm)"
 	StreamsBare Fault = "losing the files of all streams while it runs"
 	// HalfClosed: what a service has open towards NATS or Postgres ends at the far
@@ -99,7 +118,41 @@ const (
 	// Late: each answer comes late, as from a server whose disk is slow.
 	LateNATS     Fault = "hearing NATS half a second late"
 	LatePostgres Fault = "hearing Postgres half a second late"
+	// Of NATS and Postgres: what was not forced to the disk is lost, all of it or page
+	// by page by chance.
+	PowerLost     Fault = "losing power"
+	PowerLostTorn Fault = "losing power in the middle of writes"
+	// Back: Break saves the state of the API server, and mend has it go back to that.
+	Back Fault = "going back to a snapshot of etcd"
+	// Silent: of DNS. Who is connected by then has to ask it.
+	Silent Fault = "answering nothing, and all connections ended"
+	// Of their disks. After a full and a failing one the part is started again, if it
+	// needs that, as the runbook says.
+	DiskSlow    Fault = "with a disk that takes 500 ms to force something"
+	DiskFull    Fault = "with a full disk"
+	DiskFailing Fault = "with a failing disk (EIO)"
+	// Of the wall clock of a service: it jumps by ClockJump, and back when the fault is
+	// over, or by ClockSway to one side and the other, again and again.
+	ClockAhead  Fault = "with a clock that jumps ahead by an hour, and back"
+	ClockBehind Fault = "with a clock that jumps back by an hour, and ahead"
+	ClockSways  Fault = "with a clock that jumps by 2 s to and fro"
 )
+
+// How far clocks jump.
+const (
+	ClockJump = time.Hour
+	ClockSway = 2 * time.Second
+)
+
+// OfClock reports whether a fault needs a clock that can jump.
+func (f Fault) OfClock() bool {
+	return slices.Contains([]Fault{ClockAhead, ClockBehind, ClockSways}, f)
+}
+
+// OfDisk reports whether a fault needs a disk that can fail.
+func (f Fault) OfDisk() bool {
+	return slices.Contains([]Fault{PowerLost, PowerLostTorn, DiskSlow, DiskFull, DiskFailing}, f)
+}
 
 // ErrNotHere is wrapped by Break for a fault that the provider cannot cause.
 var ErrNotHere = errors.New("this fault cannot be caused here")

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // withoutQuorum kills two of three NATS servers at once. Nothing can be stored
-// then, so no submitter is told that it was: he must try again. When the servers
+// then, so no submitter hears that it was: it must try again. When the servers
 // are back everything goes on, and nothing that was told before is lost.
 func (w *world) withoutQuorum(t *testing.T) {
 	w.until(t, "all NATS servers have everything", w.replicated)
@@ -31,7 +31,7 @@ func (w *world) withoutQuorum(t *testing.T) {
 				t.Logf("after %d without an answer: %v", refused, err)
 				return true
 			case !errors.Is(err, context.DeadlineExceeded):
-				t.Errorf("a submitter is told %v, want that there is no answer, or no stream", err)
+				t.Errorf("a submitter gets %v, want that there is no answer, or no stream", err)
 				return true
 			}
 			refused++
@@ -64,7 +64,7 @@ func (w *world) store(t *testing.T, id workload.ID) error {
 	if err != nil {
 		return err
 	}
-	published, err := w.bus.PublishEncoded(bus.SubmitSubject("default"), event.NewID(), encoded, 0)
+	published, err := w.bus.PublishEncoded(event.SubmitSubject("default"), event.NewID(), encoded, 0)
 	if err != nil {
 		return err
 	}

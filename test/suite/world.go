@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/event"
-	"muster.dev/muster/pkg/query"
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/recorder"
 	"muster.dev/muster/test/suite/checker"
 )
@@ -53,6 +53,11 @@ type world struct {
 	checker   *checker.Checker
 	alias     map[workload.ID]workload.ID // of gangs by kubectl, by their names
 	random    *rand.Rand                  // of what kinds gangs are, in Chaos
+	run       int                         // of a fault, in Chaos
+	cluster   bool                        // of NATS servers, in Chaos
+	// unseen: the API server comes back older. Objects go with that, and others are
+	// there and gone before a watch of them begins again.
+	unseen bool
 
 	recorder   *recorder.Recorder // of Chaos only
 	violations int                // of the recorder, that have been reported
@@ -63,11 +68,15 @@ type gang struct {
 	name  string
 	kind  kind
 	queue string
+	run   int            // of a fault
 	grown bool           // of those that grow: it was made larger
 	phase workload.Phase // empty: never heard of
 	// tried is when it was last submitted or cancelled: without an answer that is
 	// done again, as any submitter must.
 	tried time.Time
+	// older: it was there when Postgres came back older, and what it was may be
+	// otherwise once. ended: it had ended by then, and the ledger has no record of it.
+	older, ended bool
 }
 
 func newWorld(t *testing.T, p Provider, shape Shape) *world {
@@ -128,7 +137,7 @@ func (w *world) submit(t *testing.T) workload.ID {
 	defer w.mu.Unlock()
 	name := fmt.Sprintf("gang-%d", len(w.submitted))
 	id := event.WorkloadID(source, name)
-	w.submitted[id] = &gang{name: name, queue: "default"}
+	w.submitted[id] = &gang{name: name, queue: "default", run: w.run}
 	return id
 }
 
@@ -164,13 +173,35 @@ func (w *world) drive() {
 	}
 }
 
-// look asks for the phases. Nobody may answer for a while.
+// look asks for what lives, and for each gang of which no answer tells. There may be
+// no answer for a while.
 func (w *world) look(queries *query.Client) {
+	live, answered := w.ask(queries, query.WorkloadsRequest{Phases: livePhases()})
+	if !answered {
+		return
+	}
+	seen := map[workload.ID]bool{}
+	for _, record := range live {
+		seen[record.ID] = true
+	}
+	for _, name := range w.silent(seen) {
+		if _, answered := w.ask(queries, query.WorkloadsRequest{Name: name, Namespace: w.access.Namespace}); !answered {
+			return
+		}
+	}
+}
+
+func livePhases() []workload.Phase {
+	return []workload.Phase{workload.Queued, workload.Admitted, workload.Dispatched, workload.Running, workload.Evicting, workload.Cancelling}
+}
+
+// ask takes in one answer.
+func (w *world) ask(queries *query.Client, request query.WorkloadsRequest) (records []workload.Record, answered bool) {
 	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
 	defer cancel()
-	answer, err := queries.Workloads(ctx, query.WorkloadsRequest{})
+	answer, err := queries.Workloads(ctx, request)
 	if err != nil {
-		return
+		return nil, false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,12 +210,29 @@ func (w *world) look(queries *query.Client) {
 		switch {
 		case g == nil:
 			w.breach("workload %s was never submitted", record.ID)
+		case g.older && g.phase.Final() && !record.Phase.Final(): // its end is lost
+			g.phase, g.older, g.tried = record.Phase, false, time.Time{}
 		case g.phase.Final() && record.Phase != g.phase:
 			w.breach("gang %s was %s and is %s", g.name, g.phase, record.Phase)
 		case g.phase != record.Phase:
 			g.phase, g.tried = record.Phase, time.Time{}
 		}
 	}
+	return answer.Workloads, true
+}
+
+// silent lists the names of the gangs that are not among those that live: they have
+// ended, or have had no answer for so long that they are to be submitted again.
+func (w *world) silent(live map[workload.ID]bool) (names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, g := range w.submitted {
+		overdue := g.phase == "" && !g.tried.IsZero() && time.Since(g.tried) >= againAfter
+		if !live[id] && !g.phase.Final() && (g.phase != "" || overdue) {
+			names = append(names, g.name)
+		}
+	}
+	return names
 }
 
 // againAfter is how long a submitter waits for an answer.
@@ -206,7 +254,7 @@ func (w *world) act(id workload.ID, g *gang) {
 			w.breach("cancel %s: %v", g.name, err)
 			return
 		}
-		w.publish(bus.WorkloadSubject(g.queue), cancel)
+		w.publish(event.WorkloadSubject(g.queue), cancel)
 	default:
 		return
 	}
@@ -313,7 +361,9 @@ func (w *world) verify() []string {
 	w.mu.Lock()
 	var gangs []checker.Gang
 	for id, g := range w.submitted {
-		gangs = append(gangs, checker.Gang{ID: string(id), Name: g.name, Ends: g.kind.ends()})
+		if !g.ended {
+			gangs = append(gangs, checker.Gang{ID: string(id), Name: strings.TrimSpace(g.name + " " + string(g.kind)), Ends: g.kind.ends(), Unseen: w.unseen})
+		}
 	}
 	w.mu.Unlock()
 	found := w.checker.Verify(w.ctx, gangs, patience/3)

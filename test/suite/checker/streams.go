@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,12 +29,20 @@ type message struct {
 
 // settledStreams is checkStreams when what was lost has been said again, or should
 // have been.
-func (c *Checker) settledStreams(ctx context.Context, gangs []Gang, patience time.Duration) (wrong []string) {
-	for deadline := time.Now().Add(patience); ; {
-		var err error
-		if wrong, err = c.checkStreams(ctx, gangs); err != nil {
+func (c *Checker) settledStreams(ctx context.Context, gangs []Gang, patience time.Duration) []string {
+	return settled(ctx, patience, func() []string {
+		wrong, err := c.checkStreams(ctx, gangs)
+		if err != nil {
 			wrong = []string{fmt.Sprintf("read the streams: %v", err)}
 		}
+		return wrong
+	})
+}
+
+// settled is what is wrong when nothing is any more, or patience is over.
+func settled(ctx context.Context, patience time.Duration, look func() []string) (wrong []string) {
+	for deadline := time.Now().Add(patience); ; {
+		wrong = look()
 		if len(wrong) == 0 || time.Now().After(deadline) {
 			return wrong
 		}
@@ -62,8 +71,12 @@ func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []strin
 			ended[m.Data.ID] = true
 		case "admitted":
 			of := admitted{m.Data.ID, m.Data.Attempt}
-			places, _ := json.Marshal(m.Data.Placements) // it was JSON
+			slices.SortFunc(m.Data.Placements, func(a, b json.RawMessage) int { return bytes.Compare(a, b) }) // they have no order
+			places, _ := json.Marshal(m.Data.Placements)                                                      // it was JSON
 			told := fmt.Appendf(nil, "at %v on %s", m.Data.Times.Admitted.UTC().Truncate(time.Microsecond), places)
+			if len(m.Data.Placements) == 0 {
+				return // told again from history, which has no places
+			}
 			if before := admissions[of]; before != nil && !bytes.Equal(before, told) {
 				wrong = append(wrong, fmt.Sprintf("attempt %d of workload %s was admitted twice: %s, and %s", of.attempt, of.workload, before, told))
 			}
@@ -105,8 +118,13 @@ func (c *Checker) each(ctx context.Context, stream, filter string, from jetstrea
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", stream, err)
 	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", stream, err)
+	}
+	defer messages.Stop()
 	for left := info.NumPending; left > 0; left-- {
-		next, err := consumer.Next(jetstream.FetchMaxWait(askTimeout))
+		next, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return fmt.Errorf("stream %s, with %d messages left: %w", stream, left, err)
 		}

@@ -22,16 +22,17 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/nats/access"
-	"muster.dev/muster/pkg/localcluster"
-	"muster.dev/muster/pkg/localpg"
+	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/local/postgres"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/suite"
+	"muster.dev/muster/test/suite/disk"
 )
 
 // Provider starts installations that share one dev cluster.
 type Provider struct {
 	Binaries string // directory of the services' binaries and nats-server
-	Cluster  *localcluster.Cluster
+	Cluster  *devcluster.Cluster
 
 	started int
 }
@@ -57,11 +58,11 @@ func (p *Provider) Start(t *testing.T, shape suite.Shape) suite.Installation {
 	name := fmt.Sprintf("installation-%d", p.started)
 	in := &installation{
 		Provider: p, shape: shape, dir: t.TempDir(), processes: map[string]*process{},
-		toNATS: map[string][]*proxy{}, toPostgres: map[string]*proxy{}, toAPI: map[string]*proxy{},
-		access: suite.Access{Kubeconfig: p.Cluster.Kubeconfig, Cluster: name, Namespace: name},
+		toNATS: map[string][]*proxy{}, toPostgres: map[string]*proxy{}, toAPI: map[string]*proxy{}, clocks: map[string]*clock{},
+		disks: map[string]*disk.Disk{}, access: suite.Access{Kubeconfig: p.Cluster.Kubeconfig, Cluster: name, Namespace: name},
 	}
 	t.Cleanup(func() { in.stop(t) })
-	for _, step := range []func(context.Context) error{in.startNATS, in.startPostgres, in.startServices} {
+	for _, step := range []func(context.Context) error{in.startDisks, in.startNames, in.startNATS, in.startPostgres, in.buildClocks, in.startServices} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -73,16 +74,19 @@ func (p *Provider) Start(t *testing.T, shape suite.Shape) suite.Installation {
 type installation struct {
 	*Provider
 	shape       suite.Shape
+	names       *names                // nil when servers have none
+	disks       map[string]*disk.Disk // by part; empty when there are none
 	dir         string
 	access      suite.Access
 	secrets     suite.Secrets
 	natsHosts   []string
-	postgres    *localpg.Server
+	postgres    *postgres.Server
 	databaseURL string // of the services' login
 	processes   map[string]*process
 	toNATS      map[string][]*proxy // by service, one for each server
 	toPostgres  map[string]*proxy   // by queue-manager
 	toAPI       map[string]*proxy   // by service
+	clocks      map[string]*clock   // by service; empty when they cannot jump
 }
 
 // Access implements suite.Installation.
@@ -98,6 +102,10 @@ func (in *installation) startNATS(ctx context.Context) error {
 	if in.secrets, err = suite.NewSecrets(filepath.Join(in.dir, "secrets"), in.access.Cluster); err != nil {
 		return err
 	}
+	encryption, err := in.encrypt()
+	if err != nil {
+		return err
+	}
 	ports, err := freePorts(3 * in.shape.NATS)
 	if err != nil {
 		return err
@@ -107,12 +115,12 @@ func (in *installation) startNATS(ctx context.Context) error {
 	for i := range in.shape.NATS {
 		routeHosts = append(routeHosts, fmt.Sprintf("127.0.0.1:%d", routes[i]))
 		in.natsHosts = append(in.natsHosts, fmt.Sprintf("127.0.0.1:%d", clients[i]))
-		urls = append(urls, "nats://"+in.natsHosts[i])
+		urls = append(urls, in.scheme()+in.natsHosts[i])
 	}
 	for i := range in.shape.NATS {
 		name := suite.NATS(i + 1)
 		config := suite.NATSServer{
-			Name: name, Host: "127.0.0.1", Port: clients[i], ClusterPort: routes[i], Store: filepath.Join(in.dir, name), Accounts: in.secrets.Accounts, Routes: routeHosts,
+			Name: name, Host: "127.0.0.1", Port: clients[i], ClusterPort: routes[i], Store: in.store(name), Accounts: in.secrets.Accounts, Routes: routeHosts, TLS: encryption,
 		}.Config()
 		file := filepath.Join(in.dir, name+".conf")
 		// An include is looked for beside the file that names it.
@@ -130,12 +138,16 @@ func (in *installation) startNATS(ctx context.Context) error {
 		}
 	}
 	in.access.NATSURL, in.access.Credentials = strings.Join(urls, ","), in.secrets.Seed(access.Operator)
-	return suite.AwaitJetStream(ctx, in.access.NATSURL, in.access.Credentials)
+	return suite.AwaitJetStream(ctx, in.access)
 }
 
 func (in *installation) startPostgres(ctx context.Context) error {
 	var err error
-	if in.postgres, err = localpg.Start(ctx, localpg.Options{}); err != nil {
+	options := postgres.Options{}
+	if on := in.disks[suite.Postgres]; on != nil {
+		options.Dir = on.Path
+	}
+	if in.postgres, err = postgres.Start(ctx, options); err != nil {
 		return err
 	}
 	if in.access.DatabaseURL, err = in.postgres.CreateDatabase(ctx, "muster", ""); err != nil {
@@ -144,8 +156,10 @@ func (in *installation) startPostgres(ctx context.Context) error {
 	if err := queuemanager.Migrate(ctx, in.access.DatabaseURL, zap.NewNop()); err != nil {
 		return err
 	}
-	in.databaseURL, _, err = localpg.Login(ctx, in.access.DatabaseURL, queuemanager.DatabaseRole)
-	return err
+	if in.databaseURL, _, err = postgres.Login(ctx, in.access.DatabaseURL, queuemanager.DatabaseRole); err != nil {
+		return err
+	}
+	return in.settle(suite.Postgres) // initdb leaves that to the kernel
 }
 
 func (in *installation) startServices(ctx context.Context) error {
@@ -156,8 +170,13 @@ func (in *installation) startServices(ctx context.Context) error {
 	if err := os.WriteFile(queues, []byte(in.queuesFile()), 0o600); err != nil {
 		return err
 	}
-	for _, name := range suite.Services() {
-		if err := in.prepare(name, queues); err != nil {
+	// All at once: a port that a service has not opened yet is free for the next one.
+	ports, err := freePorts(len(suite.Services()))
+	if err != nil {
+		return err
+	}
+	for i, name := range suite.Services() {
+		if err := in.prepare(name, queues, ports[i]); err != nil {
 			return err
 		}
 		if err := in.processes[name].start(); err != nil {
@@ -173,15 +192,15 @@ func (in *installation) startServices(ctx context.Context) error {
 }
 
 // prepare makes a service's proxies and its command.
-func (in *installation) prepare(name, queues string) error {
+func (in *installation) prepare(name, queues string, port int) error {
 	var urls []string
-	for _, host := range in.natsHosts {
+	for i, host := range in.natsHosts {
 		p, err := newProxy(host)
 		if err != nil {
 			return err
 		}
 		in.toNATS[name] = append(in.toNATS[name], p)
-		urls = append(urls, "nats://"+p.address())
+		urls = append(urls, in.scheme()+in.named(suite.NATS(i+1), p.address()))
 	}
 	databaseFile := filepath.Join(in.dir, name+".database-url")
 	if suite.Binary(name) == "queue-manager" {
@@ -192,21 +211,30 @@ func (in *installation) prepare(name, queues string) error {
 		if in.toPostgres[name], err = newProxy(parsed.Host); err != nil {
 			return err
 		}
-		parsed.Host = in.toPostgres[name].address()
+		parsed.Host = in.named(suite.Postgres, in.toPostgres[name].address())
 		if err := os.WriteFile(databaseFile, []byte(parsed.String()), 0o600); err != nil {
 			return err
 		}
 	}
-	ports, err := freePorts(1)
-	if err != nil {
-		return err
-	}
-	health := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	health := fmt.Sprintf("127.0.0.1:%d", port)
 	in.processes[name] = &process{
 		binary: filepath.Join(in.Binaries, suite.Binary(name)), log: filepath.Join(in.dir, name+".log"), ready: "http://" + health + "/readyz",
 		arguments: append([]string{"--health-address=" + health}, suite.ServiceArguments(name, strings.Join(urls, ","),
 			in.secrets.Seed(suite.NATSUser(name, in.access.Cluster)), in.kubeconfig(name), databaseFile, queues, in.access.Cluster, in.shape)...),
 	}
+	part := in.processes[name]
+	if in.shape.TLS {
+		part.arguments = append(part.arguments, "--nats-ca="+in.access.TLS.CA, "--nats-certificate="+in.access.TLS.Certificate, "--nats-key="+in.access.TLS.Key)
+	}
+	if in.shape.Clocks {
+		c, err := newClock(filepath.Join(in.dir, name+".clock"))
+		if err != nil {
+			return err
+		}
+		in.clocks[name], part.environment = c, []string{clockVariable + "=" + c.file}
+		part.binary = filepath.Join(in.clockBinaries(), suite.Binary(name))
+	}
+	part.binary, part.arguments = in.inNamespace(part.binary, part.arguments)
 	return nil
 }
 
@@ -235,7 +263,7 @@ func (in *installation) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := install.Install(ctx, admin, []string{in.access.Namespace}); err != nil {
+	if err := install.Install(ctx, admin, []string{in.access.Cluster}, []string{in.access.Namespace}); err != nil {
 		return err
 	}
 	for _, name := range in.kubernetesServices() {
@@ -272,7 +300,7 @@ func (in *installation) throughProxy(name string, kubeconfig []byte) ([]byte, er
 		if cluster.TLSServerName == "" {
 			cluster.TLSServerName = server.Hostname() // the certificate's
 		}
-		server.Host = p.address()
+		server.Host = in.named("api", p.address())
 		cluster.Server = server.String()
 	}
 	return clientcmd.Write(*config)
@@ -284,6 +312,8 @@ func (in *installation) breakPostgres(ctx context.Context, fault suite.Fault) (f
 	case suite.Killed:
 		in.postgres.Crash()
 		return in.postgres.Restart, nil
+	case suite.Older:
+		return in.postgres.Restore, in.postgres.BackUp(ctx)
 	case suite.Terminated:
 		conn, err := pgx.Connect(ctx, in.access.DatabaseURL)
 		if err != nil {
@@ -298,6 +328,18 @@ func (in *installation) breakPostgres(ctx context.Context, fault suite.Fault) (f
 
 // Break implements suite.Installation.
 func (in *installation) Break(ctx context.Context, name string, fault suite.Fault) (func(context.Context) error, error) {
+	if fault.OfClock() {
+		return in.breakClock(ctx, name, fault)
+	}
+	if fault.OfDisk() {
+		return in.breakDisk(ctx, name, fault)
+	}
+	if name == suite.DNS && fault == suite.Silent {
+		return in.breakNames()
+	}
+	if name == suite.APIServer && fault == suite.Back {
+		return in.Cluster.RestoreEtcd, in.Cluster.SaveEtcd(ctx)
+	}
 	if name == suite.Postgres {
 		return in.breakPostgres(ctx, fault)
 	}
@@ -311,13 +353,13 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 		return func(context.Context) error { return part.start() }, nil
 	case fault == suite.Wiped:
 		part.kill()
-		if err := os.RemoveAll(filepath.Join(in.dir, name)); err != nil {
+		if err := os.RemoveAll(in.store(name)); err != nil {
 			return nil, err
 		}
 		return func(context.Context) error { return part.start() }, nil
 	case fault == suite.Paused:
 		return func(context.Context) error { return part.signal(syscall.SIGCONT) }, part.signal(syscall.SIGSTOP)
-	case fault == suite.Purged || fault == suite.StreamsGone || fault == suite.StreamsBare:
+	case fault == suite.Purged || fault == suite.KeptPurged || fault == suite.StreamsGone || fault == suite.StreamsBare:
 		return func(context.Context) error { return nil }, in.loseStreams(ctx, name, fault)
 	case fault == suite.HalfClosedNATS && in.toNATS[name] != nil:
 		return halfClosed(in.toNATS[name]...), nil
@@ -378,5 +420,11 @@ func (in *installation) stop(t *testing.T) {
 	}
 	if in.postgres != nil {
 		in.postgres.Stop()
+	}
+	if in.names != nil {
+		_ = in.names.conn.Close()
+	}
+	for _, each := range in.disks {
+		each.Stop()
 	}
 }

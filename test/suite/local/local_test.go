@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"muster.dev/muster/pkg/localcluster"
+	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/test/suite"
 )
 
@@ -27,8 +27,8 @@ func TestPromisesWhenPartsFail(t *testing.T) {
 		}
 		t.Skipf("%v are not built: run `make build`", missing)
 	}
-	cluster, err := localcluster.Start(t.Context(), localcluster.Options{Name: fmt.Sprintf("suite-%d", os.Getpid()), Fleet: "p3"})
-	if errors.Is(err, localcluster.ErrNotBuilt) && !required {
+	cluster, err := devcluster.Start(t.Context(), devcluster.Options{Name: fmt.Sprintf("suite-%d", os.Getpid()), Fleet: "p3"})
+	if errors.Is(err, devcluster.ErrNotBuilt) && !required {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -16,8 +16,11 @@ import (
 type process struct {
 	binary    string
 	arguments []string
-	log       string
-	ready     string // URL that answers 200 when it is ready
+	// environment beside that of this process.
+	environment []string
+
+	log   string
+	ready string // URL that answers 200 when it is ready
 
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -32,6 +35,7 @@ func (p *process) start() error {
 	}
 	defer log.Close()
 	cmd := exec.Command(p.binary, p.arguments...)
+	cmd.Env = append(os.Environ(), p.environment...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
@@ -65,6 +69,15 @@ const (
 	readyPoll    = 50 * time.Millisecond
 )
 
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // awaitReady returns when the part is ready.
 func (p *process) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -76,7 +89,7 @@ func (p *process) awaitReady(ctx context.Context) error {
 		}
 		if response, err := http.DefaultClient.Do(request); err == nil {
 			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
+			if response.StatusCode == http.StatusOK && !p.hasEnded() { // another may answer in its place
 				return nil
 			}
 		}

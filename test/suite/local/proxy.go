@@ -20,7 +20,7 @@ type proxy struct {
 	mu     sync.Mutex
 	passes *sync.Cond
 	isCut  bool
-	// swallows: whoever sends something long is cut off before the answer comes.
+	// swallows: a client that sends something long is cut off before the answer comes.
 	swallows bool
 	closed   bool
 	late     time.Duration // each answer
@@ -41,6 +41,15 @@ func (p *proxy) halfClose() {
 	for each := range p.pairs {
 		each.half = true
 		_ = each.server.Close()
+	}
+}
+
+// sever ends what is open, at both ends. New connections pass.
+func (p *proxy) sever() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		_ = c.Close()
 	}
 }
 

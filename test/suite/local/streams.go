@@ -21,7 +21,7 @@ const lossTimeout = 20 * time.Second
 // loseStreams loses messages, streams or files of a NATS server that runs.
 func (in *installation) loseStreams(ctx context.Context, server string, fault suite.Fault) error {
 	if fault == suite.StreamsBare {
-		directories, err := filepath.Glob(filepath.Join(in.dir, server, "jetstream", "*", "streams", "MUSTER_*"))
+		directories, err := filepath.Glob(filepath.Join(in.store(server), "jetstream", "*", "streams", "MUSTER_*"))
 		if err == nil && len(directories) == 0 {
 			err = fmt.Errorf("%s keeps no streams in %s", server, in.dir)
 		}
@@ -31,7 +31,7 @@ func (in *installation) loseStreams(ctx context.Context, server string, fault su
 		return err
 	}
 	b, err := bus.Connect(ctx, bus.Options{
-		URL: in.access.NATSURL, Name: "fault", CredentialsFile: in.secrets.Seed(suite.FaultUser), Logger: zap.NewNop(),
+		URL: in.access.NATSURL, Name: "fault", CredentialsFile: in.secrets.Seed(suite.FaultUser), TLS: in.access.TLS, Logger: zap.NewNop(),
 	})
 	if err != nil {
 		return err
@@ -43,8 +43,12 @@ func (in *installation) loseStreams(ctx context.Context, server string, fault su
 	}
 	ctx, cancel := context.WithTimeout(ctx, lossTimeout)
 	defer cancel()
-	if fault == suite.Purged {
-		for _, name := range []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream} {
+	if fault == suite.Purged || fault == suite.KeptPurged {
+		names := []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream}
+		if fault == suite.KeptPurged {
+			names = []string{bus.KeptStream}
+		}
+		for _, name := range names {
 			stream, err := js.Stream(ctx, name)
 			if err == nil {
 				err = stream.Purge(ctx)

@@ -6,6 +6,6 @@ import (
 
 	_ "github.com/nats-io/nats-server/v2"
 
-	_ "muster.dev/muster/pkg/localcluster"
+	_ "muster.dev/muster/pkg/local/devcluster"
 	_ "muster.dev/muster/services/dispatcher/app"
 )

@@ -4,5 +4,5 @@ package store
 import (
 	_ "k8s.io/client-go"
 
-	_ "muster.dev/muster/pkg/localpg"
+	_ "muster.dev/muster/pkg/local/postgres"
 )

@@ -1,3 +1,3 @@
 package store
 
-import _ "muster.dev/muster/pkg/pgtest" // a test may
+import _ "muster.dev/muster/pkg/testkit/pgtest" // a test may

@@ -1,6 +1,6 @@
-// Command muster composes the services' packages app, as it may, and links what they link.
+// Command muster links a service by way of what the command lines share.
 package main
 
-import _ "muster.dev/muster/services/dispatcher/app"
+import _ "muster.dev/muster/services/internal/client"
 
 func main() {}

@@ -5,5 +5,5 @@ import (
 	_ "github.com/nats-io/nats.go"
 	_ "k8s.io/client-go"
 
-	_ "muster.dev/muster/pkg/pgtest"
+	_ "muster.dev/muster/pkg/testkit/pgtest"
 )

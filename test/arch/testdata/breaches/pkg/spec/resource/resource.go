@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"muster.dev/muster/pkg/workload"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Amount takes the time as a value, as it may, and reads the clock, as it may not.

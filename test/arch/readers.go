@@ -1,0 +1,132 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// reading says how a package that decodes text is tried with arbitrary bytes: by its
+// own fuzz targets, by those of packages that read through it, or not at all, because
+// Muster itself has written what it reads. calls is how often it decodes: with one
+// more, the targets may have to try more.
+type reading struct {
+	calls   int
+	targets []string // package and name
+	why     string   // there is none
+}
+
+// readings are all packages of the services that decode text.
+func readings() map[string]reading {
+	by := func(calls int, targets ...string) reading { return reading{calls: calls, targets: targets} }
+	ours := func(calls int, why string) reading { return reading{calls: calls, why: why} }
+	const (
+		submission = "services/intake/internal/submission.FuzzRead"
+		wrapper    = "pkg/manifest/appwrapper.FuzzRead"
+		kueue      = "pkg/policyfile/kueue.FuzzRead"
+		scenario   = "pkg/whatif/scenario.FuzzParse"
+	)
+	return map[string]reading{
+		// Messages on NATS.
+		"pkg/bus":                             by(1, "pkg/bus.FuzzGuard"),
+		"pkg/message/event":                   by(2, "pkg/message/event.FuzzDecode", "services/queue-manager/internal/engine.FuzzTake"),
+		"pkg/message/query":                   by(3, "pkg/message/query.FuzzRequest"),
+		"services/intake/internal/submission": by(4, submission),
+		// Manifests, at every door.
+		"pkg/manifest/appwrapper":   by(1, wrapper),
+		"pkg/manifest/bundle":       by(3, wrapper),
+		"pkg/kube":                  by(2, wrapper, "pkg/manifest/ray.FuzzRead"),
+		"pkg/manifest/objectpolicy": by(1, "pkg/manifest/objectpolicy.FuzzCheck"),
+		"pkg/manifest/podpolicy":    by(2, "pkg/manifest/podpolicy.FuzzCheck"),
+		"pkg/manifest/podsets":      by(1, "pkg/manifest/podsets.FuzzWrapped"),
+		"pkg/manifest/ray":          by(7, "pkg/manifest/ray.FuzzRead", "pkg/manifest/ray.FuzzOperator"),
+		"pkg/spec/workload":         by(3, submission, scenario),
+		// Objects of a cluster.
+		"services/dispatcher/internal/kubernetes":  by(3, "services/dispatcher/internal/kubernetes.FuzzSeen"),
+		"services/dispatcher/internal/reconcile":   ours(3, "commands of queue-manager, whose manifests "+submission+" has read"),
+		"pkg/kube/resume":                          by(1, "pkg/kube/resume.FuzzAnswer"),
+		"services/intake/internal/kubecontroller":  by(0, "services/intake/internal/kubecontroller.FuzzReconcile"),
+		"services/capacity-watcher/internal/watch": by(0, "services/capacity-watcher/internal/watch.FuzzSeen"),
+		// HTTP.
+		"services/intake/internal/apiserver": by(1, "services/intake/internal/apiserver.FuzzTokens", "services/intake/internal/apiserver.FuzzRequest"),
+		// Files, and what is applied.
+		"pkg/policyfile/kueue":              by(2, kueue),
+		"pkg/policyfile/queuesfile":         by(0, "pkg/policyfile/queuesfile.FuzzRead"),
+		"pkg/decide/quota":                  by(3, "pkg/decide/quota.FuzzConfig", kueue),
+		"pkg/whatif/scenario":               by(1, scenario),
+		"pkg/policyfile/strictyaml":         by(4, "pkg/policyfile/strictyaml.FuzzDecode"),
+		"pkg/state/decisionlog":             by(1, "pkg/state/decisionlog.FuzzInputs"),
+		"services/internal/client/manifest": by(2, "services/internal/client/manifest.FuzzSplit"),
+		// What Muster itself has written.
+		"pkg/local/devcluster":                  ours(2, "the answers of the dev cluster"),
+		"services/intake/internal/trial":        ours(1, "intake gives it to the process that it starts"),
+		"services/muster/internal/cli":          ours(1, "only written out again, and Cell makes it safe"),
+		"services/muster-dev/internal/demo":     ours(1, "the demo's own manifests"),
+		"services/internal/client/running":      ours(1, "a file of muster-dev, in the folder of the user"),
+		"services/queue-manager/internal/store": ours(6, "columns that it has written"),
+	}
+}
+
+// checkReaders returns a sentence for each package that decodes text and of which it
+// is not known which fuzz target tries it, and for each row that says what is not so.
+func checkReaders(g Graph, files map[string][]file, known map[string]reading) []string {
+	var breaches []string
+	for _, short := range slices.Sorted(maps.Keys(files)) {
+		if !slices.ContainsFunc([]string{"pkg/", "services/"}, func(folder string) bool { return strings.HasPrefix(short, folder) }) {
+			continue
+		}
+		calls := decodes(files[short])
+		row, listed := known[short]
+		switch {
+		case calls > 0 && !listed:
+			breaches = append(breaches, fmt.Sprintf("%s decodes text, and no fuzz target is listed that tries it (readers.go)", short))
+		case calls != row.calls:
+			breaches = append(breaches, fmt.Sprintf("%s decodes text in %d places, and readers.go knows of %d: does a fuzz target try all of them?", short, calls, row.calls))
+		}
+	}
+	for _, short := range slices.Sorted(maps.Keys(known)) {
+		row := known[short]
+		if _, there := files[short]; !there {
+			breaches = append(breaches, fmt.Sprintf("%s does not exist, and readers.go has a row for it", short))
+		}
+		if len(row.targets) == 0 && row.why == "" {
+			breaches = append(breaches, fmt.Sprintf("%s has neither a fuzz target nor a reason for that", short))
+		}
+		for _, target := range row.targets {
+			at, name := target[:strings.LastIndex(target, ".")], path.Ext(target)[1:]
+			if !defines(g[prefix+at], name) {
+				breaches = append(breaches, fmt.Sprintf("%s is to be tried by %s, which does not exist", short, target))
+			} else if at != short && g.Chain(prefix+at, under(prefix+short)) == nil {
+				breaches = append(breaches, fmt.Sprintf("%s is to be tried by %s, which does not link it", short, target))
+			}
+		}
+	}
+	return breaches
+}
+
+// decodes counts the places where files name a function that decodes text.
+func decodes(files []file) (places int) {
+	for _, f := range files {
+		for from, functions := range decoders() {
+			places += len(calls(f, from, functions))
+		}
+	}
+	return places
+}
+
+// defines reports whether the tests of a package have a function of that name.
+func defines(pkg *Package, name string) bool {
+	if pkg == nil {
+		return false
+	}
+	files, err := parseNamed(pkg, slices.Concat(pkg.TestGoFiles, pkg.XTestGoFiles))
+	return err == nil && slices.ContainsFunc(files, func(f file) bool {
+		return slices.ContainsFunc(f.syntax.Decls, func(d ast.Decl) bool {
+			function, is := d.(*ast.FuncDecl)
+			return is && function.Recv == nil && function.Name.Name == name
+		})
+	})
+}

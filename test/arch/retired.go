@@ -1,0 +1,167 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// retired is a word that names had before the field's word took its place.
+type retired struct {
+	word string
+	now  string // what to say instead
+	// under is the folder in which the word has gone; "" for everywhere. Elsewhere it may
+	// be the right one: queries tell, commands yield, fleets of trucks park.
+	under string
+}
+
+// retiredWords must not return in names of packages, files, types and functions. Tests
+// are free. docs/terminology.md defines the words that stay.
+//
+// Still to go, and not in the list while names have them: aside (quarantine), door (API
+// server, Kubernetes controller), doubt (in-doubt transaction), give up (dead-letter), kept
+// (frozen), lanes (consumers by subject; priorities of a work queue), say and tell
+// (publish), take (apply, process), trouble (starting reason).
+func retiredWords() []retired {
+	return []retired{
+		{word: "anew", now: "again, or what is done"},
+		{word: "basepart", now: "checkpoint part"},
+		{word: "bucket", now: "equivalence class"},
+		{word: "buckets", now: "equivalence classes"},
+		{word: "bury", now: "dead-letter"},
+		{word: "buried", now: "dead-lettered"},
+		{word: "course", now: "attempt state"},
+		{word: "desire", now: "send a command"},
+		{word: "desk", now: "step"},
+		{word: "journal", now: "decision log"},
+		{word: "kubedoor", now: "Kubernetes controller"},
+		{word: "moment", now: "timer, deadline"},
+		{word: "moments", now: "timers"},
+		{word: "rehearsal", now: "world"},
+		{word: "parking", now: "unschedulable set"},
+		{word: "rehearse", now: "what-if"},
+		{word: "roster", now: "index"},
+		{word: "unpark", now: "clear the unschedulable set"},
+		{word: "variant", now: "flavored signature"},
+		{word: "volley", now: "pipelined publish"},
+
+		{word: "book", now: "state", under: "pkg/state"},
+		{word: "age", now: "check deadlines", under: "pkg/state"},
+		{word: "beside", now: "misplaced", under: "pkg/state"},
+		{word: "desired", now: "command", under: "pkg/state"},
+		{word: "excuse", now: "discount", under: "pkg/state"},
+		{word: "govern", now: "apply the configuration", under: "pkg/state"},
+		{word: "governs", now: "has the configuration", under: "pkg/state"},
+		{word: "say", now: "emit", under: "pkg/state"},
+		{word: "tell", now: "record the change", under: "pkg/state"},
+		{word: "told", now: "observed limits", under: "pkg/state"},
+		{word: "trouble", now: "disruption", under: "pkg/state"},
+		{word: "yield", now: "scale-down", under: "pkg/state"},
+		{word: "ledger", now: "replica", under: "pkg/state/decisionlog"},
+
+		{word: "park", now: "add to the unschedulable set", under: "pkg/decide/placement"},
+		{word: "sight", now: "requeue hint", under: "pkg/decide/placement"},
+		{word: "give", now: "release", under: "pkg/decide/placement"},
+		{word: "take", now: "allocate", under: "pkg/decide/placement"},
+		{word: "use", now: "allocate", under: "pkg/decide/quota"},
+		{word: "mark", now: "savepoint", under: "pkg/decide"},
+		{word: "begun", now: "evictable gangs", under: "pkg/decide"},
+		{word: "claim", now: "nomination", under: "pkg/decide"},
+		{word: "claims", now: "nominations", under: "pkg/decide"},
+		{word: "claimed", now: "nomination", under: "pkg/decide"},
+		{word: "doubt", now: "invalidate", under: "pkg/decide"},
+		{word: "fewest", now: "cheapest, or the count that is needed", under: "pkg/decide"},
+		{word: "going", now: "terminating", under: "pkg/decide"},
+		{word: "hold", now: "head reservation", under: "pkg/decide"},
+		{word: "holds", now: "head reservations", under: "pkg/decide"},
+		{word: "line", now: "order", under: "pkg/decide/admission"},
+		{word: "offence", now: "share rank", under: "pkg/decide"},
+		{word: "ripen", now: "end back-offs", under: "pkg/decide"},
+		{word: "shape", now: "pod-set signature", under: "pkg/decide"},
+		{word: "taking", now: "snapshot builder", under: "pkg/decide"},
+		{word: "told", now: "reported", under: "pkg/decide"},
+		{word: "turn", now: "next class", under: "pkg/decide"},
+		{word: "unhold", now: "end a head reservation", under: "pkg/decide"},
+		{word: "wake", now: "requeue", under: "pkg/decide"},
+
+		{word: "base", now: "checkpoint", under: "services/queue-manager"},
+		{word: "bases", now: "checkpoints", under: "services/queue-manager"},
+		{word: "govern", now: "apply the configuration", under: "services/queue-manager"},
+		{word: "mark", now: "watermark", under: "services/queue-manager"},
+		{word: "marks", now: "watermarks", under: "services/queue-manager"},
+		{word: "asides", now: "quarantine", under: "services/queue-manager"},
+		{word: "ledger", now: "store", under: "services/queue-manager/internal"},
+		{word: "convict", now: "diagnose", under: "services/queue-manager/internal"},
+		{word: "fate", now: "outcome", under: "services/queue-manager/internal"},
+		{word: "lane", now: "publisher", under: "services/queue-manager/internal/relay"},
+		{word: "picture", now: "observed cache", under: "services/capacity-watcher/internal"},
+	}
+}
+
+// checkRetired returns a sentence for each name of a package, its files, types and
+// functions that has a retired word.
+func checkRetired(folder string, files []file, words []retired) []string {
+	var breaches []string
+	refuse := func(what, name string) {
+		for _, r := range words {
+			if inFolder(folder, r.under) && slices.Contains(wordsOf(name), r.word) {
+				breaches = append(breaches, fmt.Sprintf("%s: %s %s has the retired word %q: use %q", folder, what, name, r.word, r.now))
+			}
+		}
+	}
+	refuse("the folder", path.Base(folder))
+	for _, f := range files {
+		if strings.HasSuffix(f.name, "_test.go") {
+			continue
+		}
+		if name := f.syntax.Name.Name; name != path.Base(folder) {
+			refuse("package", name)
+		}
+		refuse("file", f.name)
+		for _, declaration := range f.syntax.Decls {
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				refuse("function", d.Name.Name)
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if declared, is := spec.(*ast.TypeSpec); is {
+						refuse("type", declared.Name.Name)
+					}
+				}
+			}
+		}
+	}
+	return breaches
+}
+
+// inFolder reports whether a folder is one of those under another; all are under "".
+func inFolder(folder, under string) bool {
+	return under == "" || folder == under || strings.HasPrefix(folder, under+"/")
+}
+
+// wordsOf splits a name at its capitals, digits and signs: SetHTTPDoor is set, http,
+// door.
+func wordsOf(name string) (words []string) {
+	letters := []rune(name)
+	begin := 0
+	cut := func(end int) {
+		if end > begin {
+			words = append(words, strings.ToLower(string(letters[begin:end])))
+		}
+	}
+	for i, r := range letters {
+		switch {
+		case !unicode.IsLetter(r):
+			cut(i)
+			begin = i + 1
+		case i > begin && unicode.IsUpper(r) && (unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])):
+			cut(i)
+			begin = i
+		}
+	}
+	cut(len(letters))
+	return words
+}

@@ -1,0 +1,98 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRetiredWordsStayAway holds the names of the workspace against the list.
+func TestRetiredWordsStayAway(t *testing.T) {
+	t.Parallel()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := Load(root, false, "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := filesOf(t, graph)
+	for folder, parsed := range files {
+		for _, breach := range checkRetired(folder, parsed, retiredWords()) {
+			t.Error(breach)
+		}
+	}
+	for _, r := range retiredWords() {
+		if r.under == "" {
+			continue
+		}
+		there := false
+		for folder := range files {
+			there = there || inFolder(folder, r.under)
+		}
+		if !there {
+			t.Errorf("%s does not exist: that it has no %q enforces nothing", r.under, r.word)
+		}
+	}
+}
+
+// TestRetiredWordsBite: a retired word is found in each kind of name, as a whole word
+// and where it has retired.
+func TestRetiredWordsBite(t *testing.T) {
+	t.Parallel()
+	words := []retired{{word: "desk", now: "step"}, {word: "say", now: "emit", under: "pkg/state"}}
+	const source = `package desk
+type Desk struct{}
+type desktop struct{}
+func (d *Desk) OpenDesk2() {}
+func say() {}
+func essay() {}
+`
+	for name, c := range map[string]struct {
+		folder, file string
+		want         []string
+	}{
+		"every kind of name": {"pkg/desk", "http_desk.go", []string{
+			`pkg/desk: the folder desk has the retired word "desk": use "step"`,
+			`pkg/desk: file http_desk.go has the retired word "desk": use "step"`,
+			`pkg/desk: type Desk has the retired word "desk": use "step"`,
+			`pkg/desk: function OpenDesk2 has the retired word "desk": use "step"`,
+		}},
+		"a word of one folder, and those below": {"pkg/state/log", "log.go", []string{
+			`pkg/state/log: package desk has the retired word "desk": use "step"`,
+			`pkg/state/log: type Desk has the retired word "desk": use "step"`,
+			`pkg/state/log: function OpenDesk2 has the retired word "desk": use "step"`,
+			`pkg/state/log: function say has the retired word "say": use "emit"`,
+		}},
+		"tests are free": {"pkg/state", "desk_test.go", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parsed, err := parser.ParseFile(token.NewFileSet(), c.file, source, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, checkRetired(c.folder, []file{{name: c.file, syntax: parsed}}, words)); diff != "" {
+				t.Errorf("breaches (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWordsOf(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"setHTTPDoor":        {"set", "http", "door"},
+		"Door":               {"door"},
+		"readV1Base":         {"read", "v", "base"},
+		"queue-manager_x.go": {"queue", "manager", "x", "go"},
+		"ID":                 {"id"},
+	} {
+		if diff := cmp.Diff(want, wordsOf(name)); diff != "" {
+			t.Errorf("words of %s (-want +got):\n%s", name, diff)
+		}
+	}
+}

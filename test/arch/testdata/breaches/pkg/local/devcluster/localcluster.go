@@ -1,0 +1,2 @@
+// Package devcluster breaks no rule.
+package devcluster

@@ -1,0 +1,2 @@
+// Package postgres breaks no rule.
+package postgres

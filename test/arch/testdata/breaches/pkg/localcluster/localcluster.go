@@ -1,2 +1,0 @@
-// Package localcluster breaks no rule.
-package localcluster

@@ -1,2 +1,0 @@
-// Package localpg breaks no rule.
-package localpg

@@ -1,0 +1,5 @@
+package resource
+
+import "testing"
+
+func FuzzList(*testing.F) {}

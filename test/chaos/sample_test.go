@@ -1,0 +1,44 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/test/suite"
+)
+
+// The sample of the short run has each kind once, takes no longer for any seed, and is
+// the same for the same seed; over many seeds it has every fault that is quick.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	const most = 30 * time.Second
+	drawn := map[string]bool{}
+	for seed := range uint64(500) {
+		names := func() (names []string) {
+			kinds, lasts := map[string]bool{}, time.Duration(0)
+			for _, trial := range sample(quick(suite.Trials(shortAway)), rand.New(rand.NewPCG(seed, 1))) {
+				names = append(names, trial.String())
+				drawn[trial.String()], kinds[trial.Kind()] = true, true
+				lasts += trial.For
+			}
+			if len(kinds) != len(names) || len(kinds) < 4 {
+				t.Errorf("seed %d draws %q of %d kinds", seed, names, len(kinds))
+			}
+			if lasts > most {
+				t.Errorf("the faults of seed %d last %s, want %s at most", seed, lasts, most)
+			}
+			return names
+		}
+		if diff := cmp.Diff(names(), names()); diff != "" {
+			t.Errorf("seed %d (-first +second):\n%s", seed, diff)
+		}
+	}
+	for _, trial := range quick(suite.Trials(shortAway)) {
+		if !drawn[trial.String()] {
+			t.Errorf("no seed draws %s", trial)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package sim
+
+import "math/rand/v2"
+
+// class is something that a share of the seeds has beside its faults.
+type class uint64
+
+// Classes, each of its own source of chance, so that a seed may be of several.
+const (
+	classAway    class = 11 + iota // something is away for up to an hour
+	classRefused                   // the database refuses workloads for good
+	classHostile                   // others forge, lie and submit what is absurd
+	classOlder                     // Postgres comes back older
+)
+
+var classes = []class{classAway, classRefused, classHostile, classOlder}
+
+// firstOfClasses is the first seed that may be of a class: the worlds of those
+// before it are as they were.
+const firstOfClasses = 1000
+
+// is reports whether the run is of a class: so is one seed of four. A database that
+// refuses workloads does not come back older.
+func (w *World) is(c class) bool {
+	if c == classOlder && w.is(classRefused) {
+		return false
+	}
+	return w.Seed >= firstOfClasses && rand.New(rand.NewPCG(w.Seed, uint64(c))).IntN(4) == 0
+}

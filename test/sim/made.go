@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+)
+
+// What may come about.
+const (
+	madeClaims   = "claims of preemptors"
+	madeGrown    = "gangs that grow"
+	madeShrunk   = "gangs that give places back"
+	madeBorrowed = "admissions that borrow of a cohort"
+	madeDecayed  = "admissions by shares that decay"
+	madeHeld     = "commits while a gang waits in a held queue"
+	madeEvicted  = "evicted: " // and why
+	madeAway     = "away for ten minutes or more"
+	madeAgain    = "attempts that begin again, forgotten everywhere"
+	madeLate     = "messages of lost time that arrive when a term has compared the streams"
+)
+
+// count notes what a commit of a ruled seed brings about, so that a test can tell that
+// what is drawn matters.
+func (c *checker) count(before, after ledgerState, changes state.Changes) {
+	rules := c.w.disk.rules
+	for _, h := range changes.History {
+		if h.Reason != nil && h.Phase == workload.Evicting {
+			c.made[madeEvicted+string(h.Reason.Kind)]++
+		}
+	}
+	for id := range after.claims {
+		if _, already := before.claims[id]; !already {
+			c.made[madeClaims]++
+		}
+	}
+	for key, pods := range after.pods {
+		switch was, there := before.pods[key]; {
+		case there && pods > was:
+			c.made[madeGrown]++
+		case there && pods < was:
+			c.made[madeShrunk]++
+		}
+	}
+	admitted := map[workload.ID]bool{}
+	for _, r := range changes.Reserved {
+		admitted[r.Workload] = true
+	}
+	for id := range admitted {
+		r := c.w.disk.live[id]
+		if r == nil {
+			continue
+		}
+		s := rules.queue(r.Queue)
+		if after.used[r.Queue] > s.nominal && s.cohort != "" {
+			c.made[madeBorrowed]++
+		}
+		if rules.fair && rules.halfLife > 0 {
+			c.made[madeDecayed]++
+		}
+	}
+	for _, s := range rules.queues {
+		if s.stop != "" && c.w.disk.head(s.name) != nil {
+			c.made[madeHeld]++
+		}
+	}
+}
+
+// longAway is what counts as away for long.
+const longAway = 10 * time.Minute

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// olderAndLate has Postgres come back older again and again, and the leader stand still
+// at each time. Its messages of the lost time arrive when the next leader has compared the
+// streams.
+func olderAndLate() *Script {
+	var s Script
+	for at := 7 * time.Second; at < faultsFor; at += 11 * time.Second {
+		s.Timed = append(s.Timed,
+			TimedFault{At: at - 100*time.Millisecond, Fault: Older, For: 1350 * time.Millisecond},
+			TimedFault{At: at, Fault: LateLeader, Pick: uint64(1200 * time.Millisecond), For: 5 * time.Second})
+	}
+	return &s
+}
+
+// TestMessagesOfLostTimeMayArriveLate tells the story that finds BugLateUncompared
+// without the bug.
+func TestMessagesOfLostTimeMayArriveLate(t *testing.T) {
+	t.Parallel()
+	late := 0
+	for _, seed := range []uint64{0, 12, 14, 18, 21, 37, 42, 46} {
+		r := Run(Options{Seed: seed, Script: olderAndLate()})
+		if r.Breach != nil {
+			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+		late += r.Made[madeLate]
+	}
+	if late == 0 {
+		t.Errorf("there are no %s in these seeds", madeLate)
+	}
+}
+
+// TestLateMessagesOfLostTimeAreDrawn holds the seeds in which Postgres comes back older to
+// having such messages.
+func TestLateMessagesOfLostTimeAreDrawn(t *testing.T) {
+	t.Parallel()
+	late := 0
+	for _, seed := range []uint64{1173, 1327, 1340, 1392} {
+		r := Run(Options{Seed: seed})
+		if r.Breach != nil {
+			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+		late += r.Made[madeLate]
+	}
+	if late == 0 {
+		t.Errorf("there are no %s in these seeds", madeLate)
+	}
+}

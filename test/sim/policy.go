@@ -1,0 +1,243 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
+)
+
+// The policy of a ruled seed and what it allows, written from docs/queues.md and the
+// comments of migrations/0006_quota.sql: a tree of cohorts, of one flavor and one
+// resource. Nothing here is shared with package quota but the names of its fields.
+
+const (
+	ruledFlavor   = "any"
+	ruledResource = resource.Name("nvidia.com/gpu")
+	noLimit       = int64(-1)
+)
+
+// share is what a queue has, and whom it may evict.
+type share struct {
+	name, cohort  string
+	nominal       int64
+	borrow, lend  int64 // limits; noLimit for none
+	within, takes string
+	lower         bool // it evicts lower priorities when it has to borrow
+	stop          string
+}
+
+// policy is all that the queue configuration of a ruled seed says.
+type policy struct {
+	queues   []share
+	above    map[string]string // the cohort above a cohort
+	own      map[string]int64  // quota of cohorts
+	fair     bool
+	halfLife int64 // seconds
+	revision int   // counts the changes
+	generous bool  // see BugGenerous
+}
+
+// ruledQueues are the queues of a ruled seed.
+var ruledQueues = []string{"loose", "strict", "third"}
+
+// drawPolicy draws the policy that a ruled seed begins with. All nominal quota
+// together is no more than the nodes have.
+func drawPolicy(random *rand.Rand) policy {
+	p := policy{above: map[string]string{"east": "all"}, own: map[string]int64{"all": random.Int64N(3), "east": 0, "apart": 0}}
+	p.fair = random.IntN(2) == 0
+	p.halfLife = []int64{0, 5, 60}[random.IntN(3)]
+	for _, name := range ruledQueues {
+		s := share{name: name, cohort: []string{"all", "all", "east"}[random.IntN(3)], nominal: 3 + random.Int64N(4), borrow: noLimit, lend: noLimit}
+		if random.IntN(4) == 0 {
+			s.borrow = random.Int64N(4)
+		}
+		if random.IntN(4) == 0 {
+			s.lend = random.Int64N(s.nominal)
+		}
+		s.within = []string{quota.Never, quota.LowerPriority, quota.LowerOrNewerEqualPriority}[random.IntN(3)]
+		s.takes = []string{quota.Any, quota.Any, quota.LowerPriority, quota.Never}[random.IntN(4)]
+		s.lower = s.takes != quota.Never && random.IntN(3) == 0
+		p.queues = append(p.queues, s)
+	}
+	return p
+}
+
+// clone is a copy that may be changed.
+func (p policy) clone() policy {
+	p.queues, p.above, p.own = slices.Clone(p.queues), maps.Clone(p.above), maps.Clone(p.own)
+	return p
+}
+
+func (p policy) queue(name string) *share {
+	i := slices.IndexFunc(p.queues, func(s share) bool { return s.name == name })
+	return &p.queues[i]
+}
+
+// config is the policy as queue-manager reads it.
+func (p policy) config() (c quota.Config) {
+	quotas := func(nominal int64, limits map[string]any) []any {
+		amounts := map[string]any{"name": ruledResource, "nominalQuota": fmt.Sprint(nominal)}
+		maps.Copy(amounts, limits)
+		return []any{map[string]any{"coveredResources": []any{ruledResource}, "flavors": []any{
+			map[string]any{"name": ruledFlavor, "resources": []any{amounts}},
+		}}}
+	}
+	var cohorts, queues []any
+	for _, name := range sortedKeys(p.own) {
+		cohorts = append(cohorts, map[string]any{"name": name, "parentName": p.above[name], "resourceGroups": quotas(p.own[name], nil)})
+	}
+	for _, s := range p.queues {
+		limits := map[string]any{}
+		if s.cohort != "" && s.borrow != noLimit {
+			limits["borrowingLimit"] = fmt.Sprint(s.borrow)
+		}
+		if s.cohort != "" && s.lend != noLimit {
+			limits["lendingLimit"] = fmt.Sprint(min(s.lend, s.nominal))
+		}
+		if p.generous {
+			s.takes = quota.Never
+		}
+		preemption := map[string]any{"withinClusterQueue": s.within, "reclaimWithinCohort": s.takes}
+		if s.lower && !p.generous {
+			preemption["borrowWithinCohort"] = map[string]any{"policy": quota.LowerPriority}
+		}
+		strategy := quota.BestEffortFIFO
+		if s.name == "strict" {
+			strategy = quota.StrictFIFO
+		}
+		queues = append(queues, map[string]any{
+			"name": s.name, "cohortName": s.cohort, "queueingStrategy": strategy, "quotaCheckStrategy": quota.IgnoreUndeclared,
+			"resourceGroups": quotas(s.nominal, limits), "preemption": preemption, "stopPolicy": s.stop,
+		})
+	}
+	all := map[string]any{"resourceFlavors": []any{map[string]any{"name": ruledFlavor}}, "cohorts": cohorts, "clusterQueues": queues}
+	if p.fair {
+		all["fairSharing"] = map[string]any{"enable": true, "usageHalfLifeSeconds": p.halfLife}
+	}
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("the drawn policy is not valid: %v", err))
+	}
+	return c
+}
+
+// scopes are what a use of the queue counts for: itself and the cohorts above.
+func (p policy) scopes(queue string) []string {
+	scopes := []string{"clusterQueue " + queue}
+	for cohort := p.queue(queue).cohort; cohort != ""; cohort = p.above[cohort] {
+		scopes = append(scopes, "cohort "+cohort)
+	}
+	return scopes
+}
+
+// keeps is what of its nominal quota a queue does not lend.
+func (s share) keeps() int64 {
+	switch {
+	case s.cohort == "":
+		return s.nominal
+	case s.lend == noLimit:
+		return 0
+	}
+	return max(0, s.nominal-s.lend)
+}
+
+// lendable is what all below and of a cohort can be lent within it.
+func (p policy) lendable(cohort string) int64 {
+	sum := p.own[cohort]
+	for _, s := range p.queues {
+		if s.cohort == cohort {
+			sum += s.nominal - s.keeps()
+		}
+	}
+	for below, above := range p.above {
+		if above == cohort {
+			sum += p.lendable(below)
+		}
+	}
+	return sum
+}
+
+// beyond is what the queues below a cohort use beyond what they keep for themselves.
+func (p policy) beyond(cohort string, used map[string]int64) (sum int64) {
+	for _, s := range p.queues {
+		if s.cohort == cohort {
+			sum += max(0, used[s.name]-s.keeps())
+		}
+	}
+	for below, above := range p.above {
+		if above == cohort {
+			sum += p.beyond(below, used)
+		}
+	}
+	return sum
+}
+
+// excess says by how much each queue and each cohort uses more than it may, given
+// what the queues use; only those that do.
+func (p policy) excess(used map[string]int64) map[string]int64 {
+	excess := map[string]int64{}
+	note := func(scope string, amount int64) {
+		if amount > 0 {
+			excess[scope] = amount
+		}
+	}
+	for _, s := range p.queues {
+		switch {
+		case s.cohort == "":
+			note("clusterQueue "+s.name, used[s.name]-s.nominal)
+		case s.borrow != noLimit:
+			note("clusterQueue "+s.name, used[s.name]-s.nominal-s.borrow)
+		}
+	}
+	for cohort := range p.own {
+		if p.above[cohort] == "" {
+			note("cohort "+cohort, p.beyond(cohort, used)-p.lendable(cohort))
+		}
+	}
+	return excess
+}
+
+// bounds are the rows of the quota ledger: the most that may ever be used by way of
+// a queue or cohort if all others used nothing.
+func (p policy) bounds() map[usageKey]int64 {
+	bounds := map[usageKey]int64{}
+	for _, s := range p.queues {
+		bound := s.nominal
+		if root := p.root(s.cohort); root != "" {
+			bound = s.keeps() + p.lendable(root)
+			if s.borrow != noLimit {
+				bound = min(bound, s.nominal+s.borrow)
+			}
+		}
+		bounds[usageKey{"clusterQueue " + s.name, ruledFlavor, ruledResource}] = bound
+	}
+	for cohort := range p.own {
+		kept := int64(0)
+		for _, s := range p.queues {
+			if slices.Contains(p.scopes(s.name), "cohort "+cohort) {
+				kept += s.keeps()
+			}
+		}
+		bounds[usageKey{"cohort " + cohort, ruledFlavor, ruledResource}] = p.lendable(p.root(cohort)) + kept
+	}
+	return bounds
+}
+
+// root is the highest cohort above one; empty for none.
+func (p policy) root(cohort string) string {
+	for p.above[cohort] != "" {
+		cohort = p.above[cohort]
+	}
+	return cohort
+}

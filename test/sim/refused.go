@@ -1,0 +1,299 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/simhooks"
+)
+
+// refusal is something of one workload that the database does not store, for good.
+type refusal struct {
+	part simhooks.Part
+	code string // SQLSTATE
+	hit  bool   // a commit was refused for it
+}
+
+// refusable are the parts of a commit that may be refused; codes with what SQLSTATE.
+var (
+	refusable = []simhooks.Part{simhooks.PartAdded, simhooks.PartPlaces, simhooks.PartEnd, simhooks.PartHistory, simhooks.PartMessage}
+	codes     = []string{"XX000", "P0001", "22P05", "54000", "0A000", "42804", "MU123"}
+)
+
+// drawRefusals draws what the database refuses: one workload, or two.
+func drawRefusals(w *World) (timed []TimedFault) {
+	random := rand.New(rand.NewPCG(w.Seed, uint64(classRefused)+100))
+	for range 1 + random.IntN(2) {
+		timed = append(timed, TimedFault{
+			At: time.Duration(random.Int64N(int64(faultsFor / 2))).Truncate(time.Millisecond), Fault: Refusal, Pick: random.Uint64() >> 12,
+		})
+	}
+	return timed
+}
+
+// refuse has the database refuse a workload from now on.
+func (l *ledger) refuse(f TimedFault) string {
+	each := l.w.submits.all[f.Pick%uint64(len(l.w.submits.all))]
+	if each.final != "" || l.mended || l.refused[each.id] != nil {
+		return ""
+	}
+	r := &refusal{part: refusable[f.Pick/64%uint64(len(refusable))], code: codes[f.Pick/1024%uint64(len(codes))]}
+	l.refused[each.id] = r
+	l.real.refuses(r.part, each.id, r.code)
+	return fmt.Sprintf("%s of %s, with %s", r.part, each.name, r.code)
+}
+
+// mend is what an operator does in the end: the cause is gone, and what was set
+// aside is released.
+func (l *ledger) mend() {
+	l.mended = true
+	l.real.mended()
+	clear(l.refused)
+	clear(l.quarantine)
+	l.w.nemesis.last = later(l.w.nemesis.last, l.w.now) // something may be away for longer
+	l.w.tell("the database refuses no workload any more, and quarantine is empty")
+}
+
+// releaseAgain is after how long the operator looks at quarantine once more.
+const releaseAgain = time.Minute
+
+// release takes everything out of quarantine. A process that could not write to it
+// what it had set aside does so when it leads again, and the operator finds it there.
+func (l *ledger) release() {
+	l.real.released()
+	clear(l.quarantine)
+	l.w.tell("quarantine is emptied once more")
+}
+
+// cause is how the database refuses.
+func (r *refusal) cause(id workload.ID) error {
+	return simhooks.Explained(&pgconn.PgError{Severity: "ERROR", Code: r.code, Message: fmt.Sprintf("%s %s is refused", r.part, id)})
+}
+
+// parts lists of which workloads a commit writes a part, in order.
+func parts(c state.Changes, part simhooks.Part) (ids []workload.ID) {
+	cold := func(r workload.Record) bool { return r.Phase.Final() && !r.Holding }
+	switch part {
+	case simhooks.PartEnd:
+		for _, r := range (&judgement{c: c}).records() {
+			if cold(r) {
+				ids = append(ids, r.ID)
+			}
+		}
+	case simhooks.PartAdded:
+		for _, a := range c.Added {
+			if !cold(a.Record) {
+				ids = append(ids, a.ID)
+			}
+		}
+	case simhooks.PartPlaces:
+		ended := map[workload.ID]bool{}
+		for _, id := range parts(c, simhooks.PartEnd) {
+			ended[id] = true
+		}
+		for _, r := range slices.Concat(c.Reserved, c.Moved) {
+			if !ended[r.Workload] {
+				ids = append(ids, r.Workload)
+			}
+		}
+	case simhooks.PartHistory:
+		for _, h := range c.History {
+			ids = append(ids, h.Workload)
+		}
+	case simhooks.PartMessage:
+		for _, m := range c.Messages {
+			ids = append(ids, workload.ID(m.Payload.EventSubject()))
+		}
+	}
+	return ids
+}
+
+// refusals lists what of a commit the database refuses: all of the first part of
+// which it refuses any.
+func (l *ledger) refusals(c state.Changes) (refused []simhooks.Refusal) {
+	for _, part := range refusable {
+		named := map[workload.ID]bool{}
+		for _, id := range parts(c, part) {
+			if r := l.refused[id]; r != nil && r.part == part && !named[id] {
+				named[id] = true
+				refused = append(refused, simhooks.Refusal{Part: part, Workload: id, Cause: r.cause(id)})
+			}
+		}
+		if len(refused) > 0 {
+			return refused
+		}
+	}
+	return nil
+}
+
+// refuses is the error of a commit that the database refuses; nil for none.
+func (l *ledger) refuses(c state.Changes) error {
+	refused := l.refusals(c)
+	if len(refused) == 0 {
+		return nil
+	}
+	l.refused[refused[0].Workload].hit = true
+	for _, r := range refused {
+		l.blamed[r.Workload] = true
+	}
+	return refused[0].Cause
+}
+
+// Probe implements simhooks.Ledger.
+func (l *ledger) Probe(_ context.Context, c state.Changes, record simhooks.Record) (refused []simhooks.Refusal, err error) {
+	return refused, l.w.call(postgresServer, "Probe", func() error {
+		refused = l.refusals(c)
+		l.real.probed(c, record, refused)
+		return nil
+	})
+}
+
+// storeQuarantine puts what was set aside in quarantine.
+func (l *ledger) storeQuarantine(epoch int64, aside []state.Quarantined) error {
+	return l.w.call(postgresServer, "Quarantine", func() error {
+		err := l.fence(epoch)
+		l.real.kept(epoch, aside, err)
+		if err != nil {
+			return err
+		}
+		for _, a := range aside {
+			l.quarantine[a.Workload] = a
+		}
+		if l.mended {
+			l.w.after(releaseAgain, l.release)
+		}
+		return nil
+	})
+}
+
+// quarantined reads what is in quarantine.
+func (l *ledger) quarantined() (aside []state.Quarantined, err error) {
+	return aside, l.w.call(postgresServer, "Quarantined", func() error {
+		aside = nil
+		for _, each := range l.w.submits.all {
+			if a, there := l.quarantine[each.id]; there {
+				aside = append(aside, a)
+			}
+		}
+		return nil
+	})
+}
+
+// beginQuarantine begins a term with what is set aside, as the engine does.
+func (t *term) beginQuarantine() bool {
+	quarantined, err := t.w.disk.quarantined()
+	if err != nil {
+		return false
+	}
+	t.m.memory.Sync(quarantined)
+	t.m.memory.ApplyTo(t.step, t.now())
+	t.storeQuarantine(t.m.memory.Unstored(t.step.State))
+	for _, a := range t.m.memory.Unannounced(t.step.State) {
+		if record, live := t.step.State.Record(a.Workload); live {
+			id := fmt.Sprintf("queue-manager/aside/%s/%d/%d", a.Workload, t.epoch, a.Tries)
+			_ = t.publish(id, record.Queue, record.ID, &event.WorkloadChanged{Record: record}) // there may be no event
+		}
+	}
+	return true
+}
+
+// storeQuarantine writes what is set aside, as the engine does: what cannot be written only
+// this process knows, until it leads the next time.
+func (t *term) storeQuarantine(aside []state.Quarantined) {
+	_ = t.m.memory.Store(aside, func(aside []state.Quarantined) error { return t.w.disk.storeQuarantine(t.epoch, aside) })
+}
+
+// checkReleased ends the term when something was released, as the engine does.
+func (t *term) checkReleased() (over bool) {
+	if !t.m.memory.InQuarantine() || t.w.now.Sub(t.looked) < 2*time.Second {
+		return false
+	}
+	t.looked = t.w.now
+	quarantined, err := t.w.disk.quarantined()
+	return err == nil && len(t.m.memory.Sync(quarantined)) > 0
+}
+
+// diagnose deals with a commit that failed, as the engine does; what it returns tells
+// whether something was found to blame.
+func (t *term) diagnose() (blamed bool) {
+	if t.failed == nil || t.w.Bug == BugEveryTerm {
+		return false
+	}
+	diagnosis, err := t.writer.Diagnose(context.Background(), t.failed, t.cause, t.m.memory, t.now())
+	if err != nil {
+		return false
+	}
+	t.m.memory.Remember(diagnosis)
+	for _, r := range diagnosis.Rejected {
+		t.step.Reject(context.Background(), r, t.m.memory, func(id string, e *event.WorkloadRejected) error {
+			return t.publish(id, e.Queue, e.Workload, e)
+		})
+	}
+	t.storeQuarantine(diagnosis.Quarantined)
+	t.failed.Batch = diagnosis.Others(t.failed.Batch) // the others are given back with the term
+	return !diagnosis.Empty()
+}
+
+// publish puts an event on the stream, beside the outbox.
+func (t *term) publish(id, queue string, w workload.ID, payload event.Payload) error {
+	envelope, err := event.New(id, "muster/queue-manager", t.now(), payload)
+	if err != nil {
+		return err
+	}
+	encoded, err := envelope.Encode()
+	if err != nil {
+		return err
+	}
+	published, err := (&connection{w: t.w}).PublishEncoded(event.EventsSubject(queue, w), id, encoded, 0)
+	if err != nil {
+		return err
+	}
+	return published.Wait(context.Background())
+}
+
+// othersGoOn: whatever is refused, all others come to their end. When they have, or
+// should have, the database is mended, and then those who were refused must follow.
+func (c *checker) othersGoOn() {
+	w := c.w
+	if len(w.disk.refused) == 0 || w.disk.mended {
+		return
+	}
+	var silent []string
+	holds := false // a gang that is kept may hold what others wait for
+	for id, r := range w.disk.refused {
+		record, known := w.disk.record(id)
+		holds = holds || known && record.Holding
+		each := w.submits.by[id]
+		if untold := r.hit && each.final == "" && !each.why && w.disk.quarantine[id].Why == ""; untold {
+			silent = append(silent, each.name)
+		}
+	}
+	var left []string
+	for _, each := range w.submits.all {
+		record, _ := w.disk.record(each.id)
+		if w.disk.refused[each.id] == nil && each.final == "" && !(holds && record.Phase == workload.Queued) {
+			left = append(left, fmt.Sprintf("%s is %q", each.name, record.Phase))
+		}
+	}
+	switch calm := c.calm(); {
+	case calm && len(left) > 0:
+		w.breach("G3", "the database refuses one workload, and others stand still: %s", words(left))
+	case calm && len(silent) > 0:
+		w.breach("G3", "the database refuses workloads that have no reason: %s", words(silent))
+	case calm, len(left) == 0 && w.now.Sub(w.start) > faultsFor:
+		w.disk.mend()
+	}
+}
+
+// calm reports whether all should have come to its end since the last fault.
+func (c *checker) calm() bool {
+	return c.w.now.Sub(later(c.w.nemesis.last, c.w.start.Add(faultsFor))) > calmFor
+}

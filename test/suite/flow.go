@@ -1,0 +1,84 @@
+package suite
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+func (w *world) submitMany(t *testing.T, count int) {
+	t.Helper()
+	for range count {
+		w.submitDrawn(t)
+	}
+}
+
+// unended counts the gangs of all runs up to the given one that have not come to their
+// end.
+func (w *world) unended(run int) (count int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.submitted {
+		if g.run <= run && !g.phase.Final() {
+			count++
+		}
+	}
+	return count
+}
+
+func (w *world) gangsOf(run int) (count int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.submitted {
+		if g.run == run {
+			count++
+		}
+	}
+	return count
+}
+
+// dispatched reports whether there are objects of a gang: a fault must fall into
+// work.
+func (w *world) dispatched() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.submitted {
+		if g.phase == workload.Dispatched || g.phase == workload.Running {
+			return true
+		}
+	}
+	return false
+}
+
+var rayJobs = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
+
+// removeTimeout bounds the removal of jobs that may be read.
+const removeTimeout = 30 * time.Second
+
+// removeJobs removes the finished jobs, so that the next installations do not see ever
+// more of them.
+func (w *world) removeJobs() error {
+	ctx, cancel := context.WithTimeout(w.ctx, removeTimeout)
+	defer cancel()
+	return w.kube.Resource(rayJobs).Namespace(w.access.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+}
+
+// anyDispatched waits until an object of the gangs has been created: the fault must
+// fall into work.
+func (w *world) anyDispatched(t *testing.T, ids []workload.ID) {
+	t.Helper()
+	w.until(t, "a gang is dispatched", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.ContainsFunc(ids, func(id workload.ID) bool {
+			now := w.gangOf(id).phase
+			return now != "" && now != workload.Queued && now != workload.Admitted
+		})
+	})
+}
