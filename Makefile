@@ -5,9 +5,9 @@ BIN     := bin
 FLEET   ?= p3
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-SERVICES         := muster intake capacity-watcher queue-manager dispatcher
+SERVICES         := muster muster-dev intake capacity-watcher queue-manager dispatcher
 DEVCLUSTER_FILES := $(shell find deploy/devcluster -name testdata -prune -o -type f ! -name '*_test.go' ! -name '*.md' -print)
-MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/images deploy/helm
+MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/helm
 
 # Everything that is linked without race detector is linked statically, and
 # with the same flags, so that the build cache serves all of it.
@@ -24,7 +24,7 @@ build: services $(BIN)/devcluster $(BIN)/kubectl ## build all binaries into bin/
 services:
 	@mkdir -p $(BIN)
 	@echo "services: building into $(BIN)/"
-	@go build -trimpath -buildvcs=false -ldflags="-X muster.dev/muster/pkg/version.release=$(VERSION)" \
+	@go build -trimpath -buildvcs=false -ldflags="-X muster.dev/muster/pkg/service/version.release=$(VERSION)" \
 		-o $(BIN)/ $(SERVICES:%=./services/%)
 
 $(BIN)/devcluster: $(DEVCLUSTER_FILES)
@@ -49,7 +49,7 @@ need-postgres need-compiler: need-%:
 
 .PHONY: demo
 demo: stack-parts ## run the demo on real parts and check it (KUBECONFIG=... uses your cluster)
-	@$(BIN)/muster demo
+	@$(BIN)/muster-dev demo
 
 # nats-server of the version that package localnats embeds.
 $(BIN)/nats-server: pkg/go.mod
@@ -94,7 +94,7 @@ lint: ## gofmt, vet, staticcheck, import rules, licences, tidy modules, each mod
 	@.ci/lint $(MODULES)
 
 .PHONY: licences
-licences: ## write the list of licences of what is linked anew (docs/licences.md)
+licences: ## rewrite the list of licences of what is linked (docs/licences.md)
 	@mkdir -p $(BIN)/tools
 	@GOWORK=off go -C .tools build -o $(CURDIR)/$(BIN)/tools/licences ./licences
 	@.ci/modules >$(BIN)/tools/modules
@@ -126,7 +126,7 @@ sim: ## play SEEDS=1000 worlds with faults against the services' own steps; chec
 .PHONY: chaos
 chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; writes docs/reliability.md
 	@MUSTER_DEVCLUSTER=$${MUSTER_DEVCLUSTER:-$(CURDIR)/$(BIN)/devcluster} go test ./test/chaos -run TestChaos -count=1 -timeout=2h \
-		-v -args -runs $(or $(RUNS),3) -pairs $(or $(PAIRS),10) -seed $(or $(SEED),0) -gangs $(or $(GANGS),50) -only "$(ONLY)" -table $(CURDIR)/docs/reliability.md
+		-v -args -runs $(or $(RUNS),3) -pairs $(or $(PAIRS),10) -seed $(or $(SEED),0) -gangs $(or $(GANGS),50) -nats $(or $(NATS),1) -only "$(ONLY)" -keep "$(abspath $(KEEP))" -table $(CURDIR)/docs/reliability.md
 
 .PHONY: tidy
 tidy: ## format all code and tidy all modules

@@ -49,16 +49,39 @@ CREATE FUNCTION public.charge_quota_resized() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
+DECLARE
+    asked bigint;
+    found_rows bigint;
 BEGIN
-    UPDATE quota_usage u SET used = u.used + d.amount
-    FROM (
-        SELECT s.scope, f.value AS flavor, f.key AS resource, sum((c.pods - o.pods) * (c.requests->>f.key)::bigint) AS amount
+    IF NOT EXISTS (SELECT FROM changed WHERE charges IS NOT NULL) THEN
+        RETURN NULL;
+    END IF;
+    WITH part AS (
+        SELECT s.scope, f.value AS flavor, f.key AS resource, c.pods * (c.requests->>f.key)::bigint AS amount,
+            CASE WHEN c.charges <> o.charges THEN o.pods * (o.requests->>f.key)::bigint ELSE 0 END AS moved
         FROM changed c JOIN old o USING (workload, pod_set, node),
             jsonb_array_elements_text(c.charges->'scopes') s (scope), jsonb_each_text(c.charges->'flavors') f
-        WHERE c.charges IS NOT NULL
-        GROUP BY 1, 2, 3
-    ) d
-    WHERE u.scope = d.scope AND u.flavor = d.flavor AND u.resource = d.resource AND d.amount <> 0;
+        UNION ALL
+        SELECT s.scope, f.value, f.key, -o.pods * (o.requests->>f.key)::bigint,
+            CASE WHEN c.charges <> o.charges THEN -o.pods * (o.requests->>f.key)::bigint ELSE 0 END
+        FROM changed c JOIN old o USING (workload, pod_set, node),
+            jsonb_array_elements_text(o.charges->'scopes') s (scope), jsonb_each_text(o.charges->'flavors') f
+    ), demand AS (
+        SELECT scope, flavor, resource, sum(amount) AS amount, greatest(sum(moved), 0) AS moved
+        FROM part GROUP BY 1, 2, 3 HAVING sum(amount) <> 0
+    ), charged AS (
+        UPDATE quota_usage u
+        SET used = u.used + d.amount,
+            had = CASE WHEN u.had_in = pg_current_xact_id() THEN u.had ELSE u.used END + d.moved, had_in = pg_current_xact_id()
+        FROM demand d
+        WHERE u.scope = d.scope AND u.flavor = d.flavor AND u.resource = d.resource
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM demand), (SELECT count(*) FROM charged) INTO asked, found_rows;
+    IF asked <> found_rows THEN
+        RAISE EXCEPTION 'a reservation is charged to quota that does not exist (% charges, % found)', asked, found_rows
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'no_overuse';
+    END IF;
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.charge_reservations() RETURNS trigger
@@ -289,7 +312,8 @@ CREATE FUNCTION public.refuse_update() RETURNS trigger
     SET search_path TO '$user', 'public', 'pg_temp'
     AS $$
 BEGIN
-    IF TG_TABLE_NAME = 'reservations' AND to_jsonb(NEW) - 'pods' = to_jsonb(OLD) - 'pods' THEN
+    IF TG_TABLE_NAME = 'reservations'
+        AND to_jsonb(NEW) - 'pods' #- '{charges,scopes}' = to_jsonb(OLD) - 'pods' #- '{charges,scopes}' THEN
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'rows of % are never updated', TG_TABLE_NAME;
@@ -737,6 +761,7 @@ GRANT SELECT ON TABLE public.quota_usage TO muster_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.reservations TO muster_queue_manager;
 GRANT SELECT ON TABLE public.reservations TO muster_reader;
 GRANT UPDATE(pods) ON TABLE public.reservations TO muster_queue_manager;
+GRANT UPDATE(charges) ON TABLE public.reservations TO muster_queue_manager;
 GRANT SELECT,INSERT,DELETE ON TABLE public.shapes TO muster_queue_manager;
 GRANT SELECT ON TABLE public.shapes TO muster_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.streams TO muster_queue_manager;

@@ -4,8 +4,8 @@
 //	licences [-write] LIST < MODULES
 //
 // MODULES are lines "path directory", as `go list` prints them. LIST is the page
-// that names them all; it must be of the present modules, or is written anew.
-// Which licences are allowed, and why some modules are excepted, is said here.
+// that names them all; it must be of the present modules, or is rewritten.
+// Which licences are allowed, and why some modules are excepted, is written here.
 package main
 
 import (
@@ -41,7 +41,7 @@ func excepted() map[string]string {
 }
 
 func main() {
-	write := flag.Bool("write", false, "write the list anew")
+	write := flag.Bool("write", false, "rewrite the list")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: licences [-write] LIST < MODULES")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const isc = `Copyright (c) 2026 Somebody
+const isc = `Copyright (c) 2026 A Holder
 
 Permission to use, copy, modify, and/or distribute this software for any
 purpose with or without fee is hereby granted, provided that the above
