@@ -71,7 +71,7 @@ func TestAwaitStreamsOutlastsRefusals(t *testing.T) {
 	at.User = url.UserPassword("service", rightPassword)
 	tries := 0
 	logger := hooked(func(message string) {
-		if message != "NATS cannot create streams yet" {
+		if message != "cannot create streams; retrying" {
 			return
 		}
 		if tries++; tries == 2 {

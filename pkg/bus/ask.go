@@ -22,7 +22,7 @@ func Asked(ctx context.Context, b *Bus, cluster string, logger *zap.Logger) (<-c
 			_, payload, err := d.Event()
 			question, ok := payload.(*event.ReportWanted)
 			if err != nil || !ok {
-				logger.Warn("question dropped: it cannot be read", zap.String("subject", d.Subject), zap.Error(err))
+				logger.Warn("cannot read an inquiry; dropping it", zap.String("subject", d.Subject), zap.Error(err))
 				continue
 			}
 			select {

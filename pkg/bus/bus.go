@@ -164,7 +164,7 @@ func connectWithin(ctx context.Context, o Options, options []nats.Option) (*nats
 			return nc, nil
 		}
 		if o.Patient && time.Since(logged) >= o.ConnectTimeout {
-			o.Logger.Warn("cannot connect to NATS; trying again", zap.Error(err))
+			o.Logger.Warn("cannot connect to NATS; retrying", zap.Error(err))
 			logged = time.Now()
 		}
 		select {

@@ -32,8 +32,8 @@ const buryRetryAfter = 5 * time.Second
 // it.
 func (b *Bus) PublishDeadLetter(ctx context.Context, d Delivery, reason string) {
 	if err := b.StoreDeadLetter(ctx, d, reason); err != nil {
-		b.logger.Warn("cannot store a dead letter; the message is redelivered", zap.String("subject", d.Subject),
-			zap.String("reason", reason), zap.Error(err))
+		b.logger.Warn("cannot store a dead letter; retrying", zap.String("subject", d.Subject),
+			zap.String("reason", reason), zap.Error(err), zap.Duration("after", buryRetryAfter))
 		d.Retry(buryRetryAfter)
 		return
 	}

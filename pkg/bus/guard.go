@@ -97,7 +97,7 @@ func (b *Bus) guard(ctx context.Context, request *nats.Msg) {
 	answer, err := b.nc.RequestWithContext(ctx, jetstreamAPI+subject, body)
 	if err != nil {
 		if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			b.logger.Warn("request for a stream or consumer has no answer", zap.String("subject", subject), zap.Error(err))
+			b.logger.Warn("cannot forward a request for a stream or consumer", zap.String("subject", subject), zap.Error(err))
 		}
 		return // the requester's own time ends
 	}

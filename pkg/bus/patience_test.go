@@ -58,7 +58,7 @@ func TestPatientConnect(t *testing.T) {
 	address, accept := startGuarded(t, otherPassword)
 	tries := 0
 	logger := hooked(func(message string) {
-		if message == "cannot connect to NATS; trying again" {
+		if message == "cannot connect to NATS; retrying" {
 			if tries++; tries == 2 {
 				accept(rightPassword)
 			}

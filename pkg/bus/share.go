@@ -69,8 +69,8 @@ func (l *lanes) keepRoom(ctx context.Context) {
 			tightAt = time.Now()
 		}
 		if err := l.makeRoom(ctx, look, levels, tight); err != nil && ctx.Err() == nil {
-			l.bus.logger.Warn("cannot make room in a stream: one subject may keep out all others", zap.String("stream", l.work.Stream),
-				zap.Error(err), zap.Duration("again after", roomAgain))
+			l.bus.logger.Warn("cannot make room in a stream; one subject may keep out all others; retrying", zap.String("stream", l.work.Stream),
+				zap.Error(err), zap.Duration("after", roomAgain))
 			wait(ctx, roomAgain)
 		}
 		doneAt = time.Now()

@@ -210,7 +210,7 @@ func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer, s 
 			if ctx.Err() != nil {
 				return
 			}
-			b.logger.Warn("cannot subscribe; trying again", zap.Error(err), zap.Duration("after", pause))
+			b.logger.Warn("cannot subscribe; retrying", zap.Error(err), zap.Duration("after", pause))
 			b.restoreStreams(ctx, err)
 			wait(ctx, pause)
 			pause = min(2*pause, resubscribeMost)

@@ -159,7 +159,7 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 			again = refused
 			refused = min(2*refused, awaitMost)
 		}
-		b.logger.Warn("NATS cannot create streams yet", zap.Error(err), zap.Duration("again after", again))
+		b.logger.Warn("cannot create streams; retrying", zap.Error(err), zap.Duration("after", again))
 		select {
 		case <-ctx.Done():
 			return err
@@ -222,12 +222,12 @@ func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error)
 			asks, err = b.writable(ctx, stream)
 			if err != nil && !withoutFiles(err) {
 				// As on a full disk: the other streams and the leader can go on.
-				b.logger.Error("NATS refuses every write to a stream; look at its disk, and restart NATS", zap.String("stream", config.Name), zap.Error(err))
+				b.logger.Error("NATS refuses every write to a stream; check its disk and restart NATS", zap.String("stream", config.Name), zap.Error(err))
 				err = nil
 			}
 		}
 		if withoutFiles(err) {
-			b.logger.Error("stream has no files any more: making it again", zap.String("stream", config.Name), zap.Error(err))
+			b.logger.Error("stream has no files any more; recreating it", zap.String("stream", config.Name), zap.Error(err))
 			if err = b.js.DeleteStream(ctx, config.Name); err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
 				_, err = b.js.CreateStream(ctx, config)
 				remade = append(remade, config.Name)

@@ -202,7 +202,7 @@ func (l *lanes) lookAround(ctx context.Context) time.Duration {
 		return lookEvery
 	}
 	if ctx.Err() == nil && l.bus.Ready() == nil {
-		l.bus.logger.Warn("cannot look for subjects; trying again", zap.Error(err), zap.Duration("after", resubscribeAfter))
+		l.bus.logger.Warn("cannot list the subjects of a stream; retrying", zap.Error(err), zap.Duration("after", resubscribeAfter))
 		l.bus.restoreStreams(ctx, err)
 	}
 	wait(ctx, resubscribeAfter)

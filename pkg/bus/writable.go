@@ -31,7 +31,8 @@ func (b *Bus) writable(ctx context.Context, stream jetstream.Stream) (answered b
 	err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 	var refused *jetstream.APIError
 	if err != nil && !errors.As(err, &refused) {
-		b.logger.Warn("NATS does not say whether it writes a stream: it is busy, or accounts.conf gives no right to $JS.API.STREAM.PURGE", zap.String("stream", config.Name), zap.Error(err))
+		b.logger.Warn("cannot check that NATS writes a stream",
+			zap.String("stream", config.Name), zap.String("hint", "NATS is busy, or accounts.conf gives no right to $JS.API.STREAM.PURGE"), zap.Error(err))
 		return false, nil
 	}
 	return true, err

@@ -22,7 +22,7 @@ func Patiently(ctx context.Context, logger *zap.Logger, what string, passes func
 		if err == nil || ctx.Err() != nil || !passes(err) {
 			return err
 		}
-		logger.Warn("start delayed: retrying", zap.String("what", what), zap.Duration("after", pause), zap.Error(err))
+		logger.Warn("cannot complete a step of the start; retrying", zap.String("step", what), zap.Duration("after", pause), zap.Error(err))
 		select {
 		case <-ctx.Done():
 			return err

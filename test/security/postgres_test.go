@@ -82,7 +82,7 @@ func lead(t *testing.T, databaseURL string) *observer.ObservedLogs {
 func TestQueueManagerRunsEncryptedWithItsOwnRole(t *testing.T) {
 	t.Parallel()
 	owner, login, _ := encrypted(t)
-	if warnings := lead(t, login).FilterMessage("less safe than it should be").All(); len(warnings) > 0 {
+	if warnings := lead(t, login).FilterMessage("Postgres is not set up safely").All(); len(warnings) > 0 {
 		t.Errorf("it warns: %v", warnings)
 	}
 	conn, err := pgx.Connect(t.Context(), owner)
@@ -147,8 +147,8 @@ func TestSSLModes(t *testing.T) {
 // A login that may do too much is warned of.
 func TestATooMightyLoginIsWarnedOf(t *testing.T) {
 	t.Parallel()
-	warnings := lead(t, databases.Database(t)).FilterMessage("less safe than it should be").All()
-	if len(warnings) != 1 || !strings.Contains(warnings[0].ContextMap()["note"].(string), "superuser") {
+	warnings := lead(t, databases.Database(t)).FilterMessage("Postgres is not set up safely").All()
+	if len(warnings) != 1 || !strings.Contains(warnings[0].ContextMap()["problem"].(string), "superuser") {
 		t.Errorf("it warns of %v, want of the superuser", warnings)
 	}
 }

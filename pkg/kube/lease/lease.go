@@ -84,15 +84,15 @@ func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int
 			return ctx.Err()
 		}
 		if err == nil || errors.Is(err, ErrLost) {
-			o.Logger.Warn("lease lost: standing by", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
+			o.Logger.Warn("lease lost; standing by", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
 			o.Standby()
 			continue
 		}
 		if time.Since(began) > lastedLong {
 			next = pause
 		}
-		o.Logger.Error("term failed: lease released, next term after a pause",
-			zap.String("lease", o.Namespace+"/"+o.Name), zap.Duration("pause", next), zap.Error(err))
+		o.Logger.Error("term failed; releasing the lease",
+			zap.String("lease", o.Namespace+"/"+o.Name), zap.Duration("after", next), zap.Error(err))
 		if o.Failed != nil {
 			o.Failed()
 		}
@@ -204,7 +204,7 @@ func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 			return epoch, err
 		}
 		if ctx.Err() == nil && !apierrors.IsConflict(err) { // most conflicts are with the holder's own renewal
-			o.Logger.Warn("taking an epoch failed: retrying", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
+			o.Logger.Warn("cannot take an epoch; retrying", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err), zap.Duration("after", pause))
 		}
 		if err := wait(ctx, pause); err != nil {
 			return 0, err

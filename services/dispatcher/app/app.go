@@ -171,7 +171,7 @@ func take(ctx context.Context, commands *bus.Following, reconciler *reconcile.Re
 			envelope, payload, err := d.Event()
 			command, ok := payload.(*event.GangDesired)
 			if err != nil || !ok {
-				logger.Error("command dropped: it cannot be read", zap.String("subject", d.Subject), zap.Error(err))
+				logger.Error("cannot read a command; dropping it", zap.String("subject", d.Subject), zap.Error(err))
 				continue
 			}
 			reconciler.Traced(command.Workload, envelope.Traceparent)

@@ -65,7 +65,7 @@ func repeatLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler 
 	lost, err := reporter.values.Lost(bounded, b, event.ClusterStatusFilter(reporter.cluster), list)
 	if err != nil {
 		if ctx.Err() == nil {
-			logger.Warn("cannot compare the stream with what was reported", zap.Error(err))
+			logger.Warn("cannot compare the stream with reported statuses", zap.Error(err))
 			restore(ctx, b, logger)
 		}
 		return
@@ -73,7 +73,7 @@ func repeatLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler 
 	if len(lost) == 0 {
 		return
 	}
-	logger.Warn("stream has lost statuses: reporting them again", zap.String("stream", bus.StatusStream), zap.Int("lost", len(lost)))
+	logger.Warn("stream has lost statuses; republishing them", zap.String("stream", bus.StatusStream), zap.Int("lost", len(lost)))
 	subjects := make(map[string]bool, len(lost))
 	for _, subject := range lost {
 		subjects[subject] = true

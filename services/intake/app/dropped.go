@@ -21,7 +21,7 @@ const droppedEvery = time.Second
 // filled the stream.
 func (in *intake) dropped(subject string, messages uint64) {
 	in.results.WithLabelValues("dropped").Add(float64(messages))
-	in.logger.Error("submissions dropped unread: their queue filled the stream", zap.String("subject", subject),
+	in.logger.Error("submissions dropped unread from a subject that filled the stream", zap.String("subject", subject),
 		zap.Uint64("messages", messages))
 	if allowed, _ := in.answers.Allows(subject); !allowed {
 		return
@@ -33,6 +33,6 @@ func (in *intake) dropped(subject string, messages uint64) {
 		_, err = in.bus.PublishAsync(rejected.Subject, rejected.Event) // nothing waits for it
 	}
 	if err != nil {
-		in.logger.Warn("could not publish the rejection of dropped submissions", zap.String("subject", subject), zap.Error(err))
+		in.logger.Warn("cannot publish the rejection of dropped submissions", zap.String("subject", subject), zap.Error(err))
 	}
 }

@@ -269,6 +269,7 @@ func (in *intake) count(result submission.Result, subject string) {
 
 func (in *intake) retry(d bus.Delivery, cause error) {
 	in.results.WithLabelValues("retried").Inc()
-	in.logger.Warn("submission returned for redelivery", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.Error(cause))
+	in.logger.Warn("cannot process a submission; retrying", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence),
+		zap.Error(cause), zap.Duration("after", retryAfter))
 	d.Retry(retryAfter)
 }

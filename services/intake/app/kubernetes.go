@@ -126,7 +126,7 @@ func deliver(ctx context.Context, deliveries <-chan bus.Delivery, d *kubecontrol
 				d.Gang(e)
 			default:
 				if err != nil {
-					logger.Warn("unreadable event dropped", zap.String("subject", delivery.Subject), zap.Error(err))
+					logger.Warn("cannot read an event; dropping it", zap.String("subject", delivery.Subject), zap.Error(err))
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func resync(ctx context.Context, b *bus.Bus, d *kubecontroller.Controller, look 
 			again, first := made.look(ctx, b.State)
 			d.RepeatLost(first)
 			if len(again) > 0 {
-				logger.Warn("streams were recreated: repeating unanswered submissions", zap.Strings("streams", again))
+				logger.Warn("streams were recreated; repeating unanswered submissions", zap.Strings("streams", again))
 				d.RepeatUnanswered()
 			}
 			continue

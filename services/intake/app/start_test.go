@@ -32,7 +32,7 @@ func TestReadingBeginsLate(t *testing.T) {
 	refused := make(chan struct{}, 100)
 	core, _ := observer.New(zapcore.WarnLevel)
 	logger := zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
-		if e.Message == "start delayed: retrying" {
+		if e.Message == "cannot complete a step of the start; retrying" {
 			refused <- struct{}{}
 		}
 		return nil

@@ -82,7 +82,7 @@ func (in *intake) survives(ctx context.Context, d bus.Delivery, message submissi
 		select {
 		case err := <-tried:
 			if err != nil && ctx.Err() == nil && !errors.Is(err, trial.ErrDied) {
-				in.logger.Warn("trial failed: reading the suspect message without it", zap.String("subject", d.Subject), zap.Error(err))
+				in.logger.Warn("cannot try a suspect message; reading it without a trial", zap.String("subject", d.Subject), zap.Error(err))
 			}
 			return !errors.Is(err, trial.ErrDied), ctx.Err()
 		case <-alive.C:

@@ -26,7 +26,7 @@ const pingTimeout = 2 * time.Second
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("leader or standby")
 	for _, note := range config.notes {
-		runtime.Logger.Warn("queues file", zap.String("note", note))
+		runtime.Logger.Warn("queues file has a setting without effect", zap.String("note", note))
 	}
 	var ledger *store.Store
 	err := service.Patiently(ctx, runtime.Logger, "connect to the database", refusesConnection, func() (err error) {
@@ -38,7 +38,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	}
 	defer ledger.Close()
 	for _, note := range ledger.Unsafe(ctx) {
-		runtime.Logger.Warn("less safe than it should be", zap.String("note", note))
+		runtime.Logger.Warn("Postgres is not set up safely", zap.String("problem", note))
 	}
 	b, err := config.NATS.Connect(ctx, "queue-manager", runtime.Logger)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestDatabaseAwayAtTheStart(t *testing.T) {
 	tries := 0
 	core, _ := observer.New(zapcore.DebugLevel)
 	logger := zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
-		if e.Message == "start delayed: retrying" {
+		if e.Message == "cannot complete a step of the start; retrying" {
 			if tries++; tries == 2 {
 				cancel()
 			}

@@ -43,7 +43,7 @@ func (p *Publisher) look(ctx context.Context, list bool) {
 	lost, err := p.values.Lost(ctx, p.Bus, event.CapacityFilter(p.Cluster), list)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.Logger.Warn("comparing the stream with published values failed", zap.Error(err))
+			p.Logger.Warn("cannot compare the stream with published observations", zap.Error(err))
 			p.restore(ctx, err)
 		}
 		return
@@ -52,7 +52,7 @@ func (p *Publisher) look(ctx context.Context, list bool) {
 		return
 	}
 	p.Metrics.lost.Add(float64(len(lost)))
-	p.Logger.Warn("stream has lost observations: republishing them", zap.String("stream", bus.CapacityStream), zap.Int("lost", len(lost)))
+	p.Logger.Warn("stream has lost observations; republishing them", zap.String("stream", bus.CapacityStream), zap.Int("lost", len(lost)))
 	subjects := make(map[string]bool, len(lost))
 	for _, subject := range lost {
 		subjects[subject] = true

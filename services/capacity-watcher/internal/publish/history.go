@@ -39,7 +39,7 @@ func HistoryOf(values []bus.Delivery, logger *zap.Logger) (history History) {
 		_, payload, err := value.Event()
 		if err != nil {
 			// A newer version of Muster may have written it.
-			logger.Warn("unreadable message in the capacity stream skipped", zap.Error(err))
+			logger.Warn("cannot read a message of the capacity stream; skipping it", zap.Error(err))
 			continue
 		}
 		history.add(payload)

@@ -166,7 +166,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			p.Metrics.failures.Inc()
-			p.Logger.Warn("publishing capacity failed: retrying", zap.Error(err), zap.Duration("after", retryAfter))
+			p.Logger.Warn("cannot publish observations; retrying", zap.Error(err), zap.Duration("after", retryAfter))
 			p.Later(retryAfter, p.wakeUp)
 		}
 	}
@@ -363,7 +363,7 @@ func (p *Publisher) restore(ctx context.Context, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if err := p.Bus.EnsureStreams(ctx); err != nil {
-		p.Logger.Warn("creating the streams failed", zap.Error(err))
+		p.Logger.Warn("cannot restore streams", zap.Error(err))
 		return
 	}
 	p.Apply((*observed.Cache).MarkAllChanged) // the old streams' content is lost

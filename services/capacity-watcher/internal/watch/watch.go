@@ -160,7 +160,7 @@ func (v *view) unmanaged(listed func()) cache.ReflectorStore {
 func (v *view) node(n *corev1.Node) capacity.Node {
 	node, err := kube.Node(v.Cluster, n)
 	if err != nil {
-		v.Logger.Warn("node has quantities out of range: publishing it as not ready", zap.String("node", n.Name), zap.Error(err))
+		v.Logger.Warn("cannot read the quantities of a node; publishing it as not ready", zap.String("node", n.Name), zap.Error(err))
 		return capacity.Node{Cluster: v.Cluster, Name: n.Name, Labels: n.Labels, Allocatable: resource.List{}}
 	}
 	return node
@@ -212,7 +212,7 @@ func workloadOf(pod *corev1.Pod) workload.ID {
 func (v *view) requests(pod *corev1.Pod) resource.List {
 	requests, err := kube.Requests(pod)
 	if err != nil {
-		v.Logger.Warn("pod has requests out of range: counting only its slot",
+		v.Logger.Warn("cannot read the requests of a pod; counting only its slot",
 			zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.Error(err))
 		return resource.List{resource.Pods: 1}
 	}

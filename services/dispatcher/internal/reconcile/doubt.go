@@ -25,7 +25,7 @@ func (s *sweeper) doubtCommands(ctx context.Context, truth Truth) {
 		}
 		if s.workloads.get(command.Workload).doubt(command, owned) {
 			s.metrics.orphans.Inc()
-			s.logger.Warn("workload removed: queue-manager does not know of its admission", zap.String("workload", string(command.Workload)),
+			s.logger.Warn("removing a workload whose admission queue-manager does not have", zap.String("workload", string(command.Workload)),
 				zap.Int("attempt", command.Attempt), zap.Int64("epoch", command.Epoch), zap.String("kind", command.Kind),
 				zap.String("namespace", command.Namespace), zap.String("name", command.Name))
 			s.look(command.Workload)

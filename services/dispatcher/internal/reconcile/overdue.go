@@ -27,7 +27,7 @@ func (p *pass) boundRemoval(ctx context.Context, again time.Duration, err error)
 	p.status.Released = true
 	p.status.Message = fmt.Sprintf("the places are given back after %s, but objects stay that cannot be removed: %s", removeWithin, stuck(err))
 	p.metrics.leftBehind.Inc()
-	p.logger.Warn("removal given up: no pod runs, but objects stay", append(p.fields(), zap.Error(err))...)
+	p.logger.Warn("pods are gone, but objects remain; giving up their removal", append(p.fields(), zap.Error(err))...)
 	return 0, p.report(ctx)
 }
 

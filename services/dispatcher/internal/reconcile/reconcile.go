@@ -121,7 +121,7 @@ func (r *Reconciler) Run(ctx context.Context, workers int) {
 func (r *Reconciler) Command(command *event.GangDesired) {
 	t, later := r.workloads.accept(command, r.now())
 	if later != nil {
-		r.logger.Warn("command refused: it is older than what is known",
+		r.logger.Warn("command is older than the known one; refusing it",
 			zap.String("workload", string(command.Workload)), zap.Int("attempt", command.Attempt),
 			zap.Int64("epoch", command.Epoch), zap.Int64("known epoch", later.Epoch))
 		return
@@ -163,7 +163,7 @@ func (r *Reconciler) next(ctx context.Context) bool {
 	case ctx.Err() != nil:
 	case err != nil:
 		r.metrics.failures.Inc()
-		r.logger.Warn("workload will be tried again", zap.String("workload", string(id)), zap.Error(err))
+		r.logger.Warn("cannot reconcile a workload; retrying", zap.String("workload", string(id)), zap.Error(err))
 		r.queue.AddRateLimited(id)
 	default:
 		r.queue.Forget(id)

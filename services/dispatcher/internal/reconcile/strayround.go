@@ -22,7 +22,7 @@ func (r *strayRound) namespace(ctx context.Context, namespace, rule string) {
 			delayed++
 			continue
 		case err != nil:
-			r.logger.Warn("cannot tell what made a pod", zap.String("namespace", namespace), zap.String("pod", pod.Name), zap.Error(err))
+			r.logger.Warn("cannot look up the owner of a pod", zap.String("namespace", namespace), zap.String("pod", pod.Name), zap.Error(err))
 			continue
 		}
 		if id, is := ownerAmong(r.owned(), pod.UID, pod.Controller.UID, above); is {
@@ -35,7 +35,7 @@ func (r *strayRound) namespace(ctx context.Context, namespace, rule string) {
 		r.stray(ctx, pod, rule)
 	}
 	if delayed > 0 {
-		r.logger.Warn("what made some pods is asked for in the next round", zap.String("namespace", namespace), zap.Int("pods", delayed))
+		r.logger.Warn("too many unknown pods for one round; looking up the others in the next one", zap.String("namespace", namespace), zap.Int("pods", delayed))
 	}
 	if rule == workload.WarnOfStrays || rule == workload.EvictStrays {
 		r.numbers[namespace] = number
@@ -91,13 +91,13 @@ func (r *strayRound) stray(ctx context.Context, pod gang.Pod, rule string) {
 	where := []zap.Field{zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("node", pod.Node)}
 	switch {
 	case rule == workload.WarnOfStrays && !known:
-		r.logger.Warn("pod is not of Muster, in a namespace of a queue whose strayPods is warn", where...)
+		r.logger.Warn("stray pod found", where...)
 	case rule == workload.EvictStrays && now.Sub(since) >= strayAfter && !pod.Deleting:
 		if err := r.cluster.DeletePod(ctx, pod, false); err != nil {
-			r.logger.Warn("stray pod not deleted", append(where, zap.Error(err))...)
+			r.logger.Warn("cannot delete a stray pod", append(where, zap.Error(err))...)
 			return
 		}
 		r.metrics.evicted.Inc()
-		r.logger.Warn("pod deleted: it is not of Muster, and its queue's strayPods is evict", where...)
+		r.logger.Warn("stray pod deleted", where...)
 	}
 }

@@ -82,7 +82,7 @@ func (s *sweeper) isOwned(ctx context.Context, truth Truth, id workload.ID, atte
 	defer done()
 	record, err := truth(asking, id)
 	if err != nil {
-		s.logger.Warn("cannot tell whether something is an orphan", zap.String("workload", string(id)), zap.Error(err))
+		s.logger.Warn("cannot look up the workload of an object; keeping the object", zap.String("workload", string(id)), zap.Error(err))
 		return false, err
 	}
 	return record != nil && record.Holding && record.Attempt <= attempt, nil
@@ -97,11 +97,11 @@ func (s *sweeper) removeOrphan(ctx context.Context, cached kubernetes.Object) {
 		err = s.cluster.Delete(ctx, *object)
 	}
 	if err != nil {
-		s.logger.Warn("orphan not removed", zap.String("workload", string(cached.Workload)), zap.Error(err))
+		s.logger.Warn("cannot remove an orphaned object", zap.String("workload", string(cached.Workload)), zap.Error(err))
 		return
 	}
 	s.metrics.orphans.Inc()
-	s.logger.Warn("orphan removed: no live workload owns it", zap.String("workload", string(cached.Workload)),
+	s.logger.Warn("orphaned object removed", zap.String("workload", string(cached.Workload)),
 		zap.String("kind", cached.Kind), zap.String("namespace", cached.Namespace), zap.String("name", cached.Name))
 }
 
@@ -139,16 +139,16 @@ func mayBeOrphan(pod gang.Pod) bool {
 func (s *sweeper) removeOrphanedPods(ctx context.Context, id workload.ID, suspects []gang.Pod) {
 	orphans, err := s.cluster.OrphanedPods(ctx, id, suspects)
 	if err != nil {
-		s.logger.Warn("cannot tell whether pods are orphans", zap.String("workload", string(id)), zap.Error(err))
+		s.logger.Warn("cannot look up the workload of pods; keeping the pods", zap.String("workload", string(id)), zap.Error(err))
 		return
 	}
 	for _, pod := range orphans {
 		if err := s.cluster.DeletePod(ctx, pod, false); err != nil {
-			s.logger.Warn("orphaned pod not removed", zap.String("workload", string(id)), zap.String("pod", pod.Name), zap.Error(err))
+			s.logger.Warn("cannot remove an orphaned pod", zap.String("workload", string(id)), zap.String("pod", pod.Name), zap.Error(err))
 			continue
 		}
 		s.metrics.orphans.Inc()
-		s.logger.Warn("orphaned pod removed: no live workload owns it", zap.String("workload", string(id)),
+		s.logger.Warn("orphaned pod removed", zap.String("workload", string(id)),
 			zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name))
 	}
 }

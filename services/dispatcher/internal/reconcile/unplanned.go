@@ -55,7 +55,7 @@ func (u *unplannedPods) remove(ctx context.Context, p *pass) (message string, ag
 			return "", 0, err
 		}
 		u.metrics.unplanned.Inc()
-		u.logger.Warn("pod deleted: it is not what was admitted", zap.String("workload", string(p.command.Workload)),
+		u.logger.Warn("deleted a pod that differs from the admitted pod sets", zap.String("workload", string(p.command.Workload)),
 			zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("node", pod.Node))
 	}
 	return unplannedMessage, again, nil
@@ -81,7 +81,7 @@ func (u *unplannedPods) removeExtra(ctx context.Context, p *pass) (message strin
 			return "", err
 		}
 		u.metrics.evicted.Inc()
-		u.logger.Warn("pod deleted: its gang has no place for it, and its queue's strayPods is evict",
+		u.logger.Warn("deleted a pod for which its gang has no place",
 			zap.String("workload", string(p.command.Workload)), zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name))
 	}
 	return extraMessage + "; they are deleted", nil

@@ -84,8 +84,8 @@ func (p *pass) outdated(ctx context.Context, object *kubernetes.Object) (time.Du
 		p.status.Later = object.Attempt
 		return pollAfter, p.report(ctx)
 	}
-	p.logger.Warn("command ignored: the object is of a later attempt", zap.String("workload", string(p.command.Workload)),
-		zap.Int("attempt", p.command.Attempt), zap.Int("object's attempt", object.Attempt))
+	p.logger.Warn("object is of a later attempt; ignoring the command", zap.String("workload", string(p.command.Workload)),
+		zap.Int("attempt", p.command.Attempt), zap.Int("object attempt", object.Attempt))
 	return 0, nil
 }
 

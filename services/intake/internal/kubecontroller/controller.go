@@ -156,7 +156,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		c.options.Logger.Warn("reconcile failed: retrying", zap.Stringer("object", key), zap.Error(err))
+		c.options.Logger.Warn("cannot reconcile an object; retrying", zap.Stringer("object", key), zap.Error(err))
 		c.queue.AddRateLimited(key)
 	default:
 		c.queue.Forget(key)
@@ -336,7 +336,7 @@ func (c *Controller) submit(ctx context.Context, submitted *event.WorkloadSubmit
 	}
 	k.submitted.again(sequence, cmp.Or(c.options.RepeatAfter, askAgain), repeatMost)
 	c.note(w.ID, func(kept *tracked) { kept.submitted, kept.queue, kept.warned = k.submitted, w.Queue, true })
-	c.options.Logger.Info("object submitted", zap.Int("time", k.submitted.times), zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
+	c.options.Logger.Info("object submitted", zap.Int("try", k.submitted.times), zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
 		zap.String("namespace", w.Namespace), zap.String("name", w.Name), zap.String("queue", w.Queue))
 	return time.Until(k.submitted.next), nil
 }

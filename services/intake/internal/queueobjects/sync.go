@@ -65,7 +65,7 @@ type Sync struct {
 func (s *Sync) Run(ctx context.Context, changed <-chan struct{}) error {
 	for {
 		if err := s.round(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("queue sync failed: retrying", zap.Duration("after", again), zap.Error(err))
+			s.Logger.Warn("cannot sync the queues; retrying", zap.Duration("after", again), zap.Error(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -213,6 +213,6 @@ func (s *Sync) log(refused map[kueue.Key]string) {
 	}
 	s.logged = all
 	for key, why := range refused {
-		s.Logger.Warn("object of the cluster refused", zap.Stringer("object", key), zap.String("why", why))
+		s.Logger.Warn("queue object refused", zap.Stringer("object", key), zap.String("reason", why))
 	}
 }

@@ -67,7 +67,7 @@ func (l *leader) configure(ctx context.Context, c change) error {
 	})
 	if store.Suspect(err) { // nothing of it is stored, and nothing in memory has changed
 		l.Metrics.notStorable.WithLabelValues("configuration").Inc()
-		l.Logger.Error("a change of the configuration is refused by the database", zap.String("origin", c.origin), zap.Error(err))
+		l.Logger.Error("cannot store a change of the configuration; it is refused", zap.String("origin", c.origin), zap.Error(err))
 		c.answer <- configured{err: fmt.Errorf("the database refuses to store the change; nothing has changed: %w", err)}
 		return nil
 	}

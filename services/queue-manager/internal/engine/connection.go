@@ -69,7 +69,7 @@ func keepStreams(ctx context.Context, b *bus.Bus, logger *zap.Logger, compare fu
 		}
 		remade, err := b.ConfigureStreams(ctx)
 		if err != nil && ctx.Err() == nil && b.Ready() == nil {
-			logger.Warn("cannot look after the streams; trying again", zap.Error(err), zap.Duration("after", streamsEvery))
+			logger.Warn("cannot check the streams; retrying", zap.Error(err), zap.Duration("after", streamsEvery))
 		}
 		if len(remade) > 0 {
 			compare()
@@ -80,11 +80,11 @@ func keepStreams(ctx context.Context, b *bus.Bus, logger *zap.Logger, compare fu
 // observationsPurged tells an operator that a cluster has filled a stream.
 func (l *leader) observationsPurged(purged []bus.Purged, err error) {
 	if err != nil {
-		l.Logger.Warn("cannot bound what clusters tell; trying again", zap.Error(err))
+		l.Logger.Warn("cannot bound the observations of clusters; retrying", zap.Error(err))
 	}
 	for _, p := range purged {
 		l.Metrics.purged.WithLabelValues(p.Cluster).Inc()
-		l.Logger.Error("purged the observations of a cluster: it published more than a cluster of the largest size needs. Replace the keys of its services if they may be stolen",
+		l.Logger.Error("purged the observations of a cluster beyond the largest size; replace the keys of its services if they may be stolen",
 			zap.String("cluster", p.Cluster), zap.String("stream", p.Stream), zap.Uint64("subjects", p.Subjects), zap.Uint64("bytes", p.Bytes))
 	}
 }
@@ -92,7 +92,7 @@ func (l *leader) observationsPurged(purged []bus.Purged, err error) {
 // historyCut tells an operator that a queue has filled a stream of history.
 func (l *leader) historyCut(cuts []bus.Cut, err error) {
 	if err != nil {
-		l.Logger.Warn("cannot make room in a stream of history: one queue may push out the messages of others; trying again", zap.Error(err))
+		l.Logger.Warn("cannot make room in a stream of history; one queue may push out the messages of others; retrying", zap.Error(err))
 	}
 	for _, c := range cuts {
 		l.Metrics.cut.WithLabelValues(c.Stream).Add(float64(c.Messages))

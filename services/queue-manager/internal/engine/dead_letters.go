@@ -35,7 +35,7 @@ type DeadLetters interface {
 // What NATS refuses is kept in the ledger and returned, to be tried again.
 func (s *Step) NameLost(ctx context.Context, r Recovered, to DeadLetters) (again []letter, err error) {
 	for _, l := range r.Ended {
-		s.Logger.Warn("record lost with the database: the workload had ended", zap.String("workload", string(l.ID)), zap.String("queue", l.Queue),
+		s.Logger.Warn("database has lost the record of an ended workload", zap.String("workload", string(l.ID)), zap.String("queue", l.Queue),
 			zap.String("name", l.Name), zap.String("phase", string(l.Phase)))
 		reason := fmt.Sprintf("the database came back older and has no record of %s %s/%s, which had %s", l.Kind, l.Namespace, l.Name, l.Phase)
 		if refused, err := s.keepDead(ctx, l, reason, to); err != nil {
@@ -45,7 +45,7 @@ func (s *Step) NameLost(ctx context.Context, r Recovered, to DeadLetters) (again
 		}
 	}
 	for _, l := range r.Lost {
-		s.Logger.Error("workload lost with the database: it has to be submitted again", zap.String("workload", string(l.ID)),
+		s.Logger.Error("database has lost a workload; it must be submitted again", zap.String("workload", string(l.ID)),
 			zap.String("queue", l.Queue), zap.String("name", l.Name), zap.Time("submitted", l.Times.Submitted))
 		reason := fmt.Sprintf("%s %s/%s of queue %s was %s and is lost: the database came back older, and NATS does not have the submission any more; submit it again",
 			l.Kind, l.Namespace, l.Name, l.Queue, l.Phase)
@@ -71,9 +71,9 @@ func (s *Step) keepDead(ctx context.Context, l Lost, reason string, to DeadLette
 	fields := []zap.Field{zap.String("workload", string(l.ID)), zap.String("reason", reason), zap.Error(err)}
 	switch err := to.KeepUndelivered(ctx, l.Delivery, reason); {
 	case err == nil:
-		s.Logger.Error("NATS does not keep a lost workload as a dead letter: it is in the table undelivered", fields...)
+		s.Logger.Error("cannot dead-letter a lost workload; kept in the table undelivered", fields...)
 	case store.Suspect(err):
-		s.Logger.Error("neither NATS nor the database keeps a lost workload", append(fields, zap.NamedError("refusal", err))...)
+		s.Logger.Error("cannot keep a lost workload in NATS or in the database", append(fields, zap.NamedError("refusal", err))...)
 	default:
 		return false, fmt.Errorf("keep workload %s, which NATS refuses as a dead letter: %w", l.ID, err)
 	}
@@ -98,7 +98,7 @@ func retryLetters(ctx context.Context, again []letter, to DeadLetters, logger *z
 		before := len(again)
 		again = slices.DeleteFunc(again, func(l letter) bool { return to.StoreDeadLetter(ctx, l.Delivery, l.reason) == nil })
 		if len(again) < before {
-			logger.Info("dead letters that NATS had refused are kept", zap.Int("kept", before-len(again)), zap.Int("left", len(again)))
+			logger.Info("stored dead letters that NATS had refused", zap.Int("kept", before-len(again)), zap.Int("left", len(again)))
 		}
 	}
 }

@@ -42,6 +42,6 @@ func (l *leader) want(wanted event.ReportWanted) {
 		err = l.Bus.Tell(event.AskSubject(wanted.Cluster), asked)
 	}
 	if err != nil {
-		l.Logger.Warn("cannot ask a cluster", zap.String("cluster", wanted.Cluster), zap.Error(err))
+		l.Logger.Warn("cannot publish an inquiry to a cluster", zap.String("cluster", wanted.Cluster), zap.Error(err))
 	}
 }

@@ -83,7 +83,7 @@ func (l *leader) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-over.C:
-			l.Logger.Info("term is over", zap.Int64("epoch", l.epoch), zap.Duration("after", l.LongestTerm))
+			l.Logger.Info("term reached its maximum length; beginning another", zap.Int64("epoch", l.epoch), zap.Duration("after", l.LongestTerm))
 			return errTermOver
 		case <-tick.C:
 			err = l.tick(ctx)

@@ -28,7 +28,7 @@ func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, 
 		return nil, err
 	}
 	if !found.Empty() {
-		l.Logger.Error("the database has come back older than the streams: bringing both together",
+		l.Logger.Error("database is older than the streams; recovering from the streams",
 			zap.Int("commands", len(found.Commands)), zap.Int("workloads", len(found.Told)), zap.Time("last commit", last))
 	}
 	log := l.messageLog()
@@ -87,10 +87,10 @@ func (l *leader) refuseNew(ctx context.Context, found relay.Found) error {
 // logRecovered names what the ledger has again, and what is removed.
 func (l *leader) logRecovered(r Recovered) {
 	for _, id := range r.Requeued {
-		l.Logger.Warn("workload queued again: the database had lost it", zap.String("workload", string(id)))
+		l.Logger.Warn("requeued a workload that the database had lost", zap.String("workload", string(id)))
 	}
 	for _, c := range r.Removed {
-		l.Logger.Warn("objects of no workload are removed: the database has lost their admission", zap.String("workload", string(c.Workload)),
+		l.Logger.Warn("removing objects whose admission the database has lost", zap.String("workload", string(c.Workload)),
 			zap.String("cluster", c.Cluster), zap.String("kind", c.Kind), zap.String("namespace", c.Namespace), zap.String("name", c.Name))
 	}
 	l.Metrics.recovered.WithLabelValues("requeued").Add(float64(len(r.Requeued)))

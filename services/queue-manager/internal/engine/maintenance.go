@@ -17,7 +17,7 @@ func (l *leader) maintain(ctx context.Context) error {
 	}
 	err := l.Store.Tidy(ctx, l.epoch)
 	if store.Suspect(err) {
-		l.Logger.Error("the ledger cannot be tidied; trying again", zap.Error(err), zap.Duration("after", maintainEvery))
+		l.Logger.Error("cannot remove old rows from the ledger; retrying", zap.Error(err), zap.Duration("after", maintainEvery))
 		return nil
 	}
 	return err
@@ -27,7 +27,7 @@ func (l *leader) maintain(ctx context.Context) error {
 // for long, is tried again the next time; there are partitions for days.
 func (l *leader) keepPartitions(ctx context.Context) {
 	if err := l.Store.KeepPartitions(ctx, l.epoch, l.Retention); err != nil && ctx.Err() == nil {
-		l.Logger.Warn("cannot make partitions for the next days; trying again", zap.Error(err), zap.Duration("after", maintainEvery))
+		l.Logger.Warn("cannot create the partitions of the next days; retrying", zap.Error(err), zap.Duration("after", maintainEvery))
 	}
 }
 

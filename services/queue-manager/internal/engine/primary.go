@@ -35,7 +35,7 @@ func watchPrimaries(o Options) {
 		defer mu.Unlock()
 		if time.Since(told) > oldPrimaryEvery {
 			told = time.Now()
-			o.Logger.Error("a primary of Postgres that was replaced takes connections: fence it", zap.Error(refused))
+			o.Logger.Error("a replaced Postgres primary accepts connections; fence it", zap.Error(refused))
 		}
 	})
 }
@@ -56,7 +56,7 @@ func notedLineage(ctx context.Context, o Options) (noted store.Lineage, err erro
 		return noted, err
 	}
 	if noted, err = store.ParseLineage(note); err != nil {
-		o.Logger.Warn("the note of the ledger's history cannot be read", zap.Error(err))
+		o.Logger.Warn("cannot read the stored lineage of the ledger; ignoring it", zap.Error(err))
 		return store.Lineage{}, nil // of a later version
 	}
 	o.Store.Heed(noted)
@@ -70,7 +70,7 @@ func notePrimary(ctx context.Context, o Options, own store.Lineage) error {
 		return err
 	}
 	if before, err := store.ParseLineage(note); err == nil {
-		o.Logger.Warn("Postgres has another primary: its history goes on from there", zap.Stringer("before", before), zap.Stringer("now", own))
+		o.Logger.Warn("Postgres has another primary; following its timeline", zap.Stringer("before", before), zap.Stringer("now", own))
 	}
 	return o.Bus.SetNote(ctx, lineageNote, own.String())
 }
@@ -99,7 +99,7 @@ func keepPrimary(ctx context.Context, o Options, own store.Lineage) error {
 		}
 		if noted.Timeline == 0 || noted.System == own.System && noted.Timeline < own.Timeline {
 			if err := o.Bus.SetNote(ctx, lineageNote, own.String()); err != nil && ctx.Err() == nil {
-				o.Logger.Warn("cannot note the ledger's history; trying again", zap.Error(err), zap.Duration("after", primaryEvery))
+				o.Logger.Warn("cannot store the lineage of the ledger; retrying", zap.Error(err), zap.Duration("after", primaryEvery))
 			}
 		}
 	}

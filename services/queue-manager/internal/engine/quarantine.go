@@ -59,14 +59,14 @@ func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
 	var err error
 	found, err = l.writer.Diagnose(ctx, failed.decision, failed.cause, l.memory, l.clock.now())
 	if err != nil {
-		l.Logger.Error("a commit was refused, and it is not known for what", zap.Error(err), zap.NamedError("refusal", failed.cause))
+		l.Logger.Error("cannot find the row for which the database refused a commit", zap.Error(err), zap.NamedError("refusal", failed.cause))
 		return
 	}
 	failed.blamed = !found.Empty()
 	l.memory.Remember(found)
 	if found.Unrecorded {
 		l.Metrics.notStorable.WithLabelValues("record").Inc()
-		l.Logger.Error("decisions cannot be recorded: they are made without, and cannot be replayed", zap.Error(failed.cause))
+		l.Logger.Error("cannot store the decision log; deciding without it, and these decisions cannot be replayed", zap.Error(failed.cause))
 	}
 	for _, r := range found.Rejected {
 		l.reject(ctx, r)
@@ -83,7 +83,7 @@ func (l *leader) quarantine(ctx context.Context, aside []state.Quarantined) {
 			what = "node"
 		}
 		l.Metrics.notStorable.WithLabelValues(what).Inc()
-		l.Logger.Error("set aside: the database refuses to store it", zap.String("what", what), zap.String("name", keyOf(a)),
+		l.Logger.Error("quarantined what the database refuses to store", zap.String("what", what), zap.String("name", keyOf(a)),
 			zap.Int("level", int(a.Level)), zap.Time("until", a.Until), zap.String("reason", a.Why))
 	}
 	l.storeQuarantine(ctx, aside)
@@ -94,7 +94,7 @@ func (l *leader) quarantine(ctx context.Context, aside []state.Quarantined) {
 func (l *leader) storeQuarantine(ctx context.Context, aside []state.Quarantined) {
 	err := l.memory.Store(aside, func(aside []state.Quarantined) error { return l.Store.Quarantine(ctx, l.epoch, aside) })
 	if err != nil {
-		l.Logger.Error("quarantine cannot be stored: only this process knows of it", zap.Error(err))
+		l.Logger.Error("cannot store the quarantine; a next leader will not have it", zap.Error(err))
 	}
 }
 
@@ -111,6 +111,6 @@ func (l *leader) announceQuarantined(ctx context.Context, a state.Quarantined) {
 		err = l.Bus.Publish(ctx, event.EventsSubject(record.Queue, record.ID), kept)
 	}
 	if err != nil {
-		l.Logger.Warn("no event says that a workload is set aside", zap.String("workload", string(a.Workload)), zap.Error(err))
+		l.Logger.Warn("cannot publish that a workload is quarantined", zap.String("workload", string(a.Workload)), zap.Error(err))
 	}
 }

@@ -39,7 +39,7 @@ func (s *Step) applyMessage(m received, known *state.Known, at time.Time) (live 
 				s.poison = poison{}
 			}
 			s.poison.add(m.Delivery, fmt.Sprintf("taking it in fails: %v", cause))
-			s.Logger.Error("a message cannot be taken in", zap.String("subject", m.Subject), zap.Uint64("sequence", m.Sequence),
+			s.Logger.Error("cannot apply a message to the state", zap.String("subject", m.Subject), zap.Uint64("sequence", m.Sequence),
 				zap.Any("cause", cause), zap.Stack("stack"))
 			err = fmt.Errorf("message %d on %s cannot be taken in: %v", m.Sequence, m.Subject, cause)
 		}
@@ -97,7 +97,7 @@ func (l *leader) beginCheckpoint(ctx context.Context) (keep func(), err error) {
 		began := time.Now()
 		if err := snapshot.WriteCheckpoint(ctx, l.epoch, at); err != nil {
 			if ctx.Err() == nil {
-				l.Logger.Warn("decisions of this term cannot be replayed, unless those of the last one can", zap.Error(err))
+				l.Logger.Warn("cannot store a checkpoint; a replay of this term needs that of the last one", zap.Error(err))
 			}
 			return
 		}

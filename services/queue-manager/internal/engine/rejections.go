@@ -41,7 +41,7 @@ func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, tell func(
 	}
 	w := submitted.Workload
 	reason := "the submission cannot be stored: " + r.Cause.Error()
-	s.Logger.Error("submission rejected: it cannot be stored", zap.String("workload", string(w.ID)), zap.Error(r.Cause))
+	s.Logger.Error("cannot store a submission; rejecting it", zap.String("workload", string(w.ID)), zap.Error(r.Cause))
 	// The message is part of the id: NATS drops what has the id of another message.
 	id := fmt.Sprintf("queue-manager/unstorable/%s/%d/%d", w.ID, r.Sequence, r.Stored.UnixNano())
 	err := tell(id, &event.WorkloadRejected{
@@ -49,7 +49,7 @@ func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, tell func(
 		Reason: workload.Reason{Kind: workload.ReasonNotStorable, Message: reason},
 	})
 	if err != nil {
-		s.Logger.Error("no event says that a submission was rejected", zap.String("workload", string(w.ID)), zap.Error(err))
+		s.Logger.Error("cannot publish the rejection of a submission", zap.String("workload", string(w.ID)), zap.Error(err))
 		if r.Attempts < rejectTries {
 			r.Retry(rejectAgain)
 			return

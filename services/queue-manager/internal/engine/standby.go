@@ -55,7 +55,7 @@ func (s *standby) start() {
 				return
 			}
 			s.state = nil
-			s.Logger.Warn("standby loads the state again", zap.Error(err), zap.Duration("after", refollowAfter))
+			s.Logger.Warn("standby cannot follow; loading the state again", zap.Error(err), zap.Duration("after", refollowAfter))
 			select {
 			case <-s.ctx.Done():
 			case <-time.After(refollowAfter):
@@ -150,12 +150,12 @@ func (s *standby) applyConfiguration(ctx context.Context, epoch int64) (settings
 		return nil, fmt.Errorf("queues file conflicts with applied objects: %w; restore the previous file, delete the conflicting objects with `muster delete`, then change the file", err)
 	}
 	for _, key := range overridden {
-		s.Logger.Warn("an applied object does not count: the queues file has one of its name", zap.Stringer("object", key))
+		s.Logger.Warn("ignoring an applied object whose name is in the queues file", zap.Stringer("object", key))
 	}
 	err = s.Store.SetQueues(ctx, epoch, all.Queues, all.Policy)
 	if store.Suspect(err) { // what is stored goes on to count
 		s.Metrics.notStorable.WithLabelValues("configuration").Inc()
-		s.Logger.Error("the database refuses to store the queues; those that are stored count", zap.Error(err))
+		s.Logger.Error("cannot store the queues; keeping those in the database", zap.Error(err))
 		return applied, nil
 	}
 	return applied, err

@@ -66,7 +66,7 @@ func raiseEpoch(ctx context.Context, o Options, term *store.Leadership) error {
 	if err != nil || known < term.Epoch {
 		return err
 	}
-	o.Logger.Warn("the streams tell of a later epoch: taking one after it", zap.Int64("epoch", term.Epoch), zap.Int64("streams", known))
+	o.Logger.Warn("streams have a later epoch; taking the one after it", zap.Int64("epoch", term.Epoch), zap.Int64("streams", known))
 	return o.Store.Raise(ctx, term, known)
 }
 

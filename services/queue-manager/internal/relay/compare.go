@@ -28,7 +28,7 @@ func (p *publisher) orLater(ctx context.Context, failed error) error {
 	if failed == nil || ctx.Err() != nil || termOver(failed) {
 		return errors.Join(failed, ctx.Err())
 	}
-	p.Logger.Warn("cannot compare a stream with the ledger; trying again", zap.String("stream", p.stream), zap.Error(failed))
+	p.Logger.Warn("cannot compare a stream with the ledger; retrying", zap.String("stream", p.stream), zap.Error(failed))
 	p.Later(recheckSoon, p.check)
 	return nil
 }

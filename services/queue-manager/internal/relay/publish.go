@@ -129,7 +129,7 @@ func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) 
 		}
 		failed = errors.Join(failed, err)
 	}
-	p.Logger.Warn("cannot publish from the outbox; trying again", zap.Error(failed), zap.String("stream", p.stream),
+	p.Logger.Warn("cannot publish from the outbox; retrying", zap.Error(failed), zap.String("stream", p.stream),
 		zap.Duration("after", retryAfter))
 	if err := p.Bus.EnsureStreams(ctx); err != nil {
 		p.Logger.Warn("cannot restore streams", zap.Error(err))
@@ -227,9 +227,9 @@ func (p *publisher) start(ctx context.Context, m store.Outgoing, end bus.End) (*
 
 // setAside gets a message that is too large for the server out of the way.
 func (p *publisher) setAside(ctx context.Context, m store.Outgoing, cause error) error {
-	p.Logger.Error("message set aside: it cannot be published", zap.String("id", m.EventID), zap.Error(cause))
+	p.Logger.Error("cannot publish a message; setting it aside", zap.String("id", m.EventID), zap.Error(cause))
 	if err := p.Store.SetAside(ctx, p.Epoch, m, cause.Error()); store.Suspect(err) {
-		p.refuse("message", "a message that cannot be published cannot be kept either", err, zap.String("id", m.EventID))
+		p.refuse("message", "cannot keep a message that cannot be published", err, zap.String("id", m.EventID))
 	} else if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func (p *publisher) saveWatermark(ctx context.Context) error {
 	err := p.Store.SetWatermark(ctx, p.Epoch, p.stream, p.watermark)
 	if store.Suspect(err) { // tried again with each message, and told once
 		if !p.unmarked {
-			p.refuse("mark", "what a stream has had cannot be remembered: its loss may not be noticed", err)
+			p.refuse("mark", "cannot store the watermark of a stream; losses in it may stay unnoticed", err)
 		}
 		p.unmarked = true
 		return nil

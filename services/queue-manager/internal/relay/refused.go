@@ -29,7 +29,7 @@ func (p *publisher) sentApart(ctx context.Context, messages []store.Outgoing) er
 		}
 		return p.sentApart(ctx, messages[half:])
 	}
-	p.refuse("outbox", "a message that was published cannot be removed from the outbox", err, zap.String("id", messages[0].EventID))
+	p.refuse("outbox", "cannot remove a published message from the outbox", err, zap.String("id", messages[0].EventID))
 	if p.lastOnly() {
 		if p.stale == nil {
 			p.stale = map[string]bool{}
@@ -49,8 +49,8 @@ func (p *publisher) withoutStale(present map[string]bool) map[string]bool {
 	return present
 }
 
-// refuse tells of something that the database refuses to store.
+// refuse logs and counts something that the database refuses to store.
 func (p *publisher) refuse(what, message string, cause error, fields ...zap.Field) {
-	p.Logger.Error(message+": the database refuses it", append(fields, zap.String("stream", p.stream), zap.Error(cause))...)
+	p.Logger.Error(message, append(fields, zap.String("stream", p.stream), zap.Error(cause))...)
 	p.Refused(what)
 }

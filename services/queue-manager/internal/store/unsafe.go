@@ -11,7 +11,7 @@ import (
 func (s *Store) Unsafe(ctx context.Context) []string {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil // whatever is wrong will be told by the work itself
+		return nil // the first transaction will report what is wrong
 	}
 	defer conn.Release()
 	var superuser, owner, encrypted bool
@@ -33,7 +33,7 @@ func (s *Store) Unsafe(ctx context.Context) []string {
 		notes = append(notes, "the connection to Postgres at "+host+" is not encrypted, or need not be; put sslmode=verify-full and sslrootcert into the database URL")
 	}
 	if lineageOf(conn.Conn()).Timeline == 0 {
-		notes = append(notes, "the Postgres server does not tell its timeline (pg_control_system, pg_walfile_name): a primary that was replaced and comes back is not known as such")
+		notes = append(notes, "the Postgres server does not show its timeline (pg_control_system, pg_walfile_name), so a replaced primary that comes back is not recognized")
 	}
 	return notes
 }
