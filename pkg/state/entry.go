@@ -21,9 +21,11 @@ type entry struct {
 // attemptState is what the record of an admitted workload does not have about its
 // present attempt. It is not stored.
 type attemptState struct {
-	deadline    time.Time // when checkDeadlines is due, see nextDeadline
-	slowSince   time.Time // when it was last noted that it starts slowly
-	moveAt      time.Time // when its lost places are replaced; zero while it has all
+	deadline  time.Time // when checkDeadlines is due, see nextDeadline
+	slowSince time.Time // when it was last noted that it starts slowly
+	// moveAt is when its lost places are replaced; zero while it has all. RewriteNodes sets
+	// it again in a new term, and insert sets that of an announced move, which is stored.
+	moveAt      time.Time
 	disruption  disruption
 	placesFixed bool          // its places cannot be changed: the database refused that
 	head        event.GangPod // as last observed

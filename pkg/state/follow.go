@@ -105,6 +105,9 @@ func (m *State) insert(w StoredWorkload) {
 	} else {
 		m.beginAttempt(e)
 		m.restoreStarted(e)
+		if e.Phase == workload.Running {
+			e.moveAt = e.EvictAt // an announced move keeps its time
+		}
 	}
 	m.setTimer(e)
 }

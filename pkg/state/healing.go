@@ -9,8 +9,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// disruption is what a running gang lacks. It is not stored: a new term counts its time
-// from the term's begin.
+// disruption is what a running gang lacks. It is not stored: a new term counts since from
+// the first observation that it reads. It does not know of a lost pod that was replaced
+// before that observation, because an observation does not tell a pod from its replacement.
 type disruption struct {
 	since      time.Time // not all pods are ready; zero when all are
 	lost       time.Time // a pod was seen lost, whether or not it has been replaced

@@ -23,7 +23,7 @@ type node struct {
 	// strays are pods of gangs beyond what is reserved for them here.
 	strays map[workload.ID]resource.List
 	// notReadySince is zero while the node is ready; overdue says that the grace
-	// since then is over.
+	// since then is over. Neither is stored: a new term grants the grace again.
 	notReadySince time.Time
 	overdue       bool
 	// holders are the workloads that have pods reserved here, and how many.

@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
@@ -110,10 +111,15 @@ func (m *State) CatchUp() { m.catchingUp = true }
 // RewriteNodes marks the rows of all nodes as changed, once everything that was observed
 // before the term is known. The stored sums of pods outside any reservation are of the
 // last term, which may have ended before it observed their end.
-func (m *State) RewriteNodes() {
+//
+// It also schedules the replacement of lost places. The last term may have stored that a
+// node is lost and ended before it replaced the places there. Its timers are gone, and
+// the node's observation comes again as an old one, which changes nothing.
+func (m *State) RewriteNodes(now time.Time) {
 	m.catchingUp = false
-	for key := range m.nodes {
+	for _, key := range m.nodeKeys() {
 		m.changed.node(key)
+		m.healing.scheduleReplacement(key, now)
 	}
 }
 

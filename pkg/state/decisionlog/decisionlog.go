@@ -17,7 +17,7 @@ const (
 	Event         = "event"         // a message
 	Decide        = "decide"        // admit, evict, explain
 	Tick          = "tick"          // let time act
-	RewriteNodes  = "rewriteNodes"  // all nodes are written again
+	RewriteNodes  = "rewriteNodes"  // all nodes are written again, and lost places replaced
 	Repeat        = "repeat"        // commands are given again
 	Undeliverable = "undeliverable" // a command that cannot be sent
 	Configure     = "govern"        // other queues and another policy
@@ -101,7 +101,7 @@ func Apply(b *state.State, in Input) error {
 	case Tick:
 		b.Tick(in.At, in.Grace)
 	case RewriteNodes:
-		b.RewriteNodes()
+		b.RewriteNodes(in.At)
 	case Repeat:
 		again := map[string]bool{}
 		for _, subject := range in.Subjects {
