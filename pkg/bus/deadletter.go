@@ -24,8 +24,8 @@ const (
 // serverHeaders begin the headers that tell the server what to do with a message.
 const serverHeaders = "Nats-"
 
-// buryRetryAfter is the pause before a message comes again that could not be kept.
-const buryRetryAfter = 5 * time.Second
+// deadLetterRetryAfter is the pause before the redelivery of a message that could not be kept.
+const deadLetterRetryAfter = 5 * time.Second
 
 // PublishDeadLetter gives a message of Work up for good and keeps it with the reason, for people
 // to look at. When it cannot be kept it comes again later; others do not wait for
@@ -33,8 +33,8 @@ const buryRetryAfter = 5 * time.Second
 func (b *Bus) PublishDeadLetter(ctx context.Context, d Delivery, reason string) {
 	if err := b.StoreDeadLetter(ctx, d, reason); err != nil {
 		b.logger.Warn("cannot store a dead letter; retrying", zap.String("subject", d.Subject),
-			zap.String("reason", reason), zap.Error(err), zap.Duration("after", buryRetryAfter))
-		d.Retry(buryRetryAfter)
+			zap.String("reason", reason), zap.Error(err), zap.Duration("after", deadLetterRetryAfter))
+		d.Retry(deadLetterRetryAfter)
 		return
 	}
 	d.Reject(reason)

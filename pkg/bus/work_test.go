@@ -121,8 +121,8 @@ func TestADeadLetterThatIsTooLargeIsToldApart(t *testing.T) {
 	}
 }
 
-// TestBuriedMessagesAreKept: with their subject, their content and the reason.
-func TestBuriedMessagesAreKept(t *testing.T) {
+// TestDeadLettersAreKept: with their subject, their content and the reason.
+func TestDeadLettersAreKept(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
 	publish(t, b, event.SubmitSubject("q"), 1)

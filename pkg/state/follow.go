@@ -20,7 +20,7 @@ type Delta struct {
 	Gone      []workload.ID
 	Nodes     []StoredNode
 	GoneNodes []admission.NodeKey
-	// Settings are what governs now, nil when that has not changed.
+	// Settings are the configuration, nil when it has not changed.
 	Settings *Settings
 }
 

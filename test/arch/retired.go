@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,90 +17,118 @@ type retired struct {
 	// under is the folder in which the word has gone; "" for everywhere. Elsewhere it may
 	// be the right one: queries tell, commands yield, fleets of trucks park.
 	under string
+	// names limits the word to names: in a comment it is ordinary English, or has another
+	// meaning there.
+	names bool
 }
 
-// retiredWords must not return in names of packages, files, types and functions. Tests
-// are free. docs/terminology.md defines the words that stay.
+// retiredWords must not return in names of packages, files, types and functions, where
+// tests are free, and in comments, including those of tests. docs/terminology.md defines
+// the words that stay.
 //
 // Still to go, and not in the list while names have them: aside (quarantine), door (API
 // server, Kubernetes controller), doubt (in-doubt transaction), give up (dead-letter), kept
-// (frozen), lanes (consumers by subject; priorities of a work queue), say and tell
-// (publish), take (apply, process), trouble (starting reason).
+// (frozen), say and tell (publish), take (apply, process), trouble (starting reason).
 func retiredWords() []retired {
 	return []retired{
 		{word: "anew", now: "again, or what is done"},
 		{word: "basepart", now: "checkpoint part"},
-		{word: "bucket", now: "equivalence class"},
-		{word: "buckets", now: "equivalence classes"},
+		{word: "bucket", now: "equivalence class", names: true},
+		{word: "buckets", now: "equivalence classes", names: true},
 		{word: "bury", now: "dead-letter"},
 		{word: "buried", now: "dead-lettered"},
-		{word: "course", now: "attempt state"},
-		{word: "desire", now: "send a command"},
+		{word: "course", now: "attempt state", names: true},
+		{word: "desire", now: "send a command", names: true},
 		{word: "desk", now: "step"},
-		{word: "journal", now: "decision log"},
+		{word: "journal", now: "decision log", names: true},
 		{word: "kubedoor", now: "Kubernetes controller"},
-		{word: "moment", now: "timer, deadline"},
-		{word: "moments", now: "timers"},
+		{word: "moment", now: "timer, deadline", names: true},
+		{word: "moments", now: "timers", names: true},
 		{word: "rehearsal", now: "world"},
 		{word: "parking", now: "unschedulable set"},
 		{word: "rehearse", now: "what-if"},
 		{word: "roster", now: "index"},
 		{word: "unpark", now: "clear the unschedulable set"},
-		{word: "variant", now: "flavored signature"},
+		{word: "variant", now: "flavored signature", names: true},
 		{word: "volley", now: "pipelined publish"},
 
-		{word: "book", now: "state", under: "pkg/state"},
-		{word: "age", now: "check deadlines", under: "pkg/state"},
-		{word: "beside", now: "misplaced", under: "pkg/state"},
-		{word: "desired", now: "command", under: "pkg/state"},
-		{word: "excuse", now: "discount", under: "pkg/state"},
+		{word: "book", now: "state", under: "pkg/state", names: true},
+		{word: "age", now: "check deadlines", under: "pkg/state", names: true},
+		{word: "beside", now: "misplaced", under: "pkg/state", names: true},
+		{word: "desired", now: "command", under: "pkg/state", names: true},
+		{word: "excuse", now: "discount", under: "pkg/state", names: true},
 		{word: "govern", now: "apply the configuration", under: "pkg/state"},
 		{word: "governs", now: "has the configuration", under: "pkg/state"},
-		{word: "say", now: "emit", under: "pkg/state"},
-		{word: "tell", now: "record the change", under: "pkg/state"},
-		{word: "told", now: "observed limits", under: "pkg/state"},
-		{word: "trouble", now: "disruption", under: "pkg/state"},
-		{word: "yield", now: "scale-down", under: "pkg/state"},
-		{word: "ledger", now: "replica", under: "pkg/state/decisionlog"},
+		{word: "say", now: "emit", under: "pkg/state", names: true},
+		{word: "tell", now: "record the change", under: "pkg/state", names: true},
+		{word: "told", now: "observed limits", under: "pkg/state", names: true},
+		{word: "trouble", now: "disruption", under: "pkg/state", names: true},
+		{word: "yield", now: "scale-down", under: "pkg/state", names: true},
+		{word: "ledger", now: "replica", under: "pkg/state/decisionlog", names: true},
 
 		{word: "park", now: "add to the unschedulable set", under: "pkg/decide/placement"},
 		{word: "sight", now: "requeue hint", under: "pkg/decide/placement"},
-		{word: "give", now: "release", under: "pkg/decide/placement"},
-		{word: "take", now: "allocate", under: "pkg/decide/placement"},
-		{word: "use", now: "allocate", under: "pkg/decide/quota"},
+		{word: "give", now: "release", under: "pkg/decide/placement", names: true},
+		{word: "take", now: "allocate", under: "pkg/decide/placement", names: true},
+		{word: "use", now: "allocate", under: "pkg/decide/quota", names: true},
 		{word: "mark", now: "savepoint", under: "pkg/decide"},
-		{word: "begun", now: "evictable gangs", under: "pkg/decide"},
-		{word: "claim", now: "nomination", under: "pkg/decide"},
-		{word: "claims", now: "nominations", under: "pkg/decide"},
-		{word: "claimed", now: "nomination", under: "pkg/decide"},
-		{word: "doubt", now: "invalidate", under: "pkg/decide"},
-		{word: "fewest", now: "cheapest, or the count that is needed", under: "pkg/decide"},
-		{word: "going", now: "terminating", under: "pkg/decide"},
-		{word: "hold", now: "head reservation", under: "pkg/decide"},
-		{word: "holds", now: "head reservations", under: "pkg/decide"},
-		{word: "line", now: "order", under: "pkg/decide/admission"},
+		{word: "begun", now: "evictable gangs", under: "pkg/decide", names: true},
+		{word: "claim", now: "nomination", under: "pkg/decide", names: true},
+		{word: "claims", now: "nominations", under: "pkg/decide", names: true},
+		{word: "claimed", now: "nomination", under: "pkg/decide", names: true},
+		{word: "doubt", now: "invalidate", under: "pkg/decide", names: true},
+		{word: "fewest", now: "cheapest, or the count that is needed", under: "pkg/decide", names: true},
+		{word: "going", now: "terminating", under: "pkg/decide", names: true},
+		{word: "hold", now: "head reservation", under: "pkg/decide", names: true},
+		{word: "holds", now: "head reservations", under: "pkg/decide", names: true},
+		{word: "line", now: "order", under: "pkg/decide/admission", names: true},
 		{word: "offence", now: "share rank", under: "pkg/decide"},
 		{word: "ripen", now: "end back-offs", under: "pkg/decide"},
-		{word: "shape", now: "pod-set signature", under: "pkg/decide"},
-		{word: "taking", now: "snapshot builder", under: "pkg/decide"},
-		{word: "told", now: "reported", under: "pkg/decide"},
-		{word: "turn", now: "next class", under: "pkg/decide"},
+		{word: "shape", now: "pod-set signature", under: "pkg/decide", names: true},
+		{word: "taking", now: "snapshot builder", under: "pkg/decide", names: true},
+		{word: "told", now: "reported", under: "pkg/decide", names: true},
+		{word: "turn", now: "next class", under: "pkg/decide", names: true},
 		{word: "unhold", now: "end a head reservation", under: "pkg/decide"},
-		{word: "wake", now: "requeue", under: "pkg/decide"},
+		{word: "wake", now: "requeue", under: "pkg/decide", names: true},
 
 		{word: "base", now: "checkpoint", under: "services/queue-manager"},
 		{word: "bases", now: "checkpoints", under: "services/queue-manager"},
 		{word: "govern", now: "apply the configuration", under: "services/queue-manager"},
 		{word: "mark", now: "watermark", under: "services/queue-manager"},
-		{word: "marks", now: "watermarks", under: "services/queue-manager"},
+		{word: "marks", now: "watermarks", under: "services/queue-manager", names: true},
 		{word: "asides", now: "quarantine", under: "services/queue-manager"},
-		{word: "ledger", now: "store", under: "services/queue-manager/internal"},
+		{word: "ledger", now: "store", under: "services/queue-manager/internal", names: true},
 		{word: "convict", now: "diagnose", under: "services/queue-manager/internal"},
-		{word: "fate", now: "outcome", under: "services/queue-manager/internal"},
+		{word: "fate", now: "outcome", under: "services/queue-manager/internal", names: true},
 		{word: "lane", now: "publisher", under: "services/queue-manager/internal/relay"},
-		{word: "picture", now: "observed cache", under: "services/capacity-watcher/internal"},
+		{word: "picture", now: "observed cache", under: "services/capacity-watcher/internal", names: true},
 	}
 }
+
+// checkRetiredComments returns a sentence for each line of a comment that has a retired
+// word. Words in backquotes are quoted code.
+func checkRetiredComments(folder string, files []file, words []retired) []string {
+	var breaches []string
+	for _, f := range files {
+		for _, group := range f.syntax.Comments {
+			for _, comment := range group.List {
+				first := f.set.Position(comment.Pos()).Line
+				for i, text := range strings.Split(quotedCode.ReplaceAllString(comment.Text, ""), "\n") {
+					found := wordsOf(text)
+					for _, r := range words {
+						if !r.names && inFolder(folder, r.under) && slices.Contains(found, r.word) {
+							breaches = append(breaches, fmt.Sprintf("%s/%s:%d: the comment has the retired word %q: use %q", folder, f.name, first+i, r.word, r.now))
+						}
+					}
+				}
+			}
+		}
+	}
+	return breaches
+}
+
+// quotedCode is code in a comment.
+var quotedCode = regexp.MustCompile("`[^`\\n]*`")
 
 // checkRetired returns a sentence for each name of a package, its files, types and
 // functions that has a retired word.

@@ -3,6 +3,9 @@ package arch
 import (
 	"go/parser"
 	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +25,15 @@ func TestRetiredWordsStayAway(t *testing.T) {
 	files := filesOf(t, graph)
 	for folder, parsed := range files {
 		for _, breach := range checkRetired(folder, parsed, retiredWords()) {
+			t.Error(breach)
+		}
+	}
+	for _, pkg := range graph.Ours() {
+		parsed, err := parseNamed(pkg, slices.Concat(pkg.GoFiles, pkg.TestGoFiles, pkg.XTestGoFiles))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, breach := range checkRetiredComments(pkg.Short(), parsed, retiredWords()) {
 			t.Error(breach)
 		}
 	}
@@ -93,6 +105,37 @@ func TestWordsOf(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, wordsOf(name)); diff != "" {
 			t.Errorf("words of %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestRetiredCommentsBite: a retired word is found in each kind of comment, also in those
+// of tests, but not in code and not in quoted code.
+func TestRetiredCommentsBite(t *testing.T) {
+	t.Parallel()
+	words := []retired{
+		{word: "volley", now: "batch"}, {word: "lane", now: "publisher", under: "services/relay"},
+		{word: "says", now: "publishes", names: true},
+	}
+	parsed, err := parseNamed(&Package{Dir: filepath.Join("testdata", "retired")}, []string{"relay.go", "relay_test.go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere := []string{
+		`relay.go:4: the comment has the retired word "volley": use "batch"`,
+		`relay.go:7: the comment has the retired word "volley": use "batch"`,
+		`relay_test.go:3: the comment has the retired word "volley": use "batch"`,
+	}
+	for folder, want := range map[string][]string{
+		"pkg/relay":      everywhere,
+		"services/relay": slices.Insert(slices.Clone(everywhere), 2, `relay.go:12: the comment has the retired word "lane": use "publisher"`),
+	} {
+		got := checkRetiredComments(folder, parsed, words)
+		for i := range got {
+			got[i] = strings.TrimPrefix(got[i], folder+"/")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("breaches in %s (-want +got):\n%s", folder, diff)
 		}
 	}
 }

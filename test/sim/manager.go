@@ -76,7 +76,7 @@ type term struct {
 	single                 int       // the number of inputs that are still to be applied one by one
 	looked                 time.Time // for what was released
 	decider, committer     *proc
-	lanes                  []*proc
+	publishers             []*proc
 	// era of the ledger that was read last, and followed the epoch of its last commit: a
 	// version alone does not name a commit.
 	era      int
@@ -238,7 +238,7 @@ func (t *term) begin(b *state.State) bool {
 			w.after(d, func() {
 				if !t.over {
 					do()
-					t.wakeLanes()
+					t.wakePublishers()
 				}
 			})
 		},
@@ -249,14 +249,14 @@ func (t *term) begin(b *state.State) bool {
 	}
 	t.decider = t.spawn("decider", t.decides)
 	t.committer = t.spawn("committer", t.commits)
-	for lane := range steps.Lanes() {
-		t.lanes = append(t.lanes, t.spawn("lane", func(p *proc) { t.relays(p, steps, lane) }))
+	for publisher := range steps.Publishers() {
+		t.publishers = append(t.publishers, t.spawn("publisher", func(p *proc) { t.relays(p, steps, publisher) }))
 	}
 	t.subscribe()
 	w.net.onReconnect(m, func() {
 		if !t.over {
 			t.relay.Check()
-			t.wakeLanes()
+			t.wakePublishers()
 			t.hand.gone = true
 			t.hand = w.net.work(m, bus.WorkloadStream, false, t.takeWork)
 		}
@@ -267,8 +267,8 @@ func (t *term) begin(b *state.State) bool {
 // now is the time of the term.
 func (t *term) now() time.Time { return t.clock.Add(t.w.now.Sub(t.began)) }
 
-func (t *term) wakeLanes() {
-	for _, p := range t.lanes {
+func (t *term) wakePublishers() {
+	for _, p := range t.publishers {
 		p.wake()
 	}
 }

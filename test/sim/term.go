@@ -132,7 +132,7 @@ func (t *term) commits(p *proc) {
 			p.park(time.Hour)
 		}
 		next := t.decisions[0]
-		if err := t.writer.Write(context.Background(), next, func(out []queuemanager.Outgoing) { t.relay.Hand(out); t.wakeLanes() }); err != nil {
+		if err := t.writer.Write(context.Background(), next, func(out []queuemanager.Outgoing) { t.relay.Hand(out); t.wakePublishers() }); err != nil {
 			t.failed, t.cause = next, err
 			t.w.tell("%s: commit %d of epoch %d failed: %v", t.m.name, next.Changes.Version, next.Changes.Epoch, err)
 			return // what was not written is given back at the end of the term
@@ -142,17 +142,17 @@ func (t *term) commits(p *proc) {
 	}
 }
 
-// relays is a lane of the relay.
-func (t *term) relays(p *proc, steps queuemanager.RelaySteps, lane int) {
+// relays runs a publisher of the relay.
+func (t *term) relays(p *proc, steps queuemanager.RelaySteps, publisher int) {
 	ctx := context.Background()
-	if steps.Begin(ctx, lane) != nil {
+	if steps.Begin(ctx, publisher) != nil {
 		return
 	}
 	tick, check := t.w.now, t.w.now
 	for {
-		did, err := steps.Next(ctx, lane)
+		did, err := steps.Next(ctx, publisher)
 		if err == nil && t.w.now.Sub(tick) >= time.Second {
-			tick, err = t.w.now, steps.Tick(ctx, lane)
+			tick, err = t.w.now, steps.Tick(ctx, publisher)
 		}
 		if err != nil {
 			return
@@ -160,7 +160,7 @@ func (t *term) relays(p *proc, steps queuemanager.RelaySteps, lane int) {
 		if t.w.now.Sub(check) >= checkEvery {
 			check = t.w.now
 			t.relay.Check()
-			t.wakeLanes()
+			t.wakePublishers()
 		}
 		if !did {
 			p.park(time.Second)

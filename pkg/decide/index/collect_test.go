@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkCollect is a round of the collector of garbage with a million things that
-// are found by name: by a map, which is the baseline, and by a roster.
+// are found by name: by a map, which is the baseline, and by an index.
 func BenchmarkCollect(b *testing.B) {
 	const many = 1_000_000
 	things := make([]*thing, many)

@@ -9,7 +9,7 @@ import (
 
 type thing struct{ name string }
 
-// TestIsASetOfNames compares a roster with a map. Mostly every
+// TestIsASetOfNames compares an index with a map. Mostly every
 // name has a hash of its own; here many share one, too.
 func TestIsASetOfNames(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,7 @@ func TestWhoIsNotWokenStillDoesNotFit(t *testing.T) {
 	}
 }
 
-// What happens in a fork, parking and waking too, makes no difference after it.
+// What happens in a fork, also to its unschedulable set, makes no difference after it.
 func TestAForkParksAndWakesOnItsOwn(t *testing.T) {
 	t.Parallel()
 	woken := 0

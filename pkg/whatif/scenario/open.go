@@ -16,7 +16,7 @@ const defaultNodeGrace = time.Minute
 
 func defaultStart() time.Time { return time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC) }
 
-// open begins the rehearsal, with the workloads that have been running since
+// open begins the simulation, with the workloads that have been running since
 // before the beginning.
 func (f *File) open() (*play, error) {
 	queues := f.bookQueues()

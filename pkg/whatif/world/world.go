@@ -20,7 +20,7 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// Options is how a rehearsal begins.
+// Options is how a simulation begins.
 type Options struct {
 	Start  time.Time
 	Queues []state.Queue
@@ -59,7 +59,7 @@ const maxEvent = 1 << 20
 // epoch of the only term there is.
 const epoch = 1
 
-// New begins a rehearsal.
+// New begins a simulation.
 func New(o Options) *World {
 	r := &World{now: o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{}}
 	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, MaxEvent: maxEvent}
@@ -83,7 +83,7 @@ func New(o Options) *World {
 	return r
 }
 
-// Now is the time in the rehearsal.
+// Now is the simulated time.
 func (r *World) Now() time.Time { return r.now }
 
 // Record returns the present state of a workload that was accepted.

@@ -62,7 +62,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
 		Limits: state.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
 		Retention: store.Retention{
-			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + basesApart*config.LongestTerm,
+			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + checkpointsApart*config.LongestTerm,
 		},
 		LongestTerm: config.LongestTerm, AcceptNewDatabase: config.AcceptNewDatabase, AcceptOldPrimary: config.AcceptOldPrimary,
 		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
@@ -76,9 +76,9 @@ func refusesConnection(err error) bool {
 	return errors.As(err, &refused)
 }
 
-// basesApart is the most terms from a decision back to the base that its replay
+// checkpointsApart is the most terms from a decision back to the checkpoint that its replay
 // begins with.
-const basesApart = 2
+const checkpointsApart = 2
 
 // answer serves the questions of people and tools, leader or not.
 func answer(ctx context.Context, b *bus.Bus, ledger *store.Store) error {

@@ -66,7 +66,7 @@ func (w *world) replay() replay.Report {
 	return report
 }
 
-// stopReplayable stops the leader when a base is kept to replay its decisions from;
+// stopReplayable stops the leader when a checkpoint is kept to replay its decisions from;
 // it is written beside the first decisions, and a leader that stops does not end it.
 func (w *world) stopReplayable() {
 	w.t.Helper()
@@ -75,7 +75,7 @@ func (w *world) stopReplayable() {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, replay.ErrNoBase) {
+		if !errors.Is(err, replay.ErrNoCheckpoint) {
 			w.t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestReplayedDecisionsComeOutTheSame(t *testing.T) {
 	w.start()
 	w.live(60, chance, "second")
 	before := w.replay() // beside the running leader
-	if before.Difference != nil || before.Terms != 2 || before.Bases != 1 {
+	if before.Difference != nil || before.Terms != 2 || before.Checkpoints != 1 {
 		t.Fatalf("replayed beside the leader: %+v %+v", before, before.Difference)
 	}
 	leader := w.stopOnce
@@ -122,7 +122,7 @@ func TestReplayedDecisionsComeOutTheSame(t *testing.T) {
 	w.live(60, chance, "third")
 	w.stopReplayable()
 	report := w.replay()
-	if report.Difference != nil || report.Terms != 3 || report.Bases != 1 || report.Decisions <= before.Decisions {
+	if report.Difference != nil || report.Terms != 3 || report.Checkpoints != 1 || report.Decisions <= before.Decisions {
 		t.Fatalf("replayed after %+v: %+v %+v", before, report, report.Difference)
 	}
 	t.Logf("replayed %d decisions of %d inputs in %d terms", report.Decisions, report.Inputs, report.Terms)
@@ -206,7 +206,7 @@ func TestChangedRecordsAreFound(t *testing.T) {
 }
 
 // A leader whose term has been long enough begins another one; each can be
-// replayed, and begins with a base of its own once the last one is old.
+// replayed, and begins with a checkpoint of its own once the last one is old.
 func TestTermsEndAndAreReplayed(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, func(c *app.Config) { c.LongestTerm = time.Second })
@@ -236,8 +236,8 @@ func TestTermsEndAndAreReplayed(t *testing.T) {
 	if report.Difference != nil || report.Terms < 2 {
 		t.Errorf("replayed: %+v, %+v", report, report.Difference)
 	}
-	var bases int
-	if err := conn.QueryRow(w.ctx, `SELECT count(DISTINCT epoch) FROM bases`).Scan(&bases); err != nil || bases < 2 {
-		t.Errorf("%d bases, %v: want one for each second", bases, err)
+	var checkpoints int
+	if err := conn.QueryRow(w.ctx, `SELECT count(DISTINCT epoch) FROM bases`).Scan(&checkpoints); err != nil || checkpoints < 2 {
+		t.Errorf("%d checkpoints, %v: want one for each second", checkpoints, err)
 	}
 }

@@ -44,7 +44,7 @@ func TestWhatCannotBeReadOfOneConcernsItAlone(t *testing.T) {
 	if terms := w.terms(); terms > fewTerms {
 		t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
 	}
-	w.buried(2)
+	w.deadLettered(2)
 	after := w.terms()
 	w.others("third")
 	if terms := w.terms() - after; terms > 0 {
@@ -52,8 +52,8 @@ func TestWhatCannotBeReadOfOneConcernsItAlone(t *testing.T) {
 	}
 }
 
-// buried waits until that number of messages were given up.
-func (w *world) buried(want int) {
+// deadLettered waits until that number of messages are dead letters.
+func (w *world) deadLettered(want int) {
 	w.t.Helper()
 	deadline := time.After(patience)
 	again := time.NewTicker(50 * time.Millisecond)

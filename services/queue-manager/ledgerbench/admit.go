@@ -27,8 +27,8 @@ type term struct {
 	seq    uint64
 	names  int
 	stop   context.CancelFunc
-	// journal is nil when decisions are not recorded.
-	journal *decisionlog.Recorder
+	// recorder is nil when decisions are not recorded.
+	recorder *decisionlog.Recorder
 }
 
 func openTerm(ctx context.Context, url string, record bool) (_ *term, err error) {
@@ -36,7 +36,7 @@ func openTerm(ctx context.Context, url string, record bool) (_ *term, err error)
 	before := heapInUse()
 	t := &term{}
 	if record {
-		t.journal = &decisionlog.Recorder{}
+		t.recorder = &decisionlog.Recorder{}
 	}
 	if t.store, err = store.Open(ctx, url, store.DefaultTimeouts()); err != nil {
 		return nil, err
@@ -92,10 +92,10 @@ func (t *term) decide(at time.Time) (store.Transaction, state.Changes, error) {
 		return nil, changes, nil
 	}
 	var record store.Record
-	if t.journal != nil {
-		t.journal.Note(decisionlog.Input{Kind: decisionlog.Decide, At: at})
+	if t.recorder != nil {
+		t.recorder.Note(decisionlog.Input{Kind: decisionlog.Decide, At: at})
 		record = store.Record{Version: t.state.Version(), At: at}
-		record.Number, record.Inputs = t.journal.Flush()
+		record.Number, record.Inputs = t.recorder.Flush()
 	}
 	write, err := t.store.Prepare(changes, record)
 	return write, changes, err
@@ -108,12 +108,12 @@ func (t *term) take(payload event.Payload, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if t.journal != nil {
+	if t.recorder != nil {
 		encoded, err := envelope.Encode()
 		if err != nil {
 			return err
 		}
-		t.journal.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: encoded})
+		t.recorder.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: encoded})
 	}
 	decisionlog.ApplyMessage(t.state, envelope, payload, nil, at)
 	return nil

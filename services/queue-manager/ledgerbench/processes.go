@@ -176,7 +176,7 @@ func (p *process) stop() {
 
 // quiet waits until the leader has done what follows the begin of a term: it repeats
 // the commands of all gangs that were admitted before, if NATS does not have them, and
-// keeps a base for replays.
+// writes a checkpoint for replays.
 func (s *site) quiet() error {
 	conn, err := pgx.Connect(s.ctx, s.url)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// ErrNoBase is returned when nothing is kept that a replay could begin with.
-var ErrNoBase = errors.New("no base is kept to replay decisions from")
+// ErrNoCheckpoint is returned when nothing is kept that a replay could begin with.
+var ErrNoCheckpoint = errors.New("no checkpoint is kept to replay decisions from")
 
 // Report is what a replay found.
 type Report struct {
-	// Bases, Terms and Decisions that were replayed.
-	Bases     int `json:"bases"`
-	Terms     int `json:"terms"`
-	Decisions int `json:"decisions"`
-	Inputs    int `json:"inputs"`
+	// Checkpoints, Terms and Decisions that were replayed.
+	Checkpoints int `json:"bases"`
+	Terms       int `json:"terms"`
+	Decisions   int `json:"decisions"`
+	Inputs      int `json:"inputs"`
 	// From and To are the versions of the ledger before the first and after the
 	// last of them.
 	From int64 `json:"from"`
@@ -52,7 +52,7 @@ type Difference struct {
 // errDifferent ends the reading after the first difference.
 var errDifferent = errors.New("a decision is different")
 
-// Run replays what is kept in the ledger at the URL, from the last base before the
+// Run replays what is kept in the ledger at the URL, from the last checkpoint before the
 // given time on; from the first one that is kept for the zero time. It calls progress
 // now and then.
 func Run(ctx context.Context, databaseURL string, since time.Time, progress func(Report)) (Report, error) {
@@ -64,25 +64,25 @@ func Run(ctx context.Context, databaseURL string, since time.Time, progress func
 		return Report{}, err
 	}
 	defer s.Close()
-	bases, err := s.Checkpoints(ctx)
+	checkpoints, err := s.Checkpoints(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	if len(bases) == 0 {
-		return Report{}, ErrNoBase
+	if len(checkpoints) == 0 {
+		return Report{}, ErrNoCheckpoint
 	}
 	first := 0
-	for i, base := range bases {
-		if !base.At.After(since) {
+	for i, checkpoint := range checkpoints {
+		if !checkpoint.At.After(since) {
 			first = i
 		}
 	}
-	r := &replayer{store: s, bases: map[int64]store.Checkpoint{}}
-	for _, base := range bases[first:] {
-		r.bases[base.Epoch] = base
+	r := &replayer{store: s, checkpoints: map[int64]store.Checkpoint{}}
+	for _, checkpoint := range checkpoints[first:] {
+		r.checkpoints[checkpoint.Epoch] = checkpoint
 	}
-	r.report.From = bases[first].Version
-	err = s.Decisions(ctx, bases[first].Epoch, func(d store.Decision) error {
+	r.report.From = checkpoints[first].Version
+	err = s.Decisions(ctx, checkpoints[first].Epoch, func(d store.Decision) error {
 		err := r.next(ctx, d)
 		if err == nil && r.report.Decisions%1000 == 0 {
 			progress(r.report)
@@ -96,14 +96,14 @@ func Run(ctx context.Context, databaseURL string, since time.Time, progress func
 }
 
 type replayer struct {
-	store  *store.Store
-	bases  map[int64]store.Checkpoint
-	ledger *decisionlog.Replica
-	state  *state.State
-	epoch  int64 // of the term that is replayed
-	search int   // its version of the bounds of searches
-	number int64 // of the decision that comes next in it
-	report Report
+	store       *store.Store
+	checkpoints map[int64]store.Checkpoint
+	ledger      *decisionlog.Replica
+	state       *state.State
+	epoch       int64 // of the term that is replayed
+	search      int   // its version of the bounds of searches
+	number      int64 // of the decision that comes next in it
+	report      Report
 }
 
 // damaged notes bytes that cannot be read.
@@ -175,7 +175,7 @@ func apply(b *state.State, in decisionlog.Input) (err error) {
 	return decisionlog.Apply(b, in)
 }
 
-// begin begins a term, on what the ledger had after the last one or on a base of
+// begin begins a term, on what the ledger had after the last one or on a checkpoint of
 // its own, and returns the inputs behind its begin.
 func (r *replayer) begin(ctx context.Context, d store.Decision, inputs []decisionlog.Input) ([]decisionlog.Input, error) {
 	if d.Number != 0 || len(inputs) == 0 || inputs[0].Kind != decisionlog.Begin || inputs[0].Term == nil {
@@ -185,13 +185,13 @@ func (r *replayer) begin(ctx context.Context, d store.Decision, inputs []decisio
 	if term.Epoch != d.Epoch {
 		return nil, r.differs(d, "its begin is one of epoch %d", term.Epoch)
 	}
-	if base, ok := r.bases[d.Epoch]; ok && (r.ledger == nil || r.ledger.Version != term.Stored.Version) {
-		ledger, err := r.store.ReadCheckpoint(ctx, base)
+	if checkpoint, ok := r.checkpoints[d.Epoch]; ok && (r.ledger == nil || r.ledger.Version != term.Stored.Version) {
+		ledger, err := r.store.ReadCheckpoint(ctx, checkpoint)
 		if err != nil {
 			return nil, err
 		}
 		r.ledger = ledger
-		r.report.Bases++
+		r.report.Checkpoints++
 	}
 	if r.ledger == nil || r.ledger.Version != term.Stored.Version {
 		last := int64(0)

@@ -67,7 +67,7 @@ func (o *replayOptions) run(cmd *cobra.Command) error {
 		show("%d decisions replayed, up to version %d", r.Decisions, r.To)
 	})
 	done()
-	if errors.Is(err, replay.ErrNoBase) {
+	if errors.Is(err, replay.ErrNoCheckpoint) {
 		return exit.NotFoundf("replay: %w: queue-manager has recorded nothing yet, or it is older than it keeps (--keep-decisions)", err)
 	}
 	if err != nil {

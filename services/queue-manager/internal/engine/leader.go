@@ -48,7 +48,7 @@ type leader struct {
 	refusedLetters []letter
 	questions      chan question
 	taking         *taking // nil unless a snapshot is being taken
-	// applied are the objects that govern beside the file, changes those that
+	// applied are the objects that were applied in addition to the file, changes those that
 	// a client asks for.
 	applied settings.Set
 	changes chan change

@@ -78,7 +78,7 @@ type clock struct{ began time.Time }
 
 func (c clock) now() time.Time { return c.began.Round(0).UTC().Add(time.Since(c.began)) }
 
-// beginCheckpoint keeps a base for replays when there is none that serves. It must be
+// beginCheckpoint writes a checkpoint for replays when no stored one will do. It must be
 // called before the first commit; the returned function does the long part, and has to
 // be called. What fails is tried again with the next term; decisions do not wait for
 // it.

@@ -113,7 +113,7 @@ func (s *standby) stop() {
 
 // takeOver returns the state of the term that begins: the followed one, brought up
 // to date, if there is one and the settings are the same; else one loaded again. The
-// objects that were applied govern beside the file.
+// objects that were applied count in addition to the file.
 func (s *standby) takeOver(ctx context.Context, epoch int64) (*state.State, settings.Set, error) {
 	s.stop()
 	applied, err := s.applyConfiguration(ctx, epoch)

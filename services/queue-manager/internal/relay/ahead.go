@@ -52,9 +52,9 @@ func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.Told) == 0 }
 
 // FindAhead looks whether the streams are ahead of the ledger: Postgres has come back
 // older than what was published from it. A relay removes a message from the outbox
-// and notes the end of its stream in one transaction; so of what is behind that mark
+// and notes the end of its stream in one transaction; so of what is behind that watermark
 // the ledger has each message in the outbox, or has forgotten it. It must be called
-// before the relay of the term runs, which moves the marks.
+// before the relay of the term runs, which moves the watermarks.
 func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, err error) {
 	marks, err := past.Watermarks(ctx)
 	if err != nil {
@@ -93,8 +93,8 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	return found, err
 }
 
-// look compares a stream from its mark on, or all of it when it is not the stream of
-// the mark, and notes up to where.
+// look compares a stream from its watermark on, or all of it when it is not the stream of
+// the watermark, and notes up to where.
 func (f *Found) look(ctx context.Context, past Past, streams Streams, stream string, marks map[string]store.Watermark, each func(bus.Delivery, event.Payload)) error {
 	state, err := streams.State(ctx, stream)
 	if errors.Is(err, bus.ErrNoStream) {
@@ -119,7 +119,7 @@ func (f *Found) look(ctx context.Context, past Past, streams Streams, stream str
 	return nil
 }
 
-// endOf is the mark of a stream that is in the given state.
+// endOf is the watermark of a stream that is in the given state.
 func endOf(state bus.StreamState) store.Watermark {
 	return store.Watermark{Created: state.Created.UTC().Truncate(time.Microsecond), Last: state.Last} // as Postgres keeps it
 }

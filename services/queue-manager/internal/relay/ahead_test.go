@@ -13,23 +13,23 @@ import (
 
 // A replaced leader's message of time that Postgres has lost arrives when the next term
 // has compared the streams. The term ends, whatever it does next, and does not move the
-// mark past the message; the term after it finds the message and goes on.
+// watermark past the message; the term after it finds the message and goes on.
 func TestAMessageOfLostTimeThatArrivesLateIsFound(t *testing.T) {
 	t.Parallel()
 	const lost = "queue-manager/1/1003"
-	for name, finds := range map[string]func(*testing.T, *aheadWorld, lane) error{
-		"as the lane begins": func(t *testing.T, w *aheadWorld, l lane) error {
+	for name, finds := range map[string]func(*testing.T, *aheadWorld, stepped) error{
+		"as the publisher begins": func(t *testing.T, w *aheadWorld, l stepped) error {
 			w.late(t, lost)
 			return l.Begin(t.Context(), l.number)
 		},
-		"by a comparison": func(t *testing.T, w *aheadWorld, l lane) error {
+		"by a comparison": func(t *testing.T, w *aheadWorld, l stepped) error {
 			l.goesOn(t)
 			w.late(t, lost)
 			l.Check()
 			_, err := l.Next(t.Context(), l.number)
 			return err
 		},
-		"by a tick": func(t *testing.T, w *aheadWorld, l lane) error {
+		"by a tick": func(t *testing.T, w *aheadWorld, l stepped) error {
 			l.goesOn(t)
 			for range 5 {
 				if err := l.Tick(t.Context(), l.number); err != nil {
@@ -44,14 +44,14 @@ func TestAMessageOfLostTimeThatArrivesLateIsFound(t *testing.T) {
 			}
 			return nil
 		},
-		"before the first message of the term": func(t *testing.T, w *aheadWorld, l lane) error {
+		"before the first message of the term": func(t *testing.T, w *aheadWorld, l stepped) error {
 			l.goesOn(t)
 			w.late(t, lost)
 			w.say(t, l)
 			_, err := l.Next(t.Context(), l.number)
 			return err
 		},
-		"behind one that the ledger knows": func(t *testing.T, w *aheadWorld, l lane) error {
+		"behind one that the ledger knows": func(t *testing.T, w *aheadWorld, l stepped) error {
 			w.epoch = 1
 			known := w.add(t, w.subject("known"), w.payload("known"))
 			w.epoch = 2
@@ -66,10 +66,10 @@ func TestAMessageOfLostTimeThatArrivesLateIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachLane(t, func(t *testing.T, lane laneUnderTest) {
-				w := newAheadWorld(t, lane)
+			forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
+				w := newAheadWorld(t, under)
 				if err := finds(t, w, w.begins(t, w.bus)); !errors.Is(err, store.ErrBehind) {
-					t.Fatalf("the lane returned %v, want %v", err, store.ErrBehind)
+					t.Fatalf("the publisher returned %v, want %v", err, store.ErrBehind)
 				}
 				stored := w.stored(t, w.stream, w.filter)
 				if stored[len(stored)-1] != lost {
@@ -116,8 +116,8 @@ func (a answering) PublishNext(subject, id string, encoded []byte, ttl time.Dura
 // compared, too.
 func TestAMessageOfLostTimeBeforeOneThatIsKnownIsFound(t *testing.T) {
 	t.Parallel()
-	forEachLane(t, func(t *testing.T, lane laneUnderTest) {
-		w := newAheadWorld(t, lane)
+	forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
+		w := newAheadWorld(t, under)
 		server := answering{w.bus, map[string]uint64{}}
 		l := w.begins(t, server)
 		l.goesOn(t)
@@ -130,7 +130,7 @@ func TestAMessageOfLostTimeBeforeOneThatIsKnownIsFound(t *testing.T) {
 		server.sequences[m.EventID] = sequence
 		l.Hand([]store.Outgoing{m})
 		if _, err := l.Next(t.Context(), l.number); !errors.Is(err, store.ErrBehind) {
-			t.Errorf("the lane returned %v, want %v", err, store.ErrBehind)
+			t.Errorf("the publisher returned %v, want %v", err, store.ErrBehind)
 		}
 	})
 }
@@ -139,14 +139,14 @@ func TestAMessageOfLostTimeBeforeOneThatIsKnownIsFound(t *testing.T) {
 // the outbox: that is no message of lost time.
 func TestAMessageOfASuccessorIsNotOfLostTime(t *testing.T) {
 	t.Parallel()
-	forEachLane(t, func(t *testing.T, lane laneUnderTest) {
-		w := newAheadWorld(t, lane)
+	forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
+		w := newAheadWorld(t, under)
 		l := w.begins(t, w.bus)
 		l.goesOn(t)
 		w.late(t, "queue-manager/3/0001")
 		l.Check()
 		if _, err := l.Next(t.Context(), l.number); !errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrBehind) {
-			t.Errorf("the lane returned %v, want %v", err, store.ErrFenced)
+			t.Errorf("the publisher returned %v, want %v", err, store.ErrFenced)
 		}
 	})
 }
@@ -171,8 +171,8 @@ func TestWhatIsKnownMayArriveLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachLane(t, func(t *testing.T, lane laneUnderTest) {
-				w := newAheadWorld(t, lane)
+			forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
+				w := newAheadWorld(t, under)
 				arrives(t, w)
 				l := w.begins(t, w.bus)
 				l.goesOn(t)
@@ -191,8 +191,8 @@ func TestWhatIsKnownMayArriveLate(t *testing.T) {
 // As soon as a term has stored a message, NATS refuses what was to follow an earlier one.
 func TestNothingArrivesLateBehindAMessageOfTheTerm(t *testing.T) {
 	t.Parallel()
-	forEachLane(t, func(t *testing.T, lane laneUnderTest) {
-		w := newAheadWorld(t, lane)
+	forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
+		w := newAheadWorld(t, under)
 		l := w.begins(t, w.bus)
 		l.goesOn(t)
 		w.say(t, l)
@@ -228,8 +228,8 @@ func (w *watched) Since(ctx context.Context, stream, filter string, from bus.Fro
 // What arrives while a term compares the streams, and is found, is not compared again.
 func TestWhatIsFoundIsNotFoundAgain(t *testing.T) {
 	t.Parallel()
-	forEachLane(t, func(t *testing.T, lane laneUnderTest) {
-		w := newAheadWorld(t, lane)
+	forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
+		w := newAheadWorld(t, under)
 		server := &watched{Bus: w.bus}
 		server.stated = func(of string) {
 			if of == w.stream {
@@ -249,8 +249,8 @@ func TestWhatIsFoundIsNotFoundAgain(t *testing.T) {
 // is stored.
 func TestAStreamIsNotReadWithoutNeed(t *testing.T) {
 	t.Parallel()
-	forEachLane(t, func(t *testing.T, lane laneUnderTest) {
-		w := newAheadWorld(t, lane)
+	forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
+		w := newAheadWorld(t, under)
 		server := &watched{Bus: w.bus}
 		l := w.begins(t, server)
 		l.goesOn(t)

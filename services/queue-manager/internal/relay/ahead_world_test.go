@@ -13,16 +13,16 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// laneUnderTest is a stream with what is put there.
-type laneUnderTest struct {
-	number         int // of the lane
+// publisherUnderTest is a stream with what is put there.
+type publisherUnderTest struct {
+	number         int // of the publisher
 	stream, filter string
 	subject        func(workload.ID) string
 	payload        func(workload.ID) event.Payload
 }
 
-func lanesUnderTest() map[string]laneUnderTest {
-	return map[string]laneUnderTest{
+func publishersUnderTest() map[string]publisherUnderTest {
+	return map[string]publisherUnderTest{
 		"commands": {0, bus.DispatchStream, event.DispatchFilter("*"), func(id workload.ID) string { return event.DispatchSubject("c", id) },
 			func(id workload.ID) event.Payload { return command(id, 1, 1) }},
 		"events": {1, bus.EventsStream, event.EventsFilter(), func(id workload.ID) string { return event.EventsSubject("q", id) },
@@ -37,13 +37,13 @@ func lanesUnderTest() map[string]laneUnderTest {
 // and have been found. Epoch 2 begins.
 type aheadWorld struct {
 	*world
-	laneUnderTest
+	publisherUnderTest
 	ends map[string]store.Watermark
 }
 
-func newAheadWorld(t *testing.T, lane laneUnderTest) *aheadWorld {
+func newAheadWorld(t *testing.T, under publisherUnderTest) *aheadWorld {
 	t.Helper()
-	w := &aheadWorld{newWorld(t), lane, nil}
+	w := &aheadWorld{newWorld(t), under, nil}
 	for i, id := range []string{"queue-manager/1/1001", "queue-manager/1/1002"} {
 		if _, err := w.arrive(t, id, bus.End{Sequence: uint64(i)}); err != nil {
 			t.Fatal(err)
@@ -96,14 +96,14 @@ func (w *aheadWorld) late(t *testing.T, id string) {
 	}
 }
 
-// lane is the lane of a term's relay, step by step.
-type lane struct {
+// stepped is a publisher of a term's relay, step by step.
+type stepped struct {
 	*relay.Relay
 	relay.Steps
 	number int
 }
 
-func (w *aheadWorld) begins(t *testing.T, server relay.Bus) lane {
+func (w *aheadWorld) begins(t *testing.T, server relay.Bus) stepped {
 	t.Helper()
 	o := w.options(w.epoch, server)
 	o.Compared, o.Pause = w.ends, func(context.Context, time.Duration) {}
@@ -112,38 +112,38 @@ func (w *aheadWorld) begins(t *testing.T, server relay.Bus) lane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lane{r, steps, w.number}
+	return stepped{r, steps, w.number}
 }
 
 // goesOn begins, and does the comparison that is due then.
-func (l lane) goesOn(t *testing.T) {
+func (l stepped) goesOn(t *testing.T) {
 	t.Helper()
 	if err := l.Begin(t.Context(), l.number); err != nil {
-		t.Fatalf("the lane does not begin: %v", err)
+		t.Fatalf("the publisher does not begin: %v", err)
 	}
 	l.next(t)
 }
 
-func (l lane) next(t *testing.T) {
+func (l stepped) next(t *testing.T) {
 	t.Helper()
 	if _, err := l.Next(t.Context(), l.number); err != nil {
-		t.Fatalf("the lane does not go on: %v", err)
+		t.Fatalf("the publisher does not go on: %v", err)
 	}
 }
 
-// say hands the lane a message of its term.
-func (w *aheadWorld) say(t *testing.T, l lane) store.Outgoing {
+// say hands the publisher a message of its term.
+func (w *aheadWorld) say(t *testing.T, l stepped) store.Outgoing {
 	t.Helper()
 	m := w.add(t, w.subject("own"), w.payload("own"))
 	l.Hand([]store.Outgoing{m})
 	return m
 }
 
-func forEachLane(t *testing.T, test func(*testing.T, laneUnderTest)) {
-	for name, lane := range lanesUnderTest() {
+func forEachPublisher(t *testing.T, test func(*testing.T, publisherUnderTest)) {
+	for name, under := range publishersUnderTest() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, lane)
+			test(t, under)
 		})
 	}
 }

@@ -116,7 +116,7 @@ func (p *publisher) stored(id string, sequence uint64) {
 }
 
 // follow notes where the stream ends. It reports whether the stream is not the one that
-// it was, or is shorter. Until everything has been republished the mark of a stream
+// it was, or is shorter. Until everything has been republished the watermark of a stream
 // that has lost something is of one that never was, so that the next comparison,
 // after a failure or in the next term, finds it lost, too.
 func (p *publisher) follow(end store.Watermark) (lost bool) {

@@ -139,7 +139,7 @@ func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) 
 }
 
 // publish sends all and returns how many of them, from the first, are done with.
-// The error wraps bus.ErrOvertaken when the stream does not end where the mark says.
+// The error wraps bus.ErrOvertaken when the stream does not end where the watermark says.
 func (p *publisher) publish(ctx context.Context, messages []store.Outgoing) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
@@ -155,7 +155,7 @@ func (p *publisher) publish(ctx context.Context, messages []store.Outgoing) (don
 // the one before it, and returns how many of them, from the first, are done with.
 //
 // One that the stream has already takes no place there, and the server refuses what
-// was to follow it: that is for the next volley, of which more may be there already.
+// was to follow it: that is for the next batch, of which more may be there already.
 // So all of that one are to follow what is last now, and the first that is new ends
 // the doubt. They are of different subjects, because which of them will be the first
 // is not known.
@@ -166,7 +166,7 @@ func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgo
 	published := make([]*bus.Published, 0, len(messages))
 	end := bus.End{Sequence: p.watermark.Last}
 	for _, m := range messages {
-		sent, failed := p.start(ctx, m, end)
+		sent, failed := p.publishAsync(ctx, m, end)
 		if failed != nil {
 			err = failed
 			break
@@ -209,9 +209,9 @@ func differing(messages []store.Outgoing) int {
 	return len(messages)
 }
 
-// start sends one message, to be stored where the stream ends; nil when it is not to
+// publishAsync sends one message, to be stored where the stream ends; nil when it is not to
 // be sent at all.
-func (p *publisher) start(ctx context.Context, m store.Outgoing, end bus.End) (*bus.Published, error) {
+func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.End) (*bus.Published, error) {
 	if m.ManifestOf != "" {
 		return nil, nil // its workload has ended, and a later command says so
 	}

@@ -14,12 +14,12 @@ import (
 const (
 	// batchLimit is how many messages are taken in hand at once.
 	batchLimit = 1000
-	// handLimit is how many commits' messages wait in a lane; what comes beyond
+	// handLimit is how many commits' messages wait in a publisher; what comes beyond
 	// them is read from the outbox later.
 	handLimit   = 64
 	retryAfter  = 500 * time.Millisecond
 	ackTimeout  = 10 * time.Second
-	markEvery   = time.Second // how often a lane remembers what its stream has
+	saveEvery   = time.Second // how often a publisher remembers what its stream has
 	recheckSoon = time.Second // after a comparison that failed
 )
 
@@ -31,20 +31,20 @@ type publisher struct {
 	behind         atomic.Bool   // something was not handed over
 	checks         chan struct{} // a comparison is due
 
-	last int64 // in the outbox, of what this lane has sent
+	last int64 // in the outbox, of what this publisher has sent
 	// watermark is what the stream is known to have had, saved what of it is stored. What
-	// is published is to follow the mark's last message.
+	// is published is to follow the watermark's last message.
 	watermark, saved store.Watermark
 	// compared is up to where the stream is known to have nothing that the ledger does
 	// not know, which is looked at until own: something of this term is stored there.
 	compared store.Watermark
 	own      bool
-	ticks    uint // since the lane runs
+	ticks    uint // since the publisher runs
 	// doubtful: some of what is sent next may be in the stream already.
 	doubtful bool
 	// stale are subjects whose command of the outbox cannot be removed there.
 	stale map[string]bool
-	// unmarked: the mark cannot be stored.
+	// unmarked: the watermark cannot be stored.
 	unmarked bool
 }
 
@@ -79,7 +79,7 @@ func (p *publisher) check() {
 }
 
 func (p *publisher) run(ctx context.Context) error {
-	tick := time.NewTicker(markEvery)
+	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	if err := p.begin(ctx); err != nil {
 		return err
@@ -163,9 +163,9 @@ func (p *publisher) unsent(messages []store.Outgoing) []store.Outgoing {
 	return messages
 }
 
-// tick does what is due each markEvery. Until something of the term is stored, messages
+// tick does what is due each saveEvery. Until something of the term is stored, messages
 // that arrive late are looked for after 1, 2, 4, 8 ticks and so on: a message is found
-// after at most twice the time that it took to arrive, and an idle lane asks the server
+// after at most twice the time that it took to arrive, and an idle publisher asks the server
 // less and less often.
 func (p *publisher) tick(ctx context.Context) error {
 	p.ticks++

@@ -11,7 +11,7 @@ import (
 // What the database refuses of a relay's own notes is no decision. It ends no term:
 // a term that ends for it would do so for ever.
 
-// sentApart takes sent messages out of the outbox without the mark of their stream,
+// sentApart takes sent messages out of the outbox without the watermark of their stream,
 // which is remembered by itself, and halves what is refused. A message that cannot be
 // removed stays, and is published again by the next term, at most.
 func (p *publisher) sentApart(ctx context.Context, messages []store.Outgoing) error {

@@ -2,8 +2,8 @@
 // commits and removes them once NATS has them. It finds out when NATS has lost
 // some of what it had, and republishes that.
 //
-// Commands and events have a lane each, so that one does not wait for the other. The
-// server takes each message of a lane only right behind the one that the relay knows
+// Commands and events have a publisher each, so that one does not wait for the other. The
+// server takes each message of a publisher only right behind the one that the relay knows
 // to be the stream's last. That holds their order, whatever fails in between; it
 // tells of a stream that has lost its end before anything new is put there; and it
 // keeps out a relay whose term is over and that wakes up late: what it knows to be
@@ -11,7 +11,7 @@
 //
 // It is so as soon as the term has stored something of its own. Until then a message of
 // an earlier leader may still arrive, and if Postgres has come back older, the ledger may
-// not know it. A lane finds such a message before it follows it (lookAhead), and the term
+// not know it. A publisher finds such a message before it follows it (lookAhead), and the term
 // ends: the next one has it among what FindAhead finds.
 //
 // A message may be published twice, when the process dies before it has removed
@@ -93,7 +93,7 @@ type Options struct {
 	// CheckEvery is how often the streams are compared with what they should have.
 	CheckEvery time.Duration
 	// Compared is up to where FindAhead has compared the streams (Found.Ends); a stream
-	// that is not in it is compared from its mark on. A message that the ledger does not
+	// that is not in it is compared from its watermark on. A message that the ledger does not
 	// know, and that is stored behind that before anything of this term, ends the term
 	// with an error that wraps store.ErrBehind.
 	Compared map[string]store.Watermark
@@ -115,7 +115,7 @@ type Relay struct {
 	commands, events *publisher
 }
 
-// Prefixes of the subjects of the lanes.
+// Prefixes of the subjects of the publishers.
 const (
 	commandPrefix = "muster.dispatch."
 	eventPrefix   = "muster.events."
@@ -139,7 +139,7 @@ func New(o Options) *Relay {
 }
 
 // Hand gives the relay messages that were just committed, in order. It does not
-// wait: what a lane has no room for it reads from the outbox.
+// wait: what a publisher has no room for it reads from the outbox.
 func (r *Relay) Hand(messages []store.Outgoing) {
 	var commands, events []store.Outgoing
 	for _, m := range messages {
@@ -169,7 +169,7 @@ func (r *Relay) Run(ctx context.Context) error {
 
 func (r *Relay) publishers() []*publisher { return []*publisher{r.commands, r.events} }
 
-// begin has the lanes compare their streams with what these are known to have had.
+// begin has the publishers compare their streams with what these are known to have had.
 func (r *Relay) begin(ctx context.Context) error {
 	marks, err := r.Store.Watermarks(ctx)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Relay) begin(ctx context.Context) error {
 	return nil
 }
 
-// watch has the lanes compare their streams now and then, and when NATS comes
+// watch has the publishers compare their streams now and then, and when NATS comes
 // back, which may have lost its data.
 func (r *Relay) watch(ctx context.Context) error {
 	tick := time.NewTicker(r.CheckEvery)
@@ -203,7 +203,7 @@ func (r *Relay) watch(ctx context.Context) error {
 	}
 }
 
-// Check has the lanes compare their streams.
+// Check has the publishers compare their streams.
 func (r *Relay) Check() {
 	for _, l := range r.publishers() {
 		l.check()

@@ -119,7 +119,7 @@ func TestWhatNATSHasIsNotStoredTwice(t *testing.T) {
 	}
 	more(30)
 	failing := errors.New("the connection is gone")
-	var published sync.WaitGroup // both lanes have published
+	var published sync.WaitGroup // both publishers have published
 	published.Add(2)
 	w.removing = func() error { published.Done(); published.Wait(); return failing }
 	_, ended := w.relay(t, 1)
@@ -380,9 +380,9 @@ func TestWhatIsTooLargeIsSetAsideAndTheRestGoesOn(t *testing.T) {
 	w.lastCommand(t, event.DispatchSubject("c", "w2"))
 }
 
-// More is committed than a lane has room for: the rest comes from the outbox, in
+// More is committed than a publisher has room for: the rest comes from the outbox, in
 // order, and the committer has not waited.
-func TestWhatALaneHasNoRoomForComesFromTheOutbox(t *testing.T) {
+func TestWhatAPublisherHasNoRoomForComesFromTheOutbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := relay.New(relay.Options{

@@ -34,7 +34,7 @@ type ledger struct {
 	told     []store.Told
 	changed  chan struct{}
 	looked   func()                        // called once the epoch has been looked at
-	noted    func(string, store.Watermark) // called for each mark
+	noted    func(string, store.Watermark) // called for each watermark
 	removing func() error                  // called by Sent
 	removed  func(store.Outgoing)          // called for each message that Sent removes
 	stuck    []int64                       // messages that cannot be removed

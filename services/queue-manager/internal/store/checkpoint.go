@@ -12,17 +12,17 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// checkpointPart is a part of a base.
+// checkpointPart is a part of a checkpoint.
 type checkpointPart struct {
 	Nodes     []state.StoredNode     `json:"nodes,omitempty"`
 	Workloads []state.StoredWorkload `json:"workloads,omitempty"`
 }
 
-// partSize is how many workloads a part of a base has.
+// partSize is how many workloads a part of a checkpoint has.
 const partSize = 1000
 
 // NeedsCheckpoint reports whether decisions from the given version on cannot be replayed
-// with what is kept: the last ones end at another version, or the last base is
+// with what is kept: the last ones end at another version, or the last checkpoint is
 // older than the given age.
 func (s *Store) NeedsCheckpoint(ctx context.Context, version int64, age time.Duration) (needed bool, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM bases WHERE part = 0 AND at > now() - $1::interval)
@@ -65,7 +65,7 @@ func (p *Snapshot) Close() {
 	_ = p.conn.Close(ctx)
 }
 
-// WriteCheckpoint keeps the snapshot as the base of the epoch that begins on it: all of
+// WriteCheckpoint stores the snapshot as the checkpoint of the epoch that begins on it: all of
 // it, or nothing.
 //
 // Its transaction is long, so it does not lock the leader's row, which a successor
@@ -107,7 +107,7 @@ func (p *Snapshot) WriteCheckpoint(ctx context.Context, epoch, version int64) er
 		return keep(part)
 	})
 	if err != nil {
-		return fmt.Errorf("keep the base of epoch %d: %w", epoch, err)
+		return fmt.Errorf("keep the checkpoint of epoch %d: %w", epoch, err)
 	}
 	return nil
 }

@@ -108,26 +108,26 @@ type Checkpoint struct {
 	At             time.Time
 }
 
-// Checkpoints returns the bases that are kept, the oldest first.
+// Checkpoints returns the stored checkpoints, the oldest first.
 func (s *Store) Checkpoints(ctx context.Context) ([]Checkpoint, error) {
 	rows, err := s.pool.Query(ctx, `SELECT epoch, version, at FROM bases WHERE part = 0 ORDER BY epoch`)
 	if err != nil {
-		return nil, fmt.Errorf("list bases of decisions: %w", err)
+		return nil, fmt.Errorf("list checkpoints of decisions: %w", err)
 	}
-	bases, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
+	checkpoints, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 	if err != nil {
-		return nil, fmt.Errorf("list bases of decisions: %w", err)
+		return nil, fmt.Errorf("list checkpoints of decisions: %w", err)
 	}
-	return bases, nil
+	return checkpoints, nil
 }
 
-// ReadCheckpoint returns the ledger of a base.
-func (s *Store) ReadCheckpoint(ctx context.Context, base Checkpoint) (*decisionlog.Replica, error) {
-	rows, err := s.pool.Query(ctx, `SELECT content FROM bases WHERE epoch = $1 ORDER BY part`, base.Epoch)
+// ReadCheckpoint returns the ledger of a checkpoint.
+func (s *Store) ReadCheckpoint(ctx context.Context, of Checkpoint) (*decisionlog.Replica, error) {
+	rows, err := s.pool.Query(ctx, `SELECT content FROM bases WHERE epoch = $1 ORDER BY part`, of.Epoch)
 	if err != nil {
-		return nil, fmt.Errorf("read the base of epoch %d: %w", base.Epoch, err)
+		return nil, fmt.Errorf("read the checkpoint of epoch %d: %w", of.Epoch, err)
 	}
-	ledger := decisionlog.NewReplica(base.Version)
+	ledger := decisionlog.NewReplica(of.Version)
 	var content []byte
 	_, err = pgx.ForEachRow(rows, []any{&content}, func() error {
 		expanded, err := expand(content)
@@ -147,7 +147,7 @@ func (s *Store) ReadCheckpoint(ctx context.Context, base Checkpoint) (*decisionl
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the base of epoch %d: %w", base.Epoch, err)
+		return nil, fmt.Errorf("read the checkpoint of epoch %d: %w", of.Epoch, err)
 	}
 	return ledger, nil
 }

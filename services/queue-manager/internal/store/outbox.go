@@ -150,7 +150,7 @@ func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit in
 // Sent removes messages that NATS has, and remembers with them what their stream
 // has had: a stream that has lost its end would else be taken for a whole one by
 // the next term. If the removal is lost they are sent once more, which is harmless;
-// so it does not wait for the disk. A mark without a time is not known. The error
+// so it does not wait for the disk. A watermark without a time is not known. The error
 // wraps ErrFenced when another queue-manager has become leader, and ErrBehind when the
 // database has come back older.
 func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark Watermark) error {
@@ -207,11 +207,11 @@ type Watermark struct {
 	Last    uint64
 }
 
-// Watermarks returns the marks of all streams.
+// Watermarks returns the watermarks of all streams.
 func (s *Store) Watermarks(ctx context.Context) (map[string]Watermark, error) {
 	rows, err := s.pool.Query(ctx, `SELECT name, created, last FROM streams`)
 	if err != nil {
-		return nil, fmt.Errorf("read marks of streams: %w", err)
+		return nil, fmt.Errorf("read watermarks of streams: %w", err)
 	}
 	marks := map[string]Watermark{}
 	var name string
@@ -222,7 +222,7 @@ func (s *Store) Watermarks(ctx context.Context) (map[string]Watermark, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read marks of streams: %w", err)
+		return nil, fmt.Errorf("read watermarks of streams: %w", err)
 	}
 	return marks, nil
 }

@@ -8,7 +8,7 @@ import (
 
 // The epoch does not tell a database that has come back older within a term: it may
 // have been given before the lost time. A commit is refused there by its version. What
-// a relay writes beside the commits is so by reached: a mark that is moved there hides
+// a relay writes beside the commits is so by reached: a watermark that is moved there hides
 // from the next term what was published in the lost time.
 
 // reach notes that the database has a commit.

@@ -1,0 +1,3 @@
+package relay
+
+// The comments of tests count: volley.
