@@ -175,6 +175,27 @@ func TestADrainedNodeIsEmptied(t *testing.T) {
 	}
 }
 
+// A drain that ends before the announced time moves nothing, and the announcement is
+// withdrawn then.
+func TestAnAnnouncedMoveIsWithdrawnWhenTheDrainEnds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
+	s.created(true)
+	node := s.place("workers")
+	s.node(node, func(n *capacity.Node) { n.Taints = []capacity.Taint{{Key: capacity.DrainTaint, Effect: "NoSchedule"}} })
+	s.is(workload.Running, workload.ReasonDrained)
+	s.step(time.Second)
+	s.node(node, nil)
+	s.Flush()
+	s.step(29 * time.Second)
+	if reason := s.gang().Reason; reason != nil || s.place("workers") != node {
+		t.Errorf("after the drain its reason is %+v, and its place %s", reason, s.place("workers"))
+	}
+	if command := s.commanded(); command == nil || command.State != event.Present || !command.EvictAt.IsZero() {
+		t.Errorf("commanded %+v", command)
+	}
+}
+
 // A replacement stays in the domain that the pod set requires; elsewhere there is
 // no place for it.
 func TestAReplacementStaysInItsDomain(t *testing.T) {

@@ -45,6 +45,16 @@ func (h *healing) announceMove(e *entry, node string, now time.Time) {
 	h.sendCommand(e, event.Present, now)
 }
 
+// withdrawMove reports that an announced move does not happen: the node is not drained
+// any more.
+func (h *healing) withdrawMove(e *entry, now time.Time) {
+	if e.Reason != nil && e.Reason.Kind == workload.ReasonDrained {
+		e.Reason = h.growthReason(e)
+	}
+	h.recordChange(e, now)
+	h.sendCommand(e, event.Present, now)
+}
+
 // lostPlaces returns how many pods of each place of a gang need another one, and
 // why: all on a lost or drained node; on a barred or overfull one those that are
 // not bound there.
@@ -93,9 +103,13 @@ func (h *healing) checkPlaces(e *entry, now time.Time) {
 // a running gang, with which Ray loses its state, or when it is the job's submitter,
 // whose place is written in the object.
 func (h *healing) replacePlaces(e *entry, now time.Time) {
+	announced := !e.EvictAt.IsZero()
 	e.moveAt, e.EvictAt = time.Time{}, time.Time{}
 	moves, reason := h.lostPlaces(e)
 	if len(moves) == 0 {
+		if announced {
+			h.withdrawMove(e, now)
+		}
 		return
 	}
 	if e.placesFixed {
