@@ -33,7 +33,7 @@ type Handover struct {
 func (m *State) HandOver(id workload.ID, who string) (Handover, error) {
 	e := m.live.Get(id)
 	if e == nil || who != "" && !m.queues[e.Queue].Rules.MaySubmit(who, e.Namespace) {
-		return Handover{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
+		return Handover{}, fmt.Errorf("workload %s is not live: it has ended or was never submitted", id)
 	}
 	asked, waits := m.admission.Ask(id)
 	if !waits {
@@ -70,7 +70,7 @@ func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enoug
 func (m *State) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
 	e := m.live.Get(id)
 	if e == nil {
-		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended, or never was", id)
+		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended or was never submitted", id)
 	}
 	if explained, waits := admission.Explain(m.admission, id, now); waits {
 		if e.attemptState != nil && e.growth != nil {

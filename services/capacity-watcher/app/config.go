@@ -57,7 +57,7 @@ func (c *Config) Validate() error {
 		c.ResyncEvery = DefaultResync
 	}
 	if c.ResyncEvery < 0 {
-		faults = append(faults, fmt.Errorf("resync-every: %s is negative", c.ResyncEvery))
+		faults = append(faults, fmt.Errorf("resync-every: %s: want a positive duration, or 0", c.ResyncEvery))
 	}
 	return errors.Join(faults...)
 }

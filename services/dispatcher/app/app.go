@@ -70,7 +70,7 @@ func (c *Config) Validate() error {
 		faults = append(faults, fmt.Errorf("workers: %d: want at least 1", c.Workers))
 	}
 	if c.SweepEvery < 0 {
-		faults = append(faults, fmt.Errorf("sweep-every: %s is negative", c.SweepEvery))
+		faults = append(faults, fmt.Errorf("sweep-every: %s: want a positive duration, or 0", c.SweepEvery))
 	}
 	return errors.Join(faults...)
 }

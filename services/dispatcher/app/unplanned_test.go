@@ -58,7 +58,7 @@ func TestPodsPastMuster(t *testing.T) {
 		}
 		return true
 	})
-	d.await(gang.Workload, "says why", func(s event.GangStatus) bool { return strings.Contains(s.Message, "behind Muster's back") })
+	d.await(gang.Workload, "says why", func(s event.GangStatus) bool { return strings.Contains(s.Message, "changed after the admission") })
 
 	// A pod that names the RayCluster as its controller, with another one's labels.
 	yes := true

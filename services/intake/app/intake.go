@@ -174,8 +174,8 @@ func (in *intake) publish(one readOne) (outcome, error) {
 	return outcome{result, stored, span}, err
 }
 
-// errUnreadable is wrapped when Muster itself fails to make a result.
-var errUnreadable = errors.New("make a result of the submission")
+// errUnreadable is wrapped when Muster itself fails to process a submission.
+var errUnreadable = errors.New("process the submission")
 
 // mostAttempts bounds the deliveries of a message for which Muster cannot make a
 // result: another attempt would fail, too.
@@ -205,7 +205,7 @@ func (in *intake) giveUp(ctx context.Context, d bus.Delivery, message submission
 }
 
 // errDeadly is the reason for dead-lettering a message that kills its readers.
-var errDeadly = errors.New("reading it ends the process that reads it: send it with other content")
+var errDeadly = errors.New("reading the message ends the process that reads it; change its content and submit it again")
 
 // giveUpUnread is giveUp for a message that must not be read.
 func (in *intake) giveUpUnread(ctx context.Context, d bus.Delivery, message submission.Message) {

@@ -137,7 +137,7 @@ func (c *Config) Validate() error {
 		faults = append(faults, fmt.Errorf("check-streams: %s: want at least 1s", c.CheckStreams))
 	}
 	if c.NodeGrace < 0 {
-		faults = append(faults, fmt.Errorf("node-grace: %s is negative", c.NodeGrace))
+		faults = append(faults, fmt.Errorf("node-grace: %s: want a positive duration, or 0", c.NodeGrace))
 	}
 	faults = append(faults, c.validateQueues())
 	return errors.Join(faults...)

@@ -17,9 +17,9 @@ const (
 	// unplannedNamed is how long the status names them after the last was seen.
 	unplannedNamed = time.Minute
 	// unplannedMessage is the status' message about them.
-	unplannedMessage = "pods of it run without the labels and gates that Muster set, and are deleted; its templates or its pods were changed behind Muster's back"
+	unplannedMessage = "pods without Muster's labels and gates are deleted; the pod templates or the pods were changed after the admission"
 	// extraMessage is the status' message about pods beyond the gang's places.
-	extraMessage = "more pods of it run than have a place: placement is Trusted, so Muster holds none back"
+	extraMessage = "more pods run than the gang has places; placement is Trusted, so Muster does not gate pods"
 )
 
 // unplannedPods deals with pods that the objects of a workload made, and that

@@ -196,7 +196,7 @@ func mayAny(queues map[string]query.Queue, caller, queue string) bool {
 // the one for a missing workload.
 func (s *Server) record(ctx context.Context, caller string, id workload.ID) (workload.Record, error) {
 	if uuid.Validate(string(id)) != nil {
-		return workload.Record{}, fail(http.StatusNotFound, "there is no workload %.80q", string(id))
+		return workload.Record{}, fail(http.StatusNotFound, "there is no workload %.80q: want its id, the UUID in the answer to its submission", string(id))
 	}
 	queues, err := s.rights(ctx)
 	if err != nil {

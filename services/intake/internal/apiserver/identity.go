@@ -49,7 +49,7 @@ func ReadTokens(content []byte) (Tokens, error) {
 		seen[t.SHA256] = true
 	}
 	if len(tokens) == 0 {
-		faults = append(faults, errors.New("there is no token"))
+		faults = append(faults, errors.New("the file has no token; want at least one, with name and sha256"))
 	}
 	return tokens, errors.Join(faults...)
 }

@@ -33,11 +33,11 @@ func (s *Server) publish(ctx context.Context, subject string, e event.Envelope) 
 			refused = err
 		}
 		if mayPass := errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrNoStream) || errors.Is(err, context.DeadlineExceeded); !mayPass {
-			return fmt.Errorf("publish: %w", err)
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("publish, and retry for %s: %w", publishTimeout, refused)
+			return fmt.Errorf("retried for %s: %w", publishTimeout, refused)
 		case <-time.After(pause):
 		}
 	}

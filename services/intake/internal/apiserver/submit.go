@@ -71,9 +71,9 @@ func (s *Server) readSubmission(ctx context.Context, w http.ResponseWriter, r *h
 	})
 	switch {
 	case errors.Is(err, budget.ErrSpent):
-		return submitted, result, fail(http.StatusUnprocessableEntity, "the manifest is refused: %v", err)
+		return submitted, result, fail(http.StatusUnprocessableEntity, "read the manifest: %v", err)
 	case err != nil:
-		return submitted, result, fail(http.StatusServiceUnavailable, "too many manifests are being read: try again")
+		return submitted, result, fail(http.StatusServiceUnavailable, "too many manifests are being read; submit the same again later")
 	case read.err != nil:
 		return submitted, result, read.err
 	}

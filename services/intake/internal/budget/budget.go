@@ -17,10 +17,10 @@ import (
 )
 
 // ErrSpent is wrapped when the work took too long.
-var ErrSpent = errors.New("reading it takes too long")
+var ErrSpent = errors.New("reading exceeded its time limit")
 
 // ErrExhausted means that too many abandoned readers still run.
-var ErrExhausted = errors.New("too many readers are stuck; restart to get rid of them")
+var ErrExhausted = errors.New("too many abandoned readers still run; only a restart ends them")
 
 // Limits are what a Budget allows.
 type Limits struct {
@@ -130,7 +130,7 @@ func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) er
 				default:
 				}
 			}
-			return fmt.Errorf("%w: abandoned after %s", ErrSpent, b.limits.Each)
+			return fmt.Errorf("%w of %s; submit a smaller manifest", ErrSpent, b.limits.Each)
 		}
 	}
 }

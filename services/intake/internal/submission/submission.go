@@ -121,7 +121,7 @@ func (s *submission) claimsReservedSource() bool {
 func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("the submission could not be read: %v", cause)
+			err = fmt.Errorf("cannot read the submission: %v", cause)
 		}
 	}()
 	if err := s.message.fault; err != nil {

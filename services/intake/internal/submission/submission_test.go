@@ -308,7 +308,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if result.Event.ID == "" || result.Subject == "" || strings.Contains(fmt.Sprint(result.Rejection), "could not be read: ") {
+			if result.Event.ID == "" || result.Subject == "" || strings.Contains(fmt.Sprint(result.Rejection), "cannot read the submission: ") {
 				t.Fatalf("result %+v", result)
 			}
 		}

@@ -24,7 +24,7 @@ import (
 )
 
 // ErrDied is wrapped when the process did not survive the message.
-var ErrDied = errors.New("the process that read it died")
+var ErrDied = errors.New("the process that read the message died")
 
 const (
 	// environment marks the process of a trial.
@@ -52,11 +52,11 @@ type input struct {
 func Run(ctx context.Context, operator ray.Operator, m submission.Message) error {
 	given, err := json.Marshal(input{operator, m.Subject, m.Headers, m.Data})
 	if err != nil {
-		return fmt.Errorf("trial of a message: %w", err)
+		return fmt.Errorf("trial of a message: encode it: %w", err)
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("trial of a message: %w", err)
+		return fmt.Errorf("trial of a message: find this program: %w", err)
 	}
 	signalled, err := once(ctx, program, given)
 	if signalled {

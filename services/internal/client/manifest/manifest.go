@@ -93,7 +93,7 @@ func (d Document) InNamespace(namespace string) (Document, error) {
 		return d, nil
 	}
 	if d.Namespace != "" {
-		return d, fmt.Errorf("%s is in namespace %q, and --namespace says %q", d, d.Namespace, namespace)
+		return d, fmt.Errorf("%s is in namespace %q, but --namespace is %q; want the same", d, d.Namespace, namespace)
 	}
 	var object map[string]any
 	if err := yaml.Unmarshal(d.Raw, &object); err != nil {

@@ -62,7 +62,7 @@ func TestInNamespace(t *testing.T) {
 		"none asked":   {"kind: RayJob\nmetadata: {name: a}", "", "", ""},
 		"set":          {"kind: RayJob\nmetadata: {name: a}", "team", "team", ""},
 		"same":         {"kind: RayJob\nmetadata: {name: a, namespace: team}", "team", "team", ""},
-		"other":        {"kind: RayJob\nmetadata: {name: a, namespace: mine}", "team", "", `rayjob/a is in namespace "mine", and --namespace says "team"`},
+		"other":        {"kind: RayJob\nmetadata: {name: a, namespace: mine}", "team", "", `rayjob/a is in namespace "mine", but --namespace is "team"; want the same`},
 		"not readable": {"\t{{{", "team", "", ""},
 	}
 	for name, test := range tests {

@@ -61,11 +61,11 @@ func Read(file string) (Stack, error) {
 	defer func() { _ = note.Close() }()
 	// The author keeps the file locked for as long as it lives.
 	if syscall.Flock(int(note.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
-		return stack, fmt.Errorf("%w: %q is left from one that has died", ErrNone, file)
+		return stack, fmt.Errorf("%w: the process that wrote %q has ended", ErrNone, file)
 	}
 	err = json.NewDecoder(note).Decode(&stack)
 	if errors.Is(err, io.EOF) {
-		return stack, fmt.Errorf("%w: one is starting", ErrNone)
+		return stack, fmt.Errorf("%w: it is still starting", ErrNone)
 	}
 	if err != nil {
 		return stack, fmt.Errorf("read the note of muster-dev %q: %w", file, err)

@@ -26,7 +26,7 @@ func TestNote(t *testing.T) {
 	if _, err := running.Take(file); !errors.Is(err, running.ErrTaken) {
 		t.Errorf("a second one: %v, want ErrTaken", err)
 	}
-	if _, err := running.Read(file); !errors.Is(err, running.ErrNone) || !strings.Contains(err.Error(), "is starting") {
+	if _, err := running.Read(file); !errors.Is(err, running.ErrNone) || !strings.Contains(err.Error(), "still starting") {
 		t.Errorf("while it starts: %v, want ErrNone", err)
 	}
 	want := running.Stack{NATSURL: "nats://127.0.0.1:1", PID: 7, Started: time.Unix(1_700_000_000, 0).UTC()}

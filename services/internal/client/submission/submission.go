@@ -25,7 +25,7 @@ const DefaultSource = "muster-cli"
 const sendTimeout = 10 * time.Second
 
 // ErrNotStored is wrapped when NATS does not confirm a message in time.
-var ErrNotStored = errors.New("NATS does not confirm it")
+var ErrNotStored = errors.New("NATS did not confirm the message")
 
 // Options say who submits and how. An empty id means a fresh one.
 type Options struct {
@@ -113,9 +113,9 @@ func (s Submission) Send(ctx context.Context, b *bus.Bus, queue, user string) er
 	err := send(ctx, b, subject, s.MessageID(queue), s.encoded)
 	switch {
 	case errors.Is(err, bus.ErrTooLarge):
-		err = fmt.Errorf("%w; Muster takes submissions of at most %d bytes", err, event.MaxSubmission)
+		err = fmt.Errorf("%w; want at most %d bytes", err, event.MaxSubmission)
 	case errors.Is(err, bus.ErrFull):
-		err = fmt.Errorf("nothing was submitted: too much waits to be read, in queue %q or in all; submit the same again later: %w", queue, err)
+		err = fmt.Errorf("queue %q, or the stream of all queues, is full of unread submissions; submit the same again later: %w", queue, err)
 	}
 	if err != nil {
 		return fmt.Errorf("submit %s: %w", s.Document, err)

@@ -47,7 +47,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"up --queues /nowhere/at/all", "no such file"},
 		{"up --kubeconfig /nowhere/at/all", "no such file"},
 		{"up --kubeconfig a:b", "list of files"},
-		{"up --node-selector a=b", "with --kubeconfig"},
+		{"up --node-selector a=b", "want --kubeconfig too"},
 		{"up --devcluster /nowhere/at/all", "not built"},
 		{"install", "--kubeconfig is missing"},
 	} {

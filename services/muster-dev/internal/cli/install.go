@@ -63,10 +63,10 @@ DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
 
 func (o *installOptions) run(cmd *cobra.Command) error {
 	if o.kubeconfig == "" {
-		return exit.Usagef("install: --kubeconfig is missing")
+		return exit.Usagef("install: --kubeconfig is missing; want the kubeconfig of an administrator")
 	}
 	if len(o.clusters) == 0 {
-		return exit.Usagef("install: --cluster is missing: what Muster calls the cluster")
+		return exit.Usagef("install: --cluster is missing; want the name of the cluster in Muster")
 	}
 	admin, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {

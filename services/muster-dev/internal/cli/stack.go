@@ -55,15 +55,15 @@ func (o *stackOptions) resolve() error {
 	}
 	if o.kubeconfig == "" {
 		if o.nodeSelector != "" {
-			return exit.Usagef("--node-selector is for a cluster of yours, with --kubeconfig")
+			return exit.Usagef("--node-selector %q selects nodes of an existing cluster; want --kubeconfig too", o.nodeSelector)
 		}
 		if _, err := devcluster.Find(o.devcluster); err != nil {
-			return exit.Usagef("%w; or use a cluster of yours with --kubeconfig", err)
+			return exit.Usagef("%w; or use an existing cluster with --kubeconfig", err)
 		}
 		return nil
 	}
 	if strings.ContainsRune(o.kubeconfig, os.PathListSeparator) {
-		return exit.Usagef("kubeconfig %q is a list of files: name one", o.kubeconfig)
+		return exit.Usagef("kubeconfig %q is a list of files; want one file", o.kubeconfig)
 	}
 	absolute, err := filepath.Abs(o.kubeconfig)
 	if err != nil {

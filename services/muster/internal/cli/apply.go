@@ -102,7 +102,7 @@ Workloads are ended by "muster cancel".`,
 // key names one object by kind and name.
 func (o *configureOptions) key(names []string) (kueue.Key, error) {
 	if len(names) != 2 || len(o.files) > 0 {
-		return kueue.Key{}, exit.Usagef("want a kind and a name, or -f FILE")
+		return kueue.Key{}, exit.Usagef("got arguments %q and %d files; want KIND NAME, or -f FILE", names, len(o.files))
 	}
 	kind, err := kueue.KindOf(names[0])
 	if err != nil {
@@ -118,7 +118,7 @@ func (o *configureOptions) key(names []string) (kueue.Key, error) {
 // read reads the manifests of all files.
 func (o *configureOptions) read(in io.Reader) ([]kueue.Object, error) {
 	if len(o.files) == 0 {
-		return nil, exit.Usagef("say what with -f FILE")
+		return nil, exit.Usagef("no manifest given; want -f FILE, or -f - for standard input")
 	}
 	var objects []kueue.Object
 	for _, file := range o.files {
@@ -133,7 +133,7 @@ func (o *configureOptions) read(in io.Reader) ([]kueue.Object, error) {
 		objects = append(objects, parsed...)
 	}
 	if len(objects) == 0 {
-		return nil, exit.Usagef("there is no manifest in %v", o.files)
+		return nil, exit.Usagef("there is no manifest in %q", o.files)
 	}
 	return objects, nil
 }
@@ -147,13 +147,13 @@ func (o *configureOptions) configure(cmd *cobra.Command, request query.Configure
 		return fmt.Errorf("encode the manifests: %w", err)
 	}
 	if len(encoded) > maxRequest {
-		return exit.With(exit.Rejected, fmt.Errorf("the manifests have %d bytes; at most %d are accepted at once: apply them in parts", len(encoded), maxRequest))
+		return exit.With(exit.Rejected, fmt.Errorf("the manifests have %d bytes; want at most %d: apply them in parts", len(encoded), maxRequest))
 	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		answer, err := client.Configure(ctx, "", request)
 		var refused *query.ProblemError
 		if errors.As(err, &refused) {
-			return exit.With(exit.Rejected, errors.New(refused.Message))
+			return exit.With(exit.Rejected, fmt.Errorf("change the configuration: %w", err))
 		}
 		if err != nil {
 			return err

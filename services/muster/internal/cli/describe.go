@@ -28,7 +28,7 @@ func describeCommand(s *server) *cobra.Command {
 		Use:   "describe",
 		Short: "Tell all about one workload, queue or node",
 		Args:  program.NoSuchCommand,
-		RunE:  func(*cobra.Command, []string) error { return exit.Usagef("say what: workload, queue or node") },
+		RunE:  func(*cobra.Command, []string) error { return exit.Usagef("describe: want workload, queue or node") },
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
 	one := &cobra.Command{

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -54,7 +53,7 @@ CloudEvents as they are: one per line, or one per document.`,
 
 func (o *eventsOptions) run(cmd *cobra.Command) error {
 	if o.queue != "" && !workload.ValidName(o.queue) {
-		return exit.Usagef("queue %q cannot be the name of a queue", o.queue)
+		return exit.Usagef("queue %q: want a name of at most 63 lower-case letters, digits and dashes", o.queue)
 	}
 	ctx := cmd.Context()
 	b, err := o.server.connect(ctx)
@@ -161,7 +160,7 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 func (o *eventsOptions) printData(data []byte, out io.Writer) error {
 	var compact json.RawMessage
 	if err := json.Unmarshal(data, &compact); err != nil {
-		return errors.Join(errors.New("an event in the stream is no JSON"), err)
+		return fmt.Errorf("print an event: its data is no JSON: %w", err)
 	}
 	if o.output == output.JSON {
 		return json.NewEncoder(out).Encode(compact)

@@ -47,7 +47,7 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 		if !record.Phase.Final() {
 			answer, err := client.Explain(ctx, query.ExplainRequest{ID: record.ID})
 			if errors.Is(err, query.ErrNoAnswer) {
-				return fmt.Errorf("no queue-manager leads at the moment, try again: %w", err)
+				return fmt.Errorf("explain workload %s: no queue-manager leads at the moment; try again: %w", record.ID, err)
 			}
 			if err != nil {
 				return err

@@ -32,7 +32,7 @@ func getCommand(s *server) *cobra.Command {
 		Short: "List workloads, queues, nodes, what was applied, or dead letters",
 		Args:  program.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exit.Usagef("say what: workloads, queues, nodes, applied or dead-letters")
+			return exit.Usagef("get: want workloads, queues, nodes, applied or dead-letters")
 		},
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)

@@ -57,7 +57,7 @@ with the annotation muster.dev/autoscaling: minimum at its minimum.`,
 
 func (o *predictOptions) run(cmd *cobra.Command) error {
 	if len(o.files) == 0 {
-		return exit.Usagef("say what to predict: -f FILE, or -f - for standard input")
+		return exit.Usagef("no manifest given; want -f FILE, or -f - for standard input")
 	}
 	operator := ray.Shipped()
 	if o.profile != "" {

@@ -75,9 +75,9 @@ func account() string {
 func (o *releaseOptions) run(cmd *cobra.Command, name string) error {
 	switch {
 	case !o.force:
-		return exit.Usagef("release without --force: its places may still be in use; try \"muster cancel\" first, and read \"muster release --help\"")
+		return exit.Usagef("--force is missing: the places may still be in use; try \"muster cancel\" first, and read \"muster release --help\"")
 	case strings.TrimSpace(o.why) == "":
-		return exit.Usagef("--why is missing: say why the places are freed by force")
+		return exit.Usagef("--why is missing; want the reason for freeing the places by force")
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	b, err := o.server.connect(ctx)

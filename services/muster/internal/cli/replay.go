@@ -68,7 +68,7 @@ func (o *replayOptions) run(cmd *cobra.Command) error {
 	})
 	done()
 	if errors.Is(err, replay.ErrNoCheckpoint) {
-		return exit.NotFoundf("replay: %w: queue-manager has recorded nothing yet, or it is older than it keeps (--keep-decisions)", err)
+		return exit.NotFoundf("replay: %w: queue-manager has recorded nothing yet, or has removed it (--keep-decisions)", err)
 	}
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -99,7 +99,7 @@ func databaseURL(flag, file string) (string, error) {
 	if url := os.Getenv(databaseURLVariable); url != "" {
 		return url, nil
 	}
-	return "", exit.Usagef("say which database: --database-url-file, --database-url or %s", databaseURLVariable)
+	return "", exit.Usagef("no database given; want --database-url-file, --database-url or %s", databaseURLVariable)
 }
 
 // parseSince reads a time, or how long before now it is; empty is the zero time.

@@ -83,9 +83,9 @@ func (o *scenarioOptions) run(cmd *cobra.Command, files []string) error {
 	case len(faults) > 0:
 		return exit.Usagef("%w", faults)
 	case different > 0:
-		return fmt.Errorf("%d of %d scenarios came out otherwise than expected", different, len(played))
+		return fmt.Errorf("%d of %d scenarios differ from what they expect", different, len(played))
 	case unchecked > 0:
-		return fmt.Errorf("nothing was checked: %d of %d scenarios have no step with expect", unchecked, len(played))
+		return fmt.Errorf("%d of %d scenarios have no step with expect, so nothing was checked", unchecked, len(played))
 	}
 	return nil
 }

@@ -48,11 +48,11 @@ FAIL  wrong.yaml  The second waits for the first
         admitted: want b; it is queued (Fit: 1 of 1 pods of pod set "workers" have no node: each asks nvidia.com/gpu 1; free on the best node 0, in sum over 1 eligible nodes 0)
         admitted: got a on gpu-0, want it not admitted
 `,
-			"muster: 1 of 2 scenarios came out otherwise than expected\n",
+			"muster: 1 of 2 scenarios differ from what they expect\n",
 		},
 		"none.yaml": {
 			exit.Failure, "none  none.yaml  The second waits for the first\n",
-			"muster: nothing was checked: 1 of 1 scenarios have no step with expect\n",
+			"muster: 1 of 1 scenarios have no step with expect, so nothing was checked\n",
 		},
 		"fault.yaml right.yaml other-fault.yaml nothing.yaml": {
 			exit.Usage, "ok    right.yaml  The second waits for the first\n",
@@ -85,7 +85,7 @@ It would be admitted now with any one of these:
   - 1 more of the nodes like gpu-0 (cpu 8, nvidia.com/gpu 1, pods 110) in cluster cluster, empty
   - after the end of workload default/a
 `,
-			"muster: 1 of 1 scenarios came out otherwise than expected\n",
+			"muster: 1 of 1 scenarios differ from what they expect\n",
 		},
 	} {
 		t.Run(args, func(t *testing.T) {

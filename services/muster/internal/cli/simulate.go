@@ -109,10 +109,10 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 
 func (o *simulateOptions) check() ([]simulation.Policy, error) {
 	if o.trace == "" {
-		return nil, exit.Usagef("say what to simulate: --trace FILE.swf")
+		return nil, exit.Usagef("--trace is missing; want an SWF file")
 	}
 	if len(o.policies) == 0 {
-		return nil, exit.Usagef("--policy names none")
+		return nil, exit.Usagef("--policy is empty; want one or more of %s", strings.Join(policyNames(), ", "))
 	}
 	var policies []simulation.Policy
 	for _, name := range o.policies {
@@ -144,15 +144,15 @@ func (o *simulateOptions) size(cmd *cobra.Command, log swf.Log) (int, error) {
 	for _, header := range []string{"MaxNodes", "MaxProcs"} {
 		if !said {
 			if nodes, said = log.Number(header); said {
-				from = o.trace + " says " + header
+				from = o.trace + ": " + header
 			}
 		}
 	}
 	switch {
 	case !said:
-		return 0, exit.Usagef("%s does not say how many nodes there were, as MaxNodes or MaxProcs; say --nodes", o.trace)
+		return 0, exit.Usagef("%s has neither MaxNodes nor MaxProcs; set the number of nodes with --nodes", o.trace)
 	case nodes < 1 || nodes > simulation.MostNodes:
-		return 0, exit.Usagef("%s %d: want 1 to %d, as --nodes", from, nodes, simulation.MostNodes)
+		return 0, exit.Usagef("%s %d: want 1 to %d; set the number of nodes with --nodes", from, nodes, simulation.MostNodes)
 	}
 	return int(nodes), nil
 }

@@ -128,15 +128,15 @@ func (o *submitOptions) check() (follow.Goal, error) {
 	case err != nil:
 		return "", exit.Usagef("%w", err)
 	case len(o.files) == 0:
-		return "", exit.Usagef("say what to submit: -f FILE, or -f - for standard input")
+		return "", exit.Usagef("no manifest given; want -f FILE, or -f - for standard input")
 	case !workload.ValidName(o.queue):
-		return "", exit.Usagef("queue %q cannot be the name of a queue: want lower case letters, digits and dashes", o.queue)
+		return "", exit.Usagef("queue %q: want a name of at most 63 lower-case letters, digits and dashes", o.queue)
 	case o.as != "" && !workload.ValidName(o.as):
-		return "", exit.Usagef("user %q: want lower case letters, digits and dashes", o.as)
+		return "", exit.Usagef("user %q: want a name of at most 63 lower-case letters, digits and dashes", o.as)
 	case o.source == "":
-		return "", exit.Usagef("--source is empty")
+		return "", exit.Usagef("--source is empty; want the name of the submitter")
 	case o.timeout < 0:
-		return "", exit.Usagef("--timeout %s is negative", o.timeout)
+		return "", exit.Usagef("--timeout %s: want a positive duration", o.timeout)
 	}
 	if o.timeout == 0 && goal == follow.Queued {
 		o.timeout = 30 * time.Second
@@ -169,7 +169,7 @@ func (o *submitOptions) read(in io.Reader) ([]sent, error) {
 		}
 	}
 	if o.id != "" && len(submissions) > 1 {
-		return nil, exit.Usagef("--id names one submission, and there are %d manifests", len(submissions))
+		return nil, exit.Usagef("--id %q names one submission, but the files have %d manifests; submit each by itself", o.id, len(submissions))
 	}
 	return submissions, nil
 }

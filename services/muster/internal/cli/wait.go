@@ -215,11 +215,11 @@ func places(all []workload.Placement) string {
 // unfinished says what is known when the wait ends without a verdict.
 func (w *waiting) unfinished(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("waiting for %s: %w", w.label, err)
+		return fmt.Errorf("wait for %s: %w", w.label, err)
 	}
 	waited := time.Since(w.since).Round(time.Second)
 	if w.last.Phase == "" {
-		return exit.With(exit.Timeout, fmt.Errorf("%s: no news within %s; the message is stored and will be taken up when Muster's intake and queue-manager run",
+		return exit.With(exit.Timeout, fmt.Errorf("wait for %s: no event within %s; the message is stored, and is processed when intake and queue-manager run",
 			w.label, waited))
 	}
 	state := string(w.last.Phase)
