@@ -28,12 +28,12 @@ const (
 // Help is shown by the help of the root command.
 const Help = `Exit codes:
   0  done
-  1  it failed; so did a workload that was waited for
+  1  the command failed, or the workload that it waited for
   2  the command line is wrong
   3  no such workload, queue or node
   4  Muster rejected a submission
-  5  the time to wait is over
-  6  no answer: NATS or queue-manager is not there
+  5  --timeout is over
+  6  no answer from NATS or queue-manager
   7  Muster, or the queue, is full: submit the same again later
   8  replayed decisions came out differently`
 

@@ -105,6 +105,16 @@ func CompleteFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc
 	}
 }
 
+// FormerFlag accepts the former name of a flag, which the help does not show.
+func FormerFlag(flags *pflag.FlagSet, former, name string) {
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == former {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
+}
+
 // AddOutput declares the flag -o among flags of the command.
 func AddOutput(cmd *cobra.Command, flags *pflag.FlagSet, format *output.Format) {
 	*format = output.Text

@@ -13,7 +13,7 @@ import (
 func Version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print which build this is",
+		Short: "Print the version and the build",
 		Args:  Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s/%s %s\n", cmd.Root().Name(), version.String(), runtime.GOOS, runtime.GOARCH, runtime.Version())

@@ -12,7 +12,7 @@ import (
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
-// Where the demo plays: in a cluster of the user's in a place of its own.
+// Where the demo runs: in an existing cluster in a namespace of its own.
 const (
 	demoQueue     = "default"
 	demoNamespace = "default"
@@ -30,21 +30,21 @@ func demoCommand() *cobra.Command {
 	o := &demoOptions{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Tell the story of gang admission on real parts, and check it",
-		Long: `Start all of Muster as "muster-dev up" does and tell the story of gang admission: a
-gang that fits starts whole; the same gang again waits, with an exact reason and
-without a trace in Kubernetes; a gang whose GPUs are free in sum but not on one
-node waits too; cancelling the first starts the second. Each step is checked in
-Kubernetes. The exit code is not zero when anything differs.
+		Short: "Run a demo of gang admission on real parts, and check each step",
+		Long: `Start all of Muster as "muster-dev up" does and show gang admission: a gang that
+fits starts whole; the same gang again waits, with an exact reason and without a
+trace in Kubernetes; a gang whose GPUs are free in sum but not on one node waits
+too; cancelling the first starts the second. Each step is checked in Kubernetes. The
+exit code is not zero when anything differs.
 
-With --kubeconfig (or $KUBECONFIG) it plays in your cluster, in the namespace
+With --kubeconfig (or $KUBECONFIG) it runs in that cluster, in the namespace
 ` + usersQueue + `, with gangs sized by your nodes.`,
 		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd.Flags(), "p3")
-	cmd.Flags().StringVar(&o.image, "image", "rayproject/ray:2.52.0", "Ray's `image`, in a cluster of yours")
-	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep all running after the story, until Ctrl-C")
+	cmd.Flags().StringVar(&o.image, "image", "rayproject/ray:2.52.0", "Ray's `image`, in an existing cluster")
+	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep everything running after the demo, until Ctrl-C")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "The story took %.1f s.\n", time.Since(told).Seconds())
+	fmt.Fprintf(cmd.OutOrStdout(), "The demo took %.1f s.\n", time.Since(told).Seconds())
 	return o.lookAround(cmd, stack)
 }
 

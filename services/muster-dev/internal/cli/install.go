@@ -31,22 +31,21 @@ func installCommand() *cobra.Command {
 	o := &installOptions{}
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Put what Muster's services need into a cluster",
-		Long: `Put what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `; the
-service accounts of capacity-watcher, dispatcher and intake, with rights that write
-in the namespaces of queues only; the definitions of AppWrappers, unless another
-else has installed them; and the admission policies that hold labelled Ray objects
-until they are admitted. It needs the rights of an administrator. Doing it again
-changes nothing.
+		Short: "Install what Muster's services need into a cluster",
+		Long: `Install what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `; the
+service accounts of capacity-watcher, dispatcher and intake, which may write only in
+the namespaces of queues; the definitions of AppWrappers, unless they are installed;
+and the admission policies that hold labelled Ray objects until they are admitted.
+The command needs the rights of an administrator. Repeating it changes nothing.
 
-One capacity-watcher and one dispatcher act for a cluster at a time, under Leases that
-have its name. --cluster makes these, and lets the services hold no others.
+One capacity-watcher and one dispatcher act for a cluster at a time, under Leases with
+the name of the cluster. --cluster makes these, and the services may hold no others.
 
-The policies take Kubernetes 1.36 or newer. On an older one they are left out: what
-is submitted over NATS is taken, AppWrappers created with kubectl are refused.
+The policies need Kubernetes 1.36 or newer and are left out on an older one: then
+submissions over NATS work, and AppWrappers created with kubectl are refused.
 
-With --credentials it writes a kubeconfig for each service account, for services
-that run outside of the cluster: DIR/capacity-watcher/kubeconfig,
+With --credentials the command writes a kubeconfig for each service account, for
+services that run outside of the cluster: DIR/capacity-watcher/kubeconfig,
 DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
 		Example: `  muster-dev install --kubeconfig admin.yaml --cluster east --namespaces research,product
   muster-dev install --kubeconfig admin.yaml --cluster east --credentials ./credentials`,
@@ -55,8 +54,8 @@ DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig `file` of an administrator of the cluster (default: $KUBECONFIG)")
-	flags.StringSliceVar(&o.clusters, "cluster", nil, "`name` of the cluster in Muster, as the services' --cluster; several if several Musters use it")
-	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "`namespaces` of queues, made where they are missing")
+	flags.StringSliceVar(&o.clusters, "cluster", nil, "the `name` of the cluster in Muster, as in --cluster of the services; repeat it if several Musters use the cluster")
+	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "the `namespaces` of queues; missing ones are created")
 	flags.StringVar(&o.credentials, "credentials", "", "`directory` for the kubeconfigs of the services")
 	return cmd
 }

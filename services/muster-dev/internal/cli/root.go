@@ -22,8 +22,8 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 func Command() *cobra.Command {
 	root := program.Root(&cobra.Command{
 		Use:   "muster-dev",
-		Short: "Run all of Muster on a laptop, and prepare a cluster for it",
-		Long: `muster-dev runs all of Muster in one process, plays the demo on it, and puts what
+		Short: "Run all of Muster on a laptop, or prepare a cluster for it",
+		Long: `muster-dev runs all of Muster in one process, runs the demo on it, and installs what
 Muster's services need into a cluster. The client of the running stack is muster,
 which finds it without flags.`,
 	})

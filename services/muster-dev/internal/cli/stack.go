@@ -36,13 +36,13 @@ type stackOptions struct {
 }
 
 func (o *stackOptions) addFlags(flags *pflag.FlagSet, fleet string) {
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "use the cluster of this kubeconfig `file` instead of a dev cluster (default: $KUBECONFIG)")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` of an existing cluster to use instead of a dev cluster (default: $KUBECONFIG)")
 	flags.StringVar(&o.nodeSelector, "node-selector", "", "manage only the nodes with these `labels`")
 	flags.StringVar(&o.fleet, "fleet", fleet, "nodes of the dev cluster: a `preset` or a fleet file")
 	flags.StringVar(&o.devcluster, "devcluster", "", "the dev cluster's `binary` (default: $"+devcluster.EnvBinary+", beside this program, or in PATH)")
 	flags.StringVar(&o.databaseURL, "database-url", "", "`URL` of a Postgres database to use instead of a throwaway one (default: $"+databaseVariable+")")
-	flags.StringVar(&o.dir, "dir", "", "where the temporary `directory` of the stack is made")
-	flags.StringVar(&o.logLevel, "log-level", "warn", "what the services log: debug, info, warn or error")
+	flags.StringVar(&o.dir, "dir", "", "`directory` for the temporary directory of the stack")
+	flags.StringVar(&o.logLevel, "log-level", "warn", "the log `level` of the services: debug, info, warn or error")
 }
 
 // resolve fills in what the environment says.

@@ -29,13 +29,13 @@ func upCommand() *cobra.Command {
 	o := &upOptions{}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Run all of Muster in one process, on a laptop",
+		Short: "Run all of Muster in one process on a laptop",
 		Long: `Run all of Muster in one process: a NATS server, Postgres, a dev cluster (a real
-Kubernetes control plane with played nodes and the KubeRay operator), and the
+Kubernetes control plane with simulated nodes and the KubeRay operator), and the
 four services. The client, muster, of the same user finds it without flags.
-Ctrl-C ends it, and nothing is left: its data lives as long as it does.
+Ctrl-C ends it and removes its data.
 
-With --kubeconfig it uses a cluster of yours, in which it installs Muster's
+With --kubeconfig it uses an existing cluster, in which it installs Muster's
 namespace, service accounts and rights; those stay.`,
 		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },

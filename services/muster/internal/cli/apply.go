@@ -29,7 +29,7 @@ type configureOptions struct {
 func (o *configureOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` of Kueue's manifests; - is standard input (may be repeated)")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "check it and say what would be, but change nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "check the objects and show the changes, but change nothing")
 	program.AddOutput(cmd, flags, &o.output)
 }
 
@@ -37,14 +37,14 @@ func applyCommand(s *server) *cobra.Command {
 	o := &configureOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Configure queues by Kueue's manifests, while Muster runs",
-		Long: `Configure queues by Kueue's manifests (ResourceFlavor, ClusterQueue, Cohort,
-LocalQueue, WorkloadPriorityClass; others are kept and do nothing), v1beta1 and
-v1beta2. queue-manager checks all of them together with what stands, stores them,
-and decides by them from then on: all of them or none. What does nothing is
-named; an unknown field is refused.
+		Short: "Configure queues with Kueue's manifests",
+		Long: `Configure queues with Kueue's manifests (ResourceFlavor, ClusterQueue, Cohort,
+LocalQueue, WorkloadPriorityClass; others are kept without effect), v1beta1 and
+v1beta2, while Muster runs. queue-manager checks all of them together with the
+present objects, stores all or none, and decides by them from then on. Fields
+without effect are listed as warnings; an unknown field is refused.
 
-What the queues file of queue-manager says goes before what is applied.`,
+The queues file of queue-manager takes precedence over applied objects.`,
 		Example: "  muster apply -f kueue-resources.yaml\n  muster apply -f kueue-resources.yaml --dry-run",
 		Args:    program.Args(0, 0, "no argument, but -f FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,11 +67,11 @@ func deleteCommand(s *server) *cobra.Command {
 	o := &configureOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "delete -f FILE | KIND NAME",
-		Short: "Delete objects that were applied",
-		Long: `Delete objects that were applied: those of files, or one by kind and name. A queue
-with workloads in it stays, and so does what others name: then nothing is deleted.
+		Short: "Delete applied objects",
+		Long: `Delete applied objects: those in files, or one by kind and name. Nothing is deleted
+when a queue among them has workloads, or when other objects name one of them.
 
-Workloads are ended by "muster cancel".`,
+"muster cancel" ends workloads.`,
 		Example: "  muster delete localqueue user-queue -n default\n  muster delete -f kueue-resources.yaml",
 		Args:    program.Args(0, 2, "a kind and a name, or -f FILE"),
 		RunE: func(cmd *cobra.Command, names []string) error {

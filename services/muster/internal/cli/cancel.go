@@ -26,7 +26,7 @@ func cancelCommand(s *server) *cobra.Command {
 	o := &cancelOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "cancel NAME|ID",
-		Short: "End a workload, whatever phase it is in",
+		Short: "End a workload in any phase",
 		Args:  program.Args(1, 1, "one name or id"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.run(cmd, names[0])
@@ -34,10 +34,10 @@ func cancelCommand(s *server) *cobra.Command {
 		ValidArgsFunction: completeWorkloads(s, true),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
-	flags.StringVar(&o.why, "why", "", "a `reason` to be kept with it")
-	flags.BoolVar(&o.wait, "wait", false, "wait until nothing of it is left")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: without end)")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
+	flags.StringVar(&o.why, "why", "", "the `reason`, which is kept with the workload")
+	flags.BoolVar(&o.wait, "wait", false, "wait until the workload has ended")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: without end)")
 	return cmd
 }
 

@@ -26,23 +26,23 @@ func describeCommand(s *server) *cobra.Command {
 	o := &describeOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "describe",
-		Short: "Tell all about one workload, queue or node",
+		Short: "Show details of a workload, queue or node",
 		Args:  program.NoSuchCommand,
 		RunE:  func(*cobra.Command, []string) error { return exit.Usagef("describe: want workload, queue or node") },
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
 	one := &cobra.Command{
-		Use: "workload NAME|ID", Aliases: []string{"workloads", "wl"}, Short: "Its pods, places, reason and life",
+		Use: "workload NAME|ID", Aliases: []string{"workloads", "wl"}, Short: "Show the pods, places, reason and history of a workload",
 		Args: program.Args(1, 1, "one name or id"), RunE: o.workload, ValidArgsFunction: completeWorkloads(s, false),
 	}
-	one.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
+	one.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
 	cmd.AddCommand(one,
 		&cobra.Command{
-			Use: "queue NAME", Aliases: []string{"queues", "q"}, Short: "What waits and lives in it",
+			Use: "queue NAME", Aliases: []string{"queues", "q"}, Short: "Show the settings of a queue and its workloads",
 			Args: program.Args(1, 1, "one name"), RunE: o.queue,
 		},
 		&cobra.Command{
-			Use: "node NAME", Aliases: []string{"nodes", "no"}, Short: "What is free on it and whose places it has",
+			Use: "node NAME", Aliases: []string{"nodes", "no"}, Short: "Show what is free on a node, and the workloads with places on it",
 			Args: program.Args(1, 1, "one name"), RunE: o.node,
 		})
 	return cmd

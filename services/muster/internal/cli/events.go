@@ -31,8 +31,8 @@ func eventsCommand(s *server) *cobra.Command {
 	o := &eventsOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Show what happened to workloads, oldest first",
-		Long: `Show what happened to workloads, oldest first. -o json and -o yaml show the
+		Short: "Show the events of workloads, oldest first",
+		Long: `Show the events of workloads, oldest first. -o json and -o yaml show the
 CloudEvents as they are: one per line, or one per document.`,
 		Example: `  muster events --follow
   muster events --workload glue -o json
@@ -41,11 +41,11 @@ CloudEvents as they are: one per line, or one per document.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens from now on")
-	flags.BoolVar(&o.fresh, "new", false, "only what happens from now on, which a tenant of the --queue may read; what happens while the connection is lost is not shown")
+	flags.BoolVarP(&o.follow, "follow", "f", false, "show new events as they come")
+	flags.BoolVar(&o.fresh, "new", false, "show only new events, which a tenant of the --queue may read; events are missed while the connection is lost")
 	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
 	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "workload", completeWorkloads(s, false))
 	return cmd

@@ -22,14 +22,14 @@ type explainOptions struct {
 func explainCommand(s *server) *cobra.Command {
 	o := &explainOptions{server: s}
 	cmd := &cobra.Command{
-		Use: "explain NAME|ID", Short: "Why a workload waits, and the smallest changes that would admit it now",
-		Long: "Explain tells where a workload stands in its queue, why it waits, and changes each of which alone would\n" +
-			"admit it now: fewer pods, more nodes of a kind, more quota, the end of others. Each has been tried by a\n" +
-			"decision on the present state.",
+		Use: "explain NAME|ID", Short: "Show why a workload waits, and the smallest changes that would admit it",
+		Long: "Show where a workload stands in its queue, why it waits, and changes each of which alone would\n" +
+			"admit it now: fewer pods, more nodes of a kind, more quota, the end of others. Each change is tried by\n" +
+			"a decision on the present state.",
 		Args: program.Args(1, 1, "one name or id"), RunE: o.explain, ValidArgsFunction: completeWorkloads(s, false),
 	}
 	program.AddOutput(cmd, cmd.Flags(), &o.output)
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
 	return cmd
 }
 

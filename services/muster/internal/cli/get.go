@@ -29,7 +29,7 @@ func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "List workloads, queues, nodes, what was applied, or dead letters",
+		Short: "List workloads, queues, nodes, applied objects or dead letters",
 		Args:  program.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return exit.Usagef("get: want workloads, queues, nodes, applied or dead-letters")
@@ -58,15 +58,15 @@ func getCommand(s *server) *cobra.Command {
 			Args: program.Args(0, 1, "at most one name"), RunE: o.nodes,
 		},
 		&cobra.Command{
-			Use: "applied", Short: "List the objects that configure queues and were applied",
+			Use: "applied", Short: "List applied objects that configure queues",
 			Args: program.Args(0, 0, "no argument"), RunE: o.applied,
 		},
 		&cobra.Command{
 			Use: "dead-letters", Aliases: []string{"dead"}, Short: "List messages that could not be processed, with the reason",
 			Long: `List messages that could not be processed, with the reason, the oldest first. They are
-kept for 30 days, 64 MiB at most, and hold up nothing; -o json has them whole.
-What NATS refuses to keep is not among them: it is in the table undelivered of
-queue-manager's database.`,
+kept for 30 days, 64 MiB at most, and block no other message; -o json shows them
+whole. Messages that NATS refuses to keep are in the table undelivered of
+queue-manager's database instead.`,
 			Args: program.Args(0, 0, "no argument"), RunE: o.deadLetters,
 		})
 	return cmd

@@ -23,26 +23,27 @@ const (
 )
 
 func healthCommand() *cobra.Command {
-	var wait time.Duration
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "health URL",
-		Short: "Ask a service whether it is ready",
-		Long: `Ask the URL, such as http://127.0.0.1:8080/readyz, and fail unless it answers
+		Short: "Check whether a service is ready",
+		Long: `Request the URL, such as http://127.0.0.1:8080/readyz, and fail unless it answers
 200: a health check for containers, whose images have no shell.`,
 		Args: program.Args(1, 1, "one URL"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return awaitHealth(cmd.Context(), given[0], wait)
+			return awaitHealth(cmd.Context(), given[0], timeout)
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "ask again until it is ready, for this `time`")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait until it is ready (default: one request)")
+	program.FormerFlag(cmd.Flags(), "wait", "timeout")
 	return cmd
 }
 
-func awaitHealth(ctx context.Context, url string, wait time.Duration) error {
+func awaitHealth(ctx context.Context, url string, timeout time.Duration) error {
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
 		return exit.Usagef("health: URL %q: want http:// or https://", url)
 	}
-	end := time.Now().Add(wait)
+	end := time.Now().Add(timeout)
 	for {
 		err := askHealth(ctx, url)
 		if err == nil || time.Until(end) < askEvery {

@@ -29,16 +29,16 @@ func predictCommand() *cobra.Command {
 	o := &predictOptions{}
 	cmd := &cobra.Command{
 		Use:   "predict -f FILE",
-		Short: "Show the pods that KubeRay will create of a manifest",
-		Long: `Show, without a server, the pods that KubeRay will create of RayClusters,
+		Short: "Show the pods that KubeRay would create from a manifest",
+		Long: `Show, without a server, the pods that KubeRay would create from RayClusters,
 RayJobs, RayServices and one run of RayCronJobs: how many of each group, what
-each asks of its node with everything that KubeRay adds, and where it may go.
+each requests of its node with everything that KubeRay adds, and where it may run.
 
-What KubeRay or the API server would choke on is rejected as by "muster submit".
-What Muster alone would reject is predicted, with the reason on standard error.
-Documents of other kinds are passed over.
+Manifests that KubeRay or the API server would refuse are rejected as by "muster
+submit". Manifests that only Muster would reject are predicted, with the reason on
+standard error. Documents of other kinds are skipped.
 
---admitted shows the pods for which Muster keeps places instead. They differ
+--admitted shows the pods for which Muster reserves places instead. They differ
 for a cluster with the in-tree autoscaler, which is admitted at its maximum, or
 with the annotation muster.dev/autoscaling: minimum at its minimum.`,
 		Example: `  muster predict -f glue.yaml
@@ -48,10 +48,11 @@ with the annotation muster.dev/autoscaling: minimum at its minimum.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "file", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
+	program.FormerFlag(flags, "file", "filename")
 	program.AddOutput(cmd, flags, &o.output)
-	flags.StringVar(&o.profile, "kuberay", "", "`file` that says how the KubeRay operator is set up (default: 1.6.2 as shipped)")
-	flags.BoolVar(&o.admitted, "admitted", false, "show the pods for which Muster keeps places")
+	flags.StringVar(&o.profile, "kuberay", "", "`file` with the settings of the KubeRay operator (default: 1.6.2 as shipped)")
+	flags.BoolVar(&o.admitted, "admitted", false, "show the pods for which Muster reserves places")
 	return cmd
 }
 

@@ -52,10 +52,10 @@ inputs.`,
 		ValidArgsFunction: completeWorkloads(s, true),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, where the name alone is ambiguous")
-	flags.BoolVar(&o.force, "force", false, "say that you know what is left of the workload, or that nothing is")
-	flags.StringVar(&o.why, "why", "", "the `reason` to be kept with it")
-	flags.StringVar(&o.by, "by", account(), "`who` asks, to be kept with it")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
+	flags.BoolVar(&o.force, "force", false, "confirm that you know what is left of the workload")
+	flags.StringVar(&o.why, "why", "", "the `reason`, which is kept with the workload")
+	flags.StringVar(&o.by, "by", account(), "`who` asks, which is kept with the workload")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the answer")
 	return cmd
 }

@@ -30,25 +30,24 @@ func replayCommand() *cobra.Command {
 	o := &replayOptions{}
 	cmd := &cobra.Command{
 		Use:   "replay",
-		Short: "Decide again what was decided, and say whether it comes out the same",
-		Long: `Read the decisions that queue-manager has recorded, decide them again on the
-recorded inputs with the same code, and compare every outcome: who was admitted
-where, who was evicted, and each reason. The first difference is shown, and the
-exit code is then 8: the record was changed, or this build of Muster decides
-differently from the one that recorded.
+		Short: "Repeat recorded decisions and compare the outcomes",
+		Long: `Read the decisions that queue-manager has recorded, repeat them on the recorded
+inputs with the same code, and compare every outcome: the admissions with their
+places, the evictions, and each reason. The first difference is shown, and the exit
+code is then 8: the record was changed, or this build of Muster decides differently
+from the one that recorded.
 
-It reads Postgres and nothing else, and changes nothing; queue-manager may run. It
-needs a login that is a member of muster_queue_manager, because the recorded inputs
-have manifests in them.`,
+The command only reads Postgres, and queue-manager may run. It needs a login that is
+a member of muster_queue_manager, because the recorded inputs contain manifests.`,
 		Example: `  MUSTER_QUEUE_MANAGER_DATABASE_URL=postgres://... muster replay
   muster replay --database-url-file url --since 24h -o json`,
 		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.databaseURL, "database-url", "", "`URL` of queue-manager's database (default: $"+databaseURLVariable+"); a password belongs into the environment or a file")
+	flags.StringVar(&o.databaseURL, "database-url", "", "`URL` of queue-manager's database (default: $"+databaseURLVariable+"); put a password into the environment or a file")
 	flags.StringVar(&o.urlFile, "database-url-file", "", "`file` that holds the URL")
-	flags.StringVar(&o.since, "since", "", "begin with the term of this `time` (RFC 3339), or so long ago; without it with the first that is kept")
+	flags.StringVar(&o.since, "since", "", "begin with the term at this `time`: RFC 3339, or a duration ago (default: the first recorded term)")
 	program.AddOutput(cmd, flags, &o.output)
 	return cmd
 }

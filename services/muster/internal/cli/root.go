@@ -37,10 +37,10 @@ func command(server *server) *cobra.Command {
 		Long: `Muster admits Ray workloads to GPU clusters all or nothing: a workload waits in a
 queue until every pod of it has a place, and only then starts.
 
-muster submits, shows, follows and cancels workloads over NATS. What runs all of
-Muster on a laptop, or puts what it needs into a cluster, is muster-dev.
+muster submits, shows, follows and cancels workloads over NATS. muster-dev runs all
+of Muster on a laptop, or installs what Muster needs into a cluster.
 
-Where Muster is: --nats-url, or MUSTER_NATS_URL, or the running "muster-dev up".
+muster finds NATS by --nats-url, MUSTER_NATS_URL, or the running "muster-dev up".
 
 ` + exit.Help,
 	})

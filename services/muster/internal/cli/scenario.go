@@ -26,18 +26,18 @@ func scenarioCommand() *cobra.Command {
 	o := &scenarioOptions{}
 	cmd := &cobra.Command{
 		Use:   "scenario FILE...",
-		Short: "Play scenario files and compare what happens with what they expect",
-		Long: `Play scenario files: nodes, queues, running and waiting workloads, then steps,
-each an event and what is expected to be admitted, evicted, waiting and why. They
-run in memory on the decisions that queue-manager makes; no NATS, Postgres or
-Kubernetes is needed. docs/scenarios.md describes the format.
+		Short: "Run scenario files and check what they expect",
+		Long: `Run scenario files: nodes, queues, running and waiting workloads, then steps, each
+an event and the admissions, evictions and reasons that it should cause. They run
+in memory with the decisions of queue-manager; no NATS, Postgres or Kubernetes is
+needed. docs/scenarios.md describes the format.
 
-With --queues the scenarios are played with the queues and the policy of that
-file, the one that queue-manager is given, and have none of their own.
+With --queues the scenarios run with the queues and the policy of that file, which
+is a queues file of queue-manager, and have none of their own.
 
-The exit code is 1 when a scenario comes out otherwise than it expects, or expects
-nothing, so that nothing was checked; and 2 when a file cannot be read. All faults
-of all files are printed, each as FILE:LINE.`,
+The exit code is 1 when a scenario differs from what it expects, or expects nothing,
+and 2 when a file cannot be read. All faults of all files are printed, each as
+FILE:LINE.`,
 		Example: `  muster scenario my-queues.yaml
   muster scenario --queues queues.yaml scenarios/*.yaml
   muster scenario --explain my-queues.yaml
@@ -48,8 +48,8 @@ of all files are printed, each as FILE:LINE.`,
 	flags := cmd.Flags()
 	program.AddOutput(cmd, flags, &o.output)
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show what happens in each step, expected or not")
-	flags.BoolVar(&o.explain, "explain", false, "say of all that wait at the end what would admit them, as muster explain does")
-	flags.StringVar(&o.queues, "queues", "", "play the scenarios with the queues of this `file`, in Muster's form or as Kueue's manifests")
+	flags.BoolVar(&o.explain, "explain", false, "explain the workloads that wait at the end, as muster explain does")
+	flags.StringVar(&o.queues, "queues", "", "run the scenarios with the queues of this `file`, in Muster's form or as Kueue's manifests")
 	return cmd
 }
 

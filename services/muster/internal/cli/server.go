@@ -45,7 +45,7 @@ func (s *server) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&s.natsURL, "nats-url", "", "`URL` of NATS (default: $"+natsURLVariable+", or that of the running muster-dev)")
 	flags.StringVar(&s.credentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey (default: $"+natsCredentialsVariable+")")
 	flags.StringVar(&s.tls.CA, "nats-ca", "", "`file` with the certificate authorities of NATS (default: $"+natsCAVariable+")")
-	flags.StringVar(&s.tls.Certificate, "nats-certificate", "", "`file` with the certificate that is shown to NATS (default: $"+natsCertificateVariable+")")
+	flags.StringVar(&s.tls.Certificate, "nats-certificate", "", "`file` with the client certificate for NATS (default: $"+natsCertificateVariable+")")
 	flags.StringVar(&s.tls.Key, "nats-key", "", "`file` with the key of that certificate (default: $"+natsKeyVariable+")")
 }
 

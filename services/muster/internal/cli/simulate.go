@@ -29,10 +29,10 @@ func simulateCommand() *cobra.Command {
 	o := &simulateOptions{}
 	cmd := &cobra.Command{
 		Use:   "simulate --trace FILE",
-		Short: "Run a log of jobs through the decisions and measure the waits",
-		Long: `Run a log of parallel jobs in the Standard Workload Format, compressed with gzip
-or not, through the decisions that queue-manager makes, and measure how long the
-jobs waited. Nothing but the file is needed: no NATS, no Postgres, no Kubernetes.
+		Short: "Simulate a log of jobs and measure the waiting times",
+		Long: `Simulate a log of parallel jobs in the Standard Workload Format, compressed with
+gzip or not, with the decisions of queue-manager, and measure how long the jobs
+wait. Only the file is needed: no NATS, no Postgres, no Kubernetes.
 
 Each job is a gang of one pod per processor on as many nodes of one processor
 each as --nodes says; its requested time is its declared run time. Jobs that ask

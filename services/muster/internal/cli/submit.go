@@ -42,11 +42,11 @@ a queue. A file may hold several documents; each is a workload of its own. An
 AppWrapper, of MCAD (v1beta1) or CodeFlare (v1beta2), is one workload with all that
 it wraps.
 
-By default the command waits until Muster has stored the workload for good, so
-that a refusal is seen: its reason is printed and the exit code is 4. With
---wait=running or finished it follows the life of the workload.
+By default the command waits until Muster has stored the workload. If Muster
+rejects it, the reason is printed and the exit code is 4. With --wait=running or
+finished the command follows the workload further.
 
-The pair of --source and --id names a submission for ever: to submit the same
+The pair of --source and --id identifies a submission for ever: submitting the same
 pair again is the same workload, not a second one.`,
 		Example: `  muster submit -f glue.yaml
   muster submit -f glue.yaml --queue research --wait=running --timeout 10m
@@ -55,16 +55,17 @@ pair again is the same workload, not a second one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "file", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
+	program.FormerFlag(flags, "file", "filename")
 	flags.StringVarP(&o.queue, "queue", "q", "default", "the `queue` to wait in")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` to run in (default: the manifest's, else the queue's)")
 	flags.Int32Var(&o.priority, "priority", 0, "a higher `number` comes first in the queue")
 	flags.StringVar(&o.priorityClass, "priority-class", "", "the priority of the `class` of this name (default: the one that a label of the manifest names)")
 	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a fresh one)")
-	flags.StringVar(&o.source, "source", submission.DefaultSource, "who submits; unique together with the id")
-	flags.StringVar(&o.as, "as", "", "the `user` of NATS that submits, for a queue that asks who does; NATS lets users name only themselves")
-	flags.StringVar(&o.wait, "wait", string(follow.Queued), "how far to wait: submitted, queued, admitted, running or finished")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: 30s for queued, without end for the others)")
+	flags.StringVar(&o.source, "source", submission.DefaultSource, "the `name` of the submitter; unique together with the id")
+	flags.StringVar(&o.as, "as", "", "the `user` of NATS that submits, for a queue that lists submitters; NATS lets users name only themselves")
+	flags.StringVar(&o.wait, "wait", string(follow.Queued), "wait until the workload is submitted, queued, admitted, running or finished")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: 30s for queued, without end for the others)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print the ids of the workloads and nothing else")
 	program.CompleteFlag(cmd, "wait", program.Fixed(follow.Goals()))
 	return cmd
