@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	dockernetwork "github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -244,7 +245,7 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 			return err
 		}, err
 	case suite.Paused:
-		_, err := in.engine.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		err := in.pause(ctx, id)
 		return func(ctx context.Context) error {
 			_, err := in.engine.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 			return err
@@ -255,6 +256,31 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 		return in.cut(ctx, id, in.database, name)
 	}
 	return nil, fmt.Errorf("a container cannot be %s", fault)
+}
+
+const (
+	// pauseTimeout bounds the attempts to pause a container, pauseEvery is between two.
+	pauseTimeout = 10 * time.Second
+	pauseEvery   = 100 * time.Millisecond
+)
+
+// pause freezes the processes of a container. On a busy machine runc gives up when the
+// kernel has not frozen all of them within a few milliseconds, and thaws them again
+// ("unable to freeze"), so it is asked until it succeeds.
+func (in *installation) pause(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, pauseTimeout)
+	defer cancel()
+	for {
+		_, err := in.engine.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(pauseEvery):
+		case <-ctx.Done():
+			return fmt.Errorf("pause the container: %w", err)
+		}
+	}
 }
 
 // cut takes a container off a network: connections stay open, and nothing
