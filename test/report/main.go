@@ -3,14 +3,17 @@
 // skipped, the last messages of each test that failed, and how many tests passed, failed
 // and were skipped.
 //
-// It is not a test runner. Its exit code is 0 only if tests ran and none failed.
+// It is not a test runner. Its exit code is 0 only if tests ran and none failed. With
+// -again FILE it writes there which tests a runner may run again, a line each.
 package main
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -18,12 +21,21 @@ import (
 const heartbeat = 30 * time.Second
 
 func main() {
+	again := flag.String("again", "", "the `file` for failed tests that may be run again")
+	flag.Parse()
 	tally := newTally(os.Stdout, time.Now())
 	if err := follow(os.Stdin, tally); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
-	if !tally.close(time.Now()) {
+	good := tally.close(time.Now())
+	if *again != "" {
+		if err := os.WriteFile(*again, []byte(strings.Join(tally.runAgain(), "")), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, "report:", err)
+			os.Exit(1)
+		}
+	}
+	if !good {
 		os.Exit(1)
 	}
 }

@@ -29,10 +29,12 @@ type tally struct {
 	passed, failed, skipped int
 	packages                int
 	broken                  bool // something failed that is no test
+	fatal                   bool // a panic, a data race, a package that fails beside its tests
 	running                 map[test]time.Time
 	output                  map[test][]string
 	ended                   map[string]int // tests that ended, by package
 	skips, failures         []string
+	again                   []test // of top level, that failed without a panic or a data race
 	spoke                   time.Time
 }
 
@@ -56,10 +58,11 @@ func (t *tally) line(line []byte) {
 	case "build-output":
 		t.say("%s", strings.TrimRight(o.Output, "\n"))
 	case "build-fail":
-		t.broken = true
+		t.broken, t.fatal = true, true
 	case "run":
 		t.running[key] = o.Time
 	case "output":
+		t.fatal = t.fatal || strings.HasPrefix(o.Output, "panic: ") || strings.HasPrefix(o.Output, "WARNING: DATA RACE")
 		t.output[key] = append(t.output[key], o.Output)
 	case "pass", "fail", "skip":
 		if o.Test == "" {
@@ -83,6 +86,9 @@ func (t *tally) testEnded(o occurrence) {
 		t.skips = append(t.skips, fmt.Sprintf("%s.%s: %s", o.Package, o.Test, reason(t.output[key])))
 	case "fail":
 		t.failed++
+		if !strings.Contains(key.Name, "/") {
+			t.again = append(t.again, key)
+		}
 		t.failures = append(t.failures, fmt.Sprintf("%s.%s: %s", o.Package, o.Test, strings.Join(messages(t.output[key]), "; ")))
 		t.say("--- %s.%s\n%s", o.Package, o.Test, strings.Join(t.output[key], ""))
 	}
@@ -93,6 +99,7 @@ func (t *tally) packageEnded(o occurrence) {
 	switch {
 	case o.Action == "fail":
 		t.broken = true
+		t.fatal = t.fatal || !slices.ContainsFunc(t.again, func(failed test) bool { return failed.Package == o.Package })
 		t.showUnfinished(o.Package)
 		if o.FailedBuild != "" {
 			t.say("FAIL  %s  does not compile", o.Package)
@@ -138,8 +145,8 @@ func (t *tally) tick(now time.Time) {
 		t.passed+t.failed+t.skipped, oldest.Package, oldest.Name, now.Sub(t.running[oldest]).Round(time.Second))
 }
 
-// close prints what was skipped, why tests failed, and the totals, and reports whether the run was good. A run without a
-// test is not.
+// close prints what was skipped, why tests failed, and the totals, and reports whether
+// the run was good. A run without a test is not.
 func (t *tally) close(now time.Time) bool {
 	slices.Sort(t.skips)
 	for _, skip := range t.skips {
@@ -151,6 +158,21 @@ func (t *tally) close(now time.Time) bool {
 	t.say("%d passed, %d failed, %d skipped in %s (%d packages)",
 		t.passed, t.failed, t.skipped, now.Sub(t.began).Round(time.Second), t.packages)
 	return t.passed > 0 && t.failed == 0 && !t.broken
+}
+
+// againMost is how many failed tests may be run again: more is no chance.
+const againMost = 3
+
+// runAgain lists the tests of top level that failed, as "package name", when nothing
+// else is wrong and they are few: they may have failed by chance.
+func (t *tally) runAgain() (lines []string) {
+	if t.fatal || len(t.again) > againMost {
+		return nil
+	}
+	for _, failed := range t.again {
+		lines = append(lines, failed.Package+" "+failed.Name+"\n")
+	}
+	return lines
 }
 
 func (t *tally) say(format string, args ...any) {

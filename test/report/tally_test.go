@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,36 @@ func TestTally(t *testing.T) {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("output lacks %q:\n%s", want, out.String())
 				}
+			}
+		})
+	}
+}
+
+func TestRunAgain(t *testing.T) {
+	t.Parallel()
+	const failed = `{"Action":"fail","Package":"r","Test":"TestF/case"}
+{"Action":"fail","Package":"r","Test":"TestF"}
+{"Action":"fail","Package":"r"}
+`
+	cases := map[string]struct{ input, want string }{
+		"a failed test, once for all of its cases": {failed, "r TestF\n"},
+		"no failed test":  {`{"Action":"pass","Package":"p","Test":"TestA"}`, ""},
+		"three":           {strings.NewReplacer("TestF", "TestG").Replace(failed) + failed + strings.ReplaceAll(failed, "TestF", "TestH"), "r TestG\nr TestF\nr TestH\n"},
+		"four":            {failed + failed + failed + failed, ""},
+		"a data race":     {`{"Action":"output","Package":"r","Test":"TestF","Output":"WARNING: DATA RACE\n"}` + "\n" + failed, ""},
+		"a panic":         {`{"Action":"output","Package":"r","Test":"TestF","Output":"panic: nil map\n"}` + "\n" + failed, ""},
+		"a broken build":  {`{"ImportPath":"q","Action":"build-fail"}` + "\n" + failed, ""},
+		"a package alone": {`{"Action":"fail","Package":"q"}` + "\n" + failed, ""},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tally := newTally(io.Discard, time.Now())
+			if err := follow(strings.NewReader(test.input), tally); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(tally.runAgain(), ""); got != test.want {
+				t.Errorf("run again: %q, want %q", got, test.want)
 			}
 		})
 	}
