@@ -57,15 +57,15 @@ func (b *Bus) Listen(ctx context.Context, subject string) (<-chan Delivery, erro
 	return out, nil
 }
 
-// Tell publishes an event to those who listen now. No stream keeps it, and there is
-// no answer whether it arrived.
-func (b *Bus) Tell(subject string, e event.Envelope) error {
+// Notify publishes an event to the present subscribers. No stream keeps it, and the server
+// does not acknowledge it.
+func (b *Bus) Notify(subject string, e event.Envelope) error {
 	data, err := e.Encode()
 	if err != nil {
 		return err
 	}
 	if err := b.nc.Publish(subject, data); err != nil {
-		return fmt.Errorf("tell event %q on %s: %w", e.ID, subject, err)
+		return fmt.Errorf("publish event %q on %s: %w", e.ID, subject, err)
 	}
 	return nil
 }

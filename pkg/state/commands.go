@@ -105,9 +105,9 @@ func (m *State) Commanded(wanted func(subject string) bool) []string {
 	return subjects
 }
 
-// RepeatCommands sends the commands of the started workloads whose subjects are missing
+// ResendCommands sends the commands of the started workloads whose subjects are missing
 // once more: for a dispatcher whose stream was lost.
-func (m *State) RepeatCommands(now time.Time, missing func(subject string) bool) {
+func (m *State) ResendCommands(now time.Time, missing func(subject string) bool) {
 	for _, e := range m.startedInOrder() {
 		switch {
 		case m.frozen(e):

@@ -86,7 +86,7 @@ func shown(b *State) any {
 		reserved[key.Name] = fmt.Sprint(n.reserved, n.present, n.version, n.Allocatable)
 		holders[key.Name] = len(n.holders)
 	}
-	named := map[kindIn]map[string]workload.ID{}
+	named := map[namespacedKind]map[string]workload.ID{}
 	for like, names := range b.objects {
 		named[like] = map[string]workload.ID{}
 		for e := range names.All() {
@@ -115,14 +115,14 @@ func TestFollowingIsAsGoodAsReadingAnew(t *testing.T) {
 		}
 		follower.Follow(db.commit(leader.Flush()))
 		fresh := New(0, db.stored())
-		if diff := gocmp.Diff(shown(fresh), shown(follower), gocmp.AllowUnexported(kindIn{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := gocmp.Diff(shown(fresh), shown(follower), gocmp.AllowUnexported(namespacedKind{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("loaded again (-) and followed (+) differ:\n%s", diff)
 		}
 		for _, b := range []*State{fresh, follower} {
 			b.Lead(2, 1<<20)
 			b.Decide(now)
 		}
-		if diff := gocmp.Diff(shown(fresh), shown(follower), gocmp.AllowUnexported(kindIn{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := gocmp.Diff(shown(fresh), shown(follower), gocmp.AllowUnexported(namespacedKind{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("after a decision, loaded again (-) and followed (+) differ:\n%s", diff)
 		}
 	})

@@ -29,7 +29,7 @@ func TestNothingIsWrittenOfAKeptGang(t *testing.T) {
 		"its submission again": func(s *stage) {
 			s.Submit(&event.WorkloadSubmitted{Workload: s.gang().Workload}, nil, s.now)
 		},
-		"its command was lost": func(s *stage) { s.RepeatCommands(s.now, func(string) bool { return true }) },
+		"its command was lost": func(s *stage) { s.ResendCommands(s.now, func(string) bool { return true }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

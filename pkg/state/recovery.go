@@ -13,14 +13,14 @@ import (
 type Ahead struct {
 	// Commands are the last ones of their workloads.
 	Commands []*event.GangDesired `json:"commands,omitempty"`
-	// Told are the last states of workloads as events tell them.
-	Told []workload.Record `json:"told,omitempty"`
+	// LastRecords are the last states of workloads that events reported.
+	LastRecords []workload.Record `json:"told,omitempty"`
 	// Lost are those of them that were told to be queued and are nowhere any more.
 	Lost []workload.Record `json:"lost,omitempty"`
 }
 
 // Empty reports whether the streams have nothing that the ledger does not know.
-func (a Ahead) Empty() bool { return len(a.Commands) == 0 && len(a.Told) == 0 }
+func (a Ahead) Empty() bool { return len(a.Commands) == 0 && len(a.LastRecords) == 0 }
 
 // Has reports whether the workload is live.
 func (m *State) Has(id workload.ID) bool { return m.live.Get(id) != nil }
@@ -33,7 +33,7 @@ func (m *State) Has(id workload.ID) bool { return m.live.Get(id) != nil }
 //     is seen gone; the number of an attempt that was told of is not used again;
 //   - of everything else the present state is published again.
 func (m *State) Ahead(a Ahead, now time.Time) {
-	for _, told := range a.Told {
+	for _, told := range a.LastRecords {
 		switch e := m.live.Get(told.ID); {
 		case e == nil:
 			m.removals.noteUsed(told)
@@ -55,13 +55,13 @@ func (m *State) Ahead(a Ahead, now time.Time) {
 			again[event.DispatchSubject(command.Cluster, command.Workload)] = true
 		}
 	}
-	for i := range a.Told {
-		m.recovery.removeReported(&a.Told[i], now)
+	for i := range a.LastRecords {
+		m.recovery.removeReported(&a.LastRecords[i], now)
 	}
 	if len(again) > 0 {
-		m.RepeatCommands(now, func(subject string) bool { return again[subject] })
+		m.ResendCommands(now, func(subject string) bool { return again[subject] })
 	}
-	for _, told := range a.Told {
+	for _, told := range a.LastRecords {
 		m.recovery.skipAttempts(told, now)
 	}
 }

@@ -124,7 +124,7 @@ func TestAnAttemptThatWasToldOfIsNotUsedAgain(t *testing.T) {
 			s := newStage(t, workload.Rules{}, 0)
 			s.is(workload.Queued, "")
 			c.told.ID = gangID
-			ahead := Ahead{Told: []workload.Record{c.told}}
+			ahead := Ahead{LastRecords: []workload.Record{c.told}}
 			if c.forgotten > 0 {
 				ahead.Commands = []*event.GangDesired{{Workload: gangID, Cluster: "c", Attempt: c.forgotten, State: event.Forgotten}}
 			}
@@ -155,9 +155,9 @@ func TestALostWorkloadThatIsSubmittedAgainBeginsAfterItsAttempts(t *testing.T) {
 		waits   bool // for the removal of what is there
 		attempt int
 	}{
-		"it runs":          {Ahead{Told: []workload.Record{lost}, Lost: []workload.Record{lost}, Commands: []*event.GangDesired{command}}, true, 3},
+		"it runs":          {Ahead{LastRecords: []workload.Record{lost}, Lost: []workload.Record{lost}, Commands: []*event.GangDesired{command}}, true, 3},
 		"it is over":       {Ahead{Lost: []workload.Record{lost}, Commands: []*event.GangDesired{over}}, false, 3},
-		"only events tell": {Ahead{Told: []workload.Record{lost}}, true, 3},
+		"only events tell": {Ahead{LastRecords: []workload.Record{lost}}, true, 3},
 		"nothing tells":    {Ahead{}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestALaterTermWaitsForTheRemovalOfALostAttempt(t *testing.T) {
 	s.Flush()
 	told := s.gang().Record
 	told.Phase, told.Attempt, told.Cluster, told.Holding = workload.Running, 2, "c", true
-	s.Ahead(Ahead{Told: []workload.Record{told}}, s.now)
+	s.Ahead(Ahead{LastRecords: []workload.Record{told}}, s.now)
 	if command := s.commanded(); command == nil || command.State != event.Absent || command.Attempt != 2 {
 		t.Fatalf("commanded is %+v, want attempt 2 absent", command)
 	}

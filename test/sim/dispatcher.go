@@ -64,7 +64,7 @@ func dispatch(m *machine, c *connection, h *held) {
 	w.net.onReconnect(m, func() {
 		m.spawn("repeat", func(*proc) {
 			_ = c.EnsureStreams(context.Background()) // the connection may be lost again; then there is another one
-			r.Repeat()
+			r.RepublishAll()
 		})
 	})
 	w.repeatLost(m, c, r, values)
@@ -80,7 +80,7 @@ func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, 
 			_ = c.EnsureStreams(context.Background())
 			return
 		}
-		r.RepeatThose(func(id workload.ID) bool { return slices.Contains(lost, event.StatusSubject(clusterName, id)) })
+		r.Republish(func(id workload.ID) bool { return slices.Contains(lost, event.StatusSubject(clusterName, id)) })
 	}
 	p := m.spawn("repeater", func(p *proc) {
 		looked := w.now
@@ -99,7 +99,7 @@ func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, 
 			if w.now.Sub(looked) >= lookEvery {
 				looked = w.now
 				look()
-				r.RepeatSome()
+				r.RepublishNext()
 			}
 		}
 	})

@@ -93,20 +93,20 @@ func tell(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
 	for {
 		if d.again {
 			d.again = false
-			publisher.Again()
+			publisher.RepublishAll()
 		}
 		if w.now.Sub(listed) >= resyncEvery {
 			listed = w.now
-			publisher.List()
+			publisher.ScheduleList()
 		}
 		if w.Bug != BugUnsaid {
 			if w.now.Sub(looked) >= lookEvery {
 				looked = w.now
-				publisher.Look(context.Background())
+				publisher.CompareStream(context.Background())
 			}
 			if w.now.Sub(repeated) >= bus.RoundStep {
 				repeated = w.now
-				publisher.Repeat()
+				publisher.RepublishNext()
 			}
 		}
 		for len(d.asked) > 0 {
@@ -114,7 +114,7 @@ func tell(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
 			d.asked = d.asked[1:]
 			publisher.Answer(context.Background(), q)
 		}
-		switch err := publisher.Tell(context.Background()); {
+		switch err := publisher.PublishChanges(context.Background()); {
 		case errors.Is(err, bus.ErrReplaced), errors.Is(err, lease.ErrLost):
 			m.crash()
 			return

@@ -215,7 +215,7 @@ func (v *view) RayClusters(objects []string) []string { return objects }
 func (v *view) Made([]string) []dispatcher.Pod { return nil }
 
 // In returns none: no pod there has lost its labels.
-func (v *view) In(string) (ours, others []dispatcher.Pod) { return nil, nil }
+func (v *view) PodsIn(string) (ours, others []dispatcher.Pod) { return nil, nil }
 
 // Workloads implements dispatcher.Cache.
 func (v *view) Workloads() (ids []workload.ID) {
@@ -375,7 +375,9 @@ func (a api) Pin(_ context.Context, pin dispatcher.Pin) error {
 }
 
 // Above implements dispatcher.Cluster: nothing stands between a pod and its object.
-func (a api) Above(context.Context, string, dispatcher.Controller) (string, error) { return "", nil }
+func (a api) ControllerOf(context.Context, string, dispatcher.Controller) (string, error) {
+	return "", nil
+}
 
 // OrphanedPods implements dispatcher.Cluster.
 func (a api) OrphanedPods(_ context.Context, id workload.ID, seen []dispatcher.Pod) (orphans []dispatcher.Pod, err error) {

@@ -217,7 +217,7 @@ func (s *lockstep) completed(epoch int64, before, after []simhooks.Outgoing, pla
 	if s == nil {
 		return
 	}
-	s.agree("completion", played, s.eye.Complete(context.Background(), epoch, before))
+	s.agree("completion", played, s.eye.CheckEpochAndAddManifests(context.Background(), epoch, before))
 	if played == nil {
 		s.same("completed messages", outlines(before), outlines(after))
 	}
@@ -310,11 +310,11 @@ func (s *lockstep) look() {
 // lookBack compares what was told, and what streams are known to have had.
 func (s *lockstep) lookBack(ctx context.Context) {
 	const age, many = 20 * 365 * 24 * time.Hour, 1 << 20
-	told, _, err := s.eye.ToldSince(ctx, 0, age, many)
+	told, _, err := s.eye.HistorySince(ctx, 0, age, many)
 	s.must("read history", err)
-	again, _, err := s.l.ToldSince(ctx, 0, age, many)
+	again, _, err := s.l.HistorySince(ctx, 0, age, many)
 	s.must("read the played history", err)
-	line := func(all []simhooks.Told) (lines []string) {
+	line := func(all []simhooks.HistoryEvent) (lines []string) {
 		for _, t := range all {
 			if t.EventID != "" {
 				lines = append(lines, fmt.Sprintf("%s %s %s %d %s %s", t.EventID, t.Record.ID, t.Record.Phase, t.Record.Attempt, t.Record.Cluster,

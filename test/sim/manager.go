@@ -177,7 +177,7 @@ func (t *term) follow(b *state.State) error {
 	era, last := t.era, t.followed
 	err := t.w.call(postgresServer, "follow", func() error {
 		if t.w.disk.epochOf(b.Version()) != t.followed {
-			return queuemanager.ErrBehind
+			return queuemanager.ErrCommitMissing
 		}
 		delta, era, last = t.w.disk.since(b.Version()), t.w.disk.era, t.w.disk.epochOf(t.w.disk.version)
 		return nil

@@ -192,11 +192,11 @@ func (l *ledger) reach(version int64) {
 	m.reached = max(m.reached, version)
 }
 
-// behind returns simhooks.ErrBehind when the ledger does not have a commit that the process
+// behind returns simhooks.ErrCommitMissing when the ledger does not have a commit that the process
 // has known it to have.
 func (l *ledger) behind(reached int64) error {
 	if l.version < reached && l.w.Bug != BugMarkMoves {
-		return fmt.Errorf("%w: it is at version %d, and has been at %d", simhooks.ErrBehind, l.version, reached)
+		return fmt.Errorf("%w: it is at version %d, and has been at %d", simhooks.ErrCommitMissing, l.version, reached)
 	}
 	return nil
 }
@@ -252,8 +252,8 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 	if err != nil {
 		return nil, false
 	}
-	for i := range found.Told {
-		found.Told[i].Holding = found.Told[i].Holding && t.w.Bug != BugBeside
+	for i := range found.LastEvents {
+		found.LastEvents[i].Holding = found.LastEvents[i].Holding && t.w.Bug != BugBeside
 	}
 	var last time.Time
 	if t.w.call(postgresServer, "LastCommit", func() error {
@@ -288,7 +288,7 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 	}
 	if !found.Empty() {
 		t.w.tell("%s brings %d commands and %d workloads of the streams together with the ledger: %d queued again, %d removed, %d lost, %d had ended",
-			t.m.name, len(found.Commands), len(found.Told), len(r.Requeued), len(r.Removed), len(r.Lost), len(r.Ended))
+			t.m.name, len(found.Commands), len(found.LastEvents), len(r.Requeued), len(r.Removed), len(r.Lost), len(r.Ended))
 	}
 	return found.Ends, true
 }
@@ -303,13 +303,13 @@ func (n *network) named(id workload.ID) (named, final bool) {
 	return named, final
 }
 
-// Said implements what simhooks.FindAhead asks of a ledger.
-func (l *ledger) Said(_ context.Context, messages []simhooks.Said) (said map[string]bool, err error) {
+// KnownMessages implements what simhooks.FindAhead asks of a ledger.
+func (l *ledger) KnownMessages(_ context.Context, messages []simhooks.MessageRef) (said map[string]bool, err error) {
 	said = map[string]bool{}
 	if len(messages) == 0 {
 		return said, nil
 	}
-	return said, l.w.call(postgresServer, "Said", func() error {
+	return said, l.w.call(postgresServer, "KnownMessages", func() error {
 		there := map[string]bool{}
 		for _, m := range l.outbox {
 			there[m.EventID] = true
@@ -358,8 +358,8 @@ func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Del
 	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, each)
 }
 
-// Told implements the engine's Kept.
-func (m messageLog) Told(ctx context.Context, queue string, id workload.ID) (bool, error) {
+// HasEvents implements the engine's Kept.
+func (m messageLog) HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error) {
 	subject := event.EventsSubject(queue, id)
 	told, err := m.c.Subjects(ctx, bus.EventsStream, subject)
 	if errors.Is(err, bus.ErrNoStream) {

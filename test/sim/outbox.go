@@ -14,10 +14,10 @@ import (
 // relayLedger is the ledger as the relay of a term has it.
 type relayLedger struct{ *ledger }
 
-// Said implements simhooks.RelayLedger. A relay asks for what arrived after its term had
+// KnownMessages implements simhooks.RelayLedger. A relay asks for what arrived after its term had
 // compared the streams.
-func (l relayLedger) Said(ctx context.Context, messages []simhooks.Said) (map[string]bool, error) {
-	said, err := l.ledger.Said(ctx, messages)
+func (l relayLedger) KnownMessages(ctx context.Context, messages []simhooks.MessageRef) (map[string]bool, error) {
+	said, err := l.ledger.KnownMessages(ctx, messages)
 	for _, m := range messages {
 		if err == nil && !said[m.EventID] && l.lapse.came { // or it is of another leader, and the term is over
 			l.w.check.made[madeLate]++
@@ -46,9 +46,9 @@ func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int
 }
 
 // Complete implements simhooks.RelayLedger.
-func (l *ledger) Complete(_ context.Context, epoch int64, messages []simhooks.Outgoing) error {
+func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, messages []simhooks.Outgoing) error {
 	reached := l.w.cur.m.reached
-	return l.w.call(postgresServer, "Complete", func() error {
+	return l.w.call(postgresServer, "CheckEpochAndAddManifests", func() error {
 		before, err := slices.Clone(messages), cmp.Or(l.fence(epoch), l.behind(reached))
 		for i, m := range messages {
 			if r := l.live[m.ManifestOf]; err == nil && r != nil && m.ManifestOf != "" {
@@ -115,9 +115,9 @@ func (l *ledger) SetAside(_ context.Context, _ int64, message simhooks.Outgoing,
 	return nil
 }
 
-// ToldSince implements simhooks.RelayLedger.
-func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, limit int) (all []simhooks.Told, last int64, err error) {
-	err = l.w.call(postgresServer, "ToldSince", func() error {
+// HistorySince implements simhooks.RelayLedger.
+func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, limit int) (all []simhooks.HistoryEvent, last int64, err error) {
+	err = l.w.call(postgresServer, "HistorySince", func() error {
 		for _, h := range l.history {
 			if h.seq <= after || len(all) == limit {
 				continue
@@ -128,7 +128,7 @@ func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, limi
 				continue
 			}
 			record.Phase, record.Attempt, record.Cluster, record.Reason = h.Phase, h.Attempt, h.Cluster, h.Reason
-			all = append(all, simhooks.Told{Seq: h.seq, EventID: h.EventID, At: h.At, Record: record})
+			all = append(all, simhooks.HistoryEvent{Seq: h.seq, EventID: h.EventID, At: h.At, Record: record})
 		}
 		return nil
 	})

@@ -53,7 +53,7 @@ func (t *term) decides(p *proc) {
 		}
 		for _, missing := range t.missing {
 			lacks := func(subject string) bool { return missing.All || !missing.Present[subject] }
-			t.do(decisionlog.Input{Kind: decisionlog.Repeat, Subjects: t.step.State.Commanded(lacks)})
+			t.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: t.step.State.Commanded(lacks)})
 		}
 		t.missing = nil
 		batch := t.gather()

@@ -13,17 +13,17 @@ import (
 
 // Kinds of inputs.
 const (
-	Begin         = "begin"         // a term begins
-	Event         = "event"         // a message
-	Decide        = "decide"        // admit, evict, explain
-	Tick          = "tick"          // let time act
-	RewriteNodes  = "rewriteNodes"  // all nodes are written again, and lost places replaced
-	Repeat        = "repeat"        // commands are given again
-	Undeliverable = "undeliverable" // a command that cannot be sent
-	Configure     = "govern"        // other queues and another policy
-	Quarantine    = "setAside"      // the database refuses to store a workload or a node
-	CheckRights   = "checkRights"   // who waits may have lost the right to
-	Ahead         = "ahead"         // what the streams have and the ledger does not know
+	Begin          = "begin"         // a term begins
+	Event          = "event"         // a message
+	Decide         = "decide"        // admit, evict, explain
+	Tick           = "tick"          // let time act
+	RewriteNodes   = "rewriteNodes"  // all nodes are written again, and lost places replaced
+	ResendCommands = "repeat"        // commands are sent again
+	Undeliverable  = "undeliverable" // a command that cannot be sent
+	Configure      = "govern"        // other queues and another policy
+	Quarantine     = "setAside"      // the database refuses to store a workload or a node
+	CheckRights    = "checkRights"   // who waits may have lost the right to
+	Ahead          = "ahead"         // what the streams have and the ledger does not know
 )
 
 // Input is one thing that was done to a state.
@@ -39,7 +39,7 @@ type Input struct {
 	Known *state.Known `json:"known,omitempty"`
 	// Grace of nodes that are not ready; of Tick.
 	Grace time.Duration `json:"grace,omitempty"`
-	// Subjects whose commands are given again; of Repeat.
+	// Subjects whose commands are sent again; of ResendCommands.
 	Subjects []string `json:"subjects,omitempty"`
 	// Workload whose command cannot be sent, and why; of Undeliverable.
 	Workload workload.ID `json:"workload,omitempty"`
@@ -102,12 +102,12 @@ func Apply(b *state.State, in Input) error {
 		b.Tick(in.At, in.Grace)
 	case RewriteNodes:
 		b.RewriteNodes(in.At)
-	case Repeat:
+	case ResendCommands:
 		again := map[string]bool{}
 		for _, subject := range in.Subjects {
 			again[subject] = true
 		}
-		b.RepeatCommands(in.At, func(subject string) bool { return again[subject] })
+		b.ResendCommands(in.At, func(subject string) bool { return again[subject] })
 	case Undeliverable:
 		b.Undeliverable(in.Workload, in.Reason, in.At)
 	case Configure:

@@ -17,7 +17,7 @@ func TestInputsComeBackAsTheyWereNoted(t *testing.T) {
 	noted := []decisionlog.Input{
 		{Kind: decisionlog.Event, At: at, Message: []byte("two\nlines"), Known: &state.Known{Digest: "d", Phase: "failed"}},
 		{Kind: decisionlog.Tick, At: at.Add(1), Grace: time.Minute},
-		{Kind: decisionlog.Repeat, At: at, Subjects: []string{"a", "b"}},
+		{Kind: decisionlog.ResendCommands, At: at, Subjects: []string{"a", "b"}},
 		{Kind: decisionlog.Undeliverable, At: at, Workload: "w", Reason: "too large"},
 	}
 	var r decisionlog.Recorder

@@ -146,7 +146,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
 	group.Go(func() error { return sweep(ctx, d.bus, reconciler, d.config.SweepEvery) })
 	group.Go(func() error { return strays(ctx, d.bus, reconciler, commands.CaughtUp) })
-	group.Go(func() error { return repeat(ctx, asked, d.bus, reporter, reconciler, d.logger) })
+	group.Go(func() error { return republish(ctx, asked, d.bus, reporter, reconciler, d.logger) })
 	err = group.Wait()
 	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrReplaced) {
 		return fmt.Errorf("%w: %w", lease.ErrLost, cause)

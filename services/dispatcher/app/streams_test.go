@@ -59,7 +59,7 @@ func TestLostStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.bus.Tell(event.AskSubject(clusterName), question); err != nil {
+	if err := d.bus.Notify(event.AskSubject(clusterName), question); err != nil {
 		t.Fatal(err)
 	}
 	d.await(gang.Workload, "an answer", func(s event.GangStatus) bool { return s.Answers == "1/1" && s.Created })

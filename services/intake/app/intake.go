@@ -123,7 +123,7 @@ func (in *intake) handle(ctx context.Context, d bus.Delivery) {
 			for _, before := range u.outcomes {
 				before.span.End(err)
 			}
-			in.again(ctx, d, message, err)
+			in.redeliver(ctx, d, message, err)
 			return
 		}
 		u.outcomes = append(u.outcomes, s)
@@ -181,9 +181,9 @@ var errUnreadable = errors.New("process the submission")
 // result: another attempt would fail, too.
 const mostAttempts = 10
 
-// again returns a message for redelivery after its result could not be published, or
+// redeliver returns a message for redelivery after its result could not be published, or
 // dead-letters it when another attempt would fail, too.
-func (in *intake) again(ctx context.Context, d bus.Delivery, message submission.Message, cause error) {
+func (in *intake) redeliver(ctx context.Context, d bus.Delivery, message submission.Message, cause error) {
 	if d.Attempts >= mostAttempts && (errors.Is(cause, errUnreadable) || errors.Is(cause, bus.ErrTooLarge)) {
 		in.giveUp(ctx, d, message, cause)
 		return

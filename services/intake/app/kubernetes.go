@@ -152,10 +152,10 @@ func resync(ctx context.Context, b *bus.Bus, d *kubecontroller.Controller, look 
 		case <-tick.C:
 		case <-look:
 			again, first := made.look(ctx, b.State)
-			d.RepeatLost(first)
+			d.RepublishLost(first)
 			if len(again) > 0 {
 				logger.Warn("streams were recreated; repeating unanswered submissions", zap.Strings("streams", again))
-				d.RepeatUnanswered()
+				d.RepublishUnanswered()
 			}
 			continue
 		}

@@ -39,7 +39,7 @@ type (
 	Undeliverable = relay.Undeliverable
 	Outgoing      = store.Outgoing
 	Watermark     = store.Watermark
-	Told          = store.Told
+	HistoryEvent  = store.HistoryEvent
 )
 
 // NewWriter returns the writer of a step's decisions.
@@ -47,9 +47,9 @@ var NewWriter = engine.NewWriter
 
 // Errors of a ledger.
 var (
-	ErrFenced = store.ErrFenced
-	ErrStale  = store.ErrStale
-	ErrBehind = store.ErrBehind
+	ErrFenced        = store.ErrFenced
+	ErrStale         = store.ErrStale
+	ErrCommitMissing = store.ErrCommitMissing
 )
 
 // NewRelay returns the relay of a term.
@@ -57,11 +57,11 @@ func NewRelay(o RelayOptions) *Relay { return relay.New(o) }
 
 // What the streams have and a ledger that came back older does not know.
 type (
-	Found     = relay.Found
-	Recovery  = engine.Recovery
-	Recovered = engine.Recovered
-	Lost      = engine.Lost
-	Said      = store.Said
+	Found      = relay.Found
+	Recovery   = engine.Recovery
+	Recovered  = engine.Recovered
+	Lost       = engine.Lost
+	MessageRef = store.MessageRef
 )
 
 // FindAhead looks for it, and LastEpoch for the epochs of which the streams tell.

@@ -74,13 +74,13 @@ type Publisher struct {
 	due    bool // whether a list of everything is due
 	values *bus.Values
 
-	mu       sync.Mutex
-	cache    *observed.Cache
-	complete bool // publishing starts when the cache is complete
-	version  event.Version
-	pace     pace
-	answers  map[observed.Key]string // pending requests of queue-manager
-	again    again
+	mu            sync.Mutex
+	cache         *observed.Cache
+	complete      bool // publishing starts when the cache is complete
+	version       event.Version
+	pace          pace
+	answers       map[observed.Key]string // pending requests of queue-manager
+	republication republication
 }
 
 // New returns a publisher with an empty cache. The sessions in before must be earlier
@@ -150,17 +150,17 @@ func (p *Publisher) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-p.wake:
 		case <-resync.C:
-			p.List()
+			p.ScheduleList()
 		case <-reconnected:
-			p.Again()
+			p.RepublishAll()
 		case <-look.C:
-			p.Look(ctx)
+			p.CompareStream(ctx)
 		case <-repeat.C:
-			p.Repeat()
+			p.RepublishNext()
 		case q := <-p.Asked:
 			p.Answer(ctx, q)
 		}
-		err := p.Tell(ctx)
+		err := p.PublishChanges(ctx)
 		if errors.Is(err, bus.ErrReplaced) || errors.Is(err, lease.ErrLost) {
 			return err
 		}
@@ -172,18 +172,19 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// List makes the next Tell publish the list of everything.
-func (p *Publisher) List() { p.due = true }
+// ScheduleList makes the next PublishChanges publish the list of everything.
+func (p *Publisher) ScheduleList() { p.due = true }
 
-// Again marks everything for publication, because the server may have lost it.
-func (p *Publisher) Again() {
+// RepublishAll marks everything for publication, because the server may have lost it.
+func (p *Publisher) RepublishAll() {
 	p.Apply((*observed.Cache).MarkAllChanged)
-	p.List()
+	p.ScheduleList()
 }
 
-// Tell publishes what has changed and, when it is due, the list of everything. After an
-// error the caller must call it again. It must not overlap itself, List or Again.
-func (p *Publisher) Tell(ctx context.Context) error {
+// PublishChanges publishes what has changed and, when it is due, the list of everything.
+// After an error the caller must call it again. It must not overlap itself, ScheduleList
+// or RepublishAll.
+func (p *Publisher) PublishChanges(ctx context.Context) error {
 	if !p.isComplete() {
 		return nil
 	}

@@ -156,10 +156,10 @@ func submitter(command *event.GangDesired, set string) bool {
 	})
 }
 
-// Newer reports whether a command replaces what is known of its workload: the known
-// one was not given after it. Epochs and orders alone say so. Attempts do not: after
+// NotOlder reports whether a command replaces the known one of its workload: the known
+// one was not sent after it. The same command is not older than itself. Epochs and orders alone say so. Attempts do not: after
 // Postgres has come back older a later leader may speak of an earlier attempt, or of
 // a workload that was forgotten.
-func Newer(command, known *event.GangDesired) bool {
+func NotOlder(command, known *event.GangDesired) bool {
 	return known == nil || !known.Supersedes(command)
 }

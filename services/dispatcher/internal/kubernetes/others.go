@@ -42,9 +42,9 @@ func seen(object any) gang.Pod {
 	return podOf(object.(*corev1.Pod))
 }
 
-// In returns the pods in a namespace that have not ended: those that carry our label,
+// PodsIn returns the pods in a namespace that have not ended: those that carry our label,
 // and the others.
-func (w *Watch) In(namespace string) (ours, others []gang.Pod) {
+func (w *Watch) PodsIn(namespace string) (ours, others []gang.Pod) {
 	from := func(informer cache.SharedIndexInformer) (pods []gang.Pod) {
 		found, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
 		if err != nil {
@@ -60,16 +60,17 @@ func (w *Watch) In(namespace string) (ours, others []gang.Pod) {
 	return from(w.pods), from(w.others)
 }
 
-// between are the kinds that stand between a pod and what Muster creates.
-var between = map[string]schema.GroupVersionResource{
+// intermediateKinds are the kinds of controllers between a pod and what Muster creates.
+var intermediateKinds = map[string]schema.GroupVersionResource{
 	"ReplicaSet": {Group: "apps", Version: "v1", Resource: "replicasets"},
 	"Job":        {Group: "batch", Version: "v1", Resource: "jobs"},
 }
 
-// Above reads, uncached, the UID of what controls the controller of a pod; empty when
-// nothing does, when it is not there any more, and for kinds that Muster creates.
-func (c *Client) Above(ctx context.Context, namespace string, of gang.Controller) (uid string, err error) {
-	resource, known := between[of.Kind]
+// ControllerOf reads, uncached, the UID of the controller of a pod's controller, such as the
+// Deployment of a ReplicaSet; empty when there is none, when the pod's controller is gone,
+// and for kinds that Muster creates.
+func (c *Client) ControllerOf(ctx context.Context, namespace string, of gang.Controller) (uid string, err error) {
+	resource, known := intermediateKinds[of.Kind]
 	if !known {
 		return "", nil
 	}

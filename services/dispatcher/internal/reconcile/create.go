@@ -106,12 +106,12 @@ func (p *pass) isForGood(cause error) bool {
 	if errors.As(cause, &final) || refusedForGood(cause) {
 		return true
 	}
-	for _, reason := range []error{errForeign, errNotAllowed, kubernetes.ErrClusterScoped, kubernetes.ErrNotHeld} {
+	for _, reason := range []error{errForeign, errForbidden, kubernetes.ErrClusterScoped, kubernetes.ErrNotHeld} {
 		if errors.Is(cause, reason) {
 			return true
 		}
 	}
-	doubted := doubtful(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errNoRight)
+	doubted := doubtful(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errDispatcherForbidden)
 	return doubted && p.queue.NumRequeues(p.command.Workload) >= doubts
 }
 

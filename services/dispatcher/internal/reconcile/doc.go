@@ -6,11 +6,11 @@
 //	Reconciler.Command   keeps the command, unless a later one is known   workloads.go, tracked.go
 //	work queue           objects that are to be created first             priority.go
 //	Reconciler.look      one pass over one workload                       reconcile.go, pass.go
-//	create               permit all objects, then create each             permit.go, create.go
+//	create               permit all objects, then create each             permissions.go, create.go
 //	watch                compare the objects with the command             watch.go
 //	place                send the gated pods to their nodes               place.go
 //	remove               delete the objects, wait for the pods            remove.go, overdue.go
-//	reports              publish the status if it is news                 status.go, repeat.go
+//	reports              publish the status if it is news                 status.go, republish.go
 //
 // The stages are the same for the one Ray object of a workload and for all objects of
 // an AppWrapper. How these are read and written is behind the interface objects:

@@ -209,8 +209,8 @@ func (c *cluster) Made(owners []string) (pods []gang.Pod) {
 	}
 	return pods
 }
-func (c *cluster) In(string) (ours, others []gang.Pod) { return c.pods, c.others }
-func (c *cluster) Above(_ context.Context, _ string, of gang.Controller) (string, error) {
+func (c *cluster) PodsIn(string) (ours, others []gang.Pod) { return c.pods, c.others }
+func (c *cluster) ControllerOf(_ context.Context, _ string, of gang.Controller) (string, error) {
 	if c.asked != nil {
 		c.asked(of.UID)
 	}

@@ -44,7 +44,7 @@ func (o *owners) made(status event.GangStatus) []gang.Pod {
 	created, clusters := o.created(status)
 	all := slices.Concat(created, clusters)
 	for _, uid := range created {
-		all = append(all, o.controllers.under(uid)...)
+		all = append(all, o.controllers.controlledBy(uid)...)
 	}
 	slices.Sort(all)
 	return o.cache.Made(slices.Compact(all))
@@ -59,28 +59,28 @@ func (o *owners) members(t *tracked, command *event.GangDesired) []gang.Pod {
 // controllers are the objects between wrapped objects and their pods, by UID. It may be
 // used concurrently.
 type controllers struct {
-	mu    sync.Mutex
-	above map[string]string   // what controls a controller; empty for nothing
-	below map[string][]string // the controllers that an object controls
+	mu           sync.Mutex
+	controllerOf map[string]string   // what controls a controller; empty for nothing
+	controlled   map[string][]string // the controllers that an object controls
 }
 
 func newControllers() *controllers {
-	return &controllers{above: map[string]string{}, below: map[string][]string{}}
+	return &controllers{controllerOf: map[string]string{}, controlled: map[string][]string{}}
 }
 
-// of returns what controls a controller, and whether that is known.
-func (c *controllers) of(uid string) (above string, known bool) {
+// lookUp returns what controls a controller, and whether that is known.
+func (c *controllers) lookUp(uid string) (above string, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	above, known = c.above[uid]
+	above, known = c.controllerOf[uid]
 	return above, known
 }
 
-// under returns the controllers that an object controls.
-func (c *controllers) under(uid string) []string {
+// controlledBy returns the controllers that an object controls.
+func (c *controllers) controlledBy(uid string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.below[uid]
+	return c.controlled[uid]
 }
 
 // note keeps what controls a controller.
@@ -92,9 +92,9 @@ func (c *controllers) note(uid, above string) {
 
 // put keeps what controls a controller; the lock is held.
 func (c *controllers) put(uid, above string) {
-	c.above[uid] = above
+	c.controllerOf[uid] = above
 	if above != "" {
-		c.below[above] = append(c.below[above], uid)
+		c.controlled[above] = append(c.controlled[above], uid)
 	}
 }
 
@@ -102,7 +102,7 @@ func (c *controllers) put(uid, above string) {
 func (c *controllers) keep(above map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.above, c.below = map[string]string{}, map[string][]string{}
+	c.controllerOf, c.controlled = map[string]string{}, map[string][]string{}
 	for uid, of := range above {
 		c.put(uid, of)
 	}

@@ -21,19 +21,19 @@ const (
 
 // tools are what every pass works with.
 type tools struct {
-	cluster   Cluster
-	cache     Cache
-	queue     Schedule
-	reports   *reports
-	permits   permits
-	owners    *owners
-	placer    *placer
-	reaper    *reaper
-	unplanned *unplannedPods
-	logger    *zap.Logger
-	metrics   *Metrics
-	tracer    tracing.Tracer
-	now       func() time.Time
+	cluster     Cluster
+	cache       Cache
+	queue       Schedule
+	reports     *reports
+	permissions permissionChecker
+	owners      *owners
+	placer      *placer
+	reaper      *reaper
+	unplanned   *unplannedPods
+	logger      *zap.Logger
+	metrics     *Metrics
+	tracer      tracing.Tracer
+	now         func() time.Time
 }
 
 // pass is one look at one workload. Its methods do the next step and return when to

@@ -53,7 +53,7 @@ func (o *rayObject) permit(ctx context.Context, p *pass) error {
 		return finalError{err}
 	}
 	o.manifest, o.held = manifest, heldUID(manifest)
-	return p.permits.check(ctx, permission{p.command, objectpolicy.Check, identityOf(p.command), o.id, p.command.Manifest})
+	return p.permissions.check(ctx, permissionRequest{p.command, objectpolicy.Check, identityOf(p.command), o.id, p.command.Manifest})
 }
 
 func (o *rayObject) create(ctx context.Context, p *pass) (uid string, err error) {

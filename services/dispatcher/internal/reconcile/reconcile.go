@@ -28,11 +28,11 @@ const (
 // Reconciler works on workloads, each by one worker at a time.
 type Reconciler struct {
 	*tools
-	workloads *workloads
-	order     *creationsFirst
-	repeats   *repeats
-	sweeper   *sweeper
-	strays    *strays
+	workloads   *workloads
+	order       *creationsFirst
+	republisher *republisher
+	sweeper     *sweeper
+	strays      *strays
 }
 
 // Schedule is which workload is looked at next, and when: a work queue.
@@ -77,14 +77,14 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 	return &Reconciler{
 		tools: &tools{
 			cluster: cluster, queue: by.queue, logger: logger, metrics: metrics, now: by.now,
-			reports: &reports{report, all, by.order},
-			permits: permits{cluster}, owners: owners, reaper: reaper,
+			reports:     &reports{report, all, by.order},
+			permissions: permissionChecker{cluster}, owners: owners, reaper: reaper,
 			placer:    &placer{cluster, owners, reaper, metrics, by.atOnce},
 			unplanned: &unplannedPods{cluster, owners, reaper, strays.ruleOf, logger, metrics, by.now},
 		},
 		workloads: all, order: by.order, strays: strays,
-		repeats: &repeats{workloads: all, look: look},
-		sweeper: &sweeper{workloads: all, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now},
+		republisher: &republisher{workloads: all, look: look},
+		sweeper:     &sweeper{workloads: all, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now},
 	}
 }
 

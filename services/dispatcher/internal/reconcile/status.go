@@ -20,7 +20,7 @@ func (r *reports) report(ctx context.Context, t *tracked, status event.GangStatu
 	old, known := t.last()
 	old.Epoch, old.Session, old.Answers = status.Epoch, status.Session, "" // epochs alone are no news
 	status.Answers = ""
-	if known && reflect.DeepEqual(old, status) && !t.mustRepeat() {
+	if known && reflect.DeepEqual(old, status) && !t.mustRepublish() {
 		return nil
 	}
 	if err := r.publish(ctx, status, 0); err != nil {
@@ -35,7 +35,7 @@ func (r *reports) report(ctx context.Context, t *tracked, status event.GangStatu
 
 // repeat publishes the last status again, if that was asked for.
 func (r *reports) repeat(ctx context.Context, t *tracked) error {
-	if !t.mustRepeat() {
+	if !t.mustRepublish() {
 		return nil
 	}
 	status, _ := t.last()

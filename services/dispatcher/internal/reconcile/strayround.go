@@ -16,7 +16,7 @@ import (
 func (r *strayRound) namespace(ctx context.Context, namespace, rule string) {
 	number, delayed := 0, 0
 	for _, pod := range r.candidates(namespace, rule) {
-		above, err := r.above(ctx, pod)
+		above, err := r.controllerOfController(ctx, pod)
 		switch {
 		case errors.Is(err, errLater):
 			delayed++
@@ -45,29 +45,29 @@ func (r *strayRound) namespace(ctx context.Context, namespace, rule string) {
 // candidates are the pods of a namespace that may not be of Muster. One at our gate
 // waits for ever, and one of a Node is made from a file of the node.
 func (r *strayRound) candidates(namespace, rule string) []gang.Pod {
-	ours, others := r.cache.In(namespace)
+	ours, others := r.cache.PodsIn(namespace)
 	ours = slices.DeleteFunc(ours, func(p gang.Pod) bool { return rule == "" || !r.isDecidable(p) })
 	return slices.DeleteFunc(slices.Concat(others, ours), func(p gang.Pod) bool { return p.Gated || p.Controller.Kind == "Node" })
 }
 
-// above returns the UID of what controls the controller of a pod, empty for nothing.
-// A controller keeps its owner, so that is read once.
-func (r *strayRound) above(ctx context.Context, pod gang.Pod) (uid string, err error) {
+// controllerOfController returns the UID of the controller of a pod's controller; empty for
+// none. A controller keeps its owner, so that is read once.
+func (r *strayRound) controllerOfController(ctx context.Context, pod gang.Pod) (uid string, err error) {
 	of := pod.Controller.UID
 	if of == "" {
 		return "", nil
 	}
-	uid, known := r.owners.controllers.of(of)
+	uid, known := r.owners.controllers.lookUp(of)
 	if !known {
 		if r.asks--; r.asks < 0 {
 			return "", errLater
 		}
-		if uid, err = r.cluster.Above(ctx, pod.Namespace, pod.Controller); err != nil {
+		if uid, err = r.cluster.ControllerOf(ctx, pod.Namespace, pod.Controller); err != nil {
 			return "", err
 		}
 		r.owners.controllers.note(of, uid)
 	}
-	r.aboves[of] = uid
+	r.controllerOf[of] = uid
 	return uid, nil
 }
 

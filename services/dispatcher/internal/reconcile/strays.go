@@ -29,12 +29,12 @@ const (
 
 // controllerReader is the API server, to find what controls a controller of pods.
 type controllerReader interface {
-	Above(ctx context.Context, namespace string, of gang.Controller) (uid string, err error)
+	ControllerOf(ctx context.Context, namespace string, of gang.Controller) (uid string, err error)
 }
 
 // strayCache lists the pods of a namespace, those with our labels apart.
 type strayCache interface {
-	In(namespace string) (ours, others []gang.Pod)
+	PodsIn(namespace string) (ours, others []gang.Pod)
 }
 
 // strays deals with pods that are not of Muster, in the namespaces of queues, as the
@@ -62,11 +62,11 @@ type strays struct {
 // strayRound is one look at all pods that are not of Muster.
 type strayRound struct {
 	*strays
-	owned   func() map[string]workload.ID // of what was created, by UID; made when first asked for
-	found   map[string]time.Time          // since when, by UID of the pod
-	numbers map[string]int                // of strays by namespace
-	aboves  map[string]string             // of the controllers of the pods that there are
-	asks    int                           // that are left for the namespace
+	owned        func() map[string]workload.ID // of what was created, by UID; made when first asked for
+	found        map[string]time.Time          // since when, by UID of the pod
+	numbers      map[string]int                // of strays by namespace
+	controllerOf map[string]string             // of the controllers of the pods that there are
+	asks         int                           // that are left for the namespace
 }
 
 // errLater is returned once a namespace has had its questions of this round.
@@ -93,7 +93,7 @@ func (s *strays) round(ctx context.Context, rules map[string]string) {
 		}
 	}
 	slices.Sort(namespaces)
-	r := &strayRound{strays: s, owned: sync.OnceValue(s.ownedBy), found: map[string]time.Time{}, numbers: map[string]int{}, aboves: map[string]string{}}
+	r := &strayRound{strays: s, owned: sync.OnceValue(s.ownedBy), found: map[string]time.Time{}, numbers: map[string]int{}, controllerOf: map[string]string{}}
 	for _, namespace := range slices.Compact(namespaces) {
 		if ctx.Err() != nil {
 			return
@@ -118,7 +118,7 @@ func (s *strays) finish(r *strayRound) {
 	for namespace := range r.numbers {
 		s.shown[namespace] = true
 	}
-	s.owners.controllers.keep(r.aboves)
+	s.owners.controllers.keep(r.controllerOf)
 	s.since = r.found
 }
 

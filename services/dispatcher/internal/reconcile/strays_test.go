@@ -62,8 +62,8 @@ func TestStraysAskLittle(t *testing.T) {
 		}
 	}
 	p.cluster.others = nil
-	if p.Strays(t.Context(), rules); len(p.owners.controllers.above) > 0 || len(p.owners.controllers.below) > 0 || len(p.strays.since) > 0 {
-		t.Errorf("of pods that are gone %d controllers are remembered", len(p.owners.controllers.above))
+	if p.Strays(t.Context(), rules); len(p.owners.controllers.controllerOf) > 0 || len(p.owners.controllers.controlled) > 0 || len(p.strays.since) > 0 {
+		t.Errorf("of pods that are gone %d controllers are remembered", len(p.owners.controllers.controllerOf))
 	}
 }
 

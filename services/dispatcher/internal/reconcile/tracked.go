@@ -64,15 +64,15 @@ func (t *tracked) noteReported(status event.GangStatus) {
 	}
 }
 
-// setRepeat has the status published again, if there is one, and reports whether.
-func (t *tracked) setRepeat() bool {
+// markForRepublish has the status published again, if there is one, and reports whether.
+func (t *tracked) markForRepublish() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.repeat = t.repeat || t.reported != nil && t.command != nil
 	return t.repeat
 }
 
-func (t *tracked) mustRepeat() bool {
+func (t *tracked) mustRepublish() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.repeat

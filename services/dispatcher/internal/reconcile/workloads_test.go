@@ -159,11 +159,11 @@ func TestRepeat(t *testing.T) {
 		want   int
 	}{
 		"not asked for":     {repeat: func(*played) {}},
-		"all":               {repeat: func(p *played) { p.Repeat() }, want: 1},
-		"some":              {repeat: func(p *played) { p.RepeatThose(func(id workload.ID) bool { return id == "w" }) }, want: 1},
-		"others":            {repeat: func(p *played) { p.RepeatThose(func(id workload.ID) bool { return id != "w" }) }},
-		"in the next part":  {repeat: func(p *played) { p.Ask(&event.ReportWanted{Epoch: 1}); p.RepeatSome() }, want: 1},
-		"twice before once": {repeat: func(p *played) { p.Repeat(); p.Repeat() }, want: 1},
+		"all":               {repeat: func(p *played) { p.RepublishAll() }, want: 1},
+		"some":              {repeat: func(p *played) { p.Republish(func(id workload.ID) bool { return id == "w" }) }, want: 1},
+		"others":            {repeat: func(p *played) { p.Republish(func(id workload.ID) bool { return id != "w" }) }},
+		"in the next part":  {repeat: func(p *played) { p.Ask(&event.ReportWanted{Epoch: 1}); p.RepublishNext() }, want: 1},
+		"twice before once": {repeat: func(p *played) { p.RepublishAll(); p.RepublishAll() }, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,16 +29,16 @@ func (i *wrappedItem) identity() bundle.Identity { return i.id }
 // not be.
 func (i *wrappedItem) permit(ctx context.Context, p *pass) error {
 	if i.err != nil {
-		return fmt.Errorf("%w: %w", errNotAllowed, i.err)
+		return fmt.Errorf("%w: %w", errForbidden, i.err)
 	}
 	user := i.bundle.Submitter
 	if user == nil {
 		user = p.command.Identity
 	}
-	if err := p.permits.check(ctx, permission{p.command, objectpolicy.CheckObject, user, i.id, i.item.Object}); err != nil {
+	if err := p.permissions.check(ctx, permissionRequest{p.command, objectpolicy.CheckObject, user, i.id, i.item.Object}); err != nil {
 		return err
 	}
-	return p.permits.checkOwn(ctx, i.id)
+	return p.permissions.checkOwn(ctx, i.id)
 }
 
 // create creates the object, or adopts that of the attempt. One of another attempt goes
@@ -46,7 +46,7 @@ func (i *wrappedItem) permit(ctx context.Context, p *pass) error {
 func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err error) {
 	manifest, err := i.bundle.Stamp(i.item, stampOf(p))
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", errNotAllowed, err)
+		return "", fmt.Errorf("%w: %w", errForbidden, err)
 	}
 	uid, err = p.cluster.CreateItem(ctx, i.id, manifest)
 	if !apierrors.IsAlreadyExists(err) {

@@ -211,7 +211,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, deliveries <-cha
 	if known != nil && known.Phase.Final() && !known.Holding {
 		return nil
 	}
-	var repeats bus.Repeats
+	var duplicates bus.Duplicates
 	alive := time.NewTicker(heartbeat)
 	defer alive.Stop()
 	for {
@@ -230,7 +230,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, deliveries <-cha
 			if !open {
 				return nil
 			}
-			if repeats.Seen(delivery) {
+			if duplicates.Seen(delivery) {
 				continue
 			}
 			envelope, payload, err := delivery.Event()

@@ -76,10 +76,10 @@ const (
 	workers    = 8
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 30 * time.Second
-	// askAgain is the pause before queue-manager is queried again for a workload that it
+	// queryAgainAfter is the pause before queue-manager is queried again for a workload that it
 	// does not have yet, and the grace of a deletion that may have overtaken the
 	// submission.
-	askAgain = 2 * time.Second
+	queryAgainAfter = 2 * time.Second
 	// repeatMost bounds the pause between repetitions: 10,000 unanswered objects make 42
 	// a second.
 	repeatMost = 4 * time.Minute
@@ -334,7 +334,7 @@ func (c *Controller) submit(ctx context.Context, submitted *event.WorkloadSubmit
 	if err != nil {
 		return 0, fmt.Errorf("submit %s %s/%s as workload %s: %w", w.Kind, w.Namespace, w.Name, w.ID, err)
 	}
-	k.submitted.again(sequence, cmp.Or(c.options.RepeatAfter, askAgain), repeatMost)
+	k.submitted.recordPublication(sequence, cmp.Or(c.options.RepeatAfter, queryAgainAfter), repeatMost)
 	c.note(w.ID, func(kept *tracked) { kept.submitted, kept.queue, kept.warned = k.submitted, w.Queue, true })
 	c.options.Logger.Info("object submitted", zap.Int("try", k.submitted.times), zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
 		zap.String("namespace", w.Namespace), zap.String("name", w.Name), zap.String("queue", w.Queue))

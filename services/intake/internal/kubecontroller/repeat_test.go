@@ -155,7 +155,7 @@ func TestWhatHasNoAnswerIsRepeatedWhenStreamsAreLost(t *testing.T) {
 			l.mu.Lock()
 			l.loses = 0
 			l.mu.Unlock()
-			d.RepeatUnanswered()
+			d.RepublishUnanswered()
 		})
 		if l.record == nil {
 			t.Error("it waits for its time although the streams were recreated")
@@ -190,7 +190,7 @@ func TestWhatWasPurgedIsRepeated(t *testing.T) {
 						l.mu.Lock()
 						first := l.sequence + uint64(c.ahead)
 						l.mu.Unlock()
-						d.RepeatLost(first)
+						d.RepublishLost(first)
 						time.Sleep(5 * time.Second)
 					}
 				})

@@ -42,11 +42,12 @@ type Manager interface {
 }
 
 const (
-	// gather is the wait for more changes after the first: a file of objects is one
-	// change.
-	gather = 100 * time.Millisecond
-	// again is the period in which statuses are updated and refused requests repeated.
-	again = 5 * time.Second
+	// settleDelay is the wait for more changes after the first, so that a file of objects
+	// is one change.
+	settleDelay = 100 * time.Millisecond
+	// resyncPeriod is the period of rounds without a change: they update statuses and repeat
+	// refused requests.
+	resyncPeriod = 5 * time.Second
 	// roundTimeout bounds the requests of one round.
 	roundTimeout = 15 * time.Second
 )
@@ -65,17 +66,17 @@ type Sync struct {
 func (s *Sync) Run(ctx context.Context, changed <-chan struct{}) error {
 	for {
 		if err := s.round(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("cannot sync the queues; retrying", zap.Duration("after", again), zap.Error(err))
+			s.Logger.Warn("cannot sync the queues; retrying", zap.Duration("after", resyncPeriod), zap.Error(err))
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(again):
+		case <-time.After(resyncPeriod):
 		case <-changed:
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(gather):
+			case <-time.After(settleDelay):
 			}
 		}
 	}
@@ -92,7 +93,7 @@ func (s *Sync) round(ctx context.Context) error {
 		return err
 	}
 	apply, remove := difference(wanted, answer.Objects, s.Name)
-	if err := s.bring(ctx, apply, remove, refused); err != nil {
+	if err := s.applyChanges(ctx, apply, remove, refused); err != nil {
 		return err
 	}
 	s.log(refused)
@@ -161,9 +162,9 @@ func difference(wanted []kueue.Object, present []query.Applied, cluster string) 
 	return apply, remove
 }
 
-// bring requests all changes at once. If that is refused it requests one after the
+// applyChanges requests all changes at once. If that is refused it requests one after the
 // other, so that one bad object does not block the others.
-func (s *Sync) bring(ctx context.Context, apply []kueue.Object, remove []kueue.Key, refused map[kueue.Key]string) error {
+func (s *Sync) applyChanges(ctx context.Context, apply []kueue.Object, remove []kueue.Key, refused map[kueue.Key]string) error {
 	if len(apply) == 0 && len(remove) == 0 {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	}
 	name := ray.Name(ray.Object{Name: wrapper.Name, GenerateName: wrapper.GenerateName}, s.id)
 	warnings := paths.Texts(append(wrapper.Warnings, ofNoObject(wrapper)...))
-	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Warnings: bounded(warnings), Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: bundled, MessageID: s.messageID(), PriorityClass: class, Warnings: boundWarnings(warnings), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
 		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: s.message.Submitter,
 	}}, true, nil

@@ -66,16 +66,16 @@ func TestWarningsAreBounded(t *testing.T) {
 		t.Errorf("of a RayCluster: %q", submitted.Warnings)
 	}
 	var nothing []string
-	for i := range 2 * mostWarnings {
+	for i := range 2 * maxWarnings {
 		nothing = append(nothing, fmt.Sprintf(`"workload.codeflare.dev.appwrapper/%02d%s": "x"`, i, strings.Repeat("y", 60)))
 	}
 	wrapper := `{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "metadata": {"name": "w", "annotations": {` + strings.Join(nothing, ",") +
 		`}}, "spec": {"components": [{"template": ` + manifestJSON + `}]}}`
 	submitted, _ = accepted(t, structured(t, "data", wrapper))
-	if n := len(submitted.Warnings); n != mostWarnings+1 || submitted.Warnings[n-1] != "and 20 more warnings" {
+	if n := len(submitted.Warnings); n != maxWarnings+1 || submitted.Warnings[n-1] != "and 20 more warnings" {
 		t.Errorf("of an AppWrapper: %d, the last %q", n, submitted.Warnings[max(0, n-1)])
 	}
-	if long := bounded([]string{strings.Repeat("y", 2*longestWarning)}); len(long[0]) > longestWarning+3 {
+	if long := boundWarnings([]string{strings.Repeat("y", 2*maxWarningBytes)}); len(long[0]) > maxWarningBytes+3 {
 		t.Errorf("a warning of %d bytes", len(long[0]))
 	}
 }

@@ -165,7 +165,7 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if object, err = ray.Named(object, s.id); err != nil {
 		return nil, err
 	}
-	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), PriorityClass: class, Warnings: bounded(object.Warnings), Workload: workload.Workload{
+	return &event.WorkloadSubmitted{Manifest: object.Manifest, MessageID: s.messageID(), PriorityClass: class, Warnings: boundWarnings(object.Warnings), Workload: workload.Workload{
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
 		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life, Submitter: s.message.Submitter,
 	}}, nil

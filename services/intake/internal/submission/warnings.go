@@ -7,17 +7,17 @@ import (
 
 // Bounds of the warnings of a submission; the first are kept.
 const (
-	mostWarnings   = 20
-	longestWarning = 1000
+	maxWarnings     = 20
+	maxWarningBytes = 1000
 )
 
-// bounded bounds the number and length of the warnings of a submission.
-func bounded(warnings []string) []string {
-	rest := len(warnings) - mostWarnings
+// boundWarnings bounds the number and length of the warnings of a submission.
+func boundWarnings(warnings []string) []string {
+	rest := len(warnings) - maxWarnings
 	var kept []string
-	for _, warning := range warnings[:min(len(warnings), mostWarnings)] {
-		if len(warning) > longestWarning {
-			warning = strings.ToValidUTF8(warning[:longestWarning], "") + "..."
+	for _, warning := range warnings[:min(len(warnings), maxWarnings)] {
+		if len(warning) > maxWarningBytes {
+			warning = strings.ToValidUTF8(warning[:maxWarningBytes], "") + "..."
 		}
 		kept = append(kept, warning)
 	}

@@ -104,13 +104,13 @@ func (o *eventsOptions) print(ctx context.Context, following *bus.Following, out
 	if o.follow {
 		caughtUp = nil
 	}
-	var repeats bus.Repeats
+	var duplicates bus.Duplicates
 	for {
 		select {
 		case <-ctx.Done():
 			return nil // the user has seen enough
 		case d := <-following.C:
-			if repeats.Seen(d) {
+			if duplicates.Seen(d) {
 				continue
 			}
 			if err := o.printOne(d, out); err != nil {

@@ -20,8 +20,8 @@ type commit struct {
 // all that was decided after it is thrown away.
 type commitQueue struct {
 	writer *Writer
-	// leave takes the messages of a commit, and observe its changes and how long it took.
-	leave   func([]store.Outgoing)
+	// publish takes the messages of a commit, and observe its changes and how long it took.
+	publish func([]store.Outgoing)
 	observe func(state.Changes, time.Duration)
 	waiting chan commit
 }
@@ -68,7 +68,7 @@ func (q *commitQueue) giveBackRest() {
 }
 
 func (q *commitQueue) write(ctx context.Context, next commit) error {
-	err := q.writer.Write(ctx, next.decision, q.leave)
+	err := q.writer.Write(ctx, next.decision, q.publish)
 	if next.written != nil {
 		next.written <- err
 	}

@@ -25,17 +25,17 @@ type limits struct {
 
 func newLimits() *limits { return &limits{of: map[string]int{}} }
 
-// take admits a question; the caller calls done when it has been answered.
-func (l *limits) take(caller string, r query.ExplainRequest) (done func(), err error) {
+// admit admits a question; the caller calls done when it has been answered.
+func (l *limits) admit(caller string, r query.ExplainRequest) (done func(), err error) {
 	if r.For != "" { // intake asks for many
 		caller += "/" + r.For
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.of[caller] >= mostOfOneCaller:
+	case l.of[caller] >= maxQuestionsPerCaller:
 		return nil, query.Busy(fmt.Sprintf("too many questions: %d of yours wait for their answers; try again in a few seconds", l.of[caller]))
-	case l.all >= mostQuestions:
+	case l.all >= maxQuestions:
 		return nil, query.Busy(fmt.Sprintf("too many questions: %d of all callers wait for their answers; try again in a few seconds", l.all))
 	}
 	l.of[caller]++

@@ -19,13 +19,13 @@ func TestQuestionsAreLimited(t *testing.T) {
 	}
 	var all []func()
 	take := func(caller, who string) error {
-		done, err := l.take(caller, query.ExplainRequest{For: who})
+		done, err := l.admit(caller, query.ExplainRequest{For: who})
 		if err == nil {
 			all = append(all, done)
 		}
 		return err
 	}
-	for range mostOfOneCaller {
+	for range maxQuestionsPerCaller {
 		if err := take("a", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestQuestionsAreLimited(t *testing.T) {
 	if err := take("a", "http/vip"); err != nil {
 		t.Errorf("whom another asks for is refused: %v", err)
 	}
-	for i := 0; len(all) < mostQuestions; i++ {
+	for i := 0; len(all) < maxQuestions; i++ {
 		if err := take(fmt.Sprint("other-", i), ""); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type explainer struct {
 	logger *zap.Logger
 	now    func() time.Time
 	// ask asks the term's goroutine.
-	ask     func(ctx context.Context, r query.ExplainRequest, snapshot bool) (asked, error)
+	ask     func(ctx context.Context, r query.ExplainRequest, snapshot bool) (loopAnswer, error)
 	limits  *limits
 	pending chan pending
 
@@ -44,14 +44,14 @@ type answered struct {
 func newExplainer(l *leader) *explainer {
 	return &explainer{
 		took: l.Metrics.explained, logger: l.Logger, now: l.clock.now, limits: newLimits(), pending: make(chan pending),
-		ask: func(ctx context.Context, r query.ExplainRequest, snapshot bool) (asked, error) {
-			answer := make(chan asked, 1)
+		ask: func(ctx context.Context, r query.ExplainRequest, snapshot bool) (loopAnswer, error) {
+			answer := make(chan loopAnswer, 1)
 			pass(ctx, l.questions, question{r, snapshot, answer})
 			select {
-			case said := <-answer:
-				return said, said.err
+			case got := <-answer:
+				return got, got.err
 			case <-ctx.Done():
-				return asked{}, ctx.Err()
+				return loopAnswer{}, ctx.Err()
 			}
 		},
 	}
@@ -65,7 +65,7 @@ func (l *leader) serveQuestions(ctx context.Context, group *errgroup.Group) erro
 	}
 	x := newExplainer(l)
 	group.Go(func() error { return x.run(ctx) })
-	return query.HandleEach(ctx, l.Bus.Conn(), query.ExplainSubject, x.limits.take, func(asking context.Context, r query.ExplainRequest) (query.ExplainAnswer, error) {
+	return query.HandleEach(ctx, l.Bus.Conn(), query.ExplainSubject, x.limits.admit, func(asking context.Context, r query.ExplainRequest) (query.ExplainAnswer, error) {
 		answer := make(chan answered, 1)
 		pass(asking, x.pending, pending{asking, r, answer})
 		select {
@@ -80,14 +80,14 @@ func (l *leader) serveQuestions(ctx context.Context, group *errgroup.Group) erro
 }
 
 func (x *explainer) run(ctx context.Context) error {
-	forget := time.NewTicker(stateKept)
+	forget := time.NewTicker(explainStateTTL)
 	defer forget.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-forget.C:
-			if time.Since(x.made) > stateKept {
+			if time.Since(x.made) > explainStateTTL {
 				x.state = nil
 			}
 		case p := <-x.pending:
@@ -111,20 +111,20 @@ func (x *explainer) explain(ctx context.Context, r query.ExplainRequest) (answer
 	}()
 	began := time.Now()
 	defer func() { x.took.Observe(time.Since(began).Seconds()) }()
-	old := x.state == nil || time.Since(x.made) > snapshotFor
-	said, err := x.ask(ctx, r, old)
-	if err != nil || !said.Waits {
-		return answerTo(r, said.Known, err)
+	old := x.state == nil || time.Since(x.made) > snapshotMaxAge
+	found, err := x.ask(ctx, r, old)
+	if err != nil || !found.Waits {
+		return answerTo(r, found.Known, err)
 	}
-	if said.snapshot != nil {
-		if x.state, err = said.snapshot.State(); err != nil {
+	if found.snapshot != nil {
+		if x.state, err = found.snapshot.State(); err != nil {
 			return answer, fmt.Errorf("make a state to explain workload %s on: %w", r.ID, err)
 		}
-		x.complete, x.made = said.snapshot.Complete(), began
+		x.complete, x.made = found.snapshot.Complete(), began
 	}
 	if x.state == nil { // the workload did not wait a moment ago
-		return answerTo(r, said.Known, nil)
+		return answerTo(r, found.Known, nil)
 	}
-	enough := func() bool { return ctx.Err() != nil || time.Since(began) > lookFor }
-	return answerTo(r, said.Answer(x.state, x.complete, x.now(), enough), nil)
+	enough := func() bool { return ctx.Err() != nil || time.Since(began) > explainTimeout }
+	return answerTo(r, found.Answer(x.state, x.complete, x.now(), enough), nil)
 }

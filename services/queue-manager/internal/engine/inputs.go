@@ -49,9 +49,9 @@ func (in *inputs) allCaughtUp() bool {
 	return len(in.pending) == 0 && len(in.capacity.C) == 0 && len(in.status.C) == 0
 }
 
-// gather takes what has arrived, observations before submissions, so that decisions rest
+// collectBatch takes what has arrived, observations before submissions, so that decisions rest
 // on the newest observed state.
-func (l *leader) gather(first *bus.Delivery) []bus.Delivery {
+func (l *leader) collectBatch(first *bus.Delivery) []bus.Delivery {
 	limit := batchLimit
 	if l.single > 0 {
 		limit = 1

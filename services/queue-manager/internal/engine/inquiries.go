@@ -39,7 +39,7 @@ func (l *leader) want(wanted event.ReportWanted) {
 	id := fmt.Sprintf("queue-manager/ask/%d/%s", wanted.Epoch, wanted.Ask)
 	asked, err := event.New(id, "muster/queue-manager", time.Now(), &wanted)
 	if err == nil {
-		err = l.Bus.Tell(event.AskSubject(wanted.Cluster), asked)
+		err = l.Bus.Notify(event.AskSubject(wanted.Cluster), asked)
 	}
 	if err != nil {
 		l.Logger.Warn("cannot publish an inquiry to a cluster", zap.String("cluster", wanted.Cluster), zap.Error(err))

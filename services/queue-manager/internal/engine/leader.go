@@ -47,7 +47,7 @@ type leader struct {
 	// refusedLetters are dead letters that NATS has refused.
 	refusedLetters []letter
 	questions      chan question
-	taking         *taking // nil unless a snapshot is being taken
+	snapshot       *snapshotInProgress // nil unless a snapshot is being taken
 	// applied are the objects that were applied in addition to the file, changes those that
 	// a client asks for.
 	applied settings.Set
@@ -90,13 +90,13 @@ func (l *leader) run(ctx context.Context) error {
 		case <-maintain.C:
 			err = l.maintain(ctx)
 		case m := <-l.missing:
-			l.do(decisionlog.Input{Kind: decisionlog.Repeat, Subjects: l.state.Commanded(func(subject string) bool { return m.All || !m.Present[subject] })})
+			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.state.Commanded(func(subject string) bool { return m.All || !m.Present[subject] })})
 		case u := <-l.undeliverable:
 			l.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-l.questions:
 			l.handOver(q)
-		case <-l.piecesDue():
-			l.takePiece()
+		case <-l.snapshotPieceDue():
+			l.copySnapshotPiece()
 		case c := <-l.changes:
 			err = l.configure(ctx, c)
 		case <-l.inputs.caughtUp():
@@ -150,7 +150,7 @@ func (l *leader) beginDecisions() {
 // settled.
 func (l *leader) runStep(ctx context.Context, first *bus.Delivery) error {
 	began := time.Now()
-	batch := l.gather(first)
+	batch := l.collectBatch(first)
 	decision, err := l.decideOn(ctx, batch)
 	l.Metrics.decisions.Observe(time.Since(began).Seconds())
 	l.reportIllegalTransitions()

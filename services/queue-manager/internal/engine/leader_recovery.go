@@ -29,7 +29,7 @@ func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, 
 	}
 	if !found.Empty() {
 		l.Logger.Error("database is older than the streams; recovering from the streams",
-			zap.Int("commands", len(found.Commands)), zap.Int("workloads", len(found.Told)), zap.Time("last commit", last))
+			zap.Int("commands", len(found.Commands)), zap.Int("workloads", len(found.LastEvents)), zap.Time("last commit", last))
 	}
 	log := l.messageLog()
 	r, err := Recovery{Step: l.step, Found: found, LastCommit: last, Submissions: log, Now: l.clock.now(), Save: l.saver(ctx)}.Run(ctx)

@@ -9,30 +9,30 @@ import (
 )
 
 // Bounds of questions. The loop of the term looks up where a workload stands and takes a
-// snapshot at most once in snapshotFor. It copies at most snapshotPiece entries of the
+// snapshot at most once in snapshotMaxAge. It copies at most snapshotPieceSize entries of the
 // snapshot before it does other work. The search for an answer, on a state made of the
 // snapshot, runs on another goroutine.
 const (
-	mostQuestions   = 32 // that wait for an answer, of all callers
-	mostOfOneCaller = 2
-	snapshotFor     = 5 * time.Second
-	snapshotWaiting = 10_000 // workloads that wait, in a snapshot
-	snapshotPiece   = 1000
-	stateKept       = 30 * time.Second
-	// lookFor is for how long changes are looked for. Explanations are not recorded
-	// and decide nothing, so a clock may end them.
-	lookFor = 3 * time.Second
+	maxQuestions          = 32 // that wait for an answer, of all callers
+	maxQuestionsPerCaller = 2
+	snapshotMaxAge        = 5 * time.Second
+	maxSnapshotWorkloads  = 10_000 // workloads that wait, in a snapshot
+	snapshotPieceSize     = 1000
+	explainStateTTL       = 30 * time.Second
+	// explainTimeout bounds the search for changes after which the workload would start.
+	// Explanations are not recorded and decide nothing, so a clock may end them.
+	explainTimeout = 3 * time.Second
 )
 
 // question is a request to the loop of the term, which alone may read the state.
 type question struct {
 	query.ExplainRequest
-	snapshot bool // wanted, too
-	answer   chan<- asked
+	snapshot bool // whether a snapshot is wanted, too
+	answer   chan<- loopAnswer
 }
 
-// asked is the answer of the loop.
-type asked struct {
+// loopAnswer is what the loop of the term answers to a question.
+type loopAnswer struct {
 	state.Handover
 	snapshot *admission.Snapshot
 	err      error
@@ -42,44 +42,44 @@ type asked struct {
 func (l *leader) handOver(q question) {
 	began := time.Now()
 	found, err := l.state.HandOver(q.ID, q.For)
-	said := asked{Handover: found, err: err}
+	answer := loopAnswer{Handover: found, err: err}
 	if err == nil && found.Waits && q.snapshot {
-		if l.taking == nil {
-			l.taking = &taking{SnapshotBuilder: l.state.TakeSnapshot(snapshotWaiting), more: make(chan struct{})}
-			close(l.taking.more)
+		if l.snapshot == nil {
+			l.snapshot = &snapshotInProgress{SnapshotBuilder: l.state.TakeSnapshot(maxSnapshotWorkloads), more: make(chan struct{})}
+			close(l.snapshot.more)
 		}
-		l.taking.waiting = append(l.taking.waiting, func(sn *admission.Snapshot) { said.snapshot = sn; q.answer <- said })
+		l.snapshot.waiting = append(l.snapshot.waiting, func(sn *admission.Snapshot) { answer.snapshot = sn; q.answer <- answer })
 	} else {
-		q.answer <- said
+		q.answer <- answer
 	}
 	l.Metrics.questions.Observe(time.Since(began).Seconds())
 }
 
-// taking is a snapshot that is being taken for questions.
-type taking struct {
+// snapshotInProgress is a snapshot that is being taken for questions.
+type snapshotInProgress struct {
 	*admission.SnapshotBuilder
 	more    chan struct{} // closed
 	waiting []func(*admission.Snapshot)
 }
 
-// piecesDue is ready while a snapshot is being taken.
-func (l *leader) piecesDue() <-chan struct{} {
-	if l.taking == nil {
+// snapshotPieceDue is ready while a snapshot is being taken.
+func (l *leader) snapshotPieceDue() <-chan struct{} {
+	if l.snapshot == nil {
 		return nil
 	}
-	return l.taking.more
+	return l.snapshot.more
 }
 
-// takePiece copies the next piece of a snapshot.
-func (l *leader) takePiece() {
+// copySnapshotPiece copies the next piece of a snapshot.
+func (l *leader) copySnapshotPiece() {
 	began := time.Now()
-	_, whole := l.taking.Next(snapshotPiece)
+	_, whole := l.snapshot.Next(snapshotPieceSize)
 	l.Metrics.questions.Observe(time.Since(began).Seconds())
 	if whole == nil {
 		return
 	}
-	for _, hand := range l.taking.waiting {
+	for _, hand := range l.snapshot.waiting {
 		hand(whole)
 	}
-	l.taking = nil
+	l.snapshot = nil
 }

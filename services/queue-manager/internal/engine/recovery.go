@@ -73,16 +73,16 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 // compare returns what the streams have beyond the ledger, and notes what is lost and
 // what is removed.
 func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead state.Ahead, err error) {
-	ids := make([]workload.ID, len(r.Found.Told))
-	for i, t := range r.Found.Told {
+	ids := make([]workload.ID, len(r.Found.LastEvents))
+	for i, t := range r.Found.LastEvents {
 		ids[i] = t.ID
 	}
 	known, err := r.Step.known(ctx, ids)
 	if err != nil {
 		return ahead, err
 	}
-	for _, t := range r.Found.Told {
-		ahead.Told = append(ahead.Told, t.Record)
+	for _, t := range r.Found.LastEvents {
+		ahead.LastRecords = append(ahead.LastRecords, t.Record)
 		if _, stored := known[t.ID]; stored || r.Step.State.Has(t.ID) {
 			continue
 		}

@@ -30,7 +30,7 @@ func outcomes(found relay.Found) map[workload.ID]outcome {
 			all[c.Workload] = over
 		}
 	}
-	for _, t := range found.Told {
+	for _, t := range found.LastEvents {
 		all[t.ID] = accepted
 		if t.Phase.Final() {
 			all[t.ID] = over
@@ -95,7 +95,7 @@ func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[wo
 			_, stored := known[p.Workload.ID]
 			wanted = outcomes[p.Workload.ID] == accepted
 			if outcomes[p.Workload.ID] == untold && !stored {
-				told, err := r.Submissions.Told(ctx, p.Workload.Queue, p.Workload.ID)
+				told, err := r.Submissions.HasEvents(ctx, p.Workload.Queue, p.Workload.ID)
 				if err != nil {
 					return nil, err
 				}

@@ -16,8 +16,8 @@ type SubmissionLog interface {
 	// Since hands over the submissions and cancellations from a moment on, in order.
 	// The error wraps bus.ErrNoStream when none are kept.
 	Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error
-	// Told reports whether an event tells of a workload.
-	Told(ctx context.Context, queue string, id workload.ID) (bool, error)
+	// HasEvents reports whether the stream has an event of a workload.
+	HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error)
 }
 
 // messageLog is the streams of NATS as SubmissionLog and DeadLetters; the ledger has the
@@ -35,8 +35,8 @@ func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Del
 	return m.bus.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, each)
 }
 
-// Told implements SubmissionLog.
-func (m messageLog) Told(ctx context.Context, queue string, id workload.ID) (bool, error) {
+// HasEvents implements SubmissionLog.
+func (m messageLog) HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error) {
 	subject := event.EventsSubject(queue, id)
 	told, err := m.bus.Subjects(ctx, bus.EventsStream, subject)
 	if errors.Is(err, bus.ErrNoStream) {

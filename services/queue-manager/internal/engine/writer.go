@@ -45,13 +45,13 @@ func (w *Writer) Prepare(decision *Decision) error {
 // Write writes a prepared decision, lets its messages leave, and settles what came in.
 // After an error nothing has been settled or given back, and the state rests on what may
 // not be there: throw it away.
-func (w *Writer) Write(ctx context.Context, decision *Decision, leave func([]store.Outgoing)) error {
+func (w *Writer) Write(ctx context.Context, decision *Decision, publish func([]store.Outgoing)) error {
 	outgoing, err := decision.transaction(ctx)
 	decision.traced.end(err)
 	if err != nil {
 		return err
 	}
-	leave(outgoing)
+	publish(outgoing)
 	for _, settle := range decision.settle {
 		settle()
 	}

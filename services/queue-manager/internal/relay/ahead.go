@@ -18,8 +18,8 @@ import (
 // Past is what the ledger knows of what it has said.
 type Past interface {
 	Watermarks(ctx context.Context) (map[string]store.Watermark, error)
-	// Said returns which of the messages, by id, are in the outbox or the history.
-	Said(ctx context.Context, messages []store.Said) (map[string]bool, error)
+	// KnownMessages returns which of the messages, by id, are in the outbox or the history.
+	KnownMessages(ctx context.Context, messages []store.MessageRef) (map[string]bool, error)
 }
 
 // Streams is NATS for one that looks for what the ledger has forgotten. See bus.Bus
@@ -34,21 +34,21 @@ type Found struct {
 	// Commands are the last ones of their workloads, in the order of the stream.
 	// Manifests are there where a command to remove needs them.
 	Commands []*event.GangDesired
-	// Told are the last events of workloads, in the order of the stream.
-	Told []Told
+	// LastEvents are the last events of workloads, in the order of the stream.
+	LastEvents []LastEvent
 	// Ends are up to where the streams were compared, by stream. What arrives later is
 	// for the relay of the term to compare: see Options.Compared.
 	Ends map[string]store.Watermark
 }
 
-// Told is the last that was said of a workload.
-type Told struct {
+// LastEvent is the last event of a workload, with its message.
+type LastEvent struct {
 	workload.Record
 	Delivery bus.Delivery
 }
 
 // Empty reports whether there is nothing of the kind.
-func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.Told) == 0 }
+func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.LastEvents) == 0 }
 
 // FindAhead looks whether the streams are ahead of the ledger: Postgres has come back
 // older than what was published from it. A relay removes a message from the outbox
@@ -84,11 +84,11 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	err = found.look(ctx, past, streams, bus.EventsStream, marks, func(d bus.Delivery, payload event.Payload) {
 		changed := payload.(*event.WorkloadChanged)
 		if i, again := last[changed.ID]; again {
-			found.Told[i] = Told{changed.Record, d}
+			found.LastEvents[i] = LastEvent{changed.Record, d}
 			return
 		}
-		last[changed.ID] = len(found.Told)
-		found.Told = append(found.Told, Told{changed.Record, d})
+		last[changed.ID] = len(found.LastEvents)
+		found.LastEvents = append(found.LastEvents, LastEvent{changed.Record, d})
 	})
 	return found, err
 }
@@ -134,11 +134,11 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 	}
 	var batch []heard
 	flush := func() error {
-		asked := make([]store.Said, len(batch))
+		asked := make([]store.MessageRef, len(batch))
 		for i, h := range batch {
-			asked[i] = store.Said{EventID: h.MessageID(), Workload: workload.ID(h.payload.EventSubject())}
+			asked[i] = store.MessageRef{EventID: h.MessageID(), Workload: workload.ID(h.payload.EventSubject())}
 		}
-		said, err := past.Said(ctx, asked)
+		said, err := past.KnownMessages(ctx, asked)
 		if err != nil {
 			return err
 		}

@@ -68,8 +68,8 @@ func TestAMessageOfLostTimeThatArrivesLateIsFound(t *testing.T) {
 			t.Parallel()
 			forEachPublisher(t, func(t *testing.T, under publisherUnderTest) {
 				w := newAheadWorld(t, under)
-				if err := finds(t, w, w.begins(t, w.bus)); !errors.Is(err, store.ErrBehind) {
-					t.Fatalf("the publisher returned %v, want %v", err, store.ErrBehind)
+				if err := finds(t, w, w.begins(t, w.bus)); !errors.Is(err, store.ErrCommitMissing) {
+					t.Fatalf("the publisher returned %v, want %v", err, store.ErrCommitMissing)
 				}
 				stored := w.stored(t, w.stream, w.filter)
 				if stored[len(stored)-1] != lost {
@@ -129,8 +129,8 @@ func TestAMessageOfLostTimeBeforeOneThatIsKnownIsFound(t *testing.T) {
 		}
 		server.sequences[m.EventID] = sequence
 		l.Hand([]store.Outgoing{m})
-		if _, err := l.Next(t.Context(), l.number); !errors.Is(err, store.ErrBehind) {
-			t.Errorf("the publisher returned %v, want %v", err, store.ErrBehind)
+		if _, err := l.Next(t.Context(), l.number); !errors.Is(err, store.ErrCommitMissing) {
+			t.Errorf("the publisher returned %v, want %v", err, store.ErrCommitMissing)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestAMessageOfASuccessorIsNotOfLostTime(t *testing.T) {
 		l.goesOn(t)
 		w.late(t, "queue-manager/3/0001")
 		l.Check()
-		if _, err := l.Next(t.Context(), l.number); !errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrBehind) {
+		if _, err := l.Next(t.Context(), l.number); !errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrCommitMissing) {
 			t.Errorf("the publisher returned %v, want %v", err, store.ErrFenced)
 		}
 	})
@@ -164,7 +164,7 @@ func TestWhatIsKnownMayArriveLate(t *testing.T) {
 			}
 		},
 		"in the history": func(t *testing.T, w *aheadWorld) {
-			w.told = append(w.told, store.Told{Seq: 1, EventID: "queue-manager/1/1003"})
+			w.told = append(w.told, store.HistoryEvent{Seq: 1, EventID: "queue-manager/1/1003"})
 			w.late(t, "queue-manager/1/1003")
 		},
 		"of another service": func(t *testing.T, w *aheadWorld) { w.late(t, "intake/1003") },

@@ -73,7 +73,7 @@ func (w *aheadWorld) compareWith(t *testing.T, streams relay.Streams) relay.Foun
 // tells reports whether a workload is among what was found.
 func tells(found relay.Found, of workload.ID) bool {
 	return slices.ContainsFunc(found.Commands, func(c *event.GangDesired) bool { return c.Workload == of }) ||
-		slices.ContainsFunc(found.Told, func(f relay.Told) bool { return f.ID == of })
+		slices.ContainsFunc(found.LastEvents, func(f relay.LastEvent) bool { return f.ID == of })
 }
 
 // arrive has NATS take a message, of a workload named by its id, that is to follow the

@@ -19,7 +19,7 @@ func (p *publisher) compare(ctx context.Context) error { return p.orLater(ctx, p
 // termOver reports whether an error says that the term is over: another one leads, or
 // the database has come back older.
 func termOver(err error) bool {
-	return errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrBehind)
+	return errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrCommitMissing)
 }
 
 // orLater lets a comparison that failed be done once more later, unless the term is
@@ -77,7 +77,7 @@ func (p *publisher) end(ctx context.Context) (end store.Watermark, err error) {
 // last. What comes then is in the outbox, or of a later leader: then the error wraps
 // store.ErrFenced. Otherwise it was sent by a replaced leader, in time that Postgres has
 // lost, and arrived when this term had looked at the streams: the error wraps
-// store.ErrBehind. The watermark stays before the message, so that the next term finds it.
+// store.ErrCommitMissing. The watermark stays before the message, so that the next term finds it.
 //
 // A stream that is not the one that was compared, or is shorter, has lost what it had.
 func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
@@ -86,7 +86,7 @@ func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
 	}
 	if end.Created.Equal(p.compared.Created) && end.Last > p.compared.Last {
 		var ids []string
-		over := store.ErrBehind
+		over := store.ErrCommitMissing
 		_, err := unknown(ctx, p.Store, p.Bus, p.stream, p.compared.Last, func(d bus.Delivery, _ event.Payload) {
 			ids = append(ids, d.MessageID())
 			if epoch, _ := EpochOf(d.MessageID()); epoch > p.Epoch {
@@ -154,7 +154,7 @@ func (p *publisher) restore(ctx context.Context, lost bool) error {
 func (p *publisher) retell(ctx context.Context) error {
 	var after int64
 	for {
-		told, last, err := p.Store.ToldSince(ctx, after, bus.EventsKept, batchLimit)
+		told, last, err := p.Store.HistorySince(ctx, after, bus.EventsKept, batchLimit)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (p *publisher) retell(ctx context.Context) error {
 				EventID: t.EventID, Subject: event.EventsSubject(t.Record.Queue, t.Record.ID), Message: encoded,
 			})
 		}
-		if err := p.Store.Complete(ctx, p.Epoch, messages); err != nil {
+		if err := p.Store.CheckEpochAndAddManifests(ctx, p.Epoch, messages); err != nil {
 			return err
 		}
 		if _, err := p.publish(ctx, messages); err != nil {

@@ -37,7 +37,7 @@ func (p *publisher) sendBatch(ctx context.Context, batch []store.Outgoing) error
 		// The look at the epoch comes after the one at the stream's end (resync) and
 		// before the message that has to follow that end: so nothing of a replaced
 		// leader comes behind what its successor has published.
-		if err := p.Store.Complete(ctx, p.Epoch, due); err != nil {
+		if err := p.Store.CheckEpochAndAddManifests(ctx, p.Epoch, due); err != nil {
 			return err
 		}
 		done, failed := p.publish(ctx, due)

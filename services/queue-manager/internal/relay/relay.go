@@ -33,11 +33,11 @@ import (
 )
 
 // Outbox is where messages are kept until they are sent. Errors of Complete and
-// Sent wrap store.ErrFenced when the epoch is over, and store.ErrBehind when the database
+// Sent wrap store.ErrFenced when the epoch is over, and store.ErrCommitMissing when the database
 // has come back older.
 type Outbox interface {
 	Unsent(ctx context.Context, prefix string, after int64, limit int) ([]store.Outgoing, error)
-	Complete(ctx context.Context, epoch int64, messages []store.Outgoing) error
+	CheckEpochAndAddManifests(ctx context.Context, epoch int64, messages []store.Outgoing) error
 	Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Watermark) error
 }
 
@@ -50,7 +50,7 @@ type WatermarkStore interface {
 
 // History is what has been told.
 type History interface {
-	ToldSince(ctx context.Context, after int64, age time.Duration, limit int) (told []store.Told, last int64, err error)
+	HistorySince(ctx context.Context, after int64, age time.Duration, limit int) (told []store.HistoryEvent, last int64, err error)
 }
 
 // Store is all of it.
@@ -95,7 +95,7 @@ type Options struct {
 	// Compared is up to where FindAhead has compared the streams (Found.Ends); a stream
 	// that is not in it is compared from its watermark on. A message that the ledger does not
 	// know, and that is stored behind that before anything of this term, ends the term
-	// with an error that wraps store.ErrBehind.
+	// with an error that wraps store.ErrCommitMissing.
 	Compared map[string]store.Watermark
 	// Missing is called after each comparison, Undeliverable for each command that is
 	// set aside. They are called from the relay's goroutines and may block.

@@ -245,12 +245,12 @@ func TestARelayEndsWithItsEpoch(t *testing.T) {
 func TestARelayEndsWhenTheDatabaseHasComeBackOlder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.marking = store.ErrBehind // that of the comparison at its begin
+	w.marking = store.ErrCommitMissing // that of the comparison at its begin
 	_, ended := w.relay(t, 1)
 	select {
 	case err := <-ended:
-		if !errors.Is(err, store.ErrBehind) {
-			t.Errorf("the relay ended with %v, want %v", err, store.ErrBehind)
+		if !errors.Is(err, store.ErrCommitMissing) {
+			t.Errorf("the relay ended with %v, want %v", err, store.ErrCommitMissing)
 		}
 	case <-time.After(patience):
 		t.Error("the relay goes on although the database has come back older")

@@ -31,7 +31,7 @@ type ledger struct {
 	unsent   []store.Outgoing
 	aside    []store.Outgoing
 	marks    map[string]store.Watermark
-	told     []store.Told
+	told     []store.HistoryEvent
 	changed  chan struct{}
 	looked   func()                        // called once the epoch has been looked at
 	noted    func(string, store.Watermark) // called for each watermark
@@ -56,7 +56,7 @@ func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int
 	return out, nil
 }
 
-func (l *ledger) Complete(_ context.Context, epoch int64, _ []store.Outgoing) error {
+func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, _ []store.Outgoing) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch != l.epoch {
@@ -74,7 +74,7 @@ func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream str
 			return err
 		}
 	}
-	if err := l.Complete(ctx, epoch, nil); err != nil {
+	if err := l.CheckEpochAndAddManifests(ctx, epoch, nil); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(seqs, func(seq int64) bool { return slices.Contains(l.stuck, seq) }) {
@@ -134,7 +134,7 @@ func (l *ledger) SetWatermark(_ context.Context, _ int64, stream string, mark st
 	return nil
 }
 
-func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, _ int) (told []store.Told, last int64, _ error) {
+func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, _ int) (told []store.HistoryEvent, last int64, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range l.told {
@@ -145,14 +145,14 @@ func (l *ledger) ToldSince(_ context.Context, after int64, _ time.Duration, _ in
 	return told, last, nil
 }
 
-// Said knows what is in the outbox, and what was told.
-func (l *ledger) Said(_ context.Context, messages []store.Said) (map[string]bool, error) {
+// KnownMessages knows what is in the outbox, and what was told.
+func (l *ledger) KnownMessages(_ context.Context, messages []store.MessageRef) (map[string]bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	said := map[string]bool{}
 	for _, m := range messages {
 		said[m.EventID] = slices.ContainsFunc(l.unsent, func(o store.Outgoing) bool { return o.EventID == m.EventID }) ||
-			slices.ContainsFunc(l.told, func(t store.Told) bool { return t.EventID == m.EventID })
+			slices.ContainsFunc(l.told, func(t store.HistoryEvent) bool { return t.EventID == m.EventID })
 	}
 	return said, nil
 }
@@ -286,7 +286,7 @@ func (w *world) tell(t *testing.T, r *relay.Relay) store.Outgoing {
 	record := workload.Record{Workload: workload.Workload{ID: "w1", Queue: "q"}, Phase: workload.Running}
 	m := w.add(t, event.EventsSubject("q", record.ID), &event.WorkloadChanged{Record: record})
 	w.mu.Lock()
-	w.told = append(w.told, store.Told{Seq: m.Seq, EventID: m.EventID, At: time.Now(), Record: record})
+	w.told = append(w.told, store.HistoryEvent{Seq: m.Seq, EventID: m.EventID, At: time.Now(), Record: record})
 	w.mu.Unlock()
 	r.Hand([]store.Outgoing{m})
 	return m

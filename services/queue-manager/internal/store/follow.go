@@ -12,10 +12,11 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// ErrBehind is returned by Follower.Next when commits that it has not seen have
-// been removed, or the one that it has seen last is not there: everything has to be
-// read again. What a relay writes is refused with it, too: see reached.go.
-var ErrBehind = errors.New("the commits since then are not kept any more, or the database has come back older")
+// ErrCommitMissing marks errors because the database lacks a commit that the process needs.
+// Follower.Next returns it when commits that it has not read have been removed, or when the
+// one that it has read last is gone: everything has to be read again. What a relay writes is
+// refused with it when the last commit of the term is gone (reached.go).
+var ErrCommitMissing = errors.New("the database lacks a commit: it is not kept any more, or the database was restored to an older state")
 
 // followLimit bounds the commits that are followed at once.
 const followLimit = 500
@@ -97,7 +98,7 @@ func touched(ctx context.Context, tx pgx.Tx, version, epoch *int64) (ids []strin
 			return nil
 		}
 		if !present || at != *version+1 {
-			return fmt.Errorf("version %d comes after %d: %w", at, *version, ErrBehind)
+			return fmt.Errorf("version %d comes after %d: %w", at, *version, ErrCommitMissing)
 		}
 		*version, *epoch = at, of
 		n++
@@ -114,7 +115,7 @@ func touched(ctx context.Context, tx pgx.Tx, version, epoch *int64) (ids []strin
 		return nil
 	})
 	if err == nil && !present {
-		err = fmt.Errorf("there is no version %d: %w", from, ErrBehind)
+		err = fmt.Errorf("there is no version %d: %w", from, ErrCommitMissing)
 	}
 	if ids == nil {
 		ids = []string{} // nil would mean all

@@ -75,7 +75,7 @@ func TestAFollowerSeesWhatIsCommitted(t *testing.T) {
 	if _, err := l.connect(t).Exec(t.Context(), fmt.Sprintf(`BEGIN; SELECT assert_leader(%d); DELETE FROM commits WHERE version < (SELECT max(version) FROM commits); COMMIT`, l.term.Epoch)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := follower.Next(t.Context(), stored.Version); !errors.Is(err, store.ErrBehind) {
-		t.Errorf("behind what is kept: %v, want ErrBehind", err)
+	if _, _, err := follower.Next(t.Context(), stored.Version); !errors.Is(err, store.ErrCommitMissing) {
+		t.Errorf("behind what is kept: %v, want ErrCommitMissing", err)
 	}
 }

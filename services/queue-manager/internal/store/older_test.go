@@ -109,10 +109,10 @@ func TestALeaderWhoseCommitsVanishedMovesNoMark(t *testing.T) {
 			for what, err := range map[string]error{
 				"a mark":                     relay.SetWatermark(t.Context(), epoch, "EVENTS", later),
 				"a message that was sent":    relay.Sent(t.Context(), epoch, []int64{unsent[0].Seq}, "EVENTS", later),
-				"a message that is to leave": relay.Complete(t.Context(), epoch, unsent),
+				"a message that is to leave": relay.CheckEpochAndAddManifests(t.Context(), epoch, unsent),
 			} {
-				if !errors.Is(err, store.ErrBehind) {
-					t.Errorf("%s: %v, want ErrBehind", what, err)
+				if !errors.Is(err, store.ErrCommitMissing) {
+					t.Errorf("%s: %v, want ErrCommitMissing", what, err)
 				}
 			}
 			if marks, err := l.Watermarks(t.Context()); err != nil || !marks["EVENTS"].Created.Equal(mark.Created) || marks["EVENTS"].Last != mark.Last {
@@ -148,8 +148,8 @@ func TestAFollowerNoticesThatTheDatabaseWentBack(t *testing.T) {
 				l.commit(t, l.sameNode(t))
 				l.commit(t, l.sameNode(t))
 			}
-			if _, _, err := follower.Next(t.Context(), b.Version()); !errors.Is(err, store.ErrBehind) {
-				t.Errorf("following version %d returned %v, want ErrBehind", b.Version(), err)
+			if _, _, err := follower.Next(t.Context(), b.Version()); !errors.Is(err, store.ErrCommitMissing) {
+				t.Errorf("following version %d returned %v, want ErrCommitMissing", b.Version(), err)
 			}
 		})
 	}

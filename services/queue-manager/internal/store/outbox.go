@@ -73,11 +73,12 @@ func queueOutbox(batch *pgx.Batch, outgoing []Outgoing) {
 		})
 }
 
-// Complete puts the manifests into commands, as the leader of the epoch: the
-// error wraps ErrFenced when that is over, and ErrBehind when the database has come
-// back older. A command whose workload has ended
-// meanwhile is left without: a later one follows it.
-func (s *Store) Complete(ctx context.Context, epoch int64, messages []Outgoing) error {
+// CheckEpochAndAddManifests prepares messages for publication. It checks that the epoch is
+// still the present one, and puts the manifests into commands. The error wraps ErrFenced when
+// another epoch has begun, and ErrCommitMissing when the database was restored to an older
+// state. A command whose workload has ended meanwhile stays without its manifest: a later
+// command follows it.
+func (s *Store) CheckEpochAndAddManifests(ctx context.Context, epoch int64, messages []Outgoing) error {
 	reached := s.hasReached()
 	var current, last int64
 	if err := s.pool.QueryRow(ctx, `SELECT epoch, `+lastVersion+` FROM leader`).Scan(&current, &last); err != nil {
@@ -151,7 +152,7 @@ func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit in
 // has had: a stream that has lost its end would else be taken for a whole one by
 // the next term. If the removal is lost they are sent once more, which is harmless;
 // so it does not wait for the disk. A watermark without a time is not known. The error
-// wraps ErrFenced when another queue-manager has become leader, and ErrBehind when the
+// wraps ErrFenced when another queue-manager has become leader, and ErrCommitMissing when the
 // database has come back older.
 func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark Watermark) error {
 	reached := s.hasReached()
@@ -227,7 +228,7 @@ func (s *Store) Watermarks(ctx context.Context) (map[string]Watermark, error) {
 	return marks, nil
 }
 
-// SetWatermark remembers what a stream has had. The error wraps ErrFenced and ErrBehind as
+// SetWatermark remembers what a stream has had. The error wraps ErrFenced and ErrCommitMissing as
 // that of Sent.
 func (s *Store) SetWatermark(ctx context.Context, epoch int64, stream string, mark Watermark) error {
 	reached := s.hasReached()
@@ -242,15 +243,15 @@ func (s *Store) SetWatermark(ctx context.Context, epoch int64, stream string, ma
 	return nil
 }
 
-// Said names a message that was published, and the workload that it is about.
-type Said struct {
+// MessageRef is the id of a published message, and the workload that it is about.
+type MessageRef struct {
 	EventID  string
 	Workload workload.ID
 }
 
-// Said returns which of the messages, by id, are in the outbox or in the history of
+// KnownMessages returns which of the messages, by id, are in the outbox or in the history of
 // their workloads.
-func (s *Store) Said(ctx context.Context, messages []Said) (map[string]bool, error) {
+func (s *Store) KnownMessages(ctx context.Context, messages []MessageRef) (map[string]bool, error) {
 	said := map[string]bool{}
 	if len(messages) == 0 {
 		return said, nil
@@ -287,24 +288,24 @@ func (s *Store) New(ctx context.Context) (fresh bool, err error) {
 	return fresh, nil
 }
 
-// Told is a step of a workload's life as it was told.
-type Told struct {
+// HistoryEvent is a step of a workload's life with the event that reported it.
+type HistoryEvent struct {
 	Seq     int64
 	EventID string
 	At      time.Time
 	Record  workload.Record
 }
 
-// ToldSince returns steps of workloads' lives behind the given one and not older
+// HistorySince returns steps of workloads' lives behind the given one and not older
 // than the given age, in order, and whether there may be more. What is static of
 // a workload is as it is now, and so are its places.
-func (s *Store) ToldSince(ctx context.Context, after int64, age time.Duration, limit int) (told []Told, last int64, err error) {
+func (s *Store) HistorySince(ctx context.Context, after int64, age time.Duration, limit int) (told []HistoryEvent, last int64, err error) {
 	rows, err := s.pool.Query(ctx, `SELECT seq, workload, at, phase, attempt, coalesce(cluster, ''), reason, event_id FROM history
 		WHERE seq > $1 AND at > now() - $2::interval ORDER BY seq LIMIT $3`, after, age, limit)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read history: %w", err)
 	}
-	var t Told
+	var t HistoryEvent
 	var eventID *string
 	ids := map[workload.ID]bool{}
 	_, err = pgx.ForEachRow(rows, []any{&t.Seq, &t.Record.ID, &t.At, &t.Record.Phase, &t.Record.Attempt, &t.Record.Cluster,

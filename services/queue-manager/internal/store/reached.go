@@ -49,7 +49,7 @@ func queueReached(batch *pgx.Batch, reached int64) {
 
 func checkReached(last, reached int64) error {
 	if last < reached {
-		return fmt.Errorf("it is at version %d, and has been at %d: %w", last, reached, ErrBehind)
+		return fmt.Errorf("it is at version %d, and has been at %d: %w", last, reached, ErrCommitMissing)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ type publication struct {
 	lost     int
 }
 
-// again records a publication. The pauses double from first to most, with jitter so
+// recordPublication records a publication. The pauses double from first to most, with jitter so
 // that many objects do not repeat at once.
-func (r *publication) again(sequence uint64, first, most time.Duration) {
+func (r *publication) recordPublication(sequence uint64, first, most time.Duration) {
 	r.sequence = sequence
 	const doublings = 10 // more exceed every bound
 	pause := min(first<<min(r.times, doublings), most)
@@ -33,9 +33,9 @@ func (r *publication) again(sequence uint64, first, most time.Duration) {
 // soonStep is the pause between objects that are enqueued because messages were lost.
 const soonStep = 20 * time.Millisecond
 
-// RepeatUnanswered repeats every unanswered message now, because NATS has lost
+// RepublishUnanswered repeats every unanswered message now, because NATS has lost
 // messages.
-func (c *Controller) RepeatUnanswered() {
+func (c *Controller) RepublishUnanswered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	after := time.Duration(0)
@@ -55,8 +55,8 @@ func (c *Controller) RepeatUnanswered() {
 // has left the stream, too, and may never be answered.
 const lostMost = 5
 
-// missing reports, once, that the message is not in the stream any more.
-func (r *publication) missing(first uint64) bool {
+// noteLoss reports, once, that the message is not in the stream any more.
+func (r *publication) noteLoss(first uint64) bool {
 	if r.sequence == 0 || r.sequence >= first || r.lost >= lostMost {
 		return false
 	}
@@ -64,16 +64,16 @@ func (r *publication) missing(first uint64) bool {
 	return true
 }
 
-// RepeatLost repeats unanswered messages before the stream's first sequence: a purge
+// RepublishLost repeats unanswered messages before the stream's first sequence: a purge
 // may have removed them. Messages that queue-manager has acknowledged are not in the
 // stream either, so the controller queries it before it publishes.
-func (c *Controller) RepeatLost(first uint64) {
+func (c *Controller) RepublishLost(first uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	after := time.Duration(0)
 	for _, k := range c.tracked {
-		submitted := k.record == nil && k.rejected == nil && k.submitted.missing(first)
-		if cancelled := k.cancelled.missing(first); submitted || cancelled {
+		submitted := k.record == nil && k.rejected == nil && k.submitted.noteLoss(first)
+		if cancelled := k.cancelled.noteLoss(first); submitted || cancelled {
 			after += soonStep
 			c.queue.AddAfter(k.key, after)
 		}
@@ -121,7 +121,7 @@ func (c *Controller) cancel(ctx context.Context, id workload.ID, queue, why stri
 		return cancelUnheard, time.Until(k.cancelled.next), nil
 	case r == nil:
 		k.missed++
-		most = askAgain
+		most = queryAgainAfter
 	default:
 		queue = r.Queue
 	}
@@ -129,7 +129,7 @@ func (c *Controller) cancel(ctx context.Context, id workload.ID, queue, why stri
 	if err != nil {
 		return cancelUnheard, 0, err
 	}
-	k.cancelled.again(sequence, askAgain, most)
+	k.cancelled.recordPublication(sequence, queryAgainAfter, most)
 	c.note(id, func(kept *tracked) { kept.missed, kept.cancelled = k.missed, k.cancelled })
 	return cancelUnheard, time.Until(k.cancelled.next), nil
 }

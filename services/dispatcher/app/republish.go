@@ -21,9 +21,10 @@ const (
 	lookWithin = 5 * time.Second
 )
 
-// repeat has reported again what may have been lost: everything after a reconnection,
-// what the stream is seen to lack, what queue-manager asks for, and slowly all of it.
-func repeat(ctx context.Context, asked <-chan *event.ReportWanted, b *bus.Bus, reporter *reporter, reconciler *reconcile.Reconciler, logger *zap.Logger) error {
+// republish has statuses published again that the stream may have lost: all of them after a
+// reconnection, those that the stream lacks, those that queue-manager asks for, and slowly
+// all of them.
+func republish(ctx context.Context, asked <-chan *event.ReportWanted, b *bus.Bus, reporter *reporter, reconciler *reconcile.Reconciler, logger *zap.Logger) error {
 	reconnected, done := b.Reconnected()
 	defer done()
 	look := time.NewTicker(lookEvery)
@@ -36,15 +37,15 @@ func repeat(ctx context.Context, asked <-chan *event.ReportWanted, b *bus.Bus, r
 			return ctx.Err()
 		case <-reconnected:
 			restore(ctx, b, logger)
-			reconciler.Repeat()
+			reconciler.RepublishAll()
 		case <-look.C:
-			repeatLost(ctx, b, reporter, reconciler, looks%listEach == 0, logger)
+			republishLost(ctx, b, reporter, reconciler, looks%listEach == 0, logger)
 			looks++
 		case <-round.C:
-			reconciler.RepeatSome()
+			reconciler.RepublishNext()
 		case question := <-asked:
 			if reconciler.Ask(question) {
-				repeatLost(ctx, b, reporter, reconciler, true, logger)
+				republishLost(ctx, b, reporter, reconciler, true, logger)
 			}
 		}
 	}
@@ -58,8 +59,8 @@ func restore(ctx context.Context, b *bus.Bus, logger *zap.Logger) {
 	}
 }
 
-// repeatLost has reported again what the stream has lost.
-func repeatLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler *reconcile.Reconciler, list bool, logger *zap.Logger) {
+// republishLost has the statuses published again that the stream lacks.
+func republishLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler *reconcile.Reconciler, list bool, logger *zap.Logger) {
 	bounded, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	lost, err := reporter.values.Lost(bounded, b, event.ClusterStatusFilter(reporter.cluster), list)
@@ -78,5 +79,5 @@ func repeatLost(ctx context.Context, b *bus.Bus, reporter *reporter, reconciler 
 	for _, subject := range lost {
 		subjects[subject] = true
 	}
-	reconciler.RepeatThose(func(id workload.ID) bool { return subjects[event.StatusSubject(reporter.cluster, id)] })
+	reconciler.Republish(func(id workload.ID) bool { return subjects[event.StatusSubject(reporter.cluster, id)] })
 }

@@ -16,9 +16,10 @@ import (
 
 // Reasons to refuse that are Muster's own.
 var (
-	errNotAllowed = errors.New("not allowed")
-	// errNoRight is doubted for a while: the role may have been made a moment ago.
-	errNoRight = errors.New("the dispatcher lacks a right")
+	// errForbidden is final: the queue's policies or the rights of the user refuse it.
+	errForbidden = errors.New("not allowed")
+	// errDispatcherForbidden is retried for a while: the role may have been made a moment ago.
+	errDispatcherForbidden = errors.New("the dispatcher lacks a right")
 )
 
 // accessReviews asks the API server for rights; an empty why is a yes.
@@ -27,11 +28,11 @@ type accessReviews interface {
 	Lacks(ctx context.Context, id bundle.Identity) (why string, err error)
 }
 
-// permits checks what may be created, at the time of the creation.
-type permits struct{ cluster accessReviews }
+// permissionChecker checks what may be created, at the time of the creation.
+type permissionChecker struct{ cluster accessReviews }
 
-// permission is asked for one object.
-type permission struct {
+// permissionRequest is the object for which permission is checked.
+type permissionRequest struct {
 	command  *event.GangDesired
 	policy   func(workload.ObjectPolicy, json.RawMessage) error
 	user     *workload.Identity // nil when Muster's own rights count
@@ -40,14 +41,14 @@ type permission struct {
 }
 
 // check holds an object against the policies of the queue and the rights of the user.
-// The error wraps errNotAllowed when it is for good.
-func (a permits) check(ctx context.Context, asked permission) error {
+// The error wraps errForbidden when it is for good.
+func (a permissionChecker) check(ctx context.Context, asked permissionRequest) error {
 	err := asked.policy(asked.command.ObjectPolicy, asked.manifest)
 	if err == nil {
 		err = podpolicy.Check(asked.command.PodPolicy, asked.manifest)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNotAllowed, err)
+		return fmt.Errorf("%w: %w", errForbidden, err)
 	}
 	if asked.user == nil {
 		return nil
@@ -57,19 +58,19 @@ func (a permits) check(ctx context.Context, asked permission) error {
 		return err
 	}
 	if why != "" {
-		return fmt.Errorf("%w: %s", errNotAllowed, why)
+		return fmt.Errorf("%w: %s", errForbidden, why)
 	}
 	return nil
 }
 
 // checkOwn checks the dispatcher's own rights on an object.
-func (a permits) checkOwn(ctx context.Context, id bundle.Identity) error {
+func (a permissionChecker) checkOwn(ctx context.Context, id bundle.Identity) error {
 	why, err := a.cluster.Lacks(ctx, id)
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		return fmt.Errorf("%w: %s", errNoRight, why)
+		return fmt.Errorf("%w: %s", errDispatcherForbidden, why)
 	}
 	return nil
 }

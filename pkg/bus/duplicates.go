@@ -2,13 +2,13 @@ package bus
 
 import "hash/maphash"
 
-// repeatsKept bounds the messages that are remembered.
-const repeatsKept = 10_000
+// duplicatesKept bounds the messages that are remembered.
+const duplicatesKept = 10_000
 
-// Repeats tells which messages of a subscription come once more: after a reconnection a
-// subscription starts over, and what a stream has lost is published again under the ids
-// that it had. The zero value has seen nothing. It is not safe for concurrent use.
-type Repeats struct {
+// Duplicates recognises the messages of a subscription that were delivered before: after a
+// reconnection a subscription starts over, and what a stream has lost is published again
+// under the same ids. The zero value has seen nothing. It is not safe for concurrent use.
+type Duplicates struct {
 	last Delivery
 	seed maphash.Seed
 	seen map[uint64]bool // by the hash of the message id, of the last ones: a server has many subscriptions
@@ -18,7 +18,7 @@ type Repeats struct {
 
 // Seen reports whether the message was there before, and notes it. Of messages that are
 // published again it knows the last 10,000.
-func (r *Repeats) Seen(d Delivery) bool {
+func (r *Duplicates) Seen(d Delivery) bool {
 	if d.Sequence <= r.last.Sequence && !d.Stored.After(r.last.Stored) {
 		return true // a new stream numbers from 1 again, but its times go on
 	}
@@ -33,12 +33,12 @@ func (r *Repeats) Seen(d Delivery) bool {
 	if r.seen[id] {
 		return true
 	}
-	if len(r.ring) < repeatsKept {
+	if len(r.ring) < duplicatesKept {
 		r.ring = append(r.ring, id)
 	} else {
 		delete(r.seen, r.ring[r.next])
 		r.ring[r.next] = id
-		r.next = (r.next + 1) % repeatsKept
+		r.next = (r.next + 1) % duplicatesKept
 	}
 	r.seen[id] = true
 	return false

@@ -21,9 +21,9 @@ const (
 	answersMost = 4096
 )
 
-// again is the state of repetitions without a change: a message may be lost while the
-// connection is up.
-type again struct {
+// republication is the state of what is published again without a change: a message may be
+// lost while the connection is up.
+type republication struct {
 	looks   int
 	round   bus.Round
 	rest    []observed.Key // not yet repeated in this round
@@ -31,13 +31,14 @@ type again struct {
 	manager int64          // the latest epoch of queue-manager that asked
 }
 
-// Look marks for publication what the stream has lost. It must not overlap Tell.
-func (p *Publisher) Look(ctx context.Context) {
-	p.again.looks++
-	p.look(ctx, p.again.looks%listEach == 1)
+// CompareStream marks for publication what the stream has lost. It must not overlap
+// PublishChanges.
+func (p *Publisher) CompareStream(ctx context.Context) {
+	p.republication.looks++
+	p.compareStream(ctx, p.republication.looks%listEach == 1)
 }
 
-func (p *Publisher) look(ctx context.Context, list bool) {
+func (p *Publisher) compareStream(ctx context.Context, list bool) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	lost, err := p.values.Lost(ctx, p.Bus, event.CapacityFilter(p.Cluster), list)
@@ -64,24 +65,25 @@ func (p *Publisher) look(ctx context.Context, list bool) {
 			}
 		}
 	})
-	p.List() // removals may have been lost, too
+	p.ScheduleList() // removals may have been lost, too
 }
 
-// Repeat marks a part of the observed state for publication, so that a round of
-// bus.RoundTakes repeats all of it.
-func (p *Publisher) Repeat() {
+// RepublishNext marks the next part of the observed state for publication, so that a round
+// of bus.RoundTakes publishes all of it once.
+func (p *Publisher) RepublishNext() {
 	p.Apply(func(seen *observed.Cache) {
-		if len(p.again.rest) == 0 {
-			p.again.rest = keysOf(seen)
-			p.again.all = len(p.again.rest)
+		if len(p.republication.rest) == 0 {
+			p.republication.rest = keysOf(seen)
+			p.republication.all = len(p.republication.rest)
 		}
-		n := min(p.again.round.Step(p.again.all), len(p.again.rest))
-		seen.MarkChanged(p.again.rest[:n]...)
-		p.again.rest = p.again.rest[n:]
+		n := min(p.republication.round.Step(p.republication.all), len(p.republication.rest))
+		seen.MarkChanged(p.republication.rest[:n]...)
+		p.republication.rest = p.republication.rest[n:]
 	})
 }
 
-// Answer marks for publication what queue-manager asks for. It must not overlap Tell.
+// Answer marks for publication what queue-manager asks for. It must not overlap
+// PublishChanges.
 func (p *Publisher) Answer(ctx context.Context, q *event.ReportWanted) {
 	key := observed.Key{Node: q.Node, Gang: q.Workload}
 	switch {
@@ -93,10 +95,10 @@ func (p *Publisher) Answer(ctx context.Context, q *event.ReportWanted) {
 				seen.MarkChanged(key)
 			}
 		})
-	case q.Epoch != p.again.manager: // a new leader, which has read the stream
-		p.again.manager = q.Epoch
-		p.again.round.Hasten()
-		p.look(ctx, true)
+	case q.Epoch != p.republication.manager: // a new leader, which has read the stream
+		p.republication.manager = q.Epoch
+		p.republication.round.Hasten()
+		p.compareStream(ctx, true)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestFollowingGoesOnWithoutRepeating(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var repeats bus.Repeats
+	var duplicates bus.Duplicates
 	var heard []string
 	await := func(when string, last int) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestFollowingGoesOnWithoutRepeating(t *testing.T) {
 		for len(heard) == 0 || heard[len(heard)-1] != fmt.Sprint(last) {
 			select {
 			case d := <-following.C:
-				if !repeats.Seen(d) {
+				if !duplicates.Seen(d) {
 					heard = append(heard, d.MessageID())
 				}
 			case <-deadline:

@@ -10,9 +10,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// repeats has statuses published again that the bus may have lost. The workers publish
+// republisher has statuses published again that the bus may have lost. The workers publish
 // them, so that no old status overtakes a new one of the same workload.
-type repeats struct {
+type republisher struct {
 	workloads *workloads
 	look      func(workload.ID)
 
@@ -23,18 +23,18 @@ type repeats struct {
 	manager int64         // the latest epoch of queue-manager that asked
 }
 
-// those has the statuses of some workloads published again.
-func (r *repeats) those(wanted func(workload.ID) bool) {
+// publishMatching has the statuses of the wanted workloads published again.
+func (r *republisher) publishMatching(wanted func(workload.ID) bool) {
 	for _, id := range r.reported() {
 		if wanted(id) {
-			r.one(id)
+			r.publishOne(id)
 		}
 	}
 }
 
-// some has a part of the statuses published again, so that in a round of bus.RoundTakes
-// all of them are.
-func (r *repeats) some() {
+// publishNext has the next part of all statuses published again, so that a round of
+// bus.RoundTakes publishes each once.
+func (r *republisher) publishNext() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.rest) == 0 {
@@ -43,13 +43,13 @@ func (r *repeats) some() {
 	}
 	n := min(r.round.Step(r.all), len(r.rest))
 	for _, id := range r.rest[:n] {
-		r.one(id)
+		r.publishOne(id)
 	}
 	r.rest = r.rest[n:]
 }
 
 // reported lists the workloads that have a status, in order.
-func (r *repeats) reported() []workload.ID {
+func (r *republisher) reported() []workload.ID {
 	var ids []workload.ID
 	for _, t := range r.workloads.all() {
 		if _, known := t.last(); known && t.wanted() != nil {
@@ -60,8 +60,8 @@ func (r *repeats) reported() []workload.ID {
 	return ids
 }
 
-func (r *repeats) one(id workload.ID) {
-	if t := r.workloads.get(id); t != nil && t.setRepeat() {
+func (r *republisher) publishOne(id workload.ID) {
+	if t := r.workloads.get(id); t != nil && t.markForRepublish() {
 		r.look(id)
 	}
 }
@@ -69,7 +69,7 @@ func (r *repeats) one(id workload.ID) {
 // ask takes in a question of queue-manager: of a workload, which is looked at and
 // answered; or of all, which reports whether another queue-manager leads than the
 // one that asked last.
-func (r *repeats) ask(q *event.ReportWanted) (another bool) {
+func (r *republisher) ask(q *event.ReportWanted) (another bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
