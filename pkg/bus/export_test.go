@@ -3,7 +3,7 @@ package bus
 import "context"
 
 // BoundObserved looks once at what a stream keeps of each cluster.
-func BoundObserved(ctx context.Context, b *Bus, stream string, limits ObservedLimits) ([]Purged, error) {
+func BoundObserved(ctx context.Context, b *Bus, stream string, limits ObservedLimits) ([]Cut, error) {
 	purged, _, err := b.boundObserved(ctx, stream, limits)
 	return purged, err
 }

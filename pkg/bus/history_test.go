@@ -59,7 +59,7 @@ func TestOneQueuesHistoryPushesNobodysOut(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, c := range cuts {
-					if c.Stream != name || c.Queue != "hostile" {
+					if c.Stream != name || c.Owner != "hostile" {
 						t.Errorf("cut: %+v, want messages of the queue that has most", c)
 					}
 					dropped += c.Messages
@@ -128,7 +128,7 @@ func TestHistoryIsCutWhenItIsNearlyFull(t *testing.T) {
 		all = cuts
 		stop()
 	})
-	if len(all) != 1 || all[0].Stream != bus.EventsStream || all[0].Queue != "q" || all[0].Messages < 20 || all[0].Messages > 30 {
+	if len(all) != 1 || all[0].Stream != bus.EventsStream || all[0].Owner != "q" || all[0].Messages < 20 || all[0].Messages > 30 {
 		t.Errorf("cut: %+v, want the oldest quarter or third of the queue", all)
 	}
 }

@@ -41,15 +41,15 @@ func TestAClusterFillsNoStream(t *testing.T) {
 			put("bad", made.messages, made.size)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			var purged []bus.Purged
-			_ = b.KeepObserved(ctx, limits, func(p []bus.Purged, err error) {
+			var purged []bus.Cut
+			_ = b.KeepObserved(ctx, limits, func(p []bus.Cut, err error) {
 				if err != nil {
 					t.Error(err)
 				}
 				purged = p
 				cancel()
 			})
-			if len(purged) != 1 || purged[0].Cluster != "bad" || purged[0].Stream != made.stream || purged[0].Subjects != uint64(made.messages) {
+			if len(purged) != 1 || purged[0].Owner != "bad" || purged[0].Stream != made.stream || purged[0].Messages != uint64(made.messages) {
 				t.Errorf("purged: %+v, want the subjects of one cluster", purged)
 			}
 			left, err := b.Subjects(t.Context(), made.stream, ">")

@@ -2,14 +2,10 @@ package bus
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 )
 
 // JetStream bounds how many messages of a subject a stream takes, but not their bytes:
@@ -23,22 +19,15 @@ import (
 // What has gathered while no reader was there, or while the reader could pass nothing on,
 // stays: a backlog that is read down is never dropped.
 const (
-	// tightNumerator and tightDenominator are the part of a stream from which on it is
-	// nearly full.
-	tightNumerator, tightDenominator = 3, 4
-	// samples are how many messages of a subject tell its mean size. With fewer the mean
-	// of small messages and a few large ones is often too small.
-	samples = 16
 	// keptOfPart is how much of its part a subject keeps.
 	keptOfPart = 4
 	// sampledMost bounds the subjects that are looked at in one look, and with that its
 	// time. They are others each time.
 	sampledMost = 8
-	// sampleTimeout and dropTimeout bound the wait for NATS, which does not answer a
-	// user without the right to ask; after that nothing is asked for roomAgain.
-	sampleTimeout = 3 * time.Second
-	dropTimeout   = 10 * time.Second
-	roomAgain     = 5 * time.Second
+	// dropTimeout bounds the wait for NATS, which does not answer a user without the
+	// right to ask; after that nothing is asked for roomAgain.
+	dropTimeout = 10 * time.Second
+	roomAgain   = 5 * time.Second
 	// lookSoon is the pause between looks at a stream that is half full.
 	lookSoon = lookEvery / 5
 )
@@ -64,7 +53,7 @@ func (l *lanes) keepRoom(ctx context.Context) {
 			}
 			continue
 		}
-		tight := int64(look.info.State.Bytes) > look.info.Config.MaxBytes/tightDenominator*tightNumerator
+		tight := nearlyFull(look.info)
 		if tight {
 			tightAt = time.Now()
 		}
@@ -127,52 +116,6 @@ func (l *lanes) makeRoom(ctx context.Context, look look, levels map[string]level
 		}
 		levels[subject] = level{min(messages, keep), settled, now}
 		l.work.Dropped(subject, messages-min(messages, keep)) // or more: some have come since they were counted
-	}
-	return nil
-}
-
-// meanSize is the mean size of some of the subject's messages, wherever in the stream
-// they are; 0 when there is none any more.
-func meanSize(ctx context.Context, stream jetstream.Stream, subject string, state jetstream.StreamState) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
-	defer cancel()
-	var sizes [samples]int // 0 for none
-	group, ctx := errgroup.WithContext(ctx)
-	for i := range sizes {
-		from := state.FirstSeq + rand.Uint64N(state.LastSeq-state.FirstSeq+1)
-		group.Go(func() error {
-			message, err := stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return nil // none behind it, or it was read meanwhile
-			}
-			if err != nil {
-				return fmt.Errorf("read a message of %s from stream %s: %w", subject, stream.CachedInfo().Config.Name, err)
-			}
-			sizes[i] = max(1, len(message.Data))
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return 0, err
-	}
-	sum, got := 0, 0
-	for _, size := range sizes {
-		if size > 0 {
-			sum, got = sum+size, got+1
-		}
-	}
-	if got == 0 {
-		return 0, nil
-	}
-	return uint64(sum / got), nil
-}
-
-// drop leaves the last messages of a subject, or of all that a filter matches, only.
-func drop(ctx context.Context, stream jetstream.Stream, subject string, keep uint64, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeKeep(keep)); err != nil {
-		return fmt.Errorf("drop messages of %s from stream %s: %w", subject, stream.CachedInfo().Config.Name, err)
 	}
 	return nil
 }

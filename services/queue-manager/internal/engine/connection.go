@@ -77,26 +77,26 @@ func keepStreams(ctx context.Context, b *bus.Bus, logger *zap.Logger, compare fu
 	}
 }
 
-// observationsPurged tells an operator that a cluster has filled a stream.
-func (l *leader) observationsPurged(purged []bus.Purged, err error) {
+// observationsPurged logs the clusters that filled a stream of observations.
+func (l *leader) observationsPurged(purged []bus.Cut, err error) {
 	if err != nil {
 		l.Logger.Warn("cannot bound the observations of clusters; retrying", zap.Error(err))
 	}
 	for _, p := range purged {
-		l.Metrics.purged.WithLabelValues(p.Cluster).Inc()
+		l.Metrics.purged.WithLabelValues(p.Owner).Inc()
 		l.Logger.Error("purged the observations of a cluster beyond the largest size; replace the keys of its services if they may be stolen",
-			zap.String("cluster", p.Cluster), zap.String("stream", p.Stream), zap.Uint64("subjects", p.Subjects), zap.Uint64("bytes", p.Bytes))
+			zap.String("cluster", p.Owner), zap.String("stream", p.Stream), zap.Uint64("subjects", p.Messages), zap.Uint64("bytes", p.Bytes))
 	}
 }
 
-// historyCut tells an operator that a queue has filled a stream of history.
+// historyCut logs the queues that filled a stream of history.
 func (l *leader) historyCut(cuts []bus.Cut, err error) {
 	if err != nil {
 		l.Logger.Warn("cannot make room in a stream of history; one queue may push out the messages of others; retrying", zap.Error(err))
 	}
 	for _, c := range cuts {
 		l.Metrics.cut.WithLabelValues(c.Stream).Add(float64(c.Messages))
-		l.Logger.Warn("dropped the oldest messages of a queue from a nearly full stream", zap.String("queue", c.Queue),
+		l.Logger.Warn("dropped the oldest messages of a queue from a nearly full stream", zap.String("queue", c.Owner),
 			zap.String("stream", c.Stream), zap.Uint64("messages", c.Messages))
 	}
 }
