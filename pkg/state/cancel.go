@@ -29,8 +29,8 @@ func (m *State) ForceRelease(r *event.WorkloadRelease, now time.Time) bool {
 		}
 	}
 	reason := &workload.Reason{Kind: workload.ReasonReleased, Message: fmt.Sprintf(
-		"its places in cluster %s were freed by force by %s: %s; %d pods of it were seen then, and what is left of it is for the operator to delete",
-		e.Cluster, sanitize(r.By), sanitize(r.Why), running)}
+		"%s released the places in cluster %s by force: %s. %d pods were observed then; delete what is left of them",
+		sanitize(r.By), e.Cluster, sanitize(r.Why), running)}
 	m.admission.Leave(e.ID)
 	m.free(e)
 	m.sendCommand(e, event.Forgotten, now)

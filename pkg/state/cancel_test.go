@@ -71,7 +71,7 @@ func TestForceRelease(t *testing.T) {
 				}
 			}
 			if last == nil || last.Phase != c.ends || last.Reason.Kind != workload.ReasonReleased ||
-				!strings.Contains(last.Reason.Message, "by ann: the cluster burned") || last.Holding {
+				!strings.Contains(last.Reason.Message, "ann released the places in cluster c by force: the cluster burned") || last.Holding {
 				t.Errorf("said of it is %+v; want that it is %s, by whom and why", last, c.ends)
 			}
 			if !forgotten {

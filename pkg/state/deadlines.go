@@ -58,7 +58,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	longest := time.Duration(rules.MaxRunTime)
 	if e.Phase == workload.Running && longest > 0 && elapsed(now, e.Times.Running, longest) {
 		d.tearDownWithGrace(e, workload.Cancelling, &workload.Reason{
-			Kind: workload.ReasonMaxRunTime, Message: fmt.Sprintf("it has run for %s, as long as it may", longest),
+			Kind: workload.ReasonMaxRunTime, Message: fmt.Sprintf("the workload reached its maxRunTime of %s", longest),
 		}, now)
 		return
 	}
@@ -77,9 +77,9 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 		if !d.inquiries.confirmedAbsent(e, now) { // a job that has ended loses its pods, too
 			return
 		}
-		message := "a pod of it was lost, and it asks to be evicted then"
+		message := "a pod was lost, and onPodLoss is evict"
 		if e.disruption.head {
-			message = "its head was lost, and what Ray knew with it"
+			message = "the head pod was replaced, and Ray has lost the state of the job"
 		}
 		d.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: message}, now)
 	case e.Phase == workload.Running && elapsed(now, e.disruption.since, settleTime):
@@ -119,7 +119,7 @@ func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Ti
 	}
 	e.askAt, e.slowSince = now.Add(d.inquiries.timeout), now.Add(d.inquiries.timeout)
 	if d.inquiries.confirmedAbsent(e, now) {
-		d.setStartingReason(e, fmt.Sprintf("%s the dispatcher of cluster %s does not answer: it is not known whether its object is there", slowPrefix, e.Cluster), now)
+		d.setStartingReason(e, fmt.Sprintf("%s the dispatcher of cluster %s does not answer, so the object may exist; check that the dispatcher runs", slowPrefix, e.Cluster), now)
 	}
 }
 
@@ -129,17 +129,17 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 	ready, all := d.readiness(e)
 	deadline := time.Duration(rules.ReadyDeadline)
 	if e.Phase == workload.Admitted {
-		why := "does the dispatcher run, and does the API server take the object?"
+		why := "; check that the dispatcher runs and that the API server accepts the object"
 		if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
-			why = e.Reason.Message
+			why = ": " + e.Reason.Message
 		}
 		d.tearDown(e, workload.Evicting, &workload.Reason{
 			Kind:    workload.ReasonNotCreated,
-			Message: fmt.Sprintf("the dispatcher of cluster %s has not created its object %s after its admission: %s", e.Cluster, deadline, why),
+			Message: fmt.Sprintf("the dispatcher of cluster %s did not create the object within the readyDeadline of %s%s", e.Cluster, deadline, why),
 		}, now)
 		return
 	}
-	message := fmt.Sprintf("%d of %d pods were ready %s after the creation of its object", ready, all, deadline)
+	message := fmt.Sprintf("%d of %d pods were ready at the readyDeadline, %s after the creation of the object", ready, all, deadline)
 	g := d.gangs[gangKey{e.Cluster, e.ID}]
 	seen := g != nil && len(g.pods) > 0
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
@@ -148,7 +148,7 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 	if !seen {
 		d.tearDown(e, workload.Evicting, &workload.Reason{
 			Kind:    workload.ReasonNotCreated,
-			Message: fmt.Sprintf("none of its pods was there %s after the creation of its object: does the KubeRay operator run?", deadline),
+			Message: fmt.Sprintf("no pod existed at the readyDeadline, %s after the creation of the object; check that the KubeRay operator runs", deadline),
 		}, now)
 		return
 	}
@@ -163,7 +163,7 @@ func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
 	ready, all := d.readiness(e)
 	message := fmt.Sprintf("%s %d of %d pods are ready on their nodes", slowPrefix, ready, all)
 	if e.Phase == workload.Admitted {
-		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created its object yet", slowPrefix, e.Cluster)
+		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created the object yet", slowPrefix, e.Cluster)
 	}
 	d.setStartingReason(e, message, now)
 }

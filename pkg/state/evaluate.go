@@ -55,7 +55,7 @@ func (m *State) checkExits(e *entry, now time.Time) {
 		}
 		reason := &workload.Reason{
 			Kind:    workload.ReasonExitCode,
-			Message: fmt.Sprintf("a container of pod %s ended with exit code %d, after which the workload asks not to be tried again", pod.Name, pod.ExitCode),
+			Message: fmt.Sprintf("a container of pod %s ended with exit code %d, which the workload does not retry", pod.Name, pod.ExitCode),
 		}
 		if e.Phase == workload.Evicting {
 			e.Reason = reason

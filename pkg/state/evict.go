@@ -35,15 +35,15 @@ func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.
 	l.setTimer(e)
 }
 
-// evict sends a workload that has started back to its place in the queue, for no
-// fault of its own: a preemption, a drain, a lost node.
+// evict returns a started workload to its place in the queue, because admission preempts
+// it or drains its queue.
 func (l *lifecycle) evict(e *entry, reason *workload.Reason, now time.Time) {
 	l.tearDownWithGrace(e, workload.Evicting, reason, now)
 }
 
 // evictForFault evicts a workload that did not become ready or lost pods. The count of
-// such evictions restarts when the workload has run for longer than the longest back-
-// off, unless the workload sets its own limit.
+// such evictions restarts when the workload has run for longer than the longest
+// back-off, unless the workload sets its own limit.
 func (l *lifecycle) evictForFault(e *entry, reason *workload.Reason, now time.Time) {
 	counted := e.Life.Tolerance != nil && e.Life.Tolerance.Retries != nil
 	if !counted && elapsed(now, e.Times.Running, time.Duration(l.rules(e).BackoffMost)) {

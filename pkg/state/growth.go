@@ -63,17 +63,17 @@ func (s *sizing) wantedGrowth(e *entry) (more []workload.PodSet, refusal string)
 		more, pods = append(more, set), pods+by
 	}
 	if size := int64(frameBytes + podSetBytes*len(e.PodSets) + placeBytes*pods); size > s.maxEvent/2 {
-		return nil, fmt.Sprintf("it asks for %d pods in all: the command to place them would be larger than NATS takes", pods)
+		return nil, fmt.Sprintf("the gang requests %d pods in all: the command to place them exceeds the max_payload of NATS; raise it or request fewer pods", pods)
 	}
 	if err := s.largerThanAllowed(e, more); err != nil {
-		return nil, "it asks for more than it may: " + sanitize(err.Error())
+		return nil, "the larger gang exceeds a limit of its queue: " + sanitize(err.Error())
 	}
 	if strange := e.unknownGroups(); len(more) == 0 && len(strange) > 0 {
-		return nil, fmt.Sprintf("worker groups %s were not submitted: Muster has no places for their pods and counts them as foreign; submit the cluster again",
+		return nil, fmt.Sprintf("worker groups %s were not submitted: Muster reserves no places for their pods; submit the cluster again",
 			strings.Join(strange, ", "))
 	}
 	if surplus := s.surplusPods(e); len(more) == 0 && len(surplus) > 0 {
-		return nil, fmt.Sprintf("it runs, and %s wait at their gates: what is wrapped beside RayClusters has the places that it was submitted with; submit it again to have more",
+		return nil, fmt.Sprintf("running; %s wait at their scheduling gates: only wrapped RayClusters can grow; submit the AppWrapper again with more pods",
 			strings.Join(surplus, ", "))
 	}
 	return more, ""
@@ -182,7 +182,7 @@ func (g *growth) reason(why workload.Reason) workload.Reason {
 		asked = append(asked, fmt.Sprintf("%d more of %q", set.Count, set.Name))
 	}
 	why.Kind = workload.ReasonGrowing
-	why.Message = fmt.Sprintf("it runs, and %s wait at their gates: %s", strings.Join(asked, ", "), why.Message)
+	why.Message = fmt.Sprintf("running; %s wait at their scheduling gates: %s", strings.Join(asked, ", "), why.Message)
 	return why
 }
 

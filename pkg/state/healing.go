@@ -137,13 +137,13 @@ func (h *healing) checkRecoveryDeadline(e *entry, rules workload.Rules, now time
 	switch {
 	case elapsed(now, e.disruption.since, rules.HealWithin()):
 		if h.inquiries.confirmedAbsent(e, now) {
-			reason.Message = message + fmt.Sprintf(" %s after one was lost", rules.HealWithin())
+			reason.Message = message + fmt.Sprintf(" %s after a pod was lost", rules.HealWithin())
 			h.evictForFault(e, reason, now)
 		}
 	case !e.disruption.reported:
 		e.disruption.reported = true
 		if e.Reason == nil {
-			reason.Message = message + "; KubeRay replaces the others"
+			reason.Message = message + fmt.Sprintf("; KubeRay has %s to replace the others", rules.HealWithin())
 			e.Reason = reason
 			h.recordChange(e, now)
 		}

@@ -85,9 +85,9 @@ func (i *idling) endIdle(e *entry, rules workload.Rules, now time.Time) (ended b
 	if longest == 0 || !elapsed(now, e.idleSince, longest) || !i.inquiries.confirmedAbsent(e, now) {
 		return false
 	}
-	message := fmt.Sprintf("none of its worker groups has had a pod for %s, its idle time", longest)
+	message := fmt.Sprintf("no worker group has had a pod for the idleTime of %s", longest)
 	if !e.lastUsed.IsZero() {
-		message = fmt.Sprintf("it has not been used for %s, its idle time: the last use that was noted is of %s", longest, e.lastUsed.UTC().Format(time.RFC3339))
+		message = fmt.Sprintf("the cluster has not been used for the idleTime of %s; its last use was at %s", longest, e.lastUsed.UTC().Format(time.RFC3339))
 	}
 	i.tearDownWithGrace(e, workload.Cancelling, &workload.Reason{Kind: workload.ReasonIdle, Message: message}, now)
 	return true

@@ -114,7 +114,7 @@ func (l *lifecycle) free(e *entry) {
 func (l *lifecycle) requeue(e *entry, now time.Time) {
 	rules, cause := l.rules(e), e.Reason
 	if e.Requeues > *rules.Requeues || cause.Kind == workload.ReasonExitCode {
-		message := fmt.Sprintf("given up after it was queued again %d times: %s", *rules.Requeues, cause.Message)
+		message := fmt.Sprintf("failed after %d requeues: %s", *rules.Requeues, cause.Message)
 		if cause.Kind == workload.ReasonExitCode {
 			message = cause.Message
 		}
@@ -128,8 +128,8 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 	reason := cause
 	if backoff, backsOff := backoffAfter(e, rules, cause.Kind); backsOff {
 		e.NotBefore = now.Add(backoff)
-		reason = &workload.Reason{Kind: workload.ReasonBackoff, Message: fmt.Sprintf("attempt %d is not tried before %s; of the last one %s",
-			e.Attempt, e.NotBefore.UTC().Format(time.RFC3339), cause.Message)}
+		reason = &workload.Reason{Kind: workload.ReasonBackoff, Message: fmt.Sprintf("back-off: attempt %d is not tried before %s. Attempt %d was evicted: %s",
+			e.Attempt, e.NotBefore.UTC().Format(time.RFC3339), e.Attempt-1, cause.Message)}
 	}
 	l.transition(e, workload.Queued, reason, now)
 	l.enqueue(e)

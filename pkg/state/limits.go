@@ -28,13 +28,13 @@ func (m *State) limitReached(queue string) *workload.Reason {
 	case most > 0 && m.liveIn[queue] >= most:
 		return &workload.Reason{
 			Kind: workload.ReasonFull,
-			Message: fmt.Sprintf("queue %q has %d workloads that have not ended, and may have no more; submit it again later",
-				queue, m.liveIn[queue]),
+			Message: fmt.Sprintf("queue %q is full: it has %d live workloads, at most %d are allowed; submit again later",
+				queue, m.liveIn[queue], most),
 		}
 	case m.limits.Live > 0 && m.live.Len() >= m.limits.Live:
 		return &workload.Reason{
 			Kind:    workload.ReasonFull,
-			Message: fmt.Sprintf("there are %d workloads that have not ended, and may be no more; submit it again later", m.live.Len()),
+			Message: fmt.Sprintf("Muster is full: it has %d live workloads, at most %d are allowed; submit again later", m.live.Len(), m.limits.Live),
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func (h *healing) announceMove(e *entry, node string, now time.Time) {
 		return
 	}
 	e.EvictAt = e.moveAt
-	e.Reason = &workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("node %s is drained: pods there are moved or the gang is evicted at %s",
+	e.Reason = &workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("node %s is drained: its pods are moved, or the gang is evicted, at %s",
 		node, e.moveAt.UTC().Format(time.RFC3339))}
 	h.recordChange(e, now)
 	h.sendCommand(e, event.Present, now)
@@ -78,9 +78,9 @@ func (h *healing) lostPlaces(e *entry) (moves map[slot]int, reason *workload.Rea
 		case n.Drained():
 			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonDrained, fmt.Sprintf("node %s is drained", p.Node)
 		case refusal != "" && open > 0:
-			moves[at], reason.Message = open, fmt.Sprintf("node %s takes its pods no longer: %s", p.Node, refusal)
+			moves[at], reason.Message = open, fmt.Sprintf("node %s accepts no more pods of pod set %q: %s", p.Node, p.PodSet, refusal)
 		case n.excess() != "" && open > 0:
-			moves[at], reason.Message = open, fmt.Sprintf("the place on node %s is taken: there is not enough %s", p.Node, n.excess())
+			moves[at], reason.Message = open, fmt.Sprintf("insufficient %s on node %s: other pods use the reserved place", n.excess(), p.Node)
 		}
 	}
 	return moves, reason
@@ -128,12 +128,12 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 		return
 	}
 	if !h.reassign(e, moves) {
-		reason.Message += ", and there is no other place"
+		reason.Message += "; no other place is free"
 		h.tearDown(e, workload.Evicting, reason, now)
 		return
 	}
 	if running {
-		e.Reason, e.disruption.reported = &workload.Reason{Kind: workload.ReasonPodLost, Message: reason.Message + "; its pods get other places"}, true
+		e.Reason, e.disruption.reported = &workload.Reason{Kind: workload.ReasonPodLost, Message: reason.Message + "; its pods are moved to other nodes"}, true
 	}
 	h.recordChange(e, now)
 	h.sendCommand(e, event.Present, now)

@@ -43,9 +43,9 @@ type Quarantined struct {
 
 // Reason is the reason of the workload.
 func (a *Quarantined) Reason() *workload.Reason {
-	message := "the database refuses to store what was decided: " + sanitize(a.Why)
+	message := "the database refuses to store the decision: " + sanitize(a.Why)
 	if !a.Until.IsZero() {
-		message += fmt.Sprintf("; it is tried again at %s", a.Until.UTC().Format(time.RFC3339))
+		message += fmt.Sprintf("; the workload is tried again at %s", a.Until.UTC().Format(time.RFC3339))
 	}
 	return &workload.Reason{Kind: workload.ReasonNotStorable, Message: message}
 }

@@ -64,7 +64,7 @@ func (l *lifecycle) growthReason(e *entry) *workload.Reason {
 // explainFixed says that a gang cannot get other places.
 func (l *lifecycle) explainFixed(e *entry, why string, now time.Time) {
 	reason := l.quarantined[e.ID].Reason()
-	reason.Message = why + ", but its places stay as they are: " + reason.Message
+	reason.Message = why + "; the gang keeps its places: " + reason.Message
 	if e.Reason == nil || e.Reason.Message != reason.Message {
 		e.Reason = reason
 		l.recordChange(e, now)

@@ -46,7 +46,7 @@ func (m *State) Ahead(a Ahead, now time.Time) {
 	for _, lost := range a.Lost {
 		m.removals.noteUsed(lost)
 		m.emit(now, event.EventsSubject(lost.Queue, lost.ID), 0, &event.WorkloadRejected{Workload: lost.ID, Queue: lost.Queue, Reason: workload.Reason{
-			Kind: workload.ReasonRestored, Message: "it was lost when the database came back older; submit it again",
+			Kind: workload.ReasonRestored, Message: "the workload was lost when the database was restored to an older state; submit it again",
 		}})
 	}
 	again := map[string]bool{} // subjects
@@ -94,7 +94,7 @@ func (r *recovery) skipTo(e *entry, next int, now time.Time) {
 
 // restoreEnd ends a workload whose end was published and is missing in the ledger.
 func (r *recovery) restoreEnd(e *entry, told workload.Record, now time.Time) {
-	reason := &workload.Reason{Kind: workload.ReasonRestored, Message: "it had ended when the database came back older"}
+	reason := &workload.Reason{Kind: workload.ReasonRestored, Message: "the workload had ended before the database was restored to an older state"}
 	if told.Reason != nil {
 		reason = &workload.Reason{Kind: told.Reason.Kind, Message: sanitize(told.Reason.Message)}
 	}
@@ -141,7 +141,7 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 		r.skipTo(e, c.Attempt+1, now)
 	case c.Attempt == e.Attempt && c.Cluster == e.Cluster:
 		if c.State == event.Absent && !tearingDown(e) {
-			r.tearDown(e, workload.Evicting, restoredReason("attempt %d was being removed", c), now)
+			r.tearDown(e, workload.Evicting, restoredReason("attempt %d in cluster %q was being removed when the database was restored to an older state", c), now)
 			return false
 		}
 		return true
@@ -160,10 +160,7 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 }
 
 func restoredReason(message string, c *event.GangDesired) *workload.Reason {
-	return &workload.Reason{
-		Kind:    workload.ReasonRestored,
-		Message: fmt.Sprintf(message, c.Attempt) + fmt.Sprintf(" in cluster %q when the database came back older", c.Cluster),
-	}
+	return &workload.Reason{Kind: workload.ReasonRestored, Message: fmt.Sprintf(message, c.Attempt, c.Cluster)}
 }
 
 // handleLaterAttempt deals with an attempt that the ledger does not know, and that only

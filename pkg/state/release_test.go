@@ -61,7 +61,7 @@ func TestPodsOfAnEarlierAttemptAreChargedBesideThePlaces(t *testing.T) {
 func TestAGangThatIsNotCreatedSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
-	const why = "pods of an attempt before 2 are still there"
+	const why = "attempt 2 waits for the removal of pods"
 	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Message: why}, s.now, s.now)
 	s.is(workload.Admitted, workload.ReasonStarting)
 	if got := s.gang().Reason.Message; got != why {

@@ -78,7 +78,7 @@ func (r *recovery) removeAttempt(e *entry, c *event.GangDesired, now time.Time) 
 	e.resetSizes()
 	r.removals.removing[e.ID] = true
 	delete(r.staleReasons, e.ID)
-	reason := restoredReason("attempt %d, of which it does not know, is removed: it was there", c)
+	reason := restoredReason("attempt %d in cluster %q is being removed: the database was restored to an older state and does not have it", c)
 	r.setPhase(e, workload.Queued, reason, now) // from any phase but a final one
 	r.resendAbsent(c, 0, now)
 }

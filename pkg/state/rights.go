@@ -35,13 +35,13 @@ func forbidden(queue Queue, w *workload.Workload) *workload.Reason {
 		}
 		return &workload.Reason{
 			Kind: workload.ReasonForbidden,
-			Message: fmt.Sprintf("%q is bound to no user of Kubernetes; the identities of queue %q are set in queue-manager's queues file",
+			Message: fmt.Sprintf("submitter %q has no Kubernetes identity in queue %q; identities are set in queue-manager's queues file",
 				w.Submitter, w.Queue),
 		}
 	}
 	return &workload.Reason{
 		Kind: workload.ReasonForbidden,
-		Message: fmt.Sprintf("%q may not submit to queue %q in namespace %q; the queue's submitters are set in queue-manager's queues file",
+		Message: fmt.Sprintf("submitter %q may not submit to queue %q in namespace %q; submitters are set in queue-manager's queues file",
 			w.Submitter, w.Queue, w.Namespace),
 	}
 }

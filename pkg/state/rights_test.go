@@ -45,7 +45,7 @@ func TestSubmittersOfAQueue(t *testing.T) {
 			if (reason == nil) != c.taken {
 				t.Errorf("%q in %q: %+v, want it taken: %t", c.submitter, c.namespace, reason, c.taken)
 			}
-			kind, words := workload.ReasonQueue, `queue "q" does not exist, or may not be used`
+			kind, words := workload.ReasonQueue, `queue "q" does not exist or does not admit this submitter`
 			if c.submitter == "nats/b" { // who may use another namespace of it
 				kind, words = workload.ReasonForbidden, `may not submit to queue "q" in namespace`
 			}

@@ -104,6 +104,6 @@ func (m *State) Undeliverable(id workload.ID, why string, now time.Time) {
 	}
 	m.status(&event.GangStatus{
 		Workload: id, Cluster: e.Cluster, Attempt: e.Attempt, Refused: true,
-		Message: "the command to start it cannot be sent: " + why,
+		Message: "the command to start the workload cannot be published: " + why,
 	}, now, now)
 }

@@ -35,7 +35,7 @@ func (m *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time)
 	if former := m.former(e, stored); former != nil {
 		m.reject(e, workload.Reason{
 			Kind: workload.ReasonDuplicate,
-			Message: fmt.Sprintf("the same source and id were submitted before an upgrade, as workload %s (%s); use a new id to submit it once more",
+			Message: fmt.Sprintf("source and id were submitted before an upgrade, as workload %s (%s); use a new id to submit it once more",
 				e.Former, former.Phase),
 		}, now)
 		return
@@ -99,7 +99,7 @@ func (m *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored
 	if size := commandSize(*w, len(e.Manifest)); size > m.maxEvent {
 		return &workload.Reason{
 			Kind: workload.ReasonInvalid,
-			Message: fmt.Sprintf("the command to start %d pods may take %d bytes, but NATS takes %d: raise its max_payload or submit a smaller gang",
+			Message: fmt.Sprintf("the command to start %d pods may have %d bytes, but NATS accepts %d; raise its max_payload or submit a smaller gang",
 				w.Pods(), size, m.maxEvent),
 		}
 	}
@@ -142,7 +142,7 @@ func (m *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 	if !known || len(queue.usableBy(w.Submitter)) == 0 { // who may not use it does not hear whether it is there
 		return &workload.Reason{
 			Kind:    workload.ReasonQueue,
-			Message: fmt.Sprintf("queue %q does not exist, or may not be used; ask its operators for the name", w.Queue),
+			Message: fmt.Sprintf("queue %q does not exist or does not admit this submitter; ask the operators for a queue", w.Queue),
 		}
 	}
 	if w.Namespace == "" {
@@ -154,26 +154,26 @@ func (m *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 	if !slices.Contains(queue.Namespaces, w.Namespace) {
 		return &workload.Reason{
 			Kind: workload.ReasonQueue,
-			Message: fmt.Sprintf("namespace %q is not one of queue %q, which may use: %s",
+			Message: fmt.Sprintf("namespace %q does not belong to queue %q; use one of: %s",
 				w.Namespace, w.Queue, strings.Join(queue.usableBy(w.Submitter), ", ")),
 		}
 	}
 	if stored != nil {
 		return &workload.Reason{
 			Kind: workload.ReasonDuplicate,
-			Message: fmt.Sprintf("the same source and id were submitted before with other content, as workload %s (%s); use a new id",
+			Message: fmt.Sprintf("source and id are taken by workload %s (%s), which has other content; use a new id",
 				w.ID, stored.Phase),
 		}
 	}
 	if other := m.objects.get(w.Namespace, w.Kind, w.Name); other != nil && other.Queue != w.Queue {
 		return &workload.Reason{
 			Kind:    workload.ReasonDuplicate,
-			Message: fmt.Sprintf("%s %s/%s is the name of a workload of another queue; use another name", w.Kind, w.Namespace, w.Name),
+			Message: fmt.Sprintf("name %s %s/%s is taken by a workload of another queue; use another name", w.Kind, w.Namespace, w.Name),
 		}
 	} else if other != nil {
 		return &workload.Reason{
 			Kind: workload.ReasonDuplicate,
-			Message: fmt.Sprintf("%s %s/%s is the name of workload %s, which is %s; cancel that one or use another name",
+			Message: fmt.Sprintf("name %s %s/%s is taken by workload %s (%s); cancel that workload or use another name",
 				w.Kind, w.Namespace, w.Name, other.ID, other.Phase),
 		}
 	}

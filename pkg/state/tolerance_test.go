@@ -49,7 +49,7 @@ func TestFailedAttemptsAreTriedAgainAsOftenAsTheWorkloadAsks(t *testing.T) {
 	failed()
 	s.Flush()
 	s.released()
-	if last := s.ended(); last.Phase != workload.Failed || last.Attempt != 3 || !strings.Contains(last.Reason.Message, "given up after it was queued again 2 times: Job ns/j is Failed") {
+	if last := s.ended(); last.Phase != workload.Failed || last.Attempt != 3 || !strings.Contains(last.Reason.Message, "failed after 2 requeues: Job ns/j is Failed") {
 		t.Errorf("it ended as %s in attempt %d because of %+v", last.Phase, last.Attempt, last.Reason)
 	}
 }

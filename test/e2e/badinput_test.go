@@ -63,7 +63,7 @@ func TestBadInput(t *testing.T) {
 	for _, c := range []struct{ name, queue, manifest, says string }{
 		{"not YAML", "default", "{ this: is: no: manifest", "YAML"},
 		{"a wrong kind", "default", with(`"kind":"RayCluster"`, `"kind":"Deployment"`), `is "Deployment"; want RayCluster, RayJob or RayService`},
-		{"an unknown queue", "nowhere", good, `queue "nowhere" does not exist, or may not be used`},
+		{"an unknown queue", "nowhere", good, `queue "nowhere" does not exist or does not admit this submitter`},
 		{"no pods", "default", `{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"x"},"spec":{}}`, "headGroupSpec"},
 		{"a negative count", "default", with(`"replicas":1`, `"replicas":-1`), "replicas"},
 		{"an absurd count", "default", stack.RayCluster("good", 99_999_999, 1), "at most"},
@@ -72,7 +72,7 @@ func TestBadInput(t *testing.T) {
 		{"a quantity that overflows", "default", with(`"memory":"1Gi"`, `"memory":"99999999999999999999Ei"`), "memory"},
 		{"a negative quantity", "default", with(`"cpu":"1"`, `"cpu":"-1"`), "cpu"},
 		{"a name that Kubernetes refuses", "default", with(`"name":"good"`, `"name":"Not_A_Name"`), "Not_A_Name"},
-		{"a foreign namespace", "default", with(`"metadata":{`, `"metadata":{"namespace":"kube-system",`), `namespace "kube-system" is not one of queue "default"`},
+		{"a foreign namespace", "default", with(`"metadata":{`, `"metadata":{"namespace":"kube-system",`), `namespace "kube-system" does not belong to queue "default"`},
 		{"a privileged container", "default", with(`"name":"ray-worker"`, `"name":"ray-worker","securityContext":{"privileged":true}`), "not allowed by the queue's pod policy: spec.workerGroupSpecs[0].template.spec: privileged (container \"ray-worker\" must not set securityContext.privileged=true)"},
 		{"too large", "default", with(`"image":"`, `"image":"`+strings.Repeat("x", event.MaxSubmission)), fmt.Sprint(event.MaxSubmission)},
 		{"YAML aliases", "default", "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: &m {name: x}\nspec: *m\n", "alias"},

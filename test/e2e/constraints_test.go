@@ -61,7 +61,7 @@ func TestConstraintsOnDomainsAreObeyed(t *testing.T) {
 	}
 	// GPUs are left on every node, but the port is taken.
 	reason := w.waits(w.submit(manifest("three")), workload.ReasonFit)
-	if !strings.Contains(reason.Message, "4 host port") {
+	if !strings.Contains(reason.Message, "4 node(s) didn't have free ports") {
 		t.Errorf("the reason is %q, want the ports named", reason.Message)
 	}
 }

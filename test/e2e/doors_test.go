@@ -59,7 +59,7 @@ func TestAnAppWrapperIsTriedAgainAsOftenAsItAsks(t *testing.T) {
 		"    workload.codeflare.dev.appwrapper/retryLimit: '1'\n    workload.codeflare.dev.appwrapper/retryPausePeriodDuration: 1s\n"+
 		"spec:\n  components:\n  - template:\n"+indented(stack.RayJob("fails", 1, 0, "failed", "1s"), 6)+"\n", "create", "-f", "-")
 	status := w.appWrapper("fails", func(status map[string]any) bool { return status["phase"] == "Failed" })
-	if why := fmt.Sprint(status["why"]); !strings.Contains(why, "given up after it was queued again 1 times") || !strings.Contains(why, "RayJob") {
+	if why := fmt.Sprint(status["why"]); !strings.Contains(why, "failed after 1 requeues") || !strings.Contains(why, "RayJob") {
 		t.Errorf("the reason is %q", why)
 	}
 	if got := fmt.Sprint(status["resettingCount"]); got != "1" {
@@ -165,7 +165,7 @@ func TestSubmittersByKubectl(t *testing.T) {
 	w.until("hers runs", func() bool { return said("fenced-hers", "state") == "running" })
 	create("fenced-his", "fenced-bob") // he writes that it is hers
 	w.until("his is rejected", func() bool { return said("fenced-his", "state") == "rejected" })
-	if why := said("fenced-his", "reason"); !strings.Contains(why, `queue "fenced" does not exist, or may not be used`) {
+	if why := said("fenced-his", "reason"); !strings.Contains(why, `queue "fenced" does not exist or does not admit this submitter`) {
 		t.Errorf("the reason is %q", why)
 	}
 	says(t, w.kubectlFails("", "annotate", "raycluster", "fenced-his", "-n", "default", "--overwrite", "muster.dev/user=fenced-alice"), "cannot be changed")

@@ -161,7 +161,7 @@ func TestAForeignObjectOfTheSameNameIsLeftAlone(t *testing.T) {
 	}
 	w.createByHand("taken")
 	id := w.submit(stack.RayCluster("taken", 1, 1))
-	if reason := w.reaches(id, workload.Failed).Reason; reason.Kind != workload.ReasonRefused || !strings.Contains(reason.Message, "exists already") {
+	if reason := w.reaches(id, workload.Failed).Reason; reason.Kind != workload.ReasonRefused || !strings.Contains(reason.Message, "already exists") {
 		t.Errorf("failed because of %+v", reason)
 	}
 	w.released(id)

@@ -44,7 +44,7 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature) (cluster st
 		}
 	}
 	if delayed == nil {
-		return "", nil, &workload.Reason{Kind: workload.ReasonUnknown, Message: "the search for places outside head reservations ended without an answer"}
+		return "", nil, &workload.Reason{Kind: workload.ReasonUnknown, Message: "undecided: the search for places outside head reservations reached its limit of steps"}
 	}
 	delayed.block(w.class)
 	return "", nil, delayed.reasonBehindHead(w)

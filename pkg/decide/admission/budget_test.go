@@ -87,10 +87,10 @@ func allLookedAt(t *testing.T, s *admission.State, gangs int) {
 	putOff := func() (n int) {
 		for i := range gangs {
 			why := s.Reason(workload.ID(fmt.Sprintf("gang-%d", i)))
-			if why != nil && strings.Contains(why.Message, "have taken all that they may at once") {
+			if why != nil && strings.Contains(why.Message, "reached the limit of search steps per second") {
 				n++
 			}
-			if why != nil && why.Kind == workload.ReasonUnknown && !strings.HasPrefix(why.Message, "undecided within its budget") {
+			if why != nil && why.Kind == workload.ReasonUnknown && !strings.HasPrefix(why.Message, "undecided: ") {
 				t.Errorf("gang %d waits because %q", i, why.Message)
 			}
 		}
@@ -200,7 +200,7 @@ func TestHostileQueuesDoNotAddUp(t *testing.T) {
 		}
 		for id, since := range waits {
 			why := s.Reason(id)
-			if why != nil && strings.Contains(why.Message, "have taken all that they may at once") {
+			if why != nil && strings.Contains(why.Message, "reached the limit of search steps per second") {
 				if now.Sub(since) > mostWait {
 					t.Fatalf("gang %s of the honest queue was not searched for within %s", id, mostWait)
 				}

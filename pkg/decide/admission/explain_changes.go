@@ -118,7 +118,7 @@ func (e *explainer) moreNodes() {
 			}
 			if count > 0 {
 				e.suggest(workload.Change{Kind: workload.ChangeMoreNodes, Cluster: cluster, Like: n.Name, Nodes: count},
-					"%d more of the nodes like %s (%s) in cluster %s, empty", count, n.Name, n.Allocatable, cluster)
+					"%d more empty nodes like %s (%s) in cluster %s", count, n.Name, n.Allocatable, cluster)
 			}
 		}
 	}

@@ -129,7 +129,7 @@ func (s *State) flavorConflict(w *Waiting, a quota.Assess) *workload.Reason {
 		if i >= 0 {
 			for name, flavor := range f.Flavors {
 				if g.Flavors[i].Flavors[name] != flavor {
-					return flavorReason(f.PodSet, name, flavor, "the gang has flavor "+g.Flavors[i].Flavors[name]+" there")
+					return flavorReason(f.PodSet, name, flavor, fmt.Sprintf("its pods have flavor %q", g.Flavors[i].Flavors[name]))
 				}
 			}
 			continue
@@ -137,7 +137,7 @@ func (s *State) flavorConflict(w *Waiting, a quota.Assess) *workload.Reason {
 		template := &podSetOf(w.Workload, f.PodSet).Template
 		for _, t := range s.tree.Terms(f).Tolerations {
 			if !slices.Contains(template.Tolerations, t) {
-				return flavorReason(f.PodSet, "", "", fmt.Sprintf("its flavor tolerates %s, which pods of a set that was admitted empty do not", t.Key))
+				return flavorReason(f.PodSet, "", "", fmt.Sprintf("its flavor adds a toleration of %s, which pods of a set that was admitted with 0 pods lack", t.Key))
 			}
 		}
 	}
@@ -179,6 +179,7 @@ func (d *decision) topologyConflict(w *Waiting, placements []workload.Placement)
 	}
 	w.class.retryAt = d.now.Add(topologyRetry)
 	return &workload.Reason{
-		Kind: workload.ReasonUnknown, Message: "found nodes violate the gang's topology constraints together with its running pods; retrying in 10s",
+		Kind:    workload.ReasonTopology,
+		Message: fmt.Sprintf("the nodes found violate the gang's topology constraints together with its running pods; the search is repeated in %s", topologyRetry),
 	}
 }

@@ -128,7 +128,7 @@ func TestAGrowingGangObeysItsRules(t *testing.T) {
 	set.Resized = 1
 	s.Grow(admission.Growth{Workload: "gang-0", PodSets: []workload.PodSet{set}, Order: 1, Since: start})
 	plan := admission.Decide(s, start)
-	if why := s.Reason("gang-0"); len(plan.Growths) != 0 || why.Kind != workload.ReasonUnknown || !strings.Contains(why.Message, "topology constraints") {
+	if why := s.Reason("gang-0"); len(plan.Growths) != 0 || why.Kind != workload.ReasonTopology || !strings.Contains(why.Message, "topology constraints") {
 		t.Fatalf("next to its own pod the plan is %+v, the reason %+v", plan, why)
 	}
 	if next := admission.Decide(s, start.Add(time.Minute)).NextAt; next.IsZero() {

@@ -27,7 +27,7 @@ func nodesOf(places []workload.Placement) []string {
 // startText describes for a reader when the head starts.
 func (r *headReservation) startText(reader *workload.Workload) string {
 	if r.start.IsZero() {
-		return fmt.Sprintf("starts when %s, for how long that is has not been declared", ending(reader, r.after))
+		return fmt.Sprintf("starts when %s; the time is unknown, because not all run times are declared", ending(reader, r.after))
 	}
 	return fmt.Sprintf("starts by %s at the latest, when %s", r.start.UTC().Format("2006-01-02 15:04:05 MST"), ending(reader, r.after))
 }
@@ -45,7 +45,7 @@ func (r *headReservation) reasonBehindHead(w *Waiting) *workload.Reason {
 	}
 	return &workload.Reason{
 		Kind:    workload.ReasonBehindHead,
-		Message: fmt.Sprintf("it has places, but would delay %s, %s, which %s", nameFor(w.Workload, r.head.Workload), where, r.startText(w.Workload)),
+		Message: fmt.Sprintf("the workload fits, but would delay %s, %s. The head %s", nameFor(w.Workload, r.head.Workload), where, r.startText(w.Workload)),
 		Start:   r.plannedStart(), Foreign: r.foreignIDs(w.Workload),
 	}
 }
@@ -53,7 +53,7 @@ func (r *headReservation) reasonBehindHead(w *Waiting) *workload.Reason {
 // reasonOfHead adds the reservation to the reason of its head.
 func (r *headReservation) reasonOfHead(why *workload.Reason) *workload.Reason {
 	with := *why
-	with.Message += fmt.Sprintf("; places on %d nodes of cluster %s are held for it, and it %s", len(nodesOf(r.places)), r.cluster, r.startText(r.head.Workload))
+	with.Message += fmt.Sprintf(". Places on %d nodes of cluster %s are reserved for it. It %s", len(nodesOf(r.places)), r.cluster, r.startText(r.head.Workload))
 	with.Start, with.Foreign = r.plannedStart(), r.foreignIDs(r.head.Workload)
 	return &with
 }

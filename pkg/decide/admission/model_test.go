@@ -128,7 +128,7 @@ func (m *model) decide() admission.Plan {
 		m.admitted(a)
 	}
 	for id := range m.growing {
-		if why := m.state.Reason(id); why == nil || why.Message == "" || why.Kind == workload.ReasonUnknown {
+		if why := m.state.Reason(id); why == nil || why.Message == "" || undecided(why) {
 			m.t.Fatalf("workload %s waits to grow without a reason: %+v", id, why)
 		}
 	}
@@ -136,8 +136,8 @@ func (m *model) decide() admission.Plan {
 		switch why := m.state.Reason(id); {
 		case why == nil || why.Kind == "" || why.Message == "":
 			m.t.Fatalf("workload %s waits without a reason: %+v", id, why)
-		case why.Kind == workload.ReasonUnknown && !stopped:
-			m.t.Fatalf("workload %s waits for a reason that is not known: %s", id, why.Message)
+		case undecided(why) && !stopped:
+			m.t.Fatalf("workload %s waits without a decision: %s", id, why.Message)
 		}
 	}
 	for _, w := range plan.Waits {
@@ -277,4 +277,9 @@ func (m *model) placed(a admission.Admission, given []workload.Placement) {
 	if tree.Queue(w.Queue).Overused(quota.ChargesOf(w.PodSets, a.Flavors)) {
 		m.t.Fatalf("%s uses more than queue %s may", w.ID, w.Queue)
 	}
+}
+
+// undecided reports whether a reason says that there is no answer yet.
+func undecided(why *workload.Reason) bool {
+	return why.Kind == workload.ReasonUnknown || why.Kind == workload.ReasonPending
 }

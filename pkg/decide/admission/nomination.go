@@ -58,13 +58,13 @@ func (n *nomination) reason() *workload.Reason {
 	for _, g := range n.awaits {
 		cause.Victims = append(cause.Victims, g.Workload.ID)
 	}
-	who, frees := fmt.Sprintf("%d workloads are", len(n.awaits)), "they free"
+	who, frees := fmt.Sprintf("%d workloads", len(n.awaits)), "they free"
 	if len(n.awaits) == 1 {
-		who, frees = nameFor(n.waiting.Workload, n.awaits[0].Workload)+" is", "it frees"
+		who, frees = nameFor(n.waiting.Workload, n.awaits[0].Workload), "it frees"
 	}
 	return &workload.Reason{
 		Kind:       workload.ReasonWaitingForEviction,
-		Message:    fmt.Sprintf("%s being torn down; what %s is held for it", who, frees),
+		Message:    fmt.Sprintf("waiting for the removal of %s; what %s is reserved for this workload", who, frees),
 		Preemption: cause, Foreign: foreign(n.waiting.Workload, workloadsOf(n.awaits)...),
 	}
 }

@@ -115,7 +115,7 @@ func (d *decision) evictFor(w *Waiting, a quota.Assess, flavored *flavoredSignat
 	for _, g := range found.list {
 		d.evict(g.Started, workload.Reason{
 			Kind:       workload.ReasonPreempted,
-			Message:    fmt.Sprintf("evicted for %s, priority %d (%s)", nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy),
+			Message:    fmt.Sprintf("preempted to accommodate %s with priority %d (policy %s)", nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy),
 			Foreign:    foreign(g.Workload, w.Workload),
 			Preemption: &workload.PreemptionCause{Preemptor: w.Workload.ID, Policy: g.policy},
 		})

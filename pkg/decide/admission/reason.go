@@ -27,7 +27,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 	case w.class == nil:
 		return &workload.Reason{
 			Kind:    workload.ReasonBackoff,
-			Message: "it is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
+			Message: "back-off: the workload is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
 		}
 	case w.class.atOpen < 0 && (!w.queue.strict() || w.queue.nominations == 0 && w.queue.all.list[0] == w.class && w.class.head() == w):
 		if r := s.reservationOf(w); r != nil && r.cluster != "" && w.class.unplaced != nil {
@@ -40,7 +40,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 	case w.queue.strict():
 		return &workload.Reason{
 			Kind:    workload.ReasonBehindHead,
-			Message: fmt.Sprintf("the head of queue %q waits, and no workload may pass it: the queue is %s", w.queue.name, quota.StrictFIFO),
+			Message: fmt.Sprintf("waiting for the head of queue %q: under %s no workload may pass it", w.queue.name, quota.StrictFIFO),
 		}
 	case w.queue.closedToBackfill(s.decidedAt):
 		return &workload.Reason{
@@ -49,7 +49,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 				nameFor(w.Workload, w.queue.all.list[0].head().Workload), w.queue.name, quota.Backfill, w.queue.patience()),
 		}
 	}
-	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "no decision has looked at it yet"}
+	return &workload.Reason{Kind: workload.ReasonPending, Message: "the next decision considers the workload"}
 }
 
 // heldBy returns the reason of a held queue, nil when it is not held.

@@ -148,6 +148,6 @@ func (d *decision) retryWhenAllowed(class *equivalenceClass) *workload.Reason {
 	class.retryBy(until)
 	return &workload.Reason{
 		Kind:    workload.ReasonUnknown,
-		Message: "undecided within its budget: the searches for places of gangs, of its queue or of all, have taken all that they may at once; it is tried again within seconds",
+		Message: "undecided: the queue, or all queues together, reached the limit of search steps per second; the search is repeated within seconds",
 	}
 }

@@ -18,7 +18,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	defer func() { class.unplaced = unplaced }()
 	clusters := d.state.clustersFor(w)
 	if w.Grows && len(clusters) == 0 {
-		return &workload.Reason{Kind: workload.ReasonUnknown, Message: "the gang is being torn down"}
+		return &workload.Reason{Kind: workload.ReasonGrowing, Message: "the gang is being removed and gets no more places"}
 	}
 	class.overQuota, class.triedPreemption = nil, false
 	if o.why != nil {
@@ -76,7 +76,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	case over != nil:
 		return over
 	}
-	return &workload.Reason{Kind: workload.ReasonUnknown, Message: "it has no pods"}
+	return &workload.Reason{Kind: workload.ReasonInvalid, Message: "the workload has no pods"}
 }
 
 // flavoredFor returns what is to be placed under the assignment.
@@ -93,7 +93,7 @@ func (o *flavorOptions) flavoredFor(a quota.Assess) *flavoredSignature {
 // returns the reason of the cluster that lacks least. A cluster with a verdict that is
 // still valid is not searched again.
 func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
-	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported any node"}
+	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
 	for _, cluster := range clusters {
 		fleet := d.state.fleets[cluster]
 		if fleet.Len() == 0 {
@@ -123,7 +123,7 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 // nearer reports whether reason a lacks less than b.
 func nearer(a, b workload.Reason) bool {
 	if a.Shortage == nil || b.Shortage == nil {
-		return b.Kind == workload.ReasonNoNodes || a.Kind == workload.ReasonUnknown
+		return b.Kind == workload.ReasonNoNodes || a.Kind == workload.ReasonUnknown || a.Kind == workload.ReasonTopology && a.Shortage == nil
 	}
 	return a.Shortage.Unplaced < b.Shortage.Unplaced
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -31,7 +32,7 @@ func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shorta
 		}
 		for _, g := range c.groups {
 			if portConflict(k.set.Template.HostPorts, g.nodes[0].inUse) {
-				short.Excluded["host port"] += len(g.nodes)
+				short.Excluded[portsInUse] += len(g.nodes)
 				continue
 			}
 			short.Eligible += len(g.nodes)
@@ -180,48 +181,76 @@ func (p *problem) constraints() string {
 	return strings.Join(texts, ", ")
 }
 
+// sentence explains a shortage in the words of kube-scheduler, with the amounts beside
+// them.
 func sentence(s *workload.Shortage) string {
-	subject := fmt.Sprintf("%d of %d pods of pod set %q have no node", s.Unplaced, s.Pods, s.PodSet)
-	if s.Eligible == 0 {
-		return fmt.Sprintf("%s: none of the %d nodes may take them (%s)", subject, s.Nodes, excluded(s.Excluded))
+	text := fmt.Sprintf("%d of %d pods of pod set %q do not fit", s.Unplaced, s.Pods, s.PodSet)
+	if s.Constraint != "" && s.Eligible > 0 {
+		text += fmt.Sprintf(" when they must be %s", s.Constraint)
 	}
-	if s.Constraint != "" {
-		subject += fmt.Sprintf(" when they must be %s", s.Constraint)
+	switch {
+	case s.Eligible == 0:
+		return fmt.Sprintf("%s: 0/%d nodes are available: %s", text, s.Nodes, excluded(s.Excluded))
+	case lacksSomething(s):
+		text += fmt.Sprintf(": 0/%d nodes are available: %s. ", s.Nodes, strings.Join(slices.Concat(insufficient(s), causes(s.Excluded)), ", "))
+	case len(s.Excluded) > 0:
+		text += fmt.Sprintf(": %d/%d nodes are not eligible: %s. ", s.Nodes-s.Eligible, s.Nodes, excluded(s.Excluded))
+	default:
+		text += ". "
 	}
+	return text + amounts(s)
+}
+
+// amounts compares what a pod requests with what is free on the eligible nodes.
+func amounts(s *workload.Shortage) string {
 	if len(s.Lacking) > 0 {
-		return subject + ": " + lacking(s)
+		var requests []string
+		for _, l := range s.Lacking {
+			requests = append(requests, fmt.Sprintf("%s %s", l.Resource, resource.Format(l.Resource, l.Asked)))
+		}
+		return fmt.Sprintf("Each pod requests %s; none of the %d eligible nodes has all of them free", strings.Join(requests, " and "), s.Eligible)
 	}
-	text := fmt.Sprintf("%s: each asks %s %s; free on the best node %s, in sum over %d eligible nodes %s",
-		subject, s.Resource, resource.Format(s.Resource, s.Asked),
-		resource.Format(s.Resource, s.Largest), s.Eligible, resource.Format(s.Resource, s.Sum))
+	text := fmt.Sprintf("Each pod requests %s %s; free: %s on the best node, %s in sum over %d eligible nodes",
+		s.Resource, resource.Format(s.Resource, s.Asked),
+		resource.Format(s.Resource, s.Largest), resource.Format(s.Resource, s.Sum), s.Eligible)
 	if s.Sum >= s.Asked && s.Largest < s.Asked {
 		text += ", but not on one node"
 	}
-	return text + others(s)
+	return text
 }
 
-// lacking counts the nodes by the resource that they lack, when they lack different
-// ones.
-func lacking(s *workload.Shortage) string {
-	var parts []string
+// insufficient counts the eligible nodes by the resource that they lack.
+func insufficient(s *workload.Shortage) []string {
+	if len(s.Lacking) == 0 {
+		return []string{fmt.Sprintf("%d Insufficient %s", s.Eligible, s.Resource)}
+	}
+	var counts []string
 	for _, l := range s.Lacking {
-		parts = append(parts, fmt.Sprintf("%d have less than %s %s free", l.Nodes, l.Resource, resource.Format(l.Resource, l.Asked)))
+		counts = append(counts, fmt.Sprintf("%d Insufficient %s", l.Nodes, l.Resource))
 	}
-	return fmt.Sprintf("of %d eligible nodes %s, and none has all that each pod asks%s", s.Eligible, strings.Join(parts, ", "), others(s))
+	return counts
 }
 
-// others describes why nodes are not eligible.
-func others(s *workload.Shortage) string {
-	if len(s.Excluded) == 0 {
-		return ""
-	}
-	return "; other nodes excluded: " + excluded(s.Excluded)
+// portsInUse is the cause of nodes where a host port of the pods is in use.
+const portsInUse = "host port"
+
+// phrases are kube-scheduler's for the causes why nodes are not eligible.
+var phrases = map[string]string{
+	string(capacity.RefusedNotReady): "node(s) were not ready",
+	string(capacity.RefusedCordoned): "node(s) were unschedulable",
+	string(capacity.RefusedSelector): "node(s) didn't match Pod's node selector",
+	string(capacity.RefusedAffinity): "node(s) didn't match Pod's node affinity",
+	string(capacity.RefusedTaint):    "node(s) had untolerated taint",
+	portsInUse:                       "node(s) didn't have free ports for the requested pod ports",
 }
 
-func excluded(counts map[string]int) string {
-	var parts []string
+// causes counts the nodes that are not eligible by cause.
+func causes(counts map[string]int) []string {
+	var texts []string
 	for _, cause := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[cause], cause))
+		texts = append(texts, fmt.Sprintf("%d %s", counts[cause], cmp.Or(phrases[cause], cause)))
 	}
-	return strings.Join(parts, ", ")
+	return texts
 }
+
+func excluded(counts map[string]int) string { return strings.Join(causes(counts), ", ") }

@@ -70,6 +70,6 @@ func (v Verdict) Reason() *workload.Reason {
 	}
 	return &workload.Reason{
 		Kind:    workload.ReasonUnknown,
-		Message: "undecided within its budget: the search ended before it found places for all pods together, or that there are none; it is tried again when capacity changes",
+		Message: "undecided: the search for places for all pods together reached its limit of steps; it is repeated when capacity changes",
 	}
 }

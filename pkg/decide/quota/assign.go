@@ -125,11 +125,11 @@ func (q *Queue) choices(set *workload.PodSet) ([]map[resource.Name]string, *work
 func (f *Flavor) mismatch(t *workload.Template) string {
 	for key, value := range f.NodeLabels {
 		if asked, selects := t.NodeSelector[key]; selects && asked != value {
-			return "selector"
+			return "node selector does not match"
 		}
 	}
 	if !f.tolerates(t) {
-		return "taint"
+		return "untolerated taint"
 	}
 	return ""
 }

@@ -120,7 +120,7 @@ func TestAFlavorThatDoesNotMatchIsPassedOver(t *testing.T) {
 		t.Errorf("assignments are %+v (%v), want h100 alone", all, why)
 	}
 	sets[0].Template.NodeSelector["gpu"] = "v100"
-	if _, _, why := tree.Queue("mine").Assignments(sets); why == nil || why.Kind != workload.ReasonQuota || !strings.Contains(why.Message, `"a100" (selector), "h100" (selector)`) {
+	if _, _, why := tree.Queue("mine").Assignments(sets); why == nil || why.Kind != workload.ReasonQuota || !strings.Contains(why.Message, `flavor "a100" (node selector does not match), flavor "h100" (node selector does not match)`) {
 		t.Errorf("the reason is %+v", why)
 	}
 }

@@ -75,5 +75,5 @@ func ExampleQueue_Assess() {
 	// Output:
 	// 8 of spot within quota: true
 	// 8 of reserved within quota: false
-	//   it asks nvidia.com/gpu 8 of flavor "reserved", but queue "research" can never use more than 4 (nominalQuota of clusterQueue research)
+	//   insufficient maximum quota for nvidia.com/gpu in flavor "reserved" of queue "research": requested 8, maximum 4 (limited by nominalQuota of clusterQueue research); request less or raise the quota
 }

@@ -16,11 +16,12 @@ func (o *Over) Reason() *workload.Reason {
 		Queue: o.Queue, Flavor: o.Flavor, Resource: o.Resource, Asked: o.Amount, Available: max(0, o.Available),
 		Potential: o.Potential, Nominal: o.Nominal, Used: o.Used, Where: o.Where, Limit: o.Limit,
 	}
-	message := fmt.Sprintf("it asks %s %s of flavor %q, but queue %q may use %s more (%s of %s; the queue uses %s, its nominal quota is %s)",
-		o.Resource, amount(o.Amount), o.Flavor, o.Queue, amount(max(0, o.Available)), o.Limit, o.Where, amount(o.Used), amount(o.Nominal))
+	message := fmt.Sprintf("insufficient unused quota for %s in flavor %q of queue %q: requested %s, available %s, %s more needed (nominal quota %s, used %s; limited by %s of %s)",
+		o.Resource, o.Flavor, o.Queue, amount(o.Amount), amount(shortage.Available), amount(o.Amount-shortage.Available),
+		amount(o.Nominal), amount(o.Used), o.Limit, o.Where)
 	if o.Amount > o.Potential {
-		message = fmt.Sprintf("it asks %s %s of flavor %q, but queue %q can never use more than %s (%s of %s)",
-			o.Resource, amount(o.Amount), o.Flavor, o.Queue, amount(o.Potential), o.Limit, o.Where)
+		message = fmt.Sprintf("insufficient maximum quota for %s in flavor %q of queue %q: requested %s, maximum %s (limited by %s of %s); request less or raise the quota",
+			o.Resource, o.Flavor, o.Queue, amount(o.Amount), amount(o.Potential), o.Limit, o.Where)
 	}
 	return &workload.Reason{Kind: workload.ReasonQuota, Message: message, Quota: shortage}
 }
@@ -28,12 +29,12 @@ func (o *Over) Reason() *workload.Reason {
 func (q *Queue) noFlavor(set *workload.PodSet, g *ResourceGroup, asked []resource.Name) *workload.Reason {
 	var refused []string
 	for _, f := range g.Flavors {
-		refused = append(refused, fmt.Sprintf("%q (%s)", f.Name, q.tree.flavors[f.Name].mismatch(&set.Template)))
+		refused = append(refused, fmt.Sprintf("flavor %q (%s)", f.Name, q.tree.flavors[f.Name].mismatch(&set.Template)))
 	}
 	return &workload.Reason{
 		Kind: workload.ReasonQuota,
-		Message: fmt.Sprintf("pods of pod set %q ask %s, but may have no flavor that queue %q has quota for: %s",
-			set.Name, join(asked), q.Name, strings.Join(refused, ", ")),
+		Message: fmt.Sprintf("no flavor of queue %q matches pod set %q, which requests %s: %s",
+			q.Name, set.Name, join(asked), strings.Join(refused, ", ")),
 		Quota: &workload.QuotaShortage{Queue: q.Name, Resource: asked[0], Asked: set.Template.Requests[asked[0]], Where: "clusterQueue " + q.Name, Limit: "flavors"},
 	}
 }
@@ -42,8 +43,8 @@ func (q *Queue) undeclared(set *workload.PodSet, names []resource.Name) *workloa
 	slices.Sort(names)
 	return &workload.Reason{
 		Kind: workload.ReasonQuota,
-		Message: fmt.Sprintf("pods of pod set %q ask %s, of which queue %q has no quota; cover it, or set quotaCheckStrategy %s",
-			set.Name, join(names), q.Name, IgnoreUndeclared),
+		Message: fmt.Sprintf("queue %q has no quota for %s, which pod set %q requests; add it to coveredResources or set quotaCheckStrategy %s",
+			q.Name, join(names), set.Name, IgnoreUndeclared),
 		Quota: &workload.QuotaShortage{Queue: q.Name, Resource: names[0], Asked: set.Template.Requests[names[0]], Where: "clusterQueue " + q.Name, Limit: "coveredResources"},
 	}
 }

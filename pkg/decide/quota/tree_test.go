@@ -169,7 +169,7 @@ func TestWhatIsMissingIsSaidWithItsPlace(t *testing.T) {
 	if over == nil || over.Limit != "nominalQuota" || over.Where != "cohort team" || over.Available != 0 {
 		t.Errorf("over what the cohort has: %+v", over)
 	}
-	want := `it asks cpu 6 of flavor "default", but queue "a" may use 0 more (nominalQuota of cohort team; the queue uses 4, its nominal quota is 9)`
+	want := `insufficient unused quota for cpu in flavor "default" of queue "a": requested 6, available 0, 6 more needed (nominal quota 9, used 4; limited by nominalQuota of cohort team)`
 	if got := over.Reason().Message; got != want {
 		t.Errorf("the sentence is\n%s\nwant\n%s", got, want)
 	}

@@ -39,7 +39,7 @@ func (q *Queue) Over(charges []Charge) *Over {
 		}
 		i, declared := q.declares(c.FlavorResource)
 		if !declared {
-			return &Over{Charge: c, Queue: q.Name, Where: "clusterQueue " + q.Name}
+			return &Over{Charge: c, Queue: q.Name, Where: "clusterQueue " + q.Name, Limit: "coveredResources"}
 		}
 		if c.Amount > q.node.available(i) {
 			return q.over(c, i)

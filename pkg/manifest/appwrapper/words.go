@@ -149,7 +149,7 @@ func waiting(r *workload.Record, init, queueing, head entry) []entry {
 		return []entry{init, queueing}
 	}
 	switch r.Reason.Kind {
-	case workload.ReasonBehindHead:
+	case workload.ReasonBehindHead, workload.ReasonPending:
 		queueing.message = r.Reason.Message
 		return []entry{init, queueing}
 	case workload.ReasonQuota:

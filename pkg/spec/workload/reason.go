@@ -23,6 +23,7 @@ const (
 	ReasonDrained            ReasonKind = "Drained"    // its queue, or a node that it has pods on, is drained
 	ReasonBehindHead         ReasonKind = "BehindHead" // no gang passes the head of its queue, or it would delay a head
 	ReasonUnknown            ReasonKind = "Unknown"    // the search for places ended without an answer
+	ReasonPending            ReasonKind = "Pending"    // the next decision considers it
 	ReasonNoNodes            ReasonKind = "NoNodes"    // no cluster has reported a node yet
 	ReasonStarting           ReasonKind = "Starting"   // KubeRay cannot create all its pods
 	ReasonNodeLost           ReasonKind = "NodeLost"   // a reserved node went away; the gang starts again
@@ -32,8 +33,8 @@ const (
 	ReasonNotReady           ReasonKind = "NotReady"   // not all pods were ready within the deadline
 	ReasonNotCreated         ReasonKind = "NotCreated" // KubeRay made none of its pods within the deadline
 	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
-	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it has run as long as it may
-	ReasonIdle               ReasonKind = "Idle"       // it has been idle as long as it may
+	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it reached its maxRunTime
+	ReasonIdle               ReasonKind = "Idle"       // it was idle for its idleTime
 	ReasonRestored           ReasonKind = "Restored"   // the database came back older than what was done
 	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
 	ReasonBesidePlan ReasonKind = "BesidePlan"
@@ -56,7 +57,7 @@ const (
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
 		ReasonFit, ReasonQuota, ReasonTopology, ReasonHeld, ReasonWaitingForEviction, ReasonPreempted, ReasonDrained,
-		ReasonBehindHead, ReasonUnknown, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
+		ReasonBehindHead, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
 		ReasonFull, ReasonQueue, ReasonForbidden, ReasonRestored, ReasonNotStorable,

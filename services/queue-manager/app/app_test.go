@@ -85,10 +85,10 @@ func TestRejections(t *testing.T) {
 		kind workload.ReasonKind
 		says string
 	}{
-		{"unknown queue", unknown, workload.ReasonQueue, `queue "nowhere" does not exist, or may not be used`},
-		{"foreign namespace", foreign, workload.ReasonQueue, `may use: team, shared`},
+		{"unknown queue", unknown, workload.ReasonQueue, `queue "nowhere" does not exist or does not admit this submitter`},
+		{"foreign namespace", foreign, workload.ReasonQueue, `use one of: team, shared`},
 		{"same id, other content", changed, workload.ReasonDuplicate, "other content"},
-		{"same name", namesake, workload.ReasonDuplicate, "RayCluster team/taken is the name of workload"},
+		{"same name", namesake, workload.ReasonDuplicate, "name RayCluster team/taken is taken by workload"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.submit(c.gang)

@@ -44,7 +44,7 @@ func TestQuestionsDoNotDelayAdmissions(t *testing.T) {
 		w.node(fmt.Sprintf("node-%d", i), 8)
 	}
 	hard := w.submit(hardGang("hard", "hard", nodes))
-	if why := w.waits(hard, workload.ReasonUnknown).Reason; !strings.HasPrefix(why.Message, "undecided within its budget") {
+	if why := w.waits(hard, workload.ReasonUnknown).Reason; !strings.HasPrefix(why.Message, "undecided: ") {
 		t.Fatalf("the gang is not as hard as it has to be: %+v", why)
 	}
 	var answered, busy, asked atomic.Int64

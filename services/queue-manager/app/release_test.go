@@ -35,7 +35,7 @@ func TestForceRelease(t *testing.T) {
 
 	w.publish(event.WorkloadSubject("default"), &event.WorkloadRelease{Workload: id, By: "ann@step", Why: "the cluster is lost"})
 	ended := w.phase(id, workload.Cancelled)
-	if ended.Holding || ended.Reason.Kind != workload.ReasonReleased || !strings.Contains(ended.Reason.Message, "ann@step: the cluster is lost") {
+	if ended.Holding || ended.Reason.Kind != workload.ReasonReleased || !strings.Contains(ended.Reason.Message, "by force: the cluster is lost") {
 		t.Errorf("it ended as %+v because of %+v; want its places free, and who freed them", ended.Record, ended.Reason)
 	}
 	w.command(id, event.Forgotten, 1)

@@ -43,7 +43,7 @@ func seed(ctx context.Context, url string, waiting int) error {
 				reason, submitted_at, shape, gang)
 			SELECT md5('waiting' || i)::uuid, (SELECT greatest(max(submission), 0) FROM workloads) + i, 'waiting', 'waiting', 'RayCluster', 'waiting-' || i,
 				i % 3, encode(sha256(i::text::bytea), 'hex'), 'queued', 1, false, false,
-				'{"kind":"Fit","message":"1 of 1 pods of pod set \"workers\" have no node: each asks example.com/rare 8; no node has any"}',
+				'{"kind":"Fit","message":"1 of 1 pods of pod set \"workers\" do not fit: 0/1 nodes are available: 1 Insufficient example.com/rare"}',
 				now(), md5('shape' || i % $2)::uuid, 2 + (i % $2) % 16
 			FROM generate_series(1, $1) i`,
 	} {

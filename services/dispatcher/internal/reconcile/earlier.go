@@ -36,7 +36,7 @@ func (p *pass) awaitEarlier(ctx context.Context) (waits bool, err error) {
 	if err := p.reaper.reap(ctx, p.workload, &command); err != nil {
 		return true, err
 	}
-	p.status.Message = fmt.Sprintf("pods or RayClusters of an attempt before %d are still there; it is created when they are gone", p.command.Attempt)
+	p.status.Message = fmt.Sprintf("attempt %d waits for the removal of pods or RayClusters of an earlier attempt", p.command.Attempt)
 	return true, p.report(ctx)
 }
 
@@ -67,7 +67,7 @@ func isEarlier(pod gang.Pod, attempt int) bool {
 // replace removes the Ray object of an earlier attempt, for which removeWithin is enough.
 func (p *pass) replace(ctx context.Context, object *kubernetes.Object) (time.Duration, error) {
 	if p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())) > removeWithin {
-		return p.refuse(ctx, fmt.Errorf("%s of attempt %d is still there after %s; remove what keeps it, such as a finalizer",
+		return p.refuse(ctx, fmt.Errorf("%s of attempt %d still exists after %s; remove what blocks its deletion, such as a finalizer",
 			p.name(), object.Attempt, removeWithin))
 	}
 	if object.Deleting {

@@ -57,7 +57,7 @@ func TestNothingIsCreatedBesideAnEarlierAttempt(t *testing.T) {
 			if !c.waits {
 				return
 			}
-			if !strings.Contains(p.status.Message, "still there") {
+			if !strings.Contains(p.status.Message, "of an earlier attempt") {
 				t.Errorf("the message is %q", p.status.Message)
 			}
 			p.clock = p.clock.Add(time.Minute + 1)

@@ -25,7 +25,7 @@ func (p *pass) boundRemoval(ctx context.Context, again time.Duration, err error)
 		return again, err
 	}
 	p.status.Released = true
-	p.status.Message = fmt.Sprintf("the places are given back after %s, but objects stay that cannot be removed: %s", removeWithin, stuck(err))
+	p.status.Message = fmt.Sprintf("the places are released after %s, but objects could not be removed: %s", removeWithin, stuck(err))
 	p.metrics.leftBehind.Inc()
 	p.logger.Warn("pods are gone, but objects remain; giving up their removal", append(p.fields(), zap.Error(err))...)
 	return 0, p.report(ctx)
@@ -34,7 +34,7 @@ func (p *pass) boundRemoval(ctx context.Context, again time.Duration, err error)
 // stuck names why a removal does not end.
 func stuck(err error) string {
 	if err == nil {
-		return "they are being deleted and do not go; look for finalizers"
+		return "their deletion does not end; check their finalizers"
 	}
 	return err.Error()
 }

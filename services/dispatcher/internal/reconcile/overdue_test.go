@@ -92,7 +92,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 			if p.status.Refused == c.never {
 				t.Errorf("refused after the bound: %v, want %v; %+v", p.status.Refused, !c.never, p.status)
 			}
-			if behind := strings.Contains(p.status.Message, "objects stay"); behind != c.behind {
+			if behind := strings.Contains(p.status.Message, "could not be removed"); behind != c.behind {
 				t.Errorf("%q: names what stays: %v, want %v", p.status.Message, behind, c.behind)
 			}
 			for _, name := range c.gone {

@@ -132,7 +132,7 @@ func (p *pass) compare(object *kubernetes.Object) observation {
 
 // errorOfOther is the refusal when another party has an object of the name.
 func errorOfOther(p *pass) error {
-	return fmt.Errorf("%s exists already and is not of this workload; delete it or use another name", p.name())
+	return fmt.Errorf("%s already exists and does not belong to this workload; delete it or use another name", p.name())
 }
 
 func (o *rayObject) remove(ctx context.Context, p *pass) (left int, err error) {

@@ -102,16 +102,16 @@ func shortage(w io.Writer, s *workload.Shortage) error {
 	if _, err := fmt.Fprint(w, "\nShortage:\n"); err != nil {
 		return err
 	}
-	fields := []field{{"  Pod set", fmt.Sprintf("%s, %d of %d pods without a node", s.PodSet, s.Unplaced, s.Pods)}}
+	fields := []field{{"  Pod set", fmt.Sprintf("%s, %d of %d pods do not fit", s.PodSet, s.Unplaced, s.Pods)}}
 	if s.Resource != "" {
 		fields = append(fields,
 			field{"  Resource", string(s.Resource)},
-			field{"  Each pod asks", resource.Format(s.Resource, s.Asked)},
+			field{"  Each pod requests", resource.Format(s.Resource, s.Asked)},
 			field{"  Free on the best node", resource.Format(s.Resource, s.Largest)},
 			field{"  Free in sum", fmt.Sprintf("%s over %d eligible nodes", resource.Format(s.Resource, s.Sum), s.Eligible)})
 	}
 	for _, l := range s.Lacking {
-		fields = append(fields, field{"  Lacking", fmt.Sprintf("%s on %d of %d eligible nodes (each pod asks %s)",
+		fields = append(fields, field{"  Lacking", fmt.Sprintf("%s on %d of %d eligible nodes (each pod requests %s)",
 			l.Resource, l.Nodes, s.Eligible, resource.Format(l.Resource, l.Asked))})
 	}
 	var excluded []string

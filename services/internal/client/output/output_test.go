@@ -58,7 +58,7 @@ func records() []workload.Record {
 		Workload: glue("waits"), Phase: workload.Queued, Attempt: 1, Position: 1,
 		Reason: &workload.Reason{
 			Kind:    workload.ReasonFit,
-			Message: `2 of 2 pods of pod set "small" have no node: each asks nvidia.com/gpu 2; free on the best node 1, in sum over 2 eligible nodes 2, but not on one node`,
+			Message: `2 of 2 pods of pod set "small" do not fit: 0/4 nodes are available: 2 Insufficient nvidia.com/gpu, 1 node(s) were not ready, 1 node(s) had untolerated taint. Each pod requests nvidia.com/gpu 2; free: 1 on the best node, 2 in sum over 2 eligible nodes, but not on one node`,
 			Shortage: &workload.Shortage{
 				PodSet: "small", Pods: 2, Unplaced: 2, Resource: "nvidia.com/gpu", Asked: 2, Largest: 1, Sum: 2,
 				Eligible: 2, Nodes: 4, Excluded: map[string]int{"taint": 1, "not ready": 1},

@@ -161,9 +161,9 @@ func (s *story) expectShortage(ctx context.Context, g *gang, asked size) error {
 	short := g.record.Reason.Shortage
 	exact := short.Resource == asked.scarce && short.Asked == asked.each && short.Unplaced == asked.replicas &&
 		short.Largest == largest && short.Sum == sum
-	if !s.report.check(exact, "the shortage is exact: %d of %d workers have no node, each asks %s, the best node has %s, all nodes %s",
+	if !s.report.check(exact, "the shortage is exact: %d of %d workers do not fit, each requests %s; free: %s on the best node, %s in sum",
 		short.Unplaced, short.Pods, amount(short.Resource, short.Asked), amount(short.Resource, short.Largest), amount(short.Resource, short.Sum)) {
-		s.report.say("by the nodes it is: %d workers, each asks %s, the best node has %s, all nodes %s",
+		s.report.say("the nodes show: %d workers do not fit, each requests %s; free: %s on the best node, %s in sum",
 			asked.replicas, amount(asked.scarce, asked.each), amount(asked.scarce, largest), amount(asked.scarce, sum))
 	}
 	return nil

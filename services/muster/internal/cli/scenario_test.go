@@ -45,7 +45,7 @@ func TestScenario(t *testing.T) {
 			`ok    right.yaml  The second waits for the first
 FAIL  wrong.yaml  The second waits for the first
       step 1, the beginning
-        admitted: want b; it is queued (Fit: 1 of 1 pods of pod set "workers" have no node: each asks nvidia.com/gpu 1; free on the best node 0, in sum over 1 eligible nodes 0)
+        admitted: want b; it is queued (Fit: 1 of 1 pods of pod set "workers" do not fit: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Each pod requests nvidia.com/gpu 1; free: 0 on the best node, 0 in sum over 1 eligible nodes)
         admitted: got a on gpu-0, want it not admitted
 `,
 			"muster: 1 of 2 scenarios differ from what they expect\n",
@@ -71,7 +71,7 @@ nothing.yaml: open nothing.yaml: no such file or directory
 			exit.Failure,
 			`FAIL  wrong.yaml  The second waits for the first
       step 1, the beginning
-        admitted: want b; it is queued (Fit: 1 of 1 pods of pod set "workers" have no node: each asks nvidia.com/gpu 1; free on the best node 0, in sum over 1 eligible nodes 0)
+        admitted: want b; it is queued (Fit: 1 of 1 pods of pod set "workers" do not fit: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Each pod requests nvidia.com/gpu 1; free: 0 on the best node, 0 in sum over 1 eligible nodes)
         admitted: got a on gpu-0, want it not admitted
 
 Workload:  b
@@ -79,10 +79,10 @@ Id:        b
 Phase:     queued
 Queue:     default
 Position:  1 of 1
-Reason:    Fit: 1 of 1 pods of pod set "workers" have no node: each asks nvidia.com/gpu 1; free on the best node 0, in sum over 1 eligible nodes 0
+Reason:    Fit: 1 of 1 pods of pod set "workers" do not fit: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Each pod requests nvidia.com/gpu 1; free: 0 on the best node, 0 in sum over 1 eligible nodes
 
 It would be admitted now with any one of these:
-  - 1 more of the nodes like gpu-0 (cpu 8, nvidia.com/gpu 1, pods 110) in cluster cluster, empty
+  - 1 more empty nodes like gpu-0 (cpu 8, nvidia.com/gpu 1, pods 110) in cluster cluster
   - after the end of workload default/a
 `,
 			"muster: 1 of 1 scenarios differ from what they expect\n",
@@ -108,7 +108,7 @@ It would be admitted now with any one of these:
 
 const (
 	see   = "See `muster --help` and `muster COMMAND --help`.\n"
-	kinds = "Fit, Quota, Topology, Held, WaitingForEviction, Preempted, Drained, BehindHead, Unknown, NoNodes, Starting, NodeLost, PlaceLost, " +
+	kinds = "Fit, Quota, Topology, Held, WaitingForEviction, Preempted, Drained, BehindHead, Unknown, Pending, NoNodes, Starting, NodeLost, PlaceLost, " +
 		"PodLost, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 )
 

@@ -37,7 +37,7 @@ func (s *Step) NameLost(ctx context.Context, r Recovered, to DeadLetters) (again
 	for _, l := range r.Ended {
 		s.Logger.Warn("database has lost the record of an ended workload", zap.String("workload", string(l.ID)), zap.String("queue", l.Queue),
 			zap.String("name", l.Name), zap.String("phase", string(l.Phase)))
-		reason := fmt.Sprintf("the database came back older and has no record of %s %s/%s, which had %s", l.Kind, l.Namespace, l.Name, l.Phase)
+		reason := fmt.Sprintf("the database was restored to an older state and has no record of %s %s/%s, which had %s", l.Kind, l.Namespace, l.Name, l.Phase)
 		if refused, err := s.keepDead(ctx, l, reason, to); err != nil {
 			return nil, err
 		} else if refused {
@@ -47,7 +47,7 @@ func (s *Step) NameLost(ctx context.Context, r Recovered, to DeadLetters) (again
 	for _, l := range r.Lost {
 		s.Logger.Error("database has lost a workload; it must be submitted again", zap.String("workload", string(l.ID)),
 			zap.String("queue", l.Queue), zap.String("name", l.Name), zap.Time("submitted", l.Times.Submitted))
-		reason := fmt.Sprintf("%s %s/%s of queue %s was %s and is lost: the database came back older, and NATS does not have the submission any more; submit it again",
+		reason := fmt.Sprintf("%s %s/%s of queue %s was %s and is lost: the database was restored to an older state, and NATS does not have the submission any more; submit it again",
 			l.Kind, l.Namespace, l.Name, l.Queue, l.Phase)
 		if refused, err := s.keepDead(ctx, l, reason, to); err != nil {
 			return nil, err
