@@ -24,7 +24,7 @@ const (
 	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, last value per workload
 	StatusStream   = "MUSTER_STATUS"   // what dispatchers know, last value per workload
 	DeadStream     = "MUSTER_DEAD"     // dead letters, with the reason
-	KeptStream     = "MUSTER_KEPT"     // what WorkloadStream had, for a database that comes back older
+	KeptStream     = "MUSTER_KEPT"     // what WorkloadStream had, for a database restored to an older state
 )
 
 // Beginnings of the names of durable consumers, one for each subject of a stream
@@ -58,7 +58,7 @@ const (
 	// DeadKept is how long a dead letter is kept.
 	DeadKept = 30 * 24 * time.Hour
 	// WorkKept is how long a submission or cancellation is kept after it was taken, at
-	// most keptBytes of them: so far a database may come back older without losing one.
+	// most keptBytes of them: a database restored to a state that much older loses none.
 	WorkKept  = 24 * time.Hour
 	keptBytes = 512 << 20
 )

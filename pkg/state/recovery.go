@@ -9,7 +9,7 @@ import (
 )
 
 // Ahead is what the streams have and the ledger does not know: a term finds it when
-// Postgres has come back older than what was published from it.
+// Postgres was restored to a state older than what was published from it.
 type Ahead struct {
 	// Commands are the last ones of their workloads.
 	Commands []*event.GangDesired `json:"commands,omitempty"`
@@ -66,8 +66,8 @@ func (m *State) Ahead(a Ahead, now time.Time) {
 	}
 }
 
-// recovery brings dispatchers and readers back to what a ledger says that came back
-// older than what was published from it.
+// recovery brings dispatchers and readers back to the ledger after that was restored to a
+// state older than what was published from it.
 type recovery struct{ *lifecycle }
 
 // skipAttempts passes over the attempts that events have named: what was published of

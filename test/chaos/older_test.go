@@ -16,9 +16,9 @@ const (
 	olderGangs, olderPurged = 16, 4
 )
 
-// TestPostgresComesBackOlder restores a physical backup under load: once, or with
+// TestPostgresIsRestoredToAnOlderState restores a physical backup under load: once, or with
 // -runs times, with -gangs each.
-func TestPostgresComesBackOlder(t *testing.T) {
+func TestPostgresIsRestoredToAnOlderState(t *testing.T) {
 	cluster := startCluster(t, "older", "p3")
 	plan := suite.OlderPlan{Runs: max(*runs, 1), Gangs: *gangs, Seed: *seed, Purged: olderPurged}
 	if plan.Gangs == 0 {
@@ -28,7 +28,7 @@ func TestPostgresComesBackOlder(t *testing.T) {
 		plan.Seed = rand.Uint64()>>32 + 1
 	}
 	began := time.Now()
-	restores := suite.ComesBackOlder(t, &local.Provider{Binaries: binaries, Cluster: cluster}, plan)
+	restores := suite.RestoreOlderState(t, &local.Provider{Binaries: binaries, Cluster: cluster}, plan)
 	if len(restores) < plan.Runs {
 		t.Errorf("%d restores, want %d", len(restores), plan.Runs)
 	}

@@ -44,31 +44,31 @@ const (
 	// BugOldCohort: the places of gangs stay charged to the cohort that their queue was
 	// in when they got them.
 	BugOldCohort Bug = "quota stays charged to the cohort that a queue has left"
-	// BugLostClaim: a new leader does not know for whom gangs are being evicted.
-	BugLostClaim Bug = "claims of preemptors are forgotten at a take-over"
+	// BugLostNomination: a new leader does not know for whom gangs are being evicted.
+	BugLostNomination Bug = "nominations of preemptors are forgotten at a take-over"
 	// BugAnyNamespace: a pod of another namespace is taken for a member when it names the
 	// object of the gang as its controller.
 	BugAnyNamespace Bug = "the namespace of a pod is not looked at"
-	// BugUnclaimed: what an evicted gang leaves is kept for no gang after a take-over, and
-	// a replay knows no better.
-	BugUnclaimed Bug = "claims of preemptors are written nowhere"
+	// BugUnstoredNominations: what an evicted gang leaves is kept for no gang after a
+	// take-over, and a replay knows no better.
+	BugUnstoredNominations Bug = "nominations of preemptors are written nowhere"
 	// BugLarger: a gang that grows is given a place more than it wants.
 	BugLarger Bug = "gangs grow by more than they are given"
 	// BugSurplus: the places of pods that were taken away are kept.
 	BugSurplus Bug = "gangs that become smaller keep their places"
 	// BugGenerous: no gang is evicted from quota that is lent out.
 	BugGenerous Bug = "quota that is lent is not reclaimed"
-	// BugUncompared: a term does not look for what a database that came back older has
+	// BugUncompared: a term does not look for what a database restored to an older state has
 	// forgotten.
 	BugUncompared Bug = "streams are not compared with an older database"
 	// BugLateUncompared: a term does not compare what arrives after it has looked.
 	BugLateUncompared Bug = "messages that arrive after the comparison are not compared"
-	// BugSameEpoch: epochs are counted, so that a database that came back older gives
+	// BugSameEpoch: epochs are counted, so that a database restored to an older state gives
 	// those that it has forgotten again.
 	BugSameEpoch Bug = "epochs that were forgotten are given again"
-	// BugMarkMoves: a term that goes on when the database has come back older says there
-	// how far the streams go.
-	BugMarkMoves Bug = "marks are moved in an older database"
+	// BugWatermarkMoves: a term that goes on when the database was restored to an older state
+	// says there how far the streams go.
+	BugWatermarkMoves Bug = "waterwatermarks are moved in an older database"
 	// BugBeside: a term does not have removed what events say of lost attempts, and the
 	// dispatcher does not look for them before it creates an object.
 	BugBeside Bug = "an attempt does not wait for what is left of earlier ones"
@@ -76,29 +76,29 @@ const (
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
 
-// asTold is a record as a term reads it, with BugUnclaimed without claims.
+// asTold is a record as a term reads it, with BugUnstoredNominations without nominations.
 func (l *ledger) asTold(r workload.Record) workload.Record {
-	if l.w.Bug != BugUnclaimed {
+	if l.w.Bug != BugUnstoredNominations {
 		return r
 	}
-	return unclaimed(r)
+	return withoutNomination(r)
 }
 
 func (l *ledger) allAsTold(c state.Changes) state.Changes {
-	if l.w.Bug != BugUnclaimed {
+	if l.w.Bug != BugUnstoredNominations {
 		return c
 	}
 	c.Updated, c.Added = slices.Clone(c.Updated), slices.Clone(c.Added)
 	for i := range c.Updated {
-		c.Updated[i] = unclaimed(c.Updated[i])
+		c.Updated[i] = withoutNomination(c.Updated[i])
 	}
 	for i := range c.Added {
-		c.Added[i].Record = unclaimed(c.Added[i].Record)
+		c.Added[i].Record = withoutNomination(c.Added[i].Record)
 	}
 	return c
 }
 
-func unclaimed(r workload.Record) workload.Record {
+func withoutNomination(r workload.Record) workload.Record {
 	if r.Reason != nil && r.Reason.Kind == workload.ReasonWaitingForEviction {
 		r.Reason = nil
 	}
@@ -108,6 +108,6 @@ func unclaimed(r workload.Record) workload.Record {
 // Bugs lists all of them.
 func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
-		BugOldCohort, BugLostClaim, BugUncompared, BugLateUncompared, BugSameEpoch, BugMarkMoves,
-		BugAnyNamespace, BugUnclaimed, BugLarger, BugSurplus, BugGenerous, BugBeside}
+		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
+		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside}
 }

@@ -37,7 +37,7 @@ type checker struct {
 	ready     map[attemptKey]map[string]bool // pods that have ever been, by uid
 	partial   map[attemptKey]time.Time       // since when bound in part
 	before    map[admission.NodeKey]resource.List
-	claimed   map[workload.ID]bool // those for whom gangs were being evicted before a commit
+	nominated map[workload.ID]bool // those for whom gangs were being evicted before a commit
 	attempts  map[workload.ID]int  // that they were in before a commit
 	blind     map[workload.ID]bool // of which the term had not read what was created
 	read      map[readKey]int64    // the version for which a term had read that
@@ -49,10 +49,10 @@ type checker struct {
 	sizes  map[attemptKey]map[int64]bool
 	large  map[attemptKey]time.Time
 	within map[workload.ID]time.Time
-	// claims are those that have had one, by attempt, and have not started since;
-	// claimsOn is what they were made on.
-	claims   map[workload.ID]int
-	claimsOn ground
+	// nominations are those that have had one, by attempt, and have not started since;
+	// nominatedOn is what they were made on.
+	nominations map[workload.ID]int
+	nominatedOn ground
 }
 
 func newChecker(w *World) *checker {
@@ -60,7 +60,7 @@ func newChecker(w *World) *checker {
 		w: w, promised: map[workload.ID]bool{}, newest: map[string]*event.GangDesired{}, objects: map[attemptKey]int{},
 		createdAt: map[attemptKey]time.Time{}, lost: map[attemptKey]*lostAttempt{},
 		whole: map[attemptKey]bool{}, ready: map[attemptKey]map[string]bool{}, partial: map[attemptKey]time.Time{},
-		ran: map[attemptKey]bool{}, made: map[string]int{}, read: map[readKey]int64{}, sizes: map[attemptKey]map[int64]bool{}, large: map[attemptKey]time.Time{}, within: map[workload.ID]time.Time{}, claims: map[workload.ID]int{},
+		ran: map[attemptKey]bool{}, made: map[string]int{}, read: map[readKey]int64{}, sizes: map[attemptKey]map[int64]bool{}, large: map[attemptKey]time.Time{}, within: map[workload.ID]time.Time{}, nominations: map[workload.ID]int{},
 	}
 }
 
@@ -91,13 +91,13 @@ func (c *checker) committing(changes state.Changes) {
 			c.w.breach("G4", "workload %s was added twice", c.w.submits.nameOf(a.ID))
 		}
 	}
-	c.before, c.claimed, c.attempts = l.reserved(), map[workload.ID]bool{}, map[workload.ID]int{}
+	c.before, c.nominated, c.attempts = l.reserved(), map[workload.ID]bool{}, map[workload.ID]int{}
 	c.blind = map[workload.ID]bool{}
 	for _, r := range l.live {
 		c.attempts[r.ID] = r.Attempt
 		c.blind[r.ID] = !c.hadRead(changes, attemptKey{r.ID, r.Attempt})
-		if isClaiming(r.Record) {
-			c.claimed[r.ID] = true
+		if isNominated(r.Record) {
+			c.nominated[r.ID] = true
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (c *checker) checkFreed(id workload.ID) {
 func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool) {
 	for _, reserved := range changes.Reserved {
 		x := c.w.disk.live[reserved.Workload]
-		if x == nil || x.Queue != "strict" || c.claimed[x.ID] {
+		if x == nil || x.Queue != "strict" || c.nominated[x.ID] {
 			continue
 		}
 		for _, y := range c.w.disk.inOrder() {
@@ -188,7 +188,7 @@ func waitsForRemoval(r workload.Record) bool {
 	return r.Cluster != "" && r.Reason != nil && r.Reason.Kind == workload.ReasonRestored
 }
 
-// checkRoom: on every node what gangs have or may claim is no more than there is,
+// checkRoom: on every node what gangs have or are nominated for is no more than there is,
 // by the truth.
 func (c *checker) checkRoom() {
 	taken := map[string]map[workload.ID]resource.List{}
@@ -203,28 +203,28 @@ func (c *checker) checkRoom() {
 			charge(p.node, p.workload, p.requests)
 		}
 	}
-	claims := map[string]map[workload.ID]resource.List{}
+	nominations := map[string]map[workload.ID]resource.List{}
 	for _, r := range c.w.disk.live {
 		for _, p := range r.Placements {
-			if claims[p.Node] == nil {
-				claims[p.Node] = map[workload.ID]resource.List{}
+			if nominations[p.Node] == nil {
+				nominations[p.Node] = map[workload.ID]resource.List{}
 			}
-			claims[p.Node][r.ID] = claims[p.Node][r.ID].Plus(r.requests[p.PodSet].Times(int64(p.Pods)))
+			nominations[p.Node][r.ID] = nominations[p.Node][r.ID].Plus(r.requests[p.PodSet].Times(int64(p.Pods)))
 		}
 	}
 	for name, n := range c.w.cluster.nodes {
 		for _, amount := range []resource.Name{"nvidia.com/gpu", "cpu"} {
 			var sum int64
 			for id, have := range taken[name] {
-				sum += max(have[amount], claims[name][id][amount])
+				sum += max(have[amount], nominations[name][id][amount])
 			}
-			for id, claim := range claims[name] {
+			for id, nomination := range nominations[name] {
 				if _, counted := taken[name][id]; !counted {
-					sum += claim[amount]
+					sum += nomination[amount]
 				}
 			}
 			if sum > n.Allocatable[amount] {
-				c.w.breach("G2", "gangs have or may claim %d of %s on %s, which has %d", sum, amount, name, n.Allocatable[amount])
+				c.w.breach("G2", "gangs have or are nominated for %d of %s on %s, which has %d", sum, amount, name, n.Allocatable[amount])
 			}
 		}
 	}

@@ -10,7 +10,7 @@ const (
 	classAway    class = 11 + iota // something is away for up to an hour
 	classRefused                   // the database refuses workloads for good
 	classHostile                   // others forge, lie and submit what is absurd
-	classOlder                     // Postgres comes back older
+	classOlder                     // Postgres is restored to an older state
 )
 
 var classes = []class{classAway, classRefused, classHostile, classOlder}
@@ -20,7 +20,7 @@ var classes = []class{classAway, classRefused, classHostile, classOlder}
 const firstOfClasses = 1000
 
 // is reports whether the run is of a class: so is one seed of four. A database that
-// refuses workloads does not come back older.
+// refuses workloads is not restored to an older state.
 func (w *World) is(c class) bool {
 	if c == classOlder && w.is(classRefused) {
 		return false

@@ -29,10 +29,10 @@ func (c *checker) relearns() {
 	}
 }
 
-// forgotten reports whether there is no trace of an attempt when an object of it is
-// created: the ledger came back older than its creation, NATS lost messages before a
-// term could read them, and nothing of it is in the cluster. Then the world is the same
-// as if it had never been, and it is the first attempt once more.
+// forgotten reports whether there is no trace of an attempt when an object of it is created:
+// the ledger was restored to a state older than its creation, NATS lost messages before a
+// term could read them, and nothing of it is in the cluster. Then the world is the same as
+// if it had never been, and it is the first attempt once more.
 func (c *checker) forgotten(o *object) bool {
 	lost := c.lost[attemptKey{o.workload, o.attempt}]
 	if lost == nil || !lost.known.IsZero() || lost.losses == c.w.net.losses {

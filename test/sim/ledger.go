@@ -27,7 +27,7 @@ type ledger struct {
 	epoch   int64
 	holder  string // of the advisory lock
 	session int    // of the holder; a dropped one is over
-	era     int    // counts how often it came back older
+	era     int    // counts how often it was restored to an older state
 	beat    time.Time
 
 	version   int64
@@ -316,8 +316,8 @@ func (l *ledger) load() state.Stored {
 		switch l.w.Bug {
 		case BugPassing:
 			w.Order = l.lastOrder + 1 - w.Order
-		case BugLostClaim:
-			w.Record = unclaimed(w.Record)
+		case BugLostNomination:
+			w.Record = withoutNomination(w.Record)
 		}
 		w.Record = l.asTold(w.Record)
 		stored.Workloads = append(stored.Workloads, w)

@@ -176,7 +176,7 @@ func (s *submitter) nameOf(id workload.ID) string {
 }
 
 // drive does what the submitter would do next, and again later. That a gang has ended
-// may be forgotten when Postgres comes back older.
+// may be forgotten when Postgres is restored to an older state.
 func (s *submitter) drive(each *submission) {
 	w := s.w
 	switch {

@@ -9,16 +9,16 @@ import (
 
 // What may come about.
 const (
-	madeClaims   = "claims of preemptors"
-	madeGrown    = "gangs that grow"
-	madeShrunk   = "gangs that give places back"
-	madeBorrowed = "admissions that borrow of a cohort"
-	madeDecayed  = "admissions by shares that decay"
-	madeHeld     = "commits while a gang waits in a held queue"
-	madeEvicted  = "evicted: " // and why
-	madeAway     = "away for ten minutes or more"
-	madeAgain    = "attempts that begin again, forgotten everywhere"
-	madeLate     = "messages of lost time that arrive when a term has compared the streams"
+	madeNominations = "nominations of preemptors"
+	madeGrown       = "gangs that grow"
+	madeShrunk      = "gangs that give places back"
+	madeBorrowed    = "admissions that borrow of a cohort"
+	madeDecayed     = "admissions by shares that decay"
+	madeHeld        = "commits while a gang waits in a held queue"
+	madeEvicted     = "evicted: " // and why
+	madeAway        = "away for ten minutes or more"
+	madeAgain       = "attempts that begin again, forgotten everywhere"
+	madeLate        = "messages of lost time that arrive when a term has compared the streams"
 )
 
 // count notes what a commit of a ruled seed brings about, so that a test can tell that
@@ -30,9 +30,9 @@ func (c *checker) count(before, after ledgerState, changes state.Changes) {
 			c.made[madeEvicted+string(h.Reason.Kind)]++
 		}
 	}
-	for id := range after.claims {
-		if _, already := before.claims[id]; !already {
-			c.made[madeClaims]++
+	for id := range after.nominations {
+		if _, already := before.nominations[id]; !already {
+			c.made[madeNominations]++
 		}
 	}
 	for key, pods := range after.pods {

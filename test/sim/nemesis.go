@@ -56,7 +56,7 @@ const (
 	Intruder     Fault = "a pod without a reservation"
 	Cancel       Fault = "cancelled by its submitter"
 	Reruled      Fault = "the queue configuration changes"
-	Older        Fault = "Postgres comes back older"
+	Older        Fault = "Postgres is restored to an older state"
 	Resized      Fault = "a cluster is made larger or smaller"
 )
 

@@ -126,7 +126,7 @@ func newNetwork(w *World) *network {
 }
 
 // Beginnings of the subjects of submissions: for queue-manager, and kept for one whose
-// database comes back older.
+// database is restored to an older state.
 const (
 	workPrefix = "muster.workload."
 	keptPrefix = "muster.kept."

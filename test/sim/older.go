@@ -15,10 +15,10 @@ import (
 	"muster.dev/muster/services/queue-manager/simhooks"
 )
 
-// Postgres comes back older: an asynchronous standby takes over, or a backup is
+// Postgres is restored to an older state: an asynchronous standby takes over, or a backup is
 // restored, while services, NATS and the API server go on.
 
-// lapse is what is to be held against a ledger that came back older.
+// lapse is what is to be held against a ledger restored to an older state.
 type lapse struct {
 	pending bool // it will
 	came    bool // it has
@@ -84,7 +84,7 @@ func (l *ledger) comeBack(c *ledger) {
 }
 
 // relapse brings the submitter, who knows only what it was told, and the checks to
-// what a ledger that came back older knows.
+// what a ledger restored to an older state knows.
 func (l *ledger) relapse(losses int) {
 	l.lapse.came, l.lapse.resumed, l.lapse.losses = true, time.Time{}, losses
 	if l.lapse.forgotten == nil {
@@ -142,7 +142,7 @@ func (l *ledger) settled() bool {
 	}
 }
 
-// overdueLapse looks at what a ledger that came back older must have brought about.
+// overdueLapse looks at what a ledger restored to an older state must have brought about.
 func (c *checker) overdueLapse() {
 	w, l := c.w, c.w.disk
 	if !l.lapse.came {
@@ -169,7 +169,7 @@ func (c *checker) overdueLapse() {
 			delete(l.lapse.forgotten, each.id)
 			each.begin()
 		case l.settled():
-			w.breach("G3", "%s was told to be queued, and is neither in the ledger, which came back older, nor named", each.name)
+			w.breach("G3", "%s was told to be queued, and is neither in the ledger, which was restored to an older state, nor named", each.name)
 		}
 	}
 	if l.settled() {
@@ -181,7 +181,7 @@ func (c *checker) overdueLapse() {
 func (c *checker) checkAdmitted() {
 	for _, p := range c.w.cluster.podsOf(func(p *pod) bool { return p.workload != "" && p.node != "" && !p.deleting }) {
 		if r := c.w.disk.live[p.workload]; r == nil || !r.Holding || r.Attempt != p.attempt {
-			c.w.breach("G1", "pod %s of %s attempt %d runs unadmitted a minute after Postgres came back older", p.name, c.w.submits.nameOf(p.workload), p.attempt)
+			c.w.breach("G1", "pod %s of %s attempt %d runs unadmitted a minute after Postgres was restored to an older state", p.name, c.w.submits.nameOf(p.workload), p.attempt)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (l *ledger) reach(version int64) {
 // behind returns simhooks.ErrCommitMissing when the ledger does not have a commit that the process
 // has known it to have.
 func (l *ledger) behind(reached int64) error {
-	if l.version < reached && l.w.Bug != BugMarkMoves {
+	if l.version < reached && l.w.Bug != BugWatermarkMoves {
 		return fmt.Errorf("%w: it is at version %d, and has been at %d", simhooks.ErrCommitMissing, l.version, reached)
 	}
 	return nil
@@ -381,7 +381,7 @@ func (m messageLog) KeepUndelivered(context.Context, bus.Delivery, string) error
 	return errors.New("a dead letter was refused")
 }
 
-// restored hears that a submission is lost with a database that came back older, and
+// restored hears that a submission is lost with a database restored to an older state, and
 // has to be sent again.
 func (s *submitter) restored(r *event.WorkloadRejected) bool {
 	l := s.w.disk
@@ -395,7 +395,7 @@ func (s *submitter) restored(r *event.WorkloadRejected) bool {
 }
 
 // promise notes that a submitter was told to be queued: the ledger knows it from now
-// on, or has come back older since that was said.
+// on, or was restored to an older state since that was said.
 func (s *submitter) promise(id workload.ID) {
 	if _, known := s.w.disk.record(id); !known && s.w.disk.lapse.came {
 		s.w.disk.lapse.forgotten[id] = s.w.disk.lapse.losses

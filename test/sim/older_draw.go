@@ -44,5 +44,5 @@ func lateIn(older TimedFault, after time.Duration) TimedFault {
 	return TimedFault{At: older.At, Fault: LateLeader, Pick: uint64(older.For - time.Millisecond), For: older.For + awayAfter(older) + after}
 }
 
-// awayAfter is how long Postgres is away before it comes back older.
+// awayAfter is how long Postgres is away before it is restored to an older state.
 func awayAfter(older TimedFault) time.Duration { return time.Duration(older.Pick%6) * time.Second }

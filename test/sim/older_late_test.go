@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// olderAndLate has Postgres come back older again and again, and the leader stand still
-// at each time. Its messages of the lost time arrive when the next leader has compared the
-// streams.
+// olderAndLate has Postgres restored to an older state again and again, and the leader stand
+// still at each time. Its messages of the lost time arrive when the next leader has compared
+// the streams.
 func olderAndLate() *Script {
 	var s Script
 	for at := 7 * time.Second; at < faultsFor; at += 11 * time.Second {
@@ -36,8 +36,8 @@ func TestMessagesOfLostTimeMayArriveLate(t *testing.T) {
 	}
 }
 
-// TestLateMessagesOfLostTimeAreDrawn holds the seeds in which Postgres comes back older to
-// having such messages.
+// TestLateMessagesOfLostTimeAreDrawn holds the seeds in which Postgres is restored to an
+// older state to having such messages.
 func TestLateMessagesOfLostTimeAreDrawn(t *testing.T) {
 	t.Parallel()
 	late := 0

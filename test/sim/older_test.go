@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// olderAgain has Postgres come back older by 0.3 s again and again, at once (a Pick that
-// six divides), now and then with the kept submissions lost. Seeds
-// rarely draw what BugMarkMoves takes: a message that is published in the lost time,
-// with its relay about to note that when the time is lost.
+// olderAgain has Postgres restored to an older state by 0.3 s again and again, at once (a
+// Pick that six divides), now and then with the kept submissions lost. Seeds rarely draw
+// what BugWatermarkMoves takes: a message that is published in the lost time, with its relay
+// about to note that when the time is lost.
 func olderAgain() *Script {
 	var s Script
 	for at := 7 * time.Second; at < faultsFor; at += 2700 * time.Millisecond {
@@ -18,9 +18,9 @@ func olderAgain() *Script {
 	return &s
 }
 
-// TestPostgresComesBackOlderAgainAndAgain tells the story that finds BugMarkMoves
-// without the bug.
-func TestPostgresComesBackOlderAgainAndAgain(t *testing.T) {
+// TestPostgresIsRestoredToAnOlderStateAgainAndAgain tells the story that finds
+// BugWatermarkMoves without the bug.
+func TestPostgresIsRestoredToAnOlderStateAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{14, 15, 22} {
 		r := Run(Options{Seed: seed, Script: olderAgain()})
@@ -28,7 +28,7 @@ func TestPostgresComesBackOlderAgainAndAgain(t *testing.T) {
 			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
 		}
 		if r.Faults[Older] == 0 {
-			t.Errorf("seed %d: Postgres did not come back older: %v", seed, r.Faults)
+			t.Errorf("seed %d: Postgres was not restored to an older state: %v", seed, r.Faults)
 		}
 	}
 }

@@ -13,11 +13,11 @@ import (
 
 // ledgerState is what the checks of policy compare before and after a commit.
 type ledgerState struct {
-	used    map[string]int64 // by queue
-	leaving map[string]int64 // of it, by gangs that are being torn down
-	pods    map[attemptKey]int64
-	claims  map[workload.ID]int64 // asked by those for whom gangs are being evicted
-	stand   [][]hold              // places of gangs that stay
+	used        map[string]int64 // by queue
+	leaving     map[string]int64 // of it, by gangs that are being torn down
+	pods        map[attemptKey]int64
+	nominations map[workload.ID]int64 // asked by those for whom gangs are being evicted
+	stand       [][]hold              // places of gangs that stay
 }
 
 func gpusOf(holds []hold) (sum int64) {
@@ -35,8 +35,8 @@ func asked(r workload.Record) (sum int64) {
 	return sum
 }
 
-// isClaiming reports whether gangs are being evicted for a workload.
-func isClaiming(r workload.Record) bool {
+// isNominated reports whether gangs are being evicted for a workload.
+func isNominated(r workload.Record) bool {
 	return r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonWaitingForEviction
 }
 
@@ -45,7 +45,7 @@ func isLeaving(r workload.Record) bool {
 }
 
 func (l *ledger) state() ledgerState {
-	s := ledgerState{used: map[string]int64{}, leaving: map[string]int64{}, pods: map[attemptKey]int64{}, claims: map[workload.ID]int64{}}
+	s := ledgerState{used: map[string]int64{}, leaving: map[string]int64{}, pods: map[attemptKey]int64{}, nominations: map[workload.ID]int64{}}
 	for id, r := range l.live {
 		held := gpusOf(l.holds[id])
 		s.used[r.Queue] += held
@@ -57,8 +57,8 @@ func (l *ledger) state() ledgerState {
 		if r.Holding {
 			s.pods[attemptKey{id, r.Attempt}] = int64(r.Pods())
 		}
-		if isClaiming(r.Record) {
-			s.claims[id] = asked(r.Record)
+		if isNominated(r.Record) {
+			s.nominations[id] = asked(r.Record)
 		}
 	}
 	return s
@@ -81,7 +81,7 @@ func (c *checker) checkPolicy(before ledgerState, changes state.Changes) {
 	c.checkQuota(before, after)
 	c.checkStopped(before, after, changes)
 	c.checkGrowth(before, after)
-	c.checkClaims(before, after, changes)
+	c.checkNominations(before, after, changes)
 }
 
 // checkQuota: no queue and no cohort begins to use more than it may, or more of it.

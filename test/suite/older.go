@@ -21,7 +21,7 @@ const unadmittedFor = 60 * time.Second
 // readEvery is how often an operator reads what is named.
 const readEvery = 3 * time.Second
 
-// OlderPlan is what ComesBackOlder does.
+// OlderPlan is what RestoreOlderState does.
 type OlderPlan struct {
 	Runs  int
 	Gangs int    // of each run, at least 8
@@ -46,10 +46,10 @@ type Restored struct {
 	Broken    []string
 }
 
-// ComesBackOlder has Postgres come back from a physical backup of a while ago, under
+// RestoreOlderState restores Postgres from a physical backup of a while ago, under
 // load, while services, NATS and the cluster go on. What was submitted in the lost
 // time comes to its end or is named; what was admitted in it is removed.
-func ComesBackOlder(t *testing.T, p Provider, plan OlderPlan) (all []Restored) {
+func RestoreOlderState(t *testing.T, p Provider, plan OlderPlan) (all []Restored) {
 	t.Logf("parts are %s", p.Name())
 	w := newWorld(t, p, Shape{NATS: 1})
 	w.random = rand.New(rand.NewPCG(plan.Seed, 2))

@@ -55,8 +55,8 @@ type world struct {
 	random    *rand.Rand                  // of what kinds gangs are, in Chaos
 	run       int                         // of a fault, in Chaos
 	cluster   bool                        // of NATS servers, in Chaos
-	// unseen: the API server comes back older. Objects go with that, and others are
-	// there and gone before a watch of them begins again.
+	// unseen: the API server is restored to an older state. Objects go with that, and others
+	// are there and gone before a watch of them begins again.
 	unseen bool
 
 	recorder   *recorder.Recorder // of Chaos only
@@ -74,7 +74,7 @@ type gang struct {
 	// tried is when it was last submitted or cancelled: without an answer that is
 	// done again, as any submitter must.
 	tried time.Time
-	// older: it was there when Postgres came back older, and what it was may be
+	// older: it was there when Postgres was restored to an older state, and what it was may be
 	// otherwise once. ended: it had ended by then, and the ledger has no record of it.
 	older, ended bool
 }

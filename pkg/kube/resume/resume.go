@@ -41,8 +41,8 @@ type transport struct {
 	next http.RoundTripper
 
 	mu sync.Mutex
-	// away has the watches that failed to resume: the API server may have come back
-	// older, and reached the old versions again since.
+	// away has the watches that failed to resume: the API server may have been
+	// restored to an older state, and reached the old versions again since.
 	away map[string]bool
 	// listed is the time of each watch's last list.
 	listed map[string]time.Time

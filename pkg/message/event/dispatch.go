@@ -127,9 +127,9 @@ type GangStatus struct {
 	// Keeps are the pods of each of these groups that keep their places: as many, or
 	// maxReplicas where Ray's autoscaler may create them again.
 	Keeps map[string]int `json:"keeps,omitempty"`
-	// Later is the attempt of an object that is there, when it is later than the
-	// command's and was created in an epoch before the command's: the database came
-	// back older than it. Zero otherwise.
+	// Later is the attempt of an object that is there, when it is later than the command's
+	// and was created in an epoch before the command's: the database was restored to a state
+	// older than it. Zero otherwise.
 	Later int `json:"later,omitempty"`
 	// Yielded is the GangDesired.Yield of the executed command: no pod is, or will be,
 	// sent elsewhere. Empty when the command has none.

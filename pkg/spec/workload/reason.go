@@ -35,7 +35,7 @@ const (
 	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
 	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it reached its maxRunTime
 	ReasonIdle               ReasonKind = "Idle"       // it was idle for its idleTime
-	ReasonRestored           ReasonKind = "Restored"   // the database came back older than what was done
+	ReasonRestored           ReasonKind = "Restored"   // the database was restored to a state older than what was done
 	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
 	ReasonBesidePlan ReasonKind = "BesidePlan"
 	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again

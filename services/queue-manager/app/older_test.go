@@ -95,7 +95,7 @@ func (w *world) recovered(want map[string]float64) {
 
 // Postgres comes back as of a while ago, while NATS and the clusters go on: what was
 // admitted since is removed, and what was accepted since is queued again, or named.
-func TestADatabaseThatComesBackOlder(t *testing.T) {
+func TestADatabaseRestoredToAnOlderState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.node("a", 2)

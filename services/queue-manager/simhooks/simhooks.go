@@ -55,7 +55,7 @@ var (
 // NewRelay returns the relay of a term.
 func NewRelay(o RelayOptions) *Relay { return relay.New(o) }
 
-// What the streams have and a ledger that came back older does not know.
+// What the streams have and a ledger restored to an older state does not know.
 type (
 	Found      = relay.Found
 	Recovery   = engine.Recovery

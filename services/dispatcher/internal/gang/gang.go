@@ -158,7 +158,7 @@ func submitter(command *event.GangDesired, set string) bool {
 
 // NotOlder reports whether a command replaces the known one of its workload: the known
 // one was not sent after it. The same command is not older than itself. Epochs and orders alone say so. Attempts do not: after
-// Postgres has come back older a later leader may speak of an earlier attempt, or of
+// Postgres was restored to an older state a later leader may speak of an earlier attempt, or of
 // a workload that was forgotten.
 func NotOlder(command, known *event.GangDesired) bool {
 	return known == nil || !known.Supersedes(command)

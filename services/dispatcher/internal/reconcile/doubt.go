@@ -14,9 +14,9 @@ import (
 // askMost bounds how many commands of a sweep are asked about.
 const askMost = 100
 
-// doubtCommands asks queue-manager about the commands, too: the database may have come
-// back older than their stream. What queue-manager does not know of in two sweeps, while
-// the command is the same, is removed.
+// doubtCommands asks queue-manager about the commands, too: the database may have been
+// restored to a state older than their stream. What queue-manager does not know of in two
+// sweeps, while the command is the same, is removed.
 func (s *sweeper) doubtCommands(ctx context.Context, truth Truth) {
 	for _, command := range s.nextAsked() {
 		owned, err := s.isOwned(ctx, truth, command.Workload, command.Attempt)

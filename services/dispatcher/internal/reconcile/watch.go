@@ -78,7 +78,7 @@ func (p *pass) afterGone(ctx context.Context) (time.Duration, error) {
 
 // outdated leaves an object of a later attempt alone: the command is not the last one,
 // whatever the stream has. Unless the object is older than the command: then Postgres
-// came back older than that attempt, and queue-manager is to know.
+// was restored to a state older than that attempt, and queue-manager is to know.
 func (p *pass) outdated(ctx context.Context, object *kubernetes.Object) (time.Duration, error) {
 	if object.Epoch > 0 && object.Epoch < p.command.Epoch {
 		p.status.Later = object.Attempt

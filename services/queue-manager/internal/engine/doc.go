@@ -29,7 +29,7 @@
 // (quarantine.go), rejected (rejections.go) or dead-lettered (dead_letters.go), and
 // Memory (memory.go) has the next term know it.
 //
-// # When the database has come back older
+// # When the database was restored to an older state
 //
 // Before the first round a term compares the streams with the ledger (leader_recovery.go)
 // and restores what the ledger has lost (recovery.go, resubmit.go).

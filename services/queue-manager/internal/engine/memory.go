@@ -58,10 +58,10 @@ func NewMemory() *Memory {
 	return &Memory{poison: poison{}, quarantined: QuarantineSet{}, stored: map[string]bool{}, announced: map[string]int{}}
 }
 
-// StartTerm begins the term of an epoch that follows the epoch before. When that one was
-// not of this process, another process has led since, or the ledger has come back older.
-// The quarantine is then what the ledger has, because an operator may have released some
-// of it meanwhile. What Postgres still refuses is found again.
+// StartTerm begins the term of an epoch that follows the epoch before. When that one was not
+// of this process, another process has led since, or the ledger was restored to an older
+// state. The quarantine is then what the ledger has, because an operator may have released
+// some of it meanwhile. What Postgres still refuses is found again.
 func (m *Memory) StartTerm(before, epoch int64) {
 	if epoch != m.led && before != m.led {
 		m.quarantined, m.stored, m.announced = QuarantineSet{}, map[string]bool{}, map[string]int{}

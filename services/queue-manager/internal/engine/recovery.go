@@ -28,7 +28,7 @@ type Lost struct {
 	Delivery bus.Delivery
 }
 
-// Recovered is what was found of a database that came back older.
+// Recovered is what was found of a database restored to an older state.
 type Recovered struct {
 	// Requeued are workloads that were lost and are queued again.
 	Requeued []workload.ID

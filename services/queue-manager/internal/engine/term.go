@@ -60,7 +60,7 @@ func lead(ctx context.Context, o Options, single int, memory *Memory) error {
 }
 
 // raiseEpoch makes the epoch larger than those in the streams. It is, unless the database
-// has come back older and a clock was set back.
+// was restored to an older state and a clock was set back.
 func raiseEpoch(ctx context.Context, o Options, term *store.Leadership) error {
 	known, err := relay.LastEpoch(ctx, o.Bus)
 	if err != nil || known < term.Epoch {

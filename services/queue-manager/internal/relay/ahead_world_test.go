@@ -32,9 +32,9 @@ func publishersUnderTest() map[string]publisherUnderTest {
 	}
 }
 
-// aheadWorld is the time when a term has compared the streams: the ledger has come back
-// older, and its leader of epoch 1 has published two messages, which are in the streams
-// and have been found. Epoch 2 begins.
+// aheadWorld is the time when a term has compared the streams: the ledger was restored to an
+// older state, and its leader of epoch 1 has published two messages, which are in the
+// streams and have been found. Epoch 2 begins.
 type aheadWorld struct {
 	*world
 	publisherUnderTest

@@ -17,7 +17,7 @@ import (
 func (p *publisher) compare(ctx context.Context) error { return p.orLater(ctx, p.resync(ctx, true)) }
 
 // termOver reports whether an error says that the term is over: another one leads, or
-// the database has come back older.
+// the database was restored to an older state.
 func termOver(err error) bool {
 	return errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrCommitMissing)
 }

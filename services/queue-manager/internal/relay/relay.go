@@ -9,10 +9,10 @@
 // keeps out a relay whose term is over and that wakes up late: what it knows to be
 // last is so no more.
 //
-// It is so as soon as the term has stored something of its own. Until then a message of
-// an earlier leader may still arrive, and if Postgres has come back older, the ledger may
-// not know it. A publisher finds such a message before it follows it (lookAhead), and the term
-// ends: the next one has it among what FindAhead finds.
+// It is so as soon as the term has stored something of its own. Until then a message of an
+// earlier leader may still arrive, and if Postgres was restored to an older state, the
+// ledger may not know it. A publisher finds such a message before it follows it (lookAhead),
+// and the term ends: the next one has it among what FindAhead finds.
 //
 // A message may be published twice, when the process dies before it has removed
 // it; its id is the same, and every reader takes the same message twice.
@@ -34,7 +34,7 @@ import (
 
 // Outbox is where messages are kept until they are sent. Errors of Complete and
 // Sent wrap store.ErrFenced when the epoch is over, and store.ErrCommitMissing when the database
-// has come back older.
+// was restored to an older state.
 type Outbox interface {
 	Unsent(ctx context.Context, prefix string, after int64, limit int) ([]store.Outgoing, error)
 	CheckEpochAndAddManifests(ctx context.Context, epoch int64, messages []store.Outgoing) error

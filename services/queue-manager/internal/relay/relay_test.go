@@ -242,7 +242,7 @@ func TestARelayEndsWithItsEpoch(t *testing.T) {
 }
 
 // What this term has published may be in no ledger any more: the next one looks for it.
-func TestARelayEndsWhenTheDatabaseHasComeBackOlder(t *testing.T) {
+func TestARelayEndsWhenTheDatabaseWasRestoredToAnOlderState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.marking = store.ErrCommitMissing // that of the comparison at its begin
@@ -253,7 +253,7 @@ func TestARelayEndsWhenTheDatabaseHasComeBackOlder(t *testing.T) {
 			t.Errorf("the relay ended with %v, want %v", err, store.ErrCommitMissing)
 		}
 	case <-time.After(patience):
-		t.Error("the relay goes on although the database has come back older")
+		t.Error("the relay goes on although the database was restored to an older state")
 	}
 }
 

@@ -26,7 +26,7 @@ type Follower struct {
 	store  *Store
 	reader *reader
 	// epoch of the commit that was followed last. A version alone does not name a
-	// commit: a database that came back older gives it to another one.
+	// commit: a database restored to an older state gives it to another one.
 	epoch int64
 }
 

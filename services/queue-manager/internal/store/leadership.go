@@ -60,7 +60,7 @@ func (s *Store) Lead(ctx context.Context, holder string, silence time.Duration, 
 	term := &Leadership{conn: conn, lineages: s.lineages}
 	if err = term.lock(ctx, standby); err == nil {
 		err = s.takeEpoch(ctx, term, holder)
-		s.forget() // an older database that came back may repeat an epoch
+		s.forget() // a database restored to an older state may repeat an epoch
 	}
 	if err != nil {
 		term.End()
@@ -103,7 +103,7 @@ func (s *Store) takeEpoch(ctx context.Context, term *Leadership, holder string) 
 const epochSteps = 1000
 
 // NextEpoch says how an epoch follows the stored one: it is the larger of that and
-// least, plus step. A database that comes back older has forgotten epochs, and the
+// least, plus step. A database restored to an older state has forgotten epochs, and the
 // names of messages that were made of them; so an epoch is a time in microseconds,
 // which is larger than what is forgotten, with a random part, for clocks that were
 // set back. known is the largest epoch that was seen elsewhere. Epochs stay below

@@ -32,7 +32,7 @@ func (l ledger) sameNode(t *testing.T) state.Changes {
 	return state.Changes{Nodes: []state.NodeRow{{Node: n.Node, Version: n.Version, Present: true}}}
 }
 
-// A database that has come back older knows none of the epochs that it gave since.
+// A database restored to an older state knows none of the epochs that it gave since.
 func TestAnEpochThatWasForgottenIsNotGivenAgain(t *testing.T) {
 	t.Parallel()
 	l := open(t)
@@ -80,7 +80,7 @@ func TestALeaderWhoseCommitsVanishedWritesNothing(t *testing.T) {
 	}
 }
 
-// A term of the same epoch that goes on, on a database that came back older, says of no
+// A term of the same epoch that goes on, on a database restored to an older state, says of no
 // stream that it had what the database does not know: the next term looks for that
 // behind the watermarks.
 func TestALeaderWhoseCommitsVanishedMovesNoMark(t *testing.T) {

@@ -153,7 +153,7 @@ func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit in
 // the next term. If the removal is lost they are sent once more, which is harmless;
 // so it does not wait for the disk. A watermark without a time is not known. The error
 // wraps ErrFenced when another queue-manager has become leader, and ErrCommitMissing when the
-// database has come back older.
+// database was restored to an older state.
 func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark Watermark) error {
 	reached := s.hasReached()
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {

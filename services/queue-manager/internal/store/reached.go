@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The epoch does not tell a database that has come back older within a term: it may
+// The epoch does not tell a database restored to an older state within a term: it may
 // have been given before the lost time. A commit is refused there by its version. What
 // a relay writes beside the commits is so by reached: a watermark that is moved there hides
 // from the next term what was published in the lost time.
@@ -35,8 +35,8 @@ func (s *Store) forget() {
 // lastVersion is the last commit of the database.
 const lastVersion = `(SELECT max(version) FROM commits)`
 
-// queueReached finds out whether the database has come back older than the commit. The
-// statements of the transaction that must not be done there ask themselves.
+// queueReached finds out whether the database was restored to a state older than the commit.
+// The statements of the transaction that must not be done there ask themselves.
 func queueReached(batch *pgx.Batch, reached int64) {
 	batch.Queue(`SELECT ` + lastVersion).QueryRow(func(row pgx.Row) error {
 		var last int64

@@ -7,21 +7,21 @@ import (
 
 // What evicted gangs leave is for those for whom they were evicted, until these start.
 
-// ground is what claims are made on: which ledger, which configuration, how many GPUs.
+// ground is what nominations are made on: which ledger, which configuration, how many GPUs.
 type ground struct {
 	era, revision int
 	gpus          int64
 }
 
-// claims are those of a commit, by what they ask for.
-type claims struct {
+// nominations are those of a commit, by what they ask for.
+type nominations struct {
 	waiting map[workload.ID]int64 // after it
 	started map[workload.ID]int64 // by it
 }
 
-// checkClaims: of what gangs that are being evicted leave, those for whom they are
+// checkNominations: of what gangs that are being evicted leave, those for whom they are
 // have enough, whatever starts meanwhile: places on nodes and quota.
-func (c *checker) checkClaims(before, after ledgerState, changes state.Changes) {
+func (c *checker) checkNominations(before, after ledgerState, changes state.Changes) {
 	standing := c.standing(before, after)
 	if len(changes.Reserved)+len(changes.Moved) == 0 || len(standing.waiting) == 0 {
 		return
@@ -31,7 +31,7 @@ func (c *checker) checkClaims(before, after ledgerState, changes state.Changes) 
 		usedBefore[name] = before.used[name] - before.leaving[name]
 		usedAfter[name] = after.used[name] - after.leaving[name]
 	}
-	claimed, started := int64(0), int64(0)
+	nominated, started := int64(0), int64(0)
 	for id, gpus := range standing.started {
 		started += gpus
 		usedBefore[c.w.disk.live[id].Queue] += gpus
@@ -39,14 +39,14 @@ func (c *checker) checkClaims(before, after ledgerState, changes state.Changes) 
 	var names []string
 	for _, id := range sortedKeys(standing.waiting) {
 		gpus, queue := standing.waiting[id], c.w.disk.live[id].Queue
-		claimed += gpus
+		nominated += gpus
 		usedBefore[queue] += gpus
 		usedAfter[queue] += gpus
 		names = append(names, c.w.submits.nameOf(id))
 	}
 	had, has := c.freeGPUs(before), c.freeGPUs(after)
-	if has < claimed && had >= claimed+started && c.calmNodes() {
-		c.w.breach("G1", "%s wait for gangs to be evicted and ask for %d, and others took of what these leave: there are %d, and were %d", words(names), claimed, has, had)
+	if has < nominated && had >= nominated+started && c.calmNodes() {
+		c.w.breach("G1", "%s wait for gangs to be evicted and ask for %d, and others took of what these leave: there are %d, and were %d", words(names), nominated, has, had)
 	}
 	rules := c.w.disk.rules
 	was := rules.excess(usedBefore)
@@ -57,41 +57,41 @@ func (c *checker) checkClaims(before, after ledgerState, changes state.Changes) 
 	}
 }
 
-// standing lists those who claim before and after a commit, and those who had a claim
-// before and have not started, whatever their reasons say since. Of the latter a claim ends
-// with the configuration and the nodes that it was made on.
-func (c *checker) standing(before, after ledgerState) claims {
+// standing lists the nominated gangs before and after a commit, and those that had a
+// nomination before and have not started, whatever their reasons say since. Of the latter a
+// nomination ends with the configuration and the nodes that it was made on.
+func (c *checker) standing(before, after ledgerState) nominations {
 	l := c.w.disk
 	on, calm := ground{l.era, l.rules.revision, l.gpus()}, c.calmNodes()
-	if c.claimsOn != on || !calm {
-		c.claimsOn = on
-		clear(c.claims)
+	if c.nominatedOn != on || !calm {
+		c.nominatedOn = on
+		clear(c.nominations)
 	}
-	found := claims{map[workload.ID]int64{}, map[workload.ID]int64{}}
-	note := func(id workload.ID, claims bool) {
+	found := nominations{map[workload.ID]int64{}, map[workload.ID]int64{}}
+	note := func(id workload.ID, nominations bool) {
 		switch r := l.live[id]; {
 		case r == nil:
 		case r.Holding && !isLeaving(r.Record):
 			found.started[id] = asked(r.Record)
-		case r.Phase == workload.Queued && claims:
+		case r.Phase == workload.Queued && nominations:
 			found.waiting[id] = asked(r.Record)
 		}
 	}
-	for id, attempt := range c.claims {
+	for id, attempt := range c.nominations {
 		if r := l.live[id]; r != nil && r.Attempt == attempt {
 			note(id, true)
 		}
 		if _, waits := found.waiting[id]; !waits {
-			delete(c.claims, id)
+			delete(c.nominations, id)
 		}
 	}
-	for id := range before.claims {
-		_, still := after.claims[id]
+	for id := range before.nominations {
+		_, still := after.nominations[id]
 		note(id, still)
 	}
-	for id := range after.claims {
-		if _, had := before.claims[id]; calm && !had {
-			c.claims[id] = l.live[id].Attempt
+	for id := range after.nominations {
+		if _, had := before.nominations[id]; calm && !had {
+			c.nominations[id] = l.live[id].Attempt
 		}
 	}
 	return found
@@ -106,7 +106,7 @@ func (l *ledger) gpus() (sum int64) {
 }
 
 // calmNodes reports whether all nodes are as they are to gangs alone. Where one is
-// gone, not ready, or used by foreign pods, a claim may hold places that cannot be
+// gone, not ready, or used by foreign pods, a nomination may hold places that cannot be
 // had now, and others may take what is free elsewhere.
 func (c *checker) calmNodes() bool {
 	for _, n := range c.w.disk.nodes {
