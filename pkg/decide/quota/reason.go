@@ -17,7 +17,7 @@ func (o *Over) Reason() *workload.Reason {
 		Potential: o.Potential, Nominal: o.Nominal, Used: o.Used, Where: o.Where, Limit: o.Limit,
 	}
 	message := fmt.Sprintf("insufficient unused quota for %s in flavor %q of queue %q: requested %s, available %s, %s more needed (nominal quota %s, used %s; limited by %s of %s)",
-		o.Resource, o.Flavor, o.Queue, amount(o.Amount), amount(shortage.Available), amount(o.Amount-shortage.Available),
+		o.Resource, o.Flavor, o.Queue, amount(o.Amount), amount(shortage.Available), amount(o.Amount-o.Available),
 		amount(o.Nominal), amount(o.Used), o.Limit, o.Where)
 	if o.Amount > o.Potential {
 		message = fmt.Sprintf("insufficient maximum quota for %s in flavor %q of queue %q: requested %s, maximum %s (limited by %s of %s); request less or raise the quota",

@@ -3,6 +3,7 @@ package quota_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -172,6 +173,11 @@ func TestWhatIsMissingIsSaidWithItsPlace(t *testing.T) {
 	want := `insufficient unused quota for cpu in flavor "default" of queue "a": requested 6, available 0, 6 more needed (nominal quota 9, used 4; limited by nominalQuota of cohort team)`
 	if got := over.Reason().Message; got != want {
 		t.Errorf("the sentence is\n%s\nwant\n%s", got, want)
+	}
+	tree.Queue("b").Allocate(cpus(3)) // three more than the cohort has
+	want = "requested 6, available 0, 9 more needed"
+	if got := tree.Queue("a").Over(cpus(6)).Reason().Message; !strings.Contains(got, want) {
+		t.Errorf("above quota the sentence is\n%s\nwant %q in it", got, want)
 	}
 }
 

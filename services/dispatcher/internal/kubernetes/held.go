@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNotHeld is wrapped when an object that was to be released is not suspended.
-var ErrNotHeld = errors.New("is not suspended any more, and not by Muster's doing")
+var ErrNotHeld = errors.New("is no longer suspended, and Muster did not release it")
 
 // Release writes a stamped manifest into the suspended object with the UID and
 // lifts the suspension, in one write. It reports false when that object is gone.

@@ -16,9 +16,9 @@ var (
 	// errForeign: the object of another party stays.
 	errForeign = errors.New("an object of that name already exists and does not belong to this workload; delete it or use another name")
 	// errLeaving: an earlier object has to go first.
-	errLeaving = errors.New("an object of an attempt before is being deleted")
+	errLeaving = errors.New("an object of an earlier attempt is being deleted")
 	// errExists: an object of the name has to be looked at.
-	errExists = errors.New("an object of that name exists already")
+	errExists = errors.New("an object of that name already exists")
 	// errWithdrawn: the suspended object that was to be released is not there.
 	errWithdrawn = errors.New("the suspended object is gone")
 )

@@ -62,7 +62,7 @@ func TestCreateRayObject(t *testing.T) {
 		"held, resumed": {set: func(c *cluster, d *event.GangDesired) {
 			held("uid-r")(c, d)
 			c.answers["release r"] = kubernetes.ErrNotHeld
-		}, refused: "is not suspended any more"},
+		}, refused: "is no longer suspended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

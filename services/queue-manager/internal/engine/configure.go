@@ -25,7 +25,7 @@ type configured struct {
 }
 
 // errUnclear says that a change may or may not have been committed.
-var errUnclear = errors.New("it is not known whether the change is stored: apply it again, which changes nothing when it is")
+var errUnclear = errors.New("the change may or may not be stored; apply it again, which changes nothing if it is")
 
 func (l *leader) serveChanges(ctx context.Context) error {
 	return query.HandleConfigure(ctx, l.Bus.Conn(), func(asking context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
