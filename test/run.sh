@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every test of every module with the race detector, against the real
-# parts that `make test` built or installed, and says what was skipped. A part
-# that is missing is a failure here, not a skip.
+# Runs every test of every module, with the race detector where there are goroutines,
+# against the real parts that `make test` built or installed, and says what was
+# skipped. A part that is missing is a failure here, not a skip.
 #
 # More arguments go to go test: test/run.sh -run TestName
 #
@@ -29,15 +29,21 @@ fi
 # The packages under test/ each start a whole stack, and wait most of the time: two
 # of them at once, whatever the number of cores. All others run side by side.
 stacks='^muster.dev/muster/test(/|$)'
+# The packages that decide and the simulation start no goroutine, which test/arch
+# checks, and compute all the time: the race detector finds nothing in them, and makes
+# them five times slower.
+sequential='^muster.dev/muster/(pkg/decide|pkg/state|test/sim$|test/sim/twin$)'
 packages=$(go list work)
-mapfile -t beside < <(grep -vE "$stacks" <<<"$packages")
-mapfile -t alone < <(grep -E "$stacks" <<<"$packages")
+mapfile -t plain < <(grep -E "$sequential" <<<"$packages")
+mapfile -t beside < <(grep -vE "$sequential" <<<"$packages" | grep -vE "$stacks")
+mapfile -t alone < <(grep -vE "$sequential" <<<"$packages" | grep -E "$stacks")
 
 # The modules outside of the workspace have tests without concurrency of their
 # own, or link so much (the dev cluster: all of Kubernetes) that building that
 # with the race detector would take longer than everything else together.
 all() {
 	local failed=0
+	CGO_ENABLED=0 go test -json -trimpath -shuffle=on -timeout=$limit "$@" "${plain[@]}" || failed=1
 	go test -json -race -shuffle=on -timeout=$limit "$@" "${beside[@]}" || failed=1
 	go test -json -race -shuffle=on -timeout=$limit -p=2 "$@" "${alone[@]}" || failed=1
 	for module in deploy/devcluster deploy/helm; do
