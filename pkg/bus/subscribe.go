@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,15 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 )
-
-// buffered messages wait in a subscription's channel; when it is full the
-// server sends no more.
-const buffered = 256
-
-// followedBytes bounds what the server has on its way to a subscription: it closes a
-// connection for which more than its max_pending waits, 32 MB as we set it up. The
-// largest message (max_payload) has to fit.
-const followedBytes = 12 << 20
 
 // drainTimeout bounds the wait for messages that have arrived at a stop.
 const drainTimeout = time.Second
@@ -39,136 +29,6 @@ const (
 	// to see it and as long to agree on another.
 	silentMost = 30 * time.Second
 )
-
-// Following is a subscription to what is true.
-type Following struct {
-	// C delivers the last value of each subject, then changes; closed when the
-	// context ends.
-	C <-chan Delivery
-	// CaughtUp is closed when the values that existed at the start of Follow, or
-	// at the reconnection that came before it was done, have been put into C.
-	CaughtUp <-chan struct{}
-}
-
-// Follow delivers the last value of each subject that matches, in stream order,
-// and every later one. After a reconnection it starts over.
-func (b *Bus) Follow(ctx context.Context, stream string, filters ...string) (*Following, error) {
-	return b.follow(ctx, stream, jetstream.DeliverLastPerSubjectPolicy, filters)
-}
-
-// Replay delivers everything that the stream holds of the subjects that match,
-// and every later message. After a reconnection it starts over.
-func (b *Bus) Replay(ctx context.Context, stream string, filters ...string) (*Following, error) {
-	return b.follow(ctx, stream, jetstream.DeliverAllPolicy, filters)
-}
-
-func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters []string) (*Following, error) {
-	progress := newCatchUp()
-	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
-		consumer, err := b.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filters, DeliverPolicy: from,
-		})
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil, fmt.Errorf("follow %v of stream %s: %w: %w", filters, stream, ErrNoStream, err)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
-		}
-		info, err := consumer.Info(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
-		}
-		progress.begin(info.NumPending)
-		return consumer, nil
-	}
-	consumer, err := subscribe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := make(chan Delivery, buffered)
-	go func() {
-		defer close(out)
-		handle := func(msg jetstream.Msg) {
-			select {
-			case out <- newDelivery(msg, false):
-			case <-ctx.Done():
-				return
-			}
-			progress.advance()
-		}
-		b.keepConsuming(ctx, consumer, subscription{
-			subscribe: subscribe, handle: handle, passing: orderedPassing,
-			options: []jetstream.PullConsumeOpt{jetstream.PullMaxMessagesWithBytesLimit(buffered, followedBytes)},
-		})
-	}()
-	return &Following{C: out, CaughtUp: progress.done}, nil
-}
-
-// catchUp counts what is missing of the values that existed when a subscription
-// began. A reconnection restarts it: the stream may have other values then.
-type catchUp struct {
-	mu      sync.Mutex
-	missing uint64
-	reached bool
-	done    chan struct{}
-}
-
-func newCatchUp() *catchUp { return &catchUp{done: make(chan struct{})} }
-
-func (c *catchUp) begin(missing uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.missing = missing
-	c.check()
-}
-
-func (c *catchUp) advance() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.missing > 0 {
-		c.missing--
-		c.check()
-	}
-}
-
-func (c *catchUp) check() {
-	if c.missing == 0 && !c.reached {
-		c.reached = true
-		close(c.done)
-	}
-}
-
-// LastValues returns the last value of each subject that matches, in stream
-// order.
-func (b *Bus) LastValues(ctx context.Context, stream string, filters ...string) ([]Delivery, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	following, err := b.Follow(ctx, stream, filters...)
-	if err != nil {
-		return nil, err
-	}
-	var values []Delivery
-	if err := drain(ctx, following, func(d Delivery) { values = append(values, d) }); err != nil {
-		return nil, fmt.Errorf("read %v of stream %s: %w", filters, stream, err)
-	}
-	return values, nil
-}
-
-// drain calls each with what existed at the start of a subscription.
-func drain(ctx context.Context, following *Following, each func(Delivery)) error {
-	caughtUp := following.CaughtUp
-	for caughtUp != nil || len(following.C) > 0 {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case d := <-following.C:
-			each(d)
-		case <-caughtUp:
-			caughtUp = nil
-		}
-	}
-	return nil
-}
 
 // subscription is how a consumer is made and read.
 type subscription struct {

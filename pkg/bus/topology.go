@@ -1,16 +1,11 @@
 package bus
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"muster.dev/muster/pkg/message/event"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -123,123 +118,6 @@ func streams() []jetstream.StreamConfig {
 func republished(c jetstream.StreamConfig, from, to string) jetstream.StreamConfig {
 	c.RePublish = &jetstream.RePublish{Source: from, Destination: to}
 	return c
-}
-
-// EnsureStreams creates the streams that are missing and leaves the others as
-// they are. Any number of services may do it at once.
-func (b *Bus) EnsureStreams(ctx context.Context) error {
-	for _, config := range streams() {
-		config.Replicas = b.replicas
-		_, err := b.js.CreateStream(ctx, config)
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			b.storage.note(madeStreams, err, time.Now())
-			return fmt.Errorf("create stream %s: %w", config.Name, explained(err))
-		}
-	}
-	b.storage.note(madeStreams, nil, time.Now())
-	return nil
-}
-
-// AwaitStreams is EnsureStreams for a service that starts: NATS servers that have
-// just started, or lost one of them, cannot create streams until they agree on a
-// leader. That, room on the server (see Storage), and every other refusal, as of a
-// user whose rights are yet to come, is waited for as long as it takes, and logged.
-// The error is that of the last try when ctx ends.
-func (b *Bus) AwaitStreams(ctx context.Context) error {
-	refused := awaitAgain
-	for {
-		err := b.EnsureStreams(ctx)
-		again := awaitAgain
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return err
-		case withoutRoom(err):
-			again = awaitRoom
-		case !withoutLeader(err):
-			again = refused
-			refused = min(2*refused, awaitMost)
-		}
-		b.logger.Warn("cannot create streams; retrying", zap.Error(err), zap.Duration("after", again))
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(again):
-		}
-	}
-}
-
-const (
-	awaitAgain = 250 * time.Millisecond
-	awaitRoom  = 5 * time.Second
-	awaitMost  = 30 * time.Second
-	// madeStreams names the making of streams among what NATS stores.
-	madeStreams = "the streams"
-	// notAvailable is the server's JSClusterNotAvailErr.
-	notAvailable jetstream.ErrorCode = 10008
-)
-
-// explained says what to do about a server without room for the streams.
-func explained(err error) error {
-	var refused *jetstream.APIError
-	if errors.As(err, &refused) && refused.ErrorCode == storageResources {
-		return fmt.Errorf("NATS' max_file_store is smaller than what Muster's streams may take: set it to %d GiB or more, on a disk that has as much, and restart NATS: %w",
-			(StoreNeeded()+1<<30-1)>>30, err)
-	}
-	return err
-}
-
-// withoutLeader tells the errors of servers that have not agreed on a leader.
-func withoutLeader(err error) bool {
-	var refused *jetstream.APIError
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) ||
-		errors.As(err, &refused) && refused.ErrorCode == notAvailable
-}
-
-// ConfigureStreams creates the streams that are missing and brings the others to
-// the configuration of this version. Only the leader does it: two versions that
-// run side by side would otherwise undo each other's configuration.
-//
-// A stream whose files are gone, after a deletion under load or by hand, is deleted and
-// created again: the server takes messages for it for a while, but no consumer and no
-// change, or it refuses all messages, and after a restart the stream is not there. It
-// returns the names of those; their messages have to be published again.
-func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error) {
-	asks := true // until a question has no answer
-	for _, config := range streams() {
-		config.Replicas = b.replicas
-		present, err := b.js.Stream(ctx, config.Name)
-		switch {
-		case err == nil:
-			config.Metadata = notesOf(present.CachedInfo().Config.Metadata)
-			if config.Replicas == 0 {
-				config.Replicas = present.CachedInfo().Config.Replicas
-			}
-		case !errors.Is(err, jetstream.ErrStreamNotFound):
-			return remade, fmt.Errorf("look up stream %s: %w", config.Name, err)
-		}
-		stream, err := b.js.CreateOrUpdateStream(ctx, config)
-		if err == nil && config.Replicas <= 1 && asks { // of several servers another one leads the stream then
-			asks, err = b.writable(ctx, stream)
-			if err != nil && !withoutFiles(err) {
-				// As on a full disk: the other streams and the leader can go on.
-				b.logger.Error("NATS refuses every write to a stream; check its disk and restart NATS", zap.String("stream", config.Name), zap.Error(err))
-				err = nil
-			}
-		}
-		if withoutFiles(err) {
-			b.logger.Error("stream has no files any more; recreating it", zap.String("stream", config.Name), zap.Error(err))
-			if err = b.js.DeleteStream(ctx, config.Name); err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
-				_, err = b.js.CreateStream(ctx, config)
-				remade = append(remade, config.Name)
-			}
-		}
-		if err != nil {
-			b.storage.note(madeStreams, err, time.Now())
-			return remade, fmt.Errorf("create or update stream %s with %d replicas: %w", config.Name, max(config.Replicas, 1), explained(err))
-		}
-	}
-	b.storage.note(madeStreams, nil, time.Now())
-	return remade, nil
 }
 
 // Streams lists the names of all streams.

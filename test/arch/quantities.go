@@ -34,7 +34,7 @@ func decoders() map[string][]string {
 // trees, and structs of metadata. Each has the listed number of calls.
 func treeReaders() map[string]int {
 	return map[string]int{
-		"pkg/manifest/podpolicy/check.go": 1, "pkg/manifest/ray/stamp.go": 1, "pkg/manifest/ray/operator.go": 1,
+		"pkg/manifest/podpolicy/check.go": 1, "pkg/manifest/ray/stampjob.go": 1, "pkg/manifest/ray/operator.go": 1,
 	}
 }
 

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,26 +49,6 @@ type Limits struct {
 	// Workloads bounds those of the queue that have not ended; zero for the bound that
 	// queue-manager has for every queue.
 	Workloads int `json:"workloads,omitempty"`
-}
-
-// Resources are amounts that are written as Kubernetes' quantities.
-type Resources map[resource.Name]Quantity
-
-// Quantity is an amount as it was written.
-type Quantity string
-
-// UnmarshalJSON takes a number, too, as Kubernetes does.
-func (q *Quantity) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) != nil {
-		var number json.Number
-		if err := json.Unmarshal(data, &number); err != nil {
-			return fmt.Errorf("%s is no amount; want a number, or a text such as \"16Gi\"", data)
-		}
-		text = number.String()
-	}
-	*q = Quantity(text)
-	return nil
 }
 
 // Defaults of a queue's limits. Where the queue's own rule asks for more than one

@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 
-	"muster.dev/muster/pkg/manifest/appwrapper"
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
@@ -94,24 +93,6 @@ type Controller struct {
 
 	mu      sync.Mutex
 	tracked map[workload.ID]*tracked
-}
-
-// tracked is the state of a workload whose object exists.
-type tracked struct {
-	key      Key
-	queue    string
-	record   *workload.Record
-	rejected *workload.Reason
-	pods     appwrapper.Counts
-	// submitted and cancelled are the messages that this controller has published
-	// without an answer so far.
-	submitted, cancelled publication
-	// missed counts the answers of queue-manager that it has no such workload.
-	missed int
-	// warned is whether its warnings were recorded as events.
-	warned bool
-	// lastEvent identifies the last recorded event, so that it is not repeated.
-	lastEvent string
 }
 
 // New returns a controller; it needs SetCluster before Run.
@@ -218,90 +199,6 @@ func (c *Controller) removed(ctx context.Context, key Key) (again time.Duration,
 		c.forget(id)
 	}
 	return again, nil
-}
-
-func (c *Controller) forget(id workload.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.tracked, id)
-}
-
-func (c *Controller) track(id workload.ID, key Key) tracked {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.tracked[id]
-	if k == nil {
-		k = &tracked{key: key}
-		c.tracked[id] = k
-	}
-	return *k
-}
-
-func (c *Controller) note(id workload.ID, change func(*tracked)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.tracked[id]; k != nil {
-		change(k)
-	}
-}
-
-// Changed takes in a new state of a workload.
-func (c *Controller) Changed(e *event.WorkloadChanged) {
-	c.heard(e.ID, func(k *tracked) { record := e.Record; k.record, k.rejected, k.submitted = &record, nil, publication{} })
-}
-
-// Rejected takes in that a submission was refused. If the workload has a record, the
-// refused submission was a second one and changes nothing.
-func (c *Controller) Rejected(e *event.WorkloadRejected) {
-	c.heard(e.Workload, func(k *tracked) {
-		if k.record == nil {
-			reason := e.Reason
-			k.rejected = &reason
-		}
-	})
-}
-
-// Gang takes in the observed pods of a workload.
-func (c *Controller) Gang(e *event.GangObserved) {
-	counts := appwrapper.Counts{}
-	for _, pod := range e.Pods {
-		switch pod.Phase {
-		case "Running":
-			counts.Running++
-		case "Succeeded":
-			counts.Succeeded++
-		case "Failed":
-			counts.Failed++
-		default:
-			counts.Pending++
-		}
-	}
-	c.heard(e.Workload, func(k *tracked) { k.pods = counts })
-}
-
-func (c *Controller) heard(id workload.ID, change func(*tracked)) {
-	c.mu.Lock()
-	k := c.tracked[id]
-	if k != nil {
-		change(k)
-	}
-	c.mu.Unlock()
-	if k != nil {
-		c.queue.Add(k.key)
-	}
-}
-
-// EnqueueAll reconciles every object with a fresh record from queue-manager, because
-// events may have been missed.
-func (c *Controller) EnqueueAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.tracked {
-		if k.rejected == nil {
-			k.record = nil
-		}
-		c.queue.Add(k.key)
-	}
 }
 
 // lookUp completes k with queue-manager's record of the workload. It queries even after

@@ -225,20 +225,6 @@ func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.
 	return &sent, nil
 }
 
-// setAside gets a message that is too large for the server out of the way.
-func (p *publisher) setAside(ctx context.Context, m store.Outgoing, cause error) error {
-	p.Logger.Error("cannot publish a message; setting it aside", zap.String("id", m.EventID), zap.Error(cause))
-	if err := p.Store.SetAside(ctx, p.Epoch, m, cause.Error()); store.Suspect(err) {
-		p.refuse("message", "cannot keep a message that cannot be published", err, zap.String("id", m.EventID))
-	} else if err != nil {
-		return err
-	}
-	if command, err := commandIn(m.Message); err == nil {
-		p.Undeliverable(ctx, Undeliverable{Workload: command.Workload, Reason: cause.Error()})
-	}
-	return nil
-}
-
 func commandIn(message []byte) (*event.GangDesired, error) {
 	envelope, err := event.Parse(message)
 	if err != nil {

@@ -1,0 +1,142 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/capacity-watcher/internal/observed"
+)
+
+// message is an encoded observation.
+type message struct {
+	key     observed.Key
+	subject string
+	id      string
+	data    []byte
+	ttl     time.Duration
+	answers string
+}
+
+// publishBatch publishes some changes; it returns how many, and how many it holds back.
+// What the server did not store stays marked as changed.
+func (p *Publisher) publishBatch(ctx context.Context) (number, held int, err error) {
+	messages, held, err := p.nextBatch()
+	if err != nil {
+		return 0, 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	sent := make([]bus.Value, 0, len(messages))
+	failed := p.Held()
+	for _, m := range messages {
+		if failed != nil {
+			break
+		}
+		published, err := p.values.Publish(m.subject, m.id, m.data, m.ttl)
+		if err != nil {
+			failed = err
+			break
+		}
+		sent = append(sent, published)
+	}
+	for i, m := range messages {
+		if i < len(sent) {
+			if err := sent[i].Wait(ctx); err == nil {
+				p.Metrics.published.Inc()
+				continue
+			} else {
+				failed = err
+			}
+		}
+		p.Apply(func(cache *observed.Cache) {
+			cache.MarkChanged(m.key)
+			if _, asked := p.answers[m.key]; !asked && m.answers != "" {
+				p.answers[m.key] = m.answers
+			}
+		})
+	}
+	return len(messages), held, failed
+}
+
+func (p *Publisher) nextBatch() (messages []message, held int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Metrics.sizes(p.cache.Sizes())
+	keys := p.cache.Drain(batch)
+	messages = make([]message, 0, len(keys))
+	now := p.Now()
+	for _, key := range keys {
+		pods := p.cache.GangSize(key.Gang)
+		if wait := p.pace.early(key, pods, now); wait > 0 {
+			held++
+			p.cache.MarkChanged(key)
+			p.Later(wait, p.wakeUp)
+			continue
+		}
+		p.pace.published(key, pods, now)
+		payload, gone := p.cache.Observation(key, p.next())
+		answers := p.answers[key]
+		delete(p.answers, key)
+		m, err := p.encode(answering(payload, answers))
+		if err != nil {
+			p.cache.MarkChanged(keys...)
+			return nil, 0, err
+		}
+		m.key, m.subject, m.answers = key, p.subject(key), answers
+		if gone {
+			m.ttl = goneKept
+		}
+		messages = append(messages, m)
+	}
+	return messages, held, nil
+}
+
+func (p *Publisher) publishList(ctx context.Context) error {
+	p.mu.Lock()
+	nodes, gangs := p.cache.Seen()
+	m, err := p.encode(&event.CapacitySynced{Version: p.next(), Cluster: p.Cluster, Nodes: nodes, Gangs: gangs})
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := p.Held(); err != nil {
+		return err
+	}
+	published, err := p.values.Publish(event.SyncedSubject(p.Cluster), m.id, m.data, 0)
+	if err != nil {
+		return err
+	}
+	return published.Wait(ctx)
+}
+
+// next returns the version of the next message; the lock is held.
+func (p *Publisher) next() event.Version {
+	p.version.Seq++
+	return p.version
+}
+
+// encode puts the payload into an envelope whose id is its version; the lock is held.
+func (p *Publisher) encode(payload event.Payload) (message, error) {
+	id := fmt.Sprintf("%s/%d/%d", p.source, p.version.Session, p.version.Seq)
+	traceparent := ""
+	if gang, ok := payload.(*event.GangObserved); ok {
+		span := p.Tracer.Continue(gang.Workload, "", "pods seen", time.Now(), "muster.cluster", p.Cluster)
+		traceparent = span.Traceparent()
+		span.End(nil)
+	}
+	data, err := event.Marshal(id, p.source, p.Now(), traceparent, payload)
+	return message{id: id, data: data}, err
+}
+
+func (p *Publisher) subject(key observed.Key) string {
+	if key.Gang != workload.ID("") {
+		return event.GangSubject(p.Cluster, key.Gang)
+	}
+	return event.NodeSubject(p.Cluster, key.Node)
+}

@@ -1,0 +1,164 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// record returns a workload that the caller may see. The error for a hidden workload is
+// the one for a missing workload.
+func (s *Server) record(ctx context.Context, caller string, id workload.ID) (workload.Record, error) {
+	if uuid.Validate(string(id)) != nil {
+		return workload.Record{}, fail(http.StatusNotFound, "there is no workload %.80q: want its id, the UUID in the answer to its submission", string(id))
+	}
+	queues, err := s.rights(ctx)
+	if err != nil {
+		return workload.Record{}, err
+	}
+	answer, err := s.Queries.Workloads(ctx, query.WorkloadsRequest{ID: id})
+	if err != nil {
+		return workload.Record{}, err
+	}
+	if len(answer.Workloads) == 0 || !may(queues, caller, answer.Workloads[0].Queue, answer.Workloads[0].Namespace) {
+		return workload.Record{}, fail(http.StatusNotFound, "there is no workload %q", id)
+	}
+	return answer.Workloads[0].ForTenant(), nil
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request, caller string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	request, err := listRequest(r)
+	if err != nil {
+		return err
+	}
+	queues, err := s.rights(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := s.Queries.Workloads(ctx, request)
+	if err != nil {
+		return err
+	}
+	seen := []workload.Record{}
+	for _, record := range answer.Workloads {
+		if may(queues, caller, record.Queue, record.Namespace) {
+			seen = append(seen, record.ForTenant())
+		}
+	}
+	write(w, http.StatusOK, query.WorkloadsAnswer{Workloads: seen, Next: answer.Next})
+	return nil
+}
+
+// longestName is the longest name of an object in Kubernetes.
+const longestName = 253
+
+// longestWhy bounds the reason for a cancellation.
+const longestWhy = 1000
+
+// listRequest reads the filters and the page from the query.
+func listRequest(r *http.Request) (query.WorkloadsRequest, error) {
+	values := r.URL.Query()
+	request := query.WorkloadsRequest{Name: values.Get("name"), Namespace: values.Get("namespace"), Queue: values.Get("queue")}
+	for parameter, value := range map[string]string{"name": request.Name, "namespace": request.Namespace, "queue": request.Queue} {
+		if why := kube.BadText(value); why != "" || len(value) > longestName {
+			return request, fail(http.StatusBadRequest, "%s %.80q: want the name of an object, of at most %d printable characters", parameter, value, longestName)
+		}
+	}
+	for _, names := range values["phase"] {
+		for name := range strings.SplitSeq(names, ",") {
+			phase := workload.Phase(name)
+			if !slices.Contains(workload.Phases(), phase) {
+				return request, fail(http.StatusBadRequest, "phase %q: want one of %v", name, workload.Phases())
+			}
+			request.Phases = append(request.Phases, phase)
+		}
+	}
+	var err error
+	if text := values.Get("limit"); text != "" {
+		if request.Limit, err = strconv.Atoi(text); err != nil || request.Limit < 1 || request.Limit > query.MaxPage {
+			return request, fail(http.StatusBadRequest, "limit %q: want a whole number from 1 to %d", text, query.MaxPage)
+		}
+	}
+	if text := values.Get("after"); text != "" {
+		if request.After, err = strconv.ParseInt(text, 10, 64); err != nil || request.After < 0 {
+			return request, fail(http.StatusBadRequest, "after %q: want the number that the page before has as next", text)
+		}
+	}
+	return request, nil
+}
+
+func (s *Server) describe(w http.ResponseWriter, r *http.Request, caller string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	record, err := s.record(ctx, caller, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	history, err := s.Queries.History(ctx, query.HistoryRequest{ID: record.ID})
+	if err != nil {
+		return err
+	}
+	for i := range history.Entries {
+		history.Entries[i].Reason = history.Entries[i].Reason.ForTenant()
+	}
+	write(w, http.StatusOK, httpapi.Description{Record: record, History: history.Entries})
+	return nil
+}
+
+func (s *Server) explain(w http.ResponseWriter, r *http.Request, caller string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	record, err := s.record(ctx, caller, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	if record.Phase.Final() {
+		return fail(http.StatusNotFound, "workload %s has ended, as %s: there is nothing to explain", record.ID, record.Phase)
+	}
+	answer, err := s.Queries.Explain(ctx, query.ExplainRequest{ID: record.ID, For: caller})
+	if err != nil {
+		return err
+	}
+	answer.Explanation = answer.ForTenant() // an older queue-manager answers as for an operator
+	write(w, http.StatusOK, answer)
+	return nil
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request, caller string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	record, err := s.record(ctx, caller, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	why := r.URL.Query().Get("why")
+	if bad := kube.BadText(why); bad != "" || len(why) > longestWhy {
+		return fail(http.StatusBadRequest, "why %.80q: want at most %d printable characters", why, longestWhy)
+	}
+	if !record.Phase.Final() {
+		envelope, err := event.New(event.NewID(), source, time.Now(), &event.WorkloadCancel{
+			Workload: record.ID, Why: why, Submitter: caller,
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.publish(ctx, event.WorkloadSubject(record.Queue), envelope); err != nil {
+			return err
+		}
+	}
+	write(w, http.StatusAccepted, httpapi.Cancelling{Workload: record.ID})
+	return nil
+}

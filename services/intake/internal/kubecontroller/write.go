@@ -1,0 +1,98 @@
+package kubecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// finalizer keeps an object until its workload has been torn down.
+const finalizer = "muster.dev/workload"
+
+func hasFinalizer(object *unstructured.Unstructured) bool {
+	return slices.Contains(object.GetFinalizers(), finalizer)
+}
+
+// patch changes exactly the object that was read. If it is gone that is no error: the
+// watch reports it.
+func (c *Client) patch(ctx context.Context, object *unstructured.Unstructured, content map[string]any, subresources ...string) error {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("encode patch of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	_, err = c.objects.Resource(resourceOf(object)).Namespace(object.GetNamespace()).
+		Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{}, subresources...)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("patch %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	return nil
+}
+
+// SetFinalizer adds or removes the controller's finalizer. It fails if the object has
+// changed since it was read, because others have finalizers, too.
+func (c *Client) SetFinalizer(ctx context.Context, object *unstructured.Unstructured, there bool) error {
+	finalizers := slices.DeleteFunc(object.GetFinalizers(), func(f string) bool { return f == finalizer })
+	if there {
+		finalizers = append(finalizers, finalizer)
+	}
+	return c.patch(ctx, object, map[string]any{"metadata": map[string]any{
+		"resourceVersion": object.GetResourceVersion(), "finalizers": finalizers,
+	}})
+}
+
+// WriteStatus merges into the status; fields of others stay.
+func (c *Client) WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error {
+	return c.patch(ctx, object, map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": status}, "status")
+}
+
+// Annotate sets annotations of the object.
+func (c *Client) Annotate(ctx context.Context, object *unstructured.Unstructured, annotations map[string]string) error {
+	return c.patch(ctx, object, map[string]any{"metadata": map[string]any{"uid": object.GetUID(), "annotations": annotations}})
+}
+
+// Delete deletes exactly the object that was read; a missing one is no error.
+func (c *Client) Delete(ctx context.Context, object *unstructured.Unstructured) error {
+	uid := object.GetUID()
+	background := metav1.DeletePropagationBackground
+	err := c.objects.Resource(resourceOf(object)).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(),
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	return nil
+}
+
+// RecordEvent records an event of the object.
+func (c *Client) RecordEvent(ctx context.Context, object *unstructured.Unstructured, warning bool, reason, message string) error {
+	const longest = 1000 // the API server takes 1024 bytes
+	if len(message) > longest {
+		message = strings.ToValidUTF8(message[:longest], "") + "..."
+	}
+	kind := corev1.EventTypeNormal
+	if warning {
+		kind = corev1.EventTypeWarning
+	}
+	now := metav1.NewTime(time.Now())
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), GenerateName: object.GetName() + "."},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+		},
+		Reason: reason, Message: message, Type: kind, Count: 1, FirstTimestamp: now, LastTimestamp: now,
+		Source: corev1.EventSource{Component: "muster"},
+	}
+	_, err := c.core.CoreV1().Events(object.GetNamespace()).Create(ctx, event, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) { // forbidden if the namespace is terminating
+		return fmt.Errorf("record event %s of %s %s: %w", reason, object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}

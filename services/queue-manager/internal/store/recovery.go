@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// MessageRef is the id of a published message, and the workload that it is about.
+type MessageRef struct {
+	EventID  string
+	Workload workload.ID
+}
+
+// KnownMessages returns which of the messages, by id, are in the outbox or in the history of
+// their workloads.
+func (s *Store) KnownMessages(ctx context.Context, messages []MessageRef) (map[string]bool, error) {
+	said := map[string]bool{}
+	if len(messages) == 0 {
+		return said, nil
+	}
+	ids, workloads := make([]string, len(messages)), make([]workload.ID, len(messages))
+	for i, m := range messages {
+		ids[i], workloads[i] = m.EventID, m.Workload
+	}
+	rows, err := s.pool.Query(ctx, `SELECT event_id FROM outbox WHERE event_id = ANY($1)
+		UNION ALL SELECT event_id FROM history WHERE workload = ANY($2::uuid[]) AND event_id = ANY($1)`, ids, uuidsOf(workloads))
+	if err != nil {
+		return nil, fmt.Errorf("look up %d messages: %w", len(ids), err)
+	}
+	var id string
+	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { said[id] = true; return nil }); err != nil {
+		return nil, fmt.Errorf("look up %d messages: %w", len(ids), err)
+	}
+	return said, nil
+}
+
+// LastCommit is when the last commit began.
+func (s *Store) LastCommit(ctx context.Context) (at time.Time, err error) {
+	if err := s.pool.QueryRow(ctx, `SELECT at FROM commits ORDER BY version DESC LIMIT 1`).Scan(&at); err != nil {
+		return at, fmt.Errorf("look up the last commit: %w", err)
+	}
+	return at, nil
+}
+
+// New reports whether nothing was ever committed to the database but its schema.
+func (s *Store) New(ctx context.Context) (fresh bool, err error) {
+	if err := s.pool.QueryRow(ctx, `SELECT max(version) <= 1 FROM commits`).Scan(&fresh); err != nil {
+		return false, fmt.Errorf("look up the first commit: %w", err)
+	}
+	return fresh, nil
+}
+
+// HistoryEvent is a step of a workload's life with the event that reported it.
+type HistoryEvent struct {
+	Seq     int64
+	EventID string
+	At      time.Time
+	Record  workload.Record
+}
+
+// HistorySince returns steps of workloads' lives behind the given one and not older
+// than the given age, in order, and whether there may be more. What is static of
+// a workload is as it is now, and so are its places.
+func (s *Store) HistorySince(ctx context.Context, after int64, age time.Duration, limit int) (told []HistoryEvent, last int64, err error) {
+	rows, err := s.pool.Query(ctx, `SELECT seq, workload, at, phase, attempt, coalesce(cluster, ''), reason, event_id FROM history
+		WHERE seq > $1 AND at > now() - $2::interval ORDER BY seq LIMIT $3`, after, age, limit)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read history: %w", err)
+	}
+	var t HistoryEvent
+	var eventID *string
+	ids := map[workload.ID]bool{}
+	_, err = pgx.ForEachRow(rows, []any{&t.Seq, &t.Record.ID, &t.At, &t.Record.Phase, &t.Record.Attempt, &t.Record.Cluster,
+		&t.Record.Reason, &eventID}, func() error {
+		last = t.Seq
+		if eventID != nil {
+			t.EventID = *eventID
+			ids[t.Record.ID] = true
+			told = append(told, t)
+		}
+		t.Record.Reason = nil // Scan would write into the old one
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("read history: %w", err)
+	}
+	records, err := s.records(ctx, slices.Collect(maps.Keys(ids)))
+	if err != nil {
+		return nil, 0, err
+	}
+	kept := told[:0]
+	for _, t := range told {
+		if whole, ok := records[t.Record.ID]; ok {
+			step := t.Record
+			t.Record = whole
+			t.Record.Phase, t.Record.Attempt, t.Record.Cluster, t.Record.Reason = step.Phase, step.Attempt, step.Cluster, step.Reason
+			kept = append(kept, t)
+		}
+	}
+	return kept, last, nil
+}
+
+// records returns the given workloads, live or finished.
+func (s *Store) records(ctx context.Context, ids []workload.ID) (map[workload.ID]workload.Record, error) {
+	records := map[workload.ID]workload.Record{}
+	if len(ids) == 0 {
+		return records, nil
+	}
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		live, err := newReader().loadLive(ctx, tx, uuidsOf(ids))
+		if err != nil {
+			return err
+		}
+		for _, w := range live {
+			records[w.ID] = w.Record
+		}
+		rows, err := tx.Query(ctx, `SELECT record FROM archive WHERE id = ANY($1::uuid[])`, uuidsOf(ids))
+		if err != nil {
+			return err
+		}
+		finished, err := pgx.CollectRows(rows, pgx.RowTo[workload.Record])
+		for _, r := range finished {
+			records[r.ID] = r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %d workloads: %w", len(ids), err)
+	}
+	return records, nil
+}
