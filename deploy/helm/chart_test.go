@@ -38,10 +38,10 @@ func modes() map[string]map[string]any {
 		"defaults": {},
 		"member":   {"mode": "member", "cluster": "east", "namespaces": []any{"team-a", "team-b"}},
 		"trial":    {"trial": on()},
-		"door": {
-			"door":   map[string]any{"enabled": true, "defaultQueue": "a", "kueueLabel": false},
-			"queues": []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},
-			"nats":   map[string]any{"url": "tls://nats:4222", "tlsSecret": "nats-client"}, "database": map[string]any{"tlsSecret": "postgres-ca"},
+		"controller": {
+			"kubernetesController": map[string]any{"enabled": true, "defaultQueue": "a", "kueueLabel": false},
+			"queues":               []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},
+			"nats":                 map[string]any{"url": "tls://nats:4222", "tlsSecret": "nats-client"}, "database": map[string]any{"tlsSecret": "postgres-ca"},
 			"kuberay": map[string]any{"version": "v1.6.1"}, "tracing": map[string]any{"endpoint": "http://collector:4318", "ratio": 0.1},
 		},
 		"everything": {
@@ -213,7 +213,7 @@ func TestBadValues(t *testing.T) {
 func TestServices(t *testing.T) {
 	t.Parallel()
 	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
-	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "door": all, "member": {"capacity-watcher", "dispatcher"}} {
+	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "member": {"capacity-watcher", "dispatcher"}} {
 		objects := render(t, modes()[name])
 		var services []string
 		for _, key := range slices.Sorted(maps.Keys(objects)) {
@@ -239,7 +239,7 @@ func TestServices(t *testing.T) {
 // the service's own flags accept, and what files they name is mounted.
 func TestSettingsReachTheServices(t *testing.T) {
 	t.Parallel()
-	objects := render(t, modes()["door"])
+	objects := render(t, modes()["controller"])
 	want := map[string][]string{
 		"intake": {
 			"--cluster=default", "--default-queue=a", "--kube-namespaces=team-a,team-b", "--kuberay=/etc/muster/kuberay/kuberay.yaml",
@@ -269,7 +269,7 @@ func TestSettingsReachTheServices(t *testing.T) {
 	}
 	hold := objects["MutatingAdmissionPolicy /"+namespace+"-"+release+"-hold"]
 	if hold == nil {
-		t.Fatal("the door has no policy that holds objects")
+		t.Fatal("the Kubernetes controller has no policy that holds objects")
 	}
 	text := fmt.Sprint(hold.Object)
 	for part, there := range map[string]bool{
@@ -286,7 +286,7 @@ func TestSettingsReachTheServices(t *testing.T) {
 	}
 	for key := range render(t, modes()["defaults"]) {
 		if strings.Contains(key, "AdmissionPolicy") && !strings.Contains(key, "-fixed-") || strings.Contains(key, "-intake") && strings.HasPrefix(key, "ClusterRole") {
-			t.Errorf("without the door there is %s", key)
+			t.Errorf("without the Kubernetes controller there is %s", key)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func checkContained(t *testing.T, mode string, deployment *unstructured.Unstruct
 	}
 	token, _, _ := unstructured.NestedBool(deployment.Object, "spec", "template", "spec", "automountServiceAccountToken")
 	service := strings.TrimPrefix(deployment.GetName(), release+"-")
-	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && mode == "door"; token != api {
+	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && mode == "controller"; token != api {
 		t.Errorf("%s: %s has a token of the API server: %t", mode, deployment.GetName(), token)
 	}
 	for _, argument := range container["args"].([]any) {

@@ -176,7 +176,7 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 	in := newInstallation(t, "muster-installed")
 	values := func(more map[string]any) map[string]any {
 		all := map[string]any{
-			"trial": map[string]any{"enabled": true}, "door": map[string]any{"enabled": true},
+			"trial": map[string]any{"enabled": true}, "kubernetesController": map[string]any{"enabled": true},
 			"queues": []any{map[string]any{"name": "a", "namespaces": []any{"team-a"}}},
 		}
 		for key, value := range more {

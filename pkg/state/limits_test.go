@@ -50,7 +50,7 @@ func TestAFullQueueRefusesUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// What a queue does not allow one workload is refused, whichever door it came
+// What a queue does not allow one workload is refused, whichever interface it came
 // through, with the value, the maximum and where the limit is set.
 func TestAQueuesLimitsAreHeldAgainstEachSubmission(t *testing.T) {
 	t.Parallel()

@@ -102,7 +102,7 @@ func drawInput(t *rapid.T, seq uint64) input {
 	}
 }
 
-// drawAmount draws a small amount, and now and then one as the doors let it in, of
+// drawAmount draws a small amount, and now and then one as the interfaces accept it, of
 // which no two can be added.
 func drawAmount(t *rapid.T, label string, most int64) int64 {
 	if rapid.IntRange(0, 15).Draw(t, "absurd") == 0 {

@@ -35,7 +35,7 @@ func readings() map[string]reading {
 		"pkg/message/event":                   by(2, "pkg/message/event.FuzzDecode", "services/queue-manager/internal/engine.FuzzTake"),
 		"pkg/message/query":                   by(3, "pkg/message/query.FuzzRequest"),
 		"services/intake/internal/submission": by(4, submission),
-		// Manifests, at every door.
+		// Manifests, at every interface.
 		"pkg/manifest/appwrapper":   by(1, wrapper),
 		"pkg/manifest/bundle":       by(3, wrapper),
 		"pkg/kube":                  by(2, wrapper, "pkg/manifest/ray.FuzzRead"),

@@ -97,8 +97,8 @@ func essay() {}
 func TestWordsOf(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
-		"setHTTPDoor":        {"set", "http", "door"},
-		"Door":               {"door"},
+		"setHTTPServer":      {"set", "http", "server"},
+		"Server":             {"server"},
 		"readV1Base":         {"read", "v", "base"},
 		"queue-manager_x.go": {"queue", "manager", "x", "go"},
 		"ID":                 {"id"},

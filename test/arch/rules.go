@@ -60,7 +60,7 @@ func confinements() []confined {
 		{
 			what: "client-go", match: under("k8s.io/client-go"), linked: true,
 			allowed: []string{"services/capacity-watcher", "services/dispatcher", "services/intake", composer, "pkg/kube/lease", "pkg/kube/apiserver", "deploy", "test"},
-			why:     "only capacity-watcher, dispatcher and intake's door talk to an API server",
+			why:     "only capacity-watcher, dispatcher and intake's Kubernetes controller talk to an API server",
 		},
 		{
 			what: "nats.go", match: under("github.com/nats-io/nats.go"),

@@ -250,7 +250,7 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 			_, err := in.engine.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 			return err
 		}, err
-	case suite.CutFromNATS:
+	case suite.CutByNATS:
 		return in.cut(ctx, id, in.bus, name)
 	case suite.CutFromPostgres:
 		return in.cut(ctx, id, in.database, name)

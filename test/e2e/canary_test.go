@@ -79,7 +79,7 @@ func TestSecretsStayWhereTheyArePut(t *testing.T) {
 	}
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
 
-	// What runs, what waits, what is refused at the door, by the queue and by
+	// What runs, what waits, what is refused at submission, by the queue and by
 	// Kubernetes, and what cannot be read at all.
 	runs := w.submit(secretEnv(stack.RayCluster("runs", 1, 1), plant("a running manifest")))
 	w.reaches(runs, workload.Running)

@@ -217,7 +217,7 @@ func TestAppWrapperOfAUserWithoutRights(t *testing.T) {
 }
 
 // Deleting while intake is down is not lost: the AppWrapper waits for it.
-func TestAnAppWrapperDeletedWhileTheDoorIsDown(t *testing.T) {
+func TestAnAppWrapperDeletedWhileTheControllerIsDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("kind", 1, "cpu=8", "memory=32Gi")

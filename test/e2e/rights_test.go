@@ -145,7 +145,7 @@ func walkEvicted(w *world) {
 	}
 }
 
-// walkKubectl takes objects through intake's door, and removes them.
+// walkKubectl takes objects through intake's Kubernetes controller, and removes them.
 func walkKubectl(w *world) {
 	w.kubectl(labelled(stack.RayCluster("held", 1, 1), "muster.dev/queue-name", "default"), "create", "-f", "-")
 	w.kubectl(labelled(stack.RayJob("held-job", 1, 1, "succeeded", "10m"), "muster.dev/queue-name", "default"), "create", "-f", "-")

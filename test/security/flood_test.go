@@ -119,10 +119,10 @@ func (r *rivals) runs(name string) time.Duration {
 	return took
 }
 
-// A tenant creates AppWrappers by the thousand while the door is shut, so that all of
-// them wait when it opens; another one's job starts in time, Muster writes little for
-// each AppWrapper, also when those before it end, and each gets its answer. It does not
-// run beside other tests: it measures the memory of the whole process.
+// A tenant creates AppWrappers by the thousand while the Kubernetes controller is down, so
+// that all of them wait when it starts; another one's job starts in time, Muster writes
+// little for each AppWrapper, also when those before it end, and each gets its answer. It
+// does not run beside other tests: it measures the memory of the whole process.
 func TestManyAppWrappersDelayNobodyElse(t *testing.T) {
 	r := newRivals(t)
 	r.attack("many-0", 0) // from now on its rights count

@@ -22,13 +22,13 @@ import (
 	"muster.dev/muster/test/stack"
 )
 
-// callers are clients of the HTTP door; the name of each is its token.
+// callers are clients of the HTTP API; the name of each is its token.
 type callers struct {
 	*tenants
 	url string
 }
 
-// newCallers starts a stack whose queue-manager has the queues and whose HTTP door
+// newCallers starts a stack whose queue-manager has the queues and whose HTTP API
 // knows the names.
 func newCallers(t *testing.T, queues []queuemanager.Queue, names ...string) *callers {
 	t.Helper()
@@ -80,7 +80,7 @@ func (c *callers) submitAs(who, queue, manifest string) workload.ID {
 	return submitted.Workload
 }
 
-// ownQueue is a queue with its own namespace for one caller of the HTTP door.
+// ownQueue is a queue with its own namespace for one caller of the HTTP API.
 func ownQueue(name, who string) queuemanager.Queue {
 	return queuemanager.Queue{
 		Name: name, Namespaces: []string{name + "-" + uuid.NewString()[:8]},

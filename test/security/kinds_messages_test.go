@@ -93,7 +93,7 @@ func TestPodsThatTheStandardsRefuse(t *testing.T) {
 // rights than that user has, whatever Muster itself may do.
 func TestASubmitterHasTheRightsOfItsUser(t *testing.T) {
 	t.Parallel()
-	w := newTenants(t, workload.Rules{Identities: []workload.Bound{{Who: []string{workload.DoorNATS}, User: "trainer"}}})
+	w := newTenants(t, workload.Rules{Identities: []workload.Bound{{Who: []string{workload.ByNATS}, User: "trainer"}}})
 	if err := w.AddNodes(t.Context(), "cpu", 1, "cpu=8", "memory=32Gi"); err != nil {
 		t.Fatal(err)
 	}

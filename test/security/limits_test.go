@@ -19,7 +19,7 @@ import (
 
 var appWrappers = schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta2", Resource: "appwrappers"}
 
-// A gang of more than the queue allows is refused at every door, with what was
+// A gang of more than the queue allows is refused at every interface, with what was
 // asked, the most, and what to do.
 func TestNobodyPassesTheQueuesLimits(t *testing.T) {
 	t.Parallel()

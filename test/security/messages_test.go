@@ -125,6 +125,6 @@ func TestNobodyTakesAnothersID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if why := w.refused(event.WorkloadID("http/alice", "1")); !strings.Contains(why, "http/") {
-		t.Errorf("a message that names another door's source is refused because %q", why)
+		t.Errorf("a message that names another interface's source is refused because %q", why)
 	}
 }

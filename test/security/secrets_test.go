@@ -23,7 +23,7 @@ import (
 // SECURITY.md says; partitions begin with their names.
 func withManifests() []string { return []string{"manifests", "archive", "outbox", "decisions"} }
 
-// No table of Postgres has the content of a wrapped Secret, through whichever door it
+// No table of Postgres has the content of a wrapped Secret, through whichever interface it
 // came: it is refused. The value of a variable of a container is where SECURITY.md says
 // that manifests are, and nowhere else.
 func TestNoTableHasASecret(t *testing.T) {
@@ -65,9 +65,9 @@ spec: {components: [{template: %s}, {template: {apiVersion: v1, kind: Secret, me
 
 	inManifests := false
 	for table, content := range c.tables() {
-		for door, secret := range secrets {
+		for by, secret := range secrets {
 			if strings.Contains(content, secret) || strings.Contains(content, base64.StdEncoding.EncodeToString([]byte(secret))) {
-				t.Errorf("table %s has the Secret that came %s", table, door)
+				t.Errorf("table %s has the Secret that came %s", table, by)
 			}
 		}
 		if !strings.Contains(content, token) {

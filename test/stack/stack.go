@@ -72,7 +72,7 @@ type Options struct {
 	Through func(service, kubeconfig string) (string, error)
 	// Tracer returns what makes the spans of a service; nil for none.
 	Tracer func(service string) tracing.Tracer
-	// HTTP opens intake's HTTP door; the zero value leaves it closed.
+	// HTTP turns on intake's HTTP API; the zero value leaves it off.
 	HTTP intake.HTTPConfig
 	// AllNodes manages every node of the cluster instead of the stack's own.
 	AllNodes bool

@@ -95,7 +95,7 @@ const (
 	Killed          Fault = "killed"               // at once, as by kill -9; its data stays
 	Wiped           Fault = "killed with its data" // it starts again with nothing
 	Paused          Fault = "paused"               // its connections stay open
-	CutFromNATS     Fault = "cut from NATS"        // nothing arrives, nothing is closed
+	CutByNATS       Fault = "cut from NATS"        // nothing arrives, nothing is closed
 	CutFromPostgres Fault = "cut from Postgres"    // the same
 	CutFromAPI      Fault = "cut from the API server"
 	// CutInCommit: transactions arrive and are done, their answers are lost and the

@@ -43,8 +43,8 @@ func single(t *testing.T, p Provider) {
 		{Intake, Killed},
 		{CapacityWatcher, Killed},
 		{Dispatcher, Killed},
-		{Dispatcher, CutFromNATS},
-		{CapacityWatcher, CutFromNATS},
+		{Dispatcher, CutByNATS},
+		{CapacityWatcher, CutByNATS},
 		{Postgres, Killed},
 		{NATS(1), Killed},
 		{NATS(1), Wiped},
@@ -53,7 +53,7 @@ func single(t *testing.T, p Provider) {
 			w.load(t, func() { w.hold(t, c.part, c.fault) })
 		})
 	}
-	for _, fault := range []Fault{Killed, Paused, CutFromPostgres, CutFromNATS} {
+	for _, fault := range []Fault{Killed, Paused, CutFromPostgres, CutByNATS} {
 		t.Run(fmt.Sprintf("the leader %s", fault), func(t *testing.T) {
 			w.load(t, func() { w.replaceLeader(t, fault) })
 		})
@@ -66,7 +66,7 @@ func single(t *testing.T, p Provider) {
 // without a majority.
 func cluster(t *testing.T, p Provider) {
 	w := newWorld(t, p, Shape{NATS: 3})
-	for i, fault := range []Fault{Killed, CutFromNATS, Paused} {
+	for i, fault := range []Fault{Killed, CutByNATS, Paused} {
 		part := NATS(i + 1)
 		t.Run(fmt.Sprintf("%s %s", part, fault), func(t *testing.T) {
 			w.until(t, "all NATS servers have everything", w.replicated)

@@ -73,7 +73,7 @@ func Trials(away time.Duration) []Trial {
 		{Parts: []string{NATS(1)}, Fault: Killed, For: 3 * time.Second},
 		{Parts: []string{NATS(1)}, Fault: Paused, For: 8 * time.Second},
 		{Parts: []string{Leader}, Fault: Killed, For: time.Second},
-		{Parts: []string{Leader}, Fault: CutFromNATS, For: 15 * time.Second},
+		{Parts: []string{Leader}, Fault: CutByNATS, For: 15 * time.Second},
 		{Parts: []string{Leader}, Fault: HalfClosedNATS, For: time.Second},
 		{Parts: []string{Leader}, Fault: HalfClosedPostgres, For: time.Second},
 		{Parts: []string{Leader}, Fault: LatePostgres, For: 15 * time.Second},
@@ -87,7 +87,7 @@ func Trials(away time.Duration) []Trial {
 		}
 		trials = append(trials,
 			Trial{Parts: []string{part}, Fault: Paused, For: 5 * time.Second},
-			Trial{Parts: []string{part}, Fault: CutFromNATS, For: 8 * time.Second})
+			Trial{Parts: []string{part}, Fault: CutByNATS, For: 8 * time.Second})
 	}
 	return append(trials, Trial{Parts: append([]string{Postgres, NATS(1)}, Services()...), Fault: Killed, For: time.Second})
 }

@@ -15,7 +15,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// hostileNames are what no friend calls anything, as far as the doors let it in: of
+// hostileNames are what no friend calls anything, as far as the interfaces accept it: of
 // clusters come nodes, resources and labels of any text.
 var hostileNames = []string{"n", "\x1b[2J", "nul\x00", "../..", "", "line\nn", strings.Repeat("x", 512), "*", ">"}
 

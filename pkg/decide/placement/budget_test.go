@@ -23,7 +23,7 @@ const (
 )
 
 // adversary draws nodes and a gang whose exact search is as expensive as it can
-// be made within what the doors let through: many pod sets that compete for
+// be made within what the interfaces accept: many pod sets that compete for
 // several resources, so that frontiers are wide, and rules of all kinds.
 func adversary(seed uint64) ([]capacity.Node, *workload.Workload) {
 	r := rand.New(rand.NewPCG(seed, 99))

@@ -120,7 +120,7 @@ func SubmissionID(user, source, id string) workload.ID {
 	if user == "" {
 		return WorkloadID(source, id)
 	}
-	return IdentifiedID(workload.DoorNATS+"/"+user, source, id)
+	return IdentifiedID(workload.ByNATS+"/"+user, source, id)
 }
 
 // Encode returns the envelope as JSON.

@@ -11,13 +11,13 @@ import (
 	"muster.dev/muster/pkg/policyfile/kueue"
 )
 
-// ConfigureSubject takes changes of the configuration from people and tools. The
-// door of a cluster has a subject of its own, ClusterConfigureSubject: who brings
-// an object is known by the subject that it may publish on, not by what it says.
+// ConfigureSubject takes changes of the configuration from people and tools. The Kubernetes
+// controller of a cluster has a subject of its own, ClusterConfigureSubject: the right to
+// publish on a subject shows the sender of an object, not the content of the message.
 const ConfigureSubject = "muster.configure"
 
-// ClusterConfigureSubject takes the objects of a cluster from the door that
-// watches it.
+// ClusterConfigureSubject takes the objects of a cluster from the Kubernetes
+// controller that watches it.
 func ClusterConfigureSubject(cluster string) string { return ConfigureSubject + "." + cluster }
 
 // OriginOf is who speaks on a subject of configuration: the cluster, or nothing
@@ -81,8 +81,8 @@ type Applied struct {
 	Version int64 `json:"version"`
 }
 
-// Configure changes the configuration; cluster is empty but for the door of a
-// cluster.
+// Configure changes the configuration; cluster is empty except for the
+// Kubernetes controller of a cluster.
 func (c *Client) Configure(ctx context.Context, cluster string, request ConfigureRequest) (ConfigureAnswer, error) {
 	subject := ConfigureSubject
 	if cluster != "" {

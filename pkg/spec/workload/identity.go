@@ -41,7 +41,7 @@ func ValidateIdentities(list []Bound) error {
 		at := fault.Index("", i)
 		faults.Under("", validatePatterns(at+".who", b.Who))
 		for j, who := range b.Who {
-			if strings.HasPrefix(who, DoorKubernetes+"/") {
+			if strings.HasPrefix(who, ByKubernetes+"/") {
 				faults.Add(fault.Index(at+".who", j), "%q: who comes by kubectl is known to Kubernetes already; want names such as http/alice or nats/team-a", who)
 			}
 		}
@@ -67,7 +67,7 @@ func validAccount(account string) bool {
 
 // FromKubernetes reports whether the submitter came by an object of a cluster. The
 // API server says who that is, not the queue.
-func FromKubernetes(submitter string) bool { return strings.HasPrefix(submitter, DoorKubernetes+"/") }
+func FromKubernetes(submitter string) bool { return strings.HasPrefix(submitter, ByKubernetes+"/") }
 
 // IdentityOf returns the user of Kubernetes that the submitter of a message is bound
 // to; nil when the queue binds none. bound is false when the queue binds submitters,

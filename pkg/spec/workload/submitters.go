@@ -8,11 +8,11 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// Doors by which work comes; a submitter's name begins with one.
+// Interfaces by which work comes; a submitter's name begins with one of them.
 const (
-	DoorHTTP       = "http"
-	DoorNATS       = "nats"
-	DoorKubernetes = "kubernetes"
+	ByHTTP       = "http"
+	ByNATS       = "nats"
+	ByKubernetes = "kubernetes"
 )
 
 // Submitters is a set of submitters that may submit to a queue.
@@ -40,8 +40,8 @@ func validatePatterns(at string, patterns []string) error {
 		faults.Add(at, "is empty; want names such as http/alice, nats/team-a or kubernetes/CLUSTER/USER")
 	}
 	for j, who := range patterns {
-		door, _, _ := strings.Cut(who, "/")
-		if _, err := path.Match(who, ""); err != nil || !slices.Contains([]string{DoorHTTP, DoorNATS, DoorKubernetes}, door) {
+		by, _, _ := strings.Cut(who, "/")
+		if _, err := path.Match(who, ""); err != nil || !slices.Contains([]string{ByHTTP, ByNATS, ByKubernetes}, by) {
 			faults.Add(fault.Index(at, j), "%q: want a name such as http/alice, nats/team-a or kubernetes/CLUSTER/USER, in which * stands for any characters", who)
 		}
 	}

@@ -132,7 +132,7 @@ func (in *intake) handle(ctx context.Context, d bus.Delivery) {
 }
 
 func messageOf(d bus.Delivery) submission.Message {
-	submitter := workload.DoorNATS
+	submitter := workload.ByNATS
 	if _, user := event.SubmittedBy(d.Subject); user != "" {
 		submitter += "/" + user
 	}

@@ -369,7 +369,7 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 		return late(in.toNATS[name]...), nil
 	case fault == suite.LatePostgres && in.toPostgres[name] != nil:
 		return late(in.toPostgres[name]), nil
-	case fault == suite.CutFromNATS && in.toNATS[name] != nil:
+	case fault == suite.CutByNATS && in.toNATS[name] != nil:
 		return cut(in.toNATS[name]...), nil
 	case fault == suite.CutFromPostgres && in.toPostgres[name] != nil:
 		return cut(in.toPostgres[name]), nil

@@ -45,7 +45,7 @@ capacity-watcher dispatcher
 {{/* The services that talk to the API server, and so have rights and a token. */}}
 {{- define "muster.accounts" -}}
 capacity-watcher dispatcher
-{{- if and .Values.door.enabled (eq .Values.mode "all") }} intake{{ end -}}
+{{- if and .Values.kubernetesController.enabled (eq .Values.mode "all") }} intake{{ end -}}
 {{- end }}
 
 {{/* All namespaces in which the dispatcher may write, as a JSON list under the key names. */}}

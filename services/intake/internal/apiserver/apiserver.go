@@ -110,7 +110,7 @@ func (s *Server) authenticated(handle handler) http.HandlerFunc {
 			s.writeProblem(w, r, fail(http.StatusUnauthorized, "%v", err))
 			return
 		}
-		if err := handle(w, r, workload.DoorHTTP+"/"+name); err != nil {
+		if err := handle(w, r, workload.ByHTTP+"/"+name); err != nil {
 			s.writeProblem(w, r, err)
 		}
 	}

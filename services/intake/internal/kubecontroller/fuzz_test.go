@@ -98,7 +98,7 @@ func FuzzReconcile(f *testing.F) {
 				continue
 			}
 			w := s.submitted.Workload
-			by := workload.DoorKubernetes + "/c"
+			by := workload.ByKubernetes + "/c"
 			if user := object.GetAnnotations()[userKey]; user != "" {
 				by += "/" + user
 			}

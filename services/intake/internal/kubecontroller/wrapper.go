@@ -202,7 +202,7 @@ func (c *Controller) creator(ctx context.Context, object *unstructured.Unstructu
 // submitterName is the name by which queues know a user of the cluster; for an unknown
 // user it is the cluster's.
 func (c *Controller) submitterName(user *bundle.Submitter) string {
-	name := workload.DoorKubernetes + "/" + c.options.Cluster
+	name := workload.ByKubernetes + "/" + c.options.Cluster
 	if user != nil {
 		name += "/" + user.User
 	}

@@ -110,7 +110,7 @@ func (s *submission) identify() {
 // or the Kubernetes controller derives its ids from.
 func (s *submission) claimsReservedSource() bool {
 	prefix, _, named := strings.Cut(s.envelope.Source, "/")
-	return named && strings.HasPrefix(s.message.Submitter, workload.DoorNATS) && (prefix == workload.DoorHTTP || prefix == workload.DoorKubernetes)
+	return named && strings.HasPrefix(s.message.Submitter, workload.ByNATS) && (prefix == workload.ByHTTP || prefix == workload.ByKubernetes)
 }
 
 // accept returns the workload. Every error is a reason to reject, and so is a panic

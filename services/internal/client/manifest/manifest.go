@@ -2,7 +2,7 @@
 // to send it: the documents of a file, and what each calls itself.
 //
 // It is not for judging manifests; Muster does that on its side, so that all
-// doors have the same rules and a refusal is recorded.
+// interfaces have the same rules and a refusal is recorded.
 package manifest
 
 import (

@@ -84,12 +84,12 @@ func (s *Stack) parts() []part {
 		NodeSelector: s.options.NodeSelector, ResyncEvery: time.Minute,
 	}
 	dispatch := &dispatcher.Config{NATS: bus.Settings{URL: s.NATSURL}, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Dispatcher)}
-	door := &intake.Config{NATS: bus.Settings{URL: s.NATSURL}, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Intake)}
+	intakeConfig := &intake.Config{NATS: bus.Settings{URL: s.NATSURL}, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Intake)}
 	return []part{
 		{"queue-manager", manager.Validate, func(ctx context.Context, r *service.Runtime) error { return queuemanager.Run(ctx, manager, r) }},
 		{"capacity-watcher", watch.Validate, func(ctx context.Context, r *service.Runtime) error { return watcher.Run(ctx, watch, r) }},
 		{"dispatcher", dispatch.Validate, func(ctx context.Context, r *service.Runtime) error { return dispatcher.Run(ctx, dispatch, r) }},
-		{"intake", door.Validate, func(ctx context.Context, r *service.Runtime) error { return intake.Run(ctx, door, r) }},
+		{"intake", intakeConfig.Validate, func(ctx context.Context, r *service.Runtime) error { return intake.Run(ctx, intakeConfig, r) }},
 	}
 }
 

@@ -2,7 +2,7 @@
 // flags, asks or tells Muster over NATS, and prints.
 //
 // It is not for running services (muster-dev does) nor for judging manifests, which
-// Muster does where all doors have the same rules.
+// Muster does where all interfaces have the same rules.
 package cli
 
 import (
