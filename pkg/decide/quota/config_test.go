@@ -17,7 +17,7 @@ func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
 	const flavored = `{"resourceFlavors": [{"name": "f"}], "clusterQueues": [{"name": "a", "resourceGroups": [`
 	cases := []struct{ policy, want string }{
 		{`{"clusterQueues": [{"name": "a", "queueingStrategy": "Random"}]}`, `clusterQueues[0].queueingStrategy: "Random": want one of BestEffortFIFO, StrictFIFO, Backfill`},
-		{`{"clusterQueues": [{"name": "a"}, {"name": "a"}]}`, `clusterQueues[1].name: "a" is there twice, at clusterQueues[0], too; want another name`},
+		{`{"clusterQueues": [{"name": "a"}, {"name": "a"}]}`, `clusterQueues[1].name: "a" is a duplicate of clusterQueues[0]; want another name`},
 		{`{"cohorts": [{}]}`, `cohorts[0].name: is missing`},
 		{`{"resourceFlavors": [{"name": "f", "nodeTaints": [{"key": "a", "effect": "No"}]}]}`, `resourceFlavors[0].nodeTaints[0].effect: "No": want one of NoSchedule, PreferNoSchedule, NoExecute`},
 		{`{"resourceFlavors": [{"name": "f", "nodeTaints": [{"key": "a"}]}]}`, `resourceFlavors[0].nodeTaints[0].effect: "": want one of NoSchedule, PreferNoSchedule, NoExecute`},
@@ -32,7 +32,7 @@ func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
 		{`{"localQueues": [{"namespace": "n", "name": "l", "clusterQueue": "none"}]}`, `localQueues[0].clusterQueue: "none": there is no clusterQueue of this name, nor any other`},
 		{
 			`{"clusterQueues": [{"name": "a"}], "localQueues": [{"namespace": "n", "name": "l", "clusterQueue": "a"}, {"namespace": "n", "name": "l", "clusterQueue": "a", "stopPolicy": "Stop"}]}`,
-			`localQueues[1].name: "l" is there twice in namespace "n"` + "\n" + `localQueues[1].stopPolicy: "Stop": want one of None, Hold, HoldAndDrain`,
+			`localQueues[1].name: "l" is a duplicate in namespace "n"` + "\n" + `localQueues[1].stopPolicy: "Stop": want one of None, Hold, HoldAndDrain`,
 		},
 		{`{"workloadPriorityClasses": [{"name": ""}]}`, `workloadPriorityClasses[0].name: is missing`},
 		{`{"fairSharing": {"preemptionStrategies": ["Fair"]}}`, `fairSharing.preemptionStrategies[0]: "Fair": want one of LessThanOrEqualToFinalShare, LessThanInitialShare`},

@@ -68,7 +68,7 @@ func (v *validation) groups(path string, groups []ResourceGroup) {
 			at := fault.Index(group+".flavors", j)
 			v.known(at+".name", "resourceFlavor", f.Name, v.flavor)
 			if flavors[f.Name] {
-				v.faults.Add(at+".name", "%q is there twice; want each flavor in one group, once", f.Name)
+				v.faults.Add(at+".name", "%q is a duplicate; want each flavor in one group, once", f.Name)
 			}
 			flavors[f.Name] = true
 			v.quotas(at, g.CoveredResources, f.Resources)

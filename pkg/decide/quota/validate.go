@@ -38,7 +38,7 @@ func (v *validation) name(path, name string, seen map[string]string) {
 		return
 	}
 	if first, twice := seen[name]; twice {
-		v.faults.Add(at, "%q is there twice, at %s, too; want another name", name, first)
+		v.faults.Add(at, "%q is a duplicate of %s; want another name", name, first)
 		return
 	}
 	seen[name] = path
@@ -174,7 +174,7 @@ func (v *validation) localQueues(c *Config) {
 			v.faults.Add(path+".namespace", "is missing")
 		}
 		if seen[l.Namespace+"/"+l.Name] {
-			v.faults.Add(path+".name", "%q is there twice in namespace %q", l.Name, l.Namespace)
+			v.faults.Add(path+".name", "%q is a duplicate in namespace %q", l.Name, l.Namespace)
 		}
 		seen[l.Namespace+"/"+l.Name] = true
 		v.known(path+".clusterQueue", "clusterQueue", l.ClusterQueue, v.cluster)

@@ -186,7 +186,7 @@ metadata:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `line 22: ClusterQueue "q": metadata.name: "q" is there twice, at clusterQueues[0], too; want another name
+	want := `line 22: ClusterQueue "q": metadata.name: "q" is a duplicate of clusterQueues[0]; want another name
 line 10: ClusterQueue "q": spec.resourceGroups[0].flavors[0].name: "gold": there is no resourceFlavor of this name, nor any other
 line 6: ClusterQueue "q": spec.queueingStrategy: "Sometimes": want one of BestEffortFIFO, StrictFIFO, Backfill
 line 16: LocalQueue "l": spec.clusterQueue: "other": there is no clusterQueue of this name; there are q`

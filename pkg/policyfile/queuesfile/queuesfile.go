@@ -93,22 +93,22 @@ func (f *File) ValidateWritten() error {
 	for i, q := range f.Queues {
 		path := fault.Index("queues", i)
 		if !reflect.ValueOf(q.Rules.Pods).IsZero() {
-			faults.Add(path+".life.podPolicy", "is no rule of lives; want it beside life, as %s.podPolicy", path)
+			faults.Add(path+".life.podPolicy", "is no field of life; set it beside life, as %s.podPolicy", path)
 		}
 		if !reflect.ValueOf(q.Rules.Limits).IsZero() {
-			faults.Add(path+".life.limits", "is no rule of lives; want it beside life, as %s.limits", path)
+			faults.Add(path+".life.limits", "is no field of life; set it beside life, as %s.limits", path)
 		}
 		if len(q.Rules.Submitters) > 0 {
-			faults.Add(path+".life.submitters", "is no rule of lives; want it beside life, as %s.submitters", path)
+			faults.Add(path+".life.submitters", "is no field of life; set it beside life, as %s.submitters", path)
 		}
 		if !reflect.ValueOf(q.Rules.Objects).IsZero() {
-			faults.Add(path+".life.objectPolicy", "is no rule of lives; want it beside life, as %s.objectPolicy", path)
+			faults.Add(path+".life.objectPolicy", "is no field of life; set it beside life, as %s.objectPolicy", path)
 		}
 		if len(q.Rules.Identities) > 0 {
-			faults.Add(path+".life.identities", "is no rule of lives; want it beside life, as %s.identities", path)
+			faults.Add(path+".life.identities", "is no field of life; set it beside life, as %s.identities", path)
 		}
 		if q.Rules.Strays != "" {
-			faults.Add(path+".life.strayPods", "is no rule of lives; want it beside life, as %s.strayPods", path)
+			faults.Add(path+".life.strayPods", "is no field of life; set it beside life, as %s.strayPods", path)
 		}
 		for j, c := range f.ClusterQueues {
 			if strategy := cmp.Or(c.Strategy, quota.BestEffortFIFO); c.Name == q.Name && q.Strategy != "" && q.Strategy != strategy {
@@ -193,7 +193,7 @@ func (q *Queue) validate() error {
 	for i, namespace := range q.Namespaces {
 		validName(&faults, fault.Index("namespaces", i), namespace)
 		if slices.Index(q.Namespaces, namespace) < i {
-			faults.Add(fault.Index("namespaces", i), "%q is there twice", namespace)
+			faults.Add(fault.Index("namespaces", i), "%q is a duplicate", namespace)
 		}
 	}
 	if !slices.Contains([]string{"", quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill}, q.Strategy) {

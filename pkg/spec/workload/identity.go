@@ -42,7 +42,7 @@ func ValidateIdentities(list []Bound) error {
 		faults.Under("", validatePatterns(at+".who", b.Who))
 		for j, who := range b.Who {
 			if strings.HasPrefix(who, ByKubernetes+"/") {
-				faults.Add(fault.Index(at+".who", j), "%q: who comes by kubectl is known to Kubernetes already; want names such as http/alice or nats/team-a", who)
+				faults.Add(fault.Index(at+".who", j), "%q: Kubernetes already knows users of kubectl; want names such as http/alice or nats/team-a", who)
 			}
 		}
 		switch account, is := strings.CutPrefix(b.User, accountPrefix); {

@@ -129,7 +129,7 @@ func (f *File) workload(path string, g *Gang, queues []state.Queue) (workload.Wo
 		set, err := g.Pods[i].podSet(fault.Index(path+".pods", i))
 		faults.Under("", err)
 		if slices.ContainsFunc(w.PodSets, func(other workload.PodSet) bool { return other.Name == set.Name && set.Name != "" }) {
-			faults.Add(fault.Index(path+".pods", i)+".name", "%q is there twice; want another name", set.Name)
+			faults.Add(fault.Index(path+".pods", i)+".name", "%q is a duplicate; want another name", set.Name)
 		}
 		w.PodSets = append(w.PodSets, set)
 	}

@@ -57,7 +57,7 @@ func TestFaults(t *testing.T) {
 		"policy":                     {"clusterQueues:\n- name: q\n  queueingStrategy: Fifo\n" + nodes, `line 3: clusterQueues[0].queueingStrategy: "Fifo": want one of BestEffortFIFO, StrictFIFO, Backfill`},
 		"pods and manifest":          {"waiting: [{name: a}]\n", "line 1: waiting[0]: want either pods or a manifest, not neither"},
 		"pod set without name":       {"waiting: [{name: a, pods: [{requests: {cpu: 1}}]}]\n", "line 1: waiting[0].pods[0].name: is missing; want a name, such as workers"},
-		"pod set twice":              {"waiting: [{name: a, pods: [{name: w, requests: {}}, {name: w, requests: {}}]}]\n", `line 1: waiting[0].pods[1].name: "w" is there twice; want another name`},
+		"pod set twice":              {"waiting: [{name: a, pods: [{name: w, requests: {}}, {name: w, requests: {}}]}]\n", `line 1: waiting[0].pods[1].name: "w" is a duplicate; want another name`},
 		"no pods":                    {"waiting: [{name: a, pods: [{name: w, count: 0, requests: {}}]}]\n", `line 1: waiting[0].pods[0].count: 0: want 1 to 10000`},
 		"manifest":                   {"waiting:\n- manifest:\n    kind: Deployment\n    apiVersion: apps/v1\n", `line 2: waiting[0].manifest: kind: is "Deployment"; want RayCluster, RayJob or RayService`},
 		"workload without name":      {"waiting: [{pods: [{name: w, requests: {}}]}]\n", "line 1: waiting[0].name: is missing; want a name by which the steps can speak of the workload"},

@@ -173,7 +173,7 @@ func TestAppliedObjectsAreRefusedAsAWhole(t *testing.T) {
 		"a queue with workloads":               {query.ConfigureRequest{Delete: []kueue.Key{{Kind: "LocalQueue", Namespace: "team-a", Name: "user-queue"}}}, []string{`queue "user-queue" of namespace "team-a" has 1 workloads that have not ended`, "let them end first"}},
 		"one fault among what is right": {query.ConfigureRequest{Apply: manifests(t, flavor+strings.ReplaceAll(oneQueue, "nominalQuota: 1", "nominalQuota: 1, borrowingLimit: 1"))},
 			[]string{`ClusterQueue "cluster-queue": spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: needs a cohort: set cohortName`}},
-		"the same twice":   {query.ConfigureRequest{Apply: append(manifests(t, flavor), manifests(t, flavor)...)}, []string{"object 2: resourceflavor.kueue.x-k8s.io/other is there twice"}},
+		"the same twice":   {query.ConfigureRequest{Apply: append(manifests(t, flavor), manifests(t, flavor)...)}, []string{"object 2: resourceflavor.kueue.x-k8s.io/other is a duplicate"}},
 		"an unknown field": {query.ConfigureRequest{Apply: []json.RawMessage{[]byte(`{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"ClusterQueue","metadata":{"name":"q"},"spec":{"colour":"red"}}`)}}, []string{`object 1: ClusterQueue "q": spec.colour: there is no such field; want one of name`}},
 		"an unknown top":   {query.ConfigureRequest{Apply: []json.RawMessage{[]byte(`{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"ClusterQueue","metadata":{"name":"q"},"sepc":{}}`)}}, []string{`ClusterQueue "q": sepc: there is no such field; want one of apiVersion`}},
 		"no object":        {query.ConfigureRequest{Apply: []json.RawMessage{[]byte(`7`)}}, []string{"object 1"}},

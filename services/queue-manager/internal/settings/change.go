@@ -51,7 +51,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 				faults = append(faults, fmt.Errorf("object %d: %w", i+1, f))
 			}
 		case keys[object.Key]:
-			faults = append(faults, fmt.Errorf("object %d: %s is there twice", i+1, object.Key))
+			faults = append(faults, fmt.Errorf("object %d: %s is a duplicate", i+1, object.Key))
 		default:
 			keys[object.Key] = true
 			faults = append(faults, f.apply(&p, object, origin))
