@@ -94,23 +94,23 @@ func Operations() []Operation {
 			},
 			Status: http.StatusOK, Answer: &query.WorkloadsAnswer{},
 		},
-		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "A workload with its life", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
+		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "Show a workload and its history", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
 		{
-			ID: "explain", Method: http.MethodGet, Path: "/v1/workloads/{id}/explanation", Summary: "Why a workload waits, and what would admit it",
+			ID: "explain", Method: http.MethodGet, Path: "/v1/workloads/{id}/explanation", Summary: "Explain why a workload waits, and what would admit it",
 			Status: http.StatusOK, Answer: &query.ExplainAnswer{}, Refusals: []int{http.StatusNotFound, http.StatusTooManyRequests},
 		},
 		{
-			ID: "follow", Method: http.MethodGet, Path: "/v1/workloads/{id}/events", Summary: "The life of a workload as it happens, from its present state to its end",
+			ID: "follow", Method: http.MethodGet, Path: "/v1/workloads/{id}/events", Summary: "Stream the events of a workload, from its present state to its end",
 			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
 		{
-			ID: "cancel", Method: http.MethodDelete, Path: "/v1/workloads/{id}", Summary: "End a workload, whatever phase it is in",
+			ID: "cancel", Method: http.MethodDelete, Path: "/v1/workloads/{id}", Summary: "End a workload in any phase",
 			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}}, Status: http.StatusAccepted, Answer: &Cancelling{}, Refusals: []int{http.StatusNotFound},
 		},
 		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
-		{ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "A queue: quota, use, waiting workloads", Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound}},
+		{ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads", Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound}},
 		{
-			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "The events of a queue, as they happen",
+			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",
 			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
 	}

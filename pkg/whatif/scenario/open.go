@@ -49,40 +49,48 @@ func (f *File) open() (*play, error) {
 	p := &play{file: f, queues: queues, nodes: map[string]capacity.Node{}}
 	for i := range f.Running {
 		g := &f.Running[i]
-		path := fault.Index("running", i)
 		if g.Places == nil {
 			continue
 		}
-		w, err := f.workload(path, g, queues)
+		record, err := f.running(fault.Index("running", i), g, queues, policy, known)
 		if err != nil {
 			return nil, err
 		}
-		if w.Namespace == "" {
-			w.Namespace = namespaceOf(queues, w.Queue)
-		}
-		if g.PriorityClass != "" {
-			if w.Priority, err = f.Config.Priority(g.PriorityClass); err != nil {
-				return nil, fault.At(path+".priorityClass", "%s", err)
-			}
-		}
-		record := workload.Record{Workload: w, Phase: workload.Running, Attempt: 1, Holding: true}
-		if record.Placements, record.Cluster, err = g.placements(path, &w, known); err != nil {
-			return nil, err
-		}
-		if record.Flavors, err = flavorsOf(policy, &w, record.Placements, known); err != nil {
-			return nil, fault.At(path+".places", "%s", err)
-		}
-		age, err := g.Age.duration(path + ".age")
+		age, err := g.Age.duration(fault.Index("running", i) + ".age")
 		if err != nil {
 			return nil, err
 		}
 		since := o.Start.Add(-age)
 		record.Times = workload.Times{Submitted: since, Admitted: since, Dispatched: since, Running: since}
 		o.Running = append(o.Running, record)
-		p.order = append(p.order, w.ID)
+		p.order = append(p.order, record.ID)
 	}
 	p.World = world.New(o)
 	return p, nil
+}
+
+// running is the record of a gang that has its places.
+func (f *File) running(path string, g *Gang, queues []state.Queue, policy *quota.Tree, known map[string]capacity.Node) (workload.Record, error) {
+	w, err := f.workload(path, g, queues)
+	if err != nil {
+		return workload.Record{}, err
+	}
+	if w.Namespace == "" {
+		w.Namespace = namespaceOf(queues, w.Queue)
+	}
+	if g.PriorityClass != "" {
+		if w.Priority, err = f.Config.Priority(g.PriorityClass); err != nil {
+			return workload.Record{}, fault.At(path+".priorityClass", "%s", err)
+		}
+	}
+	record := workload.Record{Workload: w, Phase: workload.Running, Attempt: 1, Holding: true}
+	if record.Placements, record.Cluster, err = g.placements(path, &w, known); err != nil {
+		return workload.Record{}, err
+	}
+	if record.Flavors, err = flavorsOf(policy, &w, record.Placements, known); err != nil {
+		return workload.Record{}, fault.At(path+".places", "%s", err)
+	}
+	return record, nil
 }
 
 func namespaceOf(queues []state.Queue, name string) string {

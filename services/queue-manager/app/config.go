@@ -81,7 +81,7 @@ Flags:`
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
 	c.NATS.Register(flags)
-	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; a password belongs into the environment or a file")
+	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; put a password into the environment or a file")
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
 	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
 	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "interval of the comparison of NATS' streams with the ledger, which republishes what they lost; each start and reconnection compares, too")

@@ -80,26 +80,12 @@ func Do[T any](ctx context.Context, b *Budget, size int, alive func(), work func
 
 func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) error {
 	weight := min(Needs(size), b.limits.Memory)
-	done := make(chan struct{})
 	pulse := time.NewTicker(aliveEvery)
 	defer pulse.Stop()
-	acquired := make(chan error, 1)
-	if b.memory.TryAcquire(weight) {
-		acquired <- nil
-	} else {
-		go func() { acquired <- b.memory.Acquire(ctx, weight) }()
+	if err := b.acquire(ctx, weight, pulse.C, alive); err != nil {
+		return err
 	}
-	for waiting := true; waiting; {
-		select {
-		case err := <-acquired:
-			if err != nil {
-				return err
-			}
-			waiting = false
-		case <-pulse.C:
-			call(alive)
-		}
-	}
+	done := make(chan struct{})
 	var givenUp atomic.Bool
 	go func() {
 		defer b.memory.Release(weight)
@@ -131,6 +117,23 @@ func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) er
 				}
 			}
 			return fmt.Errorf("%w of %s; submit a smaller manifest", ErrSpent, b.limits.Each)
+		}
+	}
+}
+
+// acquire waits for the memory, and calls alive at each pulse meanwhile.
+func (b *Budget) acquire(ctx context.Context, weight int64, pulse <-chan time.Time, alive func()) error {
+	if b.memory.TryAcquire(weight) {
+		return nil
+	}
+	acquired := make(chan error, 1)
+	go func() { acquired <- b.memory.Acquire(ctx, weight) }()
+	for {
+		select {
+		case err := <-acquired:
+			return err
+		case <-pulse:
+			call(alive)
 		}
 	}
 }

@@ -55,6 +55,11 @@ func (c *Controller) reconcileRay(ctx context.Context, object *unstructured.Unst
 	case ended(object.GetAnnotations()[stateKey]):
 		return 0, nil // the end is on the object; queue-manager may have forgotten the workload
 	}
+	return c.submitRay(ctx, object, id, queue, k)
+}
+
+// submitRay reads an object and submits its workload, or writes on it why it is rejected.
+func (c *Controller) submitRay(ctx context.Context, object *unstructured.Unstructured, id workload.ID, queue string, k tracked) (time.Duration, error) {
 	user, err := c.creator(ctx, object, stampsHeld)
 	if err != nil {
 		return 0, err

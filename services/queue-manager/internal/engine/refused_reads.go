@@ -106,7 +106,7 @@ func (l *leader) giveUpReads(ctx context.Context, failed *refusedReadError) {
 		}
 		l.Metrics.notStorable.WithLabelValues("message").Inc()
 		l.Logger.Error("cannot read the workload of a message from the database; the next term dead-letters the message", zap.String("subject", r.Subject), zap.Error(r.Cause))
-		l.memory.poison.add(r.Delivery, "what the database has of its workload cannot be read: "+r.Cause.Error())
+		l.memory.poison.add(r.Delivery, "cannot read its workload from the database: "+r.Cause.Error())
 		r.Retry(0)
 	}
 }
