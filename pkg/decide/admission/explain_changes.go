@@ -101,7 +101,7 @@ func (e *explainer) moreQuota() {
 // moreNodes adds empty nodes of each kind that is there.
 func (e *explainer) moreNodes() {
 	most := min(e.w.Workload.Pods(), 64)
-	for _, cluster := range e.s.clusters {
+	for _, cluster := range e.s.clustersFor(e.w) {
 		for _, n := range kinds(e.s.fleets[cluster].Views()) {
 			more := func(count int) func(*State) {
 				return func(s *State) {

@@ -72,8 +72,14 @@ func (s *State) resize(g *Started, sets []workload.PodSet, places []workload.Pla
 
 // clustersFor returns the clusters on which the workload may get places.
 func (s *State) clustersFor(w *Waiting) []string {
-	if !w.Grows {
+	switch home := w.Workload.Home(); {
+	case w.Grows:
+	case home == "":
 		return s.clusters
+	case s.fleets[home] == nil:
+		return nil
+	default:
+		return []string{home}
 	}
 	if g := s.started[w.Workload.ID]; g != nil && !g.Terminating {
 		return []string{g.Cluster}

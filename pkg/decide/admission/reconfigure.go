@@ -49,7 +49,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		next.started[id], c.queue.started[id] = &c, &c
 	}
 	for _, sig := range s.signatures {
-		known := &podSetSignature{key: sig.key, podSets: sig.podSets, demand: sig.demand, options: map[*queue]*flavorOptions{}}
+		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, demand: sig.demand, options: map[*queue]*flavorOptions{}}
 		next.signatures[sig.key] = known
 		if len(sig.podSets) > 0 {
 			known.aliases = []*workload.PodSet{&sig.podSets[0]}

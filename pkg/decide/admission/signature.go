@@ -10,11 +10,12 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// podSetSignature stands for all workloads with equal pod sets. They fit in the same
-// places.
+// podSetSignature stands for all workloads with equal pod sets and the same home. They
+// fit in the same places.
 type podSetSignature struct {
 	key     string
 	podSets []workload.PodSet
+	home    string // the only cluster where they may be; "" for any
 	demand  placement.Demand
 	refs    int // waiting workloads that have it
 	aliases []*workload.PodSet
@@ -42,6 +43,11 @@ type flavoredSignature struct {
 	refs     int                        // flavorOptions that have it
 }
 
+// mayBeOn reports whether the workloads may get places on the cluster.
+func (sig *podSetSignature) mayBeOn(cluster string) bool {
+	return sig.home == "" || sig.home == cluster
+}
+
 // maxAliases bounds how many equal slices of pod sets are found by address.
 const maxAliases = 16
 
@@ -49,15 +55,15 @@ const maxAliases = 16
 // sets with all others of that signature.
 func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	if len(w.PodSets) > 0 {
-		if known := s.aliases[&w.PodSets[0]]; known != nil && len(known.podSets) == len(w.PodSets) {
+		if known := s.aliases[&w.PodSets[0]]; known != nil && len(known.podSets) == len(w.PodSets) && known.home == w.Home() {
 			w.PodSets = known.podSets
 			return known
 		}
 	}
-	key := signatureKey(w.PodSets)
+	key := signatureKey(w.PodSets, w.Home())
 	sig := s.signatures[key]
 	if sig == nil {
-		sig = &podSetSignature{key: key, podSets: w.PodSets, demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
+		sig = &podSetSignature{key: key, podSets: w.PodSets, home: w.Home(), demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
 		s.signatures[key] = sig
 	}
 	if len(w.PodSets) > 0 && len(sig.aliases) < maxAliases {
@@ -68,8 +74,11 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	return sig
 }
 
-func signatureKey(podSets []workload.PodSet) string {
-	encoded, err := json.Marshal(podSets)
+func signatureKey(podSets []workload.PodSet, home string) string {
+	encoded, err := json.Marshal(struct {
+		PodSets []workload.PodSet
+		Home    string
+	}{podSets, home})
 	if err != nil {
 		panic(fmt.Sprintf("pod sets cannot be encoded: %v", err)) // plain data always can
 	}
@@ -117,7 +126,7 @@ func (s *State) optionsOf(q *queue, sig *podSetSignature) *flavorOptions {
 func (s *State) flavoredOf(effective []workload.PodSet, sig *podSetSignature) *flavoredSignature {
 	key := sig.key
 	if len(effective) > 0 && &effective[0] != &sig.podSets[0] {
-		key = signatureKey(effective)
+		key = signatureKey(effective, sig.home)
 	}
 	flavored := s.flavored[key]
 	if flavored == nil {

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"fmt"
+
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
@@ -94,6 +96,9 @@ func (o *flavorOptions) flavoredFor(a quota.Assess) *flavoredSignature {
 // still valid is not searched again.
 func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
 	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
+	if home := w.Workload.Home(); home != "" {
+		why.Message = fmt.Sprintf("cluster %q, where the object is, has reported no node; check that its capacity-watcher runs", home)
+	}
 	for _, cluster := range clusters {
 		fleet := d.state.fleets[cluster]
 		if fleet.Len() == 0 {

@@ -92,7 +92,9 @@ func (s *State) fleet(cluster string) *placement.Fleet {
 			}
 		}
 		for sig, gangs := range gangsOf { // demand is a sum, so their order does not matter
-			fleet.Expect(sig.demand, gangs)
+			if sig.mayBeOn(cluster) {
+				fleet.Expect(sig.demand, gangs)
+			}
 		}
 		i, _ := slices.BinarySearch(s.clusters, cluster)
 		s.clusters = slices.Insert(s.clusters, i, cluster)

@@ -153,14 +153,18 @@ func (s *State) enqueue(w Waiting) *Waiting {
 // addDemand adds the pods of a waiting workload to the demand by which fleets pack, and
 // removeDemand takes them out. Started and nominated gangs count by their placements.
 func (s *State) addDemand(w *Waiting) {
-	for _, fleet := range s.fleets {
-		fleet.Expect(w.signature.demand, 1)
-	}
+	s.expect(w.signature, 1)
 }
 
 func (s *State) removeDemand(w *Waiting) {
-	for _, fleet := range s.fleets {
-		fleet.Expect(w.signature.demand, -1)
+	s.expect(w.signature, -1)
+}
+
+func (s *State) expect(sig *podSetSignature, gangs int) {
+	for cluster, fleet := range s.fleets {
+		if sig.mayBeOn(cluster) {
+			fleet.Expect(sig.demand, gangs)
+		}
 	}
 }
 

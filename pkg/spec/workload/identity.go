@@ -69,6 +69,18 @@ func validAccount(account string) bool {
 // API server says who that is, not the queue.
 func FromKubernetes(submitter string) bool { return strings.HasPrefix(submitter, ByKubernetes+"/") }
 
+// Home returns the cluster where the workload's object already is, because a user
+// created it there with kubectl; "" when Muster creates the object wherever the gang is
+// admitted. A gang with a home runs there or waits.
+func (w Workload) Home() string {
+	home, fromKubernetes := strings.CutPrefix(w.Submitter, ByKubernetes+"/")
+	if !fromKubernetes {
+		return ""
+	}
+	home, _, _ = strings.Cut(home, "/")
+	return home
+}
+
 // IdentityOf returns the user of Kubernetes that the submitter of a message is bound
 // to; nil when the queue binds none. bound is false when the queue binds submitters,
 // and this one is not among them.
