@@ -269,7 +269,7 @@ func TestSettingsReachTheServices(t *testing.T) {
 	}
 	hold := objects["MutatingAdmissionPolicy /"+namespace+"-"+release+"-hold"]
 	if hold == nil {
-		t.Fatal("the Kubernetes controller has no policy that holds objects")
+		t.Fatal("the Kubernetes controller has no policy that suspends objects")
 	}
 	text := fmt.Sprint(hold.Object)
 	for part, there := range map[string]bool{
@@ -277,7 +277,7 @@ func TestSettingsReachTheServices(t *testing.T) {
 		"muster.dev/queue-name": true, "kueue.x-k8s.io/queue-name": false, "QUEUE_LABELS": false, "muster-system:muster-": false,
 	} {
 		if strings.Contains(text, part) != there {
-			t.Errorf("the policy that holds objects: contains %q: %v, want %v", part, !there, there)
+			t.Errorf("the policy that suspends objects: contains %q: %v, want %v", part, !there, there)
 		}
 	}
 	fixed := objects["ValidatingAdmissionPolicy /"+namespace+"-"+release+"-fixed-ray"]

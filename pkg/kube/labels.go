@@ -42,9 +42,9 @@ const AutoscalingKey = "muster.dev/autoscaling"
 // object, if tracing is on.
 const TraceparentKey = "muster.dev/traceparent"
 
-// HeldKey is an annotation: the UID of an object that Muster did not create, but
+// SuspendedUIDKey is an annotation: the UID of an object that Muster did not create, but
 // suspends and resumes.
-const HeldKey = "muster.dev/held"
+const SuspendedUIDKey = "muster.dev/held"
 
 // IdentityKey is an annotation in the stored manifest of a suspended object: the user
 // that created it, as JSON (workload.Identity). Intake sets it from what the API server

@@ -30,7 +30,7 @@
 //	               evict.go, commands.go, changes.go, reasons.go, timers.go)
 //	    inquiries    questions to watchers and dispatchers (inquiries.go)
 //	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
-//	                 strays.go)
+//	                 unreserved.go)
 //
 // Calls go down only: a type does not know the types above it. All but inquiries stand on
 // the lifecycle and the tables.

@@ -215,5 +215,5 @@ func (s *sizing) applyGrowth(e *entry, g admission.Admission, now time.Time) {
 func (l *lifecycle) recordMove(e *entry) {
 	l.changed.move(e)
 	l.changed.workloads[e.ID] = e
-	l.countStrays(gangKey{e.Cluster, e.ID})
+	l.countUnreserved(gangKey{e.Cluster, e.ID})
 }

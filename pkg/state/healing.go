@@ -15,7 +15,7 @@ import (
 type disruption struct {
 	since      time.Time // not all pods are ready; zero when all are
 	lost       time.Time // a pod was seen lost, whether or not it has been replaced
-	head       bool      // the head was replaced
+	head       bool      // the head pod was replaced
 	rayCluster string    // the RayCluster of the lost pod
 	reported   bool      // the workload's reason says so
 	// gone counts the lost pods by pod set; discounted counts those that the owner or
@@ -105,7 +105,7 @@ func (h *healing) recreatedByKubeRay(e *entry) bool {
 	})
 }
 
-// trackHead notes that the head of a running gang was replaced by another one in
+// trackHead notes that the head pod of a running gang was replaced by another one in
 // the same RayCluster. KubeRay's retries make another RayCluster.
 func (h *healing) trackHead(e *entry, pods []event.GangPod, now time.Time) {
 	for _, pod := range pods {
@@ -123,7 +123,7 @@ func (h *healing) trackHead(e *entry, pods []event.GangPod, now time.Time) {
 }
 
 // lossEvicts reports whether the loss of a pod means the end of the attempt:
-// because the workload asks for it, or because a job has lost its head, with
+// because the workload asks for it, or because a job has lost its head pod, with
 // which Ray forgets the job, so that KubeRay would wait for it for ever.
 func lossEvicts(e *entry, rules workload.Rules) bool {
 	return rules.OnPodLoss == workload.EvictOnLoss || e.disruption.head && e.Kind == "RayJob"

@@ -106,7 +106,7 @@ func (l *lifecycle) free(e *entry) {
 	if g := l.gangs[key]; g != nil {
 		g.pods, g.others = g.seen, nil // none has a place any more
 	}
-	l.countStrays(key)
+	l.countUnreserved(key)
 }
 
 // requeue puts an evicted workload back in its place in the queue, at once or after a

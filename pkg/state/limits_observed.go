@@ -18,7 +18,7 @@ type observedLimits struct {
 	nodes, pods       map[string]int // by cluster
 	maxNodes, maxPods int
 	refused           int // observations that were one too many
-	// on are the workloads that have strays on a node, known or not: a new node must
+	// on are the workloads that have unreserved pods on a node, known or not: a new node must
 	// not have all pods of all clusters looked at.
 	on map[admission.NodeKey]map[workload.ID]bool
 }
@@ -51,8 +51,8 @@ func (t *observedLimits) replacePods(cluster string, old *gang, pods []event.Gan
 	return true
 }
 
-// setStray notes whether a workload has strays on a node.
-func (t *observedLimits) setStray(on admission.NodeKey, id workload.ID, has bool) {
+// setUnreserved notes whether a workload has unreserved pods on a node.
+func (t *observedLimits) setUnreserved(on admission.NodeKey, id workload.ID, has bool) {
 	switch {
 	case has && t.on[on] == nil:
 		t.on[on] = map[workload.ID]bool{id: true}

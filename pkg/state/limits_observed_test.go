@@ -101,12 +101,12 @@ func TestANodeAfterItsPods(t *testing.T) {
 	gang("x")
 	key := admission.NodeKey{Cluster: "b", Name: "n"}
 	b.Node(&event.NodeObserved{Version: version(), Node: capacity.Node{Cluster: "b", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 9}}}, now)
-	if n := b.nodes[key]; len(n.strays) != 2 || n.strayRequests()["cpu"] != 3 {
-		t.Errorf("charged are %v, want 2 CPU of v and 1 of w", n.strays)
+	if n := b.nodes[key]; len(n.unreserved) != 2 || n.unreservedRequests()["cpu"] != 3 {
+		t.Errorf("charged are %v, want 2 CPU of v and 1 of w", n.unreserved)
 	}
 	gang("v")
 	gang("w")
-	if n := b.nodes[key]; len(n.strays) != 0 || len(b.observed.on) != 0 || len(b.gangs) != 0 {
-		t.Errorf("when all are gone: charged %v, noted %v, %d gangs", n.strays, b.observed.on, len(b.gangs))
+	if n := b.nodes[key]; len(n.unreserved) != 0 || len(b.observed.on) != 0 || len(b.gangs) != 0 {
+		t.Errorf("when all are gone: charged %v, noted %v, %d gangs", n.unreserved, b.observed.on, len(b.gangs))
 	}
 }

@@ -20,8 +20,8 @@ type node struct {
 	version  event.Version
 	present  bool
 	reserved resource.List
-	// strays are pods of gangs beyond what is reserved for them here.
-	strays map[workload.ID]resource.List
+	// unreserved is what pods of gangs take here beyond their reservations.
+	unreserved map[workload.ID]resource.List
 	// notReadySince is zero while the node is ready; overdue says that the grace
 	// since then is over. Neither is stored: a new term grants the grace again.
 	notReadySince time.Time
@@ -33,19 +33,19 @@ type node struct {
 // used is what pods outside any reservation take.
 func (n *node) used() resource.List {
 	used := n.Unmanaged
-	for _, stray := range n.strays {
-		used = used.Plus(stray)
+	for _, amounts := range n.unreserved {
+		used = used.Plus(amounts)
 	}
 	return used
 }
 
-// strayRequests is what strays take of the node.
-func (n *node) strayRequests() resource.List {
-	strayed := resource.List{}
-	for _, stray := range n.strays {
-		strayed = strayed.Plus(stray)
+// unreservedRequests is what unreserved pods take of the node.
+func (n *node) unreservedRequests() resource.List {
+	sum := resource.List{}
+	for _, amounts := range n.unreserved {
+		sum = sum.Plus(amounts)
 	}
-	return strayed
+	return sum
 }
 
 // lost says that pods on the node do not run any more.
@@ -93,7 +93,7 @@ func (t *tables) insertNode(n StoredNode) {
 	key := admission.NodeKey{Cluster: n.Cluster, Name: n.Name}
 	known := t.nodes[key]
 	if known == nil {
-		known = &node{reserved: resource.List{}, strays: map[workload.ID]resource.List{}, holders: map[workload.ID]int{}}
+		known = &node{reserved: resource.List{}, unreserved: map[workload.ID]resource.List{}, holders: map[workload.ID]int{}}
 		t.putNode(key, known)
 	}
 	known.Node, known.version, known.present = n.Node, n.Version, n.Present
@@ -110,7 +110,7 @@ func (t *tables) syncNode(key admission.NodeKey) {
 		t.admission.RemoveNode(key)
 		return
 	}
-	t.admission.SetExtra(key, n.strayRequests())
+	t.admission.SetExtra(key, n.unreservedRequests())
 	t.admission.SetNode(n.Node)
 }
 

@@ -28,7 +28,7 @@ func (m *State) Node(o *event.NodeObserved, now time.Time) {
 		if m.observed.nodesFull(key.Cluster) {
 			return
 		}
-		n = &node{reserved: resource.List{}, strays: m.straysOn(key), holders: map[workload.ID]int{}}
+		n = &node{reserved: resource.List{}, unreserved: m.unreservedOn(key), holders: map[workload.ID]int{}}
 		m.putNode(key, n)
 	} else if !n.version.Before(o.Version) {
 		return
@@ -103,7 +103,7 @@ func (m *State) Synced(o *event.CapacitySynced, now time.Time) {
 		if key.cluster == o.Cluster && g.version.Before(o.Version) && !seen[key.workload] {
 			m.observed.pods[key.cluster] -= len(g.seen)
 			g.version, g.seen, g.pods, g.others, g.chains = o.Version, nil, nil, nil, nil
-			m.countStrays(key)
+			m.countUnreserved(key)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func (m *State) Gang(o *event.GangObserved, said, now time.Time) {
 	seen := &gang{version: o.Version, seen: o.Pods, chains: o.Chains, observedAt: reportedAt(said, now)}
 	m.classifyPods(key, seen)
 	if old != nil {
-		seen.strayOn, seen.misplaced = old.strayOn, old.misplaced
+		seen.unreservedOn, seen.misplaced = old.unreservedOn, old.misplaced
 	}
 	m.gangs[key] = seen
-	m.countStrays(key)
+	m.countUnreserved(key)
 	if e := m.live.Get(o.Workload); e != nil && e.attemptState != nil && e.Cluster == o.Cluster && !m.frozen(e) {
 		m.inquiries.watcherAnswers(subject{cluster: o.Cluster, workload: o.Workload, attempt: e.Attempt}, o.Answers)
 		news := &podNews{now: seen.pods}

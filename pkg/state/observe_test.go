@@ -89,10 +89,10 @@ func TestClustersTellOfTheirOwnPods(t *testing.T) {
 	observe("a", 2, "n")
 	observe("b", 2, "n")
 	observe("a", 3)
-	if n := b.nodes[admission.NodeKey{Cluster: "a", Name: "n"}]; len(n.strays) != 0 {
-		t.Errorf("cluster a keeps %v of pods that are gone", n.strays)
+	if n := b.nodes[admission.NodeKey{Cluster: "a", Name: "n"}]; len(n.unreserved) != 0 {
+		t.Errorf("cluster a keeps %v of pods that are gone", n.unreserved)
 	}
-	if n := b.nodes[admission.NodeKey{Cluster: "b", Name: "n"}]; len(n.strays) != 1 {
+	if n := b.nodes[admission.NodeKey{Cluster: "b", Name: "n"}]; len(n.unreserved) != 1 {
 		t.Error("cluster b lost the pods that are there")
 	}
 }

@@ -99,7 +99,7 @@ func (h *healing) checkPlaces(e *entry, now time.Time) {
 
 // replacePlaces moves the lost places of a gang to nodes with proven room, in the
 // transaction that gives the old ones back. The gang is evicted whole when there is no
-// room for all of them, when its policy asks for that, when the lost pod is the head of
+// room for all of them, when its policy asks for that, when the lost pod is the head pod of
 // a running gang, with which Ray loses its state, or when it is the job's submitter,
 // whose place is written in the object.
 func (h *healing) replacePlaces(e *entry, now time.Time) {

@@ -23,7 +23,7 @@ type gang struct {
 	seen, pods, others []event.GangPod
 	chains             []event.PodChain
 	observedAt         time.Time       // when a watcher said so
-	strayOn            map[string]bool // names of nodes that have strays of it
+	unreservedOn       map[string]bool // names of nodes that have unreserved pods of it
 	misplaced          int             // pods on other nodes than are reserved for them
 }
 
@@ -69,7 +69,7 @@ func (m *State) updateCreated(e *entry, s *event.GangStatus) {
 	key := gangKey{e.Cluster, e.ID}
 	if g := m.gangs[key]; g != nil {
 		m.classifyPods(key, g)
-		m.countStrays(key)
+		m.countUnreserved(key)
 	}
 }
 

@@ -51,9 +51,9 @@ func TestForgedMembers(t *testing.T) {
 			if c.member {
 				return
 			}
-			stray := s.nodes[admission.NodeKey{Cluster: "c", Name: head.Node}].strays[gangID]
-			if !stray.Equal(resource.List{"cpu": 4, "pods": 1}) {
-				t.Errorf("counted as used beside the reservation: %v, want the whole pod", stray)
+			amounts := s.nodes[admission.NodeKey{Cluster: "c", Name: head.Node}].unreserved[gangID]
+			if !amounts.Equal(resource.List{"cpu": 4, "pods": 1}) {
+				t.Errorf("counted as used beside the reservation: %v, want the whole pod", amounts)
 			}
 			// It does not replace what is lost either.
 			delete(s.pods, "headgroup-0")
@@ -76,12 +76,12 @@ func TestMembersBecomeKnown(t *testing.T) {
 	node := s.place("headgroup")
 	s.forge(event.GangPod{Name: "forged", PodSet: "headgroup", Node: node, Phase: "Running", Ready: true, Requests: resource.List{"cpu": 1}})
 	at := admission.NodeKey{Cluster: "c", Name: node}
-	if stray := s.nodes[at].strays[gangID]; len(stray) > 0 {
-		t.Fatalf("counted before anything is known: %v", stray)
+	if amounts := s.nodes[at].unreserved[gangID]; len(amounts) > 0 {
+		t.Fatalf("counted before anything is known: %v", amounts)
 	}
 	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Objects: []event.CreatedObject{{UID: "uid"}}}, s.now, s.now)
-	if stray := s.nodes[at].strays[gangID]; !stray.Equal(resource.List{"cpu": 1}) {
-		t.Errorf("counted afterwards: %v, want 1 CPU", stray)
+	if amounts := s.nodes[at].unreserved[gangID]; !amounts.Equal(resource.List{"cpu": 1}) {
+		t.Errorf("counted afterwards: %v, want 1 CPU", amounts)
 	}
 }
 

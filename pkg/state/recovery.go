@@ -123,7 +123,7 @@ func (r *recovery) freePlaces(e *entry) {
 	delete(r.changed.reserved, e.ID)
 	delete(r.changed.moved, e.ID)
 	r.changed.workloads[e.ID] = e
-	r.countStrays(gangKey{cluster, e.ID})
+	r.countUnreserved(gangKey{cluster, e.ID})
 }
 
 // recoverCommand deals with a command that the ledger does not know. It reports whether

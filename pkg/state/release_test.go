@@ -51,7 +51,7 @@ func TestPodsOfAnEarlierAttemptAreChargedBesideThePlaces(t *testing.T) {
 		{Name: "old", Attempt: 1, PodSet: "workers", Node: on, Phase: "Running", Requests: resource.List{"cpu": 4, "pods": 1}},
 	}}, s.now, s.now)
 	n := s.nodes[admission.NodeKey{Cluster: "c", Name: on}]
-	if got := n.strays[gangID]["cpu"]; got != 4 {
+	if got := n.unreserved[gangID]["cpu"]; got != 4 {
 		t.Errorf("beside the places node %s has %d CPU charged, want 4", on, got)
 	}
 }

@@ -29,9 +29,9 @@ func TestHostileQuantitiesByKubectl(t *testing.T) {
 	if err := w.AddNodes(t.Context(), "cpu", 1, "cpu=16", "memory=64Gi"); err != nil {
 		t.Fatal(err)
 	}
-	cluster := func(name, amount string) string { return held(stack.RayCluster(name, 1, 0), amount) }
+	cluster := func(name, amount string) string { return labelledAsking(stack.RayCluster(name, 1, 0), amount) }
 	job := func(name, amount string) string {
-		return held(stack.RayJob(name, 1, 0, "SUCCEEDED", "1s"), amount)
+		return labelledAsking(stack.RayJob(name, 1, 0, "SUCCEEDED", "1s"), amount)
 	}
 	wrapper := func(name, amount string) string {
 		return stack.AppWrapper(w.Namespace, name, fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: %s}\nspec: {template: {spec: {restartPolicy: Never, containers: ["+
@@ -62,13 +62,13 @@ func TestHostileQuantitiesByKubectl(t *testing.T) {
 		t.Error("the API server let nothing through: nothing was tried")
 	}
 	t.Logf("%d objects were let through and refused", let)
-	w.create(w.Dynamic, held(stack.RayCluster("honest", 1, 0), "1Gi"))
+	w.create(w.Dynamic, labelledAsking(stack.RayCluster("honest", 1, 0), "1Gi"))
 	w.says("honest", "running", "")
 }
 
-// held is a manifest of a Ray object that Muster holds, whose head asks for so much
+// labelledAsking is a manifest of a labelled Ray object whose head pod asks for so much
 // memory.
-func held(manifest, memory string) string {
+func labelledAsking(manifest, memory string) string {
 	manifest = stack.With(stack.Labelled(manifest, "muster.dev/queue-name", "default"), map[string]any{"suspend": true})
 	return strings.Replace(manifest, `"1Gi"`, fmt.Sprintf("%q", memory), 2)
 }

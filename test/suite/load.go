@@ -25,7 +25,7 @@ const (
 	large   kind = "large"   // a RayCluster of several GPUs
 	job     kind = "job"     // a RayJob that succeeds by itself
 	wrapper kind = "wrapper" // an AppWrapper
-	byHand  kind = "held"    // a RayCluster by kubectl, held by suspend
+	byHand  kind = "held"    // a labelled RayCluster, created by kubectl
 	urgent  kind = "urgent"  // of a high priority: it evicts others of its cohort
 	growing kind = "growing" // a RayCluster that is made larger while it runs
 	probing kind = "probing" // a RayCluster without devices, in a queue of its own, that waits for no other gang
@@ -148,7 +148,7 @@ func (w *world) submitGang(g *gang) {
 	manifest := stack.RayCluster(g.name, 1, 1)
 	switch g.kind {
 	case byHand:
-		w.createHeld(g)
+		w.createLabelled(g)
 		return
 	case large:
 		manifest = stack.RayCluster(g.name, 3, 1)
@@ -176,8 +176,8 @@ func (w *world) submitGang(g *gang) {
 
 var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
 
-// createHeld creates a labelled RayCluster, as kubectl does; that it exists is fine.
-func (w *world) createHeld(g *gang) {
+// createLabelled creates a labelled RayCluster, as kubectl does; that it exists is fine.
+func (w *world) createLabelled(g *gang) {
 	ctx, cancel := context.WithTimeout(w.ctx, askTimeout)
 	defer cancel()
 	object := &unstructured.Unstructured{}

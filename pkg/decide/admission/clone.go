@@ -154,7 +154,7 @@ func (c *copier) copyClass(class *equivalenceClass) {
 	for i, w := range class.members {
 		copied.members[i] = c.copyOne(w, copied)
 	}
-	copied.queue.classes[copied.head().key()] = copied
+	copied.queue.classes[copied.first().key()] = copied
 	c.classes[class] = copied
 }
 

@@ -17,7 +17,7 @@ type Plan struct {
 	Growths   []Admission
 	Evictions []Eviction
 	// Waits are the new reasons of workloads that do not start. Of an equivalence
-	// class only the head is named; State.Reason has the reason of each workload.
+	// class only the first gang is named; State.Reason has the reason of each workload.
 	Waits []Wait
 	// NextAt is the earliest time at which a decision may differ without any event;
 	// zero for none.
@@ -58,7 +58,7 @@ func Decide(s *State, now time.Time) Plan {
 	d.restoreNominations()
 	for again := true; again; again = d.refreshBlockers() {
 		for class := d.nextClass(); class != nil; class = d.nextClass() {
-			d.tryHead(class)
+			d.tryFirst(class)
 		}
 	}
 	d.scheduleRetries()
@@ -141,9 +141,9 @@ func (d *decision) restoreNominations() {
 	}
 }
 
-// tryHead starts the head of the class, or blocks the class.
-func (d *decision) tryHead(class *equivalenceClass) {
-	w := class.head()
+// tryFirst starts the first gang of the class, or blocks the class.
+func (d *decision) tryFirst(class *equivalenceClass) {
+	w := class.first()
 	if why := d.start(w); why != nil {
 		changed := class.reason == nil || class.reason.Message != why.Message
 		d.state.block(class, why)
@@ -202,7 +202,7 @@ func (d *decision) nextAt() time.Time {
 			note(class.retryAt)
 		}
 		if q.backfills() && q.all.Len() > 0 {
-			note(q.all.list[0].head().patienceEnd())
+			note(q.all.list[0].first().patienceEnd())
 		}
 		if len(q.patient) > 0 {
 			note(q.patient[0].patienceEnd())

@@ -73,7 +73,7 @@
 // # Work
 //
 // The waiting workloads of a queue with equal pod sets and priority are an equivalence
-// class and share one verdict. A class whose head does not start is blocked until an
+// class and share one verdict. A class whose first gang does not start is blocked until an
 // event reopens it; invalidate.go has the table of events. With b open classes a
 // decision costs O(b log b) beside the searches for places; blocked classes cost
 // nothing. What a decision does itself (evictions, shares, reservations) reopens classes

@@ -10,7 +10,7 @@ import (
 
 // equivalenceClass holds the waiting workloads of a queue with equal signature and
 // priority, and in a Backfill queue equal run time. They share one verdict: when the
-// head does not start, no member does. It is a heap by submission.
+// first does not start, no member does. It is a heap by submission.
 type equivalenceClass struct {
 	queue     *queue
 	signature *podSetSignature
@@ -41,7 +41,7 @@ type equivalenceClass struct {
 // notHopeless is hopelessAt of a class that evictions may help.
 const notHopeless = -1
 
-func (c *equivalenceClass) head() *Waiting     { return c.members[0] }
+func (c *equivalenceClass) first() *Waiting    { return c.members[0] }
 func (c *equivalenceClass) Len() int           { return len(c.members) }
 func (c *equivalenceClass) Less(i, j int) bool { return c.members[i].Order < c.members[j].Order }
 func (c *equivalenceClass) Swap(i, j int) {
@@ -72,7 +72,7 @@ func placeInAll(class *equivalenceClass) *int  { return &class.atAll }
 func placeInOpen(class *equivalenceClass) *int { return &class.atOpen }
 
 func (h *classHeap) Len() int           { return len(h.list) }
-func (h *classHeap) Less(i, j int) bool { return h.order(h.list[i].head(), h.list[j].head()) < 0 }
+func (h *classHeap) Less(i, j int) bool { return h.order(h.list[i].first(), h.list[j].first()) < 0 }
 func (h *classHeap) Swap(i, j int) {
 	h.list[i], h.list[j] = h.list[j], h.list[i]
 	*h.place(h.list[i]), *h.place(h.list[j]) = i, j
@@ -115,17 +115,17 @@ func (s *State) addToClass(w *Waiting) {
 		heap.Push(&q.open, class)
 		return
 	}
-	s.fixOrder(class, class.head() == w)
+	s.fixOrder(class, class.first() == w)
 }
 
 // fixOrder restores the order of the queue after a member of the class came or went.
-// The preemption candidates of a class depend on its head (submission order, past
-// evictions), so a new head reopens the class.
-func (s *State) fixOrder(class *equivalenceClass, newHead bool) {
+// The preemption candidates of a class depend on its first gang (submission order, past
+// evictions), so a new first gang reopens the class.
+func (s *State) fixOrder(class *equivalenceClass, newFirst bool) {
 	heap.Fix(&class.queue.all, class.atAll)
 	if class.atOpen >= 0 {
 		heap.Fix(&class.queue.open, class.atOpen)
-	} else if newHead && class.queue.quota.Preemption != nil {
+	} else if newFirst && class.queue.quota.Preemption != nil {
 		s.reopen(class)
 	}
 }
@@ -138,10 +138,10 @@ func (s *State) removeFromClass(w *Waiting) {
 		return
 	}
 	w.class = nil
-	wasHead := class.head() == w
+	wasFirst := class.first() == w
 	heap.Remove(class, w.index)
 	if class.Len() > 0 {
-		s.fixOrder(class, wasHead)
+		s.fixOrder(class, wasFirst)
 		return
 	}
 	s.unblock(class)

@@ -50,7 +50,7 @@ func (d *decision) scheduleRetries() {
 				continue
 			}
 			for class := range q.blocked {
-				if gangs.mayBeEvictedFor(class.head()) {
+				if gangs.mayBeEvictedFor(class.first()) {
 					class.retryBy(gangs.protectedUntil)
 				}
 			}

@@ -39,8 +39,8 @@ import (
 //	more under fair sharing
 //	a gang started or grew            classes that may evict it, when   it is a new candidate
 //	                                  its protection ends
-//	a class has a new head            the class, where its queue        candidates depend on
-//	                                  preempts (fixOrder)               the head
+//	a class has a new first gang      the class, where its queue        candidates depend on
+//	                                  preempts (fixOrder)               that gang
 
 // events are what has happened to a state since its last decision.
 type events struct {
@@ -214,11 +214,11 @@ func (d *decision) reopenPreemptors() (opened bool) {
 	return opened
 }
 
-// isHopeless reports whether these evictions cannot help the head of the class: it had
+// isHopeless reports whether these evictions cannot help the first gang of the class: it had
 // no places with all of its candidates gone, and the evicted gangs were among them.
 // Placements and shares of a decision do not help it either.
 func (d *decision) isHopeless(class *equivalenceClass, evicted []Eviction) bool {
-	s, w := d.state, class.head()
+	s, w := d.state, class.first()
 	if class.hopelessAt != s.departed {
 		return false
 	}

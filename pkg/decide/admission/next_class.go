@@ -21,12 +21,12 @@ func (d *decision) nextClass() *equivalenceClass {
 		case q.quota.Cohort != "":
 			root := q.quota.Root()
 			trees[root] = append(trees[root], class)
-		case best == nil || before(class.head(), best.head()) < 0:
+		case best == nil || before(class.first(), best.first()) < 0:
 			best = class
 		}
 	}
 	for _, root := range slices.Sorted(maps.Keys(trees)) {
-		if first := d.firstOf(trees[root]); best == nil || before(first.head(), best.head()) < 0 {
+		if first := d.firstOf(trees[root]); best == nil || before(first.first(), best.first()) < 0 {
 			best = first
 		}
 	}
@@ -44,7 +44,7 @@ func (d *decision) firstOf(candidates []*equivalenceClass) *equivalenceClass {
 	first, borrows := candidates[0], d.borrows(candidates[0])
 	for _, class := range candidates[1:] {
 		must := d.borrows(class)
-		if must == borrows && before(class.head(), first.head()) < 0 || borrows && !must {
+		if must == borrows && before(class.first(), first.first()) < 0 || borrows && !must {
 			first, borrows = class, must
 		}
 	}
@@ -75,6 +75,6 @@ func (d *decision) fairest(candidates []*equivalenceClass) *equivalenceClass {
 		}
 	}
 	return candidates[d.state.tree.Fairest(heads, func(i, j int) bool {
-		return before(candidates[i].head(), candidates[j].head()) < 0
+		return before(candidates[i].first(), candidates[j].first()) < 0
 	})]
 }

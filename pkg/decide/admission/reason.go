@@ -29,7 +29,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 			Kind:    workload.ReasonBackoff,
 			Message: "back-off: the workload is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
 		}
-	case w.class.atOpen < 0 && (!w.queue.strict() || w.queue.nominations == 0 && w.queue.all.list[0] == w.class && w.class.head() == w):
+	case w.class.atOpen < 0 && (!w.queue.strict() || w.queue.nominations == 0 && w.queue.all.list[0] == w.class && w.class.first() == w):
 		if r := s.reservationOf(w); r != nil && r.cluster != "" && w.class.unplaced != nil {
 			return r.reasonOfHead(w.class.reason)
 		}
@@ -46,7 +46,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 		return &workload.Reason{
 			Kind: workload.ReasonBehindHead,
 			Message: fmt.Sprintf("%s, the head of queue %q (%s), has waited for quota for more than %s, so no workload may pass it",
-				nameFor(w.Workload, w.queue.all.list[0].head().Workload), w.queue.name, quota.Backfill, w.queue.patience()),
+				nameFor(w.Workload, w.queue.all.list[0].first().Workload), w.queue.name, quota.Backfill, w.queue.patience()),
 		}
 	}
 	return &workload.Reason{Kind: workload.ReasonPending, Message: "the next decision considers the workload"}

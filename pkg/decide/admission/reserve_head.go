@@ -99,7 +99,7 @@ func (s *State) headLackingPlaces(q *queue) *Waiting {
 		return nil
 	}
 	class := q.all.list[0]
-	if w := class.head(); class.unplaced != nil && (class.atOpen < 0 || s.reservationOf(w) != nil) {
+	if w := class.first(); class.unplaced != nil && (class.atOpen < 0 || s.reservationOf(w) != nil) {
 		return w
 	}
 	return nil

@@ -86,7 +86,7 @@ func (s *State) queue(name string) *queue {
 }
 
 // head returns the head of a queue that is not empty.
-func (q *queue) head() *Waiting { return q.all.list[0].head() }
+func (q *queue) head() *Waiting { return q.all.list[0].first() }
 
 func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
 
@@ -115,7 +115,7 @@ func (q *queue) closedToBackfill(now time.Time) bool {
 		return false
 	}
 	head := q.all.list[0]
-	return head.atOpen < 0 && head.unplaced == nil && head.reason.Kind == workload.ReasonQuota && !now.Before(head.head().patienceEnd())
+	return head.atOpen < 0 && head.unplaced == nil && head.reason.Kind == workload.ReasonQuota && !now.Before(head.first().patienceEnd())
 }
 
 // Enqueue adds a waiting workload, or replaces it. Workloads with equal pod sets share

@@ -74,7 +74,7 @@ type Reason struct {
 	Quota *QuotaShortage `json:"quota,omitempty"`
 	// Preemption is set for ReasonWaitingForEviction and ReasonPreempted.
 	Preemption *PreemptionCause `json:"preemption,omitempty"`
-	// Start is set for a head with a reservation, and for ReasonBehindHead in a
+	// Start is set for the head of a queue with a reservation, and for ReasonBehindHead in a
 	// Backfill queue: the start that must not be delayed.
 	Start *PlannedStart `json:"start,omitempty"`
 	// Foreign lists the workloads named above that belong to other queues than the one
@@ -115,7 +115,7 @@ func without(ids, foreign []ID) []ID {
 
 // PlannedStart is the reservation in time of the head of a queue.
 type PlannedStart struct {
-	Workload ID `json:"workload"` // the head
+	Workload ID `json:"workload"` // the head of the queue
 	// By is its latest start, if the gangs it waits for keep to their declared run
 	// times; zero when unknown.
 	By time.Time `json:"by,omitzero"`

@@ -21,7 +21,7 @@ import (
 	"muster.dev/muster/services/intake/internal/kubecontroller"
 )
 
-// oneObject is an API server with one held RayCluster.
+// oneObject is an API server with one suspended RayCluster.
 type oneObject struct {
 	kubecontroller.Cluster
 	object *unstructured.Unstructured

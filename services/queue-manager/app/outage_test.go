@@ -39,7 +39,7 @@ func TestNoMessageStopsTheLeader(t *testing.T) {
 }
 
 // The gang's places are freed before its pods are reported gone, so the pods are
-// charged as strays; the leader dies before the report. The next one must not go
+// charged as unreserved pods; the leader dies before the report. The next one must not go
 // on with the stored charge.
 func TestAChargeForStraysDoesNotOutliveTheTerm(t *testing.T) {
 	t.Parallel()

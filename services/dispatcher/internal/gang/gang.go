@@ -28,8 +28,8 @@ type Pod struct {
 	Hostname, Node string
 	Gated          bool // the placement gate is on
 	OtherGates     []string
-	// Cleanup: it comes after the gang, in the head's place, and cleans up what the
-	// head kept in Redis. KubeRay makes it of the head's template.
+	// Cleanup: it comes after the gang, in the head pod's place, and cleans up what the
+	// head pod kept in Redis. KubeRay makes it of the head pod's template.
 	Cleanup  bool
 	Ended    bool // its containers have all ended
 	Deleting bool

@@ -134,8 +134,8 @@ func (c *Client) ours() string { return kube.ClusterLabel + "=" + c.cluster }
 // that was released is its owner's: it is suspended again and not the
 // workload's any more.
 func (c *Client) Delete(ctx context.Context, o Object) error {
-	if o.Held {
-		return c.hold(ctx, o)
+	if o.Labelled {
+		return c.suspend(ctx, o)
 	}
 	uid, background := types.UID(o.UID), metav1.DeletePropagationBackground
 	err := c.objects.Resource(resources[o.Kind]).Namespace(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{

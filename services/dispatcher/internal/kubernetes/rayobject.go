@@ -47,9 +47,9 @@ type Object struct {
 	LastUsed time.Time
 	// EvictingAt is what the object has been told of its eviction, as text.
 	EvictingAt string
-	// Held: it was not created by Muster but released, and is suspended again
+	// Labelled: a user created it with a queue label. It is suspended again at an eviction
 	// instead of being deleted.
-	Held bool
+	Labelled bool
 	// Outcome of a job that came to its end.
 	Outcome string
 	// Message is what KubeRay says of the outcome or, before it, of its failure
@@ -67,7 +67,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
 		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
 		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
-		Held:       u.GetAnnotations()[kube.HeldKey] != "",
+		Labelled:   u.GetAnnotations()[kube.SuspendedUIDKey] != "",
 		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
 	if kind == "RayJob" {

@@ -106,7 +106,7 @@ func (p *pass) isForGood(cause error) bool {
 	if errors.As(cause, &final) || refusedForGood(cause) {
 		return true
 	}
-	for _, reason := range []error{errForeign, errForbidden, kubernetes.ErrClusterScoped, kubernetes.ErrNotHeld} {
+	for _, reason := range []error{errForeign, errForbidden, kubernetes.ErrClusterScoped, kubernetes.ErrNotSuspended} {
 		if errors.Is(cause, reason) {
 			return true
 		}

@@ -61,7 +61,7 @@ func TestCreateRayObject(t *testing.T) {
 		"held, gone":            {set: held("uid of one before"), gone: true},
 		"held, resumed": {set: func(c *cluster, d *event.GangDesired) {
 			held("uid-r")(c, d)
-			c.answers["release r"] = kubernetes.ErrNotHeld
+			c.answers["release r"] = kubernetes.ErrNotSuspended
 		}, refused: "is no longer suspended"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func user(denied map[string]string) func(*cluster, *event.GangDesired) {
 func held(uid string) func(*cluster, *event.GangDesired) {
 	return func(c *cluster, d *event.GangDesired) {
 		hasUncached(rayOf("", 0))(c, d)
-		d.Manifest = json.RawMessage(strings.Replace(rayCluster, `"name": "r"`, `"name": "r", "annotations": {"`+kube.HeldKey+`": "`+uid+`"}`, 1))
+		d.Manifest = json.RawMessage(strings.Replace(rayCluster, `"name": "r"`, `"name": "r", "annotations": {"`+kube.SuspendedUIDKey+`": "`+uid+`"}`, 1))
 	}
 }
 

@@ -84,7 +84,7 @@ func identityOf(command *event.GangDesired) *workload.Identity {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 	}
-	if json.Unmarshal(command.Manifest, &object) != nil || object.Metadata.Annotations[kube.HeldKey] == "" {
+	if json.Unmarshal(command.Manifest, &object) != nil || object.Metadata.Annotations[kube.SuspendedUIDKey] == "" {
 		return command.Identity
 	}
 	var identity workload.Identity

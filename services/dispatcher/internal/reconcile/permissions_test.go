@@ -18,10 +18,10 @@ func TestIdentityOf(t *testing.T) {
 		want        string
 	}{
 		"created by Muster":       {want: "bound"},
-		"created suspended":       {annotations: map[string]string{kube.HeldKey: "u", kube.IdentityKey: `{"user": "owner"}`}, want: "owner"},
-		"no record of the user":   {annotations: map[string]string{kube.HeldKey: "u"}, want: "bound"},
-		"an unreadable record":    {annotations: map[string]string{kube.HeldKey: "u", kube.IdentityKey: `{`}, want: "bound"},
-		"an empty record":         {annotations: map[string]string{kube.HeldKey: "u", kube.IdentityKey: `{}`}, want: "bound"},
+		"created suspended":       {annotations: map[string]string{kube.SuspendedUIDKey: "u", kube.IdentityKey: `{"user": "owner"}`}, want: "owner"},
+		"no record of the user":   {annotations: map[string]string{kube.SuspendedUIDKey: "u"}, want: "bound"},
+		"an unreadable record":    {annotations: map[string]string{kube.SuspendedUIDKey: "u", kube.IdentityKey: `{`}, want: "bound"},
+		"an empty record":         {annotations: map[string]string{kube.SuspendedUIDKey: "u", kube.IdentityKey: `{}`}, want: "bound"},
 		"a record, not suspended": {annotations: map[string]string{kube.IdentityKey: `{"user": "owner"}`}, want: "bound"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,9 +27,9 @@ type rayAPI interface {
 // rayObject is the one Ray object of a workload: a bundle of one, which the cache shows.
 // A user may have created it suspended; then it is released instead of created.
 type rayObject struct {
-	id       bundle.Identity
-	manifest json.RawMessage // stamped for the attempt, once it is permitted
-	held     string          // UID of the suspended object; empty when there is none
+	id           bundle.Identity
+	manifest     json.RawMessage // stamped for the attempt, once it is permitted
+	suspendedUID string          // UID of the suspended object; empty when there is none
 }
 
 func newRayObject(command *event.GangDesired) *rayObject {
@@ -52,12 +52,12 @@ func (o *rayObject) permit(ctx context.Context, p *pass) error {
 	if err != nil {
 		return finalError{err}
 	}
-	o.manifest, o.held = manifest, heldUID(manifest)
+	o.manifest, o.suspendedUID = manifest, suspendedUIDOf(manifest)
 	return p.permissions.check(ctx, permissionRequest{p.command, objectpolicy.Check, identityOf(p.command), o.id, p.command.Manifest})
 }
 
 func (o *rayObject) create(ctx context.Context, p *pass) (uid string, err error) {
-	if o.held != "" {
+	if o.suspendedUID != "" {
 		return o.release(ctx, p)
 	}
 	began := p.now()
@@ -73,16 +73,16 @@ func (o *rayObject) create(ctx context.Context, p *pass) (uid string, err error)
 // like one whose object was deleted.
 func (o *rayObject) release(ctx context.Context, p *pass) (uid string, err error) {
 	began := p.now()
-	done, err := p.cluster.Release(ctx, o.id.Kind, o.held, o.manifest)
+	done, err := p.cluster.Release(ctx, o.id.Kind, o.suspendedUID, o.manifest)
 	p.trace("object released", began, err)
 	if err == nil && !done {
 		return "", errWithdrawn
 	}
-	return o.held, err
+	return o.suspendedUID, err
 }
 
 func (o *rayObject) noteCreated(p *pass, began time.Time) {
-	if o.held != "" {
+	if o.suspendedUID != "" {
 		p.logger.Info("object released", p.fields()...)
 		return
 	}
@@ -144,7 +144,7 @@ func (o *rayObject) remove(ctx context.Context, p *pass) (left int, err error) {
 	}
 	switch {
 	// One that is held and has no label of ours any more has been taken back.
-	case object == nil || object.Workload != p.command.Workload && (object.Held || !isCreated(object, p.status)):
+	case object == nil || object.Workload != p.command.Workload && (object.Labelled || !isCreated(object, p.status)):
 		return 0, nil
 	case object.Attempt > p.command.Attempt:
 		return 1, &laterError{object}
@@ -158,9 +158,9 @@ func (o *rayObject) remove(ctx context.Context, p *pass) (left int, err error) {
 	return 1, nil
 }
 
-// heldUID is the UID of the object that is to be released instead of created;
+// suspendedUIDOf is the UID of the object that is to be released instead of created;
 // empty when there is none.
-func heldUID(manifest json.RawMessage) string {
+func suspendedUIDOf(manifest json.RawMessage) string {
 	var object struct {
 		Metadata struct {
 			Annotations map[string]string `json:"annotations"`
@@ -169,5 +169,5 @@ func heldUID(manifest json.RawMessage) string {
 	if json.Unmarshal(manifest, &object) != nil {
 		return "" // it was stamped a moment ago
 	}
-	return object.Metadata.Annotations[kube.HeldKey]
+	return object.Metadata.Annotations[kube.SuspendedUIDKey]
 }

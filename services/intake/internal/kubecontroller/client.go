@@ -187,7 +187,7 @@ var policyBindings = schema.GroupVersionResource{Group: "admissionregistration.k
 // installation has its own prefix.
 const (
 	stampsWrappers = "-appwrapper-user"
-	stampsHeld     = "-ray-user"
+	stampsLabelled = "-ray-user"
 )
 
 // Stamps reports whether a policy with that suffix is in force. Without it the creator

@@ -60,7 +60,7 @@ func (*seen) Record(context.Context, workload.ID) (*workload.Record, error) { re
 // submission is a gang of its own namespace, with the submitter that the API server has
 // stamped on it.
 func FuzzReconcile(f *testing.F) {
-	object := held()
+	object := suspendedCluster()
 	for _, change := range []func(map[string]any){
 		func(map[string]any) {},
 		func(o map[string]any) { o["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-02T03:04:05Z" },

@@ -27,13 +27,13 @@ const (
 // reconcileRay takes the next step for a RayJob or RayCluster with a queue label.
 func (c *Controller) reconcileRay(ctx context.Context, object *unstructured.Unstructured, k tracked) (time.Duration, error) {
 	suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend") // absent reads as false
-	held := object.GetAnnotations()[kube.HeldKey] == string(object.GetUID())
+	released := object.GetAnnotations()[kube.SuspendedUIDKey] == string(object.GetUID())
 	switch {
 	case metav1.GetControllerOfNoCopy(object) != nil:
 		return 0, nil // a RayJob's cluster
-	case object.GetLabels()[kube.WorkloadLabel] != "" && !held:
+	case object.GetLabels()[kube.WorkloadLabel] != "" && !released:
 		return 0, nil // created by a dispatcher
-	case !suspended && !held && !hasFinalizer(object):
+	case !suspended && !released && !hasFinalizer(object):
 		return 0, nil // never suspended for Muster
 	}
 	id, queue := c.ID(string(object.GetUID())), queueOf(object)
@@ -60,7 +60,7 @@ func (c *Controller) reconcileRay(ctx context.Context, object *unstructured.Unst
 
 // submitRay reads an object and submits its workload, or writes on it why it is rejected.
 func (c *Controller) submitRay(ctx context.Context, object *unstructured.Unstructured, id workload.ID, queue string, k tracked) (time.Duration, error) {
-	user, err := c.creator(ctx, object, stampsHeld)
+	user, err := c.creator(ctx, object, stampsLabelled)
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func (c *Controller) submitRay(ctx context.Context, object *unstructured.Unstruc
 		warnings  []string
 	}
 	read, refused, err := bounded(ctx, c.options.Budget, object, func(object *unstructured.Unstructured) (r reading, err error) {
-		r.submitted, r.warnings, err = heldWorkload(c.options.Operator, object, id, queue, user)
+		r.submitted, r.warnings, err = labelledWorkload(c.options.Operator, object, id, queue, user)
 		return r, err
 	})
 	if err != nil {
@@ -103,11 +103,11 @@ func queueOf(object *unstructured.Unstructured) string {
 }
 
 // notSubmitted are annotations of kubectl and Muster, which are no part of a manifest.
-var notSubmitted = []string{kube.HeldKey, kube.IdentityKey, stateKey, reasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
+var notSubmitted = []string{kube.SuspendedUIDKey, kube.IdentityKey, stateKey, reasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
 
-// heldWorkload reads the object as it will be when it is no longer suspended, with the
+// labelledWorkload reads the object as it will be when it is no longer suspended, with the
 // user that created it; the warnings name likely mistakes.
-func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string, user *workload.Identity) (submitted *event.WorkloadSubmitted, warnings []string, err error) {
+func labelledWorkload(operator ray.Operator, object *unstructured.Unstructured, id workload.ID, queue string, user *workload.Identity) (submitted *event.WorkloadSubmitted, warnings []string, err error) {
 	if !workload.ValidName(queue) {
 		return nil, nil, fmt.Errorf("metadata.labels[%s]: %q names no queue; want at most 63 lower-case letters, digits and dashes", appwrapper.QueueLabel, queue)
 	}
@@ -135,7 +135,7 @@ func heldWorkload(operator ray.Operator, object *unstructured.Unstructured, id w
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[kube.HeldKey] = string(object.GetUID())
+	annotations[kube.SuspendedUIDKey] = string(object.GetUID())
 	// Older policies stamped no groups, without which the user's rights are unknown.
 	if _, known := annotations[groupsKey]; user != nil && known {
 		identity, err := json.Marshal(user)

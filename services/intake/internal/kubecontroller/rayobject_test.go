@@ -10,8 +10,8 @@ import (
 	"muster.dev/muster/pkg/manifest/ray"
 )
 
-// TestAHeldObjectHasThePriorityClassOfItsLabels: Muster's label counts before Kueue's.
-func TestAHeldObjectHasThePriorityClassOfItsLabels(t *testing.T) {
+// TestALabelledObjectHasThePriorityClassOfItsLabels: Muster's label counts before Kueue's.
+func TestALabelledObjectHasThePriorityClassOfItsLabels(t *testing.T) {
 	t.Parallel()
 	for labels, want := range map[string]string{
 		"{}":                                     "",
@@ -30,7 +30,7 @@ spec:
 `), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		submitted, _, err := heldWorkload(ray.Shipped(), object, "id", "research", nil)
+		submitted, _, err := labelledWorkload(ray.Shipped(), object, "id", "research", nil)
 		if err != nil {
 			t.Fatalf("labels %s: %v", labels, err)
 		}
@@ -40,8 +40,8 @@ spec:
 	}
 }
 
-// TestHeldObjectsComeWithWarnings: likely mistakes give the warnings of muster predict.
-func TestHeldObjectsComeWithWarnings(t *testing.T) {
+// TestLabelledObjectsComeWithWarnings: likely mistakes give the warnings of muster predict.
+func TestLabelledObjectsComeWithWarnings(t *testing.T) {
 	t.Parallel()
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(`
@@ -56,7 +56,7 @@ spec:
 `), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	_, warnings, err := heldWorkload(ray.Shipped(), object, "id", "research", nil)
+	_, warnings, err := labelledWorkload(ray.Shipped(), object, "id", "research", nil)
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `num-gpus: is "2", but`) {
 		t.Errorf("warnings are %q, %v", warnings, err)
 	}

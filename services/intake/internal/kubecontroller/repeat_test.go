@@ -19,8 +19,8 @@ import (
 
 var key = Key{Resource: resources()[3], Namespace: "team", Name: "one"}
 
-// held is a suspended RayCluster with the controller's finalizer.
-func held() *unstructured.Unstructured {
+// suspendedCluster is a suspended RayCluster with the controller's finalizer.
+func suspendedCluster() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "ray.io/v1", "kind": "RayCluster",
 		"metadata": map[string]any{
@@ -128,14 +128,14 @@ func play(t *testing.T, l *lossy, span time.Duration, meanwhile func(*Controller
 func TestALostSubmissionIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lossy{object: held(), loses: 3}
+		l := &lossy{object: suspendedCluster(), loses: 3}
 		play(t, l, time.Minute, nil)
 		if len(l.submissions) != 4 || l.record == nil {
 			t.Errorf("it was submitted %d times, and queue-manager has %v; want 4 times, until it has it", len(l.submissions), l.record)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		l := &lossy{object: held(), loses: 1 << 20}
+		l := &lossy{object: suspendedCluster(), loses: 1 << 20}
 		play(t, l, 2*time.Hour, nil)
 		if n := len(l.submissions); n < 25 || n > 45 {
 			t.Errorf("without an answer it was submitted %d times in two hours; want about one in 4 minutes", n)
@@ -148,7 +148,7 @@ func TestALostSubmissionIsRepeated(t *testing.T) {
 func TestWhatHasNoAnswerIsRepeatedWhenStreamsAreLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lossy{object: held(), loses: 1 << 20}
+		l := &lossy{object: suspendedCluster(), loses: 1 << 20}
 		play(t, l, time.Second, func(d *Controller) {
 			d.Enqueue(key)
 			time.Sleep(time.Hour)
@@ -178,7 +178,7 @@ func TestWhatWasPurgedIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := &lossy{object: held(), loses: 1 << 20}
+				l := &lossy{object: suspendedCluster(), loses: 1 << 20}
 				before := 0
 				play(t, l, time.Second, func(d *Controller) {
 					d.Enqueue(key)
@@ -214,7 +214,7 @@ func TestALostCancellationIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := &lossy{object: held()}
+				l := &lossy{object: suspendedCluster()}
 				play(t, l, time.Minute, func(d *Controller) {
 					d.Enqueue(key)
 					time.Sleep(time.Minute)
@@ -246,7 +246,7 @@ func TestALostCancellationOfAnAppWrapperIsRepeated(t *testing.T) {
 				"namespace": "team", "name": "one", "uid": "u", "labels": map[string]any{"muster.dev/queue-name": "default"},
 				"finalizers": []any{finalizer}, "deletionTimestamp": time.Now().UTC().Format(time.RFC3339),
 			},
-			"spec": map[string]any{"components": []any{map[string]any{"template": held().Object}}},
+			"spec": map[string]any{"components": []any{map[string]any{"template": suspendedCluster().Object}}},
 		}}
 		running := &workload.Record{Workload: workload.Workload{ID: "w", Queue: "default"}, Phase: workload.Running}
 		l := &lossy{object: wrapper, loses: 3, record: running}

@@ -184,7 +184,7 @@ func checkMetadata(manifest json.RawMessage) (labels map[string]any, err error) 
 	if err := json.Unmarshal(manifest, &object); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	for _, key := range []string{kube.HeldKey, kube.IdentityKey} {
+	for _, key := range []string{kube.SuspendedUIDKey, kube.IdentityKey} {
 		if _, there := object.Metadata.Annotations[key]; there {
 			return nil, fmt.Errorf("metadata.annotations[%s]: is set; remove it: only Muster sets it", key)
 		}

@@ -35,7 +35,7 @@ func installCommand() *cobra.Command {
 		Long: `Install what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `; the
 service accounts of capacity-watcher, dispatcher and intake, which may write only in
 the namespaces of queues; the definitions of AppWrappers, unless they are installed;
-and the admission policies that hold labelled Ray objects until they are admitted.
+and the admission policies that suspend labelled Ray objects until they are admitted.
 The command needs the rights of an administrator. Repeating it changes nothing.
 
 One capacity-watcher and one dispatcher act for a cluster at a time, under Leases with

@@ -109,9 +109,9 @@ func TestAnAppWrapperMayRunAsLongAsItsDispatchDuration(t *testing.T) {
 	}
 }
 
-// A held object that is evicted is suspended again, waits without a pod, and runs
+// A labelled object that is evicted is suspended again, waits without a pod, and runs
 // when there is room; its owner has deleted nothing and loses nothing.
-func TestAHeldRayClusterThatIsEvictedIsSuspendedAgain(t *testing.T) {
+func TestALabelledRayClusterThatIsEvictedIsSuspendedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")

@@ -66,9 +66,9 @@ func TestRayJobOfKueuesGuideByKubectl(t *testing.T) {
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool { return state(u) == "succeeded" })
 }
 
-// A held RayCluster runs on its places; deleting it frees them, and the next one
+// A labelled RayCluster runs on its places; deleting it frees them, and the next one
 // that is held starts, as it was submitted.
-func TestAHeldRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T) {
+func TestALabelledRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
@@ -94,7 +94,7 @@ func TestAHeldRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T) {
 }
 
 // What suspend cannot hold is refused when it is created, with the remedy.
-func TestWhatCannotBeHeldIsRefusedAtCreation(t *testing.T) {
+func TestWhatCannotBeSuspendedIsRefusedAtCreation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	job := labelled(stack.RayJob("unheld", 1, 1, "succeeded", "1s"), "muster.dev/queue-name", "default")

@@ -15,8 +15,8 @@ import (
 	"muster.dev/muster/pkg/kube"
 )
 
-// ErrNotHeld is wrapped when an object that was to be released is not suspended.
-var ErrNotHeld = errors.New("is no longer suspended, and Muster did not release it")
+// ErrNotSuspended is wrapped when an object that was to be released is not suspended.
+var ErrNotSuspended = errors.New("is no longer suspended, and Muster did not release it")
 
 // Release writes a stamped manifest into the suspended object with the UID and
 // lifts the suspension, in one write. It reports false when that object is gone.
@@ -41,7 +41,7 @@ func (c *Client) Release(ctx context.Context, kind, uid string, manifest json.Ra
 	if !suspended {
 		for _, mark := range marks {
 			if live.GetLabels()[mark] != wanted.GetLabels()[mark] {
-				return false, fmt.Errorf("%s %s/%s %w", kind, wanted.GetNamespace(), wanted.GetName(), ErrNotHeld)
+				return false, fmt.Errorf("%s %s/%s %w", kind, wanted.GetNamespace(), wanted.GetName(), ErrNotSuspended)
 			}
 		}
 		return true, nil // released before a restart
@@ -53,7 +53,7 @@ func (c *Client) Release(ctx context.Context, kind, uid string, manifest json.Ra
 	for _, mark := range append(marks, kube.QueueLabel) {
 		labels[mark] = wanted.GetLabels()[mark] // it has the label of its queue
 	}
-	maps.Copy(annotations, map[string]string{kube.EpochKey: wanted.GetAnnotations()[kube.EpochKey], kube.HeldKey: uid})
+	maps.Copy(annotations, map[string]string{kube.EpochKey: wanted.GetAnnotations()[kube.EpochKey], kube.SuspendedUIDKey: uid})
 	live.SetLabels(labels)
 	live.SetAnnotations(annotations)
 	live.Object["spec"] = wanted.Object["spec"]
@@ -66,9 +66,9 @@ func (c *Client) Release(ctx context.Context, kind, uid string, manifest json.Ra
 	return true, nil
 }
 
-// hold suspends an object again and takes the workload's marks off it, in one
+// suspend suspends an object again and takes the workload's marks off it, in one
 // write: what it has made goes, and it waits for the next attempt.
-func (c *Client) hold(ctx context.Context, o Object) error {
+func (c *Client) suspend(ctx context.Context, o Object) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": o.UID, "labels": map[string]any{
 			kube.WorkloadLabel: nil, kube.ClusterLabel: nil, kube.AttemptLabel: nil, kube.QueueLabel: nil,

@@ -10,10 +10,10 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// countStrays charges to nodes what a workload's pods take beyond what is
+// countUnreserved charges to nodes what a workload's pods take beyond what is
 // reserved for it there: pods that stayed after their reservation, or landed
 // elsewhere, and those of an earlier attempt.
-func (t *tables) countStrays(key gangKey) {
+func (t *tables) countUnreserved(key gangKey) {
 	g := t.gangs[key]
 	if g == nil {
 		return
@@ -42,19 +42,19 @@ func (t *tables) countStrays(key gangKey) {
 			beyond[pod.Node] = beyond[pod.Node].Plus(pod.Requests)
 		}
 	}
-	for name := range g.strayOn {
+	for name := range g.unreservedOn {
 		if _, listed := beyond[name]; !listed {
 			beyond[name] = nil
 		}
 	}
-	g.strayOn = map[string]bool{}
+	g.unreservedOn = map[string]bool{}
 	for name, amounts := range beyond {
 		on := admission.NodeKey{Cluster: key.cluster, Name: name}
 		if len(amounts) > 0 {
-			g.strayOn[name] = true
+			g.unreservedOn[name] = true
 		}
-		t.observed.setStray(on, key.workload, len(amounts) > 0)
-		t.setStray(on, key.workload, amounts)
+		t.observed.setUnreserved(on, key.workload, len(amounts) > 0)
+		t.setUnreserved(on, key.workload, amounts)
 	}
 	t.countMisplaced(key)
 	if len(g.seen) == 0 && t.live.Get(key.workload) == nil {
@@ -62,31 +62,31 @@ func (t *tables) countStrays(key gangKey) {
 	}
 }
 
-func (t *tables) setStray(key admission.NodeKey, id workload.ID, stray resource.List) {
+func (t *tables) setUnreserved(key admission.NodeKey, id workload.ID, amounts resource.List) {
 	n := t.nodes[key]
-	if n == nil || stray.Equal(n.strays[id]) {
+	if n == nil || amounts.Equal(n.unreserved[id]) {
 		return
 	}
-	if len(stray) == 0 {
-		delete(n.strays, id)
+	if len(amounts) == 0 {
+		delete(n.unreserved, id)
 	} else {
-		n.strays[id] = stray
+		n.unreserved[id] = amounts
 	}
 	t.changed.node(key)
 	t.syncNode(key)
 }
 
-// straysOn returns what observed gangs take on a node that was not known.
-func (t *tables) straysOn(key admission.NodeKey) map[workload.ID]resource.List {
-	strays := map[workload.ID]resource.List{}
+// unreservedOn returns what observed gangs take on a node that was not known.
+func (t *tables) unreservedOn(key admission.NodeKey) map[workload.ID]resource.List {
+	unreserved := map[workload.ID]resource.List{}
 	for id := range t.observed.on[key] {
 		for _, pod := range t.gangs[gangKey{key.Cluster, id}].seen {
 			if pod.Node == key.Name && pod.Holds() {
-				strays[id] = strays[id].Plus(pod.Requests)
+				unreserved[id] = unreserved[id].Plus(pod.Requests)
 			}
 		}
 	}
-	return strays
+	return unreserved
 }
 
 func positive(l resource.List) resource.List {
