@@ -2,6 +2,7 @@ package state
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
@@ -99,12 +100,27 @@ func (m *State) Synced(o *event.CapacitySynced, now time.Time) {
 	for _, id := range o.Gangs {
 		seen[id] = true
 	}
+	var unseen []workload.ID
 	for key, g := range m.gangs {
 		if key.cluster == o.Cluster && g.version.Before(o.Version) && !seen[key.workload] {
-			m.observed.pods[key.cluster] -= len(g.seen)
-			g.version, g.seen, g.pods, g.others, g.chains = o.Version, nil, nil, nil, nil
-			m.countUnreserved(key)
+			unseen = append(unseen, key.workload)
 		}
+	}
+	slices.Sort(unseen) // what follows is decided in this order
+	for _, id := range unseen {
+		m.podsGone(gangKey{o.Cluster, id}, o.Version, now)
+	}
+}
+
+// podsGone takes away all pods of a workload.
+func (m *State) podsGone(key gangKey, v event.Version, now time.Time) {
+	g := m.gangs[key]
+	before := g.pods
+	m.observed.pods[key.cluster] -= len(g.seen)
+	g.version, g.seen, g.pods, g.others, g.chains = v, nil, nil, nil, nil
+	m.countUnreserved(key)
+	if e := m.live.Get(key.workload); e != nil && e.attemptState != nil && e.Cluster == key.cluster && len(before) > 0 && !m.frozen(e) {
+		m.evaluate(e, &podNews{before: before}, now)
 	}
 }
 

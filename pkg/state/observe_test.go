@@ -96,3 +96,18 @@ func TestClustersTellOfTheirOwnPods(t *testing.T) {
 		t.Error("cluster b lost the pods that are there")
 	}
 }
+
+// A watcher was away while all pods of a running gang went. Its full list has the gang no
+// longer, which counts as an observation without pods.
+func TestAGangThatAFullListLacksHasLostItsPods(t *testing.T) {
+	t.Parallel()
+	heal := 5 * time.Minute
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(heal)}}, 3)
+	s.created(true)
+	s.is(workload.Running, "")
+	s.Synced(&event.CapacitySynced{Version: event.Version{Session: 2, Seq: 1}, Cluster: "c", Nodes: []string{"n0", "n1", "n2"}}, s.now)
+	s.step(settleTime)
+	s.is(workload.Running, workload.ReasonPodLost)
+	s.step(heal)
+	s.is(workload.Evicting, workload.ReasonPodLost)
+}
