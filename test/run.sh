@@ -29,10 +29,9 @@ fi
 # The packages under test/ each start a whole stack, and wait most of the time: two
 # of them at once, whatever the number of cores. All others run side by side.
 stacks='^muster.dev/muster/test(/|$)'
-# The packages that decide and the simulation start no goroutine, which test/arch
-# checks, and compute all the time: the race detector finds nothing in them, and makes
-# them five times slower.
-sequential='^muster.dev/muster/(pkg/decide|pkg/state|test/sim$|test/sim/twin$)'
+# These packages start no goroutine, which test/arch checks, and compute all the time:
+# the race detector finds nothing in them, and makes them five times slower.
+sequential='^muster.dev/muster/(pkg/(decide|state|spec|policyfile|whatif|manifest/(ray|appwrapper))(/|$)|services/intake/internal/submission$|test/sim$|test/sim/twin$)'
 packages=$(go list work)
 mapfile -t plain < <(grep -E "$sequential" <<<"$packages")
 mapfile -t beside < <(grep -vE "$sequential" <<<"$packages" | grep -vE "$stacks")

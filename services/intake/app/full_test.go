@@ -24,8 +24,8 @@ import (
 func TestAFullStreamIsSharedWhenItIsRead(t *testing.T) {
 	t.Parallel()
 	const (
-		waiting, honest = 200, 5
-		settled         = 20 // large messages of the first queue: less than what of it waits
+		waiting, honest = 60, 5
+		settled         = 6 // large messages of the first queue: less than what of it waits
 	)
 	b := bustest.Connect(t)
 	large := bytes.Repeat([]byte("x"), 1<<20)
