@@ -1,14 +1,20 @@
-// Package bus is Muster's use of NATS JetStream: which streams and subjects
-// exist, publishing events, and the two ways of reading them.
+// Package bus is Muster's use of NATS JetStream: the streams and their subjects, publishing
+// events, and the two ways of reading them.
 //
-// Work is for things that must be done once: durable consumers, one for each
-// subject, whose messages are settled one by one with Ack, Retry or Reject. Follow is for things that
-// are true: the last value of each subject, then every change, in order and
-// without acknowledgement; after a lost connection everything is read again, so
-// a reader must take the same value twice.
+//	Publish, Values --> stream, by subject --> Work    each message once: Ack, Retry, Reject
+//	                                       --> Follow  the last value of each subject, then
+//	                                                   every change
 //
-// No other package of Muster imports nats.go, but for the request-reply queries
-// of queue-manager and the command line, which use Conn.
+// Work is for messages that must be processed once, such as submissions. It has a durable
+// consumer for each subject (a lane), and the lanes take turns. Follow is for values that
+// are true until the next one, such as the state of a node. It acknowledges nothing, and
+// reads everything again after a lost connection, so its reader must accept the same value
+// twice. Values finds which values a stream has lost. Messages that cannot be processed
+// become dead letters.
+//
+// The package does not know what the events mean (package event has their types, package
+// workload their meaning). No other package of Muster imports nats.go, except for the
+// request-reply queries of package query, which use Conn.
 package bus
 
 import (

@@ -1,5 +1,6 @@
 // Command capacity-watcher publishes over NATS the nodes of one Kubernetes cluster and
-// the observed pods of each gang there.
+// the observed pods of each gang there. It changes nothing in the cluster and decides
+// nothing.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command dispatcher creates, watches and deletes the Ray objects of one
-// cluster as queue-manager commands.
+// Command dispatcher creates, watches and deletes the Ray objects of one cluster as
+// queue-manager commands. It does not decide which workloads start, nor where.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command intake reads submissions and turns them into workloads or rejections.
+// Command intake reads submissions and turns them into workloads or rejections. It does not
+// store them, nor decide when they start: queue-manager does.
 package main
 
 import (

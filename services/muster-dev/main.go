@@ -1,5 +1,5 @@
 // Command muster-dev runs all of Muster in one process for a laptop, plays the
-// demo, and installs what the services need into a cluster.
+// demo, and installs what the services need into a cluster. It is not for production.
 package main
 
 import (

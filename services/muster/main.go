@@ -1,5 +1,6 @@
 // Command muster is the client of Muster: it submits, shows, follows and cancels
-// workloads, configures queues, and plays scenarios without a server.
+// workloads, configures queues, and plays scenarios without a server. It runs no service
+// (muster-dev does).
 package main
 
 import (

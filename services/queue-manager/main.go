@@ -1,7 +1,7 @@
 // Command queue-manager keeps queues, workloads, nodes and reservations in
 // Postgres and admits gangs. `queue-manager migrate` brings the database's
 // schema up to date and exits; `queue-manager unquarantine NAME...` takes workloads and
-// nodes out of quarantine.
+// nodes out of quarantine. It does not talk to Kubernetes: capacity-watcher and dispatcher do.
 package main
 
 import (

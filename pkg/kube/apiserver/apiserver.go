@@ -1,9 +1,8 @@
-// Package apiserver is what services have in common as clients of an API server: how
-// they reach it, how they find the resource of a kind, and how they ask what a user may
-// do.
+// Package apiserver has what services share as clients of an API server: how they connect,
+// how they find the resource of a kind, and how they check what a user may do.
 //
-// It makes no requests of a service's own, which each service does in a package with
-// the rights that it has.
+// It is not for a service's own requests. Each service makes these in a package of its own,
+// with its own rights.
 package apiserver
 
 import (

@@ -1,13 +1,18 @@
 // Package lease lets one of several processes act for a cluster: the holder of a Lease
-// object of that cluster. Each term has an epoch larger than all earlier ones, as a
-// fencing token: it tells the late actions of a former holder from its successor's.
+// object of that cluster. Each term has an epoch larger than all earlier ones, as a fencing
+// token: readers use it to refuse late actions of a former holder.
+//
+//	stand by --> holder --> epoch taken --> work --> work has ended --> lease released
+//	   ^                                     |                              |
+//	   |                                     +-- renewal fails: ErrLost     |
+//	   +--------------------------------------------------------------------+
 //
 // The election is client-go's. The package adds the epoch, which is an annotation of the
-// Lease and is taken by compare-and-swap, and the order at the end of a term: the lease
-// is released after the work has ended, never before.
+// Lease, and the order at the end of a term: the lease is released after the work has ended,
+// never before.
 //
-// Time only decides when to try a take-over, and when a holder that cannot renew stops.
-// It proves nothing: readers compare epochs. The package is not for fencing the readers.
+// Time only decides when to try a take-over, and when a holder that cannot renew stops. It
+// proves nothing, so readers compare epochs. The package does not fence the readers.
 package lease
 
 import (

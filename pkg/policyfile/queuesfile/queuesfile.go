@@ -1,9 +1,9 @@
-// Package queuesfile reads the file that names the queues and the policy between
-// them, in Muster's form or as Kueue's manifests, and tells all faults of it with
-// their lines. queue-manager starts with such a file, and a scenario can play it.
+// Package queuesfile reads the file that names the queues and the policy between them, in
+// Muster's form or as Kueue's manifests, and returns all faults of it with their lines.
+// queue-manager starts with such a file, and a scenario can play it.
 //
-// What the policy means is package quota's, what a queue does package state's. The
-// package is pure.
+// It is not for the meaning of what it reads: the policy is package quota's, a queue is
+// package state's. The package is pure.
 package queuesfile
 
 import (

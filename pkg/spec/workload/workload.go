@@ -1,9 +1,20 @@
-// Package workload says what a workload is: the gang of pods that must start
-// together, the phases of its life, and the reason why it waits.
+// Package workload describes a workload: the gang of pods that must start together, the
+// phases of its life, and the reason why it waits.
 //
-// It is not for reading Ray manifests (package ray) nor for deciding who starts
-// (package admission). The package is pure: standard library only, no clock, no
-// I/O; times are values.
+//	queued --> admitted --> dispatched --> running --> succeeded, failed
+//	  ^           |             |             |
+//	  |           +-------------+-------------+-- evict ---> evicting ---+
+//	  |           |             |             |                          | last pod gone
+//	  +-----------(-------------(-------------(--------------------------+
+//	              |             |             |
+//	              +-------------+-------------+-- cancel --> cancelling --> cancelled
+//
+// These are the usual ways; phase.go has the table of all transitions. A refused submission
+// is rejected and never becomes a workload.
+//
+// The package is not for reading Ray manifests (package ray) nor for deciding which workload
+// starts (package admission). It is pure: standard library only, no clock, no I/O; times are
+// values.
 package workload
 
 import (

@@ -1,5 +1,5 @@
-// Package pgtest gives each test its own Postgres database, on a real server. It is for
-// tests only; nothing else may import it.
+// Package pgtest gives each test its own Postgres database, on a real server. It is not for
+// programs: only tests may import it.
 //
 // The server is the one that MUSTER_TEST_DATABASE_URL names, or a throwaway one from the
 // distribution's binaries, one for each test binary. Without either, tests are skipped,

@@ -1,7 +1,9 @@
-// Package replay decides again what was decided, on the recorded inputs and with
-// the same code as the leader, and compares.
+// Package replay decides again what was decided, on the recorded inputs and with the same
+// code as the leader, and compares the outcomes.
 //
-// It reads; it changes nothing.
+//	checkpoint --> state --> recorded inputs applied --> outcome == recorded outcome?
+//
+// It only reads. It is not for repairing a ledger.
 package replay
 
 import (

@@ -1,5 +1,11 @@
-// Package publish publishes the observed state of a cluster on the bus: changes at once,
-// and periodically a list of everything.
+// Package publish publishes the observed state of a cluster on the bus: changes at once, and
+// periodically a list of everything.
+//
+//	watch --Apply--> Cache --changed keys--> PublishChanges --> MUSTER_CAPACITY
+//	                   ^                          |
+//	                   |                          +--> list of everything, when it is due
+//	                   +-- marked again: what the stream has lost (CompareStream), what
+//	                       queue-manager asks for (Answer), all in turn (RepublishNext)
 //
 // It is not for keeping that state (package observed) nor for watching (package watch).
 package publish

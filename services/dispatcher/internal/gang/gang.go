@@ -1,7 +1,7 @@
 // Package gang decides which pod of a gang goes to which reserved node.
 //
-// It is pure: commands and pods in, pins out. It neither talks to Kubernetes
-// (package kubernetes) nor knows when to act (package reconcile).
+// It is pure: commands and pods in, pins out. It is not for access to Kubernetes (package
+// kubernetes) nor for deciding when to act (package reconcile).
 package gang
 
 import (

@@ -1,8 +1,7 @@
-// Package kubernetes is the dispatcher's access to one API server: the Ray
-// objects and pods that carry Muster's labels, watched and uncached, and the
-// writes that the dispatcher does.
+// Package kubernetes is the dispatcher's access to one API server: the Ray objects and pods
+// that carry Muster's labels, watched and uncached, and the writes of the dispatcher.
 //
-// It decides nothing.
+// It does not decide what is written (package reconcile does).
 package kubernetes
 
 import (

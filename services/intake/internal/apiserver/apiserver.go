@@ -1,12 +1,16 @@
 // Package apiserver is intake's HTTP API, for clients without NATS. They submit, list,
 // describe, explain, cancel and follow workloads, in the types of the messages.
 //
-// A client certificate or a bearer token identifies the caller; nothing else in a
-// request does. A caller may see and cancel what it may submit: the queues of
-// queue-manager define that, and queue-manager checks it again.
+//	request --> caller, by certificate or token --> submit: read as from NATS, published
+//	                                            --> list, describe, explain: queue-manager
+//	                                            --> follow: events of the workload
 //
-// It has no state and makes no decisions: it reads submissions as those from NATS
-// are read (package submission), and queries queue-manager for the rest.
+// A client certificate or a bearer token identifies the caller; nothing else in a request
+// does. A caller may see and cancel what it may submit: the queues of queue-manager define
+// that, and queue-manager checks it again.
+//
+// The package has no state and is not for decisions. Package submission reads submissions,
+// and queue-manager answers the rest.
 package apiserver
 
 import (

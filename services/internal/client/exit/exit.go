@@ -1,5 +1,5 @@
-// Package exit is how a command ends: the exit codes, the errors that choose one,
-// and the code of every other error.
+// Package exit is how a command ends: the exit codes, the errors that choose one, and the
+// code of every other error. It is not for printing the errors (package program).
 package exit
 
 import (

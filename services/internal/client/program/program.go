@@ -1,5 +1,6 @@
-// Package program is what the programs muster and muster-dev have in common as
-// command lines: how one runs and ends, how it checks arguments and completes them.
+// Package program is what the programs muster and muster-dev share as command lines: how one
+// runs and ends, how it checks arguments and completes them. It is not for what the commands
+// do.
 package program
 
 import (

@@ -1,5 +1,5 @@
-// Package running is the note that a running `muster-dev up` leaves for other
-// commands of the same user: where its NATS is.
+// Package running is the note that a running `muster-dev up` leaves for other commands of
+// the same user: the address of its NATS. It is not for finding other installations.
 package running
 
 import (

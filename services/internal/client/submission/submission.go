@@ -1,4 +1,5 @@
-// Package submission makes the message that submits a manifest, and sends it.
+// Package submission makes the message that submits a manifest, and sends it. It is not for
+// judging the manifest, which intake does.
 package submission
 
 import (

@@ -1,13 +1,15 @@
-// Package settings puts together what governs queue-manager: the queues file that
-// it was started with, and the objects that were applied since. The file goes
-// before: an object of which it has one of the same kind and name is kept, but
-// does not count.
+// Package settings combines the configuration of queue-manager from the queues file that it
+// was started with and the objects that were applied since.
 //
-// A change of the applied objects is checked as a whole against what stands:
-// what would not be valid, or would take a queue away from workloads that are in
-// it, is refused as a whole.
+//	queues file ---------------+--> valid as a whole? --> configuration of the state
+//	applied objects (store) ---+
+//	change of a client --------+
 //
-// The package is pure; what is stored is package store's.
+// The file has precedence: an applied object of the same kind and name is kept, but does not
+// count. A change of the applied objects is checked as a whole. It is refused as a whole when
+// the result would not be valid, or would take a queue away from workloads that are in it.
+//
+// The package is pure. It is not for storing the objects (package store).
 package settings
 
 import (

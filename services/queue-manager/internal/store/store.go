@@ -1,9 +1,13 @@
-// Package store is the ledger in Postgres: reading what a leader starts from,
-// and writing the changes of one batch in one transaction.
+// Package store is the ledger in Postgres: reading the state that a leader starts from, and
+// writing the changes of one batch in one transaction.
 //
-// It decides nothing. What must never be (over-commit, half a gang, two live
-// workloads of one name, a write of a replaced leader) is refused by the
-// database itself; the migrations say how.
+//	standby: Load, Next --> Lead: lock, next epoch --> Prepare: one transaction, which compares
+//	                                                   the epoch and has rows, reservations,
+//	                                                   history, outbox, decision log
+//
+// It does not decide. The database itself refuses what must never be (over-commit, half a
+// gang, two live workloads of one name, a write of a replaced leader); the migrations
+// describe how.
 package store
 
 import (
