@@ -3,9 +3,8 @@ package bus
 import "time"
 
 const (
-	// RoundTakes is how long it takes until everything has been said once more, and
-	// RoundStep how often a part of that is published: even what was lost unseen comes
-	// again.
+	// RoundTakes is the time in which everything is published once more, and RoundStep
+	// the pause between its parts: even a loss that went unnoticed is repaired.
 	RoundTakes = 5 * time.Minute
 	RoundStep  = 3 * time.Second
 	// hastyFactor is how much faster a hasty round is.
@@ -14,7 +13,7 @@ const (
 	roundMost = 500
 )
 
-// Round spreads the repetition of everything that was said over time. The zero
+// Round spreads the repetition of everything that was published over time. The zero
 // value is the slow one. It is not safe for concurrent use.
 type Round struct{ hasty int }
 
