@@ -44,7 +44,7 @@ type Config struct {
 func (c *Config) Register(flags *flag.FlagSet) {
 	c.NATS.Register(flags)
 	flags.StringVar(&c.KubeRayFile, "kuberay", "", "YAML `file` that describes the KubeRay operator; without it: 1.6.2 as shipped")
-	flags.StringVar(&c.Cluster, "cluster", "", "`name` in Muster of the cluster whose AppWrappers and suspended Ray objects are submitted; without it none are")
+	flags.StringVar(&c.Cluster, "cluster", "", "`name` in Muster of the cluster whose AppWrappers and labelled Ray objects are submitted; without it none are")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of that cluster; without it the pod's own service account")
 	flags.StringVar(&c.KubeNamespaces, "kube-namespaces", "", "`namespaces` to watch, separated by commas; empty for all")
 	c.HTTP.register(flags)
