@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/bundle"
@@ -171,7 +172,7 @@ func (r *reader) demand(it *item, sets []workload.PodSet) ([]workload.PodSet, er
 			continue
 		}
 		if beyond := declared[name] - known[name]; beyond > 0 {
-			extra[name] = (beyond + int64(replicas) - 1) / int64(replicas)
+			extra[name] = beyond
 		}
 	}
 	for _, name := range known.Names() {
@@ -183,8 +184,43 @@ func (r *reader) demand(it *item, sets []workload.PodSet) ([]workload.PodSet, er
 	if len(extra) == 0 {
 		return nil, nil
 	}
-	extra[resource.Pods] = 1
-	return []workload.PodSet{declaredSet(fmt.Sprintf("%d.declared", it.number), replicas, extra)}, nil
+	return spread(fmt.Sprintf("%d.declared", it.number), extra, int64(replicas)), nil
+}
+
+// spread divides amounts over pods, so that the sum is exact: the first pods get one unit
+// more of what the number of pods does not divide. Pods that are alike are one set; pods
+// that would get nothing are left out.
+func spread(name string, total resource.List, pods int64) []workload.PodSet {
+	ends := []int64{pods} // of runs of pods that are alike
+	for _, amount := range total {
+		if rest := amount % pods; rest > 0 {
+			ends = append(ends, rest)
+		}
+	}
+	slices.Sort(ends)
+	var sets []workload.PodSet
+	first := int64(0)
+	for _, end := range slices.Compact(ends) {
+		each := resource.List{}
+		for _, of := range total.Names() {
+			amount := total[of] / pods
+			if first < total[of]%pods {
+				amount++
+			}
+			if amount > 0 {
+				each[of] = amount
+			}
+		}
+		if len(each) > 0 {
+			each[resource.Pods] = 1
+			sets = append(sets, declaredSet(fmt.Sprintf("%s-%d", name, len(sets)), int(end-first), each))
+		}
+		first = end
+	}
+	if len(sets) == 1 {
+		sets[0].Name = name
+	}
+	return sets
 }
 
 // declaredSets are the pods of an object that makes them in its own way.

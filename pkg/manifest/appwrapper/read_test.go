@@ -338,3 +338,20 @@ func TestSeveralRayObjects(t *testing.T) {
 		}
 	}
 }
+
+// Two pods with a GPU each are declared, and the templates have one: the second GPU is
+// kept once, and not for each declared pod, so the gang fits two nodes of one GPU.
+func TestADeclaredGPUIsKeptOnce(t *testing.T) {
+	t.Parallel()
+	cluster := strings.ReplaceAll(fmt.Sprintf(rayCluster, "glue"), `nvidia.com/gpu: "2"`, `nvidia.com/gpu: "1"`)
+	w, err := read(t, v1beta1(item(cluster, "\n      custompodresources:\n      - {replicas: 2, requests: {cpu: 3, memory: 16G, nvidia.com/gpu: 1}, limits: {cpu: 3, memory: 16G, nvidia.com/gpu: 1}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sets(w); !slices.Equal(got, []string{"headgroup head 1", "small worker 1", "0.declared declared 1"}) {
+		t.Errorf("pod sets are %v", got)
+	}
+	if got := (workload.Workload{PodSets: w.PodSets}).Requests()["nvidia.com/gpu"]; got != 2 {
+		t.Errorf("%d GPUs are kept, want the 2 that are declared", got)
+	}
+}
