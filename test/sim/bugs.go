@@ -68,7 +68,7 @@ const (
 	BugSameEpoch Bug = "epochs that were forgotten are given again"
 	// BugWatermarkMoves: a term that goes on when the database was restored to an older state
 	// says there how far the streams go.
-	BugWatermarkMoves Bug = "waterwatermarks are moved in an older database"
+	BugWatermarkMoves Bug = "watermarks are moved in an older database"
 	// BugBeside: a term does not have removed what events say of lost attempts, and the
 	// dispatcher does not look for them before it creates an object.
 	BugBeside Bug = "an attempt does not wait for what is left of earlier ones"

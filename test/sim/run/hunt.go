@@ -20,11 +20,14 @@ func bugNamed(name string) (sim.Bug, error) {
 	return "", fmt.Errorf("no planted bug is named %q; -hunt lists their names", name)
 }
 
-// hunt plants one bug after the other and plays seeds until one of them breaks a promise.
-// It reports whether each bug was found.
-func hunt(ctx context.Context, first uint64, seeds int) bool {
-	all := true
-	for _, bug := range sim.Bugs() {
+// hunt plants one bug after the other, or only the one given, and plays seeds until one of
+// them breaks a promise. It reports whether each bug was found.
+func hunt(ctx context.Context, only sim.Bug, first uint64, seeds int) bool {
+	all, bugs := true, sim.Bugs()
+	if only != "" {
+		bugs = []sim.Bug{only}
+	}
+	for _, bug := range bugs {
 		began := time.Now()
 		found, breach := find(ctx, bug, first, seeds)
 		if breach == nil {

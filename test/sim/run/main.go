@@ -24,7 +24,7 @@ func main() {
 	seeds := flag.Int("seeds", 1000, "how many `seeds`")
 	first := flag.Uint64("first", 0, "the first `seed`")
 	named := flag.String("bug", "", "a planted `bug` to find, by its name")
-	hunting := flag.Bool("hunt", false, "look for each planted bug until a seed finds it, and print which")
+	hunting := flag.Bool("hunt", false, "look for each planted bug, or for that of -bug, until a seed finds it, and print which")
 	verbose := flag.Bool("verbose", false, "print the whole story of each seed")
 	keep := flag.String("keep", "", "`directory` where the script of a failure is kept as a test")
 	shrink := flag.Duration("shrink", 2*time.Minute, "how long the shortest story is looked for")
@@ -38,7 +38,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if *hunting {
-		if !hunt(ctx, *first, *seeds) {
+		if !hunt(ctx, bug, *first, *seeds) {
 			stop()
 			os.Exit(1)
 		}
