@@ -258,7 +258,7 @@ func TestStruck(t *testing.T) {
 		if err := d.Struck(); err == nil {
 			t.Errorf("%s: nothing was written, and it has hit something", name)
 		}
-		_ = os.WriteFile(filepath.Join(d.Path, "b"), []byte("more"), 0o600) // it fails, where it is to
+		_ = os.WriteFile(filepath.Join(d.Path, name), []byte("more"), 0o600) // another file each: one that is there has room
 		f, err := os.Open(filepath.Join(d.Path, "a"))
 		must(t, err)
 		_ = f.Sync()
