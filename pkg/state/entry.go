@@ -23,7 +23,7 @@ type entry struct {
 type attemptState struct {
 	deadline  time.Time // when checkDeadlines is due, see nextDeadline
 	slowSince time.Time // when it was last noted that it starts slowly
-	// moveAt is when its lost places are replaced; zero while it has all. RewriteNodes sets
+	// moveAt is when its lost places are replaced; zero while it has all. BeginDecisions sets
 	// it again in a new term, and insert sets that of an announced move, which is stored.
 	moveAt      time.Time
 	disruption  disruption

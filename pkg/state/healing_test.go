@@ -252,7 +252,7 @@ func TestNoPlaceIsReplacedWhileABookCatchesUp(t *testing.T) {
 	if moved := s.Flush().Moved; len(moved) > 0 || s.gang().Phase != workload.Dispatched {
 		t.Errorf("while it catches up the gang is %s, and these places are reserved: %+v", s.gang().Phase, moved)
 	}
-	s.RewriteNodes(s.now)
+	s.BeginDecisions(s.now)
 	s.step(0)
 	changes := s.Flush()
 	if s.is(workload.Dispatched, ""); len(changes.Moved) != 3 || s.place("workers") == lost {

@@ -122,7 +122,7 @@ func TestANodeIsSetAside(t *testing.T) {
 	s.Flush()
 	s.Quarantine(Quarantined{Node: admission.NodeKey{Cluster: "c", Name: "bad"}, Why: "no"}, s.now)
 	s.node("bad", func(n *capacity.Node) { n.Cordoned = true })
-	s.RewriteNodes(s.now)
+	s.BeginDecisions(s.now)
 	for _, n := range s.Flush().Nodes {
 		if n.Name == "bad" {
 			t.Error("the node is written")

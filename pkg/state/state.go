@@ -103,19 +103,19 @@ func New(epoch int64, stored Stored) *State {
 }
 
 // CatchUp says that a term begins, and what was observed before it is still to be
-// taken in. Until RewriteNodes time does nothing to workloads: a place that is
+// taken in. Until BeginDecisions time does nothing to workloads: a place that is
 // reserved meanwhile, for pods that lost theirs, might be one that a pod of which
 // the state does not know yet has taken, and Postgres would refuse the commit.
 func (m *State) CatchUp() { m.catchingUp = true }
 
-// RewriteNodes marks the rows of all nodes as changed, once everything that was observed
-// before the term is known. The stored sums of pods outside any reservation are of the
-// last term, which may have ended before it observed their end.
+// BeginDecisions ends CatchUp: everything that was observed before the term is known. It
+// marks the rows of all nodes as changed, because the stored sums of pods outside any
+// reservation are of the last term, which may have ended before it observed their end.
 //
 // It also schedules the replacement of lost places. The last term may have stored that a
 // node is lost and ended before it replaced the places there. Its timers are gone, and
 // the node's observation comes again as an old one, which changes nothing.
-func (m *State) RewriteNodes(now time.Time) {
+func (m *State) BeginDecisions(now time.Time) {
 	m.catchingUp = false
 	for _, key := range m.nodeKeys() {
 		m.changed.node(key)

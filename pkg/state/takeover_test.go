@@ -29,7 +29,7 @@ func (s *stage) replaceLeader(observed ...func()) {
 	for _, observe := range observed {
 		observe()
 	}
-	s.RewriteNodes(s.now)
+	s.BeginDecisions(s.now)
 	s.step(0)
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // openAPIFile is where intake serves it from.
-var openAPIFile = filepath.Join("..", "services", "intake", "internal", "apiserver", "openapi.json")
+var openAPIFile = filepath.Join("..", "services", "intake", "internal", "httpserver", "openapi.json")
 
 // inline is the schema of a type as plain data.
 func inline(t *testing.T, of any) any {

@@ -61,7 +61,7 @@ func (t *term) decides(p *proc) {
 		if !t.decide && t.behind <= 0 && len(t.capacity)+len(t.status) == 0 {
 			t.decide = true
 			t.do(decisionlog.Input{Kind: decisionlog.CheckRights})
-			t.do(decisionlog.Input{Kind: decisionlog.RewriteNodes})
+			t.do(decisionlog.Input{Kind: decisionlog.BeginDecisions})
 		}
 		if !t.runStep(batch) {
 			return

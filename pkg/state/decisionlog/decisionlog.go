@@ -17,7 +17,7 @@ const (
 	Event          = "event"         // a message
 	Decide         = "decide"        // admit, evict, explain
 	Tick           = "tick"          // let time act
-	RewriteNodes   = "rewriteNodes"  // all nodes are written again, and lost places replaced
+	BeginDecisions = "rewriteNodes"  // all nodes are written again, and lost places replaced
 	ResendCommands = "repeat"        // commands are sent again
 	Undeliverable  = "undeliverable" // a command that cannot be sent
 	Configure      = "govern"        // other queues and another policy
@@ -100,8 +100,8 @@ func Apply(b *state.State, in Input) error {
 		b.Decide(in.At)
 	case Tick:
 		b.Tick(in.At, in.Grace)
-	case RewriteNodes:
-		b.RewriteNodes(in.At)
+	case BeginDecisions:
+		b.BeginDecisions(in.At)
 	case ResendCommands:
 		again := map[string]bool{}
 		for _, subject := range in.Subjects {

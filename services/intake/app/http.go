@@ -21,8 +21,8 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/services/intake/internal/apiserver"
 	"muster.dev/muster/services/intake/internal/budget"
+	"muster.dev/muster/services/intake/internal/httpserver"
 )
 
 // HTTPConfig is the settings of the HTTP API.
@@ -40,7 +40,7 @@ type HTTPConfig struct {
 	// Listening, unless nil, is called with the address once it is bound.
 	Listening func(net.Addr)
 
-	tokens apiserver.Tokens
+	tokens httpserver.Tokens
 	tls    *tls.Config
 	limits httpLimits
 }
@@ -79,7 +79,7 @@ func (c *HTTPConfig) validate() error {
 	if c.TokensFile != "" {
 		content, err := os.ReadFile(c.TokensFile)
 		if err == nil {
-			c.tokens, err = apiserver.ReadTokens(content)
+			c.tokens, err = httpserver.ReadTokens(content)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("http-tokens: %s: %w", c.TokensFile, err))
@@ -124,11 +124,11 @@ func (c *HTTPConfig) validateTLS(host string) error {
 // events may last for hours.
 type httpLimits struct {
 	header, body, idle time.Duration
-	api                apiserver.Limits
+	api                httpserver.Limits
 }
 
 func defaultHTTPLimits() httpLimits {
-	return httpLimits{header: 5 * time.Second, body: 30 * time.Second, idle: 2 * time.Minute, api: apiserver.DefaultLimits()}
+	return httpLimits{header: 5 * time.Second, body: 30 * time.Second, idle: 2 * time.Minute, api: httpserver.DefaultLimits()}
 }
 
 // connectionLog logs net/http's connection errors as warnings with one constant text,
@@ -155,12 +155,12 @@ func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bu
 		limits = defaultHTTPLimits()
 	}
 	address := listener.Addr()
-	listener = apiserver.NewListener(listener, cmp.Or(config.HTTP.ConnectionsPerAddress, defaultConnections))
+	listener = httpserver.NewListener(listener, cmp.Or(config.HTTP.ConnectionsPerAddress, defaultConnections))
 	if config.HTTP.tls != nil {
 		listener = tls.NewListener(listener, config.HTTP.tls)
 	}
 	server := &http.Server{
-		Handler: apiserver.New(apiserver.Options{
+		Handler: httpserver.New(httpserver.Options{
 			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.tokens.Identify, Budget: spending,
 			Limits: limits.api, Logger: runtime.Logger,
 		}),

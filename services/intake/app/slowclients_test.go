@@ -22,8 +22,8 @@ import (
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
-	"muster.dev/muster/services/intake/internal/apiserver"
 	"muster.dev/muster/services/intake/internal/budget"
+	"muster.dev/muster/services/intake/internal/httpserver"
 )
 
 // serveAPI serves the HTTP API with the limits; tokens identify callers.
@@ -36,7 +36,7 @@ func serveAPI(t *testing.T, limits httpLimits, connections int) (address string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := apiserver.ReadTokens([]byte(`
+	tokens, err := httpserver.ReadTokens([]byte(`
 - {name: alice, sha256: 2bd806c97f0e00af1a1fc3328fa763a9269723c8db8fac4f93af71db186d6e90}
 - {name: bob, sha256: 81b637d8fcd2c6da6359e6963113a1170de795e4b725b84d1e0b4cfd9ec58ce9}
 `))

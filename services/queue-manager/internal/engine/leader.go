@@ -141,7 +141,7 @@ func (l *leader) beginDecisions() {
 	}
 	l.decide = true
 	l.do(decisionlog.Input{Kind: decisionlog.CheckRights})
-	l.do(decisionlog.Input{Kind: decisionlog.RewriteNodes})
+	l.do(decisionlog.Input{Kind: decisionlog.BeginDecisions})
 	l.Ready()
 	close(l.begun)
 }

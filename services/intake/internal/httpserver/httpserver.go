@@ -1,4 +1,4 @@
-// Package apiserver is intake's HTTP API, for clients without NATS. They submit, list,
+// Package httpserver is intake's HTTP API, for clients without NATS. They submit, list,
 // describe, explain, cancel and follow workloads, in the types of the messages.
 //
 //	request --> caller, by certificate or token --> submit: read as from NATS, published
@@ -11,7 +11,7 @@
 //
 // The package has no state and is not for decisions. Package submission reads submissions,
 // and queue-manager answers the rest.
-package apiserver
+package httpserver
 
 import (
 	"context"
