@@ -9,7 +9,8 @@ import (
 
 // defaultKinds are what workloads wrap, and what gives their submitters no right
 // beyond their pods. Networks, rights and what reaches out of the namespace are
-// not among them.
+// not among them. Secret is here for workloads that an earlier version accepted and that
+// still wait: a new submission with one is always refused.
 func defaultKinds() []string {
 	return []string{
 		"ConfigMap", "Secret", "Service", "PersistentVolumeClaim", "Pod",

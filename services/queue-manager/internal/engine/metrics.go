@@ -82,7 +82,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		quarantined: in.gauge("muster_quarantined",
 			"Workloads and nodes that are kept out of decisions because the database refuses to store what was decided about them."),
 		notStorable: in.counters("muster_not_storable_total", "what",
-			"What the database refused to store, and was set aside: workloads, nodes, submissions, other messages, records of decisions, configurations, and notes of what was published."),
+			"What the database refused to store: workloads, nodes, submissions, other messages, records of decisions, configurations, and notes of what was published."),
 		questions: in.seconds("muster_explain_handover_seconds", 0.00005, 16,
 			"Time that a question of why a workload waits takes of the leader's goroutine."),
 		explained: in.seconds("muster_explain_seconds", 0.001, 14,
