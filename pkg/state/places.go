@@ -11,36 +11,52 @@ import (
 )
 
 // scheduleReplacement sets a timer for the gangs with places on a node that is gone, not
-// ready, barred, or has no room for them any more.
+// ready, barred, or has no room for them any more. A timer that is set already moves
+// forward at most: a loss does not wait for the grace of a drain.
 func (h *healing) scheduleReplacement(key admission.NodeKey, now time.Time) {
 	n := h.nodes[key]
 	if n == nil || len(n.holders) == 0 || n.healthy() {
 		return
 	}
 	for _, e := range h.holders(n) {
-		if tearingDown(e) || !e.moveAt.IsZero() || h.frozen(e) {
+		if tearingDown(e) || h.frozen(e) {
 			continue
 		}
-		e.moveAt = now
-		if !n.lost() {
-			e.moveAt = now.Add(settleTime)
-		}
-		if n.Drained() && e.Phase == workload.Running {
-			e.moveAt = now.Add(time.Duration(h.rules(e).CheckpointGrace))
+		switch {
+		case n.lost():
+			e.moveBy(now)
+		case n.Drained() && e.Phase == workload.Running:
 			h.announceMove(e, key.Name, now)
+		default:
+			e.moveBy(now.Add(settleTime))
 		}
 		h.setTimer(e)
 	}
 }
 
-// announceMove tells a running gang that pods of it will be moved.
+// moveBy has the lost places of a gang replaced at the given time at the latest.
+func (e *entry) moveBy(at time.Time) {
+	if e.moveAt.IsZero() || at.Before(e.moveAt) {
+		e.moveAt = at
+	}
+}
+
+// announceMove announces to a running gang that pods of it will be moved from a drained
+// node, once its grace is over. One announcement counts for all nodes that are drained
+// before its time.
 func (h *healing) announceMove(e *entry, node string, now time.Time) {
-	if !e.moveAt.After(now) {
+	if !e.EvictAt.IsZero() {
+		e.moveBy(e.EvictAt)
 		return
 	}
-	e.EvictAt = e.moveAt
+	grace := time.Duration(h.rules(e).CheckpointGrace)
+	e.moveBy(now.Add(grace))
+	if grace <= 0 {
+		return
+	}
+	e.EvictAt = now.Add(grace)
 	e.Reason = &workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("node %s is drained: its pods are moved, or the gang is evicted, at %s",
-		node, e.moveAt.UTC().Format(time.RFC3339))}
+		node, e.EvictAt.UTC().Format(time.RFC3339))}
 	h.recordChange(e, now)
 	h.sendCommand(e, event.Present, now)
 }
@@ -56,9 +72,9 @@ func (h *healing) withdrawMove(e *entry, now time.Time) {
 }
 
 // lostPlaces returns how many pods of each place of a gang need another one, and
-// why: all on a lost or drained node; on a barred or overfull one those that are
-// not bound there.
-func (h *healing) lostPlaces(e *entry) (moves map[slot]int, reason *workload.Reason) {
+// why: all on a lost node, and on a drained one once the announced time has come; on
+// another barred or overfull one those that are not bound there.
+func (h *healing) lostPlaces(e *entry, now time.Time) (moves map[slot]int, reason *workload.Reason) {
 	moves, reason = map[slot]int{}, &workload.Reason{Kind: workload.ReasonPlaceLost}
 	bound := h.boundPods(e)
 	for _, p := range e.Placements {
@@ -75,7 +91,7 @@ func (h *healing) lostPlaces(e *entry) (moves map[slot]int, reason *workload.Rea
 		switch {
 		case n.lost():
 			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonNodeLost, lostBecause(n, h.grace)
-		case n.Drained():
+		case n.Drained() && !e.EvictAt.After(now):
 			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonDrained, fmt.Sprintf("node %s is drained", p.Node)
 		case refusal != "" && open > 0:
 			moves[at], reason.Message = open, fmt.Sprintf("node %s accepts no more pods of pod set %q: %s", p.Node, p.PodSet, refusal)
@@ -89,11 +105,12 @@ func (h *healing) lostPlaces(e *entry) (moves map[slot]int, reason *workload.Rea
 // checkPlaces sets a timer for places that pods have left and that are barred to their
 // replacements.
 func (h *healing) checkPlaces(e *entry, now time.Time) {
-	if tearingDown(e) || !e.Holding || !e.moveAt.IsZero() {
+	settled := now.Add(settleTime)
+	if tearingDown(e) || !e.Holding || !e.moveAt.IsZero() && !e.moveAt.After(settled) {
 		return
 	}
-	if moves, _ := h.lostPlaces(e); len(moves) > 0 {
-		e.moveAt = now.Add(settleTime)
+	if moves, _ := h.lostPlaces(e, now); len(moves) > 0 {
+		e.moveBy(settled)
 	}
 }
 
@@ -101,11 +118,14 @@ func (h *healing) checkPlaces(e *entry, now time.Time) {
 // transaction that gives the old ones back. The gang is evicted whole when there is no
 // room for all of them, when its policy asks for that, when the lost pod is the head pod of
 // a running gang, with which Ray loses its state, or when it is the job's submitter,
-// whose place is written in the object.
+// whose place is written in the object. An announced move keeps its time.
 func (h *healing) replacePlaces(e *entry, now time.Time) {
-	announced := !e.EvictAt.IsZero()
-	e.moveAt, e.EvictAt = time.Time{}, time.Time{}
-	moves, reason := h.lostPlaces(e)
+	announced := elapsed(now, e.EvictAt, 0)
+	if announced {
+		e.EvictAt = time.Time{}
+	}
+	e.moveAt = e.EvictAt
+	moves, reason := h.lostPlaces(e, now)
 	if len(moves) == 0 {
 		if announced {
 			h.withdrawMove(e, now)
