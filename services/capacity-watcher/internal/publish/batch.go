@@ -21,10 +21,10 @@ type message struct {
 	answers string
 }
 
-// publishBatch publishes some changes; it returns how many, and how many it holds back.
+// publishBatch publishes some changes; it returns how many, and how many it delays.
 // What the server did not store stays marked as changed.
-func (p *Publisher) publishBatch(ctx context.Context) (number, held int, err error) {
-	messages, held, err := p.nextBatch()
+func (p *Publisher) publishBatch(ctx context.Context) (number, delayed int, err error) {
+	messages, delayed, err := p.nextBatch()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -59,10 +59,10 @@ func (p *Publisher) publishBatch(ctx context.Context) (number, held int, err err
 			}
 		})
 	}
-	return len(messages), held, failed
+	return len(messages), delayed, failed
 }
 
-func (p *Publisher) nextBatch() (messages []message, held int, err error) {
+func (p *Publisher) nextBatch() (messages []message, delayed int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Metrics.sizes(p.cache.Sizes())
@@ -72,7 +72,7 @@ func (p *Publisher) nextBatch() (messages []message, held int, err error) {
 	for _, key := range keys {
 		pods := p.cache.GangSize(key.Gang)
 		if wait := p.pace.early(key, pods, now); wait > 0 {
-			held++
+			delayed++
 			p.cache.MarkChanged(key)
 			p.Later(wait, p.wakeUp)
 			continue
@@ -92,7 +92,7 @@ func (p *Publisher) nextBatch() (messages []message, held int, err error) {
 		}
 		messages = append(messages, m)
 	}
-	return messages, held, nil
+	return messages, delayed, nil
 }
 
 func (p *Publisher) publishList(ctx context.Context) error {
@@ -115,13 +115,13 @@ func (p *Publisher) publishList(ctx context.Context) error {
 	return published.Wait(ctx)
 }
 
-// next returns the version of the next message; the lock is held.
+// next returns the version of the next message; the lock is delayed.
 func (p *Publisher) next() event.Version {
 	p.version.Seq++
 	return p.version
 }
 
-// encode puts the payload into an envelope whose id is its version; the lock is held.
+// encode puts the payload into an envelope whose id is its version; the lock is delayed.
 func (p *Publisher) encode(payload event.Payload) (message, error) {
 	id := fmt.Sprintf("%s/%d/%d", p.source, p.version.Session, p.version.Seq)
 	traceparent := ""

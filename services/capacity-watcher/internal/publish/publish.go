@@ -212,11 +212,11 @@ func (p *Publisher) publish(ctx context.Context, due *bool) error {
 	before := p.cache.Changed()
 	p.mu.Unlock()
 	for {
-		sent, held, err := p.publishBatch(ctx)
+		sent, delayed, err := p.publishBatch(ctx)
 		if err != nil {
 			return err
 		}
-		before -= sent + held // a held gang has a recent message
+		before -= sent + delayed // a delayed gang has a recent message
 		if *due && before <= 0 {
 			if err := p.publishList(ctx); err != nil {
 				return err

@@ -157,9 +157,9 @@ func submitter(command *event.GangDesired, set string) bool {
 }
 
 // NotOlder reports whether a command replaces the known one of its workload: the known
-// one was not sent after it. The same command is not older than itself. Epochs and orders alone say so. Attempts do not: after
-// Postgres was restored to an older state a later leader may speak of an earlier attempt, or of
-// a workload that was forgotten.
+// one was not sent after it. The same command is not older than itself. Epochs and orders
+// decide that, not attempts: after Postgres was restored to an older state a later leader
+// may command an earlier attempt, or a workload that was forgotten.
 func NotOlder(command, known *event.GangDesired) bool {
 	return known == nil || !known.Supersedes(command)
 }

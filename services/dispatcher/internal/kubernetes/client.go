@@ -133,7 +133,7 @@ func (c *Client) ours() string { return kube.ClusterLabel + "=" + c.cluster }
 // that was released is its owner's: it is suspended again and not the
 // workload's any more.
 func (c *Client) Delete(ctx context.Context, o Object) error {
-	if o.Labelled {
+	if o.Resumed {
 		return c.suspend(ctx, o)
 	}
 	uid, background := types.UID(o.UID), metav1.DeletePropagationBackground

@@ -47,9 +47,10 @@ type Object struct {
 	LastUsed time.Time
 	// EvictingAt is what the object has been told of its eviction, as text.
 	EvictingAt string
-	// Labelled: a user created it with a queue label. It is suspended again at an eviction
-	// instead of being deleted.
-	Labelled bool
+	// Resumed: a user created it with a queue label, and Release resumed it; so it names
+	// its own UID. It is suspended again at an eviction instead of being deleted. The
+	// RayCluster of such a RayJob is not Resumed: KubeRay copied the annotation to it.
+	Resumed bool
 	// Outcome of a job that came to its end.
 	Outcome string
 	// Message is what KubeRay says of the outcome or, before it, of its failure
@@ -67,7 +68,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
 		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
 		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
-		Labelled:   u.GetAnnotations()[kube.SuspendedUIDKey] != "",
+		Resumed:    u.GetUID() != "" && u.GetAnnotations()[kube.SuspendedUIDKey] == string(u.GetUID()),
 		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
 	if kind == "RayJob" {

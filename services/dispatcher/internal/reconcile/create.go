@@ -13,8 +13,8 @@ import (
 
 // Answers to a creation.
 var (
-	// errForeign: the object of another party stays.
-	errForeign = errors.New("an object of that name already exists and does not belong to this workload; delete it or use another name")
+	// errForeign follows the name of the object in a message: the object of another party stays.
+	errForeign = errors.New("already exists and does not belong to this workload; delete it or use another name")
 	// errLeaving: an earlier object has to go first.
 	errLeaving = errors.New("an object of an earlier attempt is being deleted")
 	// errExists: an object of the name has to be looked at.

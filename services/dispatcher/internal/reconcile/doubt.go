@@ -19,11 +19,11 @@ const askMost = 100
 // sweeps, while the command is the same, is removed.
 func (s *sweeper) doubtCommands(ctx context.Context, truth Truth) {
 	for _, command := range s.nextAsked() {
-		owned, err := s.isOwned(ctx, truth, command.Workload, command.Attempt)
+		holds, err := s.holdsPlaces(ctx, truth, command.Workload, command.Attempt)
 		if err != nil || ctx.Err() != nil {
 			return
 		}
-		if s.workloads.get(command.Workload).doubt(command, owned) {
+		if s.workloads.get(command.Workload).doubt(command, holds) {
 			s.metrics.orphans.Inc()
 			s.logger.Warn("removing a workload whose admission queue-manager does not have", zap.String("workload", string(command.Workload)),
 				zap.Int("attempt", command.Attempt), zap.Int64("epoch", command.Epoch), zap.String("kind", command.Kind),

@@ -130,11 +130,6 @@ func (p *pass) compare(object *kubernetes.Object) observation {
 	return seen
 }
 
-// errorOfOther is the refusal when another party has an object of the name.
-func errorOfOther(p *pass) error {
-	return fmt.Errorf("%s already exists and does not belong to this workload; delete it or use another name", p.name())
-}
-
 func (o *rayObject) remove(ctx context.Context, p *pass) (left int, err error) {
 	object := p.cache.Object(o.id.Kind, o.id.Namespace, o.id.Name)
 	if object == nil || object.Workload != p.command.Workload {
@@ -143,8 +138,8 @@ func (o *rayObject) remove(ctx context.Context, p *pass) (left int, err error) {
 		}
 	}
 	switch {
-	// One that is held and has no label of ours any more has been taken back.
-	case object == nil || object.Workload != p.command.Workload && (object.Labelled || !isCreated(object, p.status)):
+	// One that was resumed and has no label of ours any more is suspended again.
+	case object == nil || object.Workload != p.command.Workload && (object.Resumed || !isCreated(object, p.status)):
 		return 0, nil
 	case object.Attempt > p.command.Attempt:
 		return 1, &laterError{object}

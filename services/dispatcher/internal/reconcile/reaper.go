@@ -61,7 +61,7 @@ func (r *reaper) deletePods(ctx context.Context, command *event.GangDesired, pod
 		if pod.Deleting {
 			r.metrics.forced.Inc()
 			r.logger.Warn("pod deleted by force after its deadline", zap.String("workload", string(command.Workload)),
-				zap.String("pod", pod.Name), zap.String("node", pod.Node), zap.Duration("late", time.Duration(command.ForceAfter)))
+				zap.String("pod", pod.Name), zap.String("node", pod.Node), zap.Duration("forceAfter", time.Duration(command.ForceAfter)))
 		}
 		return nil
 	})

@@ -17,7 +17,7 @@ func TestRemoveRayObject(t *testing.T) {
 	created := event.GangStatus{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Created: true, UID: "uid-r"}
 	relabelled, another, heldBack := rayOf("", 0), rayOf("", 0), rayOf("", 0)
 	another.UID = "another"
-	heldBack.Labelled = true
+	heldBack.Resumed = true
 	for name, c := range map[string]struct {
 		object   *kubernetes.Object
 		set      func(*cluster)

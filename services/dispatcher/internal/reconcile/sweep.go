@@ -57,11 +57,11 @@ func (s *sweeper) sweep(ctx context.Context, truth Truth) {
 		if s.isKnown(object.Workload, object.Attempt) || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
 			continue // known, not made by Muster, on its way out, or a finished job that its owner may want to read
 		}
-		owned, err := s.isOwned(ctx, truth, object.Workload, object.Attempt)
+		holds, err := s.holdsPlaces(ctx, truth, object.Workload, object.Attempt)
 		if err != nil {
 			return
 		}
-		if !owned {
+		if !holds {
 			s.removeOrphan(ctx, object)
 		}
 	}
@@ -75,9 +75,9 @@ func (s *sweeper) isKnown(id workload.ID, attempt int) bool {
 	return command != nil && command.State != event.Forgotten && attempt >= command.Attempt
 }
 
-// isOwned asks whether the workload holds capacity in that attempt, or in an earlier
+// holdsPlaces asks queue-manager whether the workload has places in that attempt, or in an earlier
 // one, of which queue-manager has not sent a command yet.
-func (s *sweeper) isOwned(ctx context.Context, truth Truth, id workload.ID, attempt int) (bool, error) {
+func (s *sweeper) holdsPlaces(ctx context.Context, truth Truth, id workload.ID, attempt int) (bool, error) {
 	asking, done := context.WithTimeout(ctx, askTimeout)
 	defer done()
 	record, err := truth(asking, id)
@@ -120,11 +120,11 @@ func (s *sweeper) sweepPods(ctx context.Context, truth Truth) {
 			continue
 		}
 		latest := slices.MaxFunc(suspects, func(a, b gang.Pod) int { return cmp.Compare(a.Attempt, b.Attempt) })
-		owned, err := s.isOwned(ctx, truth, id, latest.Attempt)
+		holds, err := s.holdsPlaces(ctx, truth, id, latest.Attempt)
 		if err != nil {
 			return
 		}
-		if !owned {
+		if !holds {
 			s.removeOrphanedPods(ctx, id, suspects)
 		}
 	}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,7 +26,7 @@ func (p *pass) watch(ctx context.Context, seen observation) (time.Duration, erro
 		p.status.Yielded = p.command.Yield // no pod is sent anywhere
 		return p.awaitRelease(ctx)
 	case foreign:
-		return p.refuse(ctx, errorOfOther(p))
+		return p.refuse(ctx, fmt.Errorf("%s %w", p.name(), errForeign))
 	case later:
 		return p.outdated(ctx, seen.object)
 	case earlier:

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -185,12 +186,15 @@ func (c *Controller) writeState(ctx context.Context, object *unstructured.Unstru
 	if why == "" {
 		why = "workload " + string(id) + " is " + state
 	}
-	return c.cluster.RecordEvent(ctx, object, warning, "Muster"+state2reason(state), why)
+	return c.cluster.RecordEvent(ctx, object, warning, eventReason(state), why)
 }
 
-// state2reason capitalizes a state for an event's reason.
-func state2reason(state string) string {
-	return string(state[0]-'a'+'A') + state[1:]
+// eventReason is the reason of the event that reports a state, such as MusterQueued.
+func eventReason(state string) string {
+	if state == "" {
+		return "Muster"
+	}
+	return "Muster" + strings.ToUpper(state[:1]) + state[1:]
 }
 
 // deleteRay cancels the workload, and removes the finalizer once queue-manager has
