@@ -13,9 +13,9 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// Patiently repeats a step of a service's start until it succeeds, ctx ends, or passes
-// reports that its error is permanent. A server may be away, or refuse the service, for a
-// while; each failure is logged.
+// Patiently repeats a step of a service's start until it succeeds, ctx ends, or its error
+// is permanent. passes reports whether an error may pass, so that the step is retried. A
+// server may be away, or refuse the service, for a while; each failure is logged.
 func Patiently(ctx context.Context, logger *zap.Logger, what string, passes func(error) bool, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()

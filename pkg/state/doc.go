@@ -48,6 +48,7 @@
 //	cancelling -> cancelled
 //
 // There are two exceptions. A cancelling workload may be cancelled again, which ends
-// its grace period. Recovery from an older database (see Ahead) moves a workload from
-// any phase to the published end, or back to queued.
+// its grace period. Recovery from an older database (recovery.go, removals.go)
+// moves a workload from any phase to the published end, or back to queued; it begins with
+// Ahead, a submission that comes again, or the status of a later attempt.
 package state

@@ -51,7 +51,7 @@ func (m *State) HandOver(id workload.ID, who string) (Handover, error) {
 	return h, nil
 }
 
-// TakeSnapshot begins to take what questions are answered on; see admission.State.Flush.
+// TakeSnapshot begins to take what questions are answered on; see admission.State.BeginSnapshot.
 func (m *State) TakeSnapshot(waiting int) *admission.SnapshotBuilder {
 	return m.admission.BeginSnapshot(waiting)
 }

@@ -37,9 +37,9 @@ func mayBecome(from, to workload.Phase) bool {
 	return from.MayBecome(to) || from == workload.Cancelling && to == workload.Cancelling
 }
 
-// setPhase is transition without the check. Only Ahead calls it directly: a ledger that was
-// restored to an older state has missed the transitions between its phase and the published
-// one.
+// setPhase is transition without the check. Only recovery calls it directly: a ledger that
+// was restored to an older state has missed the transitions between its phase and the one
+// that a stream, a later submission or a status reports.
 func (l *lifecycle) setPhase(e *entry, to workload.Phase, reason *workload.Reason, now time.Time) {
 	e.Phase, e.Reason = to, reason
 	switch {

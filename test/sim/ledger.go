@@ -142,7 +142,7 @@ func (l *ledger) fence(epoch int64) error {
 	return nil
 }
 
-// Known implements simhooks.Ledger.
+// Known implements simhooks.Archive.
 func (l *ledger) Known(_ context.Context, ids []workload.ID) (known map[workload.ID]state.Known, err error) {
 	known = map[workload.ID]state.Known{}
 	if len(ids) == 0 {

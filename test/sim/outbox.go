@@ -14,7 +14,7 @@ import (
 // relayLedger is the ledger as the relay of a term has it.
 type relayLedger struct{ *ledger }
 
-// KnownMessages implements simhooks.RelayLedger. A relay asks for what arrived after its term had
+// KnownMessages implements simhooks.RelayStore. A relay asks for what arrived after its term had
 // compared the streams.
 func (l relayLedger) KnownMessages(ctx context.Context, messages []simhooks.MessageRef) (map[string]bool, error) {
 	said, err := l.ledger.KnownMessages(ctx, messages)
@@ -27,7 +27,7 @@ func (l relayLedger) KnownMessages(ctx context.Context, messages []simhooks.Mess
 	return said, err
 }
 
-// Unsent implements simhooks.RelayLedger.
+// Unsent implements simhooks.RelayStore.
 func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (unsent []simhooks.Outgoing, err error) {
 	var last int64
 	err = l.w.call(postgresServer, "Unsent", func() error {
@@ -45,7 +45,7 @@ func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int
 	return unsent, err
 }
 
-// Complete implements simhooks.RelayLedger.
+// CheckEpochAndAddManifests implements simhooks.RelayStore.
 func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, messages []simhooks.Outgoing) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "CheckEpochAndAddManifests", func() error {
@@ -60,7 +60,7 @@ func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, messa
 	})
 }
 
-// Sent implements simhooks.RelayLedger.
+// Sent implements simhooks.RelayStore.
 func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream string, mark simhooks.Watermark) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "Sent", func() error {
@@ -85,7 +85,7 @@ func (l *ledger) setMark(stream string, mark simhooks.Watermark) {
 	}
 }
 
-// Watermarks implements simhooks.RelayLedger.
+// Watermarks implements simhooks.RelayStore.
 func (l *ledger) Watermarks(context.Context) (marks map[string]simhooks.Watermark, err error) {
 	marks = map[string]simhooks.Watermark{}
 	return marks, l.w.call(postgresServer, "Watermarks", func() error {
@@ -96,7 +96,7 @@ func (l *ledger) Watermarks(context.Context) (marks map[string]simhooks.Watermar
 	})
 }
 
-// SetWatermark implements simhooks.RelayLedger.
+// SetWatermark implements simhooks.RelayStore.
 func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, mark simhooks.Watermark) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "SetWatermark", func() error {
@@ -109,13 +109,13 @@ func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, mar
 	})
 }
 
-// SetAside implements simhooks.RelayLedger. No message here is too large.
+// SetAside implements simhooks.RelayStore. No message here is too large.
 func (l *ledger) SetAside(_ context.Context, _ int64, message simhooks.Outgoing, reason string) error {
 	l.w.breach("G3", "message %s set aside: %s", message.EventID, reason)
 	return nil
 }
 
-// HistorySince implements simhooks.RelayLedger.
+// HistorySince implements simhooks.RelayStore.
 func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, limit int) (all []simhooks.HistoryEvent, last int64, err error) {
 	err = l.w.call(postgresServer, "HistorySince", func() error {
 		for _, h := range l.history {

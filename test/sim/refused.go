@@ -147,7 +147,7 @@ func (l *ledger) refuses(c state.Changes) error {
 	return refused[0].Cause
 }
 
-// Probe implements simhooks.Ledger.
+// Probe implements simhooks.Storage.
 func (l *ledger) Probe(_ context.Context, c state.Changes, record simhooks.Record) (refused []simhooks.Refusal, err error) {
 	return refused, l.w.call(postgresServer, "Probe", func() error {
 		refused = l.refusals(c)

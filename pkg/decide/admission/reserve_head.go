@@ -136,7 +136,7 @@ func (d *decision) reserve(w *Waiting, old *headReservation) {
 	s.reservations = slices.Insert(s.reservations, i, made)
 }
 
-// sooner reports whether h has its places before other.
+// sooner reports whether r has its places before other.
 func (r *headReservation) sooner(other *headReservation) bool {
 	if r.start.IsZero() != other.start.IsZero() {
 		return other.start.IsZero()

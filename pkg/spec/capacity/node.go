@@ -1,7 +1,7 @@
 // Package capacity describes what nodes offer and which pods they take.
 //
 // It is not for watching nodes (service capacity-watcher) nor for choosing one
-// (package admission). The package is pure: standard library only, no clock, no
+// (package placement). The package is pure: standard library only, no clock, no
 // I/O.
 package capacity
 

@@ -2,7 +2,7 @@
 // operations that admission needs: add, subtract, multiply, compare.
 //
 // It is not for parsing or printing Kubernetes manifests (package kube turns
-// resource.Quantity into these amounts) and knows nothing of nodes or pods.
+// the quantities of Kubernetes into these amounts) and knows nothing of nodes or pods.
 // The package is pure: standard library only, no clock, no I/O.
 package resource
 

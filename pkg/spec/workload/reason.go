@@ -17,7 +17,7 @@ const (
 	ReasonTopology ReasonKind = "Topology" // there is room, but not within the topology that it requires
 	ReasonHeld     ReasonKind = "Held"     // its queue is held
 	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
-	// is held for it.
+	// is reserved for it.
 	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
 	ReasonPreempted          ReasonKind = "Preempted"  // evicted for another workload
 	ReasonDrained            ReasonKind = "Drained"    // its queue, or a node that it has pods on, is drained
@@ -31,7 +31,7 @@ const (
 	ReasonPodLost            ReasonKind = "PodLost"    // a pod of the running gang is lost
 	ReasonGrowing            ReasonKind = "Growing"    // it runs, and more pods of it wait for places
 	ReasonNotReady           ReasonKind = "NotReady"   // not all pods were ready within the deadline
-	ReasonNotCreated         ReasonKind = "NotCreated" // KubeRay made none of its pods within the deadline
+	ReasonNotCreated         ReasonKind = "NotCreated" // its object, or every pod of it, was not created within the deadline
 	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
 	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it reached its maxRunTime
 	ReasonIdle               ReasonKind = "Idle"       // it was idle for its idleTime

@@ -8,7 +8,8 @@
 // leader.run (leader.go) is its loop. A round has these stages:
 //
 //	wait     leader.run        leader.go        the next message, question, change or tick
-//	gather   leader.gather     inputs.go        what has arrived, observations first
+//	gather   collectBatch      inputs.go        the message of wait, and what else has arrived:
+//	                                            observations before submissions
 //	apply    Step.Apply        step.go          messages change the state (apply.go), the
 //	                                            state decides, its inputs are recorded (record.go)
 //	prepare  Writer.Prepare    writer.go        one transaction of the decision
@@ -23,8 +24,8 @@
 //
 // # When a commit fails
 //
-// The term ends: the memory is thrown away, the state is loaded again, and unsettled
-// messages come again. Writer.Diagnose (refused_commits.go) and Step.diagnoseReads
+// The term ends: the state is discarded and loaded again, and unsettled messages come
+// again. Writer.Diagnose (refused_commits.go) and Step.diagnoseReads
 // (refused_reads.go) find what the database refuses. It is put in quarantine
 // (quarantine.go), rejected (rejections.go) or dead-lettered (dead_letters.go), and
 // Memory (memory.go) has the next term know it.

@@ -49,8 +49,8 @@ func (in *inputs) allCaughtUp() bool {
 	return len(in.pending) == 0 && len(in.capacity.C) == 0 && len(in.status.C) == 0
 }
 
-// collectBatch takes what has arrived, observations before submissions, so that decisions rest
-// on the newest observed state.
+// collectBatch takes the message that woke the loop, if any, and then what else has arrived:
+// observations before submissions, so that decisions rest on the newest observed state.
 func (l *leader) collectBatch(first *bus.Delivery) []bus.Delivery {
 	limit := batchLimit
 	if l.single > 0 {

@@ -137,8 +137,7 @@ func (p *publisher) catchUp(ctx context.Context) error {
 	}
 }
 
-// more adds what else has been committed meanwhile. When something is missing
-// in between it stops: that comes from the outbox.
+// more adds the messages that have been handed over meanwhile, up to a batch.
 func (p *publisher) more(messages []store.Outgoing) []store.Outgoing {
 	for len(messages) < batchLimit {
 		select {
@@ -151,8 +150,8 @@ func (p *publisher) more(messages []store.Outgoing) []store.Outgoing {
 	return messages
 }
 
-// unsent leaves out what was sent from the outbox already, and, if something was
-// not handed over, everything: it is all in the outbox, in order.
+// unsent leaves out what was sent from the outbox already. When hand has dropped messages,
+// it leaves out everything: catchUp sends all of it from the outbox, in order.
 func (p *publisher) unsent(messages []store.Outgoing) []store.Outgoing {
 	if p.behind.Load() {
 		return nil

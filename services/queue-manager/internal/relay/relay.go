@@ -38,9 +38,9 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// Outbox is where messages are kept until they are sent. Errors of Complete and
-// Sent wrap store.ErrFenced when the epoch is over, and store.ErrCommitMissing when the database
-// was restored to an older state.
+// Outbox is where messages are kept until they are sent. Errors of
+// CheckEpochAndAddManifests and Sent wrap store.ErrFenced when the epoch is over, and
+// store.ErrCommitMissing when the database was restored to an older state.
 type Outbox interface {
 	Unsent(ctx context.Context, prefix string, after int64, limit int) ([]store.Outgoing, error)
 	CheckEpochAndAddManifests(ctx context.Context, epoch int64, messages []store.Outgoing) error

@@ -11,12 +11,12 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// ErrBadData is wrapped by Commit when Postgres cannot store a value at all, so
-// that trying again is useless.
+// ErrBadData is wrapped by the error of a Transaction when Postgres cannot store a value at
+// all, so that trying again is useless.
 var ErrBadData = errors.New("a value cannot be stored")
 
-// ErrStale is wrapped by Commit when the changes were decided on a version of
-// the ledger that is not the last one.
+// ErrStale is wrapped by the error of a Transaction when the changes were decided on a
+// version of the ledger that is not the last one.
 var ErrStale = errors.New("the ledger has changed since this was decided")
 
 // commitsKey is the constraint that refuses a version that is there already.

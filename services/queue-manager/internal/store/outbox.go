@@ -29,7 +29,7 @@ type Outgoing struct {
 }
 
 // Encode makes the messages of the outbox. A command to start a gang leaves its
-// manifest to Complete.
+// manifest to CheckEpochAndAddManifests.
 func Encode(messages []state.Message) ([]Outgoing, error) {
 	outgoing := make([]Outgoing, len(messages))
 	for i, m := range messages {
