@@ -64,6 +64,13 @@ func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer, s 
 		if ctx.Err() != nil {
 			return
 		}
+		// A reconnection before the consumer is created says nothing against it. Left in
+		// the channel it would end the reading at once, and what the server has just
+		// handed out would come again only after its AckWait.
+		select {
+		case <-reconnected:
+		default:
+		}
 		var err error
 		if consumer, err = s.subscribe(ctx); err != nil {
 			consumer = nil
