@@ -12,16 +12,16 @@ import (
 // objects and pods may still be there. Pods that are seen count as used beyond any
 // reservation on their nodes from now on, so that their room is not given away. It
 // reports whether the workload is live.
-func (m *State) ForceRelease(r *event.WorkloadRelease, now time.Time) bool {
-	e := m.live.Get(r.Workload)
-	if e == nil || m.frozen(e) {
+func (s *State) ForceRelease(r *event.WorkloadRelease, now time.Time) bool {
+	e := s.live.Get(r.Workload)
+	if e == nil || s.frozen(e) {
 		return false
 	}
 	if !e.Holding {
 		return true // it waits, and nothing is reserved for it
 	}
 	running := 0
-	if g := m.gangs[gangKey{e.Cluster, e.ID}]; g != nil {
+	if g := s.gangs[gangKey{e.Cluster, e.ID}]; g != nil {
 		for _, pod := range g.pods {
 			if pod.Holds() {
 				running++
@@ -31,30 +31,29 @@ func (m *State) ForceRelease(r *event.WorkloadRelease, now time.Time) bool {
 	reason := &workload.Reason{Kind: workload.ReasonReleased, Message: fmt.Sprintf(
 		"%s released the places in cluster %s by force: %s. %d pods were observed then; delete what is left of them",
 		sanitize(r.By), e.Cluster, sanitize(r.Why), running)}
-	m.admission.Leave(e.ID)
-	m.free(e)
-	m.sendCommand(e, event.Forgotten, now)
+	s.free(e)
+	s.sendCommand(e, event.Forgotten, now)
 	switch {
 	case e.Phase.Final():
 		e.Reason = reason
-		m.recordChange(e, now)
-		m.forget(e)
+		s.recordChange(e, now)
+		s.forget(e)
 	case e.Phase == workload.Cancelling:
-		m.finish(e, workload.Cancelled, reason, now)
+		s.finish(e, workload.Cancelled, reason, now)
 	default:
-		m.finish(e, workload.Failed, reason, now)
+		s.finish(e, workload.Failed, reason, now)
 	}
 	return true
 }
 
 // Cancel ends a workload. It reports whether the workload is in the state; one
 // that is not may be finished, or not have arrived yet.
-func (m *State) Cancel(c *event.WorkloadCancel, now time.Time) bool {
-	e := m.live.Get(c.Workload)
-	if e == nil || m.frozen(e) {
+func (s *State) Cancel(c *event.WorkloadCancel, now time.Time) bool {
+	e := s.live.Get(c.Workload)
+	if e == nil || s.frozen(e) {
 		return false
 	}
-	if c.Submitter != "" && !m.queues[e.Queue].Rules.MaySubmit(c.Submitter, e.Namespace) {
+	if c.Submitter != "" && !s.queues[e.Queue].Rules.MaySubmit(c.Submitter, e.Namespace) {
 		return true // intake has answered the submitter; this is the second look
 	}
 	if e.CancelRequested {
@@ -68,13 +67,13 @@ func (m *State) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 	reason := &workload.Reason{Kind: workload.ReasonCancelled, Message: message}
 	switch {
 	case e.Phase == workload.Queued:
-		m.admission.Dequeue(e.ID)
-		m.finish(e, workload.Cancelled, reason, now)
+		s.admission.Dequeue(e.ID)
+		s.finish(e, workload.Cancelled, reason, now)
 	case e.Phase.Final(): // it holds capacity: its objects have not been removed
-		m.sendCommand(e, event.Absent, now)
-		m.changed.workloads[e.ID] = e
+		s.sendCommand(e, event.Absent, now)
+		s.changed.workloads[e.ID] = e
 	default:
-		m.tearDown(e, workload.Cancelling, reason, now)
+		s.tearDown(e, workload.Cancelling, reason, now)
 	}
 	return true
 }

@@ -72,7 +72,7 @@ func TestForceRelease(t *testing.T) {
 			}
 			if last == nil || last.Phase != c.ends || last.Reason.Kind != workload.ReasonReleased ||
 				!strings.Contains(last.Reason.Message, "ann released the places in cluster c by force: the cluster burned") || last.Holding {
-				t.Errorf("said of it is %+v; want that it is %s, by whom and why", last, c.ends)
+				t.Errorf("the last record is %+v; want that it is %s, by whom and why", last, c.ends)
 			}
 			if !forgotten {
 				t.Error("the dispatcher is not commanded to forget it")

@@ -131,62 +131,62 @@ func (c *changeSet) move(e *entry) {
 func (c *changeSet) node(key admission.NodeKey) { c.nodes[key] = true }
 
 // Flush returns what changed since the last Flush.
-func (m *State) Flush() Changes {
-	taken := Changes{Epoch: m.epoch, Grown: m.changed.grown, History: m.changed.history, Messages: m.changed.messages}
-	byOrder := slices.SortedFunc(maps.Values(m.changed.workloads), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+func (s *State) Flush() Changes {
+	taken := Changes{Epoch: s.epoch, Grown: s.changed.grown, History: s.changed.history, Messages: s.changed.messages}
+	byOrder := slices.SortedFunc(maps.Values(s.changed.workloads), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
 	for _, e := range byOrder {
-		if manifest, isNew := m.changed.added[e.ID]; isNew {
+		if manifest, isNew := s.changed.added[e.ID]; isNew {
 			taken.Added = append(taken.Added, Added{e.Record, e.order, manifest})
 		} else {
 			taken.Updated = append(taken.Updated, e.Record)
 		}
-		if m.changed.freed[e.ID] {
+		if s.changed.freed[e.ID] {
 			taken.Freed = append(taken.Freed, e.ID)
 		}
-		if reserved, ok := m.changed.reserved[e.ID]; ok {
-			taken.Reserved = append(taken.Reserved, m.reservations(reserved)...)
-			delete(m.changed.moved, e.ID)
+		if reserved, ok := s.changed.reserved[e.ID]; ok {
+			taken.Reserved = append(taken.Reserved, s.reservations(reserved)...)
+			delete(s.changed.moved, e.ID)
 		}
 	}
-	for i, id := range m.changed.moves {
-		if moved := m.changed.moved[id]; moved != nil && !slices.Contains(m.changed.moves[i+1:], id) {
-			taken.Moved = append(taken.Moved, m.reservations(moved)...)
+	for i, id := range s.changed.moves {
+		if moved := s.changed.moved[id]; moved != nil && !slices.Contains(s.changed.moves[i+1:], id) {
+			taken.Moved = append(taken.Moved, s.reservations(moved)...)
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(m.changed.nodes), compareKeys) {
-		if m.quarantinedNodes[key] {
+	for _, key := range slices.SortedFunc(maps.Keys(s.changed.nodes), compareKeys) {
+		if s.quarantinedNodes[key] {
 			continue
 		}
-		taken.Nodes = append(taken.Nodes, m.nodeRow(key))
+		taken.Nodes = append(taken.Nodes, s.nodeRow(key))
 	}
-	m.changed = newChangeSet()
+	s.changed = newChangeSet()
 	if !taken.Empty() {
-		m.version++
+		s.version++
 	}
-	taken.Version = m.version
+	taken.Version = s.version
 	return taken
 }
 
 // nodeRow returns the row of a node and forgets a node that is gone for good.
-func (m *State) nodeRow(key admission.NodeKey) NodeRow {
-	n := m.nodes[key]
+func (s *State) nodeRow(key admission.NodeKey) NodeRow {
+	n := s.nodes[key]
 	row := NodeRow{Node: n.Node, Version: n.version, Present: n.present, Used: n.used()}
 	if !n.present {
 		row.Allocatable = resource.List{}
 		if row.Drop = n.reserved.Equal(nil); row.Drop {
-			m.dropNode(key)
+			s.dropNode(key)
 		}
 	}
 	return row
 }
 
-func (m *State) reservations(e *entry) []Reservation {
+func (s *State) reservations(e *entry) []Reservation {
 	var rows []Reservation
 	for _, p := range e.Placements {
 		row := Reservation{e.ID, e.Attempt, e.Cluster, p, e.requests(p.PodSet), nil}
 		for _, f := range e.Flavors {
 			if f.PodSet == p.PodSet {
-				row.Charges = &Charges{m.admission.QueueOf(&e.Workload).Scopes(), f.Flavors}
+				row.Charges = &Charges{s.admission.QueueOf(&e.Workload).Scopes(), f.Flavors}
 			}
 		}
 		rows = append(rows, row)
@@ -204,6 +204,9 @@ func (l *lifecycle) emit(now time.Time, subject string, ttl time.Duration, paylo
 		ID: fmt.Sprintf("queue-manager/%d/%d", l.epoch, l.messages), Subject: subject, At: now, TTL: ttl, Payload: payload,
 	})
 }
+
+// nextOrder is the order of a command that emit queues next: the number in its id.
+func (l *lifecycle) nextOrder() int64 { return int64(l.messages + 1) }
 
 // recordChange announces the present state of a workload, with warnings when it is new,
 // and notes it in its history.

@@ -21,7 +21,7 @@ func (l *lifecycle) sendCommand(e *entry, state string, now time.Time) {
 		e.askAt = now.Add(releaseInquiryInterval)
 	}
 	command, ttl := l.command(e, state), time.Duration(0)
-	command.Order = int64(l.messages + 1) // as in the id that emit gives it
+	command.Order = l.nextOrder()
 	if state == event.Present && e.scaleDown != nil {
 		e.scaleDown.id, e.scaleDown.confirmed = l.scaleDownID(command.Order), false
 		command.Yield = e.scaleDown.id
@@ -90,14 +90,14 @@ func (l *lifecycle) withDomains(e *entry, places []workload.Placement) []workloa
 
 // Commanded lists the subjects, of workloads that hold capacity, that are as
 // wanted.
-func (m *State) Commanded(wanted func(subject string) bool) []string {
+func (s *State) Commanded(wanted func(subject string) bool) []string {
 	var subjects []string
-	for _, e := range m.startedInOrder() {
+	for _, e := range s.startedInOrder() {
 		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
 			subjects = append(subjects, subject)
 		}
 	}
-	for _, e := range m.recovery.removingInOrder() {
+	for _, e := range s.recovery.removingInOrder() {
 		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
 			subjects = append(subjects, subject)
 		}
@@ -107,22 +107,22 @@ func (m *State) Commanded(wanted func(subject string) bool) []string {
 
 // ResendCommands sends the commands of the started workloads whose subjects are missing
 // once more: for a dispatcher whose stream was lost.
-func (m *State) ResendCommands(now time.Time, missing func(subject string) bool) {
-	for _, e := range m.startedInOrder() {
+func (s *State) ResendCommands(now time.Time, missing func(subject string) bool) {
+	for _, e := range s.startedInOrder() {
 		switch {
-		case m.frozen(e):
+		case s.frozen(e):
 		case !missing(event.DispatchSubject(e.Cluster, e.ID)):
 		case e.CancelRequested, (e.Phase == workload.Evicting || e.Phase == workload.Cancelling) && elapsed(now, e.EvictAt, 0):
-			m.sendCommand(e, event.Absent, now)
-		case e.Phase.Final() && elapsed(now, e.Times.Finished, time.Duration(m.rules(e).KeepFinished)):
-			m.sendCommand(e, event.Ended, now)
+			s.sendCommand(e, event.Absent, now)
+		case e.Phase.Final() && elapsed(now, e.Times.Finished, time.Duration(s.rules(e).KeepFinished)):
+			s.sendCommand(e, event.Ended, now)
 		default:
-			m.sendCommand(e, event.Present, now)
+			s.sendCommand(e, event.Present, now)
 		}
 	}
-	for _, e := range m.recovery.removingInOrder() {
+	for _, e := range s.recovery.removingInOrder() {
 		if missing(event.DispatchSubject(e.Cluster, e.ID)) {
-			m.recovery.sendRemoval(e, now)
+			s.recovery.sendRemoval(e, now)
 		}
 	}
 }

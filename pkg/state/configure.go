@@ -16,9 +16,9 @@ func (p LocalQueueKey) Compare(q LocalQueueKey) int {
 }
 
 // LiveByQueue says how many workloads are live in which place.
-func (m *State) LiveByQueue() map[LocalQueueKey]int {
+func (s *State) LiveByQueue() map[LocalQueueKey]int {
 	places := map[LocalQueueKey]int{}
-	for e := range m.live.All() {
+	for e := range s.live.All() {
 		places[LocalQueueKey{e.Namespace, e.Queue}]++
 	}
 	return places
@@ -26,17 +26,17 @@ func (m *State) LiveByQueue() map[LocalQueueKey]int {
 
 // ApplyConfiguration replaces queues and policy, which are valid, at a version of the ledger.
 // Workloads keep their phases and places; the next Decide evaluates all that wait.
-func (m *State) ApplyConfiguration(queues []Queue, policy quota.Config, version int64) {
+func (s *State) ApplyConfiguration(queues []Queue, policy quota.Config, version int64) {
 	tree, err := quota.New(PolicyOf(queues, policy))
 	if err != nil {
 		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err)) // what is stored has been checked
 	}
-	m.queues, m.policy, m.version = map[string]Queue{}, policy, version
+	s.queues, s.policy, s.version = map[string]Queue{}, policy, version
 	for _, queue := range queues {
-		m.queues[queue.Name] = queue
+		s.queues[queue.Name] = queue
 	}
-	m.admission.Reconfigure(tree)
-	for e := range m.live.All() {
-		m.setTimer(e) // the rules of its queue may be others
+	s.admission.Reconfigure(tree)
+	for e := range s.live.All() {
+		s.setTimer(e) // the rules of its queue may be others
 	}
 }

@@ -74,7 +74,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	switch {
 	case tearingDown(e):
 	case e.Phase == workload.Running && lossEvicts(e, rules) && elapsed(now, e.disruption.lost, settleTime):
-		if !d.inquiries.confirmedAbsent(e, now) { // a job that has ended loses its pods, too
+		if !d.inquiries.askWhetherAbsent(e, now) { // a job that has ended loses its pods, too
 			return
 		}
 		message := "a pod was lost, and onPodLoss is evict"
@@ -87,13 +87,13 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	case e.Phase == workload.Admitted && elapsed(now, e.Times.Admitted, time.Duration(rules.ReadyDeadline)):
 		d.notCreatedInTime(e, rules, now)
 	case e.Phase != workload.Running && elapsed(now, e.Times.Dispatched, time.Duration(rules.ReadyDeadline)):
-		if d.inquiries.confirmedAbsent(e, now) {
+		if d.inquiries.askWhetherAbsent(e, now) {
 			d.notReadyInTime(e, rules, now)
 		}
 	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart):
 		e.slowSince = now
 		if e.Phase == workload.Admitted {
-			d.inquiries.confirmedAbsent(e, now) // that its object is there may have been lost
+			d.inquiries.ask(e, now) // that its object is there may have been lost
 		}
 		d.explainSlowStart(e, now)
 	}
@@ -113,12 +113,12 @@ func startedAt(e *entry) time.Time {
 // the ready deadline, once the dispatcher says so. Until then the object may be there,
 // and run.
 func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Time) {
-	if d.inquiries.dispatcherConfirmed(e, now) {
+	if d.inquiries.askDispatcher(e, now) {
 		d.notReadyInTime(e, rules, now)
 		return
 	}
 	e.askAt, e.slowSince = now.Add(d.inquiries.timeout), now.Add(d.inquiries.timeout)
-	if d.inquiries.confirmedAbsent(e, now) {
+	if d.inquiries.askWhetherAbsent(e, now) {
 		d.setStartingReason(e, fmt.Sprintf("%s the dispatcher of cluster %s does not answer, so the object may exist; check that the dispatcher runs", slowPrefix, e.Cluster), now)
 	}
 }

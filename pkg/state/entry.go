@@ -32,12 +32,12 @@ type attemptState struct {
 	// sizes of its worker groups, as the dispatcher sees them, and how many places
 	// of each are to be kept; nil while it has not.
 	sizes, keeps map[string]int
-	sizesAt      time.Time  // when it said so last
-	created      []string   // UIDs of what the dispatcher created, as far as it said
+	sizesAt      time.Time  // when it reported them last
+	created      []string   // UIDs of what the dispatcher created, as far as it reported that
 	growth       *growth    // nil while it does not ask for more places
 	scaleDown    *scaleDown // nil while it gives none up
 	// idleSince is zero while it is not idle; lastUsed while no annotation says when it was
-	// used. futureUse is a time to come that was said.
+	// used. futureUse is a time to come that was reported.
 	idleSince, lastUsed, futureUse time.Time
 	// askAt is when the dispatcher is asked whether it is gone or, while it is to stay,
 	// whether its object was created after all; zero for never.

@@ -23,33 +23,33 @@ type podNews struct{ before, now []event.GangPod }
 //     before a resize.
 //  5. Misplaced pods and idleness are judged by the places and sizes that result.
 //  6. The timer is set last, to the earliest of the deadlines that all of them left.
-func (m *State) evaluate(e *entry, news *podNews, now time.Time) {
+func (s *State) evaluate(e *entry, news *podNews, now time.Time) {
 	if news != nil {
-		m.checkExits(e, now)
-		m.checkRunning(e, now)
+		s.checkExits(e, now)
+		s.checkRunning(e, now)
 		if e.Phase == workload.Running {
-			m.healing.recordLosses(e, news.before, news.now, now)
-			m.healing.trackHead(e, news.now, now)
-			m.healing.checkReadiness(e, now)
+			s.healing.recordLosses(e, news.before, news.now, now)
+			s.healing.trackHead(e, news.now, now)
+			s.healing.checkReadiness(e, now)
 		}
-		m.healing.checkPlaces(e, now)
+		s.healing.checkPlaces(e, now)
 	}
-	m.sizing.resize(e, now)
+	s.sizing.resize(e, now)
 	if news != nil {
-		m.explainMisplaced(e, now)
+		s.explainMisplaced(e, now)
 	}
-	m.idling.checkIdle(e)
-	m.setTimer(e)
+	s.idling.checkIdle(e)
+	s.setTimer(e)
 }
 
 // checkExits ends a workload of which a container has ended with a code after
 // which it asks not to be tried again; also while it is being torn down for that.
-func (m *State) checkExits(e *entry, now time.Time) {
+func (s *State) checkExits(e *entry, now time.Time) {
 	t := e.Life.Tolerance
 	if t == nil || e.Phase.Final() || e.Phase == workload.Cancelling || e.Reason != nil && e.Reason.Kind == workload.ReasonExitCode {
 		return
 	}
-	for _, pod := range m.gangs[gangKey{e.Cluster, e.ID}].pods {
+	for _, pod := range s.gangs[gangKey{e.Cluster, e.ID}].pods {
 		if pod.Attempt != e.Attempt || pod.ExitCode == 0 || t.RetriesAfter(pod.ExitCode) {
 			continue
 		}
@@ -59,9 +59,9 @@ func (m *State) checkExits(e *entry, now time.Time) {
 		}
 		if e.Phase == workload.Evicting {
 			e.Reason = reason
-			m.recordChange(e, now)
+			s.recordChange(e, now)
 		} else {
-			m.tearDown(e, workload.Evicting, reason, now)
+			s.tearDown(e, workload.Evicting, reason, now)
 		}
 		return
 	}
@@ -69,12 +69,12 @@ func (m *State) checkExits(e *entry, now time.Time) {
 
 // checkRunning notes that all pods of a gang are ready. The submitter is not
 // waited for: KubeRay creates it after the cluster is ready.
-func (m *State) checkRunning(e *entry, now time.Time) {
+func (s *State) checkRunning(e *entry, now time.Time) {
 	if e.Phase != workload.Admitted && e.Phase != workload.Dispatched {
 		return
 	}
-	if ready, all := m.readiness(e); ready < all {
+	if ready, all := s.readiness(e); ready < all {
 		return
 	}
-	m.transition(e, workload.Running, nil, now)
+	s.transition(e, workload.Running, nil, now)
 }

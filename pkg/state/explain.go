@@ -11,12 +11,12 @@ import (
 
 // Present returns, of workloads that lack quota or places, why that is so now.
 // Their records have the reason of the last look at them.
-func (m *State) Present(now time.Time, of ...workload.ID) map[workload.ID]*workload.Reason {
-	return admission.CurrentReasons(m.admission, now, of...)
+func (s *State) Present(now time.Time, of ...workload.ID) map[workload.ID]*workload.Reason {
+	return admission.CurrentReasons(s.admission, now, of...)
 }
 
 // Searched counts the searches of this term.
-func (m *State) Searched() admission.Searched { return m.admission.Searched() }
+func (s *State) Searched() admission.Searched { return s.admission.Searched() }
 
 // Handover is a workload that waits, for another goroutine to say why.
 type Handover struct {
@@ -30,14 +30,14 @@ type Handover struct {
 // HandOver returns what another goroutine needs to say why a workload waits. who is
 // for whom it is asked: of a workload that he could not have submitted he hears as if
 // it were not there; empty is for an operator.
-func (m *State) HandOver(id workload.ID, who string) (Handover, error) {
-	e := m.live.Get(id)
-	if e == nil || who != "" && !m.queues[e.Queue].Rules.MaySubmit(who, e.Namespace) {
+func (s *State) HandOver(id workload.ID, who string) (Handover, error) {
+	e := s.live.Get(id)
+	if e == nil || who != "" && !s.queues[e.Queue].Rules.MaySubmit(who, e.Namespace) {
 		return Handover{}, fmt.Errorf("workload %s is not live: it has ended or was never submitted", id)
 	}
-	asked, waits := m.admission.Ask(id)
+	asked, waits := s.admission.Ask(id)
 	if !waits {
-		known := workload.Explanation{Workload: id, Queue: m.admission.QueueOf(&e.Workload).Name}
+		known := workload.Explanation{Workload: id, Queue: s.admission.QueueOf(&e.Workload).Name}
 		if e.Reason != nil {
 			known.Reason = *e.Reason
 		}
@@ -52,8 +52,8 @@ func (m *State) HandOver(id workload.ID, who string) (Handover, error) {
 }
 
 // TakeSnapshot begins to take what questions are answered on; see admission.State.BeginSnapshot.
-func (m *State) TakeSnapshot(waiting int) *admission.SnapshotBuilder {
-	return m.admission.BeginSnapshot(waiting)
+func (s *State) TakeSnapshot(waiting int) *admission.SnapshotBuilder {
+	return s.admission.BeginSnapshot(waiting)
 }
 
 // Answer says why it waits; see admission.Answer.
@@ -67,18 +67,18 @@ func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enoug
 
 // Explain says why a workload waits and what would admit it. Of one that does not
 // wait it says the reason alone.
-func (m *State) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
-	e := m.live.Get(id)
+func (s *State) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
+	e := s.live.Get(id)
 	if e == nil {
 		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended or was never submitted", id)
 	}
-	if explained, waits := admission.Explain(m.admission, id, now); waits {
+	if explained, waits := admission.Explain(s.admission, id, now); waits {
 		if e.attemptState != nil && e.growth != nil {
 			explained.Reason = e.growth.reason(explained.Reason)
 		}
 		return explained, nil
 	}
-	explained := workload.Explanation{Workload: id, Queue: m.admission.QueueOf(&e.Workload).Name}
+	explained := workload.Explanation{Workload: id, Queue: s.admission.QueueOf(&e.Workload).Name}
 	if e.Reason != nil {
 		explained.Reason = *e.Reason
 	}

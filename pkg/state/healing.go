@@ -25,36 +25,36 @@ type disruption struct {
 
 // discount discounts lost pods that were scaled down: fewer pods of the set are wanted,
 // and pending more will terminate.
-func (t *disruption) discount(set string, fewer, pending int) {
-	if t.gone[set] > 0 {
-		t.gone[set] = max(0, t.gone[set]-fewer)
+func (d *disruption) discount(set string, fewer, pending int) {
+	if d.gone[set] > 0 {
+		d.gone[set] = max(0, d.gone[set]-fewer)
 	}
-	if t.discounted == nil {
-		t.discounted = map[string]int{}
+	if d.discounted == nil {
+		d.discounted = map[string]int{}
 	}
-	t.discounted[set] = pending
-	for _, gone := range t.gone {
+	d.discounted[set] = pending
+	for _, gone := range d.gone {
 		if gone > 0 {
 			return
 		}
 	}
-	if !t.head {
-		t.lost = time.Time{}
+	if !d.head {
+		d.lost = time.Time{}
 	}
 }
 
 // recordLoss notes the loss of a pod, unless fewer are wanted.
-func (t *disruption) recordLoss(pod event.GangPod, now time.Time) {
-	if t.discounted[pod.PodSet] > 0 {
-		t.discounted[pod.PodSet]--
+func (d *disruption) recordLoss(pod event.GangPod, now time.Time) {
+	if d.discounted[pod.PodSet] > 0 {
+		d.discounted[pod.PodSet]--
 		return
 	}
-	if t.gone == nil {
-		t.gone = map[string]int{}
+	if d.gone == nil {
+		d.gone = map[string]int{}
 	}
-	t.gone[pod.PodSet]++
-	if t.lost.IsZero() {
-		t.lost, t.rayCluster = now, pod.RayCluster
+	d.gone[pod.PodSet]++
+	if d.lost.IsZero() {
+		d.lost, d.rayCluster = now, pod.RayCluster
 	}
 }
 
@@ -136,7 +136,7 @@ func (h *healing) checkRecoveryDeadline(e *entry, rules workload.Rules, now time
 	reason := &workload.Reason{Kind: workload.ReasonPodLost}
 	switch {
 	case elapsed(now, e.disruption.since, rules.HealWithin()):
-		if h.inquiries.confirmedAbsent(e, now) {
+		if h.inquiries.askWhetherAbsent(e, now) {
 			reason.Message = message + fmt.Sprintf(" %s after a pod was lost", rules.HealWithin())
 			h.evictForFault(e, reason, now)
 		}

@@ -10,23 +10,23 @@ import (
 
 // reportedAt returns when something was reported: now when the report has no time, or a
 // time of a clock that is ahead.
-func reportedAt(said, now time.Time) time.Time {
-	if said.IsZero() || said.After(now) {
+func reportedAt(at, now time.Time) time.Time {
+	if at.IsZero() || at.After(now) {
 		return now
 	}
-	return said
+	return at
 }
 
 // updateLastUsed records the reported time of the last use of a cluster. A time in the
 // future counts as the time of the report, so that one report cannot buy more time.
-func (e *entry) updateLastUsed(at, said time.Time) {
-	if !at.IsZero() && e.futureUse.Equal(at) {
+func (e *entry) updateLastUsed(used, reported time.Time) {
+	if !used.IsZero() && e.futureUse.Equal(used) {
 		return // the same report again
 	}
-	if at.After(said) {
-		e.futureUse, at = at, said
+	if used.After(reported) {
+		e.futureUse, used = used, reported
 	}
-	e.lastUsed = at
+	e.lastUsed = used
 }
 
 // idling ends clusters that are not used.
@@ -82,7 +82,7 @@ func (i *idling) withoutWorkers(e *entry) bool {
 // endIdle ends a cluster that has been idle for as long as it may.
 func (i *idling) endIdle(e *entry, rules workload.Rules, now time.Time) (ended bool) {
 	longest := time.Duration(rules.IdleTime)
-	if longest == 0 || !elapsed(now, e.idleSince, longest) || !i.inquiries.confirmedAbsent(e, now) {
+	if longest == 0 || !elapsed(now, e.idleSince, longest) || !i.inquiries.askWhetherAbsent(e, now) {
 		return false
 	}
 	message := fmt.Sprintf("no worker group has had a pod for the idleTime of %s", longest)

@@ -12,7 +12,7 @@ import (
 const idleTime = time.Minute
 
 // idleStage has a running cluster that ends when it has been idle for a minute.
-// The dispatcher has not told of its sizes yet.
+// The dispatcher has not reported its sizes yet.
 func idleStage(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, workload.Rules{Life: workload.Life{IdleTime: workload.Duration(idleTime)}}, 3)
@@ -70,7 +70,7 @@ func TestActivityEndsIdling(t *testing.T) {
 			s.step(2 * time.Second)
 			s.is(workload.Running, "")
 			s.empties()
-			s.step(idleTime - 3*time.Second) // since it was used, if that was said
+			s.step(idleTime - 3*time.Second) // since it was used, if that was reported
 			s.is(workload.Running, "")
 			s.step(3 * time.Second)
 			s.is(workload.Cancelling, workload.ReasonIdle)
@@ -127,7 +127,7 @@ func newTerm(s *stage) *State {
 }
 
 // hears has a leader that takes over hear the last words of watcher and
-// dispatcher, which were said earlier.
+// dispatcher, which were reported earlier.
 func (s *stage) hears(pods, sizes time.Time, workers int) {
 	s.seq++
 	o := &event.GangObserved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Workload: gangID}
@@ -140,7 +140,7 @@ func (s *stage) hears(pods, sizes time.Time, workers int) {
 	s.step(0)
 }
 
-// A leader that takes over goes on counting from the last word that was said.
+// A leader that takes over goes on counting from the last report.
 func TestIdlingOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	s := idleStage(t)
@@ -164,12 +164,12 @@ func TestNobodyLedForLong(t *testing.T) {
 		pods, sizes time.Duration // since it was empty, until the last word
 		ends        bool
 	}{
-		"idle all the while":          {0, 0, true},
-		"a pod came and went":         {idleTime, 0, false},
-		"a size was asked for":        {0, idleTime, false},
-		"the dispatcher restarted":    {time.Second, idleTime, false},
-		"a clock of theirs is ahead":  {time.Hour, time.Hour, false},
-		"both said it when it was so": {time.Second, 2 * time.Second, true},
+		"idle all the while":              {0, 0, true},
+		"a pod came and went":             {idleTime, 0, false},
+		"a size was asked for":            {0, idleTime, false},
+		"the dispatcher restarted":        {time.Second, idleTime, false},
+		"a clock of theirs is ahead":      {time.Hour, time.Hour, false},
+		"both reported it when it was so": {time.Second, 2 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,17 +195,17 @@ func TestAUseToComeIsNotBoughtTwice(t *testing.T) {
 	s := idleStage(t)
 	year := s.now.Add(365 * 24 * time.Hour)
 	s.used(year, 2)
-	said := s.now
+	reported := s.now
 	s.step(idleTime / 2)
 	s.State = newTerm(s)
 	s.seq++
-	s.hearsUse(year, said)
+	s.reportUse(year, reported)
 	s.step(idleTime / 2)
 	s.is(workload.Cancelling, workload.ReasonIdle)
 }
 
-func (s *stage) hearsUse(at, said time.Time) {
+func (s *stage) reportUse(used, reported time.Time) {
 	s.observe()
-	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, LastUsed: at, Sizes: map[string]int{"workers": 2}}, said, s.now)
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, LastUsed: used, Sizes: map[string]int{"workers": 2}}, reported, s.now)
 	s.step(0)
 }

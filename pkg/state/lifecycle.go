@@ -32,14 +32,14 @@ type lifecycle struct {
 // evicted for it in an earlier term.
 func (l *lifecycle) enqueue(e *entry) { l.enqueueAs(e, false) }
 
-// enqueueAs puts a workload into its queue; told says that its reason is stored.
-func (l *lifecycle) enqueueAs(e *entry, told bool) {
+// enqueueAs puts a workload into its queue; reasonStored says that the ledger has its reason.
+func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 	if isRemoved(e) {
 		l.removals.removing[e.ID] = true
 		return
 	}
 	l.admission.Enqueue(admission.Waiting{
-		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: told,
+		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored,
 		Since: e.Times.Submitted, RunTime: l.runTime(e),
 		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
@@ -91,8 +91,12 @@ func (l *lifecycle) release(e *entry, now time.Time) {
 	}
 }
 
-// free frees the reservations of a workload.
+// free frees the reservations of a workload, if it has any.
 func (l *lifecycle) free(e *entry) {
+	if !e.Holding {
+		return
+	}
+	l.admission.Leave(e.ID)
 	l.updateReserved(e, -1)
 	l.admission.Release(e.ID)
 	cluster := e.Cluster

@@ -15,26 +15,26 @@ type Limits struct {
 }
 
 // SetLimits sets the limits for what is submitted from now on.
-func (m *State) SetLimits(limits Limits) { m.limits = limits }
+func (s *State) SetLimits(limits Limits) { s.limits = limits }
 
 // limitReached says why one more workload cannot be taken in now; nil when it can. It is
 // not stored, so the same submission may come again.
-func (m *State) limitReached(queue string) *workload.Reason {
-	most := m.limits.InQueue
-	if own := m.queues[queue].Rules.Limits.Workloads; own > 0 && (most == 0 || own < most) {
+func (s *State) limitReached(queue string) *workload.Reason {
+	most := s.limits.InQueue
+	if own := s.queues[queue].Rules.Limits.Workloads; own > 0 && (most == 0 || own < most) {
 		most = own
 	}
 	switch {
-	case most > 0 && m.liveIn[queue] >= most:
+	case most > 0 && s.liveIn[queue] >= most:
 		return &workload.Reason{
 			Kind: workload.ReasonFull,
 			Message: fmt.Sprintf("queue %q is full: it has %d live workloads, at most %d are allowed; submit again later",
-				queue, m.liveIn[queue], most),
+				queue, s.liveIn[queue], most),
 		}
-	case m.limits.Live > 0 && m.live.Len() >= m.limits.Live:
+	case s.limits.Live > 0 && s.live.Len() >= s.limits.Live:
 		return &workload.Reason{
 			Kind:    workload.ReasonFull,
-			Message: fmt.Sprintf("Muster is full: it has %d live workloads, at most %d are allowed; submit again later", m.live.Len(), m.limits.Live),
+			Message: fmt.Sprintf("Muster is full: it has %d live workloads, at most %d are allowed; submit again later", s.live.Len(), s.limits.Live),
 		}
 	}
 	return nil
@@ -42,8 +42,8 @@ func (m *State) limitReached(queue string) *workload.Reason {
 
 // exceededLimit says what the submission asks for that its queue does not allow; nil for
 // nothing.
-func (m *State) exceededLimit(w *workload.Workload, class string, manifest []byte) *workload.Reason {
-	rules := m.queues[w.Queue].Rules
+func (s *State) exceededLimit(w *workload.Workload, class string, manifest []byte) *workload.Reason {
+	rules := s.queues[w.Queue].Rules
 	err := rules.Exceeded(w, class)
 	if err == nil {
 		err = podpolicy.CheckGrace(rules.Grace(), manifest)

@@ -12,7 +12,7 @@ const (
 	maxPods  = 200_000 // that carry labels of workloads
 )
 
-// observedLimits counts what is in memory of what clusters tell, and bounds it: the watcher of
+// observedLimits counts what is in memory of what clusters report, and bounds it: the watcher of
 // one cluster, or the thief of its key, must not take the memory of all.
 type observedLimits struct {
 	nodes, pods       map[string]int // by cluster
@@ -28,43 +28,43 @@ func newObservedLimits() observedLimits {
 }
 
 // nodesFull reports whether a cluster has as many nodes as it may, and counts that.
-func (t *observedLimits) nodesFull(cluster string) bool {
-	if t.nodes[cluster] < t.maxNodes {
+func (l *observedLimits) nodesFull(cluster string) bool {
+	if l.nodes[cluster] < l.maxNodes {
 		return false
 	}
-	t.refused++
+	l.refused++
 	return true
 }
 
 // replacePods reports whether pods may take the place of those of old, which may be nil,
 // and counts them or the refusal. Fewer pods than before are always taken.
-func (t *observedLimits) replacePods(cluster string, old *gang, pods []event.GangPod) bool {
+func (l *observedLimits) replacePods(cluster string, old *gang, pods []event.GangPod) bool {
 	more := len(pods)
 	if old != nil {
 		more -= len(old.seen)
 	}
-	if more > 0 && t.pods[cluster]+more > t.maxPods {
-		t.refused++
+	if more > 0 && l.pods[cluster]+more > l.maxPods {
+		l.refused++
 		return false
 	}
-	t.pods[cluster] += more
+	l.pods[cluster] += more
 	return true
 }
 
 // setUnreserved notes whether a workload has unreserved pods on a node.
-func (t *observedLimits) setUnreserved(on admission.NodeKey, id workload.ID, has bool) {
+func (l *observedLimits) setUnreserved(on admission.NodeKey, id workload.ID, has bool) {
 	switch {
-	case has && t.on[on] == nil:
-		t.on[on] = map[workload.ID]bool{id: true}
+	case has && l.on[on] == nil:
+		l.on[on] = map[workload.ID]bool{id: true}
 	case has:
-		t.on[on][id] = true
+		l.on[on][id] = true
 	default:
-		if delete(t.on[on], id); len(t.on[on]) == 0 {
-			delete(t.on, on)
+		if delete(l.on[on], id); len(l.on[on]) == 0 {
+			delete(l.on, on)
 		}
 	}
 }
 
 // RefusedObservations returns how many observations of the term were not taken in, because
-// their cluster had told of as many nodes or pods as one may have.
-func (m *State) RefusedObservations() int { return m.observed.refused }
+// their cluster had reported as many nodes or pods as one may have.
+func (s *State) RefusedObservations() int { return s.observed.refused }

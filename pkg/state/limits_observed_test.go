@@ -67,7 +67,7 @@ func TestAClusterFillsNoMemory(t *testing.T) {
 	}
 	node("b", 0) // what is known is heard, and fewer pods than before
 	gang("b", 0, 1)
-	has("said again", 2, most, most/2+1, most-1, refused)
+	has("reported again", 2, most, most/2+1, most-1, refused)
 
 	// The watcher of the new key lists what there is.
 	b.Synced(&event.CapacitySynced{Version: version(), Cluster: "b", Nodes: []string{"n0"}, Gangs: []workload.ID{"w0"}}, now)

@@ -22,7 +22,7 @@ type gang struct {
 	// others are not.
 	seen, pods, others []event.GangPod
 	chains             []event.PodChain
-	observedAt         time.Time       // when a watcher said so
+	observedAt         time.Time       // when a watcher reported it
 	unreservedOn       map[string]bool // names of nodes that have unreserved pods of it
 	misplaced          int             // pods on other nodes than are reserved for them
 }
@@ -60,16 +60,16 @@ func created(s *event.GangStatus) []string {
 
 // updateCreated takes in what was created for the present attempt. Pods that were
 // taken for the gang's may turn out to be others.
-func (m *State) updateCreated(e *entry, s *event.GangStatus) {
-	uids := created(s)
+func (s *State) updateCreated(e *entry, reported *event.GangStatus) {
+	uids := created(reported)
 	if len(uids) == 0 || slices.Equal(uids, e.created) {
 		return
 	}
 	e.created = uids
 	key := gangKey{e.Cluster, e.ID}
-	if g := m.gangs[key]; g != nil {
-		m.classifyPods(key, g)
-		m.countUnreserved(key)
+	if g := s.gangs[key]; g != nil {
+		s.classifyPods(key, g)
+		s.countUnreserved(key)
 	}
 }
 

@@ -37,61 +37,58 @@ type Quarantined struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Tries counts how often the workload was set aside.
 	Tries int `json:"tries,omitempty"`
-	// Why is what the database said.
+	// Why is the error of the database.
 	Why string `json:"why"`
 }
 
 // Reason is the reason of the workload.
-func (a *Quarantined) Reason() *workload.Reason {
-	message := "the database refuses to store the decision: " + sanitize(a.Why)
-	if !a.Until.IsZero() {
-		message += fmt.Sprintf("; the workload is tried again at %s", a.Until.UTC().Format(time.RFC3339))
+func (q *Quarantined) Reason() *workload.Reason {
+	message := "the database refuses to store the decision: " + sanitize(q.Why)
+	if !q.Until.IsZero() {
+		message += fmt.Sprintf("; the workload is tried again at %s", q.Until.UTC().Format(time.RFC3339))
 	}
 	return &workload.Reason{Kind: workload.ReasonNotStorable, Message: message}
 }
 
 // Quarantine keeps a workload or a node out of decisions from now on. It holds until
 // the end of the term: the next one learns it again.
-func (m *State) Quarantine(a Quarantined, now time.Time) {
+func (s *State) Quarantine(a Quarantined, now time.Time) {
 	if a.Node.Name != "" {
-		m.quarantinedNodes[a.Node] = true
-		m.syncNode(a.Node)
+		s.quarantinedNodes[a.Node] = true
+		s.syncNode(a.Node)
 		return
 	}
-	m.quarantined[a.Workload] = &a
-	if e := m.live.Get(a.Workload); e != nil {
-		m.quarantineEntry(e, &a, now)
+	s.quarantined[a.Workload] = &a
+	if e := s.live.Get(a.Workload); e != nil {
+		s.quarantineEntry(e, &a, now)
 	}
 }
 
-// QuarantinedAs returns how a workload is set aside; nil when it is not.
-func (m *State) QuarantinedAs(id workload.ID) *Quarantined { return m.quarantined[id] }
-
-func (m *State) quarantineEntry(e *entry, a *Quarantined, now time.Time) {
+func (s *State) quarantineEntry(e *entry, a *Quarantined, now time.Time) {
 	switch waits := e.attemptState == nil; {
 	case a.Level == QuarantineHeld && waits != a.Until.After(now), a.Level == QuarantineHeld && !waits && a.Attempt != e.Attempt:
 		return // it has gone on since
 	case waits && a.Level == QuarantineHeld:
-		m.admission.Dequeue(e.ID)
+		s.admission.Dequeue(e.ID)
 		e.delayRetry(a)
-		m.enqueue(e)
-		m.recordChange(e, now)
+		s.enqueue(e)
+		s.recordChange(e, now)
 	case waits && a.Level == QuarantineFailed:
-		m.admission.Dequeue(e.ID)
-		m.finish(e, workload.Failed, a.Reason(), now)
+		s.admission.Dequeue(e.ID)
+		s.finish(e, workload.Failed, a.Reason(), now)
 	case waits:
-		m.admission.Dequeue(e.ID)
+		s.admission.Dequeue(e.ID)
 		e.Reason = a.Reason()
 	case a.Level == QuarantineHeld:
 		e.placesFixed = true
-		m.sizing.stopGrowing(e)
+		s.sizing.stopGrowing(e)
 		e.scaleDown = nil
 	default:
-		m.sizing.stopGrowing(e)
-		m.admission.Freeze(e.ID)
+		s.sizing.stopGrowing(e)
+		s.admission.Freeze(e.ID)
 		e.Reason = a.Reason()
 	}
-	delete(m.staleReasons, e.ID)
+	delete(s.staleReasons, e.ID)
 }
 
 // delayRetry has a waiting workload tried again later.
@@ -104,14 +101,14 @@ func (e *entry) delayRetry(a *Quarantined) {
 
 // IsFrozen reports whether nothing of a live workload may be written, so that what is
 // asked of it cannot be done.
-func (m *State) IsFrozen(id workload.ID) bool {
-	e := m.live.Get(id)
-	return e != nil && m.frozen(e)
+func (s *State) IsFrozen(id workload.ID) bool {
+	e := s.live.Get(id)
+	return e != nil && s.frozen(e)
 }
 
 // Record returns a live workload.
-func (m *State) Record(id workload.ID) (record workload.Record, live bool) {
-	if e := m.live.Get(id); e != nil {
+func (s *State) Record(id workload.ID) (record workload.Record, live bool) {
+	if e := s.live.Get(id); e != nil {
 		return e.Record, true
 	}
 	return record, false

@@ -15,7 +15,7 @@ type Ahead struct {
 	Commands []*event.GangDesired `json:"commands,omitempty"`
 	// LastRecords are the last states of workloads that events reported.
 	LastRecords []workload.Record `json:"told,omitempty"`
-	// Lost are those of them that were told to be queued and are nowhere any more.
+	// Lost are those of them that were published as queued and are nowhere any more.
 	Lost []workload.Record `json:"lost,omitempty"`
 }
 
@@ -23,46 +23,46 @@ type Ahead struct {
 func (a Ahead) Empty() bool { return len(a.Commands) == 0 && len(a.LastRecords) == 0 }
 
 // Has reports whether the workload is live.
-func (m *State) Has(id workload.ID) bool { return m.live.Get(id) != nil }
+func (s *State) Has(id workload.ID) bool { return s.live.Get(id) != nil }
 
 // Ahead brings dispatchers and readers back to what the ledger says. It comes at the
 // begin of a term, before the statuses are read:
 //
-//   - an end that was told is taken for one, because it is not to be done twice;
+//   - an end that was published counts, because it is not to be done twice;
 //   - what was admitted and is not is removed, and may be admitted again once that
-//     is seen gone; the number of an attempt that was told of is not used again;
+//     is seen gone; the number of an attempt that was published is not used again;
 //   - of everything else the present state is published again.
-func (m *State) Ahead(a Ahead, now time.Time) {
-	for _, told := range a.LastRecords {
-		switch e := m.live.Get(told.ID); {
+func (s *State) Ahead(a Ahead, now time.Time) {
+	for _, published := range a.LastRecords {
+		switch e := s.live.Get(published.ID); {
 		case e == nil:
-			m.removals.noteUsed(told)
-		case told.Phase.Final() && !told.Holding && told.Attempt >= e.Attempt:
-			m.recovery.restoreEnd(e, told, now)
+			s.removals.noteUsed(published)
+		case published.Phase.Final() && !published.Holding && published.Attempt >= e.Attempt:
+			s.recovery.restoreEnd(e, published, now)
 		default:
-			m.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: e.Record})
+			s.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: e.Record})
 		}
 	}
 	for _, lost := range a.Lost {
-		m.removals.noteUsed(lost)
-		m.emit(now, event.EventsSubject(lost.Queue, lost.ID), 0, &event.WorkloadRejected{Workload: lost.ID, Queue: lost.Queue, Reason: workload.Reason{
+		s.removals.noteUsed(lost)
+		s.emit(now, event.EventsSubject(lost.Queue, lost.ID), 0, &event.WorkloadRejected{Workload: lost.ID, Queue: lost.Queue, Reason: workload.Reason{
 			Kind: workload.ReasonRestored, Message: "the workload was lost when the database was restored to an older state; submit it again",
 		}})
 	}
 	again := map[string]bool{} // subjects
 	for _, command := range a.Commands {
-		if m.recovery.recoverCommand(command, now) {
+		if s.recovery.recoverCommand(command, now) {
 			again[event.DispatchSubject(command.Cluster, command.Workload)] = true
 		}
 	}
 	for i := range a.LastRecords {
-		m.recovery.removeReported(&a.LastRecords[i], now)
+		s.recovery.removeReported(&a.LastRecords[i], now)
 	}
 	if len(again) > 0 {
-		m.ResendCommands(now, func(subject string) bool { return again[subject] })
+		s.ResendCommands(now, func(subject string) bool { return again[subject] })
 	}
-	for _, told := range a.LastRecords {
-		m.recovery.skipAttempts(told, now)
+	for _, published := range a.LastRecords {
+		s.recovery.skipAttempts(published, now)
 	}
 }
 
@@ -73,12 +73,12 @@ type recovery struct{ *lifecycle }
 // skipAttempts passes over the attempts that events have named: what was published of
 // them must not change. There may be no command of them, because events and commands are
 // published beside each other.
-func (r *recovery) skipAttempts(told workload.Record, now time.Time) {
-	next := told.Attempt
-	if told.Phase != workload.Queued {
+func (r *recovery) skipAttempts(published workload.Record, now time.Time) {
+	next := published.Attempt
+	if published.Phase != workload.Queued {
 		next++
 	}
-	if e := r.live.Get(told.ID); e != nil {
+	if e := r.live.Get(published.ID); e != nil {
 		r.skipTo(e, next, now)
 	}
 }
@@ -93,37 +93,19 @@ func (r *recovery) skipTo(e *entry, next int, now time.Time) {
 }
 
 // restoreEnd ends a workload whose end was published and is missing in the ledger.
-func (r *recovery) restoreEnd(e *entry, told workload.Record, now time.Time) {
+func (r *recovery) restoreEnd(e *entry, published workload.Record, now time.Time) {
 	reason := &workload.Reason{Kind: workload.ReasonRestored, Message: "the workload had ended before the database was restored to an older state"}
-	if told.Reason != nil {
-		reason = &workload.Reason{Kind: told.Reason.Kind, Message: sanitize(told.Reason.Message)}
+	if published.Reason != nil {
+		reason = &workload.Reason{Kind: published.Reason.Kind, Message: sanitize(published.Reason.Message)}
 	}
 	if e.Phase == workload.Queued {
 		r.admission.Dequeue(e.ID)
 	} else {
 		r.sendCommand(e, event.Forgotten, now)
-		r.freePlaces(e)
+		r.free(e)
 	}
-	r.setPhase(e, told.Phase, reason, now) // from any phase
+	r.setPhase(e, published.Phase, reason, now) // from any phase
 	r.forget(e)
-}
-
-// freePlaces frees the reservations of a workload that has no pods there.
-func (r *recovery) freePlaces(e *entry) {
-	if !e.Holding {
-		return
-	}
-	r.updateReserved(e, -1)
-	r.admission.Leave(e.ID)
-	r.admission.Release(e.ID)
-	cluster := e.Cluster
-	e.Placements, e.Flavors, e.Holding = nil, nil, false
-	*e.attemptState = attemptState{deadline: e.deadline, removalSent: e.removalSent}
-	r.changed.freed[e.ID] = true
-	delete(r.changed.reserved, e.ID)
-	delete(r.changed.moved, e.ID)
-	r.changed.workloads[e.ID] = e
-	r.countUnreserved(gangKey{cluster, e.ID})
 }
 
 // recoverCommand deals with a command that the ledger does not know. It reports whether
@@ -147,7 +129,7 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 		return true
 	case c.Attempt <= e.Attempt || c.State == event.Forgotten: // it is over
 	case !tearingDown(e) || e.Phase == workload.Evicting:
-		r.freePlaces(e) // no later attempt began before all pods of this one were gone
+		r.free(e) // no later attempt began before all pods of this one were gone
 		r.removeAttempt(e, c, now)
 	case c.Cluster == e.Cluster: // it ends, and with it the attempt that is there
 		e.Attempt = c.Attempt

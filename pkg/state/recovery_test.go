@@ -9,18 +9,18 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// said returns the last command and the last event of what has been written since
+// lastFlushed returns the last command and the last event of what has been written since
 // the last call.
-func (s *stage) said() (command *event.GangDesired, told *event.WorkloadChanged) {
+func (s *stage) lastFlushed() (command *event.GangDesired, changed *event.WorkloadChanged) {
 	for _, m := range s.Flush().Messages {
 		switch p := m.Payload.(type) {
 		case *event.GangDesired:
 			command = p
 		case *event.WorkloadChanged:
-			told = p
+			changed = p
 		}
 	}
-	return command, told
+	return command, changed
 }
 
 func (s *stage) status(attempt int, change func(*event.GangStatus)) {
@@ -42,12 +42,12 @@ func TestALaterAttemptOfTheClusterIsRemoved(t *testing.T) {
 
 	s.status(1, func(g *event.GangStatus) { g.Created, g.Later = true, 3 })
 	s.is(workload.Queued, workload.ReasonRestored)
-	command, told := s.said()
+	command, changed := s.lastFlushed()
 	if command == nil || command.State != event.Absent || command.Attempt != 3 || command.Cluster != "c" {
 		t.Fatalf("commanded is %+v, want attempt 3 absent", command)
 	}
-	if told == nil || told.Attempt != 4 || told.Holding || len(told.Placements) != 0 {
-		t.Errorf("told is %+v, want attempt 4 without places", told)
+	if changed == nil || changed.Attempt != 4 || changed.Holding || len(changed.Placements) != 0 {
+		t.Errorf("the event is %+v, want attempt 4 without places", changed)
 	}
 	s.step(time.Minute)
 	s.is(workload.Queued, workload.ReasonRestored) // the nodes seem free, and the pods are there
@@ -57,7 +57,7 @@ func TestALaterAttemptOfTheClusterIsRemoved(t *testing.T) {
 	s.is(workload.Queued, workload.ReasonRestored) // the object is gone, its pods are not
 	s.status(1, func(g *event.GangStatus) { g.Gone, g.Released = true, true })
 	s.step(time.Second)
-	s.is(workload.Queued, workload.ReasonRestored) // that was said of another attempt
+	s.is(workload.Queued, workload.ReasonRestored) // that was reported of another attempt
 
 	clear(s.pods)
 	s.observe()
@@ -103,12 +103,12 @@ func TestALaterAttemptIsNoNewsOfAnOldStatus(t *testing.T) {
 	}
 }
 
-// An attempt that was told of, and of which no command is in the streams, is not done
+// An attempt that was published, and of which no command is in the streams, is not done
 // again: what readers know of it would change.
-func TestAnAttemptThatWasToldOfIsNotUsedAgain(t *testing.T) {
+func TestAPublishedAttemptIsNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		told workload.Record
+		published workload.Record
 		// forgotten is the attempt that the last command let be forgotten; 0 for none.
 		forgotten int
 		want      int
@@ -123,8 +123,8 @@ func TestAnAttemptThatWasToldOfIsNotUsedAgain(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, workload.Rules{}, 0)
 			s.is(workload.Queued, "")
-			c.told.ID = gangID
-			ahead := Ahead{LastRecords: []workload.Record{c.told}}
+			c.published.ID = gangID
+			ahead := Ahead{LastRecords: []workload.Record{c.published}}
 			if c.forgotten > 0 {
 				ahead.Commands = []*event.GangDesired{{Workload: gangID, Cluster: "c", Attempt: c.forgotten, State: event.Forgotten}}
 			}
@@ -165,7 +165,7 @@ func TestALostWorkloadThatIsSubmittedAgainBeginsAfterItsAttempts(t *testing.T) {
 			s := newStage(t, workload.Rules{}, 6)
 			s.Flush()
 			s.Ahead(c.ahead, s.now)
-			command, _ := s.said()
+			command, _ := s.lastFlushed()
 			if removes := command != nil && command.State == event.Absent; removes != c.waits {
 				t.Errorf("commanded is %+v, want a removal: %v", command, c.waits)
 			} else if removes && name == "only events tell" && command.ForceAfter != (workload.Rules{}).WithDefaults().ForceAfter {
@@ -225,9 +225,9 @@ func TestALaterTermWaitsForTheRemovalOfALostAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 0)
 	s.Flush()
-	told := s.gang().Record
-	told.Phase, told.Attempt, told.Cluster, told.Holding = workload.Running, 2, "c", true
-	s.Ahead(Ahead{LastRecords: []workload.Record{told}}, s.now)
+	published := s.gang().Record
+	published.Phase, published.Attempt, published.Cluster, published.Holding = workload.Running, 2, "c", true
+	s.Ahead(Ahead{LastRecords: []workload.Record{published}}, s.now)
 	if command := s.commanded(); command == nil || command.State != event.Absent || command.Attempt != 2 {
 		t.Fatalf("commanded is %+v, want attempt 2 absent", command)
 	}

@@ -14,8 +14,8 @@ import (
 func TestAReleaseOfARunningGangNeedsItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		said  event.GangStatus
-		freed bool
+		reported event.GangStatus
+		freed    bool
 	}{
 		"nothing else":        {event.GangStatus{Created: true, Released: true}, false},
 		"the object is gone":  {event.GangStatus{Created: true, Gone: true, Released: true}, true},
@@ -27,8 +27,8 @@ func TestAReleaseOfARunningGangNeedsItsEnd(t *testing.T) {
 			s.created(true)
 			s.is(workload.Running, "")
 			s.Flush()
-			c.said.Workload, c.said.Cluster, c.said.Attempt = gangID, "c", 1
-			s.Status(&c.said, s.now, s.now)
+			c.reported.Workload, c.reported.Cluster, c.reported.Attempt = gangID, "c", 1
+			s.Status(&c.reported, s.now, s.now)
 			if freed := s.Flush().Freed; (len(freed) > 0) != c.freed {
 				t.Errorf("freed are %v, want some: %v", freed, c.freed)
 			}

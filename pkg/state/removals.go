@@ -29,15 +29,15 @@ func (r *removals) trackUnknown(c *event.GangDesired) {
 }
 
 // noteUsed remembers the attempts of a workload that the ledger does not know.
-func (r *removals) noteUsed(told workload.Record) {
-	last := told.Attempt
-	if told.Phase == workload.Queued && !told.Holding {
+func (r *removals) noteUsed(published workload.Record) {
+	last := published.Attempt
+	if published.Phase == workload.Queued && !published.Holding {
 		last-- // it waited for this one
 	}
 	if r.used == nil {
 		r.used = map[workload.ID]int{}
 	}
-	r.used[told.ID] = max(r.used[told.ID], last)
+	r.used[published.ID] = max(r.used[published.ID], last)
 }
 
 func (l *lifecycle) removal(e *entry) *event.GangDesired {
@@ -87,7 +87,7 @@ func (r *recovery) removeAttempt(e *entry, c *event.GangDesired, now time.Time) 
 // it.
 func (r *recovery) sendRemoval(e *entry, now time.Time) {
 	command := r.removal(e)
-	command.Order = int64(r.messages + 1)
+	command.Order = r.nextOrder()
 	r.emit(now, event.DispatchSubject(e.Cluster, e.ID), 0, command)
 }
 
@@ -112,18 +112,18 @@ func (r *recovery) removeUnknown(c *event.GangDesired, now time.Time) {
 // removeReported commands the removal of objects that only events mention, because
 // their command is lost. It leaves out AppWrappers: their removal needs the manifest,
 // which is lost, too. The dispatcher finds the objects of those and asks about them.
-func (r *recovery) removeReported(told *workload.Record, now time.Time) {
-	if e := r.live.Get(told.ID); e != nil {
-		r.removeForgotten(e, told, now)
+func (r *recovery) removeReported(published *workload.Record, now time.Time) {
+	if e := r.live.Get(published.ID); e != nil {
+		r.removeForgotten(e, published, now)
 		return
 	}
-	if !told.Holding || told.Cluster == "" || told.Kind == wrapper || r.removals.unknown[gangKey{told.Cluster, told.ID}] != nil {
+	if !published.Holding || published.Cluster == "" || published.Kind == wrapper || r.removals.unknown[gangKey{published.Cluster, published.ID}] != nil {
 		return
 	}
-	rules := r.queues[told.Queue].Rules.For(told.Life) // the defaults when the queue is gone
+	rules := r.queues[published.Queue].Rules.For(published.Life) // the defaults when the queue is gone
 	r.removeUnknown(&event.GangDesired{
-		Workload: told.ID, Cluster: told.Cluster, Attempt: told.Attempt, Queue: told.Queue, Kind: told.Kind,
-		Namespace: told.Namespace, Name: told.Name, Placements: told.Placements,
+		Workload: published.ID, Cluster: published.Cluster, Attempt: published.Attempt, Queue: published.Queue, Kind: published.Kind,
+		Namespace: published.Namespace, Name: published.Name, Placements: published.Placements,
 		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
 	}, now)
 }
@@ -131,12 +131,12 @@ func (r *recovery) removeReported(told *workload.Record, now time.Time) {
 // removeForgotten removes an attempt for which, as events say, a waiting workload held
 // places. Its command may be lost, or an earlier term took it back without seeing its
 // end, so objects may exist.
-func (r *recovery) removeForgotten(e *entry, told *workload.Record, now time.Time) {
-	if e.Phase != workload.Queued || r.removals.removing[e.ID] || !told.Holding || told.Cluster == "" || told.Attempt < e.Attempt {
+func (r *recovery) removeForgotten(e *entry, published *workload.Record, now time.Time) {
+	if e.Phase != workload.Queued || r.removals.removing[e.ID] || !published.Holding || published.Cluster == "" || published.Attempt < e.Attempt {
 		return
 	}
 	c := r.command(e, event.Absent)
-	c.Cluster, c.Attempt, c.Placements = told.Cluster, told.Attempt, told.Placements
+	c.Cluster, c.Attempt, c.Placements = published.Cluster, published.Attempt, published.Placements
 	r.removeAttempt(e, c, now)
 }
 
@@ -175,7 +175,7 @@ func (r *recovery) resendAbsent(c *event.GangDesired, ttl time.Duration, now tim
 // including the manifest of a bundle, which the ledger may not have.
 func (r *recovery) resend(c *event.GangDesired, state string, ttl time.Duration, now time.Time) {
 	again := &event.GangDesired{
-		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: r.epoch, Order: int64(r.messages + 1), State: state,
+		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: r.epoch, Order: r.nextOrder(), State: state,
 		Queue: c.Queue, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ForceAfter: c.ForceAfter, Trusted: c.Trusted,
 	}
 	if state != event.Forgotten {

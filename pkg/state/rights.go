@@ -11,18 +11,18 @@ import (
 
 // CheckRights ends those who wait whose submitters may not submit any more: a
 // queue's submitters may have changed since. What has started goes on.
-func (m *State) CheckRights(now time.Time) {
+func (s *State) CheckRights(now time.Time) {
 	listed := func(q Queue) bool { return len(q.Rules.Submitters)+len(q.Rules.Identities) > 0 }
-	if !slices.ContainsFunc(slices.Collect(maps.Values(m.queues)), listed) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(s.queues)), listed) {
 		return // there may be a million of them
 	}
-	for _, e := range m.inOrder() {
-		if e.Phase != workload.Queued || m.frozen(e) {
+	for _, e := range s.inOrder() {
+		if e.Phase != workload.Queued || s.frozen(e) {
 			continue
 		}
-		if reason := forbidden(m.queues[e.Queue], &e.Workload); reason != nil {
-			m.admission.Dequeue(e.ID)
-			m.finish(e, workload.Failed, reason, now)
+		if reason := forbidden(s.queues[e.Queue], &e.Workload); reason != nil {
+			s.admission.Dequeue(e.ID)
+			s.finish(e, workload.Failed, reason, now)
 		}
 	}
 }

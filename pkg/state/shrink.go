@@ -16,7 +16,7 @@ type scaleDown struct {
 	id     string // of the command
 	sets   []workload.PodSet
 	places []workload.Placement
-	// confirmed: the dispatcher has said so.
+	// confirmed: the dispatcher has reported that it follows the command.
 	confirmed bool
 }
 

@@ -247,8 +247,7 @@ func TestAnAutoscaledGangKeepsItsMaximum(t *testing.T) {
 	s.is(workload.Running, "")
 }
 
-// A worker group that a user adds to the object is not Muster's, and that is
-// said.
+// A worker group that a user adds to the object gets no places, and the reason says so.
 func TestAnAddedGroupIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 5)

@@ -77,36 +77,36 @@ func New(epoch int64, stored Stored) *State {
 	}
 	l := &lifecycle{
 		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
-		inquiries: inquiries{epoch: epoch, asked: map[subject]*inquiry{}},
+		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}},
 		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, staleReasons: map[workload.ID]*entry{},
 	}
-	b := &State{
+	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},
 		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version,
 	}
-	b.healing = healing{l, &b.sizing}
-	b.deadlines = deadlines{l, &b.healing, &b.idling}
+	s.healing = healing{l, &s.sizing}
+	s.deadlines = deadlines{l, &s.healing, &s.idling}
 	for _, queue := range stored.Queues {
-		b.queues[queue.Name] = queue
+		s.queues[queue.Name] = queue
 	}
 	for _, n := range stored.Nodes {
-		b.insertNode(n)
+		s.insertNode(n)
 	}
 	for _, w := range stored.Workloads {
-		b.insert(w)
+		s.insert(w)
 	}
-	for key := range b.nodes {
-		b.syncNode(key)
+	for key := range s.nodes {
+		s.syncNode(key)
 	}
-	b.changed = newChangeSet() // reading is no change
-	return b
+	s.changed = newChangeSet() // reading is no change
+	return s
 }
 
 // CatchUp says that a term begins, and what was observed before it is still to be
 // taken in. Until BeginDecisions time does nothing to workloads: a place that is
 // reserved meanwhile, for pods that lost theirs, might be one that a pod of which
 // the state does not know yet has taken, and Postgres would refuse the commit.
-func (m *State) CatchUp() { m.catchingUp = true }
+func (s *State) CatchUp() { s.catchingUp = true }
 
 // BeginDecisions ends CatchUp: everything that was observed before the term is known. It
 // marks the rows of all nodes as changed, because the stored sums of pods outside any
@@ -115,17 +115,17 @@ func (m *State) CatchUp() { m.catchingUp = true }
 // It also schedules the replacement of lost places. The last term may have stored that a
 // node is lost and ended before it replaced the places there. Its timers are gone, and
 // the node's observation comes again as an old one, which changes nothing.
-func (m *State) BeginDecisions(now time.Time) {
-	m.catchingUp = false
-	for _, key := range m.nodeKeys() {
-		m.changed.node(key)
-		m.healing.scheduleReplacement(key, now)
+func (s *State) BeginDecisions(now time.Time) {
+	s.catchingUp = false
+	for _, key := range s.nodeKeys() {
+		s.changed.node(key)
+		s.healing.scheduleReplacement(key, now)
 	}
 }
 
 // Counts returns how many workloads wait and how many are live beyond waiting.
-func (m *State) Counts() (waiting, started int) {
-	return m.live.Len() - m.started, m.started
+func (s *State) Counts() (waiting, started int) {
+	return s.live.Len() - s.started, s.started
 }
 
 // PolicyOf completes a policy by the queues that it does not name: each is a

@@ -27,68 +27,68 @@ type Known struct {
 
 // Submit takes a submission in. stored is what Postgres has under its id, nil
 // for nothing. The same submission again changes nothing.
-func (m *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) {
+func (s *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) {
 	w := e.Workload
-	if live := m.live.Get(w.ID); live != nil {
+	if live := s.live.Get(w.ID); live != nil {
 		stored = &Known{Digest: live.Digest, Phase: live.Phase, Submitter: live.Submitter}
 	}
-	if former := m.former(e, stored); former != nil {
-		m.reject(e, workload.Reason{
+	if former := s.former(e, stored); former != nil {
+		s.reject(e, workload.Reason{
 			Kind: workload.ReasonDuplicate,
 			Message: fmt.Sprintf("source and id were submitted before an upgrade, as workload %s (%s); use a new id to submit it once more",
 				e.Former, former.Phase),
 		}, now)
 		return
 	}
-	if _, again := m.changed.added[w.ID]; again && m.live.Get(w.ID) == nil {
+	if _, again := s.changed.added[w.ID]; again && s.live.Get(w.ID) == nil {
 		return // added and ended in this very batch
 	}
 	if stored != nil && stored.Digest == w.Digest {
-		if live := m.live.Get(w.ID); live != nil && !m.frozen(live) { // tell the submitter, who may have missed it
-			m.emit(now, event.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
+		if live := s.live.Get(w.ID); live != nil && !s.frozen(live) { // tell the submitter, who may have missed it
+			s.emit(now, event.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
 		} else if stored.Record != nil {
-			m.emit(now, event.EventsSubject(stored.Record.Queue, w.ID), 0, &event.WorkloadChanged{Record: *stored.Record})
+			s.emit(now, event.EventsSubject(stored.Record.Queue, w.ID), 0, &event.WorkloadChanged{Record: *stored.Record})
 		}
 		return
 	}
-	if reason := m.refusal(&w, e, stored); reason != nil {
-		m.reject(e, *reason, now)
+	if reason := s.refusal(&w, e, stored); reason != nil {
+		s.reject(e, *reason, now)
 		return
 	}
-	m.lastOrder++
-	added := &entry{order: m.lastOrder, Record: workload.Record{
-		Workload: w, Phase: workload.Queued, Attempt: m.removals.used[w.ID] + 1, Times: workload.Times{Submitted: now},
+	s.lastOrder++
+	added := &entry{order: s.lastOrder, Record: workload.Record{
+		Workload: w, Phase: workload.Queued, Attempt: s.removals.used[w.ID] + 1, Times: workload.Times{Submitted: now},
 	}}
-	delete(m.removals.used, w.ID)
-	if a := m.quarantined[w.ID]; a != nil && a.Level == QuarantineHeld {
+	delete(s.removals.used, w.ID)
+	if a := s.quarantined[w.ID]; a != nil && a.Level == QuarantineHeld {
 		added.delayRetry(a)
 	}
-	m.live.Put(added)
-	m.liveIn[w.Queue]++
-	m.objects.add(added)
-	m.changed.added[w.ID] = e.Manifest
-	m.recordChange(added, now, e.Warnings...)
-	m.enqueue(added)
-	m.recovery.afterUsed(added, now)
+	s.live.Put(added)
+	s.liveIn[w.Queue]++
+	s.objects.add(added)
+	s.changed.added[w.ID] = e.Manifest
+	s.recordChange(added, now, e.Warnings...)
+	s.enqueue(added)
+	s.recovery.afterUsed(added, now)
 }
 
 // reject tells the submitter why a submission is not accepted.
-func (m *State) reject(e *event.WorkloadSubmitted, reason workload.Reason, now time.Time) {
-	m.emit(now, event.EventsSubject(e.Workload.Queue, e.Workload.ID), 0, &event.WorkloadRejected{
+func (s *State) reject(e *event.WorkloadSubmitted, reason workload.Reason, now time.Time) {
+	s.emit(now, event.EventsSubject(e.Workload.Queue, e.Workload.ID), 0, &event.WorkloadRejected{
 		Workload: e.Workload.ID, Queue: e.Workload.Queue, MessageID: e.MessageID, Reason: reason,
 	})
 }
 
 // refusal returns why a submission is not accepted; nil when it is. It completes the
 // workload as its queue says.
-func (m *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored *Known) *workload.Reason {
-	if reason := m.refuse(w, e.PriorityClass, stored); reason != nil {
+func (s *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored *Known) *workload.Reason {
+	if reason := s.refuse(w, e.PriorityClass, stored); reason != nil {
 		return reason
 	}
-	if reason := m.exceededLimit(w, e.PriorityClass, e.Manifest); reason != nil {
+	if reason := s.exceededLimit(w, e.PriorityClass, e.Manifest); reason != nil {
 		return reason
 	}
-	rules := m.queues[w.Queue].Rules
+	rules := s.queues[w.Queue].Rules
 	err := objectpolicy.Check(rules.Objects, e.Manifest)
 	if err == nil {
 		err = podpolicy.Check(rules.PodsOf(w.Submitter), e.Manifest)
@@ -96,11 +96,11 @@ func (m *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored
 	if err != nil {
 		return &workload.Reason{Kind: workload.ReasonInvalid, Message: sanitize(err.Error())}
 	}
-	if size := commandSize(*w, len(e.Manifest)); size > m.maxEvent {
+	if size := commandSize(*w, len(e.Manifest)); size > s.maxEvent {
 		return &workload.Reason{
 			Kind: workload.ReasonInvalid,
 			Message: fmt.Sprintf("the command to start %d pods may have %d bytes, but NATS accepts %d; raise its max_payload or submit a smaller gang",
-				w.Pods(), size, m.maxEvent),
+				w.Pods(), size, s.maxEvent),
 		}
 	}
 	return nil
@@ -108,11 +108,11 @@ func (m *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored
 
 // former returns what is known of the same submission under the id that an earlier
 // version gave it; nil for nothing. Another submitter's is not the same.
-func (m *State) former(e *event.WorkloadSubmitted, stored *Known) *Known {
+func (s *State) former(e *event.WorkloadSubmitted, stored *Known) *Known {
 	if e.Former == "" || stored != nil && stored.Former == "" { // it is known under its own id
 		return nil
 	}
-	if live := m.live.Get(e.Former); live != nil {
+	if live := s.live.Get(e.Former); live != nil {
 		stored = &Known{Phase: live.Phase, Submitter: live.Submitter, Former: e.Former}
 	}
 	if stored == nil || stored.Former != e.Former || stored.Submitter != e.Workload.Submitter {
@@ -137,8 +137,8 @@ func commandSize(w workload.Workload, manifest int) int64 {
 
 // refuse fills in the default namespace and the priority of the class, and returns
 // why the submission cannot be accepted, nil when it can.
-func (m *State) refuse(w *workload.Workload, class string, stored *Known) *workload.Reason {
-	queue, known := m.queues[w.Queue]
+func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workload.Reason {
+	queue, known := s.queues[w.Queue]
 	if !known || len(queue.usableBy(w.Submitter)) == 0 { // who may not use it does not hear whether it is there
 		return &workload.Reason{
 			Kind:    workload.ReasonQueue,
@@ -165,7 +165,7 @@ func (m *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 				w.ID, stored.Phase),
 		}
 	}
-	if other := m.objects.get(w.Namespace, w.Kind, w.Name); other != nil && other.Queue != w.Queue {
+	if other := s.objects.get(w.Namespace, w.Kind, w.Name); other != nil && other.Queue != w.Queue {
 		return &workload.Reason{
 			Kind:    workload.ReasonDuplicate,
 			Message: fmt.Sprintf("name %s %s/%s is taken by a workload of another queue; use another name", w.Kind, w.Namespace, w.Name),
@@ -182,9 +182,9 @@ func (m *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 	}
 	if class != "" {
 		var err error
-		if w.Priority, err = m.policy.Priority(class); err != nil {
+		if w.Priority, err = s.policy.Priority(class); err != nil {
 			return &workload.Reason{Kind: workload.ReasonInvalid, Message: err.Error()}
 		}
 	}
-	return m.limitReached(w.Queue)
+	return s.limitReached(w.Queue)
 }

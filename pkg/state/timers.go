@@ -30,15 +30,15 @@ type timer struct {
 // timers is a heap of them, the earliest first. Outdated ones stay until they fire.
 type timers []timer
 
-func (m timers) Len() int      { return len(m) }
-func (m timers) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
-func (m timers) Less(i, j int) bool {
-	return cmp.Or(m[i].at.Compare(m[j].at), cmp.Compare(m[i].order, m[j].order)) < 0
+func (t timers) Len() int      { return len(t) }
+func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+func (t timers) Less(i, j int) bool {
+	return cmp.Or(t[i].at.Compare(t[j].at), cmp.Compare(t[i].order, t[j].order)) < 0
 }
-func (m *timers) Push(x any) { *m = append(*m, x.(timer)) }
-func (m *timers) Pop() any {
-	last := (*m)[len(*m)-1]
-	*m = (*m)[:len(*m)-1]
+func (t *timers) Push(x any) { *t = append(*t, x.(timer)) }
+func (t *timers) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
 	return last
 }
 

@@ -37,7 +37,7 @@ func TestFailedAttemptsAreTriedAgainAsOftenAsTheWorkloadAsks(t *testing.T) {
 		s.step(time.Hour) // however long it has run
 		failed()
 		s.is(workload.Evicting, workload.ReasonPodLost)
-		failed() // it may be said twice
+		failed() // it may be reported twice
 		s.released()
 		s.is(workload.Queued, workload.ReasonBackoff)
 		s.step(7*time.Second - time.Millisecond)

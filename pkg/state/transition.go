@@ -63,8 +63,8 @@ func (l *lifecycle) setPhase(e *entry, to workload.Phase, reason *workload.Reaso
 }
 
 // DrainIllegalTransitions returns the illegal transitions since the last call.
-func (m *State) DrainIllegalTransitions() []IllegalTransition {
-	drained := m.illegal
-	m.illegal = nil
+func (s *State) DrainIllegalTransitions() []IllegalTransition {
+	drained := s.illegal
+	s.illegal = nil
 	return drained
 }

@@ -120,28 +120,28 @@ func (t *tables) countMisplaced(key gangKey) {
 
 // Misplaced returns how many pods are bound to other nodes than are reserved for
 // them now, and how many came to be so in this term.
-func (m *State) Misplaced() (now, ever int) { return m.misplacedPods.now, m.misplacedPods.ever }
+func (s *State) Misplaced() (now, ever int) { return s.misplacedPods.now, s.misplacedPods.ever }
 
 // explainMisplaced says of a running gang how many of its pods are not where they were
 // planned.
-func (m *State) explainMisplaced(e *entry, now time.Time) {
+func (s *State) explainMisplaced(e *entry, now time.Time) {
 	if e.Phase != workload.Running || e.Reason != nil && e.Reason.Kind != workload.ReasonBesidePlan {
 		return // what is wrong with it matters more
 	}
-	misplaced := m.gangs[gangKey{e.Cluster, e.ID}].misplaced
+	misplaced := s.gangs[gangKey{e.Cluster, e.ID}].misplaced
 	if misplaced == 0 {
 		if e.Reason != nil {
 			e.Reason = nil
-			m.recordChange(e, now)
+			s.recordChange(e, now)
 		}
 		return
 	}
 	message := fmt.Sprintf("%d of %d pods are on other nodes than planned", misplaced, e.Pods())
-	if m.rules(e).Placement == workload.Trusted {
+	if s.rules(e).Placement == workload.Trusted {
 		message += "; in this queue the scheduler places them"
 	}
 	if e.Reason == nil || e.Reason.Message != message {
 		e.Reason = &workload.Reason{Kind: workload.ReasonBesidePlan, Message: message}
-		m.recordChange(e, now)
+		s.recordChange(e, now)
 	}
 }
