@@ -1,6 +1,7 @@
 package state
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -55,7 +56,7 @@ func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 func (s *State) Tick(now time.Time, grace time.Duration) {
 	s.grace = grace
 	var overdue []admission.NodeKey
-	for key := range s.notReady {
+	for _, key := range slices.SortedFunc(maps.Keys(s.notReady), compareKeys) { // questions are numbered in this order
 		n := s.nodes[key]
 		if n.notReadySince.IsZero() { // known from the last term
 			n.notReadySince = now
@@ -65,7 +66,6 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 			overdue = append(overdue, key)
 		}
 	}
-	slices.SortFunc(overdue, compareKeys)
 	for _, key := range overdue {
 		s.healing.scheduleReplacement(key, now)
 	}

@@ -1,12 +1,15 @@
 package state
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -200,5 +203,25 @@ func TestANodeIsAskedFor(t *testing.T) {
 	s.is(workload.Running, "")
 	if s.nodes[admission.NodeKey{Cluster: "c", Name: name}].overdue {
 		t.Error("the node is ready, and overdue")
+	}
+}
+
+// A replay meets the answers that were recorded: it numbers the questions as the leader did.
+func TestNodesThatAreNotReadyAreAskedAboutInOrder(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 0)
+	s.SetAskFor(asksFor)
+	var want []string
+	for i := range 8 {
+		want = append(want, fmt.Sprintf("n%d", i))
+		s.node(want[i], func(n *capacity.Node) { n.Ready = false })
+	}
+	s.step(time.Minute)
+	var asked []string
+	for _, q := range s.Questions(s.now) {
+		asked = append(asked, q.Node)
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked about nodes %v, want %v", asked, want)
 	}
 }
