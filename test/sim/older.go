@@ -113,9 +113,9 @@ func (l *ledger) relapse(losses int) {
 }
 
 // begin has a submitter start again: it was never heard, or has to submit again.
-func (each *submission) begin() {
-	each.told, each.heard, each.ended, each.stored, each.running, each.final = false, false, false, -1, time.Time{}, ""
-	each.excused = true // its attempts are counted from the first one again
+func (s *submission) begin() {
+	s.told, s.heard, s.ended, s.stored, s.running, s.final = false, false, false, -1, time.Time{}, ""
+	s.excused = true // its attempts are counted from the first one again
 }
 
 // resumed notes that a term has begun.

@@ -22,17 +22,17 @@ type witness struct {
 
 // Prepare implements queuemanager.Ledger: it looks at the record before the
 // transaction is made of it.
-func (t *witness) Prepare(changes state.Changes, record queuemanager.Record) (queuemanager.Transaction, error) {
+func (w *witness) Prepare(changes state.Changes, record queuemanager.Record) (queuemanager.Transaction, error) {
 	if record.Inputs != nil {
-		t.replay(changes, record)
+		w.replay(changes, record)
 	} else if !changes.Empty() {
-		t.w.breach("G8", "version %d has no record", changes.Version)
+		w.w.breach("G8", "version %d has no record", changes.Version)
 	}
-	written, err := t.ledger.prepare(changes, record)
+	written, err := w.ledger.prepare(changes, record)
 	if err != nil {
 		return nil, err
 	}
-	written.remember, written.kept = t.term.m.remembered(t.term.epoch), t.term.step.State.IsFrozen
+	written.remember, written.kept = w.term.m.remembered(w.term.epoch), w.term.step.State.IsFrozen
 	for _, r := range (&judgement{c: changes}).records() {
 		if shape := shapeOf(r); !written.remember[shape] {
 			written.shapes = append(written.shapes, shape)
@@ -41,61 +41,61 @@ func (t *witness) Prepare(changes state.Changes, record queuemanager.Record) (qu
 	return written.write, nil
 }
 
-func (t *witness) replay(changes state.Changes, record queuemanager.Record) {
+func (w *witness) replay(changes state.Changes, record queuemanager.Record) {
 	inputs, err := decisionlog.Inputs(record.Inputs)
 	if err != nil {
-		t.w.breach("G8", "record %d of epoch %d cannot be read: %v", record.Number, changes.Epoch, err)
+		w.w.breach("G8", "record %d of epoch %d cannot be read: %v", record.Number, changes.Epoch, err)
 		return
 	}
-	if record.Number != t.number {
-		t.w.breach("G8", "record %d of epoch %d comes where %d should", record.Number, changes.Epoch, t.number)
+	if record.Number != w.number {
+		w.w.breach("G8", "record %d of epoch %d comes where %d should", record.Number, changes.Epoch, w.number)
 	}
-	t.number++
-	if t.apart = t.apart || t.state == nil && (t.term.epoch != t.w.disk.epoch || t.term.era != t.w.disk.era); t.apart {
+	w.number++
+	if w.apart = w.apart || w.state == nil && (w.term.epoch != w.w.disk.epoch || w.term.era != w.w.disk.era); w.apart {
 		return
 	}
-	if t.state == nil {
-		if inputs = t.begin(inputs); t.state == nil {
+	if w.state == nil {
+		if inputs = w.begin(inputs); w.state == nil {
 			return
 		}
 	}
 	for _, in := range inputs {
-		if err := decisionlog.Apply(t.state, in); err != nil {
-			t.w.breach("G8", "record %d of epoch %d cannot be done again: %v", record.Number, changes.Epoch, err)
+		if err := decisionlog.Apply(w.state, in); err != nil {
+			w.w.breach("G8", "record %d of epoch %d cannot be done again: %v", record.Number, changes.Epoch, err)
 			return
 		}
 	}
-	t.compare(changes, t.state.Flush())
-	t.w.check.decisions++
+	w.compare(changes, w.state.Flush())
+	w.w.check.decisions++
 }
 
 // begin begins on what the commits of all terms come to, which must be what is
 // stored.
-func (t *witness) begin(inputs []decisionlog.Input) []decisionlog.Input {
+func (w *witness) begin(inputs []decisionlog.Input) []decisionlog.Input {
 	if len(inputs) == 0 || inputs[0].Term == nil {
-		t.w.breach("G8", "the records of epoch %d do not begin with its begin", t.term.epoch)
+		w.w.breach("G8", "the records of epoch %d do not begin with its begin", w.term.epoch)
 		return nil
 	}
 	begin := *inputs[0].Term
-	if begin.Stored.Version < t.w.disk.replayed.Version || begin.Stored.Version > t.w.disk.recordedTo() {
-		t.w.breach("G8", "epoch %d begins on version %d, and the records before it end at %d", t.term.epoch, begin.Stored.Version, t.w.disk.replayed.Version)
+	if begin.Stored.Version < w.w.disk.replayed.Version || begin.Stored.Version > w.w.disk.recordedTo() {
+		w.w.breach("G8", "epoch %d begins on version %d, and the records before it end at %d", w.term.epoch, begin.Stored.Version, w.w.disk.replayed.Version)
 		return nil
 	}
-	t.state = t.w.disk.replayed.State(begin)
+	w.state = w.w.disk.replayed.State(begin)
 	return inputs[1:]
 }
 
 // compare holds two outcomes of the same inputs against each other: as they are
 // recorded, which says where they differ, and in all they have.
-func (t *witness) compare(changes, again state.Changes) {
+func (w *witness) compare(changes, again state.Changes) {
 	if line := decisionlog.Compare(decisionlog.Outcome(changes), decisionlog.Outcome(again)); line != nil {
-		t.w.breach("G8", "version %d of epoch %d comes out otherwise, in line %d:\n%s\n%s", changes.Version, changes.Epoch, line.Line,
+		w.w.breach("G8", "version %d of epoch %d comes out otherwise, in line %d:\n%s\n%s", changes.Version, changes.Epoch, line.Line,
 			line.Recorded, line.Replayed)
 		return
 	}
 	first, _ := json.Marshal(changes) // plain data can always be encoded
 	second, _ := json.Marshal(again)
 	if string(first) != string(second) {
-		t.w.breach("G8", "the same input gives two decisions:\n%s\n%s", first, second)
+		w.w.breach("G8", "the same input gives two decisions:\n%s\n%s", first, second)
 	}
 }

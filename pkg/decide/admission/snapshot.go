@@ -42,46 +42,46 @@ func (s *State) resubmittedCopy(w *Waiting) Waiting {
 
 // State returns a state with the content of the snapshot, on which a decision has been
 // made.
-func (sn *Snapshot) State() (*State, error) {
-	tree, err := quota.New(sn.config)
+func (s *Snapshot) State() (*State, error) {
+	tree, err := quota.New(s.config)
 	if err != nil {
 		return nil, err
 	}
-	s := NewState(tree)
-	s.Preallocate(len(sn.waiting))
-	for name, history := range sn.history {
-		s.queue(name).quota.SetHistory(history)
+	state := NewState(tree)
+	state.Preallocate(len(s.waiting))
+	for name, history := range s.history {
+		state.queue(name).quota.SetHistory(history)
 	}
-	slices.SortFunc(sn.nodes, func(a, b observedNode) int {
+	slices.SortFunc(s.nodes, func(a, b observedNode) int {
 		return cmp.Or(cmp.Compare(a.node.Cluster, b.node.Cluster), cmp.Compare(a.node.Name, b.node.Name))
 	})
-	for _, n := range sn.nodes {
+	for _, n := range s.nodes {
 		if len(n.extra) > 0 {
-			s.SetExtra(NodeKey{n.node.Cluster, n.node.Name}, n.extra)
+			state.SetExtra(NodeKey{n.node.Cluster, n.node.Name}, n.extra)
 		}
-		s.SetNode(n.node)
+		state.SetNode(n.node)
 	}
-	for _, g := range sn.started {
-		s.Start(g)
+	for _, g := range s.started {
+		state.Start(g)
 	}
-	s.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(sn.evictedFor))
-	for preemptor, victims := range sn.evictedFor {
-		s.evictedFor[preemptor] = maps.Clone(victims)
+	state.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor))
+	for preemptor, victims := range s.evictedFor {
+		state.evictedFor[preemptor] = maps.Clone(victims)
 	}
-	for _, w := range sn.waiting {
-		if s.started[w.Workload.ID] != nil && !w.Grows {
+	for _, w := range s.waiting {
+		if state.started[w.Workload.ID] != nil && !w.Grows {
 			continue // it started while the snapshot was taken
 		}
 		same := *w.Workload
 		w.Workload = &same
-		s.Enqueue(w)
+		state.Enqueue(w)
 	}
-	Decide(s, sn.decidedAt)
-	return s, nil
+	Decide(state, s.decidedAt)
+	return state, nil
 }
 
 // Complete reports whether the snapshot has all waiting workloads.
-func (sn *Snapshot) Complete() bool { return sn.complete }
+func (s *Snapshot) Complete() bool { return s.complete }
 
 // firstWaiting returns the first waiting workloads of a queue, in order, without sorting
 // all.

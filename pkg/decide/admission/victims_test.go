@@ -25,10 +25,10 @@ type siege struct {
 	waiting admission.Waiting
 }
 
-func (g *siege) tree() *quota.Tree {
-	tree, err := quota.New(g.config)
+func (s *siege) tree() *quota.Tree {
+	tree, err := quota.New(s.config)
 	if err != nil {
-		g.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return tree
 }
@@ -84,17 +84,17 @@ func drawSiege(t *rapid.T) *siege {
 }
 
 // play decides with the given policy and running gangs.
-func (g *siege) play(tree *quota.Tree, running []admission.Started) admission.Plan {
-	s := admission.NewState(tree)
-	for _, n := range g.nodes {
-		s.SetNode(n)
+func (s *siege) play(tree *quota.Tree, running []admission.Started) admission.Plan {
+	state := admission.NewState(tree)
+	for _, n := range s.nodes {
+		state.SetNode(n)
 	}
 	for _, r := range running {
-		s.Start(r)
+		state.Start(r)
 	}
-	waiting := g.waiting
-	s.Enqueue(waiting)
-	return admission.Decide(s, start)
+	waiting := s.waiting
+	state.Enqueue(waiting)
+	return admission.Decide(state, start)
 }
 
 // target is one that may be evicted under one of the policies.
@@ -108,15 +108,15 @@ type target struct {
 // targets are those that the policies, written down here once more, let the
 // waiting gang have evicted, in the order in which quota is asked: the others
 // first.
-func (g *siege) targets(policy string, offences map[string]int) []target {
-	p, mine := g.tree().Queue("a").Preemption, g.waiting.Workload
+func (s *siege) targets(policy string, offences map[string]int) []target {
+	p, mine := s.tree().Queue("a").Preemption, s.waiting.Workload
 	fits := func(rule string, r admission.Started) bool {
 		lower := r.Workload.Priority < mine.Priority
-		newer := r.Workload.Priority == mine.Priority && r.Order > g.waiting.Order
+		newer := r.Workload.Priority == mine.Priority && r.Order > s.waiting.Order
 		return rule == quota.Any || rule != "" && rule != quota.Never && lower || rule == quota.LowerOrNewerEqualPriority && newer
 	}
 	var others, own []target
-	for _, r := range g.running {
+	for _, r := range s.running {
 		t := target{r, policy, offences[r.Workload.Queue], int64(r.Workload.Pods()) * int64(start.Sub(r.Admitted)/time.Second)}
 		switch {
 		case r.Workload.Queue == "a":
@@ -140,15 +140,15 @@ func (g *siege) targets(policy string, offences map[string]int) []target {
 }
 
 // allowed evicts one after the other and reports whether quota lets each be.
-func (g *siege) allowed(set []target, borrow bool) bool {
-	tree := g.tree()
+func (s *siege) allowed(set []target, borrow bool) bool {
+	tree := s.tree()
 	charge := func(w *workload.Workload) []quota.Charge {
 		return quota.ChargesOf(w.PodSets, []workload.PodSetFlavors{{PodSet: "workers", Flavors: map[resource.Name]string{"nvidia.com/gpu": "default"}}})
 	}
-	for _, r := range g.running {
+	for _, r := range s.running {
 		tree.Queue(r.Workload.Queue).Allocate(charge(r.Workload))
 	}
-	mine, asked := tree.Queue("a"), charge(g.waiting.Workload)
+	mine, asked := tree.Queue("a"), charge(s.waiting.Workload)
 	for _, t := range set {
 		other, theirs := tree.Queue(t.Workload.Queue), charge(t.Workload)
 		fair := mine.FairToEvict(asked, other, theirs, quota.LessThanOrEqualToFinalShare) || mine.FairToEvict(asked, other, theirs, quota.LessThanInitialShare)
@@ -174,9 +174,9 @@ func billOf(set []target) bill {
 }
 
 // cheapest tries all sets of all policies.
-func (g *siege) cheapest(offences map[string]int) (best bill, found bool) {
-	tree := g.tree()
-	calm := g.config
+func (s *siege) cheapest(offences map[string]int) (best bill, found bool) {
+	tree := s.tree()
+	calm := s.config
 	calm.ClusterQueues = slices.Clone(calm.ClusterQueues)
 	for i := range calm.ClusterQueues {
 		calm.ClusterQueues[i].Preemption = nil
@@ -191,41 +191,41 @@ func (g *siege) cheapest(offences map[string]int) (best bill, found bool) {
 					gone[t.Workload.ID] = true
 				}
 			}
-			if cost := billOf(set); found && slices.Compare(cost[:], best[:]) >= 0 || !g.allowed(set, borrow) {
+			if cost := billOf(set); found && slices.Compare(cost[:], best[:]) >= 0 || !s.allowed(set, borrow) {
 				continue
 			}
-			rest := slices.DeleteFunc(slices.Clone(g.running), func(r admission.Started) bool { return gone[r.Workload.ID] })
+			rest := slices.DeleteFunc(slices.Clone(s.running), func(r admission.Started) bool { return gone[r.Workload.ID] })
 			peace, _ := quota.New(calm)
-			if len(g.play(peace, rest).Admissions) == 1 {
+			if len(s.play(peace, rest).Admissions) == 1 {
 				best, found = billOf(set), true
 			}
 		}
 	}
 	p := tree.Queue("a").Preemption
 	if tree.Config().FairSharing.Enable {
-		try(g.targets("fair", offences), true)
+		try(s.targets("fair", offences), true)
 		return best, found
 	}
 	above := p.BorrowWithinCohort != nil
 	nominal := tree.Queue("a").ResourceGroups[0].Flavors[0].Resources[0].Nominal
-	set := g.waiting.Workload.PodSets[0]
+	set := s.waiting.Workload.PodSets[0]
 	if above || set.Template.Requests["nvidia.com/gpu"]*int64(set.Count) <= nominal {
-		try(g.targets("within", offences), true)
+		try(s.targets("within", offences), true)
 	}
-	try(g.targets("reclaim", offences), false)
+	try(s.targets("reclaim", offences), false)
 	if above {
-		try(g.targets("borrow", offences), true)
+		try(s.targets("borrow", offences), true)
 	}
 	return best, found
 }
 
 // offences ranks the queues by their shares if sharing is fair.
-func (g *siege) offences() map[string]int {
-	ranks, tree := map[string]int{}, g.tree()
-	if !g.config.FairSharing.Enable {
+func (s *siege) offences() map[string]int {
+	ranks, tree := map[string]int{}, s.tree()
+	if !s.config.FairSharing.Enable {
 		return ranks
 	}
-	for _, r := range g.running {
+	for _, r := range s.running {
 		tree.Queue(r.Workload.Queue).Allocate(quota.ChargesOf(r.Workload.PodSets, r.Flavors))
 	}
 	for _, q := range tree.Queues() {

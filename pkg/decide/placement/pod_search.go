@@ -43,40 +43,40 @@ type podSearch struct {
 
 // place places the done-th pod of a kind and all that follow, on nodes from a given one
 // on.
-func (t *podSearch) place(kind, done, from int) bool {
-	if kind == len(t.kinds) {
-		t.spend(len(t.rules) * (1 + len(t.nodes)/8))
-		return !t.spent() && t.obeyed()
+func (s *podSearch) place(kind, done, from int) bool {
+	if kind == len(s.kinds) {
+		s.spend(len(s.rules) * (1 + len(s.nodes)/8))
+		return !s.spent() && s.obeyed()
 	}
-	if done == t.most[kind] {
-		return t.place(kind+1, 0, 0)
+	if done == s.most[kind] {
+		return s.place(kind+1, 0, 0)
 	}
-	for i := from; i < len(t.nodes); i++ {
-		t.spend(t.look[kind])
-		if t.spent() {
+	for i := from; i < len(s.nodes); i++ {
+		s.spend(s.look[kind])
+		if s.spent() {
 			return false
 		}
-		k := t.kinds[kind]
-		if t.on[i][kind] >= k.most || k.on(t.nodes[i].group, 1) == 0 || k.fits(t.free[i], 1) == 0 || !t.allowed(kind, i) {
+		k := s.kinds[kind]
+		if s.on[i][kind] >= k.most || k.on(s.nodes[i].group, 1) == 0 || k.fits(s.free[i], 1) == 0 || !s.allowed(kind, i) {
 			continue
 		}
-		before := t.free[i]
-		t.free[i] = k.minus(before, 1)
-		t.on[i][kind]++
-		if t.place(kind, done+1, i) {
+		before := s.free[i]
+		s.free[i] = k.minus(before, 1)
+		s.on[i][kind]++
+		if s.place(kind, done+1, i) {
 			return true
 		}
-		t.on[i][kind]--
-		t.free[i] = before
+		s.on[i][kind]--
+		s.free[i] = before
 	}
 	return false
 }
 
 // costOfLook is the cost, in steps, to check whether a node takes another pod of a
 // kind: each rule on the kind is checked, and most of them count pods on all nodes.
-func (t *podSearch) costOfLook(kind int) int {
+func (s *podSearch) costOfLook(kind int) int {
 	counted := 1
-	for _, r := range t.rules {
+	for _, r := range s.rules {
 		switch {
 		case r.key == perNode || !slices.Contains(r.kinds, kind):
 		case r.kind == apart:
@@ -85,18 +85,18 @@ func (t *podSearch) costOfLook(kind int) int {
 			counted += 2 * len(r.kinds)
 		}
 	}
-	return 1 + len(t.rules)/8 + counted*len(t.nodes)/16
+	return 1 + len(s.rules)/8 + counted*len(s.nodes)/16
 }
 
 // in counts the pods of a kind in a node's domain.
-func (t *podSearch) in(r rule, node, kind int) int {
+func (s *podSearch) in(r rule, node, kind int) int {
 	if r.key == perNode {
-		return t.on[node][kind]
+		return s.on[node][kind]
 	}
-	top, pods := t.tops[r.key], 0
-	for i, n := range t.nodes {
-		if top.of[n.slot] == top.of[t.nodes[node].slot] {
-			pods += t.on[i][kind]
+	top, pods := s.tops[r.key], 0
+	for i, n := range s.nodes {
+		if top.of[n.slot] == top.of[s.nodes[node].slot] {
+			pods += s.on[i][kind]
 		}
 	}
 	return pods
@@ -104,16 +104,16 @@ func (t *podSearch) in(r rule, node, kind int) int {
 
 // allowed reports whether the rules that more pods can only break admit another pod on
 // a node.
-func (t *podSearch) allowed(kind, node int) bool {
-	for _, r := range t.rules {
+func (s *podSearch) allowed(kind, node int) bool {
+	for _, r := range s.rules {
 		if !slices.Contains(r.kinds, kind) {
 			continue
 		}
-		bare := r.key != perNode && t.tops[r.key].of[t.nodes[node].slot] == none
+		bare := r.key != perNode && s.tops[r.key].of[s.nodes[node].slot] == none
 		switch r.kind {
 		case apart:
 			other := r.kinds[0] + r.kinds[1] - kind
-			if !bare && t.in(r, node, other) > 0 {
+			if !bare && s.in(r, node, other) > 0 {
 				return false
 			}
 		case bind:
@@ -122,10 +122,10 @@ func (t *podSearch) allowed(kind, node int) bool {
 			}
 			for _, k := range r.kinds {
 				total := 0
-				for i := range t.nodes {
-					total += t.on[i][k]
+				for i := range s.nodes {
+					total += s.on[i][k]
 				}
-				if total != t.in(r, node, k) {
+				if total != s.in(r, node, k) {
 					return false
 				}
 			}
@@ -139,15 +139,15 @@ func (t *podSearch) allowed(kind, node int) bool {
 }
 
 // obeyed reports whether the finished placement obeys the rules on numbers.
-func (t *podSearch) obeyed() bool {
-	for i, r := range t.rules {
+func (s *podSearch) obeyed() bool {
+	for i, r := range s.rules {
 		if r.kind != spread && r.kind != slice {
 			continue
 		}
-		per := make([]int, len(t.tops[r.key].values))
-		for j, n := range t.nodes {
-			if pods := t.on[j][r.kinds[0]]; pods > 0 {
-				per[t.tops[r.key].of[n.slot]] += pods
+		per := make([]int, len(s.tops[r.key].values))
+		for j, n := range s.nodes {
+			if pods := s.on[j][r.kinds[0]]; pods > 0 {
+				per[s.tops[r.key].of[n.slot]] += pods
 			}
 		}
 		if r.kind == slice {
@@ -157,7 +157,7 @@ func (t *podSearch) obeyed() bool {
 			continue
 		}
 		most, least, domains := 0, int(^uint(0)>>1), 0
-		for number, counts := range t.counted[i] {
+		for number, counts := range s.counted[i] {
 			if counts {
 				most, least, domains = max(most, per[number]), min(least, per[number]), domains+1
 			}

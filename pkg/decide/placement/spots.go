@@ -58,120 +58,120 @@ type classCursor struct {
 // placement does not depend on the number of nodes. The fullest come first.
 const batch = 96
 
-func (q *spots) addGroups() {
-	k := &q.kinds[q.kind]
-	for n := range q.bins {
-		q.addBin(n)
+func (s *spots) addGroups() {
+	k := &s.kinds[s.kind]
+	for n := range s.bins {
+		s.addBin(n)
 	}
 	if k.unknown {
 		return
 	}
-	for _, c := range q.fleet.classList {
+	for _, c := range s.fleet.classList {
 		if k.filter.eligible(c.groups[0].nodes[0]) {
 			first, _ := slices.BinarySearchFunc(c.groups, k.devices, func(g *group, devices int64) int { return cmp.Compare(g.devices, devices) })
-			q.classes = append(q.classes, classCursor{c, first})
+			s.classes = append(s.classes, classCursor{c, first})
 		}
 	}
-	q.more()
+	s.more()
 }
 
 // more compares further groups. It reports whether there were any.
-func (q *spots) more() bool {
-	k := &q.kinds[q.kind]
-	for i := range q.classes {
-		cursor := &q.classes[i]
+func (s *spots) more() bool {
+	k := &s.kinds[s.kind]
+	for i := range s.classes {
+		cursor := &s.classes[i]
 		for found := 0; cursor.next < len(cursor.class.groups) && found < batch; cursor.next++ {
 			g := cursor.class.groups[cursor.next]
 			if k.on(g, 1) > 0 {
 				found++
-				q.addSpot(&spot{free: g.free, devices: g.devices, rest: g.nodes, reversed: true})
+				s.addSpot(&spot{free: g.free, devices: g.devices, rest: g.nodes, reversed: true})
 			}
 		}
 	}
-	return len(q.heap) > 0
+	return len(s.heap) > 0
 }
 
-func (q *spots) addNodes(nodes []*node) {
-	k := &q.kinds[q.kind]
+func (s *spots) addNodes(nodes []*node) {
+	k := &s.kinds[s.kind]
 	alike := map[*group]*spot{}
 	var order []*spot
 	for _, n := range nodes {
-		if _, touched := q.bins[n]; touched {
-			q.addBin(n)
+		if _, touched := s.bins[n]; touched {
+			s.addBin(n)
 			continue
 		}
-		s, known := alike[n.group]
+		candidate, known := alike[n.group]
 		if !known {
 			if k.on(n.group, 1) > 0 {
-				s = &spot{free: n.group.free, devices: n.group.devices}
-				order = append(order, s)
+				candidate = &spot{free: n.group.free, devices: n.group.devices}
+				order = append(order, candidate)
 			}
-			alike[n.group] = s
+			alike[n.group] = candidate
 		}
-		if s != nil {
-			s.rest = append(s.rest, n)
+		if candidate != nil {
+			candidate.rest = append(candidate.rest, n)
 		}
 	}
-	for _, s := range order {
-		q.addSpot(s)
+	for _, candidate := range order {
+		s.addSpot(candidate)
 	}
 }
 
 // addBin adds a node with pods of the gang, if it takes another one.
-func (q *spots) addBin(n *node) {
-	if q.room(q.kind, n, 1) > 0 {
-		free := q.bins[n].free
-		q.weigh(&spot{free: free, devices: q.fleet.columns.devices(free), single: n}, n)
+func (s *spots) addBin(n *node) {
+	if s.room(s.kind, n, 1) > 0 {
+		free := s.bins[n].free
+		s.weigh(&spot{free: free, devices: s.fleet.columns.devices(free), single: n}, n)
 	}
 }
 
-func (q *spots) addSpot(s *spot) {
-	if first := s.first(q.bins); first != nil {
-		q.weigh(s, first)
+func (s *spots) addSpot(candidate *spot) {
+	if first := candidate.first(s.bins); first != nil {
+		s.weigh(candidate, first)
 	}
 }
 
 // weigh computes the cost of a spot and puts it onto the heap.
-func (q *spots) weigh(s *spot, n *node) {
-	k := &q.kinds[q.kind]
-	s.name = n.Name
-	s.wasteful = k.devices == 0 && n.devices
-	if s.devices > 0 && len(q.typical) > 0 {
-		after := k.minus(s.free, 1)
-		more := q.fleet.stranded(q.typical, after, n) - q.fleet.stranded(q.typical, s.free, n)
-		s.cost = Cost(more, q.weight, s.devices, 1, after.at(q.fleet.cpu))
+func (s *spots) weigh(candidate *spot, n *node) {
+	k := &s.kinds[s.kind]
+	candidate.name = n.Name
+	candidate.wasteful = k.devices == 0 && n.devices
+	if candidate.devices > 0 && len(s.typical) > 0 {
+		after := k.minus(candidate.free, 1)
+		more := s.fleet.stranded(s.typical, after, n) - s.fleet.stranded(s.typical, candidate.free, n)
+		candidate.cost = Cost(more, s.weight, candidate.devices, 1, after.at(s.fleet.cpu))
 	}
-	heap.Push(q, s)
+	heap.Push(s, candidate)
 }
 
 // placeOne places a pod on the best spot.
-func (q *spots) placeOne() {
-	best := heap.Pop(q).(*spot)
+func (s *spots) placeOne() {
+	best := heap.Pop(s).(*spot)
 	n := best.single
 	if n == nil {
-		n = best.first(q.bins)
+		n = best.first(s.bins)
 	}
-	q.put(q.kind, n)
-	if following := best.first(q.bins); following != nil {
+	s.put(s.kind, n)
+	if following := best.first(s.bins); following != nil {
 		best.name = following.Name
-		heap.Push(q, best)
+		heap.Push(s, best)
 	}
-	q.addBin(n)
+	s.addBin(n)
 }
 
-func (q *spots) Len() int      { return len(q.heap) }
-func (q *spots) Swap(i, j int) { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
-func (q *spots) Push(x any)    { q.heap = append(q.heap, x.(*spot)) }
-func (q *spots) Pop() any {
-	last := q.heap[len(q.heap)-1]
-	q.heap = q.heap[:len(q.heap)-1]
+func (s *spots) Len() int      { return len(s.heap) }
+func (s *spots) Swap(i, j int) { s.heap[i], s.heap[j] = s.heap[j], s.heap[i] }
+func (s *spots) Push(x any)    { s.heap = append(s.heap, x.(*spot)) }
+func (s *spots) Pop() any {
+	last := s.heap[len(s.heap)-1]
+	s.heap = s.heap[:len(s.heap)-1]
 	return last
 }
 
 // Less puts first the spot of least cost, then the fullest node, then the first by
 // name. Pods without devices avoid nodes that have some.
-func (q *spots) Less(i, j int) bool {
-	a, b := q.heap[i], q.heap[j]
+func (s *spots) Less(i, j int) bool {
+	a, b := s.heap[i], s.heap[j]
 	switch {
 	case a.wasteful != b.wasteful:
 		return b.wasteful
@@ -180,7 +180,7 @@ func (q *spots) Less(i, j int) bool {
 	case a.devices != b.devices:
 		return a.devices < b.devices
 	}
-	for _, column := range q.fleet.columns.order {
+	for _, column := range s.fleet.columns.order {
 		if x, y := a.free.at(column), b.free.at(column); x != y {
 			return x < y
 		}

@@ -26,42 +26,42 @@ func NewReplica(version int64) *Replica {
 }
 
 // Clone is a copy that goes on by itself.
-func (l *Replica) Clone() *Replica {
-	return &Replica{l.Version, maps.Clone(l.workloads), maps.Clone(l.nodes)}
+func (r *Replica) Clone() *Replica {
+	return &Replica{r.Version, maps.Clone(r.workloads), maps.Clone(r.nodes)}
 }
 
 // Restore takes in a workload as it was read.
-func (l *Replica) Restore(w state.StoredWorkload) { l.workloads[w.ID] = w }
+func (r *Replica) Restore(w state.StoredWorkload) { r.workloads[w.ID] = w }
 
 // RestoreNode takes in a node as it was read.
-func (l *Replica) RestoreNode(n state.StoredNode) {
-	l.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = n
+func (r *Replica) RestoreNode(n state.StoredNode) {
+	r.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = n
 }
 
 // Commit takes in changes as Postgres does.
-func (l *Replica) Commit(c state.Changes) {
+func (r *Replica) Commit(c state.Changes) {
 	if c.Empty() {
 		return
 	}
-	l.Version = c.Version
-	write := func(r workload.Record, order int64) {
-		if r.Phase.Final() && !r.Holding {
-			delete(l.workloads, r.ID)
+	r.Version = c.Version
+	write := func(record workload.Record, order int64) {
+		if record.Phase.Final() && !record.Holding {
+			delete(r.workloads, record.ID)
 			return
 		}
-		l.workloads[r.ID] = state.StoredWorkload{Record: asStored(r), Order: order}
+		r.workloads[record.ID] = state.StoredWorkload{Record: asStored(record), Order: order}
 	}
 	for _, u := range c.Updated {
-		write(u, l.workloads[u.ID].Order)
+		write(u, r.workloads[u.ID].Order)
 	}
 	for _, a := range c.Added {
 		write(a.Record, a.Order)
 	}
 	for _, n := range c.Nodes {
 		if n.Drop {
-			delete(l.nodes, admission.NodeKey{Cluster: n.Cluster, Name: n.Name})
+			delete(r.nodes, admission.NodeKey{Cluster: n.Cluster, Name: n.Name})
 		} else {
-			l.RestoreNode(state.StoredNode{Node: n.Node, Version: n.Version, Present: n.Present})
+			r.RestoreNode(state.StoredNode{Node: n.Node, Version: n.Version, Present: n.Present})
 		}
 	}
 }
@@ -81,14 +81,14 @@ func asStored(r workload.Record) workload.Record {
 }
 
 // State returns the state of a term that begins on the ledger.
-func (l *Replica) State(t Term) *state.State {
+func (r *Replica) State(t Term) *state.State {
 	byKey := func(a, b state.StoredNode) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name))
 	}
-	return t.State(l.Stored(), slices.SortedFunc(maps.Values(l.nodes), byKey))
+	return t.State(r.Stored(), slices.SortedFunc(maps.Values(r.nodes), byKey))
 }
 
 // Stored are the live workloads in the order of their submission.
-func (l *Replica) Stored() []state.StoredWorkload {
-	return slices.SortedFunc(maps.Values(l.workloads), func(a, b state.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
+func (r *Replica) Stored() []state.StoredWorkload {
+	return slices.SortedFunc(maps.Values(r.workloads), func(a, b state.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
 }

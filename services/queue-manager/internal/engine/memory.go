@@ -20,17 +20,17 @@ func keyOf(a state.Quarantined) string {
 }
 
 // Add adds to the quarantine.
-func (a QuarantineSet) Add(more ...state.Quarantined) {
+func (s QuarantineSet) Add(more ...state.Quarantined) {
 	for _, one := range more {
-		a[keyOf(one)] = one
+		s[keyOf(one)] = one
 	}
 }
 
 // Apply has the state keep out of decisions what is in quarantine. It comes at the begin
 // of a term, before any message.
-func (a QuarantineSet) Apply(step *Step, now time.Time) {
-	for _, key := range slices.Sorted(maps.Keys(a)) {
-		aside := a[key]
+func (s QuarantineSet) Apply(step *Step, now time.Time) {
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		aside := s[key]
 		step.Do(decisionlog.Input{Kind: decisionlog.Quarantine, At: now, Aside: &aside})
 	}
 }

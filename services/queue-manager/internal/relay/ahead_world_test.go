@@ -116,17 +116,17 @@ func (w *aheadWorld) begins(t *testing.T, server relay.Bus) stepped {
 }
 
 // goesOn begins, and does the comparison that is due then.
-func (l stepped) goesOn(t *testing.T) {
+func (s stepped) goesOn(t *testing.T) {
 	t.Helper()
-	if err := l.Begin(t.Context(), l.number); err != nil {
+	if err := s.Begin(t.Context(), s.number); err != nil {
 		t.Fatalf("the publisher does not begin: %v", err)
 	}
-	l.next(t)
+	s.next(t)
 }
 
-func (l stepped) next(t *testing.T) {
+func (s stepped) next(t *testing.T) {
 	t.Helper()
-	if _, err := l.Next(t.Context(), l.number); err != nil {
+	if _, err := s.Next(t.Context(), s.number); err != nil {
 		t.Fatalf("the publisher does not go on: %v", err)
 	}
 }

@@ -59,10 +59,10 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 }
 
 // Close ends the reading.
-func (p *Snapshot) Close() {
+func (s *Snapshot) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_ = p.conn.Close(ctx)
+	_ = s.conn.Close(ctx)
 }
 
 // WriteCheckpoint stores the snapshot as the checkpoint of the epoch that begins on it: all of
@@ -70,8 +70,8 @@ func (p *Snapshot) Close() {
 //
 // Its transaction is long, so it does not lock the leader's row, which a successor
 // would have to wait for: each of its statements compares the epoch by itself.
-func (p *Snapshot) WriteCheckpoint(ctx context.Context, epoch, version int64) error {
-	err := pgx.BeginFunc(ctx, p.store.pool, func(tx pgx.Tx) error {
+func (s *Snapshot) WriteCheckpoint(ctx context.Context, epoch, version int64) error {
+	err := pgx.BeginFunc(ctx, s.store.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT set_config('muster.epoch', $1::text, true), set_config('idle_in_transaction_session_timeout', '60s', true)`,
 			fmt.Sprint(epoch)); err != nil {
 			return err
@@ -87,12 +87,12 @@ func (p *Snapshot) WriteCheckpoint(ctx context.Context, epoch, version int64) er
 			parts++
 			return err
 		}
-		nodes, err := loadNodes(ctx, p.tx)
+		nodes, err := loadNodes(ctx, s.tx)
 		if err != nil {
 			return err
 		}
 		part := checkpointPart{Nodes: nodes}
-		err = newReader().eachLive(ctx, p.tx, nil, func(w state.StoredWorkload) error {
+		err = newReader().eachLive(ctx, s.tx, nil, func(w state.StoredWorkload) error {
 			part.Workloads = append(part.Workloads, w)
 			if len(part.Workloads) < partSize {
 				return nil
