@@ -1,8 +1,10 @@
 package arch
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -46,15 +48,19 @@ func (x exportedNames) add(pkg *Package, files []file) {
 // that its package does not declare. Names of packages that are not ours are left out.
 func checkCommentNames(folder string, files []file, declared exportedNames) (breaches []string) {
 	for _, f := range files {
-		others := map[string]bool{} // packages that are not ours
+		others := map[string]bool{}    // packages that are not ours
+		aliases := map[string]string{} // of packages that are
 		for _, spec := range f.syntax.Imports {
-			if path := strings.Trim(spec.Path.Value, `"`); !strings.HasPrefix(path, prefix) {
-				others[importedAs(f.syntax, path)] = true
+			switch imported := strings.Trim(spec.Path.Value, `"`); {
+			case !strings.HasPrefix(imported, prefix):
+				others[importedAs(f.syntax, imported)] = true
+			case spec.Name != nil:
+				aliases[spec.Name.Name] = path.Base(imported)
 			}
 		}
 		for _, group := range f.syntax.Comments {
 			for _, match := range commentName.FindAllStringSubmatch(group.Text(), -1) {
-				names, ours := declared[match[1]]
+				names, ours := declared[cmp.Or(aliases[match[1]], match[1])]
 				if !ours || others[match[1]] || names[match[2]] && (match[3] == "" || names[match[3]]) {
 					continue
 				}

@@ -43,8 +43,10 @@ const Legs = 4
 `
 	const room = `package room
 import "example.org/chair"
+import table "muster.dev/muster/house/desk"
 // Look sees desk.Desk, desk.Desk.Open, desk.Desk.Drawer and desk.Legs (desk.Desk too), but
 // not desk.Lamp or desk.Desk.Close; chair.Seat and shelf.Board are not ours.
+// table.Legs and table.Top name desk by its alias.
 func Look() {
 	// desk.Inside is found in a function, too.
 }
@@ -62,9 +64,10 @@ func Look() {
 	declared.add(&Package{Name: "chair"}, nil)
 	got := checkCommentNames("house/room", read("room.go", room), declared)
 	want := []string{
-		"house/room/room.go:3 names desk.Lamp in a comment, which does not exist",
-		"house/room/room.go:3 names desk.Desk.Close in a comment, which does not exist",
-		"house/room/room.go:6 names desk.Inside in a comment, which does not exist",
+		"house/room/room.go:4 names desk.Lamp in a comment, which does not exist",
+		"house/room/room.go:4 names desk.Desk.Close in a comment, which does not exist",
+		"house/room/room.go:4 names table.Top in a comment, which does not exist",
+		"house/room/room.go:8 names desk.Inside in a comment, which does not exist",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("names in comments (-want +got):\n%s", diff)

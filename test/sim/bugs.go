@@ -30,7 +30,7 @@ const (
 	BugClock Bug = "decisions look at a clock of their own"
 	// BugLostOutbox: what a commit says is kept in memory only.
 	BugLostOutbox Bug = "messages are not in the transaction"
-	// BugUnsaid: what a stream loses while connections stand is not said again, and
+	// BugUnsaid: what a stream loses while connections stand is not sent again, and
 	// not asked for.
 	BugUnsaid Bug = "what a stream has lost is not said again"
 	// BugTakenFirst: a commit takes places before it gives back what they replace.

@@ -25,7 +25,7 @@ type checker struct {
 	w         *World
 	breach    *Breach
 	decisions int // that were made twice and compared
-	// promised are the workloads whose submitters have been told that they are queued.
+	// promised are the workloads whose submitters have an event that reports them as queued.
 	promised map[workload.ID]bool
 	// newest command on each subject that NATS has had since it last lost any.
 	newest  map[string]*event.GangDesired
@@ -387,34 +387,34 @@ func (c *checker) left() string {
 	if len(w.disk.outbox) > 0 {
 		left = append(left, fmt.Sprintf("%d messages in the outbox", len(w.disk.outbox)))
 	}
-	left = append(left, c.untold()...)
+	left = append(left, c.unpublishedEnds()...)
 	return words(left)
 }
 
-// untold lists the workloads of whose end the stream of events does not tell.
-func (c *checker) untold() (left []string) {
+// unpublishedEnds lists the workloads whose end no event of the stream reports.
+func (c *checker) unpublishedEnds() (left []string) {
 	w := c.w
-	told := map[workload.ID]bool{}
+	published := map[workload.ID]bool{}
 	if s := w.net.streams[bus.EventsStream]; s != nil {
 		for _, m := range s.messages {
 			if changed, ok := payloadOf(m).(*event.WorkloadChanged); ok && changed.Phase.Final() {
-				told[changed.ID] = true
+				published[changed.ID] = true
 			}
 		}
 	}
 	for _, each := range w.submits.all {
-		if each.final != "" && each.final != rejectedPhase && !told[each.id] {
+		if each.final != "" && each.final != rejectedPhase && !published[each.id] {
 			left = append(left, "no event tells the end of "+each.name)
 		}
 	}
 	return left
 }
 
-// clean reports whether nothing is held, running or still to be said: G5.
+// clean reports whether nothing is held, running or still to be published: G5.
 func (c *checker) clean() bool {
 	w := c.w
 	return len(w.disk.live) == 0 && len(w.cluster.objects) == 0 && len(w.disk.outbox) == 0 &&
-		len(w.cluster.podsOf(func(p *pod) bool { return p.workload != "" })) == 0 && len(c.untold()) == 0 &&
+		len(w.cluster.podsOf(func(p *pod) bool { return p.workload != "" })) == 0 && len(c.unpublishedEnds()) == 0 &&
 		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.dead })
 }
 

@@ -35,8 +35,8 @@ func bootDispatcher(m *machine) {
 			return
 		}
 		m.hold("dispatcher", p, func() (int64, error) {
-			told, err := c.statuses()
-			return told.session, err
+			last, err := c.statuses()
+			return last.session, err
 		}, func(h *held) { dispatch(m, c, h) })
 	})
 }
@@ -44,14 +44,14 @@ func bootDispatcher(m *machine) {
 // dispatch is a term under the lease.
 func dispatch(m *machine, c *connection, h *held) {
 	w := m.w
-	told, err := c.statuses()
+	before, err := c.statuses()
 	if err != nil {
 		m.crash()
 		return
 	}
 	s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}}
-	report, values := w.reporter(m, c, h, told)
-	r := dispatcher.New(api{w.cluster, h}, report, told.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
+	report, values := w.reporter(m, c, h, before)
+	r := dispatcher.New(api{w.cluster, h}, report, before.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
 	v := newView(w.cluster, r.Look)
 	r.SetCache(v)
 	w.cluster.watch(m, v.see, func(keys []string) {
@@ -139,16 +139,16 @@ type reported struct {
 }
 
 func (c *connection) statuses() (reported, error) {
-	told := reported{statuses: map[workload.ID]event.GangStatus{}, sequences: map[string]uint64{}}
+	last := reported{statuses: map[workload.ID]event.GangStatus{}, sequences: map[string]uint64{}}
 	values, err := c.values(bus.StatusStream, "muster.status."+clusterName+".")
 	for _, d := range values {
-		told.sequences[d.Subject] = d.Sequence
+		last.sequences[d.Subject] = d.Sequence
 		if status, ok := payloadOf(d).(*event.GangStatus); ok {
-			told.session = max(told.session, status.Session)
-			told.statuses[status.Workload] = *status
+			last.session = max(last.session, status.Session)
+			last.statuses[status.Workload] = *status
 		}
 	}
-	return told, err
+	return last, err
 }
 
 // reporter publishes statuses as the dispatcher's does: under the epoch of the
@@ -163,11 +163,11 @@ func (w *World) reporter(m *machine, c *connection, h *held, before reported) (d
 	for subject, sequence := range before.sequences {
 		values.Known(subject, sequence)
 	}
-	said := 0
+	sent := 0
 	return func(ctx context.Context, status event.GangStatus, keep time.Duration) error {
-		said++
+		sent++
 		status.Session = h.epoch
-		envelope, err := event.New(fmt.Sprintf("%s/%d/%d", m.name, m.life, said), "muster/dispatcher/"+clusterName, m.now(), &status)
+		envelope, err := event.New(fmt.Sprintf("%s/%d/%d", m.name, m.life, sent), "muster/dispatcher/"+clusterName, m.now(), &status)
 		if err != nil {
 			return err
 		}

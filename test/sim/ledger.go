@@ -35,7 +35,7 @@ type ledger struct {
 	live      map[workload.ID]*row
 	archive   map[workload.ID]workload.Record
 	nodes     map[admission.NodeKey]state.NodeRow
-	history   []told
+	history   []historyRow
 	outbox    []simhooks.Outgoing
 	seq       int64
 	marks     map[string]simhooks.Watermark
@@ -66,7 +66,8 @@ type row struct {
 	requests map[string]resource.List // of a pod, by pod set, as reserved
 }
 
-type told struct {
+// historyRow is a row of the history with its number.
+type historyRow struct {
 	seq int64
 	state.HistoryRow
 }
@@ -142,7 +143,7 @@ func (l *ledger) fence(epoch int64) error {
 	return nil
 }
 
-// Known implements simhooks.Archive.
+// Known implements engine.Archive.
 func (l *ledger) Known(_ context.Context, ids []workload.ID) (known map[workload.ID]state.Known, err error) {
 	known = map[workload.ID]state.Known{}
 	if len(ids) == 0 {
@@ -288,7 +289,7 @@ func (l *ledger) write(c state.Changes) {
 		}
 	}
 	for _, h := range c.History {
-		l.history = append(l.history, told{int64(len(l.history) + 1), h})
+		l.history = append(l.history, historyRow{int64(len(l.history) + 1), h})
 	}
 	l.commits = append(l.commits, touch)
 }

@@ -54,14 +54,14 @@ func (w *World) build() {
 
 // submission is a gang as its submitter sees it.
 type submission struct {
-	id    workload.ID
-	name  string
-	queue string
-	data  []byte
-	pods  int
-	told  bool // that it is queued
-	heard bool // so, by an event
-	ended bool // told by an event that it has
+	id        workload.ID
+	name      string
+	queue     string
+	data      []byte
+	pods      int
+	announced bool // an event reported it as queued
+	heard     bool // so, by an event
+	ended     bool // an event reported its end
 	// stored is how often NATS had lost messages when it took this one; -1 before. Who
 	// has its answer relies on it, and submits again only when NATS has lost some.
 	stored  int
@@ -69,9 +69,9 @@ type submission struct {
 	run     time.Duration
 	until   time.Duration // since the begin: it is cancelled then, whether it runs or not; zero for run
 	final   workload.Phase
-	why     bool // it was told that it is not stored
+	why     bool // an event reported that it is not stored
 	excused bool // a user deleted its object: it may have been created again
-	// doubtful: its end was told, and both the database and NATS have lost it. It may be
+	// doubtful: its end was published, and both the database and NATS have lost it. It may be
 	// queued again, and then has to be cancelled again.
 	doubtful bool
 }
@@ -181,9 +181,9 @@ func (s *submitter) drive(each *submission) {
 	w := s.w
 	switch {
 	case each.final != "":
-	case !each.told && each.stored != w.net.losses:
+	case !each.announced && each.stored != w.net.losses:
 		s.send(event.SubmitSubject(each.queue), each.name, each.data, func() { each.stored = w.net.losses })
-	case each.until > 0 && each.told && w.now.Sub(w.start) >= each.until, each.until == 0 && !each.running.IsZero() && w.now.Sub(each.running) >= each.run:
+	case each.until > 0 && each.announced && w.now.Sub(w.start) >= each.until, each.until == 0 && !each.running.IsZero() && w.now.Sub(each.running) >= each.run:
 		s.cancel(each)
 	}
 	w.after(tryAgain, func() { s.drive(each) })
@@ -205,7 +205,7 @@ func (s *submitter) cancel(each *submission) {
 // cancelAny cancels a gang that does not expect it.
 func (s *submitter) cancelAny(pick uint64) string {
 	each := s.all[pick%uint64(len(s.all))]
-	if !each.told || each.final != "" {
+	if !each.announced || each.final != "" {
 		return ""
 	}
 	s.cancel(each)
@@ -300,8 +300,8 @@ func (s *submitter) heard(r workload.Record) {
 		s.w.breach("G3", "there is a workload %s that was never submitted", r.ID)
 		return
 	}
-	if !each.told {
-		each.told = true
+	if !each.announced {
+		each.announced = true
 		s.promise(r.ID)
 	}
 	each.why = each.why || r.Reason != nil && r.Reason.Kind == workload.ReasonNotStorable

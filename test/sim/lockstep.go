@@ -307,10 +307,10 @@ func (s *lockstep) look() {
 	s.lookBack(ctx)
 }
 
-// lookBack compares what was told, and what streams are known to have had.
+// lookBack compares what was published, and what streams are known to have had.
 func (s *lockstep) lookBack(ctx context.Context) {
 	const age, many = 20 * 365 * 24 * time.Hour, 1 << 20
-	told, _, err := s.eye.HistorySince(ctx, 0, age, many)
+	stored, _, err := s.eye.HistorySince(ctx, 0, age, many)
 	s.must("read history", err)
 	again, _, err := s.l.HistorySince(ctx, 0, age, many)
 	s.must("read the played history", err)
@@ -323,7 +323,7 @@ func (s *lockstep) lookBack(ctx context.Context) {
 		}
 		return lines
 	}
-	s.same("history", line(told), line(again))
+	s.same("history", line(stored), line(again))
 	marks, err := s.eye.Watermarks(ctx)
 	s.must("read the marks", err)
 	for _, name := range slices.Sorted(maps.Keys(s.l.marks)) {

@@ -44,7 +44,7 @@ func bootManager(m *machine) {
 			if cause != nil && !blamed {
 				single = batchLimit
 			}
-			p.sleep(m.memory.Pause(cause, blamed, m.w.now.Sub(began)))
+			p.sleep(m.memory.BackOff(cause, blamed, m.w.now.Sub(began)))
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (l *ledger) relapse(losses int) {
 
 // begin has a submitter start again: it was never heard, or has to submit again.
 func (s *submission) begin() {
-	s.told, s.heard, s.ended, s.stored, s.running, s.final = false, false, false, -1, time.Time{}, ""
+	s.announced, s.heard, s.ended, s.stored, s.running, s.final = false, false, false, -1, time.Time{}, ""
 	s.excused = true // its attempts are counted from the first one again
 }
 
@@ -160,7 +160,7 @@ func (c *checker) overdueLapse() {
 		case known:
 			delete(l.lapse.forgotten, each.id)
 			if !record.Phase.Final() {
-				each.final = "" // it is queued again, whatever was told of it
+				each.final = "" // it is queued again, whatever events reported
 			}
 		case named && final, unnamed && each.ended:
 			delete(l.lapse.forgotten, each.id)
@@ -217,7 +217,7 @@ func (l *ledger) nextEpoch(m *machine, known int64) {
 		l.epoch++
 		return
 	}
-	least, step := simhooks.NextEpoch(m.now(), known, l.w.random.Uint64())
+	least, step := simhooks.LeastEpochAndStep(m.now(), known, l.w.random.Uint64())
 	l.epoch = max(l.epoch, least) + step
 }
 
@@ -304,12 +304,12 @@ func (n *network) named(id workload.ID) (named, final bool) {
 }
 
 // KnownMessages implements what simhooks.FindAhead asks of a ledger.
-func (l *ledger) KnownMessages(_ context.Context, messages []simhooks.MessageRef) (said map[string]bool, err error) {
-	said = map[string]bool{}
+func (l *ledger) KnownMessages(_ context.Context, messages []simhooks.MessageRef) (known map[string]bool, err error) {
+	known = map[string]bool{}
 	if len(messages) == 0 {
-		return said, nil
+		return known, nil
 	}
-	return said, l.w.call(postgresServer, "KnownMessages", func() error {
+	return known, l.w.call(postgresServer, "KnownMessages", func() error {
 		there := map[string]bool{}
 		for _, m := range l.outbox {
 			there[m.EventID] = true
@@ -319,7 +319,7 @@ func (l *ledger) KnownMessages(_ context.Context, messages []simhooks.MessageRef
 		}
 		for _, m := range messages {
 			if there[m.EventID] {
-				said[m.EventID] = true
+				known[m.EventID] = true
 			}
 		}
 		return nil
@@ -353,22 +353,22 @@ func (c *connection) Since(_ context.Context, name, filter string, from bus.From
 // messageLog is NATS as queue-manager asks it for what was submitted.
 type messageLog struct{ c *connection }
 
-// Since implements the engine's Kept.
+// Since implements the engine's SubmissionLog.
 func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error {
 	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, each)
 }
 
-// HasEvents implements the engine's Kept.
+// HasEvents implements the engine's SubmissionLog.
 func (m messageLog) HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error) {
 	subject := event.EventsSubject(queue, id)
-	told, err := m.c.Subjects(ctx, bus.EventsStream, subject)
+	present, err := m.c.Subjects(ctx, bus.EventsStream, subject)
 	if errors.Is(err, bus.ErrNoStream) {
 		return false, nil
 	}
-	return told[subject], err
+	return present[subject], err
 }
 
-// StoreDeadLetter implements the engine's Kept.
+// StoreDeadLetter implements the engine's DeadLetters.
 func (m messageLog) StoreDeadLetter(_ context.Context, d bus.Delivery, _ string) error {
 	return m.c.w.call(natsServer, "StoreDeadLetter", func() error {
 		m.c.w.net.dead = append(m.c.w.net.dead, d)
@@ -376,7 +376,7 @@ func (m messageLog) StoreDeadLetter(_ context.Context, d bus.Delivery, _ string)
 	})
 }
 
-// KeepUndelivered implements the engine's Kept. The played NATS refuses no dead letter.
+// KeepUndelivered implements the engine's DeadLetters. The played NATS refuses no dead letter.
 func (m messageLog) KeepUndelivered(context.Context, bus.Delivery, string) error {
 	return errors.New("a dead letter was refused")
 }
@@ -394,8 +394,8 @@ func (s *submitter) restored(r *event.WorkloadRejected) bool {
 	return true
 }
 
-// promise notes that a submitter was told to be queued: the ledger knows it from now
-// on, or was restored to an older state since that was said.
+// promise notes that an event reported a submission as queued: the ledger knows it from
+// now on, or was restored to an older state since the event.
 func (s *submitter) promise(id workload.ID) {
 	if _, known := s.w.disk.record(id); !known && s.w.disk.lapse.came {
 		s.w.disk.lapse.forgotten[id] = s.w.disk.lapse.losses

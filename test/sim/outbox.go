@@ -14,20 +14,20 @@ import (
 // relayLedger is the ledger as the relay of a term has it.
 type relayLedger struct{ *ledger }
 
-// KnownMessages implements simhooks.RelayStore. A relay asks for what arrived after its term had
+// KnownMessages implements relay.Store. A relay asks for what arrived after its term had
 // compared the streams.
 func (l relayLedger) KnownMessages(ctx context.Context, messages []simhooks.MessageRef) (map[string]bool, error) {
-	said, err := l.ledger.KnownMessages(ctx, messages)
+	known, err := l.ledger.KnownMessages(ctx, messages)
 	for _, m := range messages {
-		if err == nil && !said[m.EventID] && l.lapse.came { // or it is of another leader, and the term is over
+		if err == nil && !known[m.EventID] && l.lapse.came { // or it is of another leader, and the term is over
 			l.w.check.made[madeLate]++
-			said[m.EventID] = l.w.Bug == BugLateUncompared || l.w.Bug == BugUncompared
+			known[m.EventID] = l.w.Bug == BugLateUncompared || l.w.Bug == BugUncompared
 		}
 	}
-	return said, err
+	return known, err
 }
 
-// Unsent implements simhooks.RelayStore.
+// Unsent implements relay.Store.
 func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (unsent []simhooks.Outgoing, err error) {
 	var last int64
 	err = l.w.call(postgresServer, "Unsent", func() error {
@@ -45,7 +45,7 @@ func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int
 	return unsent, err
 }
 
-// CheckEpochAndAddManifests implements simhooks.RelayStore.
+// CheckEpochAndAddManifests implements relay.Store.
 func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, messages []simhooks.Outgoing) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "CheckEpochAndAddManifests", func() error {
@@ -60,7 +60,7 @@ func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, messa
 	})
 }
 
-// Sent implements simhooks.RelayStore.
+// Sent implements relay.Store.
 func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream string, mark simhooks.Watermark) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "Sent", func() error {
@@ -85,7 +85,7 @@ func (l *ledger) setMark(stream string, mark simhooks.Watermark) {
 	}
 }
 
-// Watermarks implements simhooks.RelayStore.
+// Watermarks implements relay.Store.
 func (l *ledger) Watermarks(context.Context) (marks map[string]simhooks.Watermark, err error) {
 	marks = map[string]simhooks.Watermark{}
 	return marks, l.w.call(postgresServer, "Watermarks", func() error {
@@ -96,7 +96,7 @@ func (l *ledger) Watermarks(context.Context) (marks map[string]simhooks.Watermar
 	})
 }
 
-// SetWatermark implements simhooks.RelayStore.
+// SetWatermark implements relay.Store.
 func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, mark simhooks.Watermark) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "SetWatermark", func() error {
@@ -109,13 +109,13 @@ func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, mar
 	})
 }
 
-// SetAside implements simhooks.RelayStore. No message here is too large.
+// SetAside implements relay.Store. No message here is too large.
 func (l *ledger) SetAside(_ context.Context, _ int64, message simhooks.Outgoing, reason string) error {
 	l.w.breach("G3", "message %s set aside: %s", message.EventID, reason)
 	return nil
 }
 
-// HistorySince implements simhooks.RelayStore.
+// HistorySince implements relay.Store.
 func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, limit int) (all []simhooks.HistoryEvent, last int64, err error) {
 	err = l.w.call(postgresServer, "HistorySince", func() error {
 		for _, h := range l.history {

@@ -19,7 +19,7 @@ type reader struct {
 	prefix   string
 	take     func(bus.Delivery)
 	caughtUp func()
-	told     bool // that it has caught up once
+	reported bool // that it has caught up once
 }
 
 // follow begins to read for a machine.
@@ -61,8 +61,8 @@ func (r *reader) restart() {
 			r.send(m)
 		}
 		n.w.after(n.arrives(r.line()), func() {
-			if r.current(round) && !r.told && r.caughtUp != nil {
-				r.told = true
+			if r.current(round) && !r.reported && r.caughtUp != nil {
+				r.reported = true
 				r.caughtUp()
 			}
 		})

@@ -147,7 +147,7 @@ func (l *ledger) refuses(c state.Changes) error {
 	return refused[0].Cause
 }
 
-// Probe implements simhooks.Storage.
+// Probe implements engine.Store.
 func (l *ledger) Probe(_ context.Context, c state.Changes, record simhooks.Record) (refused []simhooks.Refusal, err error) {
 	return refused, l.w.call(postgresServer, "Probe", func() error {
 		refused = l.refusals(c)
@@ -196,7 +196,7 @@ func (t *term) beginQuarantine() bool {
 	t.m.memory.Sync(quarantined)
 	t.m.memory.ApplyTo(t.step, t.now())
 	t.storeQuarantine(t.m.memory.Unstored(t.step.State))
-	for _, a := range t.m.memory.Unannounced(t.step.State) {
+	for _, a := range t.m.memory.TakeUnannounced(t.step.State) {
 		if record, live := t.step.State.Record(a.Workload); live {
 			id := fmt.Sprintf("queue-manager/aside/%s/%d/%d", a.Workload, t.epoch, a.Tries)
 			_ = t.publish(id, record.Queue, record.ID, &event.WorkloadChanged{Record: record}) // there may be no event

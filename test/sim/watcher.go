@@ -31,13 +31,13 @@ func bootWatcher(m *machine) {
 			return
 		}
 		m.hold("capacity-watcher", p, func() (int64, error) {
-			before, err := c.told()
+			before, err := c.history()
 			return before.Session, err
 		}, func(h *held) { observe(m, c, h) })
 	})
 }
 
-func (c *connection) told() (watcher.History, error) {
+func (c *connection) history() (watcher.History, error) {
 	values, err := c.values(bus.CapacityStream, "muster.capacity."+clusterName+".")
 	return watcher.HistoryOf(values, zap.NewNop()), err
 }
@@ -45,7 +45,7 @@ func (c *connection) told() (watcher.History, error) {
 // observe is a term under the lease.
 func observe(m *machine, c *connection, h *held) {
 	w := m.w
-	before, err := c.told()
+	before, err := c.history()
 	if err != nil {
 		m.crash()
 		return
@@ -79,7 +79,7 @@ func observe(m *machine, c *connection, h *held) {
 
 // duties are what the publisher's loop has to do beside telling what has changed.
 type duties struct {
-	again bool // everything is to be told again
+	again bool // everything is to be published again
 	asked []*event.ReportWanted
 }
 

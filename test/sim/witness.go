@@ -20,7 +20,7 @@ type witness struct {
 	apart bool
 }
 
-// Prepare implements queuemanager.Ledger: it looks at the record before the
+// Prepare implements engine.Store: it looks at the record before the
 // transaction is made of it.
 func (w *witness) Prepare(changes state.Changes, record queuemanager.Record) (queuemanager.Transaction, error) {
 	if record.Inputs != nil {

@@ -84,11 +84,11 @@ func Outcome(c state.Changes) []byte {
 		line(stepLine{h})
 	}
 	for _, m := range c.Messages {
-		said := messageLine{Message: m.ID, Subject: m.Subject, At: m.At.UTC(), TTL: m.TTL, Type: m.Payload.EventType()}
+		sent := messageLine{Message: m.ID, Subject: m.Subject, At: m.At.UTC(), TTL: m.TTL, Type: m.Payload.EventType()}
 		if command, ok := m.Payload.(*event.GangDesired); ok {
-			said.State, said.EvictAt = command.State, command.EvictAt.UTC()
+			sent.State, sent.EvictAt = command.State, command.EvictAt.UTC()
 		}
-		line(said)
+		line(sent)
 	}
 	return out.Bytes()
 }

@@ -140,7 +140,7 @@ func Unquarantine(ctx context.Context, databaseURL string, names []string) (rele
 	}
 	defer ledger.Close()
 	for _, name := range names {
-		was, err := ledger.Release(ctx, name)
+		was, err := ledger.Unquarantine(ctx, name)
 		if err != nil {
 			return released, err
 		}

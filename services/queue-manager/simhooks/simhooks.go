@@ -14,16 +14,13 @@ import (
 // The step and the writer of a term, and what they work with.
 type (
 	Step        = engine.Step
-	Archive     = engine.Archive
 	Decision    = engine.Decision
 	Writer      = engine.Writer
-	Storage     = engine.Store
 	Transaction = store.Transaction
 	Record      = store.Record
-	// Refusal is what a ledger does not store, and Diagnosis what follows from it.
-	Refusal   = store.Refusal
-	Part      = store.Part
-	Diagnosis = engine.Diagnosis
+	// Refusal is what a ledger does not store.
+	Refusal = store.Refusal
+	Part    = store.Part
 	// Memory is what a process keeps from one term to the next.
 	Memory = engine.Memory
 )
@@ -33,8 +30,6 @@ type (
 	Relay         = relay.Relay
 	RelayOptions  = relay.Options
 	RelaySteps    = relay.Steps
-	RelayStore    = relay.Store
-	RelayBus      = relay.Bus
 	Missing       = relay.Missing
 	Undeliverable = relay.Undeliverable
 	Outgoing      = store.Outgoing
@@ -57,10 +52,7 @@ func NewRelay(o RelayOptions) *Relay { return relay.New(o) }
 
 // What the streams have and a ledger restored to an older state does not know.
 type (
-	Found      = relay.Found
 	Recovery   = engine.Recovery
-	Recovered  = engine.Recovered
-	Lost       = engine.Lost
 	MessageRef = store.MessageRef
 )
 
@@ -77,7 +69,6 @@ const AskFor = engine.AskFor
 type (
 	Store         = store.Store
 	Configuration = store.Configuration
-	Timeouts      = store.Timeouts
 )
 
 // OpenStore opens a ledger, and Migrate makes one.
@@ -112,5 +103,5 @@ var Encode = store.Encode
 // WithManifest puts the manifest into a command as Encode wrote it.
 var WithManifest = store.WithManifest
 
-// NextEpoch says how an epoch follows the stored one.
-var NextEpoch = store.NextEpoch
+// LeastEpochAndStep says how an epoch follows the stored one.
+var LeastEpochAndStep = store.LeastEpochAndStep

@@ -115,10 +115,10 @@ func TestWhatIsSetAsideAgainSaysSoAgain(t *testing.T) {
 		m.Remember(Diagnosis{Quarantined: []state.Quarantined{aside}})
 		m.Sync([]state.Quarantined{aside})
 		m.ApplyTo(step, now)
-		if untold := m.Unannounced(b); !slices.Equal(untold, []state.Quarantined{aside}) {
+		if untold := m.TakeUnannounced(b); !slices.Equal(untold, []state.Quarantined{aside}) {
 			t.Errorf("%s: to be told is %v", name, untold)
 		}
-		if again := m.Unannounced(b); len(again) > 0 {
+		if again := m.TakeUnannounced(b); len(again) > 0 {
 			t.Errorf("%s: to be told twice is %v", name, again)
 		}
 		m.Sync(nil) // an operator has released it

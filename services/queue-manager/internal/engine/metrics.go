@@ -66,7 +66,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		growths: in.counter("muster_growths_total",
 			"Admissions of more pods of running gangs."),
 		overLimit: in.counter("muster_observations_over_limit_total",
-			"Observations that were not taken in because their cluster told of more nodes or pods than one cluster may have."),
+			"Observations that were not taken in because their cluster reported more nodes or pods than one cluster may have."),
 		purged: in.counters("muster_observations_purged_total", "cluster",
 			"Times that all observations of a cluster were purged from a stream, because they were more than one cluster may have."),
 		cut: in.counters("muster_history_dropped_total", "stream",

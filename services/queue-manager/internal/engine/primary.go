@@ -28,13 +28,13 @@ const (
 // replaced, and names it.
 func watchPrimaries(o Options) {
 	var mu sync.Mutex
-	var told time.Time
+	var logged time.Time
 	o.Store.OnOldPrimary(func(refused error) {
 		o.Metrics.oldPrimaries.Inc()
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Since(told) > oldPrimaryEvery {
-			told = time.Now()
+		if time.Since(logged) > oldPrimaryEvery {
+			logged = time.Now()
 			o.Logger.Error("a replaced Postgres primary accepts connections; fence it", zap.Error(refused))
 		}
 	})
@@ -45,12 +45,12 @@ func heedPrimary(ctx context.Context, o Options) error {
 	if o.AcceptOldPrimary {
 		return nil
 	}
-	_, err := notedLineage(ctx, o)
+	_, err := heedNotedLineage(ctx, o)
 	return err
 }
 
-// notedLineage reads the note and heeds it; zero for none.
-func notedLineage(ctx context.Context, o Options) (noted store.Lineage, err error) {
+// heedNotedLineage reads the note, and has the store refuse earlier histories; zero for none.
+func heedNotedLineage(ctx context.Context, o Options) (noted store.Lineage, err error) {
 	note, err := o.Bus.Note(ctx, lineageNote)
 	if err != nil || note == "" {
 		return noted, err
@@ -90,7 +90,7 @@ func keepPrimary(ctx context.Context, o Options, own store.Lineage) error {
 		if o.AcceptOldPrimary || own.Timeline == 0 {
 			continue
 		}
-		noted, err := notedLineage(ctx, o)
+		noted, err := heedNotedLineage(ctx, o)
 		if err != nil {
 			continue // keepBus ends the term if that goes on
 		}

@@ -21,7 +21,7 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 	l.memory.ApplyTo(l.step, l.clock.now())
 	l.storeQuarantine(ctx, l.memory.Unstored(l.state))
 	l.Metrics.quarantined.Set(float64(len(l.memory.quarantined)))
-	for _, a := range l.memory.Unannounced(l.state) {
+	for _, a := range l.memory.TakeUnannounced(l.state) {
 		l.announceQuarantined(ctx, a)
 	}
 	return nil

@@ -21,7 +21,8 @@ const keptMargin = 10 * time.Minute
 // manifest.
 const recoverBatch = 100
 
-// Lost is a workload of which events told, and the ledger and NATS know nothing more.
+// Lost is a workload that events reported and that the ledger and the streams of
+// submissions do not have.
 type Lost struct {
 	workload.Record
 	// Delivery is the last event of it.
@@ -34,7 +35,7 @@ type Recovered struct {
 	Requeued []workload.ID
 	// Removed are the commands whose objects are removed: the ledger has no workload.
 	Removed []*event.GangDesired
-	// Lost were told to be queued and have to be submitted again.
+	// Lost were reported as queued and have to be submitted again.
 	Lost []Lost
 	// Ended had ended; only their record is lost.
 	Ended []Lost
@@ -74,23 +75,23 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 // what is removed.
 func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead state.Ahead, err error) {
 	ids := make([]workload.ID, len(r.Found.LastEvents))
-	for i, t := range r.Found.LastEvents {
-		ids[i] = t.ID
+	for i, last := range r.Found.LastEvents {
+		ids[i] = last.ID
 	}
 	known, err := r.Step.known(ctx, ids)
 	if err != nil {
 		return ahead, err
 	}
-	for _, t := range r.Found.LastEvents {
-		ahead.LastRecords = append(ahead.LastRecords, t.Record)
-		if _, stored := known[t.ID]; stored || r.Step.State.Has(t.ID) {
+	for _, last := range r.Found.LastEvents {
+		ahead.LastRecords = append(ahead.LastRecords, last.Record)
+		if _, stored := known[last.ID]; stored || r.Step.State.Has(last.ID) {
 			continue
 		}
-		if t.Phase.Final() {
-			recovered.Ended = append(recovered.Ended, Lost(t))
+		if last.Phase.Final() {
+			recovered.Ended = append(recovered.Ended, Lost(last))
 		} else {
-			recovered.Lost = append(recovered.Lost, Lost(t))
-			ahead.Lost = append(ahead.Lost, t.Record)
+			recovered.Lost = append(recovered.Lost, Lost(last))
+			ahead.Lost = append(ahead.Lost, last.Record)
 		}
 	}
 	for _, c := range r.Found.Commands {

@@ -95,11 +95,11 @@ func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[wo
 			_, stored := known[p.Workload.ID]
 			wanted = outcomes[p.Workload.ID] == accepted
 			if outcomes[p.Workload.ID] == untold && !stored {
-				told, err := r.Submissions.HasEvents(ctx, p.Workload.Queue, p.Workload.ID)
+				announced, err := r.Submissions.HasEvents(ctx, p.Workload.Queue, p.Workload.ID)
 				if err != nil {
 					return nil, err
 				}
-				if wanted = !told; wanted {
+				if wanted = !announced; wanted {
 					outcomes[p.Workload.ID] = accepted // and so is what is asked for it
 				}
 			}

@@ -96,18 +96,18 @@ func (m *Memory) after(err error, lasted time.Duration) (single int, pause time.
 		if !failed.blamed {
 			single = batchLimit
 		}
-		return single, m.Pause(failed.cause, failed.blamed, lasted)
+		return single, m.BackOff(failed.cause, failed.blamed, lasted)
 	case errors.As(err, &refused):
-		return 0, m.Pause(refused.cause, true, lasted)
+		return 0, m.BackOff(refused.cause, true, lasted)
 	default: // of what a term reads the database may refuse something, too
-		return 0, m.Pause(err, false, lasted)
+		return 0, m.BackOff(err, false, lasted)
 	}
 }
 
-// Pause is how long to wait before the next term. It grows while terms fail one
-// after the other because the database refuses their commits, or what they read, and
-// nothing is found to blame for it.
-func (m *Memory) Pause(cause error, blamed bool, lasted time.Duration) time.Duration {
+// BackOff counts a failed term and returns how long to wait before the next one. The wait
+// grows while terms fail one after the other because the database refuses their commits,
+// or what they read, and nothing is found to blame for it.
+func (m *Memory) BackOff(cause error, blamed bool, lasted time.Duration) time.Duration {
 	if cause == nil || blamed || !store.Suspect(cause) || lasted > longTerm {
 		m.failures = 0
 		return retryTermAfter

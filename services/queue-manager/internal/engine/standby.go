@@ -43,11 +43,11 @@ func (s *standby) start() {
 	s.started = true
 	go func() {
 		defer close(s.ended)
-		told := false
+		current := false
 		for s.ctx.Err() == nil {
 			err := s.follow(func() {
-				if !told {
-					told = true
+				if !current {
+					current = true
 					s.Ready()
 				}
 			})

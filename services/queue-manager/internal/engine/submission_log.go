@@ -38,11 +38,11 @@ func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Del
 // HasEvents implements SubmissionLog.
 func (m messageLog) HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error) {
 	subject := event.EventsSubject(queue, id)
-	told, err := m.bus.Subjects(ctx, bus.EventsStream, subject)
+	present, err := m.bus.Subjects(ctx, bus.EventsStream, subject)
 	if errors.Is(err, bus.ErrNoStream) {
 		return false, nil
 	}
-	return told[subject], err
+	return present[subject], err
 }
 
 // StoreDeadLetter implements DeadLetters.

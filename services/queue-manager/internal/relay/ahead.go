@@ -15,7 +15,7 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// Past is what the ledger knows of what it has said.
+// Past is what the ledger knows of what it has published.
 type Past interface {
 	Watermarks(ctx context.Context) (map[string]store.Watermark, error)
 	// KnownMessages returns which of the messages, by id, are in the outbox or the history.
@@ -138,12 +138,12 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 		for i, h := range batch {
 			asked[i] = store.MessageRef{EventID: h.MessageID(), Workload: workload.ID(h.payload.EventSubject())}
 		}
-		said, err := past.KnownMessages(ctx, asked)
+		known, err := past.KnownMessages(ctx, asked)
 		if err != nil {
 			return err
 		}
 		for _, h := range batch {
-			if !said[h.MessageID()] {
+			if !known[h.MessageID()] {
 				each(h.Delivery, h.payload)
 			}
 		}
@@ -153,7 +153,7 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 	err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: after + 1}, func(d bus.Delivery) error {
 		last = d.Sequence
 		if _, ours := EpochOf(d.MessageID()); !ours {
-			return nil // others tell of submissions that they refuse
+			return nil // of another service, such as a refused submission
 		}
 		_, payload, err := d.Event()
 		if err != nil {

@@ -133,7 +133,7 @@ func (p *publisher) follow(end store.Watermark) (lost bool) {
 }
 
 // restore publishes what is missing. Commands are last values: the ledger's
-// leader says them again, through the outbox, so that their order holds.
+// leader sends them again, through the outbox, so that their order holds.
 func (p *publisher) restore(ctx context.Context, lost bool) error {
 	if p.lastOnly() {
 		present, err := p.Bus.Subjects(ctx, p.stream, commandPrefix+">")
@@ -146,26 +146,26 @@ func (p *publisher) restore(ctx context.Context, lost bool) error {
 	if !lost {
 		return nil
 	}
-	return p.retell(ctx)
+	return p.republishHistory(ctx)
 }
 
-// retell publishes the events of the kept history once more, under their own
+// republishHistory publishes the events of the kept history once more, under their own
 // ids, in order and before anything newer.
-func (p *publisher) retell(ctx context.Context) error {
+func (p *publisher) republishHistory(ctx context.Context) error {
 	var after int64
 	for {
-		told, last, err := p.Store.HistorySince(ctx, after, bus.EventsKept, batchLimit)
+		steps, last, err := p.Store.HistorySince(ctx, after, bus.EventsKept, batchLimit)
 		if err != nil {
 			return err
 		}
-		messages := make([]store.Outgoing, 0, len(told))
-		for _, t := range told {
-			encoded, err := event.Marshal(t.EventID, "muster/queue-manager", t.At, "", &event.WorkloadChanged{Record: t.Record})
+		messages := make([]store.Outgoing, 0, len(steps))
+		for _, step := range steps {
+			encoded, err := event.Marshal(step.EventID, "muster/queue-manager", step.At, "", &event.WorkloadChanged{Record: step.Record})
 			if err != nil {
 				return err
 			}
 			messages = append(messages, store.Outgoing{
-				EventID: t.EventID, Subject: event.EventsSubject(t.Record.Queue, t.Record.ID), Message: encoded,
+				EventID: step.EventID, Subject: event.EventsSubject(step.Record.Queue, step.Record.ID), Message: encoded,
 			})
 		}
 		if err := p.Store.CheckEpochAndAddManifests(ctx, p.Epoch, messages); err != nil {

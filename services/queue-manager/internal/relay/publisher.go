@@ -183,7 +183,7 @@ func (p *publisher) saveWatermark(ctx context.Context) error {
 		return nil
 	}
 	err := p.Store.SetWatermark(ctx, p.Epoch, p.stream, p.watermark)
-	if store.Suspect(err) { // tried again with each message, and told once
+	if store.Suspect(err) { // tried again with each message, and logged once
 		if !p.unmarked {
 			p.refuse("mark", "cannot store the watermark of a stream; losses in it may stay unnoticed", err)
 		}

@@ -54,9 +54,9 @@ type WatermarkStore interface {
 	SetAside(ctx context.Context, epoch int64, message store.Outgoing, reason string) error
 }
 
-// History is what has been told.
+// History is what has been published of workloads' lives.
 type History interface {
-	HistorySince(ctx context.Context, after int64, age time.Duration, limit int) (told []store.HistoryEvent, last int64, err error)
+	HistorySince(ctx context.Context, after int64, age time.Duration, limit int) (steps []store.HistoryEvent, last int64, err error)
 }
 
 // Store is all of it.
@@ -76,7 +76,7 @@ type Bus interface {
 	Reconnected() (<-chan struct{}, func())
 }
 
-// Missing says which commands NATS has; the others are to be said again.
+// Missing says which commands NATS has; the others are to be sent again.
 type Missing struct {
 	// All: what it has may be old.
 	All bool
@@ -166,8 +166,8 @@ func (r *Relay) Run(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, l := range r.publishers() {
-		group.Go(func() error { return l.run(ctx) })
+	for _, p := range r.publishers() {
+		group.Go(func() error { return p.run(ctx) })
 	}
 	group.Go(func() error { return r.watch(ctx) })
 	return group.Wait()
@@ -181,12 +181,12 @@ func (r *Relay) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range r.publishers() {
-		l.watermark, l.saved, l.compared = marks[l.stream], marks[l.stream], marks[l.stream]
-		if end, compared := l.Compared[l.stream]; compared {
-			l.compared = end
+	for _, p := range r.publishers() {
+		p.watermark, p.saved, p.compared = marks[p.stream], marks[p.stream], marks[p.stream]
+		if end, compared := p.Compared[p.stream]; compared {
+			p.compared = end
 		}
-		l.check() // at the start of each term
+		p.check() // at the start of each term
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (r *Relay) watch(ctx context.Context) error {
 
 // Check has the publishers compare their streams.
 func (r *Relay) Check() {
-	for _, l := range r.publishers() {
-		l.check()
+	for _, p := range r.publishers() {
+		p.check()
 	}
 }

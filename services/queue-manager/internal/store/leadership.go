@@ -92,7 +92,7 @@ func (s *Store) takeEpoch(ctx context.Context, term *Leadership, holder string) 
 			}
 		}
 	}()
-	least, step := NextEpoch(time.Now(), 0, rand.Uint64())
+	least, step := LeastEpochAndStep(time.Now(), 0, rand.Uint64())
 	// Only who holds the lock changes the epoch, so what is read of it here is the last.
 	return term.conn.QueryRow(ctx, `UPDATE leader SET epoch = greatest(leader.epoch, $2) + $3, holder = $1, since = now()
 		FROM (SELECT epoch FROM leader) AS before RETURNING leader.epoch, before.epoch`,
@@ -102,20 +102,20 @@ func (s *Store) takeEpoch(ctx context.Context, term *Leadership, holder string) 
 // epochSteps bounds the random part of an epoch.
 const epochSteps = 1000
 
-// NextEpoch says how an epoch follows the stored one: it is the larger of that and
-// least, plus step. A database restored to an older state has forgotten epochs, and the
+// LeastEpochAndStep says how an epoch follows the stored one: it is the larger of that
+// and least, plus step. A database restored to an older state has forgotten epochs, and the
 // names of messages that were made of them; so an epoch is a time in microseconds,
 // which is larger than what is forgotten, with a random part, for clocks that were
 // set back. known is the largest epoch that was seen elsewhere. Epochs stay below
 // 2^53, which every reader of JSON can hold.
-func NextEpoch(now time.Time, known int64, random uint64) (least, step int64) {
+func LeastEpochAndStep(now time.Time, known int64, random uint64) (least, step int64) {
 	return max(now.UnixMicro(), known), 1 + int64(random%epochSteps)
 }
 
 // Raise takes another epoch, larger than the given one, which was seen elsewhere:
 // the database has forgotten it.
 func (s *Store) Raise(ctx context.Context, term *Leadership, known int64) error {
-	least, step := NextEpoch(time.Now(), known, rand.Uint64())
+	least, step := LeastEpochAndStep(time.Now(), known, rand.Uint64())
 	var raised int64
 	term.mu.Lock()
 	defer term.mu.Unlock()

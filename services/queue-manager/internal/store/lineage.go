@@ -166,7 +166,7 @@ func (l *lineages) require(config *pgconn.Config) {
 	}
 }
 
-// Heed notes that a history was written on, of which another queue-manager told.
+// Heed notes that a history was written on, as another queue-manager noted in NATS.
 // Connections to servers that are behind it are given up when they are next used.
 func (s *Store) Heed(other Lineage) { s.lineages.heed(other) }
 

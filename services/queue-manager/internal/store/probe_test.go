@@ -170,10 +170,10 @@ func TestQuarantineIsKeptAndReleased(t *testing.T) {
 		t.Fatalf("in quarantine are %+v, %v", aside, err)
 	}
 	for _, what := range []string{string(id), "c/n"} {
-		if was, err := l.again(t).Release(t.Context(), what); !was || err != nil {
+		if was, err := l.again(t).Unquarantine(t.Context(), what); !was || err != nil {
 			t.Errorf("release %s: %t, %v", what, was, err)
 		}
-		if was, _ := l.Release(t.Context(), what); was {
+		if was, _ := l.Unquarantine(t.Context(), what); was {
 			t.Errorf("%s is released twice", what)
 		}
 	}

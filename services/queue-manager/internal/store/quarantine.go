@@ -87,9 +87,9 @@ func scanAside(row pgx.CollectableRow) (a state.Quarantined, err error) {
 	return a, nil
 }
 
-// Release takes a workload, or a node named CLUSTER/NODE, out of quarantine; it
+// Unquarantine takes a workload, or a node named CLUSTER/NODE, out of quarantine; it
 // reports whether it was there. The leader notices, and tries it again.
-func (s *Store) Release(ctx context.Context, what string) (bool, error) {
+func (s *Store) Unquarantine(ctx context.Context, what string) (bool, error) {
 	where, args := `kind = 'node' AND cluster || '/' || name = $1`, []any{what}
 	if uuid.Validate(what) == nil {
 		where = `kind = 'workload' AND name = $1`

@@ -21,9 +21,9 @@ type MessageRef struct {
 // KnownMessages returns which of the messages, by id, are in the outbox or in the history of
 // their workloads.
 func (s *Store) KnownMessages(ctx context.Context, messages []MessageRef) (map[string]bool, error) {
-	said := map[string]bool{}
+	known := map[string]bool{}
 	if len(messages) == 0 {
-		return said, nil
+		return known, nil
 	}
 	ids, workloads := make([]string, len(messages)), make([]workload.ID, len(messages))
 	for i, m := range messages {
@@ -35,10 +35,10 @@ func (s *Store) KnownMessages(ctx context.Context, messages []MessageRef) (map[s
 		return nil, fmt.Errorf("look up %d messages: %w", len(ids), err)
 	}
 	var id string
-	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { said[id] = true; return nil }); err != nil {
+	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { known[id] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("look up %d messages: %w", len(ids), err)
 	}
-	return said, nil
+	return known, nil
 }
 
 // LastCommit is when the last commit began.
@@ -66,26 +66,26 @@ type HistoryEvent struct {
 }
 
 // HistorySince returns steps of workloads' lives behind the given one and not older
-// than the given age, in order, and whether there may be more. What is static of
+// than the given age, in order, and the number of the last one that it read, zero for none. What is static of
 // a workload is as it is now, and so are its places.
-func (s *Store) HistorySince(ctx context.Context, after int64, age time.Duration, limit int) (told []HistoryEvent, last int64, err error) {
+func (s *Store) HistorySince(ctx context.Context, after int64, age time.Duration, limit int) (steps []HistoryEvent, last int64, err error) {
 	rows, err := s.pool.Query(ctx, `SELECT seq, workload, at, phase, attempt, coalesce(cluster, ''), reason, event_id FROM history
 		WHERE seq > $1 AND at > now() - $2::interval ORDER BY seq LIMIT $3`, after, age, limit)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read history: %w", err)
 	}
-	var t HistoryEvent
+	var read HistoryEvent
 	var eventID *string
 	ids := map[workload.ID]bool{}
-	_, err = pgx.ForEachRow(rows, []any{&t.Seq, &t.Record.ID, &t.At, &t.Record.Phase, &t.Record.Attempt, &t.Record.Cluster,
-		&t.Record.Reason, &eventID}, func() error {
-		last = t.Seq
+	_, err = pgx.ForEachRow(rows, []any{&read.Seq, &read.Record.ID, &read.At, &read.Record.Phase, &read.Record.Attempt, &read.Record.Cluster,
+		&read.Record.Reason, &eventID}, func() error {
+		last = read.Seq
 		if eventID != nil {
-			t.EventID = *eventID
-			ids[t.Record.ID] = true
-			told = append(told, t)
+			read.EventID = *eventID
+			ids[read.Record.ID] = true
+			steps = append(steps, read)
 		}
-		t.Record.Reason = nil // Scan would write into the old one
+		read.Record.Reason = nil // Scan would write into the old one
 		return nil
 	})
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Store) HistorySince(ctx context.Context, after int64, age time.Duration
 	if err != nil {
 		return nil, 0, err
 	}
-	kept := told[:0]
-	for _, t := range told {
+	kept := steps[:0]
+	for _, t := range steps {
 		if whole, ok := records[t.Record.ID]; ok {
 			step := t.Record
 			t.Record = whole

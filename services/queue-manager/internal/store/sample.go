@@ -50,7 +50,7 @@ func sampleLife(queue string, epoch int64, now time.Time) []state.Changes {
 		},
 		Phase: workload.Admitted, Attempt: 1, Cluster: name, Holding: true, Times: workload.Times{Submitted: now, Admitted: now},
 	}
-	told := func(r workload.Record) ([]state.HistoryRow, []state.Message) {
+	traces := func(r workload.Record) ([]state.HistoryRow, []state.Message) {
 		return []state.HistoryRow{{Workload: id, At: now, Phase: r.Phase, Attempt: 1, Cluster: r.Cluster}},
 			[]state.Message{{ID: name + string(r.Phase), Subject: "muster.probe", At: now, Payload: &event.WorkloadChanged{Record: r}}}
 	}
@@ -62,11 +62,11 @@ func sampleLife(queue string, epoch int64, now time.Time) []state.Changes {
 			Workload: id, Attempt: 1, Cluster: name, Placement: workload.Placement{PodSet: "probe", Node: name, Pods: 1}, Requests: resource.List{"cpu": 1},
 		}},
 	}
-	begins.History, begins.Messages = told(record)
+	begins.History, begins.Messages = traces(record)
 	record.Phase, record.Holding, record.Times.Finished = workload.Failed, false, now
 	node.Present, node.Drop = false, true
 	ends := state.Changes{Epoch: epoch, Freed: []workload.ID{id}, Updated: []workload.Record{record}, Nodes: []state.NodeRow{node}}
-	ends.History, ends.Messages = told(record)
+	ends.History, ends.Messages = traces(record)
 	return []state.Changes{begins, ends}
 }
 
