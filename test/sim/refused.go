@@ -244,7 +244,7 @@ func (t *term) diagnose() (blamed bool) {
 
 // publish puts an event on the stream, beside the outbox.
 func (t *term) publish(id, queue string, w workload.ID, payload event.Payload) error {
-	envelope, err := event.New(id, "muster/queue-manager", t.now(), payload)
+	envelope, err := event.New(id, event.QueueManagerSource, t.now(), payload)
 	if err != nil {
 		return err
 	}

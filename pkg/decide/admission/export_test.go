@@ -67,3 +67,26 @@ func Victims(s *State, now time.Time, started []Started) (kept int, by func(Wait
 		return few, all
 	}
 }
+
+// HeadReservation is the reservation of the head of a Backfill queue.
+type HeadReservation struct {
+	Workload   workload.ID
+	Cluster    string
+	Placements []workload.Placement
+	// Start is the latest start of the workload if the gangs it waits for keep to
+	// their declared run times; zero when that is not known.
+	Start time.Time
+	// After are the gangs whose end it waits for.
+	After []workload.ID
+}
+
+// HeadReservations returns the reservations as of the last decision.
+func (s *State) HeadReservations() []HeadReservation {
+	var shown []HeadReservation
+	for _, r := range s.reservations {
+		if r.cluster != "" {
+			shown = append(shown, HeadReservation{r.head.Workload.ID, r.cluster, r.places, r.start, idsOf(r.after)})
+		}
+	}
+	return shown
+}

@@ -48,6 +48,9 @@ type Envelope struct {
 	DataBase64      []byte          `json:"data_base64,omitempty"`
 }
 
+// QueueManagerSource is the CloudEvents source of queue-manager's events.
+const QueueManagerSource = "muster/queue-manager"
+
 // Payload is the data of one kind of event.
 type Payload interface {
 	// EventType is the CloudEvents type, with the version of the payload.

@@ -19,9 +19,9 @@ func ExampleParse() {
 }
 
 // A node with eight GPUs and little memory holds fewer pods than its GPUs suggest.
-func ExampleList_TimesIn() {
+func ExampleList_FitsIn() {
 	pod := resource.List{"nvidia.com/gpu": 1, resource.Memory: 32 << 30}
 	free := resource.List{"nvidia.com/gpu": 8, resource.Memory: 100 << 30}
-	fmt.Println(pod.TimesIn(free, 8))
-	// Output: 3
+	fmt.Println(pod.Times(3).FitsIn(free), pod.Times(4).FitsIn(free))
+	// Output: true false
 }

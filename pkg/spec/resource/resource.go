@@ -83,18 +83,6 @@ func (l List) FitsIn(free List) bool {
 	return true
 }
 
-// TimesIn returns how many times l fits into free, at most limit.
-func (l List) TimesIn(free List, limit int64) int64 {
-	times := limit
-	for name, asked := range l {
-		if asked <= 0 {
-			continue
-		}
-		times = min(times, max(0, free[name])/asked)
-	}
-	return times
-}
-
 // Clone returns a copy that may be changed without changing l.
 func (l List) Clone() List {
 	clone := make(List, len(l))

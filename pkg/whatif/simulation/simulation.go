@@ -66,16 +66,6 @@ func Run(log swf.Log, nodes int, policy Policy, progress func(submitted, jobs in
 	return result, err
 }
 
-// Starts is Run, with the time at which each simulated job was started, in the
-// order of submission and in seconds since the start of the log.
-func Starts(log swf.Log, nodes int, policy Policy) (result Result, starts []int64, err error) {
-	result, jobs, err := simulate(log, nodes, policy, nil)
-	for _, j := range jobs {
-		starts = append(starts, j.started.Unix())
-	}
-	return result, starts, err
-}
-
 func simulate(log swf.Log, nodes int, policy Policy, progress func(submitted, jobs int) error) (Result, []*job, error) {
 	if nodes < 1 || nodes > MostNodes {
 		return Result{}, nil, fmt.Errorf("%d nodes: want 1 to %d", nodes, MostNodes)

@@ -29,7 +29,7 @@ func TestACommandOfLostTimeArrivesLate(t *testing.T) {
 	late := *known
 	late.Workload, late.Name = event.WorkloadID("test", "late"), "late"
 	id := fmt.Sprintf("queue-manager/%d/1000000", known.Epoch)
-	encoded, err := event.Marshal(id, "muster/queue-manager", time.Now(), "", &late)
+	encoded, err := event.Marshal(id, event.QueueManagerSource, time.Now(), "", &late)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (l *leader) ask() {
 // want sends one question. What fails is sent again with the next tick.
 func (l *leader) want(wanted event.ReportWanted) {
 	id := fmt.Sprintf("queue-manager/ask/%d/%s", wanted.Epoch, wanted.Ask)
-	asked, err := event.New(id, "muster/queue-manager", time.Now(), &wanted)
+	asked, err := event.New(id, event.QueueManagerSource, time.Now(), &wanted)
 	if err == nil {
 		err = l.Bus.Notify(event.AskSubject(wanted.Cluster), asked)
 	}

@@ -15,7 +15,7 @@ import (
 func (l *leader) reject(ctx context.Context, r Refused) {
 	l.Metrics.notStorable.WithLabelValues("submission").Inc()
 	l.step.Reject(ctx, r, l.memory, func(id string, rejected *event.WorkloadRejected) error {
-		rejection, err := event.New(id, "muster/queue-manager", time.Now(), rejected)
+		rejection, err := event.New(id, event.QueueManagerSource, time.Now(), rejected)
 		if err != nil {
 			return err
 		}

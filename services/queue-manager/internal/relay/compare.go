@@ -160,7 +160,7 @@ func (p *publisher) republishHistory(ctx context.Context) error {
 		}
 		messages := make([]store.Outgoing, 0, len(steps))
 		for _, step := range steps {
-			encoded, err := event.Marshal(step.EventID, "muster/queue-manager", step.At, "", &event.WorkloadChanged{Record: step.Record})
+			encoded, err := event.Marshal(step.EventID, event.QueueManagerSource, step.At, "", &event.WorkloadChanged{Record: step.Record})
 			if err != nil {
 				return err
 			}

@@ -60,16 +60,6 @@ func (s *Store) Prepare(changes state.Changes, record Record) (Transaction, erro
 	}, nil
 }
 
-// Commit prepares and writes changes without a record of the decision. Tests call it;
-// a leader prepares a transaction with the record, and writes it while it decides the next.
-func (s *Store) Commit(ctx context.Context, changes state.Changes) ([]Outgoing, error) {
-	write, err := s.Prepare(changes, Record{})
-	if err != nil {
-		return nil, err
-	}
-	return write(ctx)
-}
-
 // Explained marks the errors that a caller tells apart.
 func Explained(err error) error {
 	var refused *pgconn.PgError

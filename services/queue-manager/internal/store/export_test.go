@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"muster.dev/muster/pkg/state"
+)
 
 // MigrateTo is for tests of migrations.
 var MigrateTo = migrateTo
@@ -12,3 +16,12 @@ func (s *Store) Setting(ctx context.Context, name string) (value string, err err
 
 // TimelineOf is for tests of names that no server has today.
 var TimelineOf = timelineOf
+
+// Commit prepares and writes changes without a record of the decision.
+func (s *Store) Commit(ctx context.Context, changes state.Changes) ([]Outgoing, error) {
+	write, err := s.Prepare(changes, Record{})
+	if err != nil {
+		return nil, err
+	}
+	return write(ctx)
+}

@@ -14,9 +14,6 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// source is the CloudEvents source of what queue-manager says.
-const source = "muster/queue-manager"
-
 // Outgoing is a message of the outbox: written, to be published.
 type Outgoing struct {
 	Seq     int64
@@ -33,7 +30,7 @@ type Outgoing struct {
 func Encode(messages []state.Message) ([]Outgoing, error) {
 	outgoing := make([]Outgoing, len(messages))
 	for i, m := range messages {
-		encoded, err := event.Marshal(m.ID, source, m.At, m.Traceparent, m.Payload)
+		encoded, err := event.Marshal(m.ID, event.QueueManagerSource, m.At, m.Traceparent, m.Payload)
 		if err != nil {
 			return nil, err
 		}
