@@ -13,6 +13,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	sigsjson "sigs.k8s.io/json"
 
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
 )
 
@@ -98,7 +99,7 @@ func (w *quantityWalk) value(t reflect.Type, tree any) error {
 		object, _ := tree.(map[string]any)
 		for _, field := range fieldsOf(t) {
 			if value, there := object[field.name]; there {
-				if err := w.within(clip(field.name), field.of, value); err != nil {
+				if err := w.within(fault.Clip(field.name), field.of, value); err != nil {
 					return err
 				}
 			}
@@ -107,10 +108,10 @@ func (w *quantityWalk) value(t reflect.Type, tree any) error {
 		object, _ := tree.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(object)) {
 			if t.Elem() == quantityType {
-				if err := CheckQuantity(w.path()+"."+clip(key), resource.Name(key), object[key]); err != nil {
+				if err := CheckQuantity(w.path()+"."+fault.Clip(key), resource.Name(key), object[key]); err != nil {
 					return err
 				}
-			} else if err := w.within(clip(key), t.Elem(), object[key]); err != nil {
+			} else if err := w.within(fault.Clip(key), t.Elem(), object[key]); err != nil {
 				return err
 			}
 		}
@@ -125,13 +126,6 @@ func (w *quantityWalk) value(t reflect.Type, tree any) error {
 		return fmt.Errorf("%s: a quantity in a %s is not supported", w.path(), t)
 	}
 	return nil
-}
-
-func clip(text string) string {
-	if len(text) > longest {
-		return strings.ToValidUTF8(text[:longest], "") + "..."
-	}
-	return text
 }
 
 // quantityField is a field of a struct that leads to a quantity.

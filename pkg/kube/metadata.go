@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // BadMetadata checks the labels, annotations and names of everything in an object that
@@ -18,7 +20,7 @@ func badWithin(where string, node any) (at, why string) {
 	switch n := node.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(n)) {
-			within := strings.TrimPrefix(where+"."+clip(key), ".")
+			within := strings.TrimPrefix(where+"."+fault.Clip(key), ".")
 			if metadata, isMap := n[key].(map[string]any); isMap && key == "metadata" {
 				if field, why := badMetadata(metadata); why != "" {
 					return within + "." + field, why

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // These functions check names as the API server does, but on submission: a name that it
@@ -70,7 +72,7 @@ func BadLabels(metadata map[string]any) (where, why string) {
 			size += len(key) + len(text)
 			switch {
 			case first(validation.IsQualifiedName(key)) != "" && first(validation.IsQualifiedName(strings.ToLower(key))) != "":
-				return fmt.Sprintf("%s[%s]", field, clip(fmt.Sprintf("%q", key))), first(validation.IsQualifiedName(key))
+				return fmt.Sprintf("%s[%s]", field, fault.Clip(fmt.Sprintf("%q", key))), first(validation.IsQualifiedName(key))
 			case !isText:
 				return fmt.Sprintf("%s[%s]", field, key), "want a text"
 			case field == "labels" && first(validation.IsValidLabelValue(text)) != "":

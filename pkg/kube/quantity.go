@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
 )
 
@@ -61,16 +61,16 @@ func CheckQuantity(path string, name resource.Name, value any) error {
 	}
 	quantity, err := ParseQuantity(text)
 	if err != nil {
-		return refuse(quote(text)+" is no quantity", quantityRemedy)
+		return refuse(fault.Quote(text)+" is no quantity", quantityRemedy)
 	}
 	if quantity.Sign() < 0 {
-		return refuse(quote(text)+" is negative", "want zero or more")
+		return refuse(fault.Quote(text)+" is negative", "want zero or more")
 	}
 	if resource.Whole(name) && !whole(quantity) {
-		return refuse(quote(text)+" is not a whole number", `want whole ones, such as "1"`)
+		return refuse(fault.Quote(text)+" is not a whole number", `want whole ones, such as "1"`)
 	}
 	if _, err := Amounts(corev1.ResourceList{corev1.ResourceName(name): quantity}); err != nil {
-		return refuse(quote(text)+" is more than can be counted", "want an amount that a node can have")
+		return refuse(fault.Quote(text)+" is more than can be counted", "want an amount that a node can have")
 	}
 	return nil
 }
@@ -84,14 +84,4 @@ func describe(value any) string {
 		return "a list"
 	}
 	return "an object"
-}
-
-// longest bounds the part of a submitted value that a message repeats.
-const longest = 80
-
-func quote(text string) string {
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "..."
-	}
-	return fmt.Sprintf("%q", text)
 }

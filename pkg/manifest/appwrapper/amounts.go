@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
 )
 
@@ -29,7 +30,7 @@ func checkAmounts(where, field string, value any) error {
 			if amount && !isTree(v[key]) {
 				within = field
 			}
-			if err := checkAmounts(where+"."+quoteField(key), within, v[key]); err != nil {
+			if err := checkAmounts(where+"."+fault.Clip(key), within, v[key]); err != nil {
 				return err
 			}
 		}
@@ -65,5 +66,5 @@ func numeric(text string) bool {
 }
 
 func unbounded(where, text string) error {
-	return refuse(where, quote(text)+" is no quantity", `want a Kubernetes quantity such as "500m", "4" or "16Gi"`)
+	return refuse(where, fault.Quote(text)+" is no quantity", `want a Kubernetes quantity such as "500m", "4" or "16Gi"`)
 }

@@ -132,7 +132,7 @@ func (r *reader) identify(tree map[string]any) error {
 	switch version {
 	case Group + "/" + V1beta1, Group + "/" + V1beta2, LegacyGroup + "/" + V1beta1:
 	default:
-		return refuse("apiVersion", quote(version)+" is not known for an AppWrapper", "want "+Group+"/"+V1beta1+" or "+Group+"/"+V1beta2)
+		return refuse("apiVersion", fault.Quote(version)+" is not known for an AppWrapper", "want "+Group+"/"+V1beta1+" or "+Group+"/"+V1beta2)
 	}
 	metadata, isMap := tree["metadata"].(map[string]any)
 	if !isMap {
@@ -197,16 +197,6 @@ func (r *refusal) Error() string { return fault.Printable(r.where + ": " + r.wha
 func (r *refusal) Unwrap() error { return ErrInvalid }
 
 func refuse(where, what, remedy string) error { return &refusal{where, what, remedy} }
-
-// longest bounds how much of a submitted value a message repeats.
-const longest = 80
-
-func quote(text string) string {
-	if len(text) > longest {
-		text = text[:longest] + "..."
-	}
-	return fmt.Sprintf("%q", text)
-}
 
 func text(object map[string]any, field string) string {
 	value, _ := object[field].(string)

@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -85,11 +86,11 @@ func (r *reader) identifyItem(it *item) error {
 	case it.id.Kind == Kind:
 		return refuse(it.where+".kind", "is AppWrapper", "wrap its objects instead: AppWrappers are not nested")
 	case it.object["items"] != nil && len(it.id.Kind) > 4 && it.id.Kind[len(it.id.Kind)-4:] == "List", it.id.Kind == "List":
-		return refuse(it.where+".kind", "is "+quote(it.id.Kind), "wrap each object on its own")
+		return refuse(it.where+".kind", "is "+fault.Quote(it.id.Kind), "wrap each object on its own")
 	case it.id.Name == "":
 		return refuse(it.where+".metadata.name", "is missing", "want a name: it must be the same in each attempt")
 	case it.id.Namespace != "" && r.Namespace != "" && it.id.Namespace != r.Namespace:
-		return refuse(it.where+".metadata.namespace", "is "+quote(it.id.Namespace),
+		return refuse(it.where+".metadata.namespace", "is "+fault.Quote(it.id.Namespace),
 			"remove it: wrapped objects are created in the namespace of the AppWrapper, which is "+r.Namespace)
 	case it.id.Namespace != "" && r.Namespace == "":
 		r.Namespace = it.id.Namespace
@@ -109,7 +110,7 @@ func (r *reader) identifyItem(it *item) error {
 	}
 	identity := version + " " + it.id.Kind + " " + it.id.Name
 	if first, twice := r.items[identity]; twice {
-		return refuse(it.where, fmt.Sprintf("is %s %s, as %s is", it.id.Kind, quote(it.id.Name), first), "wrap each object once")
+		return refuse(it.where, fmt.Sprintf("is %s %s, as %s is", it.id.Kind, fault.Quote(it.id.Name), first), "wrap each object once")
 	}
 	r.items[identity] = it.where
 	return nil

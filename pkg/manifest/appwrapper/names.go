@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // checkNames refuses a wrapped object for its names, and a Secret: a manifest is
@@ -25,7 +26,7 @@ func (it *item) checkNames(metadata map[string]any) error {
 		{"metadata.namespace", it.id.Namespace, namespace},
 	} {
 		if name.why != "" {
-			return refuse(it.where+"."+name.field, "is "+quote(name.value), name.why)
+			return refuse(it.where+"."+name.field, "is "+fault.Quote(name.value), name.why)
 		}
 	}
 	if where, why := kube.BadLabels(metadata); why != "" {
@@ -49,11 +50,11 @@ func (r *reader) checkName(metadata map[string]any) error {
 		why = fmt.Sprintf("want at most %d characters", longestName)
 	}
 	if why != "" {
-		return refuse("metadata."+field, "is "+quote(name), why)
+		return refuse("metadata."+field, "is "+fault.Quote(name), why)
 	}
 	if r.Namespace != "" {
 		if why := kube.BadNamespace(r.Namespace); why != "" {
-			return refuse("metadata.namespace", "is "+quote(r.Namespace), why)
+			return refuse("metadata.namespace", "is "+fault.Quote(r.Namespace), why)
 		}
 	}
 	if where, why := kube.BadLabels(metadata); why != "" {
@@ -73,7 +74,7 @@ func checkDone(where string, done []string) error {
 	}
 	for _, word := range done {
 		if len(word) > longest || kube.BadText(word) != "" {
-			return refuse(where, "has "+quote(word), "want the type of a condition, such as Complete")
+			return refuse(where, "has "+fault.Quote(word), "want the type of a condition, such as Complete")
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -145,7 +146,7 @@ func (it *item) number32(object map[string]any, field string, unset int) (int, e
 	}
 	n, err := strconv.ParseInt(fmt.Sprint(value), 10, 32)
 	if err != nil || n < 0 || n > ray.MaxPods {
-		return 0, refuse(it.where+".spec."+field, "is "+quote(fmt.Sprint(value)), fmt.Sprintf("want a whole number from 0 to %d", ray.MaxPods))
+		return 0, refuse(it.where+".spec."+field, "is "+fault.Quote(fmt.Sprint(value)), fmt.Sprintf("want a whole number from 0 to %d", ray.MaxPods))
 	}
 	return int(n), nil
 }

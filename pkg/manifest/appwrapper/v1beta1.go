@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
 )
 
@@ -145,7 +146,7 @@ func (r *reader) number(object map[string]any, where, field string, least, most 
 	}
 	n, err := strconv.ParseInt(fmt.Sprint(value), 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, refuse(where+"."+field, "is "+quote(fmt.Sprint(value)), fmt.Sprintf("want a whole number from %d to %d", least, most))
+		return 0, refuse(where+"."+field, "is "+fault.Quote(fmt.Sprint(value)), fmt.Sprintf("want a whole number from %d to %d", least, most))
 	}
 	return n, nil
 }
@@ -160,15 +161,8 @@ func (r *reader) idle(where string, object map[string]any, acting ...string) {
 	}
 	slices.Sort(fields)
 	for _, field := range fields {
-		r.warn("%s.%s: does nothing", where, quoteField(field))
+		r.warn("%s.%s: does nothing", where, fault.Clip(field))
 	}
-}
-
-func quoteField(field string) string {
-	if len(field) > longest {
-		return field[:longest] + "..."
-	}
-	return field
 }
 
 // empty reports whether leaving the value out says the same.

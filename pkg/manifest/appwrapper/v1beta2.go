@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -21,7 +22,7 @@ func (r *reader) v1beta2(spec map[string]any) error {
 		r.warn("spec.suspend: does nothing: the queue holds the AppWrapper until it can start")
 	}
 	if manager := text(spec, "managedBy"); manager != "" && manager != "workload.codeflare.dev/appwrapper-controller" {
-		return refuse("spec.managedBy", "is "+quote(manager), "remove it: another controller would manage the AppWrapper")
+		return refuse("spec.managedBy", "is "+fault.Quote(manager), "remove it: another controller would manage the AppWrapper")
 	}
 	list, isList := spec["components"].([]any)
 	if !isList || len(list) == 0 {
@@ -77,13 +78,13 @@ var step = regexp.MustCompile(`^(?:\.([A-Za-z0-9_-]+)|\[([0-9]+)\])`)
 func parsePath(where, path string) ([]string, error) {
 	rest, starts := strings.CutPrefix(path, "template")
 	if !starts {
-		return nil, refuse(where, "is "+quote(path), `want a path that starts with "template", such as template.spec.template`)
+		return nil, refuse(where, "is "+fault.Quote(path), `want a path that starts with "template", such as template.spec.template`)
 	}
 	steps := []string{}
 	for rest != "" {
 		match := step.FindStringSubmatch(rest)
 		if match == nil {
-			return nil, refuse(where, "is "+quote(path), "want fields as .name and places in lists as [0]")
+			return nil, refuse(where, "is "+fault.Quote(path), "want fields as .name and places in lists as [0]")
 		}
 		steps = append(steps, match[1]+match[2])
 		rest = rest[len(match[0]):]
@@ -130,7 +131,7 @@ func (r *reader) faultTolerance() error {
 		case "retryLimit":
 			limit, err := strconv.ParseInt(written, 10, 32)
 			if err != nil || limit < 0 {
-				r.warn("metadata.annotations[%s]: is %s and does nothing; want a whole number of at least 0", key, quote(written))
+				r.warn("metadata.annotations[%s]: is %s and does nothing; want a whole number of at least 0", key, fault.Quote(written))
 				continue
 			}
 			retries := int(limit)
@@ -170,7 +171,7 @@ func (r *reader) grace(key, written string) workload.Duration {
 func (r *reader) duration(key, written string, longest time.Duration) *time.Duration {
 	d, err := time.ParseDuration(written)
 	if err != nil || d < 0 || d > longest {
-		r.warn("metadata.annotations[%s]: is %s and does nothing; want a duration from 0s to %.0fh", key, quote(written), longest.Hours())
+		r.warn("metadata.annotations[%s]: is %s and does nothing; want a duration from 0s to %.0fh", key, fault.Quote(written), longest.Hours())
 		return nil
 	}
 	return &d
@@ -182,7 +183,7 @@ func (r *reader) exitCodes(key, written string) []int32 {
 	for _, word := range strings.Split(written, ",") {
 		code, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
 		if err != nil || code == 0 {
-			r.warn("metadata.annotations[%s]: %s is no exit code of a failure and does nothing; want numbers separated by commas, such as 3,10", key, quote(word))
+			r.warn("metadata.annotations[%s]: %s is no exit code of a failure and does nothing; want numbers separated by commas, such as 3,10", key, fault.Quote(word))
 			continue
 		}
 		codes = append(codes, int32(code))

@@ -18,6 +18,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -70,14 +71,14 @@ func CheckObject(rules workload.ObjectPolicy, manifest json.RawMessage) error {
 	kind := kindOf(apiVersion, kindName)
 	switch {
 	case never(kind):
-		return denied("kind", "is "+quote(kind)+", which is created for no queue", "have an administrator create it")
+		return denied("kind", "is "+fault.Quote(kind)+", which is created for no queue", "have an administrator create it")
 	case !p.allowsKind(kind):
-		return denied("kind", "is "+quote(kind), "use another kind, or have it listed in the queue's objectPolicy.kinds")
+		return denied("kind", "is "+fault.Quote(kind), "use another kind, or have it listed in the queue's objectPolicy.kinds")
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, field := range []string{"name", "generateName", "namespace"} {
 		if faults := content.IsPathSegmentName(text(metadata, field)); len(faults) > 0 {
-			return denied("metadata."+field, quote(text(metadata, field))+" "+strings.Join(faults, " and "), "use another name")
+			return denied("metadata."+field, fault.Quote(text(metadata, field))+" "+strings.Join(faults, " and "), "use another name")
 		}
 	}
 	switch kind {
@@ -93,9 +94,9 @@ func CheckObject(rules workload.ObjectPolicy, manifest json.RawMessage) error {
 func secret(kind string) error {
 	switch {
 	case neverSecret(kind):
-		return denied("type", "is "+quote(kind)+": Kubernetes gives rights for it", "have an administrator create it")
+		return denied("type", "is "+fault.Quote(kind)+": Kubernetes gives rights for it", "have an administrator create it")
 	case !slices.Contains(plainSecrets(), kind):
-		return denied("type", "is "+quote(kind), "use Opaque")
+		return denied("type", "is "+fault.Quote(kind), "use Opaque")
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (p policy) serviceType(where, kind string) error {
 	if kind == "" || kind == "ClusterIP" || allows(p.ServiceTypes, kind) {
 		return nil
 	}
-	return denied(where, "makes a service of type "+quote(kind), "use ClusterIP, or have the type listed in the queue's objectPolicy.serviceTypes")
+	return denied(where, "makes a service of type "+fault.Quote(kind), "use ClusterIP, or have the type listed in the queue's objectPolicy.serviceTypes")
 }
 
 // services checks, wherever they are in an object, what KubeRay makes services and

@@ -3,7 +3,6 @@ package objectpolicy
 import (
 	"maps"
 	"slices"
-	"strconv"
 )
 
 func text(object map[string]any, field string) string {
@@ -16,14 +15,4 @@ func sorted(object map[string]any) []string { return slices.Sorted(maps.Keys(obj
 // allows reports whether a list has the name, or all.
 func allows(list []string, name string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, name)
-}
-
-// longest bounds how much of a submitted value a message repeats.
-const longest = 80
-
-func quote(text string) string {
-	if len(text) > longest {
-		text = text[:longest] + "..."
-	}
-	return strconv.Quote(text)
 }

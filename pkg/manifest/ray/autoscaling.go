@@ -6,6 +6,7 @@ import (
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // Sizes at which an autoscaled cluster is admitted.
@@ -67,6 +68,6 @@ func (c *clusterSpec) checkAutoscaling() error {
 	case "", AtMaximum, AtMinimum:
 		return nil
 	default:
-		return refuse("metadata.annotations["+kube.AutoscalingKey+"]", "is "+quote(size), "want "+AtMaximum+" or "+AtMinimum)
+		return refuse("metadata.annotations["+kube.AutoscalingKey+"]", "is "+fault.Quote(size), "want "+AtMaximum+" or "+AtMinimum)
 	}
 }

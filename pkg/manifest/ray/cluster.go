@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 func (r *reading) cluster() ([]member, error) {
@@ -87,7 +88,7 @@ func (r *reading) managedElsewhere(path string, manager *string) bool {
 	if manager == nil || *manager == "ray.io/kuberay-operator" {
 		return false
 	}
-	r.verdict.refuse(path+".managedBy", "is "+quote(*manager), `remove it, or say "ray.io/kuberay-operator"`)
+	r.verdict.refuse(path+".managedBy", "is "+fault.Quote(*manager), `remove it, or say "ray.io/kuberay-operator"`)
 	return *manager == multiKueue
 }
 
@@ -104,7 +105,7 @@ func (c *clusterSpec) checkGroups() error {
 			return err
 		}
 		if first, twice := seen[groups[i].GroupName]; twice {
-			return refuse(where+".groupName", quote(groups[i].GroupName)+" is the name of "+c.groupPath(first)+" already",
+			return refuse(where+".groupName", fault.Quote(groups[i].GroupName)+" is the name of "+c.groupPath(first)+" already",
 				"give each group a name of its own")
 		}
 		seen[groups[i].GroupName] = i
@@ -122,12 +123,12 @@ func (c *clusterSpec) groupPath(i int) string {
 func (c *clusterSpec) checkGroupName(where, name string) error {
 	for _, reserved := range append([]string{HeadGroup}, c.reserved...) {
 		if name == reserved {
-			return refuse(where, "is "+quote(name), "the name is reserved: choose another")
+			return refuse(where, "is "+fault.Quote(name), "the name is reserved: choose another")
 		}
 	}
 	// It becomes a label of the pods and, in lower case, a part of their names.
 	if faults := validation.IsDNS1123Label(strings.ToLower(name)); len(faults) > 0 {
-		return refuse(where, quote(name)+" cannot name a group of pods", faults[0])
+		return refuse(where, fault.Quote(name)+" cannot name a group of pods", faults[0])
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // checkConstraints refuses selectors, affinities and tolerations that the API
@@ -41,7 +43,7 @@ func checkConstraints(path string, spec *corev1.PodSpec) error {
 		for j, r := range term.MatchFields {
 			field := fmt.Sprintf("%s[%d].matchFields[%d]", where, i, j)
 			if r.Key != "metadata.name" || len(r.Values) != 1 || r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn {
-				return refuse(field, "is "+quote(fmt.Sprintf("%s %s %v", r.Key, r.Operator, r.Values)),
+				return refuse(field, "is "+fault.Quote(fmt.Sprintf("%s %s %v", r.Key, r.Operator, r.Values)),
 					"want metadata.name In or NotIn one name")
 			}
 		}
@@ -51,10 +53,10 @@ func checkConstraints(path string, spec *corev1.PodSpec) error {
 
 func checkLabel(where, key, value string) error {
 	if faults := validation.IsQualifiedName(key); len(faults) > 0 {
-		return refuse(where, quote(key)+" cannot be the key of a label", faults[0])
+		return refuse(where, fault.Quote(key)+" cannot be the key of a label", faults[0])
 	}
 	if faults := validation.IsValidLabelValue(value); len(faults) > 0 {
-		return refuse(where+"."+key, quote(value)+" cannot be the value of a label", faults[0])
+		return refuse(where+"."+key, fault.Quote(value)+" cannot be the value of a label", faults[0])
 	}
 	return nil
 }
@@ -63,19 +65,19 @@ func checkToleration(where string, t corev1.Toleration) error {
 	switch t.Operator {
 	case corev1.TolerationOpExists:
 		if t.Value != "" {
-			return refuse(where+".value", "is "+quote(t.Value)+" with operator Exists", "remove it, or use operator Equal")
+			return refuse(where+".value", "is "+fault.Quote(t.Value)+" with operator Exists", "remove it, or use operator Equal")
 		}
 	case corev1.TolerationOpEqual, "":
 		if t.Key == "" {
 			return refuse(where+".key", "is empty", "want a key, or operator Exists for all taints")
 		}
 	default:
-		return refuse(where+".operator", "is "+quote(string(t.Operator)), "want Exists or Equal")
+		return refuse(where+".operator", "is "+fault.Quote(string(t.Operator)), "want Exists or Equal")
 	}
 	switch t.Effect {
 	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 	default:
-		return refuse(where+".effect", "is "+quote(string(t.Effect)), "want NoSchedule, PreferNoSchedule, NoExecute or nothing")
+		return refuse(where+".effect", "is "+fault.Quote(string(t.Effect)), "want NoSchedule, PreferNoSchedule, NoExecute or nothing")
 	}
 	if t.Key == "" {
 		return nil
@@ -104,7 +106,7 @@ func checkRequirement(where string, r corev1.NodeSelectorRequirement) error {
 			want = "want one whole number"
 		}
 	default:
-		return refuse(where+".operator", "is "+quote(string(r.Operator)), "want In, NotIn, Exists, DoesNotExist, Gt or Lt")
+		return refuse(where+".operator", "is "+fault.Quote(string(r.Operator)), "want In, NotIn, Exists, DoesNotExist, Gt or Lt")
 	}
 	if want != "" {
 		return refuse(where+".values", fmt.Sprintf("has %d values with operator %s", count, r.Operator), want)

@@ -11,6 +11,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // decode fills the Go type of the manifest. A field that KubeRay v1.6.2 does not
@@ -31,7 +32,7 @@ func checkOldVersion(kind string, tree map[string]any) error {
 	case RayService:
 		into = &rayv1alpha1.RayService{}
 	default:
-		return refuse("apiVersion", "is "+quote(oldVersion)+", which has no "+kind, "want "+GroupVersion)
+		return refuse("apiVersion", "is "+fault.Quote(oldVersion)+", which has no "+kind, "want "+GroupVersion)
 	}
 	return decodeStrictly(tree, into, "is no field of "+oldVersion, "say apiVersion: "+GroupVersion+", or correct its name or place")
 }
@@ -54,12 +55,12 @@ func decodeStrictly(tree map[string]any, into any, what, remedy string) error {
 	const shown = 3
 	if len(fields) > 1 {
 		others := fields[1:min(len(fields), shown)]
-		what += ", neither is " + clip(strings.Join(others, ", "))
+		what += ", neither is " + fault.Clip(strings.Join(others, ", "))
 		if len(fields) > shown {
 			what += ", and more"
 		}
 	}
-	return refuse(clip(fields[0]), what, remedy)
+	return refuse(fault.Clip(fields[0]), what, remedy)
 }
 
 var mismatchText = regexp.MustCompile(`cannot unmarshal (.+) into Go struct field \w+\.(\S+) of type (\S+)`)
@@ -71,7 +72,7 @@ func mismatch(err error) error {
 	}
 	parts := mismatchText.FindStringSubmatch(err.Error())
 	if parts == nil {
-		return refuse("manifest", "does not decode: "+clip(err.Error()), "correct the field")
+		return refuse("manifest", "does not decode: "+fault.Clip(err.Error()), "correct the field")
 	}
 	wanted := map[string]string{
 		"int32": "a whole number of 32 bits", "int64": "a whole number", "string": "a text", "bool": "true or false",
@@ -83,7 +84,7 @@ func mismatch(err error) error {
 	default:
 		wanted = "an object"
 	}
-	return refuse(clip(parts[2]), "is "+clip(parts[1]), "want "+wanted)
+	return refuse(fault.Clip(parts[2]), "is "+fault.Clip(parts[1]), "want "+wanted)
 }
 
 // setDefaults fills in what the API server would, from the schema of the custom

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // maxDepth bounds nesting. Pod templates go about 25 deep.
@@ -97,7 +98,7 @@ type reader struct {
 func (r *reader) value() (any, error) {
 	token, err := r.tokens.Token()
 	if err != nil {
-		return nil, refuse(r.path.String(), "cannot be read: "+clip(err.Error()), "write it as JSON or YAML")
+		return nil, refuse(r.path.String(), "cannot be read: "+fault.Clip(err.Error()), "write it as JSON or YAML")
 	}
 	if r.values++; r.values > mostValues {
 		return nil, tooMany()
@@ -126,7 +127,7 @@ func (r *reader) object() (any, error) {
 			return nil, refuse(r.path.String(), "cannot be read", "write it as JSON or YAML")
 		}
 		if _, twice := object[key]; twice {
-			return nil, refuse(r.path.String(), "has the key "+quote(key)+" twice", "keep one")
+			return nil, refuse(r.path.String(), "has the key "+fault.Quote(key)+" twice", "keep one")
 		}
 		if err := r.checkText(key); err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -58,7 +59,7 @@ func bindGang(members []member) ([]workload.PodSet, error) {
 func refuseAmongPods(path string, spec *corev1.PodSpec) error {
 	for i, spread := range spec.TopologySpreadConstraints {
 		if spread.WhenUnsatisfiable != corev1.ScheduleAnyway {
-			return refuse(fmt.Sprintf("%s.topologySpreadConstraints[%d].whenUnsatisfiable", path, i), "is "+quote(string(spread.WhenUnsatisfiable)),
+			return refuse(fmt.Sprintf("%s.topologySpreadConstraints[%d].whenUnsatisfiable", path, i), "is "+fault.Quote(string(spread.WhenUnsatisfiable)),
 				"want ScheduleAnyway: Muster plans spreading for Ray's pods alone")
 		}
 	}
@@ -174,12 +175,12 @@ func selects(where string, members []member, i int, selector *metav1.LabelSelect
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return nil, refuse(where+".labelSelector", "is not valid: "+clip(err.Error()), "want matchLabels and matchExpressions as in Kubernetes")
+		return nil, refuse(where+".labelSelector", "is not valid: "+fault.Clip(err.Error()), "want matchLabels and matchExpressions as in Kubernetes")
 	}
 	requirements, _ := parsed.Requirements()
 	for _, r := range requirements {
 		if _, known := members[i].labels[r.Key()]; !known && lateLabel(r.Key()) {
-			return nil, refuse(where+".labelSelector", "asks for "+quote(r.Key())+", whose value is not known yet", "name it in matchLabelKeys")
+			return nil, refuse(where+".labelSelector", "asks for "+fault.Quote(r.Key())+", whose value is not known yet", "name it in matchLabelKeys")
 		}
 	}
 	var names []string
@@ -214,7 +215,7 @@ func readSpread(members []member, i int) error {
 		where := fmt.Sprintf("%s.spec.topologySpreadConstraints[%d]", m.path, j)
 		switch {
 		case c.WhenUnsatisfiable != corev1.DoNotSchedule:
-			return refuse(where+".whenUnsatisfiable", "is "+quote(string(c.WhenUnsatisfiable)), "want DoNotSchedule or ScheduleAnyway")
+			return refuse(where+".whenUnsatisfiable", "is "+fault.Quote(string(c.WhenUnsatisfiable)), "want DoNotSchedule or ScheduleAnyway")
 		case c.MaxSkew < 1:
 			return refuse(where+".maxSkew", fmt.Sprintf("is %d", c.MaxSkew), "want 1 or more")
 		case c.MinDomains != nil && *c.MinDomains != 1:
@@ -222,9 +223,9 @@ func readSpread(members []member, i int) error {
 			// one, when it is pinned.
 			return refuse(where+".minDomains", fmt.Sprintf("is %d", *c.MinDomains), "remove it: pods that are pinned to their nodes cannot obey it")
 		case c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy != corev1.NodeInclusionPolicyHonor:
-			return refuse(where+".nodeAffinityPolicy", "is "+quote(string(*c.NodeAffinityPolicy)), "want Honor or nothing")
+			return refuse(where+".nodeAffinityPolicy", "is "+fault.Quote(string(*c.NodeAffinityPolicy)), "want Honor or nothing")
 		case c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy != corev1.NodeInclusionPolicyIgnore:
-			return refuse(where+".nodeTaintsPolicy", "is "+quote(string(*c.NodeTaintsPolicy)), "want Ignore or nothing")
+			return refuse(where+".nodeTaintsPolicy", "is "+fault.Quote(string(*c.NodeTaintsPolicy)), "want Ignore or nothing")
 		}
 		if err := checkLabel(where+".topologyKey", c.TopologyKey, ""); err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // warnOfGPUs names the groups that tell Ray of other GPUs than their pods have:
@@ -33,7 +35,7 @@ func (c *clusterSpec) warnOfGroup(where string, params, resources map[string]str
 	}
 	c.verdict.warnings = append(c.verdict.warnings, fmt.Sprintf(
 		"%s%s: is %s, but the limits of its Ray container have %d GPUs; Ray would count on the former, and only the latter are reserved: make them equal, or leave it out",
-		where, field, quote(told), has))
+		where, field, fault.Quote(told), has))
 }
 
 // mig is how slices of a GPU are called.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // longestName is KubeRay's limit on the name of each kind; what it names after
@@ -24,10 +25,10 @@ func identify(v *verdict, tree map[string]any) (Object, error) {
 		return o, err
 	}
 	if _, known := longestName[o.Kind]; !known {
-		return o, refuse("kind", "is "+quote(o.Kind), "want RayCluster, RayJob or RayService")
+		return o, refuse("kind", "is "+fault.Quote(o.Kind), "want RayCluster, RayJob or RayService")
 	}
 	if o.APIVersion != GroupVersion && o.APIVersion != oldVersion {
-		return o, refuse("apiVersion", "is "+quote(o.APIVersion), "want "+GroupVersion)
+		return o, refuse("apiVersion", "is "+fault.Quote(o.APIVersion), "want "+GroupVersion)
 	}
 	metadata, isObject := tree["metadata"].(map[string]any)
 	if !isObject {
@@ -71,7 +72,7 @@ func textOf(object map[string]any, field, where string) (string, error) {
 func checkNames(o Object) error {
 	if o.Namespace != "" {
 		if faults := validation.IsDNS1123Label(o.Namespace); len(faults) > 0 {
-			return refuse("metadata.namespace", quote(o.Namespace)+" cannot be the name of a namespace", faults[0])
+			return refuse("metadata.namespace", fault.Quote(o.Namespace)+" cannot be the name of a namespace", faults[0])
 		}
 	}
 	where, name, limit := "metadata.name", o.Name, longestName[o.Kind]
@@ -82,7 +83,7 @@ func checkNames(o Object) error {
 		where, name, limit = "metadata.generateName", o.GenerateName, limit-suffixLength
 	}
 	if len(name) > limit {
-		return refuse(where, fmt.Sprintf("%s has %d characters", quote(name), len(name)),
+		return refuse(where, fmt.Sprintf("%s has %d characters", fault.Quote(name), len(name)),
 			fmt.Sprintf("KubeRay takes at most %d for a %s", limit, o.Kind))
 	}
 	// What follows a generateName is letters and digits.
@@ -90,7 +91,7 @@ func checkNames(o Object) error {
 		name += "x"
 	}
 	if faults := validation.IsDNS1035Label(name); len(faults) > 0 {
-		return refuse(where, quote(strings.TrimSuffix(name, "x"))+" cannot be the name of a "+o.Kind, faults[0])
+		return refuse(where, fault.Quote(strings.TrimSuffix(name, "x"))+" cannot be the name of a "+o.Kind, faults[0])
 	}
 	return nil
 }

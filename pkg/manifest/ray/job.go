@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -90,7 +91,7 @@ func (j *jobSpec) submitter() (member, error) {
 	if template := j.spec.SubmitterPodTemplate; template != nil {
 		pod = template.Spec
 		if pod.RestartPolicy != corev1.RestartPolicyNever && pod.RestartPolicy != corev1.RestartPolicyOnFailure {
-			return member{}, refuse(path+".spec.restartPolicy", "is "+quote(string(pod.RestartPolicy)), "want Never or OnFailure")
+			return member{}, refuse(path+".spec.restartPolicy", "is "+fault.Quote(string(pod.RestartPolicy)), "want Never or OnFailure")
 		}
 		maps.Copy(submitter.labels, template.Labels)
 		submitter.annotations = template.Annotations

@@ -7,6 +7,8 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 func (j *jobSpec) check() error {
@@ -14,7 +16,7 @@ func (j *jobSpec) check() error {
 	switch spec.SubmissionMode {
 	case rayv1.K8sJobMode, rayv1.HTTPMode, rayv1.SidecarMode, rayv1.InteractiveMode:
 	default:
-		return refuse(path+".submissionMode", "is "+quote(string(spec.SubmissionMode)), "want K8sJobMode, HTTPMode, SidecarMode or InteractiveMode")
+		return refuse(path+".submissionMode", "is "+fault.Quote(string(spec.SubmissionMode)), "want K8sJobMode, HTTPMode, SidecarMode or InteractiveMode")
 	}
 	if len(spec.ClusterSelector) > 0 {
 		j.verdict.refuse(path+".clusterSelector", "is set",
@@ -94,7 +96,7 @@ func (j *jobSpec) checkMode() error {
 	case sidecar && spec.SubmitterConfig != nil:
 		return refuse(j.path+".submitterConfig", "is set in SidecarMode", "remove it: the head's pod submits the job")
 	case sidecar && head.RestartPolicy != "" && head.RestartPolicy != corev1.RestartPolicyNever:
-		return refuse(j.path+".rayClusterSpec.headGroupSpec.template.spec.restartPolicy", "is "+quote(string(head.RestartPolicy))+" in SidecarMode",
+		return refuse(j.path+".rayClusterSpec.headGroupSpec.template.spec.restartPolicy", "is "+fault.Quote(string(head.RestartPolicy))+" in SidecarMode",
 			"want Never or nothing")
 	case spec.SubmissionMode == rayv1.InteractiveMode && spec.BackoffLimit != nil && *spec.BackoffLimit > 0:
 		return refuse(j.path+".backoffLimit", fmt.Sprintf("is %d in InteractiveMode", *spec.BackoffLimit), "remove it")
@@ -186,7 +188,7 @@ func (j *jobSpec) checkRules(where string) error {
 			after[state] = map[rayv1.DeletionPolicyType]int32{}
 		}
 		if _, twice := after[state][rule.Policy]; twice {
-			return refuse(path, "is a second rule of "+string(rule.Policy)+" for "+clip(state), "keep one")
+			return refuse(path, "is a second rule of "+string(rule.Policy)+" for "+fault.Clip(state), "keep one")
 		}
 		after[state][rule.Policy] = rule.Condition.TTLSeconds
 	}
@@ -195,7 +197,7 @@ func (j *jobSpec) checkRules(where string) error {
 		for _, policy := range least {
 			seconds, given := after[state][policy]
 			if given && seconds < before {
-				return refuse(where, fmt.Sprintf("has %s after %d s for %s, sooner than what deletes less", policy, seconds, clip(state)),
+				return refuse(where, fmt.Sprintf("has %s after %d s for %s, sooner than what deletes less", policy, seconds, fault.Clip(state)),
 					"give it the same or more ttlSeconds")
 			}
 			before = max(before, seconds)

@@ -7,6 +7,8 @@ import (
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // checkAsKubeRay refuses clusters that KubeRay's own validation refuses
@@ -45,7 +47,7 @@ func (c *clusterSpec) checkGroupParams(where string, params, resources, labels m
 	}
 	for key, value := range labels {
 		if strings.HasPrefix(key, "muster.dev/") {
-			c.verdict.refuse(where+".labels", "has "+quote(key), "remove it: Muster sets the labels of its own domain")
+			c.verdict.refuse(where+".labels", "has "+fault.Quote(key), "remove it: Muster sets the labels of its own domain")
 		}
 		if err := checkLabel(where+".labels", key, value); err != nil {
 			return err
@@ -64,7 +66,7 @@ func (c *clusterSpec) checkAutoscaler() error {
 	head := c.path + ".headGroupSpec.template.spec"
 	switch {
 	case !autoscaled(c.spec) && asked:
-		return refuse(head+".containers[0].env", autoscalerV2+" is "+quote(env.Value)+" without enableInTreeAutoscaling", "set that, too")
+		return refuse(head+".containers[0].env", autoscalerV2+" is "+fault.Quote(env.Value)+" without enableInTreeAutoscaling", "set that, too")
 	case autoscaled(c.spec) && options != nil && options.Version != nil && set:
 		return refuse(head+".containers[0].env", "has "+autoscalerV2+" beside autoscalerOptions.version", "use the latter alone")
 	case options != nil && options.IdleTimeoutSeconds != nil && *options.IdleTimeoutSeconds < 0:
@@ -150,7 +152,7 @@ func (c *clusterSpec) checkAuth() error {
 	}
 	ray, err := version.ParseGeneric(c.spec.RayVersion)
 	if err != nil || ray.LessThan(version.MustParseGeneric(least)) {
-		return refuse(c.path+".rayVersion", "is "+quote(c.spec.RayVersion), "token authentication needs "+least+" or later")
+		return refuse(c.path+".rayVersion", "is "+fault.Quote(c.spec.RayVersion), "token authentication needs "+least+" or later")
 	}
 	return nil
 }
@@ -161,7 +163,7 @@ func (c *clusterSpec) checkUpgrade() error {
 			return refuse(c.path+".upgradeStrategy", "is set", "remove it: KubeRay takes it for a RayCluster alone")
 		}
 		if *s.Type != rayv1.RayClusterRecreate && *s.Type != rayv1.RayClusterUpgradeNone {
-			return refuse(c.path+".upgradeStrategy.type", "is "+quote(string(*s.Type)), "want Recreate or None")
+			return refuse(c.path+".upgradeStrategy.type", "is "+fault.Quote(string(*s.Type)), "want Recreate or None")
 		}
 	}
 	return nil

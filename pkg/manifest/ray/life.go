@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -26,7 +27,7 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 			continue
 		}
 		if *into, err = workload.ParseDuration(text); err != nil {
-			return life, refuse(annotationPath(key), "is "+quote(text), "want a number and a unit, such as 90s, 10m or 2h, of at most ten years")
+			return life, refuse(annotationPath(key), "is "+fault.Quote(text), "want a number and a unit, such as 90s, 10m or 2h, of at most ten years")
 		}
 	}
 	var err error
@@ -37,7 +38,7 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 	case "", workload.HealOnLoss, workload.EvictOnLoss:
 		return life, nil
 	}
-	return life, refuse(annotationPath(kube.OnPodLossKey), "is "+quote(life.OnPodLoss),
+	return life, refuse(annotationPath(kube.OnPodLossKey), "is "+fault.Quote(life.OnPodLoss),
 		"want "+strings.Join([]string{workload.HealOnLoss, workload.EvictOnLoss}, " or "))
 }
 

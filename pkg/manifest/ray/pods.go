@@ -9,6 +9,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -123,10 +124,10 @@ func (o Operator) addOverhead(v *verdict, path string, spec *corev1.PodSpec) err
 	switch {
 	case !known && len(spec.Overhead) > 0: // which Kubernetes holds against the class
 	case !known:
-		v.refuse(path+".runtimeClassName", "is "+quote(class)+", of which Muster does not know the overhead",
+		v.refuse(path+".runtimeClassName", "is "+fault.Quote(class)+", of which Muster does not know the overhead",
 			"give the pod's overhead, or name the class under runtimeClasses in the KubeRay profile")
 	case len(spec.Overhead) > 0 && !apiequality.Semantic.DeepEqual(overhead, spec.Overhead):
-		return refuse(path+".overhead", "is not that of runtime class "+quote(class), "remove it: Kubernetes takes the overhead from the runtime class")
+		return refuse(path+".overhead", "is not that of runtime class "+fault.Quote(class), "remove it: Kubernetes takes the overhead from the runtime class")
 	default:
 		spec.Overhead = overhead
 	}

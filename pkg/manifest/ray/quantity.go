@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // ofQuantity words an error about a quantity as the other refusals are; nil for
@@ -26,7 +27,7 @@ func ReadPod(where string, tree any) (*corev1.PodSpec, error) {
 		if refused := ofQuantity(err); refused != nil {
 			return nil, refused
 		}
-		return nil, refuse(where, "does not decode: "+clip(err.Error()), "correct the field")
+		return nil, refuse(where, "does not decode: "+fault.Clip(err.Error()), "correct the field")
 	}
 	return &spec, CheckPod(where, &spec)
 }
@@ -38,7 +39,7 @@ func ReadAmounts(where string, tree any) (corev1.ResourceList, error) {
 		if refused := ofQuantity(err); refused != nil {
 			return nil, refused
 		}
-		return nil, refuse(where, "does not decode: "+clip(err.Error()), `want amounts by resource, such as cpu: "2"`)
+		return nil, refuse(where, "does not decode: "+fault.Clip(err.Error()), `want amounts by resource, such as cpu: "2"`)
 	}
 	return list, nil
 }

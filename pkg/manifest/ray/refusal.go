@@ -51,24 +51,10 @@ func (t trail) String() string {
 		if path.Len() > 0 && !strings.HasPrefix(step, "[") {
 			path.WriteByte('.')
 		}
-		path.WriteString(clip(step))
+		path.WriteString(fault.Clip(step))
 	}
 	if path.Len() == 0 {
 		return "manifest"
 	}
 	return path.String()
 }
-
-// longest bounds how much of a submitted value a message repeats.
-const longest = 80
-
-// clip shortens a submitted text for a message.
-func clip(text string) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "..."
-}
-
-// quote shows a submitted text in a message.
-func quote(text string) string { return strconv.Quote(clip(text)) }

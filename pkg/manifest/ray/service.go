@@ -7,6 +7,8 @@ import (
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 func (r *reading) service() ([]member, error) {
@@ -40,7 +42,7 @@ func (r *reading) checkService(service *rayv1.RayService) error {
 		return refuse(config+".authOptions.enableK8sTokenAuth", "is true", "remove it: KubeRay does not support it for a RayService")
 	}
 	if head := spec.RayClusterSpec.HeadGroupSpec.HeadService; head != nil && head.Name != "" {
-		return refuse(config+".headGroupSpec.headService.metadata.name", "is "+quote(head.Name), "remove it: KubeRay names the service of a RayService")
+		return refuse(config+".headGroupSpec.headService.metadata.name", "is "+fault.Quote(head.Name), "remove it: KubeRay names the service of a RayService")
 	}
 	if delay := spec.RayClusterDeletionDelaySeconds; delay != nil && *delay < 0 {
 		return refuse("spec.rayClusterDeletionDelaySeconds", fmt.Sprintf("is %d", *delay), "want zero or more")
@@ -66,7 +68,7 @@ func checkInitializing(annotations map[string]string) error {
 		seconds, err = int(period.Nanoseconds()), nil
 	}
 	if err != nil || seconds <= 0 {
-		return refuse("metadata.annotations["+key+"]", "is "+quote(text), `want a time such as "30m", or a number of seconds`)
+		return refuse("metadata.annotations["+key+"]", "is "+fault.Quote(text), `want a time such as "30m", or a number of seconds`)
 	}
 	return nil
 }
@@ -82,11 +84,11 @@ func (r *reading) checkServiceUpgrade(strategy *rayv1.RayServiceUpgradeStrategy)
 	case rayv1.RayServiceUpgradeNone:
 		return nil
 	case rayv1.RayServiceNewCluster, rayv1.RayServiceNewClusterWithIncrementalUpgrade:
-		r.verdict.refuse(where, "is "+quote(string(*strategy.Type))+", with which KubeRay starts a second cluster beside the first",
+		r.verdict.refuse(where, "is "+fault.Quote(string(*strategy.Type))+", with which KubeRay starts a second cluster beside the first",
 			"remove it, or say None; to upgrade, submit the new version under another name and cancel the old one when the new one runs")
 		return nil
 	}
-	return refuse(where, "is "+quote(string(*strategy.Type)), "want None")
+	return refuse(where, "is "+fault.Quote(string(*strategy.Type)), "want None")
 }
 
 // saysCronJob reports whether a manifest, whatever is wrong with it, is that of a

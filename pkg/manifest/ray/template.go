@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // checkTemplate refuses pods that the API server would refuse, as far as that
@@ -35,7 +36,7 @@ func checkTemplate(v *verdict, path string, spec *corev1.PodSpec) error {
 	}
 	if name := spec.ServiceAccountName; name != "" {
 		if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
-			return refuse(path+".serviceAccountName", quote(name)+" cannot name a service account", faults[0])
+			return refuse(path+".serviceAccountName", fault.Quote(name)+" cannot name a service account", faults[0])
 		}
 	}
 	checkPlace(v, path, spec)
@@ -50,10 +51,10 @@ func checkTemplate(v *verdict, path string, spec *corev1.PodSpec) error {
 
 func checkContainer(v *verdict, where string, container *corev1.Container, names map[string]bool) error {
 	if faults := validation.IsDNS1123Label(container.Name); len(faults) > 0 {
-		return refuse(where+".name", quote(container.Name)+" cannot name a container", faults[0])
+		return refuse(where+".name", fault.Quote(container.Name)+" cannot name a container", faults[0])
 	}
 	if names[container.Name] {
-		return refuse(where+".name", quote(container.Name)+" is the name of another container of the pod, or of one that KubeRay adds",
+		return refuse(where+".name", fault.Quote(container.Name)+" is the name of another container of the pod, or of one that KubeRay adds",
 			"choose another")
 	}
 	names[container.Name] = true
@@ -77,7 +78,7 @@ func checkResources(where string, r *corev1.ResourceRequirements) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
 		request := r.Requests[name]
 		limit, limited := r.Limits[name]
-		field := fmt.Sprintf("%s.requests.%s", where, clip(string(name)))
+		field := fmt.Sprintf("%s.requests.%s", where, fault.Clip(string(name)))
 		switch {
 		case limited && request.Cmp(limit) > 0:
 			return refuse(field, fmt.Sprintf("%s is more than the limit, which is %s", &request, &limit), "raise the limit or ask for less")
@@ -89,10 +90,10 @@ func checkResources(where string, r *corev1.ResourceRequirements) error {
 		for _, name := range slices.Sorted(maps.Keys(list)) {
 			amount := list[name]
 			if faults := validation.IsQualifiedName(string(name)); len(faults) > 0 {
-				return refuse(where, quote(string(name))+" cannot name a resource", faults[0])
+				return refuse(where, fault.Quote(string(name))+" cannot name a resource", faults[0])
 			}
 			if !strings.Contains(string(name), "/") && !native(name) {
-				return refuse(where, quote(string(name))+" is no resource of Kubernetes", `want its full name, such as "nvidia.com/gpu"`)
+				return refuse(where, fault.Quote(string(name))+" is no resource of Kubernetes", `want its full name, such as "nvidia.com/gpu"`)
 			}
 			if extended(name) && amount.MilliValue()%1000 != 0 {
 				return refuse(where+"."+string(name), amount.String()+" is not a whole number", `want whole ones, such as "1"`)
@@ -137,12 +138,12 @@ func checkHostPorts(path string, spec *corev1.PodSpec) error {
 func checkPlace(v *verdict, path string, spec *corev1.PodSpec) {
 	switch {
 	case spec.NodeName != "":
-		v.refuse(path+".nodeName", "is "+quote(spec.NodeName),
+		v.refuse(path+".nodeName", "is "+fault.Quote(spec.NodeName),
 			"remove it; to ask for a node use nodeSelector with "+kube.HostnameLabel)
 	case spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName:
-		v.refuse(path+".schedulerName", "is "+quote(spec.SchedulerName), "remove it: Muster chooses the nodes and kube-scheduler binds")
+		v.refuse(path+".schedulerName", "is "+fault.Quote(spec.SchedulerName), "remove it: Muster chooses the nodes and kube-scheduler binds")
 	case len(spec.SchedulingGates) > 0:
-		v.refuse(path+".schedulingGates", "has "+quote(spec.SchedulingGates[0].Name),
+		v.refuse(path+".schedulingGates", "has "+fault.Quote(spec.SchedulingGates[0].Name),
 			"remove it: the gang would hold its nodes until the gate is removed")
 	case len(spec.ResourceClaims) > 0:
 		v.refuse(path+".resourceClaims", "is set", "remove it: Muster does not plan dynamic resources")

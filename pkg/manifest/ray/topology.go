@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -65,7 +66,7 @@ func (m *member) readSlices(t *workload.Topology, where, level, size string) err
 	if size != "" {
 		number, err := strconv.Atoi(size)
 		if err != nil || number < 1 {
-			return refuse(where+"."+sliceSize, "is "+quote(size), "want a whole number from 1")
+			return refuse(where+"."+sliceSize, "is "+fault.Quote(size), "want a whole number from 1")
 		}
 		t.SliceSize = number
 	}
@@ -82,7 +83,7 @@ func (m *member) readSlices(t *workload.Topology, where, level, size string) err
 func (m *member) annotation(name string) (string, error) {
 	own, kueue := m.annotations["muster.dev/"+name], m.annotations["kueue.x-k8s.io/"+name]
 	if own != "" && kueue != "" && own != kueue {
-		return "", refuse(m.path+".metadata.annotations", fmt.Sprintf("has muster.dev/%s %s and kueue.x-k8s.io/%s %s", name, quote(own), name, quote(kueue)), "choose one of them")
+		return "", refuse(m.path+".metadata.annotations", fmt.Sprintf("has muster.dev/%s %s and kueue.x-k8s.io/%s %s", name, fault.Quote(own), name, fault.Quote(kueue)), "choose one of them")
 	}
 	if own != "" {
 		return own, nil

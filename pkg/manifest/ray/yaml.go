@@ -8,6 +8,8 @@ import (
 
 	yaml3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // fromYAML turns YAML into JSON as kubectl does.
@@ -19,7 +21,7 @@ func fromYAML(data []byte) ([]byte, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, refuse("manifest", "is empty", remedy)
 		}
-		return nil, refuse("manifest", "is neither JSON nor YAML: "+clip(err.Error()), remedy)
+		return nil, refuse("manifest", "is neither JSON nor YAML: "+fault.Clip(err.Error()), remedy)
 	}
 	if err := documents.Decode(&another); !errors.Is(err, io.EOF) {
 		return nil, refuse("manifest", "holds more than one YAML document", "submit each on its own")
@@ -32,7 +34,7 @@ func fromYAML(data []byte) ([]byte, error) {
 	}
 	converted, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return nil, refuse("manifest", "is not acceptable YAML: "+clip(err.Error()), remedy)
+		return nil, refuse("manifest", "is not acceptable YAML: "+fault.Clip(err.Error()), remedy)
 	}
 	return converted, nil
 }
@@ -61,11 +63,11 @@ func checkNode(node *yaml3.Node, path trail) error {
 	case len(path) > maxDepth:
 		return refuse(where(), fmt.Sprintf("is nested more than %d deep", maxDepth), "flatten it")
 	case node.Kind == yaml3.AliasNode:
-		return refuse(where(), "is the YAML alias "+quote("*"+node.Value), "write the value out: aliases are not accepted")
+		return refuse(where(), "is the YAML alias "+fault.Quote("*"+node.Value), "write the value out: aliases are not accepted")
 	case node.Anchor != "":
-		return refuse(where(), "has the YAML anchor "+quote("&"+node.Anchor), "remove it: anchors and aliases are not accepted")
+		return refuse(where(), "has the YAML anchor "+fault.Quote("&"+node.Anchor), "remove it: anchors and aliases are not accepted")
 	case node.Style&yaml3.TaggedStyle != 0:
-		return refuse(where(), "has the YAML tag "+quote(node.Tag), "remove it: tags are not accepted")
+		return refuse(where(), "has the YAML tag "+fault.Quote(node.Tag), "remove it: tags are not accepted")
 	case node.Kind == yaml3.MappingNode:
 		return checkMapping(node, path)
 	}
@@ -88,7 +90,7 @@ func checkNode(node *yaml3.Node, path trail) error {
 func checkNested(where, text, remedy string) error {
 	var document yaml3.Node
 	if err := yaml3.Unmarshal([]byte(text), &document); err != nil {
-		return refuse(where, "does not decode: "+clip(err.Error()), remedy)
+		return refuse(where, "does not decode: "+fault.Clip(err.Error()), remedy)
 	}
 	if countNodes(&document, mostValues) < 0 {
 		return refuse(where, fmt.Sprintf("has more than %d values", mostValues), remedy)
@@ -98,7 +100,7 @@ func checkNested(where, text, remedy string) error {
 	}
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
-		return refuse(where, "does not decode: "+clip(err.Error()), remedy)
+		return refuse(where, "does not decode: "+fault.Clip(err.Error()), remedy)
 	}
 	return nil
 }
@@ -118,7 +120,7 @@ func checkMapping(node *yaml3.Node, path trail) error {
 		case key.Value == "<<" && key.Tag == "!!merge":
 			return refuse(where(), "has a YAML merge key", "write the fields out")
 		case twice:
-			return refuse(where(), fmt.Sprintf("has the key %s twice, first in line %d", quote(key.Value), line), "keep one")
+			return refuse(where(), fmt.Sprintf("has the key %s twice, first in line %d", fault.Quote(key.Value), line), "keep one")
 		}
 		seen[key.Value] = key.Line
 		path.enter(key.Value)

@@ -142,7 +142,7 @@ var columns = [...]string{
 func readJob(line string) (Job, error) {
 	words := strings.Fields(line)
 	if len(words) != len(columns) {
-		return Job{}, fmt.Errorf("has %d fields, want %d: %q", len(words), len(columns), clip(line))
+		return Job{}, fmt.Errorf("has %d fields, want %d: %q", len(words), len(columns), fault.ClipTo(line, shown))
 	}
 	var j Job
 	whole := []*int64{
@@ -167,7 +167,7 @@ func readJob(line string) (Job, error) {
 		value, err := strconv.ParseFloat(words[fraction.column], 64)
 		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
 			return Job{}, fmt.Errorf("field %d, %s: %q: want a number, or -1 when it is not known",
-				fraction.column+1, columns[fraction.column], clip(words[fraction.column]))
+				fraction.column+1, columns[fraction.column], fault.ClipTo(words[fraction.column], shown))
 		}
 		*fraction.into = value
 	}
@@ -202,6 +202,9 @@ func check(j *Job) error {
 	return nil
 }
 
+// shown bounds how much of a line or word an error repeats, in bytes.
+const shown = 60
+
 // wholeNumber reads what should be a whole number; some logs write it with a
 // fraction of zeros or round a time to hundredths, which is cut.
 func wholeNumber(word string) (int64, error) {
@@ -210,15 +213,7 @@ func wholeNumber(word string) (int64, error) {
 	}
 	value, err := strconv.ParseFloat(word, 64)
 	if err != nil || math.IsNaN(value) || math.Abs(value) > 1<<53 {
-		return 0, fmt.Errorf("%q: want a whole number, or -1 when it is not known", clip(word))
+		return 0, fmt.Errorf("%q: want a whole number, or -1 when it is not known", fault.ClipTo(word, shown))
 	}
 	return int64(value), nil
-}
-
-func clip(text string) string {
-	const shown = 60
-	if len(text) <= shown {
-		return text
-	}
-	return text[:shown] + "..."
 }
