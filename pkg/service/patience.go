@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/service/pause"
 )
 
 // The pauses between attempts of Patiently double from the first to the last.
@@ -17,16 +19,14 @@ const (
 // is permanent. passes reports whether an error may pass, so that the step is retried. A
 // server may be away, or refuse the service, for a while; each failure is logged.
 func Patiently(ctx context.Context, logger *zap.Logger, what string, passes func(error) bool, do func() error) error {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for after := firstPause; ; after = min(2*after, lastPause) {
 		err := do()
 		if err == nil || ctx.Err() != nil || !passes(err) {
 			return err
 		}
-		logger.Warn("cannot complete a step of the start; retrying", zap.String("step", what), zap.Duration("after", pause), zap.Error(err))
-		select {
-		case <-ctx.Done():
+		logger.Warn("cannot complete a step of the start; retrying", zap.String("step", what), zap.Duration("after", after), zap.Error(err))
+		if pause.For(ctx, after) != nil {
 			return err
-		case <-time.After(pause):
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"muster.dev/muster/pkg/service/pause"
 )
 
 // settleFor lets the operator and the scheduler finish with one gang before the
@@ -37,7 +39,9 @@ func idle(ctx context.Context, o options) error {
 			return err
 		}
 		bare = append(bare, took)
-		pause(ctx, settleFor)
+		if err := pause.For(ctx, settleFor); err != nil {
+			return err
+		}
 		name := fmt.Sprintf("gang-%d", i)
 		passing.begin()
 		began := time.Now()
@@ -52,7 +56,9 @@ func idle(ctx context.Context, o options) error {
 		}
 		muster = append(muster, created.Sub(began))
 		passing.end(began, created)
-		pause(ctx, settleFor)
+		if err := pause.For(ctx, settleFor); err != nil {
+			return err
+		}
 	}
 	fmt.Printf("Submission to RayCluster created, one at a time, %d gangs:\n", o.idle)
 	fmt.Printf("  %-36s %10s %10s\n", "", "p50", "p99")
@@ -61,13 +67,6 @@ func idle(ctx context.Context, o options) error {
 	passing.print()
 	fmt.Printf("  %-36s %10.2f %10.2f\n\n", "ratio", ratio(muster, bare, 0.50), ratio(muster, bare, 0.99))
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 func quantile(samples []time.Duration, q float64) time.Duration {

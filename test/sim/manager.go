@@ -233,7 +233,7 @@ func (t *term) begin(b *state.State) bool {
 		Undeliverable: func(_ context.Context, u queuemanager.Undeliverable) {
 			t.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		},
-		Pause: func(_ context.Context, d time.Duration) { w.cur.sleep(d) },
+		Pause: func(_ context.Context, d time.Duration) error { w.cur.sleep(d); return nil },
 		Later: func(d time.Duration, do func()) {
 			w.after(d, func() {
 				if !t.over {

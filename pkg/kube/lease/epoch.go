@@ -10,6 +10,8 @@ import (
 	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"muster.dev/muster/pkg/service/pause"
 )
 
 const (
@@ -25,19 +27,19 @@ const (
 // It retries until the lease is lost or ctx ends. No error of the API server is final: a
 // right may be granted, a token renewed, and the election recreates a deleted Lease.
 func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
-	pause := retryAfter
+	after := retryAfter
 	for {
 		epoch, err := tryEpoch(ctx, o, identity)
 		if err == nil || errors.Is(err, ErrLost) {
 			return epoch, err
 		}
 		if ctx.Err() == nil && !apierrors.IsConflict(err) { // most conflicts are with the holder's own renewal
-			o.Logger.Warn("cannot take an epoch; retrying", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err), zap.Duration("after", pause))
+			o.Logger.Warn("cannot take an epoch; retrying", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err), zap.Duration("after", after))
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := pause.For(ctx, after); err != nil {
 			return 0, err
 		}
-		pause = min(2*pause, retryMost)
+		after = min(2*after, retryMost)
 	}
 }
 

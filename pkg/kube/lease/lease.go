@@ -29,6 +29,8 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"muster.dev/muster/pkg/service/pause"
 )
 
 // EpochKey is the annotation of a Lease that has the epoch of its holder.
@@ -78,8 +80,8 @@ const (
 // An error of act ends the term, never Run: the next term may succeed. Run releases the
 // lease in between, so that another process may try.
 func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int64) error) error {
-	pause := cmp.Or(o.Pause, firstPause)
-	next := pause
+	first := cmp.Or(o.Pause, firstPause)
+	next := first
 	for {
 		began := time.Now()
 		err := term(ctx, o, act)
@@ -92,26 +94,17 @@ func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int
 			continue
 		}
 		if time.Since(began) > lastedLong {
-			next = pause
+			next = first
 		}
 		o.Logger.Error("term failed; releasing the lease",
 			zap.String("lease", o.Namespace+"/"+o.Name), zap.Duration("after", next), zap.Error(err))
 		if o.Failed != nil {
 			o.Failed()
 		}
-		if err := wait(ctx, next); err != nil {
+		if err := pause.For(ctx, next); err != nil {
 			return err
 		}
 		next = min(2*next, longestPause)
-	}
-}
-
-func wait(ctx context.Context, pause time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(pause):
-		return nil
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -89,11 +90,9 @@ const (
 // retryLetters publishes dead letters that NATS has refused, until it has all or the
 // term ends.
 func retryLetters(ctx context.Context, again []letter, to DeadLetters, logger *zap.Logger) {
-	for pause := letterFirst; len(again) > 0; pause = min(2*pause, letterMost) {
-		select {
-		case <-ctx.Done():
+	for after := letterFirst; len(again) > 0; after = min(2*after, letterMost) {
+		if pause.For(ctx, after) != nil {
 			return
-		case <-time.After(pause):
 		}
 		before := len(again)
 		again = slices.DeleteFunc(again, func(l letter) bool { return to.StoreDeadLetter(ctx, l.Delivery, l.reason) == nil })

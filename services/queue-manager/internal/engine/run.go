@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/service/tracing"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/settings"
@@ -73,14 +74,12 @@ func Run(ctx context.Context, o Options) error {
 			single, memory.failures, memory.unrecorded = 0, 0, false
 			continue
 		}
-		var pause time.Duration
-		single, pause = memory.after(err, time.Since(began))
+		var backoff time.Duration
+		single, backoff = memory.after(err, time.Since(began))
 		o.Metrics.terms.WithLabelValues("failed").Inc()
-		o.Logger.Warn("term as leader ended; beginning another", zap.Error(err), zap.Duration("after", pause))
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		o.Logger.Warn("term as leader ended; beginning another", zap.Error(err), zap.Duration("after", backoff))
+		if err := pause.For(ctx, backoff); err != nil {
+			return err
 		}
 	}
 }
@@ -88,7 +87,7 @@ func Run(ctx context.Context, o Options) error {
 // after says how the next term begins when one has failed: how many inputs are taken one
 // by one, and after which pause. After a failed commit they are as many as a batch may
 // have: what cannot be stored is then found among few.
-func (m *Memory) after(err error, lasted time.Duration) (single int, pause time.Duration) {
+func (m *Memory) after(err error, lasted time.Duration) (single int, backoff time.Duration) {
 	var failed *commitError
 	var refused *refusedReadError
 	switch {

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -56,10 +57,7 @@ func (s *standby) start() {
 			}
 			s.state = nil
 			s.Logger.Warn("standby cannot follow; loading the state again", zap.Error(err), zap.Duration("after", refollowAfter))
-			select {
-			case <-s.ctx.Done():
-			case <-time.After(refollowAfter):
-			}
+			_ = pause.For(s.ctx, refollowAfter) // the loop looks at the context
 		}
 	}()
 }

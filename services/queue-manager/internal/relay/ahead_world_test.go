@@ -106,7 +106,7 @@ type stepped struct {
 func (w *aheadWorld) begins(t *testing.T, server relay.Bus) stepped {
 	t.Helper()
 	o := w.options(w.epoch, server)
-	o.Compared, o.Pause = w.ends, func(context.Context, time.Duration) {}
+	o.Compared, o.Pause = w.ends, func(context.Context, time.Duration) error { return nil }
 	r := relay.New(o)
 	steps, err := r.Steps(t.Context())
 	if err != nil {

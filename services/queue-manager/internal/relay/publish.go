@@ -134,8 +134,7 @@ func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) 
 	if err := p.Bus.EnsureStreams(ctx); err != nil {
 		p.Logger.Warn("cannot restore streams", zap.Error(err))
 	}
-	p.Pause(ctx, retryAfter)
-	return nil
+	return p.Pause(ctx, retryAfter)
 }
 
 // publish sends all and returns how many of them, from the first, are done with.

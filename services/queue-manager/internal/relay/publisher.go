@@ -195,10 +195,3 @@ func (p *publisher) saveWatermark(ctx context.Context) error {
 	}
 	return err
 }
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

@@ -34,6 +34,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -110,8 +111,9 @@ type Options struct {
 	// Refused is called with what the database refuses of the relay's own notes; nil for
 	// nothing.
 	Refused func(what string)
-	// Pause waits, and Later does something later; nil for the machine's clock.
-	Pause func(context.Context, time.Duration)
+	// Pause waits until ctx ends at most, whose error it returns then, and Later does
+	// something later; nil for the machine's clock.
+	Pause func(context.Context, time.Duration) error
 	Later func(time.Duration, func())
 }
 
@@ -130,7 +132,7 @@ const (
 // New returns a relay for one term as leader.
 func New(o Options) *Relay {
 	if o.Pause == nil {
-		o.Pause = pause
+		o.Pause = pause.For
 	}
 	if o.Later == nil {
 		o.Later = func(after time.Duration, do func()) { time.AfterFunc(after, do) }
