@@ -5,6 +5,8 @@
 // It is pure. It is not for talking to an API server, nor for Ray's kinds (package ray).
 package kube
 
+import "muster.dev/muster/pkg/spec/capacity"
+
 // Labels and annotations on the objects and pods of a gang.
 const (
 	WorkloadLabel = "muster.dev/workload" // the workload's id
@@ -59,4 +61,4 @@ const PlacementGate = "muster.dev/placement"
 const RayClusterLabel = "ray.io/cluster"
 
 // HostnameLabel is the node label that pins a pod.
-const HostnameLabel = "kubernetes.io/hostname"
+const HostnameLabel = capacity.HostnameLabel

@@ -90,14 +90,11 @@ func (s *sizing) largerThanAllowed(e *entry, more []workload.PodSet) error {
 	return rules.TooLarge(&grown)
 }
 
-// wrapper is the kind of workloads of several objects, not all of which are of Ray.
-const wrapper = "AppWrapper"
-
 // surplusPods are the pods of wrapped objects, such as a Deployment that was scaled up,
 // that have no place. No status reports the sizes of such objects.
 func (s *sizing) surplusPods(e *entry) (surplus []string) {
 	g := s.gangs[gangKey{e.Cluster, e.ID}]
-	if g == nil || e.Kind != wrapper {
+	if g == nil || e.Kind != workload.KindAppWrapper {
 		return nil
 	}
 	there, waiting := map[string]int{}, map[string]int{}

@@ -100,7 +100,7 @@ func (h *healing) recordLosses(e *entry, before, after []event.GangPod, now time
 // away whole: it tries the job again with another one.
 func (h *healing) recreatedByKubeRay(e *entry) bool {
 	g := h.gangs[gangKey{e.Cluster, e.ID}]
-	return e.Kind == "RayJob" && !e.disruption.head && !slices.ContainsFunc(g.pods, func(p event.GangPod) bool {
+	return e.Kind == workload.KindRayJob && !e.disruption.head && !slices.ContainsFunc(g.pods, func(p event.GangPod) bool {
 		return p.RayCluster == e.disruption.rayCluster && p.Holds() && !p.Deleting
 	})
 }
@@ -126,7 +126,7 @@ func (h *healing) trackHead(e *entry, pods []event.GangPod, now time.Time) {
 // because the workload asks for it, or because a job has lost its head pod, with
 // which Ray forgets the job, so that KubeRay would wait for it for ever.
 func lossEvicts(e *entry, rules workload.Rules) bool {
-	return rules.OnPodLoss == workload.EvictOnLoss || e.disruption.head && e.Kind == "RayJob"
+	return rules.OnPodLoss == workload.EvictOnLoss || e.disruption.head && e.Kind == workload.KindRayJob
 }
 
 // checkRecoveryDeadline deals with a running gang that has lacked pods for a while.

@@ -41,7 +41,7 @@ type idling struct{ *lifecycle }
 // them, or there would be another report; what was before it is unknown.
 func (i *idling) checkIdle(e *entry) {
 	switch {
-	case e.Phase != workload.Running || e.Kind != "RayCluster":
+	case e.Phase != workload.Running || e.Kind != workload.KindRayCluster:
 		e.idleSince = time.Time{}
 	case !e.lastUsed.IsZero():
 		e.idleSince = e.lastUsed

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // sizing brings the places of running gangs to the sizes of their worker groups.
@@ -27,7 +28,7 @@ func (s *sizing) updateSizes(e *entry, status *event.GangStatus) {
 // resize brings the places of a gang to the sizes of its worker groups: it gives up
 // places whose pods are gone, and requests places for pods that wait without one.
 func (s *sizing) resize(e *entry, now time.Time) {
-	if e.placesFixed || !e.Holding || e.sizes == nil && e.Kind != wrapper || !s.live.Has(e) {
+	if e.placesFixed || !e.Holding || e.sizes == nil && e.Kind != workload.KindAppWrapper || !s.live.Has(e) {
 		return
 	}
 	s.shrink(e, now)

@@ -300,7 +300,7 @@ func TestAGrowingGangKeepsApart(t *testing.T) {
 func TestAWrappedObjectThatOutgrowsItsPlaces(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 4)
-	s.gang().Kind = wrapper
+	s.gang().Kind = workload.KindAppWrapper
 	s.created(true)
 	waiting := func(name string) {
 		s.pods[name] = event.GangPod{Name: name, PodSet: "workers", Phase: "Pending", Requests: resource.List{"cpu": 4, "pods": 1}}

@@ -62,7 +62,7 @@ func benchNode(i int) capacity.Node {
 	return capacity.Node{
 		Cluster: "c", Name: fmt.Sprintf("node-%05d", i), Ready: true,
 		Labels: map[string]string{
-			"kubernetes.io/hostname": fmt.Sprintf("node-%05d", i), "rack": fmt.Sprintf("rack-%04d", i/16), "block": fmt.Sprintf("block-%03d", i/256),
+			capacity.HostnameLabel: fmt.Sprintf("node-%05d", i), "rack": fmt.Sprintf("rack-%04d", i/16), "block": fmt.Sprintf("block-%03d", i/256),
 		},
 		Allocatable: resource.List{resource.CPU: 96_000, resource.Memory: 1 << 40, resource.Pods: 110, "nvidia.com/gpu": 8},
 	}

@@ -27,7 +27,7 @@ func newSite(nodes int) *site {
 		name := fmt.Sprintf("node-%05d", i)
 		n := capacity.Node{
 			Cluster: "c", Name: name, Ready: true, Labels: map[string]string{
-				"kubernetes.io/hostname": name, "rack": fmt.Sprintf("rack-%04d", i/16), "block": fmt.Sprintf("block-%03d", i/256),
+				capacity.HostnameLabel: name, "rack": fmt.Sprintf("rack-%04d", i/16), "block": fmt.Sprintf("block-%03d", i/256),
 			},
 			Allocatable: resource.List{"cpu": 96_000, "memory": 1 << 40, "pods": 110, gpu: 8},
 			Unmanaged:   resource.List{"cpu": 500 + 250*int64(i%3), "memory": 1 << 30, "pods": 5},

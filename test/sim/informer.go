@@ -157,7 +157,7 @@ func (c *cluster) seenObject(o *object) dispatcher.Object {
 		}
 	}
 	return dispatcher.Object{
-		Kind: "RayCluster", Namespace: o.namespace, Name: o.name, UID: o.uid, Workload: o.workload, Attempt: o.attempt,
+		Kind: workload.KindRayCluster, Namespace: o.namespace, Name: o.name, UID: o.uid, Workload: o.workload, Attempt: o.attempt,
 		Stamped: o.stamped, Sizes: sizes, Keeps: sizes, EvictingAt: o.evictingAt,
 	}
 }
@@ -172,7 +172,7 @@ func seenPod(p *pod) dispatcher.Pod {
 
 func (p *pod) controller() (c dispatcher.Controller) {
 	if p.owner != "" {
-		c = dispatcher.Controller{Kind: "RayCluster", Name: p.ownerName, UID: p.owner}
+		c = dispatcher.Controller{Kind: workload.KindRayCluster, Name: p.ownerName, UID: p.owner}
 	}
 	return c
 }

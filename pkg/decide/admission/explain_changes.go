@@ -130,13 +130,11 @@ func NodeLike(n capacity.Node, i int) capacity.Node {
 	n.Name = fmt.Sprintf("%s-more-%d", n.Name, i)
 	n.Ready, n.Cordoned, n.Unmanaged, n.UsedPorts = true, false, nil, nil
 	n.Labels = maps.Clone(n.Labels)
-	if n.Labels[hostnameLabel] == old {
-		n.Labels[hostnameLabel] = n.Name
+	if n.Labels[capacity.HostnameLabel] == old {
+		n.Labels[capacity.HostnameLabel] = n.Name
 	}
 	return n
 }
-
-const hostnameLabel = "kubernetes.io/hostname"
 
 // kinds returns one node of each kind, by name: nodes of a kind have the same amounts,
 // taints and labels, except labels with the node's name.

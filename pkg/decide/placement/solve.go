@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -174,7 +175,7 @@ func (p *problem) placements(w *workload.Workload, places []place) []workload.Pl
 				continue
 			}
 			placement := workload.Placement{PodSet: p.kinds[i].set.Name, Node: at.node.Name, Pods: at.pods[i]}
-			if hostname := at.node.Labels[hostnameLabel]; hostname != at.node.Name {
+			if hostname := at.node.Labels[capacity.HostnameLabel]; hostname != at.node.Name {
 				placement.Hostname = hostname
 			}
 			placements = append(placements, placement)
@@ -182,6 +183,3 @@ func (p *problem) placements(w *workload.Workload, places []place) []workload.Pl
 	}
 	return placements
 }
-
-// hostnameLabel is the label by which a pod is pinned to a node.
-const hostnameLabel = "kubernetes.io/hostname"

@@ -20,7 +20,7 @@ import (
 )
 
 // Kind is the kind of AppWrappers, and of the workloads made of them.
-const Kind = "AppWrapper"
+const Kind = workload.KindAppWrapper
 
 // Groups and versions that are read. LegacyGroup has v1beta1 only.
 const (

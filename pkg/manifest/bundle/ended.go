@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // End is how an object stands.
@@ -61,7 +63,7 @@ func words(status map[string]any) []string {
 // ownEnd is what the object's own controller says.
 func ownEnd(id Identity, status map[string]any) (End, string) {
 	switch group, _, _ := strings.Cut(id.APIVersion, "/"); {
-	case group == "ray.io" && id.Kind == "RayJob":
+	case group == "ray.io" && id.Kind == workload.KindRayJob:
 		return rayJobEnd(id, status)
 	case id.Kind == "Job" && (group == "batch" || group == "batch.volcano.sh"):
 		for _, condition := range conditions(status) {

@@ -36,9 +36,9 @@ import (
 
 // The kinds that are read.
 const (
-	RayCluster = "RayCluster"
-	RayJob     = "RayJob"
-	RayService = "RayService"
+	RayCluster = workload.KindRayCluster
+	RayJob     = workload.KindRayJob
+	RayService = workload.KindRayService
 	// RayCronJob is predicted, and refused at submission.
 	RayCronJob = "RayCronJob"
 )

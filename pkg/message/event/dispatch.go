@@ -77,7 +77,7 @@ func (e *GangDesired) Supersedes(other *GangDesired) bool {
 // NeedsManifest reports whether the dispatcher needs the manifest to obey: to
 // create the objects, and to find all objects of a workload that has several.
 func (e *GangDesired) NeedsManifest() bool {
-	return e.State == Present || e.Kind == "AppWrapper" && e.State != Forgotten
+	return e.State == Present || e.Kind == workload.KindAppWrapper && e.State != Forgotten
 }
 
 // EventType implements Payload.

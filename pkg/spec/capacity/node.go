@@ -24,6 +24,9 @@ type Taint struct {
 // gangs there are warned, then moved or evicted.
 const DrainTaint = "muster.dev/drain"
 
+// HostnameLabel is the node label by which a pod is pinned to a node.
+const HostnameLabel = "kubernetes.io/hostname"
+
 // Drained reports whether the node shall be emptied.
 func (n *Node) Drained() bool {
 	return slices.ContainsFunc(n.Taints, func(t Taint) bool { return t.Key == DrainTaint })

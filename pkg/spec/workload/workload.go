@@ -29,6 +29,15 @@ import (
 // workload.
 type ID string
 
+// Kinds of workloads: of the object that is created. An AppWrapper has several objects, not
+// all of which are of Ray.
+const (
+	KindRayCluster = "RayCluster"
+	KindRayJob     = "RayJob"
+	KindRayService = "RayService"
+	KindAppWrapper = "AppWrapper"
+)
+
 // Workload is one submitted unit of work, normalised: what is created, where,
 // on behalf of which queue, and the pods it will consist of.
 type Workload struct {

@@ -92,7 +92,7 @@ func (g *NodeGroup) nodes(path string) ([]capacity.Node, error) {
 		if at != nil {
 			name = fmt.Sprintf("%s%0*d%s", g.Name[:at[0]], at[3]-at[2], i, g.Name[at[1]:])
 		}
-		labels := map[string]string{"kubernetes.io/hostname": name}
+		labels := map[string]string{capacity.HostnameLabel: name}
 		maps.Copy(labels, g.Labels)
 		nodes[i] = capacity.Node{
 			Cluster: g.cluster(), Name: name, Labels: labels, Taints: g.Taints, Ready: !g.NotReady, Cordoned: g.Cordoned,

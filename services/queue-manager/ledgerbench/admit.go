@@ -204,7 +204,7 @@ func (t *term) submit(ctx context.Context, gangs int) (time.Duration, error) {
 			t.names++
 			name := fmt.Sprintf("gang-%d-%d", t.led.Epoch, t.names)
 			err := t.take(&event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
-				ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
+				ID: event.WorkloadID("bench", name), Queue: "fits", Kind: workload.KindRayCluster, Name: name, Digest: name,
 				PodSets: []workload.PodSet{
 					{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: podRequests()}},
 					{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: podRequests()}},

@@ -164,7 +164,7 @@ func (s *site) submit() (workload.ID, error) {
 	s.count++
 	name := fmt.Sprintf("process-%d-%d", os.Getpid(), s.count)
 	w := workload.Workload{
-		ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
+		ID: event.WorkloadID("bench", name), Queue: "fits", Kind: workload.KindRayCluster, Name: name, Digest: name,
 		PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1000, "pods": 1}}}},
 	}
 	envelope, err := event.New(event.NewID(), "bench", time.Now(), &event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{"kind":"RayCluster"}`)})
@@ -215,7 +215,7 @@ func (s *site) outbox() error {
 		s.count++
 		name := fmt.Sprintf("process-%d-%d", os.Getpid(), s.count)
 		w := workload.Workload{
-			ID: event.WorkloadID("bench", name), Queue: "fits", Kind: "RayCluster", Name: name, Digest: name,
+			ID: event.WorkloadID("bench", name), Queue: "fits", Kind: workload.KindRayCluster, Name: name, Digest: name,
 			PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1000, "pods": 1}}}},
 		}
 		envelope, err := event.New(event.NewID(), "bench", time.Now(), &event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{"kind":"RayCluster"}`)})
