@@ -214,7 +214,7 @@ func (v *view) RayClusters(objects []string) []string { return objects }
 // Made implements dispatcher.Cache: no played pod loses its labels.
 func (v *view) Made([]string) []dispatcher.Pod { return nil }
 
-// In returns none: no pod there has lost its labels.
+// PodsIn implements dispatcher.Cache: no pod there has lost its labels.
 func (v *view) PodsIn(string) (ours, others []dispatcher.Pod) { return nil, nil }
 
 // Workloads implements dispatcher.Cache.
@@ -374,7 +374,7 @@ func (a api) Pin(_ context.Context, pin dispatcher.Pin) error {
 	})
 }
 
-// Above implements dispatcher.Cluster: nothing stands between a pod and its object.
+// ControllerOf implements dispatcher.Cluster: nothing stands between a pod and its object.
 func (a api) ControllerOf(context.Context, string, dispatcher.Controller) (string, error) {
 	return "", nil
 }

@@ -99,7 +99,7 @@ type World struct {
 // storyKept bounds the lines of a story.
 const storyKept = 60
 
-// event is something that happens at a time.
+// happening is something that happens at a time.
 type happening struct {
 	at    time.Time
 	order int64

@@ -46,12 +46,12 @@ func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 	known, err := o.AtLeast(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the last published epoch: %w", err)
+		return 0, fmt.Errorf("read the last epoch published under lease %s/%s: %w", o.Namespace, o.Name, err)
 	}
 	leases := o.Client.Leases(o.Namespace)
 	lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("read the lease: %w", err)
+		return 0, fmt.Errorf("read lease %s/%s: %w", o.Namespace, o.Name, err)
 	}
 	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != identity {
 		return 0, fmt.Errorf("take an epoch: %w", ErrLost)
@@ -63,7 +63,7 @@ func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 	}
 	lease.Annotations[EpochKey] = strconv.FormatInt(epoch, 10)
 	if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
-		return 0, fmt.Errorf("write the epoch: %w", err)
+		return 0, fmt.Errorf("write epoch %d into lease %s/%s: %w", epoch, o.Namespace, o.Name, err)
 	}
 	return epoch, nil
 }

@@ -46,8 +46,8 @@ type GangDesired struct {
 	// Placements are set with Present, and with Absent for what KubeRay runs after
 	// the gang.
 	Placements []workload.Placement `json:"placements,omitempty"`
-	// Terms are the labels and tolerations that the flavors of pod sets add to their
-	// pods, with Present.
+	// Terms, with Present, are the node selectors and tolerations that the flavors of pod
+	// sets add to their pods (Kueue's PodSetInfo).
 	Terms []workload.PodSetTerms `json:"terms,omitempty"`
 	// PodPolicy, with Present, is the queue's; the manifest is checked against it
 	// before the object is created.

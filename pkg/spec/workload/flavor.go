@@ -10,7 +10,8 @@ type PodSetFlavors struct {
 }
 
 // PodSetTerms are the labels and tolerations that flavors add to the pods of a pod set,
-// so that they go to the nodes of the flavors and tolerate their taints.
+// so that they go to the nodes of the flavors and tolerate their taints. Kueue calls them
+// PodSetInfo.
 type PodSetTerms struct {
 	PodSet       string            `json:"podSet"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`

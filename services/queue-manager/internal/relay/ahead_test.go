@@ -98,7 +98,8 @@ func (w *aheadWorld) findsAndGoesOn(t *testing.T, lost workload.ID) {
 	}
 }
 
-// A server of several may answer that it has a message, whatever the message is to follow.
+// answering is a server of several that answers that it has a message, whatever the message
+// is to follow.
 type answering struct {
 	*bus.Bus
 	sequences map[string]uint64
