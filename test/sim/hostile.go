@@ -235,7 +235,7 @@ func (s *submitter) lie(f TimedFault) string {
 		return ""
 	}
 	s.send(subject, envelope.ID, data, func() {})
-	return fmt.Sprintf("%s about %s, session %d, on %s", payload.EventType(), payload.EventSubject(), version.Session, subject)
+	return fmt.Sprintf("%s about %s, session %d, on %s", payload.EventType(), payload.CloudEventSubject(), version.Session, subject)
 }
 
 // readied notes a pod of a gang that has become ready.

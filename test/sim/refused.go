@@ -110,7 +110,7 @@ func parts(c state.Changes, part simhooks.Part) (ids []workload.ID) {
 		}
 	case simhooks.PartMessage:
 		for _, m := range c.Messages {
-			ids = append(ids, workload.ID(m.Payload.EventSubject()))
+			ids = append(ids, workload.ID(m.Payload.CloudEventSubject()))
 		}
 	}
 	return ids

@@ -33,8 +33,8 @@ type NodeObserved struct {
 // EventType implements Payload.
 func (*NodeObserved) EventType() string { return "dev.muster.capacity.node.v1" }
 
-// EventSubject implements Payload.
-func (e *NodeObserved) EventSubject() string { return e.Node.Cluster + "/" + e.Node.Name }
+// CloudEventSubject implements Payload.
+func (e *NodeObserved) CloudEventSubject() string { return e.Node.Cluster + "/" + e.Node.Name }
 
 // NodeRemoved says that a node is gone. It takes the place of NodeObserved on
 // the node's subject.
@@ -47,8 +47,8 @@ type NodeRemoved struct {
 // EventType implements Payload.
 func (*NodeRemoved) EventType() string { return "dev.muster.capacity.node-removed.v1" }
 
-// EventSubject implements Payload.
-func (e *NodeRemoved) EventSubject() string { return e.Cluster + "/" + e.Node }
+// CloudEventSubject implements Payload.
+func (e *NodeRemoved) CloudEventSubject() string { return e.Cluster + "/" + e.Node }
 
 // CapacitySynced lists everything that a watcher observes, after it has published all
 // of it: at its start and every few minutes. What an older version told of and this
@@ -63,8 +63,8 @@ type CapacitySynced struct {
 // EventType implements Payload.
 func (*CapacitySynced) EventType() string { return "dev.muster.capacity.synced.v1" }
 
-// EventSubject implements Payload.
-func (e *CapacitySynced) EventSubject() string { return e.Cluster }
+// CloudEventSubject implements Payload.
+func (e *CapacitySynced) CloudEventSubject() string { return e.Cluster }
 
 // GangObserved has the observed pods of one workload. Last value per workload; no pods
 // means that all are gone.
@@ -120,5 +120,5 @@ func (p GangPod) Holds() bool {
 // EventType implements Payload.
 func (*GangObserved) EventType() string { return "dev.muster.capacity.gang.v1" }
 
-// EventSubject implements Payload.
-func (e *GangObserved) EventSubject() string { return string(e.Workload) }
+// CloudEventSubject implements Payload.
+func (e *GangObserved) CloudEventSubject() string { return string(e.Workload) }

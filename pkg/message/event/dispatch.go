@@ -83,8 +83,8 @@ func (e *GangDesired) NeedsManifest() bool {
 // EventType implements Payload.
 func (*GangDesired) EventType() string { return "dev.muster.dispatch.desired.v1" }
 
-// EventSubject implements Payload.
-func (e *GangDesired) EventSubject() string { return string(e.Workload) }
+// CloudEventSubject implements Payload.
+func (e *GangDesired) CloudEventSubject() string { return string(e.Workload) }
 
 // Outcomes of a Ray job.
 const (
@@ -152,8 +152,8 @@ type CreatedObject struct {
 // EventType implements Payload.
 func (*GangStatus) EventType() string { return "dev.muster.dispatch.status.v1" }
 
-// EventSubject implements Payload.
-func (e *GangStatus) EventSubject() string { return string(e.Workload) }
+// CloudEventSubject implements Payload.
+func (e *GangStatus) CloudEventSubject() string { return string(e.Workload) }
 
 // ReportWanted asks the watcher and the dispatcher of a cluster to publish their state
 // of a workload or a node once more, before queue-manager acts on silence. When it
@@ -170,5 +170,5 @@ type ReportWanted struct {
 // EventType implements Payload.
 func (*ReportWanted) EventType() string { return "dev.muster.report.wanted.v1" }
 
-// EventSubject implements Payload.
-func (e *ReportWanted) EventSubject() string { return e.Cluster }
+// CloudEventSubject implements Payload.
+func (e *ReportWanted) CloudEventSubject() string { return e.Cluster }

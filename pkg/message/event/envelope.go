@@ -55,8 +55,8 @@ const QueueManagerSource = "muster/queue-manager"
 type Payload interface {
 	// EventType is the CloudEvents type, with the version of the payload.
 	EventType() string
-	// EventSubject is the CloudEvents subject: the workload or node it is about.
-	EventSubject() string
+	// CloudEventSubject is the CloudEvents subject: the workload or node it is about.
+	CloudEventSubject() string
 }
 
 // New wraps payload. The id must be unique per source; use a deterministic one
@@ -68,7 +68,7 @@ func New(id, source string, at time.Time, payload Payload) (Envelope, error) {
 	}
 	return Envelope{
 		SpecVersion: SpecVersion, ID: id, Source: source,
-		Type: payload.EventType(), Subject: payload.EventSubject(), Time: at.UTC(),
+		Type: payload.EventType(), Subject: payload.CloudEventSubject(), Time: at.UTC(),
 		DataContentType: "application/json", Data: data,
 	}, nil
 }
@@ -82,7 +82,7 @@ func Marshal(id, source string, at time.Time, traceparent string, payload Payloa
 	}{
 		Envelope{
 			SpecVersion: SpecVersion, ID: id, Source: source,
-			Type: payload.EventType(), Subject: payload.EventSubject(), Time: at.UTC(),
+			Type: payload.EventType(), Subject: payload.CloudEventSubject(), Time: at.UTC(),
 			Traceparent: traceparent, DataContentType: "application/json",
 		},
 		payload,

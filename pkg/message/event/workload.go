@@ -33,8 +33,8 @@ type WorkloadSubmitted struct {
 // EventType implements Payload.
 func (*WorkloadSubmitted) EventType() string { return "dev.muster.workload.submitted.v1" }
 
-// EventSubject implements Payload.
-func (e *WorkloadSubmitted) EventSubject() string { return string(e.Workload.ID) }
+// CloudEventSubject implements Payload.
+func (e *WorkloadSubmitted) CloudEventSubject() string { return string(e.Workload.ID) }
 
 // WorkloadRejected says that a submission was refused for good, and why. It is
 // published by intake for what it cannot read and by queue-manager for what it
@@ -56,8 +56,8 @@ type WorkloadRejected struct {
 // EventType implements Payload.
 func (*WorkloadRejected) EventType() string { return "dev.muster.workload.rejected.v1" }
 
-// EventSubject implements Payload.
-func (e *WorkloadRejected) EventSubject() string { return string(e.Workload) }
+// CloudEventSubject implements Payload.
+func (e *WorkloadRejected) CloudEventSubject() string { return string(e.Workload) }
 
 // WorkloadChanged reports the life of a workload: one event for each phase it enters
 // and each change of its reason. It is published by queue-manager after the commit of
@@ -72,8 +72,8 @@ type WorkloadChanged struct {
 // EventType implements Payload.
 func (*WorkloadChanged) EventType() string { return "dev.muster.workload.changed.v1" }
 
-// EventSubject implements Payload.
-func (e *WorkloadChanged) EventSubject() string { return string(e.ID) }
+// CloudEventSubject implements Payload.
+func (e *WorkloadChanged) CloudEventSubject() string { return string(e.ID) }
 
 // WorkloadCancel asks to end a workload, whatever phase it is in.
 type WorkloadCancel struct {
@@ -87,8 +87,8 @@ type WorkloadCancel struct {
 // EventType implements Payload.
 func (*WorkloadCancel) EventType() string { return "dev.muster.workload.cancel.v1" }
 
-// EventSubject implements Payload.
-func (e *WorkloadCancel) EventSubject() string { return string(e.Workload) }
+// CloudEventSubject implements Payload.
+func (e *WorkloadCancel) CloudEventSubject() string { return string(e.Workload) }
 
 // WorkloadRelease asks to end a workload and to free its places at once, although
 // its objects may still exist. It is for operators, when what exists cannot be seen
@@ -104,5 +104,5 @@ type WorkloadRelease struct {
 // EventType implements Payload.
 func (*WorkloadRelease) EventType() string { return "dev.muster.workload.release.v1" }
 
-// EventSubject implements Payload.
-func (e *WorkloadRelease) EventSubject() string { return string(e.Workload) }
+// CloudEventSubject implements Payload.
+func (e *WorkloadRelease) CloudEventSubject() string { return string(e.Workload) }

@@ -18,7 +18,7 @@ func publish(t *testing.T, b *bus.Bus, queue string, payload event.Payload) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Publish(t.Context(), event.EventsSubject(queue, workload.ID(payload.EventSubject())), envelope); err != nil {
+	if err := b.Publish(t.Context(), event.EventsSubject(queue, workload.ID(payload.CloudEventSubject())), envelope); err != nil {
 		t.Fatal(err)
 	}
 }

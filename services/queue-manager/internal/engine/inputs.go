@@ -95,7 +95,7 @@ func checkObservation(d bus.Delivery, payload event.Payload, now time.Time) erro
 		want = event.StatusSubject(p.Cluster, p.Workload)
 	}
 	if d.Subject != want {
-		return fmt.Errorf("%s event about %.200q is on subject %.200q; want %.200q", payload.EventType(), payload.EventSubject(), d.Subject, want)
+		return fmt.Errorf("%s event about %.200q is on subject %.200q; want %.200q", payload.EventType(), payload.CloudEventSubject(), d.Subject, want)
 	}
 	return event.CheckTold(payload, now)
 }

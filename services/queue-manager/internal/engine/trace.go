@@ -29,7 +29,7 @@ func (s *Step) trace(changes state.Changes, began time.Time) spans {
 	var begun spans
 	for i := range changes.Messages {
 		m := &changes.Messages[i]
-		id, name := workload.ID(m.Payload.EventSubject()), m.Payload.EventType()
+		id, name := workload.ID(m.Payload.CloudEventSubject()), m.Payload.EventType()
 		var attributes []string
 		switch p := m.Payload.(type) {
 		case *event.WorkloadChanged:

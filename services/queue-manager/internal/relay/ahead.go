@@ -136,7 +136,7 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 	flush := func() error {
 		asked := make([]store.MessageRef, len(batch))
 		for i, h := range batch {
-			asked[i] = store.MessageRef{EventID: h.MessageID(), Workload: workload.ID(h.payload.EventSubject())}
+			asked[i] = store.MessageRef{EventID: h.MessageID(), Workload: workload.ID(h.payload.CloudEventSubject())}
 		}
 		known, err := past.KnownMessages(ctx, asked)
 		if err != nil {

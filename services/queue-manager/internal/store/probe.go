@@ -192,7 +192,7 @@ func (p *probe) messages(ctx context.Context, c state.Changes) error {
 		if outgoing, err := Encode(some); err == nil { // Prepare has encoded them before
 			queueOutbox(b, outgoing)
 		}
-	}, func(m state.Message) Refusal { return ofWorkload(workload.ID(m.Payload.EventSubject())) })
+	}, func(m state.Message) Refusal { return ofWorkload(workload.ID(m.Payload.CloudEventSubject())) })
 }
 
 // probePart tries one part, halves what is refused, and leaves written what is not.
