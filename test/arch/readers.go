@@ -47,7 +47,7 @@ func readings() map[string]reading {
 		// Objects of a cluster.
 		"services/dispatcher/internal/kubernetes":  by(3, "services/dispatcher/internal/kubernetes.FuzzSeen"),
 		"services/dispatcher/internal/reconcile":   ours(3, "commands of queue-manager, whose manifests "+submission+" has read"),
-		"pkg/kube/resume":                          by(1, "pkg/kube/resume.FuzzAnswer"),
+		"pkg/kube/relist":                          by(1, "pkg/kube/relist.FuzzAnswer"),
 		"services/intake/internal/kubecontroller":  by(0, "services/intake/internal/kubecontroller.FuzzReconcile"),
 		"services/capacity-watcher/internal/watch": by(0, "services/capacity-watcher/internal/watch.FuzzSeen"),
 		// HTTP.

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"muster.dev/muster/pkg/kube/resume"
+	"muster.dev/muster/pkg/kube/relist"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -35,7 +35,7 @@ func Config(kubeconfig, client string) (*rest.Config, error) {
 	}
 	config.QPS = -1 // the API server's priority and fairness limits the client
 	config.UserAgent = client
-	config.Wrap(resume.Wrap)
+	config.Wrap(relist.Wrap)
 	return config, nil
 }
 

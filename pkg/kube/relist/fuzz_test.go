@@ -1,4 +1,4 @@
-package resume_test
+package relist_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"muster.dev/muster/pkg/kube/resume"
+	"muster.dev/muster/pkg/kube/relist"
 )
 
 // answers gives the same body to every request.
@@ -29,7 +29,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := resume.Wrap(answers(answer)).RoundTrip(request)
+		response, err := relist.Wrap(answers(answer)).RoundTrip(request)
 		if err != nil || response.StatusCode != http.StatusOK && response.StatusCode != http.StatusGone {
 			t.Errorf("the watch is answered with %v, %v", response, err)
 		}

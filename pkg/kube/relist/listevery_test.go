@@ -1,4 +1,4 @@
-package resume_test
+package relist_test
 
 import (
 	"net/http"
@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"muster.dev/muster/pkg/kube/resume"
+	"muster.dev/muster/pkg/kube/relist"
 )
 
 // TestAWatchListsAgainAfterAWhile: versions do not reveal every restore, so each watch
@@ -14,7 +14,7 @@ import (
 func TestAWatchListsAgainAfterAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		transport := resume.Wrap(answers(`{"metadata":{"resourceVersion":"100"}}`))
+		transport := relist.Wrap(answers(`{"metadata":{"resourceVersion":"100"}}`))
 		watch := func(kind string) int {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.test/api/v1/"+kind+"?watch=true&resourceVersion=100", nil)
 			if err != nil {
@@ -32,12 +32,12 @@ func TestAWatchListsAgainAfterAWhile(t *testing.T) {
 			want  int
 		}{
 			{0, "pods", http.StatusOK},
-			{resume.ListEvery / 2, "pods", http.StatusOK},
+			{relist.ListEvery / 2, "pods", http.StatusOK},
 			{0, "nodes", http.StatusOK},
-			{resume.ListEvery / 2, "pods", http.StatusGone},
+			{relist.ListEvery / 2, "pods", http.StatusGone},
 			{0, "nodes", http.StatusOK},
 			{0, "pods", http.StatusOK}, // it has listed
-			{resume.ListEvery - time.Second, "pods", http.StatusOK},
+			{relist.ListEvery - time.Second, "pods", http.StatusOK},
 			{time.Second, "pods", http.StatusGone},
 		}
 		for i, step := range steps {

@@ -1,4 +1,4 @@
-// Package resume makes clients list again after etcd was restored, instead of resuming
+// Package relist makes clients list again after etcd was restored, instead of resuming
 // their watches.
 //
 // A client resumes a watch from the last resource version that it saw. After a restore
@@ -11,7 +11,7 @@
 // versions by then. So a watch also lists again if it has not done so for ListEvery.
 //
 // The package is not for retrying requests, which client-go does.
-package resume
+package relist
 
 import (
 	"bytes"

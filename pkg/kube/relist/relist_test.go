@@ -1,4 +1,4 @@
-package resume_test
+package relist_test
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"muster.dev/muster/pkg/kube/resume"
+	"muster.dev/muster/pkg/kube/relist"
 )
 
 // server answers as an API server with one kind of objects does.
@@ -132,7 +132,7 @@ func TestAWatchGoesOn(t *testing.T) {
 func watched(t *testing.T, s *server, url string) cache.Store {
 	t.Helper()
 	config := &rest.Config{Host: url, Transport: s}
-	config.Wrap(resume.Wrap)
+	config.Wrap(relist.Wrap)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
