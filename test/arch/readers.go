@@ -65,7 +65,7 @@ func readings() map[string]reading {
 		"services/intake/internal/trial":        ours(1, "intake gives it to the process that it starts"),
 		"services/muster/internal/cli":          ours(1, "only written out again, and Cell makes it safe"),
 		"services/muster-dev/internal/demo":     ours(1, "the demo's own manifests"),
-		"services/internal/client/running":      ours(1, "a file of muster-dev, in the folder of the user"),
+		"services/internal/client/localaddress": ours(1, "a file of muster-dev, in the folder of the user"),
 		"services/queue-manager/internal/store": ours(6, "columns that it has written"),
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/localaddress"
 	"muster.dev/muster/services/internal/client/program"
-	"muster.dev/muster/services/internal/client/running"
 	"muster.dev/muster/services/muster-dev/internal/localstack"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
@@ -67,11 +67,11 @@ func (o *upOptions) run(cmd *cobra.Command) (err error) {
 	if options.NATSPort = o.natsPort; o.natsPort == 0 {
 		options.NATSPort = freeOrAny(natsPort)
 	}
-	notePath, err := running.File()
+	notePath, err := localaddress.File()
 	if err != nil {
 		return err
 	}
-	note, err := running.Take(notePath)
+	note, err := localaddress.Take(notePath)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (o *upOptions) run(cmd *cobra.Command) (err error) {
 }
 
 // serve runs the stack until the user has enough of it.
-func (o *upOptions) serve(cmd *cobra.Command, options localstack.Options, note *running.Note) error {
+func (o *upOptions) serve(cmd *cobra.Command, options localstack.Options, note *localaddress.Note) error {
 	ctx, started := cmd.Context(), time.Now()
 	stack, err := localstack.Start(ctx, options)
 	if err != nil {
@@ -88,7 +88,7 @@ func (o *upOptions) serve(cmd *cobra.Command, options localstack.Options, note *
 	}
 	defer options.Say("stopped; nothing is left")
 	defer stack.Stop()
-	err = note.Write(running.Stack{
+	err = note.Write(localaddress.Stack{
 		NATSURL: stack.NATSURL, Kubeconfig: stack.Kubeconfig, Cluster: o.inWords(), PID: os.Getpid(), Started: started,
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service/logging"
 	"muster.dev/muster/services/internal/client/exit"
-	"muster.dev/muster/services/internal/client/running"
+	"muster.dev/muster/services/internal/client/localaddress"
 )
 
 // Environment variables that stand for flags.
@@ -57,11 +57,11 @@ func (s *server) url() (string, error) {
 	if url := os.Getenv(natsURLVariable); url != "" {
 		return url, nil
 	}
-	file, err := running.File()
+	file, err := localaddress.File()
 	if err != nil {
 		return "", err
 	}
-	stack, err := running.Read(file)
+	stack, err := localaddress.Read(file)
 	if err != nil {
 		return "", fmt.Errorf("%w: neither --nats-url nor %s is set, and %w", exit.ErrUnreachable, natsURLVariable, err)
 	}

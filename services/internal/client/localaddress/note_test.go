@@ -1,4 +1,4 @@
-package running_test
+package localaddress_test
 
 import (
 	"errors"
@@ -10,31 +10,31 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/services/internal/client/running"
+	"muster.dev/muster/services/internal/client/localaddress"
 )
 
 func TestNote(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "state", "dev.json")
-	if _, err := running.Read(file); !errors.Is(err, running.ErrNone) {
+	if _, err := localaddress.Read(file); !errors.Is(err, localaddress.ErrNone) {
 		t.Errorf("before: %v, want ErrNone", err)
 	}
-	note, err := running.Take(file)
+	note, err := localaddress.Take(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := running.Take(file); !errors.Is(err, running.ErrTaken) {
+	if _, err := localaddress.Take(file); !errors.Is(err, localaddress.ErrTaken) {
 		t.Errorf("a second one: %v, want ErrTaken", err)
 	}
-	if _, err := running.Read(file); !errors.Is(err, running.ErrNone) || !strings.Contains(err.Error(), "still starting") {
+	if _, err := localaddress.Read(file); !errors.Is(err, localaddress.ErrNone) || !strings.Contains(err.Error(), "still starting") {
 		t.Errorf("while it starts: %v, want ErrNone", err)
 	}
-	want := running.Stack{NATSURL: "nats://127.0.0.1:1", PID: 7, Started: time.Unix(1_700_000_000, 0).UTC()}
+	want := localaddress.Stack{NATSURL: "nats://127.0.0.1:1", PID: 7, Started: time.Unix(1_700_000_000, 0).UTC()}
 	for range 2 { // a shorter text must not leave the end of a longer one
 		if err := note.Write(want); err != nil {
 			t.Fatal(err)
 		}
-		got, err := running.Read(file)
+		got, err := localaddress.Read(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestNote(t *testing.T) {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after Remove there is still a file: %v", err)
 	}
-	again, err := running.Take(file)
+	again, err := localaddress.Take(file)
 	if err != nil {
 		t.Fatalf("after Remove: %v", err)
 	}
@@ -60,10 +60,10 @@ func TestNoteOfTheDead(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"natsURL":"nats://127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := running.Read(file); !errors.Is(err, running.ErrNone) {
+	if _, err := localaddress.Read(file); !errors.Is(err, localaddress.ErrNone) {
 		t.Errorf("read: %v, want ErrNone", err)
 	}
-	note, err := running.Take(file)
+	note, err := localaddress.Take(file)
 	if err != nil {
 		t.Fatalf("a dead note keeps the place: %v", err)
 	}

@@ -1,6 +1,6 @@
-// Package running is the note that a running `muster-dev up` leaves for other commands of
+// Package localaddress is the note that a running `muster-dev up` leaves for other commands of
 // the same user: the address of its NATS. It is not for finding other installations.
-package running
+package localaddress
 
 import (
 	"encoding/json"
