@@ -62,3 +62,7 @@ const RayClusterLabel = "ray.io/cluster"
 
 // HostnameLabel is the node label that pins a pod.
 const HostnameLabel = capacity.HostnameLabel
+
+// KueueQueueLabel is Kueue's: it names the LocalQueue of an object or a pod. What Muster
+// creates must not carry it, or Kueue would queue it a second time.
+const KueueQueueLabel = "kueue.x-k8s.io/queue-name"

@@ -65,7 +65,6 @@ type Wrapper struct {
 // not there.
 const (
 	QueueLabel         = "muster.dev/queue-name"
-	KueueQueueLabel    = "kueue.x-k8s.io/queue-name"
 	PriorityLabel      = "muster.dev/priority-class"
 	KueuePriorityLabel = "kueue.x-k8s.io/priority-class"
 )
@@ -148,7 +147,7 @@ func (r *reader) identify(tree map[string]any) error {
 	labels, _ := metadata["labels"].(map[string]any)
 	r.Queue, r.PriorityClass = text(labels, QueueLabel), PriorityClassOf(labels)
 	if r.Queue == "" {
-		r.Queue = text(labels, KueueQueueLabel)
+		r.Queue = text(labels, kube.KueueQueueLabel)
 	}
 	r.annotations, _ = metadata["annotations"].(map[string]any)
 	var err error

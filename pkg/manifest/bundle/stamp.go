@@ -138,12 +138,9 @@ func prefixPodSets(value any, prefix string) {
 	}
 }
 
-// kueueQueue hands an object to Kueue, which would queue it a second time.
-const kueueQueue = "kueue.x-k8s.io/queue-name"
-
 func setLabels(metadata map[string]any, labels map[string]string) {
 	present := child(metadata, "labels")
-	delete(present, kueueQueue)
+	delete(present, kube.KueueQueueLabel)
 	for key, value := range labels {
 		present[key] = value
 	}

@@ -31,9 +31,6 @@ type StampInput struct {
 	Traceparent string
 }
 
-// kueueQueue hands an object or a pod to Kueue.
-const kueueQueue = "kueue.x-k8s.io/queue-name"
-
 // serverOwned are the fields of metadata that an object to be created must not
 // have or that the API server fills in.
 var serverOwned = []string{
@@ -112,7 +109,7 @@ func setLabels(metadata map[string]any, labels map[string]string) error {
 	if err != nil {
 		return err
 	}
-	delete(present, kueueQueue)
+	delete(present, kube.KueueQueueLabel)
 	for key, value := range labels {
 		present[key] = value
 	}
@@ -153,7 +150,7 @@ func (s StampInput) cluster(spec map[string]any, size string) error {
 // pods get the gate, too: if they are ever scaled up, their pods wait.
 func (s StampInput) group(group map[string]any, podSet string) error {
 	if labels, isObject := group["labels"].(map[string]any); isObject {
-		delete(labels, kueueQueue) // KubeRay copies them to the pods
+		delete(labels, kube.KueueQueueLabel) // KubeRay copies them to the pods
 	}
 	template, err := child(group, "template")
 	if err != nil {

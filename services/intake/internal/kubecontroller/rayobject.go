@@ -100,7 +100,7 @@ func queueOf(object *unstructured.Unstructured) string {
 	if queue := labels[appwrapper.QueueLabel]; queue != "" {
 		return queue
 	}
-	return labels[appwrapper.KueueQueueLabel]
+	return labels[kube.KueueQueueLabel]
 }
 
 // notSubmitted are annotations of kubectl and Muster, which are no part of a manifest.
