@@ -64,7 +64,7 @@ func (r *rows) commit(c Changes) Delta {
 }
 
 func (r *rows) stored() Stored {
-	fresh := Stored{Queues: slices.Collect(maps.Values(newBook().queues)), MaxEvent: 1 << 20, Version: r.version, LastOrder: r.lastOrder}
+	fresh := Stored{Queues: slices.Collect(maps.Values(newTestState().queues)), MaxEvent: 1 << 20, Version: r.version, LastOrder: r.lastOrder}
 	for _, w := range r.workloads {
 		fresh.Workloads = append(fresh.Workloads, w)
 	}
@@ -76,32 +76,32 @@ func (r *rows) stored() Stored {
 }
 
 // shown is what two books must agree in.
-func shown(b *State) any {
+func shown(s *State) any {
 	records, orders := map[workload.ID]workload.Record{}, map[workload.ID]int64{}
-	for e := range b.live.All() {
+	for e := range s.live.All() {
 		records[e.ID], orders[e.ID] = e.Record, e.order
 	}
 	reserved, holders := map[string]string{}, map[string]int{}
-	for key, n := range b.nodes {
+	for key, n := range s.nodes {
 		reserved[key.Name] = fmt.Sprint(n.reserved, n.present, n.version, n.Allocatable)
 		holders[key.Name] = len(n.holders)
 	}
 	named := map[namespacedKind]map[string]workload.ID{}
-	for like, names := range b.objects {
+	for like, names := range s.objects {
 		named[like] = map[string]workload.ID{}
 		for e := range names.All() {
 			named[like][e.Name] = e.ID
 		}
 	}
-	waiting, started := b.admission.Counts()
-	return []any{records, orders, named, reserved, holders, waiting, started, b.lastOrder, b.version, b.notReady}
+	waiting, started := s.admission.Counts()
+	return []any{records, orders, named, reserved, holders, waiting, started, s.lastOrder, s.version, s.notReady}
 }
 
 // A state that follows equals one that is loaded again, and decides the same.
 func TestFollowingIsAsGoodAsReadingAnew(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		leader := newBook()
+		leader := newTestState()
 		db := &rows{workloads: map[workload.ID]StoredWorkload{}, nodes: map[admission.NodeKey]StoredNode{}}
 		follower := New(0, db.stored())
 		now := time.Unix(1_000_000, 0)
@@ -118,9 +118,9 @@ func TestFollowingIsAsGoodAsReadingAnew(t *testing.T) {
 		if diff := gocmp.Diff(shown(fresh), shown(follower), gocmp.AllowUnexported(namespacedKind{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("loaded again (-) and followed (+) differ:\n%s", diff)
 		}
-		for _, b := range []*State{fresh, follower} {
-			b.Lead(2, 1<<20)
-			b.Decide(now)
+		for _, s := range []*State{fresh, follower} {
+			s.Lead(2, 1<<20)
+			s.Decide(now)
 		}
 		if diff := gocmp.Diff(shown(fresh), shown(follower), gocmp.AllowUnexported(namespacedKind{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("after a decision, loaded again (-) and followed (+) differ:\n%s", diff)

@@ -38,15 +38,15 @@ func TestFormerIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"q"}}}})
+			s := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"q"}}}})
 			if c.live != "" {
-				b.Submit(of(former, c.live), nil, now)
+				s.Submit(of(former, c.live), nil, now)
 			}
-			b.Submit(again, c.stored, now)
-			if got := b.live.Get(id) != nil; got != c.taken {
+			s.Submit(again, c.stored, now)
+			if got := s.live.Get(id) != nil; got != c.taken {
 				t.Errorf("taken in: %v, want %v", got, c.taken)
 			}
-			for _, message := range b.Flush().Messages {
+			for _, message := range s.Flush().Messages {
 				rejected, is := message.Payload.(*event.WorkloadRejected)
 				if is && (c.taken || !strings.Contains(rejected.Reason.Message, string(former))) {
 					t.Errorf("rejected: %s", rejected.Reason.Message)
@@ -60,11 +60,11 @@ func TestFormerIDs(t *testing.T) {
 // ended and is forgotten, gets its end.
 func TestEndedWorkloadsAreAnswered(t *testing.T) {
 	t.Parallel()
-	b := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"q"}}}})
+	s := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"q"}}}})
 	w := workload.Workload{ID: event.WorkloadID("laptop", "1"), Queue: "q", Digest: "d"}
-	b.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{}`)},
+	s.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{}`)},
 		&Known{Digest: "d", Phase: workload.Succeeded, Record: &workload.Record{Workload: w, Phase: workload.Succeeded}}, time.Unix(1_000_000, 0))
-	messages := b.Flush().Messages
+	messages := s.Flush().Messages
 	if len(messages) != 1 {
 		t.Fatalf("%d messages, want the answer", len(messages))
 	}

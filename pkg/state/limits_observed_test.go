@@ -18,12 +18,12 @@ import (
 func TestAClusterFillsNoMemory(t *testing.T) {
 	t.Parallel()
 	const most = 20
-	b, now := newBook(), time.Unix(1_000_000, 0)
-	b.observed.maxNodes, b.observed.maxPods = most, most
+	s, now := newTestState(), time.Unix(1_000_000, 0)
+	s.observed.maxNodes, s.observed.maxPods = most, most
 	seq := uint64(0)
 	version := func() event.Version { seq++; return event.Version{Session: 1, Seq: seq} }
 	node := func(cluster string, i int) {
-		b.Node(&event.NodeObserved{Version: version(), Node: capacity.Node{
+		s.Node(&event.NodeObserved{Version: version(), Node: capacity.Node{
 			Cluster: cluster, Name: fmt.Sprint("n", i), Ready: true, Allocatable: resource.List{"cpu": 1 << 49, "pods": 10},
 		}}, now)
 	}
@@ -32,23 +32,23 @@ func TestAClusterFillsNoMemory(t *testing.T) {
 		for p := range pods {
 			o.Pods = append(o.Pods, event.GangPod{Name: fmt.Sprint("p", p), Node: "n0", Phase: "Running", Requests: resource.List{"cpu": 1 << 62, "pods": 1}})
 		}
-		b.Gang(o, now, now)
+		s.Gang(o, now, now)
 	}
 	has := func(when string, nodesA, nodesB, gangs, pods, refused int) {
 		t.Helper()
 		counts, seen := map[string]int{}, map[string]int{}
-		for key := range b.nodes {
+		for key := range s.nodes {
 			counts[key.Cluster]++
 		}
-		for key, g := range b.gangs {
+		for key, g := range s.gangs {
 			seen[key.cluster] += len(g.seen)
 		}
-		if counts["a"] != nodesA || counts["b"] != nodesB || len(b.gangs) != gangs || seen["b"] != pods || b.RefusedObservations() != refused {
+		if counts["a"] != nodesA || counts["b"] != nodesB || len(s.gangs) != gangs || seen["b"] != pods || s.RefusedObservations() != refused {
 			t.Errorf("%s: nodes %v, %d gangs with pods %v, %d refused; want nodes %d and %d, %d gangs, %d pods, %d refused",
-				when, counts, len(b.gangs), seen, b.RefusedObservations(), nodesA, nodesB, gangs, pods, refused)
+				when, counts, len(s.gangs), seen, s.RefusedObservations(), nodesA, nodesB, gangs, pods, refused)
 		}
-		if b.observed.nodes["b"] != counts["b"] || b.observed.pods["b"] != seen["b"] {
-			t.Errorf("%s: %d nodes and %d pods are counted, %v and %v are there", when, b.observed.nodes["b"], b.observed.pods["b"], counts, seen)
+		if s.observed.nodes["b"] != counts["b"] || s.observed.pods["b"] != seen["b"] {
+			t.Errorf("%s: %d nodes and %d pods are counted, %v and %v are there", when, s.observed.nodes["b"], s.observed.pods["b"], counts, seen)
 		}
 	}
 
@@ -58,11 +58,11 @@ func TestAClusterFillsNoMemory(t *testing.T) {
 		gang("b", i, 2)
 	}
 	has("made up", 1, most, most/2, most, 1000-most+1000-most/2)
-	refused := b.RefusedObservations()
+	refused := s.RefusedObservations()
 	node("a", 1)
 	gang("a", 0, 2)
 	has("another cluster", 2, most, most/2+1, most, refused)
-	if got := b.nodes[admission.NodeKey{Cluster: "b", Name: "n0"}].used()["cpu"]; got <= 0 {
+	if got := s.nodes[admission.NodeKey{Cluster: "b", Name: "n0"}].used()["cpu"]; got <= 0 {
 		t.Errorf("absurd pods use %d of a node", got)
 	}
 	node("b", 0) // what is known is heard, and fewer pods than before
@@ -70,10 +70,10 @@ func TestAClusterFillsNoMemory(t *testing.T) {
 	has("reported again", 2, most, most/2+1, most-1, refused)
 
 	// The watcher of the new key lists what there is.
-	b.Synced(&event.CapacitySynced{Version: version(), Cluster: "b", Nodes: []string{"n0"}, Gangs: []workload.ID{"w0"}}, now)
-	b.Flush()
-	if len(b.observed.on) != 2 { // one of each cluster
-		t.Errorf("pods on %d nodes are noted, want 2", len(b.observed.on))
+	s.Synced(&event.CapacitySynced{Version: version(), Cluster: "b", Nodes: []string{"n0"}, Gangs: []workload.ID{"w0"}}, now)
+	s.Flush()
+	if len(s.observed.on) != 2 { // one of each cluster
+		t.Errorf("pods on %d nodes are noted, want 2", len(s.observed.on))
 	}
 	has("taken back", 2, 1, 2, 1, refused)
 	node("b", 5000)
@@ -85,7 +85,7 @@ func TestAClusterFillsNoMemory(t *testing.T) {
 // as long as they are there.
 func TestANodeAfterItsPods(t *testing.T) {
 	t.Parallel()
-	b, now := newBook(), time.Unix(1_000_000, 0)
+	s, now := newTestState(), time.Unix(1_000_000, 0)
 	seq := uint64(0)
 	version := func() event.Version { seq++; return event.Version{Session: 1, Seq: seq} }
 	gang := func(id workload.ID, nodes ...string) {
@@ -93,20 +93,20 @@ func TestANodeAfterItsPods(t *testing.T) {
 		for _, n := range nodes {
 			o.Pods = append(o.Pods, event.GangPod{Name: "p", Node: n, Phase: "Running", Requests: resource.List{"cpu": 1}})
 		}
-		b.Gang(o, now, now)
+		s.Gang(o, now, now)
 	}
 	gang("v", "n", "n", "other")
 	gang("w", "n")
 	gang("x", "n")
 	gang("x")
 	key := admission.NodeKey{Cluster: "b", Name: "n"}
-	b.Node(&event.NodeObserved{Version: version(), Node: capacity.Node{Cluster: "b", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 9}}}, now)
-	if n := b.nodes[key]; len(n.unreserved) != 2 || n.unreservedRequests()["cpu"] != 3 {
+	s.Node(&event.NodeObserved{Version: version(), Node: capacity.Node{Cluster: "b", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 9}}}, now)
+	if n := s.nodes[key]; len(n.unreserved) != 2 || n.unreservedRequests()["cpu"] != 3 {
 		t.Errorf("charged are %v, want 2 CPU of v and 1 of w", n.unreserved)
 	}
 	gang("v")
 	gang("w")
-	if n := b.nodes[key]; len(n.unreserved) != 0 || len(b.observed.on) != 0 || len(b.gangs) != 0 {
-		t.Errorf("when all are gone: charged %v, noted %v, %d gangs", n.unreserved, b.observed.on, len(b.gangs))
+	if n := s.nodes[key]; len(n.unreserved) != 0 || len(s.observed.on) != 0 || len(s.gangs) != 0 {
+		t.Errorf("when all are gone: charged %v, noted %v, %d gangs", n.unreserved, s.observed.on, len(s.gangs))
 	}
 }

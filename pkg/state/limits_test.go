@@ -15,16 +15,16 @@ import (
 // taken when there is room, and a submission that is in already gets that answer.
 func TestAFullQueueRefusesUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
-	b, now := newBook(), time.Unix(1_000_000, 0)
-	b.SetLimits(Limits{Live: 4, InQueue: 2})
+	s, now := newTestState(), time.Unix(1_000_000, 0)
+	s.SetLimits(Limits{Live: 4, InQueue: 2})
 	submit := func(queue string, n int) *workload.Reason {
 		t.Helper()
 		w := workload.Workload{
 			ID: event.WorkloadID(queue, fmt.Sprint(n)), Queue: queue, Kind: "RayCluster", Name: fmt.Sprint(n), Digest: "d",
 			PodSets: []workload.PodSet{{Name: "head", Role: workload.RoleHead, Count: 1}},
 		}
-		b.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{}`)}, nil, now)
-		messages := b.Flush().Messages
+		s.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{}`)}, nil, now)
+		messages := s.Flush().Messages
 		if rejected, ok := messages[len(messages)-1].Payload.(*event.WorkloadRejected); ok {
 			return &rejected.Reason
 		}
@@ -44,7 +44,7 @@ func TestAFullQueueRefusesUntilThereIsRoom(t *testing.T) {
 	if why := submit("strict", 0); why != nil {
 		t.Errorf("another queue was refused: %v", why)
 	}
-	b.Cancel(&event.WorkloadCancel{Workload: event.WorkloadID("loose", "0")}, now)
+	s.Cancel(&event.WorkloadCancel{Workload: event.WorkloadID("loose", "0")}, now)
 	if why := submit("loose", 2); why != nil {
 		t.Errorf("with room again the answer is %v", why)
 	}
@@ -54,14 +54,14 @@ func TestAFullQueueRefusesUntilThereIsRoom(t *testing.T) {
 // through, with the value, the maximum and where the limit is set.
 func TestAQueuesLimitsAreHeldAgainstEachSubmission(t *testing.T) {
 	t.Parallel()
-	b := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{
+	s := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{
 		{Name: "q", Namespaces: []string{"ns"}, Rules: workload.Rules{Limits: workload.Limits{Workloads: 1}}},
 	}})
 	refused := func(id, manifest string, change func(*workload.Workload)) *workload.Reason {
 		w := workload.Workload{ID: workload.ID(id), Queue: "q", Kind: "RayCluster", Name: id, PodSets: []workload.PodSet{{Name: "head", Count: 1}}}
 		change(&w)
-		b.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(manifest)}, nil, time.Unix(1_000_000, 0))
-		for _, m := range b.Flush().Messages {
+		s.Submit(&event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(manifest)}, nil, time.Unix(1_000_000, 0))
+		for _, m := range s.Flush().Messages {
 			if rejected, is := m.Payload.(*event.WorkloadRejected); is {
 				return &rejected.Reason
 			}

@@ -34,15 +34,15 @@ func started(phase workload.Phase, ready bool, admitted time.Time) *State {
 func TestANewTermCountsTheTimeOfANodeThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
-	b := started(workload.Running, false, now)
-	b.Tick(now, time.Minute)
-	b.Decide(now)
-	if got := b.live.Get("w").Phase; got != workload.Running {
+	s := started(workload.Running, false, now)
+	s.Tick(now, time.Minute)
+	s.Decide(now)
+	if got := s.live.Get("w").Phase; got != workload.Running {
 		t.Errorf("the gang is %s before the grace is over", got)
 	}
-	b.Tick(now.Add(2*time.Minute), time.Minute)
-	b.Decide(now.Add(2 * time.Minute))
-	if got := b.live.Get("w").Phase; got != workload.Evicting {
+	s.Tick(now.Add(2*time.Minute), time.Minute)
+	s.Decide(now.Add(2 * time.Minute))
+	if got := s.live.Get("w").Phase; got != workload.Evicting {
 		t.Errorf("the gang is %s after the grace, want it evicted", got)
 	}
 }
@@ -50,21 +50,21 @@ func TestANewTermCountsTheTimeOfANodeThatIsNotReady(t *testing.T) {
 func TestAGangThatDoesNotComeToRunSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
-	b := started(workload.Dispatched, true, now)
-	b.Tick(now.Add(slowStart-time.Second), time.Minute)
-	b.Decide(now.Add(slowStart - time.Second))
-	if reason := b.live.Get("w").Reason; reason != nil {
+	s := started(workload.Dispatched, true, now)
+	s.Tick(now.Add(slowStart-time.Second), time.Minute)
+	s.Decide(now.Add(slowStart - time.Second))
+	if reason := s.live.Get("w").Reason; reason != nil {
 		t.Errorf("a reason too early: %+v", reason)
 	}
-	b.Tick(now.Add(slowStart), time.Minute)
-	b.Decide(now.Add(slowStart))
-	if reason := b.live.Get("w").Reason; reason == nil || !strings.Contains(reason.Message, "0 of 1 pods are ready") {
+	s.Tick(now.Add(slowStart), time.Minute)
+	s.Decide(now.Add(slowStart))
+	if reason := s.live.Get("w").Reason; reason == nil || !strings.Contains(reason.Message, "0 of 1 pods are ready") {
 		t.Errorf("the reason is %+v", reason)
 	}
-	b.Gang(&event.GangObserved{Version: event.Version{Session: 2}, Cluster: "c", Workload: "w", Pods: []event.GangPod{
+	s.Gang(&event.GangObserved{Version: event.Version{Session: 2}, Cluster: "c", Workload: "w", Pods: []event.GangPod{
 		{Name: "p", Attempt: 1, PodSet: "workers", Node: "n", Phase: "Running", Ready: true, Requests: resource.List{"cpu": 1, "pods": 1}},
 	}}, now.Add(time.Minute), now.Add(time.Minute))
-	if e := b.live.Get("w"); e.Phase != workload.Running || e.Reason != nil {
+	if e := s.live.Get("w"); e.Phase != workload.Running || e.Reason != nil {
 		t.Errorf("with all pods ready it is %s because of %+v", e.Phase, e.Reason)
 	}
 }
@@ -73,26 +73,26 @@ func TestAGangThatDoesNotComeToRunSaysWhatItWaitsFor(t *testing.T) {
 // starting in another.
 func TestClustersTellOfTheirOwnPods(t *testing.T) {
 	t.Parallel()
-	b, now := newBook(), time.Unix(1_000_000, 0)
+	s, now := newTestState(), time.Unix(1_000_000, 0)
 	observe := func(cluster string, seq uint64, nodes ...string) {
 		o := &event.GangObserved{Version: event.Version{Session: 1, Seq: seq}, Cluster: cluster, Workload: "w"}
 		for _, n := range nodes {
 			o.Pods = append(o.Pods, event.GangPod{Name: "p", Attempt: 1, Node: n, Phase: "Running", Requests: resource.List{"cpu": 1, "pods": 1}})
 		}
-		b.Gang(o, now, now)
+		s.Gang(o, now, now)
 	}
 	for _, cluster := range []string{"a", "b"} {
-		b.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: 1}, Node: capacity.Node{
+		s.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: 1}, Node: capacity.Node{
 			Cluster: cluster, Name: "n", Ready: true, Allocatable: resource.List{"cpu": 4, "pods": 10},
 		}}, now)
 	}
 	observe("a", 2, "n")
 	observe("b", 2, "n")
 	observe("a", 3)
-	if n := b.nodes[admission.NodeKey{Cluster: "a", Name: "n"}]; len(n.unreserved) != 0 {
+	if n := s.nodes[admission.NodeKey{Cluster: "a", Name: "n"}]; len(n.unreserved) != 0 {
 		t.Errorf("cluster a keeps %v of pods that are gone", n.unreserved)
 	}
-	if n := b.nodes[admission.NodeKey{Cluster: "b", Name: "n"}]; len(n.unreserved) != 1 {
+	if n := s.nodes[admission.NodeKey{Cluster: "b", Name: "n"}]; len(n.unreserved) != 1 {
 		t.Error("cluster b lost the pods that are there")
 	}
 }

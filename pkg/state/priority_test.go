@@ -14,16 +14,16 @@ import (
 // Warnings come with the event that takes a workload in, and with no other.
 func TestWarningsComeOnce(t *testing.T) {
 	t.Parallel()
-	b, now := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"q"}}}}), time.Unix(1_000_000, 0)
+	st, now := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"q"}}}}), time.Unix(1_000_000, 0)
 	s := &event.WorkloadSubmitted{Warnings: []string{"does nothing"}, Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
 		ID: event.WorkloadID("test", "1"), Queue: "q", Kind: "RayCluster", Name: "n", Digest: "d",
 		PodSets: []workload.PodSet{{Name: "head", Role: workload.RoleHead, Count: 1}},
 	}}
-	b.Submit(s, nil, now)
-	b.Submit(s, nil, now)
-	b.Cancel(&event.WorkloadCancel{Workload: s.Workload.ID}, now)
+	st.Submit(s, nil, now)
+	st.Submit(s, nil, now)
+	st.Cancel(&event.WorkloadCancel{Workload: s.Workload.ID}, now)
 	warned := []int{}
-	for _, message := range b.Flush().Messages {
+	for _, message := range st.Flush().Messages {
 		if changed, is := message.Payload.(*event.WorkloadChanged); is {
 			warned = append(warned, len(changed.Warnings))
 		}
@@ -39,15 +39,15 @@ func TestAPriorityClassIsLookedUpOnce(t *testing.T) {
 	t.Parallel()
 	queues, now := []Queue{{Name: "q", Namespaces: []string{"q"}}}, time.Unix(1_000_000, 0)
 	policy := quota.Config{Priorities: []quota.PriorityClass{{Name: "urgent", Value: 100}, {Name: "batch", Value: -5}}}
-	b := New(1, Stored{MaxEvent: 1 << 20, Queues: queues, Policy: policy})
+	st := New(1, Stored{MaxEvent: 1 << 20, Queues: queues, Policy: policy})
 	submission := func(name, class string) *event.WorkloadSubmitted {
 		return &event.WorkloadSubmitted{PriorityClass: class, Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
 			ID: event.WorkloadID("test", name), Queue: "q", Kind: "RayCluster", Name: name, Digest: "d",
 			PodSets: []workload.PodSet{{Name: "head", Role: workload.RoleHead, Count: 1}},
 		}}
 	}
-	refusal := func(b *State) *workload.Reason {
-		for _, message := range b.Flush().Messages {
+	refusal := func(st *State) *workload.Reason {
+		for _, message := range st.Flush().Messages {
 			if rejected, is := message.Payload.(*event.WorkloadRejected); is {
 				return &rejected.Reason
 			}
@@ -56,20 +56,20 @@ func TestAPriorityClassIsLookedUpOnce(t *testing.T) {
 	}
 	for class, want := range map[string]int32{"": 0, "urgent": 100, "batch": -5} {
 		s := submission("of-"+class, class)
-		b.Submit(s, nil, now)
-		if live := b.live.Get(s.Workload.ID); live == nil || live.Priority != want {
+		st.Submit(s, nil, now)
+		if live := st.live.Get(s.Workload.ID); live == nil || live.Priority != want {
 			t.Errorf("class %q gives %+v, want priority %d", class, live, want)
 		}
 	}
-	b.Flush()
+	st.Flush()
 	unknown := submission("unknown", "urgnt")
-	b.Submit(unknown, nil, now)
-	if why := refusal(b); why == nil || why.Kind != workload.ReasonInvalid ||
+	st.Submit(unknown, nil, now)
+	if why := refusal(st); why == nil || why.Kind != workload.ReasonInvalid ||
 		!strings.Contains(why.Message, `priority class "urgnt" does not exist; there are: batch, urgent`) {
 		t.Errorf("an unknown class is answered %+v", why)
 	}
 	again := submission("of-urgent", "urgent")
-	stored := StoredWorkload{Order: 1, Record: b.live.Get(again.Workload.ID).Record}
+	stored := StoredWorkload{Order: 1, Record: st.live.Get(again.Workload.ID).Record}
 	without := New(2, Stored{MaxEvent: 1 << 20, Queues: queues, Workloads: []StoredWorkload{stored}})
 	without.Submit(again, nil, now)
 	if why := refusal(without); why != nil || without.live.Get(again.Workload.ID).Priority != 100 {

@@ -18,14 +18,14 @@ func TestSubmittersOfAQueue(t *testing.T) {
 		{Who: []string{"http/alice", "kubernetes/*/system:serviceaccount:team:*"}}, {Who: []string{"nats/b"}, Namespaces: []string{"shared"}},
 	}}
 	queue := Queue{Name: "q", Namespaces: []string{"ns", "shared"}, Rules: rules}
-	b := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{queue}})
+	s := New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{queue}})
 	now := time.Unix(1_000_000, 0)
 	submit := func(id, submitter, namespace string) *workload.Reason {
-		b.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
 			ID: workload.ID(id), Queue: "q", Namespace: namespace, Kind: "RayCluster", Name: id, Submitter: submitter,
 			PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1}},
 		}}, nil, now)
-		for _, m := range b.Flush().Messages {
+		for _, m := range s.Flush().Messages {
 			if rejected, is := m.Payload.(*event.WorkloadRejected); is {
 				return &rejected.Reason
 			}
@@ -56,10 +56,10 @@ func TestSubmittersOfAQueue(t *testing.T) {
 	}
 
 	queue.Rules.Submitters = rules.Submitters[1:]
-	b.ApplyConfiguration([]Queue{queue}, b.policy, b.Version()+1)
-	b.CheckRights(now)
-	failed, stay := 0, b.live.Len()
-	for _, r := range b.Flush().Updated {
+	s.ApplyConfiguration([]Queue{queue}, s.policy, s.Version()+1)
+	s.CheckRights(now)
+	failed, stay := 0, s.live.Len()
+	for _, r := range s.Flush().Updated {
 		if r.Phase == workload.Failed && r.Reason.Kind == workload.ReasonForbidden {
 			failed++
 		}
@@ -67,7 +67,7 @@ func TestSubmittersOfAQueue(t *testing.T) {
 	if failed != 3 || stay != 1 {
 		t.Errorf("%d have failed and %d stay; want 3 and 1", failed, stay)
 	}
-	if b.Cancel(&event.WorkloadCancel{Workload: "w-nats-bshared", Submitter: "http/alice"}, now); b.live.Get("w-nats-bshared") == nil {
+	if s.Cancel(&event.WorkloadCancel{Workload: "w-nats-bshared", Submitter: "http/alice"}, now); s.live.Get("w-nats-bshared") == nil {
 		t.Error("alice has cancelled what is not hers")
 	}
 }

@@ -23,7 +23,7 @@ const (
 	testGrace   = time.Minute
 )
 
-func newBook() *State {
+func newTestState() *State {
 	return New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{
 		{Name: "loose", Namespaces: []string{"loose"}, Strategy: quota.BestEffortFIFO},
 		{Name: "strict", Namespaces: []string{"strict"}, Strategy: quota.StrictFIFO},
@@ -53,20 +53,20 @@ func drawInput(t *rapid.T, seq uint64) input {
 			Priority: rapid.Int32Range(0, 1).Draw(t, "priority"),
 			PodSets:  drawPodSets(t),
 		}}
-		return func(b *State, now time.Time) { b.Submit(e, nil, now) }
+		return func(s *State, now time.Time) { s.Submit(e, nil, now) }
 	case 2:
 		e := &event.WorkloadCancel{Workload: id()}
-		return func(b *State, now time.Time) { b.Cancel(e, now) }
+		return func(s *State, now time.Time) { s.Cancel(e, now) }
 	case 3, 4:
 		e := &event.NodeObserved{Version: version, Node: capacity.Node{
 			Cluster: testCluster, Name: nodeName(), Ready: rapid.IntRange(0, 5).Draw(t, "ready") > 0,
 			Allocatable: resource.List{"cpu": rapid.Int64Range(0, 6).Draw(t, "cpu"), "pods": 10},
 			Unmanaged:   resource.List{"cpu": drawAmount(t, "unmanaged", 2)},
 		}}
-		return func(b *State, now time.Time) { b.Node(e, now) }
+		return func(s *State, now time.Time) { s.Node(e, now) }
 	case 5:
 		e := &event.NodeRemoved{Version: version, Cluster: testCluster, Node: nodeName()}
-		return func(b *State, now time.Time) { b.NodeRemoved(e, now) }
+		return func(s *State, now time.Time) { s.NodeRemoved(e, now) }
 	case 6:
 		e := &event.GangObserved{Version: version, Cluster: testCluster, Workload: id()}
 		for i := range rapid.IntRange(0, 3).Draw(t, "pods") {
@@ -75,7 +75,7 @@ func drawInput(t *rapid.T, seq uint64) input {
 				Phase: "Running", Ready: rapid.Bool().Draw(t, "ready"), Requests: resource.List{"cpu": drawAmount(t, "requests", 1), "pods": 1},
 			})
 		}
-		return func(b *State, now time.Time) { b.Gang(e, now, now) }
+		return func(s *State, now time.Time) { s.Gang(e, now, now) }
 	case 7:
 		e := &event.GangStatus{
 			Workload: id(), Cluster: testCluster, Attempt: rapid.IntRange(1, 2).Draw(t, "attempt"),
@@ -89,16 +89,16 @@ func drawInput(t *rapid.T, seq uint64) input {
 			e.Sizes, e.Keeps = map[string]int{"workers": size}, map[string]int{"workers": size + rapid.IntRange(0, 1).Draw(t, "kept")}
 		}
 		obeys := rapid.Bool().Draw(t, "obeys")
-		return func(b *State, now time.Time) {
+		return func(s *State, now time.Time) {
 			answer := *e
-			if live := b.live.Get(e.Workload); obeys && live != nil && live.attemptState != nil && live.scaleDown != nil {
+			if live := s.live.Get(e.Workload); obeys && live != nil && live.attemptState != nil && live.scaleDown != nil {
 				answer.Yielded = live.scaleDown.id
 			}
-			b.Status(&answer, now, now)
+			s.Status(&answer, now, now)
 		}
 	default:
 		e := &event.CapacitySynced{Version: version, Cluster: testCluster, Nodes: []string{"n0", "n1"}, Gangs: []workload.ID{id()}}
-		return func(b *State, now time.Time) { b.Synced(e, now); b.Tick(now, testGrace) }
+		return func(s *State, now time.Time) { s.Synced(e, now); s.Tick(now, testGrace) }
 	}
 }
 
@@ -128,7 +128,7 @@ func drawPodSets(t *rapid.T) []workload.PodSet {
 func TestPromisesHoldWhateverComes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b, twin := newBook(), newBook()
+		s, twin := newTestState(), newTestState()
 		now := time.Unix(1_000_000, 0)
 		lives := map[workload.ID]workload.Phase{}
 		for seq := range uint64(rapid.IntRange(1, 60).Draw(t, "inputs")) {
@@ -137,16 +137,16 @@ func TestPromisesHoldWhateverComes(t *testing.T) {
 				batch = append(batch, drawInput(t, 4*seq+i+1))
 			}
 			now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
-			before := reservedOn(b)
-			for _, each := range []*State{b, twin} {
+			before := reservedOn(s)
+			for _, each := range []*State{s, twin} {
 				for _, in := range batch {
 					in(each, now)
 				}
 				each.Decide(now)
 			}
-			checkGangs(t, b)
-			checkNodes(t, b, before)
-			changes := b.Flush()
+			checkGangs(t, s)
+			checkNodes(t, s, before)
+			changes := s.Flush()
 			checkLives(t, lives, changes.History)
 			if diff := cmp.Diff(changes, twin.Flush()); diff != "" {
 				t.Fatalf("the same inputs gave other changes:\n%s", diff)
@@ -155,17 +155,17 @@ func TestPromisesHoldWhateverComes(t *testing.T) {
 	})
 }
 
-func reservedOn(b *State) map[admission.NodeKey]resource.List {
+func reservedOn(s *State) map[admission.NodeKey]resource.List {
 	reserved := map[admission.NodeKey]resource.List{}
-	for key, n := range b.nodes {
+	for key, n := range s.nodes {
 		reserved[key] = n.reserved
 	}
 	return reserved
 }
 
-func checkGangs(t *rapid.T, b *State) {
+func checkGangs(t *rapid.T, s *State) {
 	waits := 0
-	for e := range b.live.All() {
+	for e := range s.live.All() {
 		if e.Phase == workload.Queued {
 			waits++
 		}
@@ -186,20 +186,20 @@ func checkGangs(t *rapid.T, b *State) {
 			t.Fatalf("workload %s waits without a reason", e.ID)
 		}
 	}
-	if waiting, started := b.Counts(); waiting != waits || started != b.live.Len()-waits {
-		t.Fatalf("%d of %d wait, but %d and %d started are counted", waits, b.live.Len(), waiting, started)
+	if waiting, started := s.Counts(); waiting != waits || started != s.live.Len()-waits {
+		t.Fatalf("%d of %d wait, but %d and %d started are counted", waits, s.live.Len(), waiting, started)
 	}
 }
 
-func checkNodes(t *rapid.T, b *State, before map[admission.NodeKey]resource.List) {
+func checkNodes(t *rapid.T, s *State, before map[admission.NodeKey]resource.List) {
 	sums := map[admission.NodeKey]resource.List{}
-	for e := range b.live.All() {
+	for e := range s.live.All() {
 		for _, p := range e.Placements {
 			key := admission.NodeKey{Cluster: e.Cluster, Name: p.Node}
 			sums[key] = sums[key].Plus(e.requests(p.PodSet).Times(int64(p.Pods)))
 		}
 	}
-	for key, n := range b.nodes {
+	for key, n := range s.nodes {
 		if !n.reserved.Equal(sums[key]) {
 			t.Fatalf("node %s: %s is reserved, the gangs there have %s", key.Name, n.reserved, sums[key])
 		}
@@ -231,23 +231,23 @@ func checkLives(t *rapid.T, lives map[workload.ID]workload.Phase, steps []Histor
 // the same.
 func TestANewTermGoesOnWhereTheLastOneEnded(t *testing.T) {
 	t.Parallel()
-	b := newBook()
+	s := newTestState()
 	now := time.Unix(1_000_000, 0)
-	b.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: 1}, Node: capacity.Node{
+	s.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: 1}, Node: capacity.Node{
 		Cluster: testCluster, Name: "n", Ready: true, Allocatable: resource.List{"cpu": 2, "pods": 10},
 	}}, now)
 	for i := range 3 {
-		b.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
 			ID: workload.ID(fmt.Sprint(i)), Queue: "loose", Kind: "RayCluster", Name: fmt.Sprint(i),
 			PodSets: []workload.PodSet{{Name: "workers", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 2, "pods": 1}}}},
 		}}, nil, now)
 	}
-	b.Decide(now)
-	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{b.queues["loose"]}, LastOrder: b.lastOrder}
-	for _, e := range b.inOrder() {
+	s.Decide(now)
+	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["loose"]}, LastOrder: s.lastOrder}
+	for _, e := range s.inOrder() {
 		stored.Workloads = append(stored.Workloads, StoredWorkload{e.Record, e.order})
 	}
-	n := b.nodes[admission.NodeKey{Cluster: testCluster, Name: "n"}]
+	n := s.nodes[admission.NodeKey{Cluster: testCluster, Name: "n"}]
 	stored.Nodes = []StoredNode{{Node: n.Node, Version: n.version, Present: n.present}}
 
 	next := New(2, stored)

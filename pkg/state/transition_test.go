@@ -75,17 +75,17 @@ func TestTransition(t *testing.T) {
 		for _, to := range workload.Phases() {
 			t.Run(string(from)+" to "+string(to), func(t *testing.T) {
 				t.Parallel()
-				m, now := newBook(), time.Unix(1_000_000, 0)
+				s, now := newTestState(), time.Unix(1_000_000, 0)
 				e := &entry{Record: workload.Record{Workload: workload.Workload{ID: "w", Queue: "loose"}, Phase: from, Attempt: 2}}
 				reason := &workload.Reason{Message: "because"}
-				m.transition(e, to, reason, now)
+				s.transition(e, to, reason, now)
 				if e.Phase != to || e.Reason != reason {
 					t.Errorf("the workload is %s with reason %v, want %s with the given one", e.Phase, e.Reason, to)
 				}
 				if to.Final() != e.Times.Finished.Equal(now) {
 					t.Errorf("Finished is %s", e.Times.Finished)
 				}
-				changes := m.Flush()
+				changes := s.Flush()
 				if len(changes.History) != 1 || changes.History[0].Phase != to || len(changes.Messages) != 1 {
 					t.Errorf("recorded %v with %d events, want one entry and one event", changes.History, len(changes.Messages))
 				}
@@ -94,10 +94,10 @@ func TestTransition(t *testing.T) {
 				if !legal {
 					want = []IllegalTransition{{Workload: "w", Attempt: 2, From: from, To: to, At: now}}
 				}
-				if got := m.DrainIllegalTransitions(); !slices.Equal(got, want) {
+				if got := s.DrainIllegalTransitions(); !slices.Equal(got, want) {
 					t.Errorf("reported %v, want %v", got, want)
 				}
-				if again := m.DrainIllegalTransitions(); again != nil {
+				if again := s.DrainIllegalTransitions(); again != nil {
 					t.Errorf("reported %v once more", again)
 				}
 			})
@@ -110,15 +110,15 @@ func TestTransition(t *testing.T) {
 func TestEveryRecordedTransitionIsLegal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m, now := newBook(), time.Unix(1_000_000, 0)
+		s, now := newTestState(), time.Unix(1_000_000, 0)
 		last := map[workload.ID]HistoryRow{}
 		for seq := range uint64(rapid.IntRange(1, 100).Draw(t, "inputs")) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
-			drawInput(t, seq+1)(m, now)
+			drawInput(t, seq+1)(s, now)
 			if rapid.IntRange(0, 3).Draw(t, "decide") > 0 {
-				m.Decide(now)
+				s.Decide(now)
 			}
-			for _, row := range m.Flush().History {
+			for _, row := range s.Flush().History {
 				before, known := last[row.Workload]
 				began := before.Phase.Final() && row.Phase == workload.Queued && row.Attempt == 1 // submitted again
 				if known && before.Phase != row.Phase && !before.Phase.MayBecome(row.Phase) && !began {
@@ -126,7 +126,7 @@ func TestEveryRecordedTransitionIsLegal(t *testing.T) {
 				}
 				last[row.Workload] = row
 			}
-			if illegal := m.DrainIllegalTransitions(); len(illegal) > 0 {
+			if illegal := s.DrainIllegalTransitions(); len(illegal) > 0 {
 				t.Fatalf("illegal transitions: %v", illegal)
 			}
 		}

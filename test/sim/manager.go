@@ -172,21 +172,21 @@ func (t *term) load(epoch int64) (loaded *state.State) {
 	return loaded
 }
 
-func (t *term) follow(b *state.State) error {
+func (t *term) follow(s *state.State) error {
 	var delta state.Delta
 	era, last := t.era, t.followed
 	err := t.w.call(postgresServer, "follow", func() error {
-		if t.w.disk.epochOf(b.Version()) != t.followed {
+		if t.w.disk.epochOf(s.Version()) != t.followed {
 			return queuemanager.ErrCommitMissing
 		}
-		delta, era, last = t.w.disk.since(b.Version()), t.w.disk.era, t.w.disk.epochOf(t.w.disk.version)
+		delta, era, last = t.w.disk.since(s.Version()), t.w.disk.era, t.w.disk.epochOf(t.w.disk.version)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if t.era, t.followed = era, last; delta.Version != b.Version() {
-		b.Follow(delta)
+	if t.era, t.followed = era, last; delta.Version != s.Version() {
+		s.Follow(delta)
 	}
 	return nil
 }
@@ -202,13 +202,13 @@ func (t *term) takeOver(followed *state.State) *state.State {
 }
 
 // begin starts the parts of a term, as the engine does.
-func (t *term) begin(b *state.State) bool {
+func (t *term) begin(s *state.State) bool {
 	w, m := t.w, t.m
 	unreadable := prometheus.NewCounter(prometheus.CounterOpts{Name: "unreadable"})
 	t.began, t.clock = w.now, m.now()
 	ledger := &witness{ledger: w.disk, term: t}
 	t.step = &queuemanager.Step{
-		State: b, Archive: ledger, Logger: zap.NewNop(), Unreadable: unreadable,
+		State: s, Archive: ledger, Logger: zap.NewNop(), Unreadable: unreadable,
 		DeadLetter: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) },
 	}
 	t.writer = queuemanager.NewWriter(ledger, t.step)

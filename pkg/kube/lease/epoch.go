@@ -54,7 +54,7 @@ func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 		return 0, fmt.Errorf("read lease %s/%s: %w", o.Namespace, o.Name, err)
 	}
 	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != identity {
-		return 0, fmt.Errorf("take an epoch: %w", ErrLost)
+		return 0, fmt.Errorf("take an epoch of lease %s/%s: %w", o.Namespace, o.Name, ErrLost)
 	}
 	last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // 0 if it is missing or no number
 	epoch := nextEpoch(time.Now(), last, known)

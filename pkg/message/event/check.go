@@ -27,10 +27,10 @@ const (
 	mostName        = 512 // bytes of a name, label or id
 )
 
-// CheckTold returns an error, which wraps ErrMalformed, for what no honest watcher or
-// dispatcher tells: amounts that cannot be counted, text that cannot be stored, more
+// CheckReported returns an error, which wraps ErrMalformed, for what no honest watcher or
+// dispatcher reports: amounts that cannot be counted, text that cannot be stored, more
 // than a node or gang has, a session from the far future. Other payloads pass.
-func CheckTold(payload Payload, now time.Time) error {
+func CheckReported(payload Payload, now time.Time) error {
 	c := &check{}
 	switch p := payload.(type) {
 	case *NodeObserved:
@@ -70,7 +70,7 @@ func (c *check) version(v Version, now time.Time) {
 	}
 }
 
-// Credible reports whether a service may have told of the session at that time.
+// Credible reports whether a service may have reported the session at that time.
 func Credible(session int64, at time.Time) bool {
 	return session >= 0 && session <= at.Add(AheadMost).UnixNano()
 }

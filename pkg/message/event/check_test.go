@@ -38,8 +38,8 @@ func TestLiesOfACluster(t *testing.T) {
 		return &event.GangObserved{Cluster: "b", Workload: "w", Pods: []event.GangPod{p}}
 	}
 	for name, c := range map[string]struct {
-		told event.Payload
-		ok   bool
+		reported event.Payload
+		ok       bool
 	}{
 		"an honest node":           {node(func(*event.NodeObserved) {}), true},
 		"a clock an hour ahead":    {node(func(o *event.NodeObserved) { o.Version.Session += int64(time.Hour) }), true},
@@ -74,7 +74,7 @@ func TestLiesOfACluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := event.CheckTold(c.told, now)
+			err := event.CheckReported(c.reported, now)
 			if c.ok && err != nil || !c.ok && !errors.Is(err, event.ErrMalformed) {
 				t.Errorf("accepted is to be %v, the error is %.300v", c.ok, err)
 			}

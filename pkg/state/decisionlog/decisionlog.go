@@ -67,24 +67,24 @@ type Term struct {
 }
 
 // TermOf returns the term that begins on a state.
-func TermOf(b *state.State, epoch int64, limits state.Limits, release string) Term {
-	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: b.Settings(), Limits: limits}
+func TermOf(s *state.State, epoch int64, limits state.Limits, release string) Term {
+	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: s.Settings(), Limits: limits}
 }
 
 // State returns the state of the term, with the given workloads and nodes.
 func (t Term) State(workloads []state.StoredWorkload, nodes []state.StoredNode) *state.State {
 	stored := t.Stored
 	stored.Workloads, stored.Nodes = workloads, nodes
-	b := state.New(t.Epoch, stored)
-	b.SetLimits(t.Limits)
-	b.SetAskFor(t.AskFor)
-	b.CatchUp()
-	return b
+	s := state.New(t.Epoch, stored)
+	s.SetLimits(t.Limits)
+	s.SetAskFor(t.AskFor)
+	s.CatchUp()
+	return s
 }
 
 // Apply does an input that is not Begin to a state. It is the way by which
 // queue-manager changes its state, so what is applied again is the same.
-func Apply(b *state.State, in Input) error {
+func Apply(s *state.State, in Input) error {
 	switch in.Kind {
 	case Event:
 		envelope, err := event.Parse(in.Message)
@@ -95,38 +95,38 @@ func Apply(b *state.State, in Input) error {
 		if err != nil {
 			return fmt.Errorf("apply a recorded event: %w", err)
 		}
-		ApplyMessage(b, envelope, payload, in.Known, in.At)
+		ApplyMessage(s, envelope, payload, in.Known, in.At)
 	case Decide:
-		b.Decide(in.At)
+		s.Decide(in.At)
 	case Tick:
-		b.Tick(in.At, in.Grace)
+		s.Tick(in.At, in.Grace)
 	case BeginDecisions:
-		b.BeginDecisions(in.At)
+		s.BeginDecisions(in.At)
 	case ResendCommands:
 		again := map[string]bool{}
 		for _, subject := range in.Subjects {
 			again[subject] = true
 		}
-		b.ResendCommands(in.At, func(subject string) bool { return again[subject] })
+		s.ResendCommands(in.At, func(subject string) bool { return again[subject] })
 	case Undeliverable:
-		b.Undeliverable(in.Workload, in.Reason, in.At)
+		s.Undeliverable(in.Workload, in.Reason, in.At)
 	case Configure:
 		if in.Settings == nil {
 			return errors.New("apply a recorded input: it has no settings")
 		}
-		b.ApplyConfiguration(in.Settings.Queues, in.Settings.Policy, in.Version)
+		s.ApplyConfiguration(in.Settings.Queues, in.Settings.Policy, in.Version)
 	case Quarantine:
 		if in.Aside == nil {
 			return errors.New("apply a recorded input: nothing is named to be set aside")
 		}
-		b.Quarantine(*in.Aside, in.At)
+		s.Quarantine(*in.Aside, in.At)
 	case CheckRights:
-		b.CheckRights(in.At)
+		s.CheckRights(in.At)
 	case Ahead:
 		if in.Ahead == nil {
 			return errors.New("apply a recorded input: it has nothing that the streams have")
 		}
-		b.Ahead(*in.Ahead, in.At)
+		s.Ahead(*in.Ahead, in.At)
 	default:
 		return fmt.Errorf("apply a recorded input: kind %q is unknown, or has no place here", in.Kind)
 	}
@@ -136,24 +136,24 @@ func Apply(b *state.State, in Input) error {
 // ApplyMessage has a state take an event in, that came in the envelope at the given time.
 // It reports whether the event is one for a state, and of a cancellation or release whether
 // the workload is live.
-func ApplyMessage(b *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, at time.Time) bool {
+func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, at time.Time) bool {
 	switch p := payload.(type) {
 	case *event.WorkloadSubmitted:
-		b.Submit(p, known, at)
+		s.Submit(p, known, at)
 	case *event.WorkloadCancel:
-		return b.Cancel(p, at)
+		return s.Cancel(p, at)
 	case *event.WorkloadRelease:
-		return b.ForceRelease(p, at)
+		return s.ForceRelease(p, at)
 	case *event.NodeObserved:
-		b.Node(p, at)
+		s.Node(p, at)
 	case *event.NodeRemoved:
-		b.NodeRemoved(p, at)
+		s.NodeRemoved(p, at)
 	case *event.CapacitySynced:
-		b.Synced(p, at)
+		s.Synced(p, at)
 	case *event.GangObserved:
-		b.Gang(p, envelope.Time, at)
+		s.Gang(p, envelope.Time, at)
 	case *event.GangStatus:
-		b.Status(p, envelope.Time, at)
+		s.Status(p, envelope.Time, at)
 	default:
 		return false
 	}

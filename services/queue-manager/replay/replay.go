@@ -168,13 +168,13 @@ func (r *replayer) otherSearch() string {
 
 // apply keeps a panic, which recorded inputs that were changed may cause, from
 // ending the replay without a word.
-func apply(b *state.State, in decisionlog.Input) (err error) {
+func apply(s *state.State, in decisionlog.Input) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("it cannot be applied: %v", cause)
 		}
 	}()
-	return decisionlog.Apply(b, in)
+	return decisionlog.Apply(s, in)
 }
 
 // begin begins a term, on what the ledger had after the last one or on a checkpoint of
@@ -214,7 +214,7 @@ func (r *replayer) begin(ctx context.Context, d store.Decision, inputs []decisio
 	return inputs[1:], nil
 }
 
-func open(l *decisionlog.Replica, term decisionlog.Term) (b *state.State, err error) {
+func open(l *decisionlog.Replica, term decisionlog.Term) (s *state.State, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("it cannot be applied: %v", cause)

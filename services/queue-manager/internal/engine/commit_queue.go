@@ -17,7 +17,7 @@ type commit struct {
 
 // commitQueue has decisions written one after the other while the next one is made. A
 // decision thus rests on commits that may still fail. When one fails the term ends, and
-// all that was decided after it is thrown away.
+// all that was decided after it is discarded.
 type commitQueue struct {
 	writer *Writer
 	// publish takes the messages of a commit, and observe its changes and how long it took.

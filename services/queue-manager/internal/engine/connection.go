@@ -67,11 +67,11 @@ func keepStreams(ctx context.Context, b *bus.Bus, logger *zap.Logger, compare fu
 			return ctx.Err()
 		case <-tick.C:
 		}
-		remade, err := b.ConfigureStreams(ctx)
+		recreated, err := b.ConfigureStreams(ctx)
 		if err != nil && ctx.Err() == nil && b.Ready() == nil {
 			logger.Warn("cannot check the streams; retrying", zap.Error(err), zap.Duration("after", streamsEvery))
 		}
-		if len(remade) > 0 {
+		if len(recreated) > 0 {
 			compare()
 		}
 	}

@@ -97,5 +97,5 @@ func checkObservation(d bus.Delivery, payload event.Payload, now time.Time) erro
 	if d.Subject != want {
 		return fmt.Errorf("%s event about %.200q is on subject %.200q; want %.200q", payload.EventType(), payload.CloudEventSubject(), d.Subject, want)
 	}
-	return event.CheckTold(payload, now)
+	return event.CheckReported(payload, now)
 }

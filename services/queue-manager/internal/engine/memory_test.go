@@ -27,8 +27,8 @@ func TestWhatIsReleasedWhileAnotherLeads(t *testing.T) {
 	if released := m.Sync(nil); !slices.Equal(released, []string{"c/n"}) {
 		t.Errorf("released is %v", released)
 	}
-	b := state.New(2, state.Stored{})
-	step := &Step{State: b, Logger: zap.NewNop()}
+	s := state.New(2, state.Stored{})
+	step := &Step{State: s, Logger: zap.NewNop()}
 	m.ApplyTo(step, time.Now())
 	if len(m.quarantined) > 0 {
 		t.Errorf("the next term still sets aside %v", m.quarantined)
@@ -46,18 +46,18 @@ func TestWhatCouldNotBeKeptIsKeptLater(t *testing.T) {
 	if err := m.Store(aside, func([]state.Quarantined) error { return away }); !errors.Is(err, away) {
 		t.Fatalf("kept with %v", err)
 	}
-	b := state.New(2, state.Stored{})
+	s := state.New(2, state.Stored{})
 	if released := m.Sync(nil); len(released) > 0 {
 		t.Errorf("released is %v", released)
 	}
-	unkept := m.Unstored(b)
+	unkept := m.Unstored(s)
 	if len(unkept) != 1 || unkept[0] != aside[0] {
 		t.Fatalf("to be written is %v", unkept)
 	}
 	if err := m.Store(unkept, func([]state.Quarantined) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if again := m.Unstored(b); len(again) > 0 {
+	if again := m.Unstored(s); len(again) > 0 {
 		t.Errorf("still to be written is %v", again)
 	}
 	if released := m.Sync(nil); !slices.Equal(released, []string{"c/n"}) {
@@ -105,21 +105,21 @@ func TestWhatIsSetAsideAgainSaysSoAgain(t *testing.T) {
 	m := NewMemory()
 	m.StartTerm(4, 5)
 	for round, name := range []string{"set aside", "set aside after the release"} {
-		b := state.New(int64(5+round), state.Stored{
+		s := state.New(int64(5+round), state.Stored{
 			MaxEvent: 1 << 20, Queues: []state.Queue{{Name: "q", Namespaces: []string{"ns"}}},
 			Workloads: []state.StoredWorkload{{Order: 1, Record: workload.Record{
 				Workload: workload.Workload{ID: id, Queue: "q", Name: "gang", Namespace: "ns"}, Phase: workload.Queued,
 			}}},
 		})
-		step := &Step{State: b, Logger: zap.NewNop()}
+		step := &Step{State: s, Logger: zap.NewNop()}
 		m.Remember(Diagnosis{Quarantined: []state.Quarantined{aside}})
 		m.Sync([]state.Quarantined{aside})
 		m.ApplyTo(step, now)
-		if untold := m.TakeUnannounced(b); !slices.Equal(untold, []state.Quarantined{aside}) {
-			t.Errorf("%s: to be told is %v", name, untold)
+		if unannounced := m.TakeUnannounced(s); !slices.Equal(unannounced, []state.Quarantined{aside}) {
+			t.Errorf("%s: to be announced is %v", name, unannounced)
 		}
-		if again := m.TakeUnannounced(b); len(again) > 0 {
-			t.Errorf("%s: to be told twice is %v", name, again)
+		if again := m.TakeUnannounced(s); len(again) > 0 {
+			t.Errorf("%s: to be announced twice is %v", name, again)
 		}
 		m.Sync(nil) // an operator has released it
 	}

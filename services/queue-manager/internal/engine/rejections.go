@@ -30,10 +30,10 @@ const (
 	rejectTries = 5
 )
 
-// Reject gives a submission up that cannot be stored: tell publishes why for its
-// submitter, and the message is kept with the reason. One that is not told comes
-// again: its submitter is owed an answer.
-func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, tell func(id string, rejected *event.WorkloadRejected) error) {
+// Reject gives a submission up that cannot be stored: publish sends the reason to its
+// submitter, and the message is kept with the reason. A submission whose rejection cannot be
+// published comes again, because its submitter waits for an answer.
+func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, publish func(id string, rejected *event.WorkloadRejected) error) {
 	_, payload, _ := r.Event()
 	submitted, ok := payload.(*event.WorkloadSubmitted)
 	if !ok {
@@ -44,7 +44,7 @@ func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, tell func(
 	s.Logger.Error("cannot store a submission; rejecting it", zap.String("workload", string(w.ID)), zap.Error(r.Cause))
 	// The message is part of the id: NATS drops what has the id of another message.
 	id := fmt.Sprintf("queue-manager/unstorable/%s/%d/%d", w.ID, r.Sequence, r.Stored.UnixNano())
-	err := tell(id, &event.WorkloadRejected{
+	err := publish(id, &event.WorkloadRejected{
 		Workload: w.ID, Queue: w.Queue, MessageID: submitted.MessageID,
 		Reason: workload.Reason{Kind: workload.ReasonNotStorable, Message: reason},
 	})
@@ -55,6 +55,6 @@ func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, tell func(
 			return
 		}
 	}
-	memory.poison.add(r.Delivery, reason) // should burying it fail
+	memory.poison.add(r.Delivery, reason) // if the dead letter cannot be kept
 	s.deadLetter(ctx, r.Delivery, reason)
 }

@@ -44,11 +44,11 @@ func TestEachRejectionIsAnswered(t *testing.T) {
 		want               string
 		poisoned           bool
 	}{
-		"told":                     {7, 1, nil, "buried", true},
-		"another one":              {8, 1, nil, "buried", true},
-		"told when delivered late": {9, 3, nil, "buried", true},
-		"not told":                 {10, 1, away, "retry 5s", false},
-		"not told for long":        {11, 5, away, "buried", true},
+		"published":                     {7, 1, nil, "buried", true},
+		"another one":                   {8, 1, nil, "buried", true},
+		"published when delivered late": {9, 3, nil, "buried", true},
+		"not published":                 {10, 1, away, "retry 5s", false},
+		"not published for long":        {11, 5, away, "buried", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,13 +11,13 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/relay"
 )
 
-// outcome is what the streams tell of a workload that the ledger may not know.
+// outcome is what the streams report of a workload that the ledger may not know.
 type outcome int
 
 const (
-	untold   outcome = iota // it may have been refused, or no event tells of it
-	accepted                // it was in the ledger
-	over                    // it had ended
+	unreported outcome = iota // it may have been refused, or no event reports it
+	accepted                  // it was in the ledger
+	over                      // it had ended
 )
 
 // outcomes says of which workloads it is known that they were accepted. A command is
@@ -30,10 +30,10 @@ func outcomes(found relay.Found) map[workload.ID]outcome {
 			all[c.Workload] = over
 		}
 	}
-	for _, t := range found.LastEvents {
-		all[t.ID] = accepted
-		if t.Phase.Final() {
-			all[t.ID] = over
+	for _, last := range found.LastEvents {
+		all[last.ID] = accepted
+		if last.Phase.Final() {
+			all[last.ID] = over
 		}
 	}
 	return all
@@ -76,7 +76,7 @@ func (r Recovery) resubmit(ctx context.Context) (requeued []workload.ID, err err
 func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[workload.ID]outcome) (due []bus.Delivery, err error) {
 	var silent []workload.ID
 	for _, m := range batch {
-		if p := submittedBy(m); p != nil && outcomes[p.Workload.ID] == untold {
+		if p := submittedBy(m); p != nil && outcomes[p.Workload.ID] == unreported {
 			silent = append(silent, p.Workload.ID)
 		}
 	}
@@ -94,7 +94,7 @@ func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[wo
 		case *event.WorkloadSubmitted:
 			_, stored := known[p.Workload.ID]
 			wanted = outcomes[p.Workload.ID] == accepted
-			if outcomes[p.Workload.ID] == untold && !stored {
+			if outcomes[p.Workload.ID] == unreported && !stored {
 				announced, err := r.Submissions.HasEvents(ctx, p.Workload.Queue, p.Workload.ID)
 				if err != nil {
 					return nil, err

@@ -65,11 +65,11 @@ func (s *standby) start() {
 // follow reads everything, then what is committed, until something fails.
 func (s *standby) follow(current func()) error {
 	s.follower = s.Store.Follower()
-	b, err := s.follower.Load(s.ctx, s.Bus.MaxEvent())
+	loaded, err := s.follower.Load(s.ctx, s.Bus.MaxEvent())
 	if err != nil {
 		return err
 	}
-	s.state = b
+	s.state = loaded
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -125,8 +125,8 @@ func (s *standby) takeOver(ctx context.Context, epoch int64) (*state.State, sett
 		}
 	}
 	s.state = nil
-	b, err := s.Store.LoadState(ctx, epoch, s.Bus.MaxEvent())
-	return b, applied, err
+	loaded, err := s.Store.LoadState(ctx, epoch, s.Bus.MaxEvent())
+	return loaded, applied, err
 }
 
 // applyConfiguration stores what governs from now on: the file and what was applied.

@@ -44,7 +44,7 @@ func (w *Writer) Prepare(decision *Decision) error {
 
 // Write writes a prepared decision, lets its messages leave, and settles what came in.
 // After an error nothing has been settled or given back, and the state rests on what may
-// not be there: throw it away.
+// not be there: discard it.
 func (w *Writer) Write(ctx context.Context, decision *Decision, publish func([]store.Outgoing)) error {
 	outgoing, err := decision.transaction(ctx)
 	decision.traced.end(err)

@@ -34,9 +34,9 @@ type Follower struct {
 func (s *Store) Follower() *Follower { return &Follower{store: s, reader: newReader()} }
 
 // Load reads everything into a state, from which Next goes on.
-func (f *Follower) Load(ctx context.Context, maxEvent int64) (b *state.State, err error) {
-	b, f.epoch, err = f.store.loadState(ctx, 0, maxEvent)
-	return b, err
+func (f *Follower) Load(ctx context.Context, maxEvent int64) (loaded *state.State, err error) {
+	loaded, f.epoch, err = f.store.loadState(ctx, 0, maxEvent)
+	return loaded, err
 }
 
 // Next returns what the commits after the given version have touched, as it is

@@ -24,18 +24,18 @@ func (s *Store) Load(ctx context.Context) (state.Stored, error) {
 }
 
 // LoadState is Load into a state, workload by workload: there may be a million.
-func (s *Store) LoadState(ctx context.Context, epoch, maxEvent int64) (b *state.State, err error) {
-	b, _, err = s.loadState(ctx, epoch, maxEvent)
-	return b, err
+func (s *Store) LoadState(ctx context.Context, epoch, maxEvent int64) (loaded *state.State, err error) {
+	loaded, _, err = s.loadState(ctx, epoch, maxEvent)
+	return loaded, err
 }
 
 // loadState is LoadState; committed is the epoch of the last commit.
-func (s *Store) loadState(ctx context.Context, epoch, maxEvent int64) (b *state.State, committed int64, err error) {
+func (s *Store) loadState(ctx context.Context, epoch, maxEvent int64) (loaded *state.State, committed int64, err error) {
 	err = s.read(ctx, func(stored state.Stored, last int64) {
 		stored.MaxEvent, committed = maxEvent, last
-		b = state.New(epoch, stored)
-	}, func(w state.StoredWorkload) { b.Restore(w) })
-	return b, committed, err
+		loaded = state.New(epoch, stored)
+	}, func(w state.StoredWorkload) { loaded.Restore(w) })
+	return loaded, committed, err
 }
 
 // Read reads all of one moment: it calls begin with everything but the workloads,

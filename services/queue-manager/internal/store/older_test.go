@@ -133,11 +133,11 @@ func TestAFollowerNoticesThatTheDatabaseWentBack(t *testing.T) {
 			l := open(t)
 			l.commit(t, l.sameNode(t))
 			follower := l.Follower()
-			b, err := follower.Load(t.Context(), 1<<20)
+			loaded, err := follower.Load(t.Context(), 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := follower.Next(t.Context(), b.Version()); err != nil {
+			if _, _, err := follower.Next(t.Context(), loaded.Version()); err != nil {
 				t.Fatalf("before the loss: %v", err)
 			}
 			l.lose(t, 1)
@@ -148,8 +148,8 @@ func TestAFollowerNoticesThatTheDatabaseWentBack(t *testing.T) {
 				l.commit(t, l.sameNode(t))
 				l.commit(t, l.sameNode(t))
 			}
-			if _, _, err := follower.Next(t.Context(), b.Version()); !errors.Is(err, store.ErrCommitMissing) {
-				t.Errorf("following version %d returned %v, want ErrCommitMissing", b.Version(), err)
+			if _, _, err := follower.Next(t.Context(), loaded.Version()); !errors.Is(err, store.ErrCommitMissing) {
+				t.Errorf("following version %d returned %v, want ErrCommitMissing", loaded.Version(), err)
 			}
 		})
 	}
