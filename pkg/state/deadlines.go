@@ -89,7 +89,9 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	case e.Phase != workload.Running && elapsed(now, e.Times.Dispatched, time.Duration(rules.ReadyDeadline)):
 		if d.inquiries.askWhetherAbsent(e, now) {
 			d.notReadyInTime(e, rules, now)
+			return
 		}
+		d.explainSilence(e, "the pods may be ready", now)
 	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart):
 		e.slowSince = now
 		if e.Phase == workload.Admitted {
@@ -117,9 +119,15 @@ func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Ti
 		d.notReadyInTime(e, rules, now)
 		return
 	}
-	e.askAt, e.slowSince = now.Add(d.inquiries.timeout), now.Add(d.inquiries.timeout)
-	if d.inquiries.askWhetherAbsent(e, now) {
-		d.setStartingReason(e, fmt.Sprintf("%s the dispatcher of cluster %s does not answer, so the object may exist; check that the dispatcher runs", slowPrefix, e.Cluster), now)
+	d.explainSilence(e, "the object may exist", now)
+}
+
+// explainSilence sets the reason of a gang whose deadline has passed, and which is not torn
+// down because a part of its cluster does not answer.
+func (d *deadlines) explainSilence(e *entry, what string, now time.Time) {
+	if who, since := d.inquiries.silent(e, now); who != "" {
+		d.setStartingReason(e, fmt.Sprintf("%s the %s of cluster %s did not answer since %s, so %s; check that it runs and reaches NATS",
+			slowPrefix, who, e.Cluster, since.UTC().Format(time.RFC3339), what), now)
 	}
 }
 

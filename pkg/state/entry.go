@@ -39,9 +39,11 @@ type attemptState struct {
 	// idleSince is zero while it is not idle; lastUsed while no annotation says when it was
 	// used. futureUse is a time to come that was reported.
 	idleSince, lastUsed, futureUse time.Time
-	// askAt is when the dispatcher is asked whether it is gone or, while it is to stay,
-	// whether its object was created after all; zero for never.
+	// askAt is when watcher and dispatcher are asked whether it is gone; zero for never.
 	askAt time.Time
+	// recheckAt is when its deadlines are looked at again while it waits for answers; zero
+	// while it does not.
+	recheckAt time.Time
 	// removalSent: the last command was to remove what exists of it.
 	removalSent bool
 }

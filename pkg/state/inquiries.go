@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
-	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -15,8 +14,10 @@ const (
 	// releaseInquiryInterval is how often the dispatcher is asked for a workload that was to go,
 	// or has ended, and still holds its places.
 	releaseInquiryInterval = 30 * time.Second
-	// maxQuestions bounds the questions that are asked at once, the oldest first.
+	// maxQuestions bounds the questions to one cluster that are asked at once.
 	maxQuestions = 200
+	// recheckInterval is how often a workload is looked at that waits for answers.
+	recheckInterval = 2 * time.Second
 )
 
 // Question asks the watcher and the dispatcher of a cluster to report again.
@@ -44,34 +45,41 @@ type inquiry struct {
 	Question
 	number              int
 	since               time.Time
+	unanswered          time.Time // since when, with the inquiries before it about the same
 	watcher, dispatcher bool
 }
 
 // inquiries are the questions of the term to watchers and dispatchers.
 type inquiries struct {
 	epoch   int64
-	timeout time.Duration // how long answers are waited for; zero asks nothing
+	timeout time.Duration // after which silence is named; zero asks nothing
 	asked   map[inquirySubject]*inquiry
 	count   int // of the questions of the term
 }
 
-// SetAskFor sets how long the state waits for answers before it acts on the absence of
-// something; zero asks nothing. A message may be lost without a trace, so a pod that was
-// not observed may exist all the same.
+// SetAskFor sets for how long an answer counts, times two, and after how long silence is a
+// reason to name; zero asks nothing. A message may be lost without a trace, so a pod that
+// was not observed may exist all the same. Silence is never taken for absence: the state
+// waits for answers for as long as it takes.
 func (s *State) SetAskFor(most time.Duration) { s.inquiries.timeout = most }
 
-// Questions returns the unanswered questions, the oldest first.
-func (s *State) Questions(now time.Time) []Question {
+// Questions returns the unanswered questions, the oldest first, at most maxQuestions of each
+// cluster: one that is silent keeps no other waiting.
+func (s *State) Questions() []Question {
 	var open []*inquiry
 	for _, i := range s.inquiries.asked {
-		if !i.answered() && !elapsed(now, i.since, s.inquiries.timeout) {
+		if !i.answered() {
 			open = append(open, i)
 		}
 	}
 	slices.SortFunc(open, func(x, y *inquiry) int { return cmp.Compare(x.number, y.number) })
-	questions := make([]Question, 0, min(len(open), maxQuestions))
-	for _, i := range open[:min(len(open), maxQuestions)] {
-		questions = append(questions, i.Question)
+	of := map[string]int{}
+	var questions []Question
+	for _, i := range open {
+		if of[i.Cluster] < maxQuestions {
+			of[i.Cluster]++
+			questions = append(questions, i.Question)
+		}
 	}
 	return questions
 }
@@ -98,24 +106,47 @@ func (i *inquiry) answered() bool { return i.watcher && (i.dispatcher || i.Node 
 func (q *inquiries) ask(e *entry, now time.Time) *inquiry { return q.askAbout(attemptOf(e), now) }
 
 // askWhetherAbsent asks about a workload, and reports whether what was not observed of it
-// may be taken for absent: watcher and dispatcher have reported again, or have not answered
-// in time. While it returns false, the next decision looks at the workload again.
+// may be taken for absent: watcher and dispatcher have reported again. While it returns
+// false, the workload is looked at again from time to time, and when an answer comes.
 func (q *inquiries) askWhetherAbsent(e *entry, now time.Time) bool {
-	return q.settled(q.ask(e, now), now)
+	i := q.ask(e, now)
+	return q.confirmed(e, i == nil || i.answered(), now)
 }
 
-// askWhetherNotReady is askWhetherAbsent for a node.
+// askWhetherNotReady asks about a node, and reports whether its watcher has reported again.
 func (q *inquiries) askWhetherNotReady(key admission.NodeKey, now time.Time) bool {
-	return q.settled(q.askAbout(inquirySubject{cluster: key.Cluster, node: key.Name}, now), now)
+	i := q.askAbout(inquirySubject{cluster: key.Cluster, node: key.Name}, now)
+	return i == nil || i.answered()
 }
 
-// askDispatcher asks about a workload, and reports whether the dispatcher has reported
-// again what it knows of it. Its silence proves nothing, so it is asked for as long as it
-// takes. Nothing is lost by waiting: a gang that is torn down holds its places until the
-// dispatcher answers.
+// askDispatcher is askWhetherAbsent for what the dispatcher alone knows.
 func (q *inquiries) askDispatcher(e *entry, now time.Time) bool {
 	i := q.ask(e, now)
-	return i == nil || i.dispatcher
+	return q.confirmed(e, i == nil || i.dispatcher, now)
+}
+
+func (q *inquiries) confirmed(e *entry, confirmed bool, now time.Time) bool {
+	e.recheckAt = time.Time{}
+	if !confirmed {
+		e.recheckAt = now.Add(recheckInterval)
+	}
+	return confirmed
+}
+
+// silent returns who has not answered about a workload, and since when; "" while there is
+// still time for answers.
+func (q *inquiries) silent(e *entry, now time.Time) (who string, since time.Time) {
+	i := q.asked[attemptOf(e)]
+	switch {
+	case i == nil || i.answered() || !elapsed(now, i.unanswered, q.timeout):
+		return "", time.Time{}
+	case i.dispatcher:
+		return "capacity-watcher", i.unanswered
+	case i.watcher:
+		return "dispatcher", i.unanswered
+	default:
+		return "capacity-watcher and dispatcher", i.unanswered
+	}
 }
 
 // askAbout returns the inquiry about a subject, and begins one when there is none or the
@@ -124,43 +155,46 @@ func (q *inquiries) askAbout(about inquirySubject, now time.Time) *inquiry {
 	if q.timeout == 0 {
 		return nil
 	}
-	if i := q.asked[about]; i != nil && !elapsed(now, i.since, 2*q.timeout) {
-		return i
+	old := q.asked[about]
+	if old != nil && !elapsed(now, old.since, 2*q.timeout) {
+		return old
+	}
+	unanswered := now
+	if old != nil && !old.answered() {
+		unanswered = old.unanswered
 	}
 	q.count++
 	i := &inquiry{
 		Question: Question{Cluster: about.cluster, Workload: about.workload, Node: about.node, Ask: fmt.Sprintf("%d/%d", q.epoch, q.count)},
-		number:   q.count, since: now,
+		number:   q.count, since: now, unanswered: unanswered,
 	}
 	q.asked[about] = i
 	return i
 }
 
-// settled reports whether an inquiry has its answers or waits for them no longer.
-func (q *inquiries) settled(i *inquiry, now time.Time) bool {
-	return i == nil || i.answered() || elapsed(now, i.since, q.timeout)
-}
-
-// watcherAnswers and dispatcherAnswers note an answer.
-func (q *inquiries) watcherAnswers(about inquirySubject, ask string) {
-	if i := q.asked[about]; i != nil && i.Ask == ask {
+// nodeAnswered, watcherAnswered and dispatcherAnswered note an answer.
+func (q *inquiries) nodeAnswered(key admission.NodeKey, ask string) {
+	if i := q.asked[inquirySubject{cluster: key.Cluster, node: key.Name}]; i != nil && i.Ask == ask {
 		i.watcher = true
 	}
 }
 
-func (q *inquiries) dispatcherAnswers(e *entry, s *event.GangStatus) {
-	if i := q.asked[attemptOf(e)]; i != nil && i.Ask == s.Answers {
-		i.dispatcher = true
-		if e.Phase == workload.Admitted {
-			e.askAt = time.Time{} // it may be decided now
-		}
+func (q *inquiries) watcherAnswered(e *entry, ask string) {
+	if i := q.asked[attemptOf(e)]; i != nil && i.Ask == ask {
+		i.watcher, e.recheckAt = true, time.Time{}
 	}
 }
 
-// drop forgets the questions whose answers are old.
+func (q *inquiries) dispatcherAnswered(e *entry, ask string) {
+	if i := q.asked[attemptOf(e)]; i != nil && i.Ask == ask {
+		i.dispatcher, e.recheckAt = true, time.Time{}
+	}
+}
+
+// drop forgets the questions that were not asked again when they were old.
 func (q *inquiries) drop(now time.Time) {
 	for about, i := range q.asked {
-		if elapsed(now, i.since, 2*q.timeout) {
+		if elapsed(now, i.since, 3*q.timeout) {
 			delete(q.asked, about)
 		}
 	}

@@ -18,7 +18,7 @@ const asksFor = 10 * time.Second
 // question returns the one open question.
 func (s *stage) question() Question {
 	s.Helper()
-	open := s.Questions(s.now)
+	open := s.Questions()
 	if len(open) != 1 {
 		s.Fatalf("open questions are %+v, want one", open)
 	}
@@ -51,7 +51,7 @@ func TestWhatWasNotHeardIsAskedFor(t *testing.T) {
 	}{
 		"it runs, and the news was lost": {true, true, workload.Running},
 		"it does not run":                {true, false, workload.Evicting},
-		"no answer":                      {false, false, workload.Evicting},
+		"no answer":                      {false, false, workload.Dispatched},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,9 +62,14 @@ func TestWhatWasNotHeardIsAskedFor(t *testing.T) {
 			s.is(workload.Dispatched, "")
 			if !test.answers {
 				s.step(asksFor - time.Second)
-				s.is(workload.Dispatched, "")
-				s.step(time.Second)
 				s.is(test.want, "")
+				for range 600 {
+					s.step(asksFor / 4)
+					s.is(test.want, "")
+				}
+				if reason := s.gang().Reason; reason == nil || !strings.Contains(reason.Message, "the capacity-watcher and dispatcher of cluster c did not answer since") {
+					s.Errorf("its reason is %+v", reason)
+				}
 				return
 			}
 			q := s.question()
@@ -106,10 +111,10 @@ func TestASilentDispatcherTearsNothingDown(t *testing.T) {
 				s.step(asksFor / 4)
 				s.is(workload.Admitted, "")
 			}
-			if reason := s.gang().Reason; reason == nil || !strings.Contains(reason.Message, "does not answer") {
+			if reason := s.gang().Reason; reason == nil || !strings.Contains(reason.Message, "the capacity-watcher and dispatcher of cluster c did not answer since") {
 				t.Errorf("its reason is %+v", reason)
 			}
-			for len(s.Questions(s.now)) == 0 { // it is asked from time to time
+			for len(s.Questions()) == 0 { // it is asked from time to time
 				s.step(time.Second)
 			}
 			q := s.question()
@@ -137,7 +142,7 @@ func TestALostHealingIsAskedFor(t *testing.T) {
 	s.is(workload.Running, "")
 	s.step(time.Hour)
 	s.is(workload.Running, "")
-	if open := s.Questions(s.now); len(open) != 0 {
+	if open := s.Questions(); len(open) != 0 {
 		t.Errorf("it is well, and asked for: %+v", open)
 	}
 }
@@ -218,7 +223,7 @@ func TestNodesThatAreNotReadyAreAskedAboutInOrder(t *testing.T) {
 	}
 	s.step(time.Minute)
 	var asked []string
-	for _, q := range s.Questions(s.now) {
+	for _, q := range s.Questions() {
 		asked = append(asked, q.Node)
 	}
 	if !slices.Equal(asked, want) {

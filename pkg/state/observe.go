@@ -37,7 +37,7 @@ func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	again := n.present && reflect.DeepEqual(n.Node, o.Node)
 	n.Node, n.version, n.present = o.Node, o.Version, true
 	s.updateReadiness(key, now)
-	s.inquiries.watcherAnswers(inquirySubject{cluster: key.Cluster, node: key.Name}, o.Answers)
+	s.inquiries.nodeAnswered(key, o.Answers)
 	if !again { // the same observation again is stored already
 		s.changed.node(key)
 	}
@@ -143,7 +143,7 @@ func (s *State) Gang(o *event.GangObserved, at, now time.Time) {
 	s.gangs[key] = seen
 	s.countUnreserved(key)
 	if e := s.live.Get(o.Workload); e != nil && e.attemptState != nil && e.Cluster == o.Cluster && !s.frozen(e) {
-		s.inquiries.watcherAnswers(attemptOf(e), o.Answers)
+		s.inquiries.watcherAnswered(e, o.Answers)
 		news := &podNews{now: seen.pods}
 		if old != nil {
 			news.before = old.pods

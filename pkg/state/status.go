@@ -33,7 +33,7 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.recovery.handleLaterAttempt(e, reported.Later, now)
 		return
 	}
-	s.inquiries.dispatcherAnswers(e, reported)
+	s.inquiries.dispatcherAnswered(e, reported.Answers)
 	s.updateCreated(e, reported)
 	if reported.Sizes != nil {
 		e.sizesAt = at

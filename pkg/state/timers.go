@@ -113,11 +113,7 @@ func (l *lifecycle) nextDeadline(e *entry) time.Time {
 		}
 		at(e.disruption.since, rules.HealWithin())
 	default:
-		if deadline := startedAt(e).Add(time.Duration(rules.ReadyDeadline)); e.Phase == workload.Admitted && e.askAt.After(deadline) {
-			at(e.askAt, 0)
-		} else {
-			at(startedAt(e), time.Duration(rules.ReadyDeadline))
-		}
+		at(startedAt(e), time.Duration(rules.ReadyDeadline))
 		if e.slowSince.IsZero() {
 			at(e.Times.Admitted, slowStart)
 		} else {
@@ -125,5 +121,8 @@ func (l *lifecycle) nextDeadline(e *entry) time.Time {
 		}
 	}
 	at(e.moveAt, 0)
+	if !first.IsZero() && first.Before(e.recheckAt) {
+		return e.recheckAt
+	}
 	return first
 }

@@ -78,7 +78,7 @@ func (t *term) ask() {
 		t.announced++
 		t.w.net.ask(t.m, &event.ReportWanted{Cluster: clusterName, Epoch: t.epoch})
 	}
-	for _, q := range t.step.State.Questions(t.now()) {
+	for _, q := range t.step.State.Questions() {
 		t.w.net.ask(t.m, &event.ReportWanted{Cluster: q.Cluster, Epoch: t.epoch, Workload: q.Workload, Node: q.Node, Ask: q.Ask})
 	}
 }

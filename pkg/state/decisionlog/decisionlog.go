@@ -62,7 +62,7 @@ type Term struct {
 	Search int          `json:"search,omitempty"`
 	Stored state.Stored `json:"stored"`
 	Limits state.Limits `json:"limits"`
-	// AskFor is how long answers are waited for, see state.SetAskFor.
+	// AskFor is the argument of state.SetAskFor.
 	AskFor time.Duration `json:"askFor,omitempty"`
 }
 

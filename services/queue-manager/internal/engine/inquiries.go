@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// AskFor is how long answers are waited for before the state acts on what was not
-	// observed.
+	// AskFor is how long answers are waited for before a workload's reason names who is
+	// silent, and half of how long an answer counts.
 	AskFor = 10 * time.Second
 	// announceTimes is how often a term is announced, a tick apart: no stream keeps
 	// what is asked.
@@ -27,7 +27,7 @@ func (l *leader) ask() {
 			l.want(event.ReportWanted{Cluster: cluster, Epoch: l.epoch})
 		}
 	}
-	questions := l.state.Questions(l.clock.now())
+	questions := l.state.Questions()
 	l.Metrics.asking.Set(float64(len(questions)))
 	for _, q := range questions {
 		l.want(event.ReportWanted{Cluster: q.Cluster, Epoch: l.epoch, Workload: q.Workload, Node: q.Node, Ask: q.Ask})
