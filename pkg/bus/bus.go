@@ -28,6 +28,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/service/pause"
 )
 
 // ErrNoStream is wrapped by Publish and Follow when the server has no stream for
@@ -145,6 +147,9 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	return b, nil
 }
 
+// connectAgain is the pause between two tries to connect.
+const connectAgain = 200 * time.Millisecond
+
 // connectWithin tries until the server answers, so that services may be started
 // in any order.
 func connectWithin(ctx context.Context, o Options, options []nats.Option) (*nats.Conn, error) {
@@ -163,10 +168,8 @@ func connectWithin(ctx context.Context, o Options, options []nats.Option) (*nats
 			o.Logger.Warn("cannot connect to NATS; retrying", zap.Error(err))
 			logged = time.Now()
 		}
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, connectAgain) != nil {
 			return nil, err
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

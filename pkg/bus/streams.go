@@ -9,6 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/service/pause"
 )
 
 // EnsureStreams creates the streams that are missing and leaves the others as
@@ -46,10 +48,8 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 			refused = min(2*refused, awaitMost)
 		}
 		b.logger.Warn("cannot create streams; retrying", zap.Error(err), zap.Duration("after", again))
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, again) != nil {
 			return err
-		case <-time.After(again):
 		}
 	}
 }

@@ -169,9 +169,13 @@ func take(ctx context.Context, commands *bus.Following, reconciler *reconcile.Re
 				return ctx.Err()
 			}
 			envelope, payload, err := d.Event()
-			command, ok := payload.(*event.GangDesired)
-			if err != nil || !ok {
+			if err != nil {
 				logger.Error("cannot read a command; dropping it", zap.String("subject", d.Subject), zap.Error(err))
+				continue
+			}
+			command, ok := payload.(*event.GangDesired)
+			if !ok {
+				logger.Error("message is not a command; dropping it", zap.String("subject", d.Subject), zap.String("type", payload.EventType()))
 				continue
 			}
 			reconciler.Traced(command.Workload, envelope.Traceparent)

@@ -8,6 +8,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/pause"
 )
 
 const (
@@ -24,7 +25,7 @@ func (s *Server) publish(ctx context.Context, subject string, e event.Envelope) 
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	var refused error // the last that says more than that the time is over
-	for pause := publishRetry; ; pause *= 2 {
+	for after := publishRetry; ; after *= 2 {
 		err := s.Bus.Publish(ctx, subject, e)
 		if err == nil {
 			return nil
@@ -35,10 +36,8 @@ func (s *Server) publish(ctx context.Context, subject string, e event.Envelope) 
 		if mayPass := errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrNoStream) || errors.Is(err, context.DeadlineExceeded); !mayPass {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, after) != nil {
 			return fmt.Errorf("retried for %s: %w", publishTimeout, refused)
-		case <-time.After(pause):
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
 )
@@ -49,10 +50,8 @@ func awaitHealth(ctx context.Context, url string, timeout time.Duration) error {
 		if err == nil || time.Until(end) < askEvery {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(askEvery):
+		if err := pause.For(ctx, askEvery); err != nil {
+			return err
 		}
 	}
 }
