@@ -87,7 +87,7 @@ type HistoryRow struct {
 	Attempt  int
 	Cluster  string
 	Reason   *workload.Reason
-	EventID  string // of the event that tells it
+	EventID  string // of the event that reports it
 }
 
 // Message leaves after the commit.

@@ -78,7 +78,7 @@ func (s *State) updateCreated(e *entry, reported *event.GangStatus) {
 // the chain of its controllers ends in what Muster created. Others are never ready
 // or lost for the gang; they only take room on their nodes.
 //
-// What is not known counts for the pod: a watcher that does not tell chains, a
+// What is not known counts for the pod: a watcher that does not report chains, a
 // controller that it has not seen, an attempt of which nothing is created yet. The
 // namespace is known always.
 func (t *tables) classifyPods(key gangKey, g *gang) {

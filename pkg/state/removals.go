@@ -16,7 +16,7 @@ type removals struct {
 	// what is removed and has no workload.
 	removing map[workload.ID]bool
 	unknown  map[gangKey]*event.GangDesired
-	// used are the attempts that the streams tell of workloads that the ledger does
+	// used are the attempts in the streams of workloads that the ledger does
 	// not know: a workload of the same ID that is submitted later begins after them.
 	used map[workload.ID]int
 }

@@ -44,7 +44,7 @@ func (s *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time)
 		return // added and ended in this very batch
 	}
 	if stored != nil && stored.Digest == w.Digest {
-		if live := s.live.Get(w.ID); live != nil && !s.frozen(live) { // tell the submitter, who may have missed it
+		if live := s.live.Get(w.ID); live != nil && !s.frozen(live) { // the submitter may have missed the event
 			s.emit(now, event.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
 		} else if stored.Record != nil {
 			s.emit(now, event.EventsSubject(stored.Record.Queue, w.ID), 0, &event.WorkloadChanged{Record: *stored.Record})
@@ -72,7 +72,7 @@ func (s *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time)
 	s.recovery.afterUsed(added, now)
 }
 
-// reject tells the submitter why a submission is not accepted.
+// reject publishes why a submission is not accepted.
 func (s *State) reject(e *event.WorkloadSubmitted, reason workload.Reason, now time.Time) {
 	s.emit(now, event.EventsSubject(e.Workload.Queue, e.Workload.ID), 0, &event.WorkloadRejected{
 		Workload: e.Workload.ID, Queue: e.Workload.Queue, MessageID: e.MessageID, Reason: reason,

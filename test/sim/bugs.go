@@ -22,7 +22,7 @@ const (
 	BugForgotten Bug = "the loss of messages is not noted"
 	// BugFreedBySaying: capacity is freed when the object is gone, not its pods.
 	BugFreedBySaying Bug = "pods are not waited for"
-	// BugTwice: an object has a name of chance, which only the answer tells.
+	// BugTwice: an object has a name of chance, which only the answer has.
 	BugTwice Bug = "names of objects are not the workload's own"
 	// BugEarlyAck: a submission is settled before it is passed on.
 	BugEarlyAck Bug = "submissions are acknowledged early"

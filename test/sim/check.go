@@ -135,7 +135,7 @@ func (c *checker) committed(changes state.Changes, kept func(workload.ID) bool) 
 	}
 	for id := range c.promised {
 		if _, known := l.record(id); !known {
-			w.breach("G3", "%s was told to be queued and is not in the ledger", w.submits.nameOf(id))
+			w.breach("G3", "%s was reported as queued and is not in the ledger", w.submits.nameOf(id))
 		}
 	}
 	c.checkOrder(changes, kept)

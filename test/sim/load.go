@@ -267,7 +267,7 @@ func (s *submitter) look() {
 // rejectedPhase is the end of a submission that was never taken in.
 const rejectedPhase workload.Phase = "rejected"
 
-// changedIn is what a message tells of a workload; nil for nothing.
+// changedIn is what a message reports of a workload; nil for nothing.
 func changedIn(m bus.Delivery) *event.WorkloadChanged {
 	changed, _ := payloadOf(m).(*event.WorkloadChanged)
 	return changed

@@ -112,7 +112,7 @@ type remembered struct {
 // installation, as delays are.
 const remembers = 8 * time.Second
 
-// signal tells a part of reconnections.
+// signal notifies a part of reconnections.
 type signal struct {
 	m    *machine
 	life int

@@ -25,7 +25,7 @@ type lapse struct {
 	// settles is when everything is to be as the ledger says, if nothing fails until
 	// then; zero while no term has begun since.
 	resumed time.Time
-	// forgotten are the workloads that events told to be queued and the ledger does not
+	// forgotten are the workloads that events reported as queued and the ledger does not
 	// know, each with how often NATS had lost messages when the lost time began.
 	forgotten map[workload.ID]int
 	losses    int
@@ -83,7 +83,7 @@ func (l *ledger) comeBack(c *ledger) {
 	l.w.check.dirty = true
 }
 
-// relapse brings the submitter, who knows only what it was told, and the checks to
+// relapse brings the submitter, who knows only what events reported, and the checks to
 // what a ledger restored to an older state knows.
 func (l *ledger) relapse(losses int) {
 	l.lapse.came, l.lapse.resumed, l.lapse.losses = true, time.Time{}, losses
@@ -169,7 +169,7 @@ func (c *checker) overdueLapse() {
 			delete(l.lapse.forgotten, each.id)
 			each.begin()
 		case l.settled():
-			w.breach("G3", "%s was told to be queued, and is neither in the ledger, which was restored to an older state, nor named", each.name)
+			w.breach("G3", "%s was reported as queued, and is neither in the ledger, which was restored to an older state, nor named", each.name)
 		}
 	}
 	if l.settled() {
@@ -221,7 +221,7 @@ func (l *ledger) nextEpoch(m *machine, known int64) {
 	l.epoch = max(l.epoch, least) + step
 }
 
-// raiseEpoch makes the epoch larger than those that the streams tell of, as the engine does.
+// raiseEpoch makes the epoch larger than those in the streams, as the engine does.
 func (t *term) raiseEpoch() error {
 	w := t.w
 	known, err := simhooks.LastEpoch(context.Background(), &connection{w: w})

@@ -69,8 +69,8 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	})
 }
 
-// refusesConnection tells a database that is away, starts, or does not know the
-// password yet.
+// refusesConnection reports whether an error is of a database that is away, starts, or
+// does not know the password yet.
 func refusesConnection(err error) bool {
 	var refused *pgconn.ConnectError
 	return errors.As(err, &refused)

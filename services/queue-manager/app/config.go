@@ -38,10 +38,10 @@ type Config struct {
 	// LeaderTimeout is how long a leader may show no life before a standby takes
 	// over.
 	LeaderTimeout time.Duration
-	// AcceptNewDatabase leads with a new database even where NATS tells of workloads
+	// AcceptNewDatabase leads with a new database even where NATS has commands of workloads
 	// that run; they are removed.
 	AcceptNewDatabase bool
-	// AcceptOldPrimary leads on an earlier timeline of Postgres than NATS tells of.
+	// AcceptOldPrimary leads on an earlier timeline of Postgres than is noted in NATS.
 	AcceptOldPrimary bool
 	// Timeouts of statements, locks, idle transactions and dead peers.
 	Timeouts store.Timeouts

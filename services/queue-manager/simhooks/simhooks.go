@@ -56,7 +56,7 @@ type (
 	MessageRef = store.MessageRef
 )
 
-// FindAhead looks for it, and LastEpoch for the epochs of which the streams tell.
+// FindAhead looks for it, and LastEpoch for the epochs of the messages in the streams.
 var (
 	FindAhead = relay.FindAhead
 	LastEpoch = relay.LastEpoch

@@ -62,7 +62,7 @@ func (l *leader) saver(ctx context.Context) func(applied []bus.Delivery) error {
 }
 
 // ErrNewDatabase refuses to lead with a database in which nothing is, while NATS
-// tells of workloads: all that runs would be removed.
+// has commands of workloads: all that runs would be removed.
 var ErrNewDatabase = errors.New("the database is new")
 
 // refuseNew returns ErrNewDatabase where a new database is rather a wrong one.

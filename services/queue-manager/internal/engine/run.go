@@ -35,7 +35,7 @@ type Options struct {
 	// LongestTerm is when a leader gives way to a standby, or begins another term: decisions
 	// are replayed from the begin of a term.
 	LongestTerm time.Duration
-	// AcceptNewDatabase leads with a new database even where NATS tells of workloads
+	// AcceptNewDatabase leads with a new database even where NATS has commands of workloads
 	// that run; they are removed.
 	AcceptNewDatabase bool
 	// AcceptOldPrimary leads on an earlier timeline of Postgres than was written on, as

@@ -196,7 +196,7 @@ func EpochOf(id string) (epoch int64, ours bool) {
 	return epoch, err == nil
 }
 
-// LastEpoch is the largest epoch of which the streams' last messages tell; 0 for none.
+// LastEpoch is the largest epoch in the ids of the streams' last messages; 0 for none.
 func LastEpoch(ctx context.Context, streams Streams) (last int64, err error) {
 	for _, stream := range []string{bus.DispatchStream, bus.EventsStream} {
 		state, err := streams.State(ctx, stream)

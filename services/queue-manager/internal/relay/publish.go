@@ -62,8 +62,8 @@ func (p *publisher) sendBatch(ctx context.Context, batch []store.Outgoing) error
 }
 
 // lastOfSubjects returns the last message of each subject, in order. The stream has
-// no room for another, and one that comes once more, because no answer said that it
-// was stored, must not come behind one that followed it.
+// no room for another. One that is sent again, because no answer confirmed that it was
+// stored, must not come behind one that followed it.
 func lastOfSubjects(messages []store.Outgoing) []store.Outgoing {
 	last := make(map[string]int64, len(messages))
 	for _, m := range messages {

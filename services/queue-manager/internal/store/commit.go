@@ -81,7 +81,7 @@ func isStale(refused *pgconn.PgError) bool {
 		refused.Code == notNull && refused.TableName == "commits" && refused.ColumnName == "version"
 }
 
-// queueVersion numbers the commit and tells standbys what it touches.
+// queueVersion numbers the commit and notes for standbys what it touches.
 func queueVersion(batch *pgx.Batch, c state.Changes) {
 	workloads := make(uuids, 0, len(c.Added)+len(c.Updated))
 	for _, a := range c.Added {

@@ -65,13 +65,13 @@ func (l *lineages) latestOf(system string) int64 {
 	return l.latest[system]
 }
 
-// tell has an operator hear of a server that is refused.
-func (l *lineages) tell(refused error) {
+// report passes a server that is refused on to OnOldPrimary.
+func (l *lineages) report(refused error) {
 	l.mu.Lock()
-	hear := l.refused
+	callback := l.refused
 	l.mu.Unlock()
-	if hear != nil {
-		hear(refused)
+	if callback != nil {
+		callback(refused)
 	}
 }
 
@@ -84,14 +84,14 @@ func (l *lineages) check(of Lineage) error {
 	return nil
 }
 
-// lineageOfServer is asked of each connection. What a standby cannot say it is not
-// asked. The name of a file of the log of writes begins with the timeline.
+// lineageOfServer is asked on each connection. A standby cannot name its present file, and
+// is not asked for it. The name of a file of the write-ahead log begins with the timeline.
 const lineageOfServer = `SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE pg_walfile_name(pg_current_wal_lsn()) END,
 	(SELECT system_identifier::text FROM pg_control_system())`
 
-// notTold are the SQLSTATEs of servers that do not tell: no right, no such function,
-// not there. Some services that speak Postgres' protocol are such.
-var notTold = []string{"42501", "42883", "0A000"}
+// noLineage are the SQLSTATEs of servers without a lineage: no right, no such function, not
+// supported. Some services that speak the protocol of Postgres are such.
+var noLineage = []string{"42501", "42883", "0A000"}
 
 const lineageKey = "muster lineage"
 
@@ -100,7 +100,7 @@ const lineageKey = "muster lineage"
 func (l *lineages) validate(ctx context.Context, conn *pgconn.PgConn) error {
 	result := conn.ExecParams(ctx, lineageOfServer, nil, nil, nil, nil).Read()
 	var refused *pgconn.PgError
-	if errors.As(result.Err, &refused) && slices.Contains(notTold, refused.Code) {
+	if errors.As(result.Err, &refused) && slices.Contains(noLineage, refused.Code) {
 		return pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn)
 	}
 	if result.Err != nil {
@@ -120,7 +120,7 @@ func (l *lineages) validate(ctx context.Context, conn *pgconn.PgConn) error {
 	of := Lineage{System: system, Timeline: timeline}
 	if err := l.check(of); err != nil {
 		err = fmt.Errorf("%s: %w", conn.Conn().RemoteAddr(), err)
-		l.tell(err)
+		l.report(err)
 		return err
 	}
 	l.heed(of)
@@ -128,7 +128,7 @@ func (l *lineages) validate(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
-// timelineOf reads the timeline from the name of a file of the log of writes: 24
+// timelineOf reads the timeline from the name of a file of the write-ahead log: 24
 // hexadecimal digits, of which the first eight are the timeline.
 func timelineOf(file string) (int64, error) {
 	if len(file) != 24 {
@@ -141,13 +141,13 @@ func timelineOf(file string) (int64, error) {
 	return timeline, nil
 }
 
-// lineageOf is what validate found; zero when the server does not tell.
+// lineageOf is what validate found; zero when the server has none.
 func lineageOf(conn *pgx.Conn) Lineage {
 	of, _ := conn.PgConn().CustomData()[lineageKey].(Lineage)
 	return of
 }
 
-// prepare has a connection thrown away whose server has been replaced since.
+// prepare has a connection closed whose server has been replaced since.
 func (l *lineages) prepare(_ context.Context, conn *pgx.Conn) (bool, error) {
 	return l.check(lineageOf(conn)) == nil, nil
 }
@@ -179,5 +179,5 @@ func (s *Store) OnOldPrimary(refused func(error)) {
 }
 
 // Lineage is the history that the leader of the term writes on; zero when the server
-// does not tell.
+// has none.
 func (l *Leadership) Lineage() Lineage { return lineageOf(l.conn) }

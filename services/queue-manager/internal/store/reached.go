@@ -6,10 +6,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The epoch does not tell a database restored to an older state within a term: it may
-// have been given before the lost time. A commit is refused there by its version. What
-// a relay writes beside the commits is so by reached: a watermark that is moved there hides
-// from the next term what was published in the lost time.
+// The epoch does not show that a database was restored to an older state within a term:
+// the epoch may be older than that state. A commit is then refused by its version. What a
+// relay writes outside of commits is refused by reached. A watermark that moved there would
+// hide from the next term what was published in the lost time.
 
 // reach notes that the database has a commit.
 func (s *Store) reach(version int64) {
