@@ -37,7 +37,7 @@ func (s *Store) KeepPartitions(ctx context.Context, epoch int64, keep Retention)
 	return nil
 }
 
-// Tidy removes what is not needed any more. It must not run beside Commit.
+// Tidy removes what is not needed any more. It must not run beside a Transaction.
 func (s *Store) Tidy(ctx context.Context, epoch int64) error {
 	s.forgetShapes() // what is removed now may be needed in the next commit
 	for _, statement := range []string{

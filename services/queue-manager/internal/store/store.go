@@ -24,7 +24,7 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// ErrFenced is returned by Commit when another queue-manager has become leader.
+// ErrFenced is wrapped by the errors of writes when another queue-manager has become leader.
 var ErrFenced = errors.New("another queue-manager is leader")
 
 // Store is the database. Its methods may be called concurrently.
