@@ -110,7 +110,7 @@ func (q *inquiries) ask(e *entry, now time.Time) *inquiry { return q.askAbout(at
 // false, the workload is looked at again from time to time, and when an answer comes.
 func (q *inquiries) askWhetherAbsent(e *entry, now time.Time) bool {
 	i := q.ask(e, now)
-	return q.confirmed(e, i == nil || i.answered(), now)
+	return q.recheckUnless(e, i == nil || i.answered(), now)
 }
 
 // askWhetherNotReady asks about a node, and reports whether its watcher has reported again.
@@ -122,10 +122,12 @@ func (q *inquiries) askWhetherNotReady(key admission.NodeKey, now time.Time) boo
 // askDispatcher is askWhetherAbsent for what the dispatcher alone knows.
 func (q *inquiries) askDispatcher(e *entry, now time.Time) bool {
 	i := q.ask(e, now)
-	return q.confirmed(e, i == nil || i.dispatcher, now)
+	return q.recheckUnless(e, i == nil || i.dispatcher, now)
 }
 
-func (q *inquiries) confirmed(e *entry, confirmed bool, now time.Time) bool {
+// recheckUnless has a workload looked at again soon, unless what was asked is confirmed. It
+// returns confirmed.
+func (q *inquiries) recheckUnless(e *entry, confirmed bool, now time.Time) bool {
 	e.recheckAt = time.Time{}
 	if !confirmed {
 		e.recheckAt = now.Add(recheckInterval)
