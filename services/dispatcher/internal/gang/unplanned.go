@@ -36,7 +36,7 @@ func Members(pods []Pod, created, clusters []string) []Pod {
 		switch p.Controller.Kind {
 		case "":
 			return !slices.Contains(created, p.UID)
-		case "RayCluster":
+		case workload.KindRayCluster:
 			return !slices.Contains(created, p.Controller.UID) && !slices.Contains(clusters, p.Controller.UID)
 		}
 		return false

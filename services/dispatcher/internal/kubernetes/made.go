@@ -50,7 +50,7 @@ func (w *Watch) isOurs(object metav1.Object) bool {
 // RayClusters returns the UIDs of the RayClusters among the objects, and of those
 // that one of the objects controls, whatever their labels say.
 func (w *Watch) RayClusters(objects []string) []string {
-	index := w.objects["RayCluster"].GetIndexer()
+	index := w.objects[workload.KindRayCluster].GetIndexer()
 	var uids []string
 	for _, uid := range objects {
 		for _, by := range []string{byUID, byOwner} {

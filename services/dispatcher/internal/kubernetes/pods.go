@@ -99,7 +99,7 @@ func (c *Client) Remaining(ctx context.Context, id workload.ID, namespace string
 			left.Gated++
 		}
 	}
-	clusterList, err := c.objects.Resource(resources["RayCluster"]).Namespace(namespace).List(ctx, options)
+	clusterList, err := c.objects.Resource(resources[workload.KindRayCluster]).Namespace(namespace).List(ctx, options)
 	if err != nil {
 		return Left{}, fmt.Errorf("list RayClusters of workload %s: %w", id, err)
 	}
@@ -125,7 +125,7 @@ func (c *Client) OrphanedPods(ctx context.Context, id workload.ID, pods []gang.P
 			continue
 		}
 		if owner := pod.Controller; owner.Kind != "" {
-			if owner.Kind != "RayCluster" {
+			if owner.Kind != workload.KindRayCluster {
 				continue // another controller's, which would make it again
 			}
 			object, err := c.Get(ctx, owner.Kind, pod.Namespace, owner.Name)

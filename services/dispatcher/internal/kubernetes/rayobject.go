@@ -20,9 +20,9 @@ import (
 
 // resources are the kinds that are dispatched, by the version that is read.
 var resources = map[string]schema.GroupVersionResource{
-	"RayCluster": {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
-	"RayJob":     {Group: "ray.io", Version: "v1", Resource: "rayjobs"},
-	"RayService": {Group: "ray.io", Version: "v1", Resource: "rayservices"},
+	workload.KindRayCluster: {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
+	workload.KindRayJob:     {Group: "ray.io", Version: "v1", Resource: "rayjobs"},
+	workload.KindRayService: {Group: "ray.io", Version: "v1", Resource: "rayservices"},
 }
 
 // Object is an observed Ray object.
@@ -71,13 +71,13 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		Resumed:    u.GetUID() != "" && u.GetAnnotations()[kube.SuspendedUIDKey] == string(u.GetUID()),
 		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
-	if kind == "RayJob" {
+	if kind == workload.KindRayJob {
 		o.Outcome, o.Message = outcomeOf(u)
 	}
 	if o.Outcome == "" {
 		o.Message = troubleOf(u)
 	}
-	if kind == "RayCluster" {
+	if kind == workload.KindRayCluster {
 		o.Sizes, o.Keeps = sizesOf(u)
 		o.LastUsed = lastUsed(u)
 	}

@@ -40,7 +40,7 @@ func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Wa
 	var synced []cache.InformerSynced
 	for kind, resource := range resources {
 		tweak := labelled
-		if kind == "RayCluster" { // whose labels others can take away
+		if kind == workload.KindRayCluster { // whose labels others can take away
 			tweak = nil
 		}
 		w.objects[kind] = dynamicinformer.NewFilteredDynamicInformer(c.objects, resource, metav1.NamespaceAll, 0, madeIndexers, tweak).Informer()
@@ -199,14 +199,14 @@ func (w *Watch) Workloads() []workload.ID {
 // Clusters returns the RayClusters of a workload from the cache, whatever made
 // them.
 func (w *Watch) Clusters(id workload.ID) []Object {
-	found, err := w.objects["RayCluster"].GetIndexer().ByIndex(byWorkload, string(id))
+	found, err := w.objects[workload.KindRayCluster].GetIndexer().ByIndex(byWorkload, string(id))
 	if err != nil {
 		return nil // the index is there since StartWatch
 	}
 	clusters := make([]Object, 0, len(found))
 	for _, object := range found {
 		if u := object.(*unstructured.Unstructured); w.isOurs(u) {
-			clusters = append(clusters, objectOf("RayCluster", u))
+			clusters = append(clusters, objectOf(workload.KindRayCluster, u))
 		}
 	}
 	return clusters

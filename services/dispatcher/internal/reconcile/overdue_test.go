@@ -40,7 +40,7 @@ func wrappedMaking(t *testing.T, makes string, names ...string) event.GangDesire
 		t.Fatal(err)
 	}
 	return event.GangDesired{
-		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: 1, State: event.Present, Kind: bundleKind, Namespace: "n", Name: "w", Manifest: manifest,
+		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: 1, State: event.Present, Kind: workload.KindAppWrapper, Namespace: "n", Name: "w", Manifest: manifest,
 		ObjectPolicy: workload.ObjectPolicy{Kinds: []string{workload.AllKinds}},
 	}
 }

@@ -133,7 +133,7 @@ func (s *sweeper) sweepPods(ctx context.Context, truth Truth) {
 // mayBeOrphan reports whether nothing, or a RayCluster, makes such pods; those of
 // other controllers are not Muster's.
 func mayBeOrphan(pod gang.Pod) bool {
-	return pod.Controller.Kind == "" || pod.Controller.Kind == "RayCluster"
+	return pod.Controller.Kind == "" || pod.Controller.Kind == workload.KindRayCluster
 }
 
 func (s *sweeper) removeOrphanedPods(ctx context.Context, id workload.ID, suspects []gang.Pod) {

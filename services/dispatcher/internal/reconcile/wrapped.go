@@ -13,6 +13,7 @@ import (
 
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -24,10 +25,8 @@ type wrappedAPI interface {
 	DeleteItem(ctx context.Context, id bundle.Identity, uid string) (gone bool, err error)
 }
 
-// bundleKind is the kind of workloads of several objects.
-const bundleKind = "AppWrapper"
-
-func isBundle(command *event.GangDesired) bool { return command.Kind == bundleKind }
+// isBundle reports whether the workload has several objects.
+func isBundle(command *event.GangDesired) bool { return command.Kind == workload.KindAppWrapper }
 
 // Wrapped objects are read again after a pod of theirs has ended, when its controller
 // has had time to write that down, and now and then.
