@@ -95,9 +95,6 @@ func words(v View) (string, []entry) {
 	if !r.Times.Running.IsZero() {
 		started = append(started, running)
 	}
-	end := func(kind, reason, message string) []entry {
-		return append(started, entry{kind, reason, message, r.Times.Finished})
-	}
 	switch r.Phase {
 	case workload.Queued:
 		return statePending, waiting(r, init, queueing, head)
@@ -114,6 +111,17 @@ func words(v View) (string, []entry) {
 			reason = "MinPodsNotRunning"
 		}
 		return statePending, append(started, entry{kind: "PreemptCandidate", reason: reason, message: why(r)})
+	}
+	state, last := lastWords(v)
+	return state, append(started, last)
+}
+
+// lastWords returns the state and the last condition of a workload that has ended, or is
+// being cancelled.
+func lastWords(v View) (string, entry) {
+	r := v.Record
+	end := func(kind, reason, message string) entry { return entry{kind, reason, message, r.Times.Finished} }
+	switch r.Phase {
 	case workload.Succeeded:
 		if v.Pods.Pending+v.Pods.Running > 0 {
 			return stateHolding, end("RunningHoldCompletion", "SomeItemsCompleted", why(r))
