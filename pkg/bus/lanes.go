@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +43,7 @@ type lanes struct {
 	looks   chan look            // what was seen, for keepRoom
 	stream  jetstream.Stream     // nil until it was found
 	open    map[string]*lane
+	turns   turns // of the subjects that wait for a lane
 	running sync.WaitGroup
 }
 
@@ -123,8 +123,9 @@ func (l *lanes) lookAround(ctx context.Context) time.Duration {
 	return lookEvery
 }
 
-// arrange opens lanes for subjects that have messages, and closes others: idle
-// ones, and, when there are too many, those that have been open for longest.
+// arrange opens lanes for subjects that have messages, those first that have waited for
+// longest, and closes others: idle ones, and, when there are too many, those that have
+// been open for longest.
 func (l *lanes) arrange(ctx context.Context, subjects map[string]uint64) {
 	var waiting []string
 	for subject := range subjects {
@@ -132,7 +133,7 @@ func (l *lanes) arrange(ctx context.Context, subjects map[string]uint64) {
 			waiting = append(waiting, subject)
 		}
 	}
-	slices.Sort(waiting)
+	waiting = l.turns.line(waiting)
 	now := time.Now()
 	for subject, lane := range l.open {
 		if subjects[subject] == 0 && now.Sub(time.Unix(0, lane.last.Load())) > laneIdle {
