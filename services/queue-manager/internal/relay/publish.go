@@ -86,8 +86,14 @@ func before(batch, due []store.Outgoing) int {
 	return slices.IndexFunc(batch, func(m store.Outgoing) bool { return m.Seq == due[0].Seq })
 }
 
-// sent takes messages out of the outbox.
+// sent takes published messages out of the outbox, or keeps them there until a watermark
+// that covers them is stored: behind it, the next term takes what is in the stream and no
+// longer in the outbox for messages that the ledger does not know.
 func (p *publisher) sent(ctx context.Context, messages []store.Outgoing) error {
+	if p.watermark.Created.IsZero() { // the stream's end was not found out yet
+		p.keep(messages)
+		return nil
+	}
 	seqs := make([]int64, len(messages))
 	for i, m := range messages {
 		seqs[i] = m.Seq
@@ -95,10 +101,12 @@ func (p *publisher) sent(ctx context.Context, messages []store.Outgoing) error {
 	err := p.Store.Sent(ctx, p.Epoch, seqs, p.stream, p.watermark)
 	switch {
 	case store.Suspect(err):
-		// The watermark first: behind it, the next term takes what is in the stream and
-		// no longer in the outbox for messages that the ledger does not know.
 		if err := p.saveWatermark(ctx); err != nil {
 			return err
+		}
+		if !p.marked() {
+			p.keep(messages)
+			return nil
 		}
 		if err := p.sentApart(ctx, messages); err != nil {
 			return err
@@ -106,7 +114,7 @@ func (p *publisher) sent(ctx context.Context, messages []store.Outgoing) error {
 	case err != nil:
 		return err
 	default:
-		p.saved = p.watermark
+		p.saved, p.unmarked = p.watermark, false
 	}
 	p.last = messages[len(messages)-1].Seq
 	return nil

@@ -42,10 +42,15 @@ type publisher struct {
 	ticks    uint // since the publisher runs
 	// doubtful: some of what is sent next may be in the stream already.
 	doubtful bool
-	// stale are subjects whose command of the outbox cannot be removed there.
+	// stale are subjects whose last command in the stream may be an older one.
 	stale map[string]bool
 	// unmarked: the watermark cannot be stored.
 	unmarked bool
+	// kept: some of what was published is still in the outbox, because no watermark that
+	// covers it is stored.
+	kept bool
+	// begun are the subjects of the outbox's messages so far, while the publisher begins.
+	begun map[string]bool
 }
 
 func newPublisher(o Options, stream, prefix string) *publisher {
@@ -110,6 +115,10 @@ func (p *publisher) begin(ctx context.Context) error {
 	if err := p.orLater(ctx, p.resync(ctx, false)); err != nil {
 		return err
 	}
+	if p.lastOnly() {
+		p.begun = map[string]bool{}
+		defer func() { p.begun = nil }()
+	}
 	return p.catchUp(ctx)
 }
 
@@ -128,6 +137,7 @@ func (p *publisher) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		p.noteRepeated(left)
 		if err := p.send(ctx, left); err != nil {
 			return err
 		}
@@ -171,7 +181,10 @@ func (p *publisher) tick(ctx context.Context) error {
 	if !p.own && bits.OnesCount(p.ticks) == 1 {
 		return p.orLater(ctx, p.resync(ctx, false))
 	}
-	return p.saveWatermark(ctx)
+	if err := p.saveWatermark(ctx); err != nil {
+		return err
+	}
+	return p.removeKept(ctx)
 }
 
 // neverMade is when no stream was made.
@@ -179,7 +192,7 @@ func neverMade() time.Time { return time.Unix(0, 0).UTC() }
 
 // saveWatermark remembers what the stream has had, if that is news.
 func (p *publisher) saveWatermark(ctx context.Context) error {
-	if p.watermark.Created.IsZero() || p.watermark.Last == p.saved.Last && p.watermark.Created.Equal(p.saved.Created) {
+	if p.watermark.Created.IsZero() || p.marked() {
 		return nil
 	}
 	err := p.Store.SetWatermark(ctx, p.Epoch, p.stream, p.watermark)
@@ -194,4 +207,9 @@ func (p *publisher) saveWatermark(ctx context.Context) error {
 		p.saved, p.unmarked = p.watermark, false
 	}
 	return err
+}
+
+// marked reports whether a watermark is stored that covers all that was published.
+func (p *publisher) marked() bool {
+	return !p.watermark.Created.IsZero() && p.watermark.Last == p.saved.Last && p.watermark.Created.Equal(p.saved.Created)
 }

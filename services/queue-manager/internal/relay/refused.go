@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -31,12 +32,67 @@ func (p *publisher) sentApart(ctx context.Context, messages []store.Outgoing) er
 	}
 	p.refuse("outbox", "cannot remove a published message from the outbox", err, zap.String("id", messages[0].EventID))
 	if p.lastOnly() {
-		if p.stale == nil {
-			p.stale = map[string]bool{}
-		}
-		p.stale[messages[0].Subject] = true
+		p.markStale(messages[0].Subject)
 	}
 	return nil
+}
+
+// keep leaves published messages in the outbox; removeKept removes them later.
+func (p *publisher) keep(messages []store.Outgoing) {
+	p.kept = true
+	p.last = messages[len(messages)-1].Seq
+}
+
+// removeKept removes what was published and kept, once a watermark that covers it is
+// stored. It reads the outbox again, because what is kept may be much.
+func (p *publisher) removeKept(ctx context.Context) error {
+	if !p.kept || !p.marked() {
+		return nil
+	}
+	for after := int64(0); after < p.last; {
+		left, err := p.Store.Unsent(ctx, p.prefix, after, batchLimit)
+		if err != nil {
+			return err
+		}
+		published := slices.IndexFunc(left, func(m store.Outgoing) bool { return m.Seq > p.last })
+		if published < 0 {
+			published = len(left)
+		}
+		if published == 0 {
+			break
+		}
+		if err := p.sentApart(ctx, left[:published]); err != nil {
+			return err
+		}
+		after = left[published-1].Seq
+	}
+	p.kept = false
+	return nil
+}
+
+// noteRepeated notes the subjects that come in a second batch while the publisher begins.
+// The last term may have published both and kept them. The server may take the earlier
+// one again, and the later one for a duplicate.
+func (p *publisher) noteRepeated(batch []store.Outgoing) {
+	if p.begun == nil {
+		return
+	}
+	for _, m := range batch {
+		if p.begun[m.Subject] {
+			p.markStale(m.Subject)
+		}
+	}
+	for _, m := range batch {
+		p.begun[m.Subject] = true
+	}
+}
+
+// markStale has the present command of a subject sent again after the next comparison.
+func (p *publisher) markStale(subject string) {
+	if p.stale == nil {
+		p.stale = map[string]bool{}
+	}
+	p.stale[subject] = true
 }
 
 // withoutStale returns the subjects that have their last command. One that comes from

@@ -80,6 +80,11 @@ func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream str
 	if slices.ContainsFunc(seqs, func(seq int64) bool { return slices.Contains(l.stuck, seq) }) {
 		return &pgconn.PgError{Code: "XX123"}
 	}
+	if !mark.Created.IsZero() { // in one transaction
+		if err := l.SetWatermark(ctx, epoch, stream, mark); err != nil {
+			return err
+		}
+	}
 	l.remove(func(m store.Outgoing) bool {
 		gone := slices.Contains(seqs, m.Seq)
 		if gone && l.removed != nil {
@@ -87,10 +92,7 @@ func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream str
 		}
 		return gone
 	})
-	if mark.Created.IsZero() {
-		return nil
-	}
-	return l.SetWatermark(ctx, epoch, stream, mark)
+	return nil
 }
 
 func (l *ledger) SetAside(_ context.Context, _ int64, message store.Outgoing, _ string) error {
