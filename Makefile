@@ -27,16 +27,17 @@ services:
 	@go build -trimpath -buildvcs=false -ldflags="-X muster.dev/muster/pkg/service/version.release=$(VERSION)" \
 		-o $(BIN)/ $(SERVICES:%=./services/%)
 
-$(BIN)/devcluster: $(DEVCLUSTER_FILES)
+$(BIN)/devcluster: $(DEVCLUSTER_FILES) deploy/local/kubernetes-flags.sh
 	@mkdir -p $(BIN)
 	@deploy/local/build-devcluster.sh $@
 	@touch $@
 
 # kubectl of the dev cluster's Kubernetes, for tests of what people type.
-$(BIN)/kubectl: deploy/devcluster/go.mod
+$(BIN)/kubectl: deploy/devcluster/go.mod deploy/local/kubernetes-flags.sh
 	@mkdir -p $(BIN)
 	@echo "kubectl: building into $(BIN)/"
-	@GOWORK=off go -C deploy/devcluster build -trimpath -buildvcs=false -ldflags="-s -w" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
+	@GOWORK=off go -C deploy/devcluster build -trimpath -buildvcs=false -ldflags="-s -w $$(deploy/local/kubernetes-flags.sh)" \
+		-o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
 # With KUBECONFIG set the demo and the local stack use that cluster.

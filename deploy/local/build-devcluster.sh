@@ -8,6 +8,7 @@ set -euo pipefail
 output=$(realpath -m "${1:?usage: build-devcluster.sh OUTPUT}")
 cd "$(dirname "$0")/../devcluster"
 export GOWORK=off CGO_ENABLED=0
+version=$(../local/kubernetes-flags.sh)
 
 # show counts the lines of a Go command, says every few seconds how many there
 # were, and passes on what is no progress.
@@ -34,6 +35,6 @@ trap 'rm -f "$packages"' EXIT
 echo "dev cluster: reading its modules (the first time downloads them)"
 go list -deps . 2>&1 >"$packages" | show "modules downloaded" ""
 echo "dev cluster: building (the first time takes about 5 minutes on 2 cores)"
-go build -v -trimpath -buildvcs=false -ldflags="-s -w" -o "$output" . 2>&1 |
+go build -v -trimpath -buildvcs=false -ldflags="-s -w $version" -o "$output" . 2>&1 |
 	show "packages compiled" " of $(wc -l <"$packages")"
 echo "dev cluster: built in $SECONDS s"

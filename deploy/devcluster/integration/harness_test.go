@@ -61,8 +61,7 @@ func run(m *testing.M) (int, error) {
 	}
 	if binary = os.Getenv("MUSTER_DEVCLUSTER"); binary == "" {
 		binary = filepath.Join(dir, "devcluster")
-		build := exec.Command("go", "build", "-o", binary, "..")
-		build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+		build := exec.Command(filepath.Join("..", "..", "local", "build-devcluster.sh"), binary)
 		if out, err := build.CombinedOutput(); err != nil {
 			return 1, fmt.Errorf("building the binary: %w\n%s", err, out)
 		}
