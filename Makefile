@@ -40,6 +40,13 @@ $(BIN)/kubectl: deploy/devcluster/go.mod deploy/local/kubernetes-flags.sh
 		-o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
+# The kubeconfig that `make up` writes and asks to export is that of the stack itself, not of
+# a cluster that the demo and the next stack should use.
+ifeq ($(KUBECONFIG),$(CURDIR)/.devstate/kubeconfig)
+override KUBECONFIG :=
+unexport KUBECONFIG
+endif
+
 # With KUBECONFIG set the demo and the local stack use that cluster.
 .PHONY: stack-parts
 stack-parts: need-postgres services $(if $(KUBECONFIG),,$(BIN)/devcluster)

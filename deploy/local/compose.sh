@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.."
 
 secrets=${MUSTER_SECRETS:-.devstate/compose}
 start_limit=180
+kubeconfig=.devstate/kubeconfig
 
 # compose is Compose as this machine has it.
 compose() {
@@ -53,9 +54,12 @@ up() {
 		fi
 		sleep 0.5
 	done
-	echo "ready after $((SECONDS - began)) s"
+	mkdir -p .devstate
+	(umask 077 && compose exec -T devcluster devcluster kubeconfig >$kubeconfig)
+	echo "ready after $((SECONDS - began)) s; the kubeconfig of its cluster is $PWD/$kubeconfig"
 	cat <<-MESSAGE
 
+		  export KUBECONFIG=$PWD/$kubeconfig
 		  export MUSTER_NATS_URL=tls://127.0.0.1:$port MUSTER_NATS_CREDENTIALS=$PWD/$secrets/operator.nk
 		  export MUSTER_NATS_CA=$PWD/$secrets/ca.crt MUSTER_NATS_CERTIFICATE=$PWD/$secrets/client.crt MUSTER_NATS_KEY=$PWD/$secrets/client.key
 
@@ -72,6 +76,7 @@ down() {
 		return
 	fi
 	compose down --volumes --remove-orphans
+	rm -f $kubeconfig
 	echo "the containers, networks and volumes of the local stack are gone"
 }
 

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../.."
 state=$PWD/.devstate
 pidfile=$state/muster-dev.pid
 log=$state/muster-dev.log
+kubeconfig=$state/kubeconfig
 start_limit=180
 stop_limit=60
 
@@ -60,9 +61,16 @@ up() {
 	usage
 }
 
+# usage says how to use the stack. The kubeconfig of its own cluster gets a path that is the
+# same for every stack; with KUBECONFIG the stack uses a cluster of yours.
 usage() {
-	cat <<-'MESSAGE'
+	if [ -z "${KUBECONFIG:-}" ]; then
+		(umask 077 && cp -- "$(awk '$1 == "kubeconfig" { print $2; exit }' "$log")" "$kubeconfig")
+	fi
+	echo "the kubeconfig of its cluster is ${KUBECONFIG:-$kubeconfig}"
+	cat <<-MESSAGE
 
+		  export KUBECONFIG=${KUBECONFIG:-$kubeconfig}
 		  bin/muster submit -f FILE --wait=running    submit a RayCluster or RayJob (services/muster/examples)
 		  bin/muster get workloads                    what there is
 		  bin/muster get nodes                        what is free
@@ -73,6 +81,7 @@ usage() {
 
 down() {
 	local pid
+	rm -f "$kubeconfig"
 	if ! pid=$(running); then
 		echo "the local stack does not run"
 		rm -f "$pidfile"
