@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,9 +47,6 @@ func newInstallation(t *testing.T, place string) *installation {
 	if err := config.Init(flags, place, "secret"); err != nil {
 		t.Fatal(err)
 	}
-	// The dev cluster is built from modules and does not know its own version.
-	config.Capabilities = common.DefaultCapabilities.Copy()
-	config.Capabilities.KubeVersion = common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	admin, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +163,9 @@ func (in *installation) workload(place string) {
 	}
 }
 
+// operatorsURL is that of the trial's NATS through a forwarded port.
+var operatorsURL = regexp.MustCompile(`^nats://operator:[A-Za-z0-9]{32}@127\.0\.0\.1:4222$`)
+
 // The chart is installed, upgraded and uninstalled on a real API server, whose
 // nodes play the pods: everything comes to be ready, an upgrade changes what the
 // values say and keeps the passwords, and what runs in the queues stays when
@@ -199,6 +199,9 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.workload("team-a")
+	if url := in.exported(values(nil)); !operatorsURL.MatchString(url) {
+		t.Errorf("as the notes say, MUSTER_NATS_URL is %q", url)
+	}
 
 	in.upgrade(values(map[string]any{
 		"nodeSelector": "pool=gpu", "intake": map[string]any{"replicas": 3},

@@ -53,6 +53,7 @@ capacity-watcher dispatcher
 {{- $names := .Values.namespaces -}}
 {{- if eq .Values.mode "all" -}}
 {{- range .Values.queues }}{{ $names = concat $names .namespaces }}{{ end -}}
+{{- range .Values.localQueues }}{{ $names = append $names .namespace }}{{ end -}}
 {{- end -}}
 {{ dict "names" ($names | uniq | sortAlpha) | toJson }}
 {{- end }}
