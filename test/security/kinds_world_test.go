@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/bus"
@@ -122,6 +123,13 @@ func (w *tenants) as(user string, rules ...rbacv1.PolicyRule) dynamic.Interface 
 // asIn is as in another namespace.
 func (w *tenants) asIn(namespace, user string, rules ...rbacv1.PolicyRule) dynamic.Interface {
 	w.t.Helper()
+	return dynamic.NewForConfigOrDie(w.configOf(namespace, user, rules...))
+}
+
+// configOf gives a user rights in a namespace and returns the configuration of clients that
+// act as that user.
+func (w *tenants) configOf(namespace, user string, rules ...rbacv1.PolicyRule) *rest.Config {
+	w.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
 	if err != nil {
 		w.t.Fatal(err)
@@ -139,7 +147,7 @@ func (w *tenants) asIn(namespace, user string, rules ...rbacv1.PolicyRule) dynam
 	}, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	return dynamic.NewForConfigOrDie(config)
+	return config
 }
 
 // until polls a condition that no event tells of.

@@ -11,6 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// stormMost bounds the start of another tenant's job in a storm: most of it is the time of
+// the API server, which shares a machine with all services here.
+const stormMost = 2 * time.Minute
+
 // A tenant changes an object as often as the API server takes it, up to a hundred times
 // a second, creates and deletes objects without end, or has objects as large as it takes
 // and changes these; another tenant's jobs start in time.
@@ -21,7 +25,7 @@ func TestStormsOfChangesDelayNobodyElse(t *testing.T) {
 	patch := func(name string) func(context.Context, int) error {
 		return func(ctx context.Context, i int) error {
 			change := fmt.Sprintf(`{"metadata": {"annotations": {"example.com/change": "%d"}}}`, i)
-			_, err := r.attacker.Patch(ctx, name, types.MergePatchType, []byte(change), metav1.PatchOptions{})
+			_, err := r.changes.Patch(ctx, name, types.MergePatchType, []byte(change), metav1.PatchOptions{})
 			return err
 		}
 	}
@@ -40,12 +44,12 @@ func TestStormsOfChangesDelayNobodyElse(t *testing.T) {
 			if _, err := r.attacker.Create(ctx, r.wrapper(name, 0), metav1.CreateOptions{}); err != nil {
 				return err
 			}
-			if err := r.attacker.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if err := r.changes.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
 			return nil
 		}},
-		{"large", 50 * time.Millisecond, func(ctx context.Context, i int) error { return patch(fmt.Sprintf("large-%d", i%many))(ctx, i) }},
+		{"large", 250 * time.Millisecond, func(ctx context.Context, i int) error { return patch(fmt.Sprintf("large-%d", i%many))(ctx, i) }},
 	}
 	for i := range many {
 		r.attack(fmt.Sprintf("large-%d", i), large)
@@ -54,10 +58,13 @@ func TestStormsOfChangesDelayNobodyElse(t *testing.T) {
 		t.Run(storm.name, func(t *testing.T) {
 			memory := heap()
 			stop := r.storm(storm.pace, storm.again)
-			first := r.runs(storm.name + "-first")
-			second := r.runs(storm.name + "-second")
-			grown := heap() - memory
-			t.Logf("%s: %.0f rounds a second; the other tenant's jobs ran after %s and %s; the heap grew by %d MB", storm.name, stop(), first, second, grown>>20)
+			first := r.runs(storm.name+"-first", stormMost)
+			second := r.runs(storm.name+"-second", stormMost)
+			grown, done := heap()-memory, stop()
+			t.Logf("%s: %.1f rounds a second; the other tenant's jobs ran after %s and %s; the heap grew by %d MB", storm.name, done, first, second, grown>>20)
+			if done == 0 {
+				t.Errorf("%s: no round of the storm was done", storm.name)
+			}
 			if grown > 256<<20 {
 				t.Errorf("%s: the heap grew by %d MB, want 256 at most", storm.name, grown>>20)
 			}
