@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // TestNamespacesTakeTurns: an object waits for one object of each other namespace, no
@@ -37,5 +40,34 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 	if left := d.queue.Len(); left != 0 {
 		t.Errorf("%d objects wait after all were taken", left)
+	}
+}
+
+// TestMarksOfANamespaceWaitForNoOtherTenant: while objects of one namespace come and go
+// without end, each in place of the last, the state of another one's job is the next thing
+// but one that is written.
+func TestMarksOfANamespaceWaitForNoOtherTenant(t *testing.T) {
+	t.Parallel()
+	d := New(Options{Logger: zap.NewNop()}, nil)
+	defer d.queue.ShutDown()
+	job := Key{Namespace: "honest", Name: "job"}
+	d.track("job", job)
+	const waiting, rounds = 1000, 100
+	for i := range waiting {
+		d.Enqueue(Key{Namespace: "storm", Name: fmt.Sprint(i)})
+	}
+	for round := range rounds {
+		d.Changed(&event.WorkloadChanged{Record: workload.Record{Workload: workload.Workload{ID: "job"}, Phase: workload.Running}})
+		for taken := 0; ; taken++ {
+			key, _ := d.queue.Get()
+			d.Enqueue(Key{Namespace: "storm", Name: fmt.Sprintf("%d-%d", round, taken)})
+			d.queue.Done(key)
+			if key == job {
+				break
+			}
+			if taken > 1 {
+				t.Fatalf("round %d: %d objects of the storm were taken, and the job still waits", round, taken+1)
+			}
+		}
 	}
 }
