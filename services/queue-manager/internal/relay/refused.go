@@ -32,7 +32,7 @@ func (p *publisher) sentApart(ctx context.Context, messages []store.Outgoing) er
 	}
 	p.refuse("outbox", "cannot remove a published message from the outbox", err, zap.String("id", messages[0].EventID))
 	if p.lastOnly() {
-		p.markStale(messages[0].Subject)
+		p.sendAgain(messages[0].Subject)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (p *publisher) noteRepeated(batch []store.Outgoing) {
 	}
 	for _, m := range batch {
 		if p.begun[m.Subject] {
-			p.markStale(m.Subject)
+			p.sendAgain(m.Subject)
 		}
 	}
 	for _, m := range batch {
@@ -87,8 +87,8 @@ func (p *publisher) noteRepeated(batch []store.Outgoing) {
 	}
 }
 
-// markStale has the present command of a subject sent again after the next comparison.
-func (p *publisher) markStale(subject string) {
+// sendAgain has the present command of a subject sent again after the next comparison.
+func (p *publisher) sendAgain(subject string) {
 	if p.stale == nil {
 		p.stale = map[string]bool{}
 	}
