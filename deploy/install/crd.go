@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/deploy/crd"
 	"muster.dev/muster/deploy/policy"
@@ -29,25 +28,25 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // refuses AppWrappers, because their creators are unknown.
 func installAPI(ctx context.Context, client dynamic.Interface) error {
 	for _, document := range crd.Documents() {
-		var object metav1.PartialObjectMetadata
-		if err := yaml.Unmarshal(document, &object); err != nil {
-			return fmt.Errorf("read manifest: %w", err)
+		name, err := nameOf(document)
+		if err != nil {
+			return err
 		}
-		present, err := client.Resource(definitions).Get(ctx, object.Name, metav1.GetOptions{})
+		present, err := client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case err == nil && present.GetLabels()[managedBy] != manager:
 			continue
 		case err != nil && !apierrors.IsNotFound(err):
-			return fmt.Errorf("read definition %s: %w", object.Name, err)
+			return fmt.Errorf("read definition %s: %w", name, err)
 		}
 		if err := apply(ctx, client, document); err != nil {
 			return err
 		}
-		if err := awaitServed(ctx, client, object.Name); err != nil {
+		if err := awaitServed(ctx, client, name); err != nil {
 			return err
 		}
 	}
-	kueue, err := installed(ctx, client, "workloads.kueue.x-k8s.io")
+	kueue, err := installed(ctx, client, kueueItself)
 	if err != nil {
 		return err
 	}

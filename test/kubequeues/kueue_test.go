@@ -2,12 +2,15 @@ package kubequeues
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"muster.dev/muster/deploy/crd"
 	"muster.dev/muster/deploy/install"
+	"muster.dev/muster/test/stack"
 )
 
 // workloads stands for Kueue's own definition: that it is there is how Kueue is
@@ -45,3 +48,83 @@ func TestWhereKueueIsItsLabelIsItsOwn(t *testing.T) {
 		t.Errorf("with Muster's label suspend is %q, want true", got)
 	}
 }
+
+// Where Kueue is not installed, its definitions of Muster's own let kubectl apply Kueue's
+// manifests, of both versions; with Kueue, or a definition that is not Muster's, the
+// installation refuses and changes nothing.
+func TestKueueDefinitions(t *testing.T) {
+	s := start(t, "default", nil)
+	admin, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := func(definition, says string) {
+		t.Helper()
+		must(t, s, definition, "apply", "-f", "-")
+		err := install.KueueDefinitions(t.Context(), admin)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the installation ends with %v, want an error that says %q", err, says)
+		}
+		if found := must(t, s, "", "get", "crd", "-o", "name"); strings.Contains(found, "localqueues.kueue") {
+			t.Errorf("it has installed definitions all the same:\n%s", found)
+		}
+		must(t, s, definition, "delete", "--wait=true", "-f", "-")
+	}
+	refuses(workloads, "Kueue is installed here")
+	refuses(strings.NewReplacer("workloads", "topologies", "Workload", "Topology", "Namespaced", "Cluster").Replace(workloads),
+		"definition topologies.kueue.x-k8s.io: exists and is not Muster's")
+
+	for range 2 {
+		if err := install.KueueDefinitions(t.Context(), admin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, document := range crd.Kueue() {
+			_, _ = s.Kubectl(context.Background(), string(document), "delete", "--wait=true", "-f", "-")
+		}
+	})
+	if err := s.StopService(stack.Intake); err != nil { // it looks for the definitions when it starts
+		t.Fatal(err)
+	}
+	if err := s.StartService(t.Context(), stack.Intake); err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := os.ReadFile("../../services/muster/examples/kueue-resources.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, s, string(manifests), "apply", "-n", "default", "-f", "-")
+	must(t, s, newer, "apply", "-n", "default", "-f", "-")
+	for _, queue := range []string{"clusterqueue/cluster-queue", "localqueue/user-queue", "cq/newer", "lq/newer"} {
+		must(t, s, "", "wait", "--for=condition=Active", queue, "-n", "default", "--timeout=60s")
+	}
+	if table := must(t, s, "", "get", "lq", "newer", "-n", "default"); !strings.Contains(table, "CLUSTERQUEUE") || !strings.Contains(table, "True") {
+		t.Errorf("kubectl shows\n%s", table)
+	}
+	if says, err := kubectl(t, s, strings.ReplaceAll(newer, "{clusterQueue: newer}", "{}"), "apply", "-n", "default", "-f", "-"); err == nil || !strings.Contains(says+err.Error(), "spec.clusterQueue") {
+		t.Errorf("a LocalQueue without a ClusterQueue: %v: %s", err, says)
+	}
+}
+
+// newer is a queue in the words of v1beta2.
+const newer = `apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: urgent}
+value: 100
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: newer}
+spec:
+  cohortName: all
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 4}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: newer, namespace: default}
+spec: {clusterQueue: newer}
+`

@@ -25,6 +25,7 @@ type installOptions struct {
 	clusters    []string
 	namespaces  []string
 	credentials string
+	kueue       bool
 }
 
 func installCommand() *cobra.Command {
@@ -44,11 +45,17 @@ the name of the cluster. --cluster makes these, and the services may hold no oth
 The policies need Kubernetes 1.36 or newer and are left out on an older one: then
 submissions over NATS work, and AppWrappers created with kubectl are refused.
 
+With --kueue-definitions the command also installs the definitions of the kinds with
+which Kueue configures queues, such as ClusterQueue and LocalQueue, so that kubectl
+applies Kueue's manifests. It refuses where Kueue, or another such definition, is
+installed. intake looks for them when it starts.
+
 With --credentials the command writes a kubeconfig for each service account, for
 services that run outside of the cluster: DIR/capacity-watcher/kubeconfig,
 DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
 		Example: `  muster-dev install --kubeconfig admin.yaml --cluster east --namespaces research,product
-  muster-dev install --kubeconfig admin.yaml --cluster east --credentials ./credentials`,
+  muster-dev install --kubeconfig admin.yaml --cluster east --credentials ./credentials
+  muster-dev install --kubeconfig admin.yaml --cluster east --kueue-definitions`,
 		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -57,6 +64,7 @@ DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
 	flags.StringSliceVar(&o.clusters, "cluster", nil, "the `name` of the cluster in Muster, as in --cluster of the services; repeat it if several Musters use the cluster")
 	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "the `namespaces` of queues; missing ones are created")
 	flags.StringVar(&o.credentials, "credentials", "", "`directory` for the kubeconfigs of the services")
+	flags.BoolVar(&o.kueue, "kueue-definitions", false, "install the definitions of Kueue's queues, where Kueue is not installed")
 	return cmd
 }
 
@@ -72,6 +80,11 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("install: read kubeconfig %q: %w", o.kubeconfig, err)
 	}
 	admin.Timeout = installTimeout
+	if o.kueue { // first, because it may refuse
+		if err := install.KueueDefinitions(cmd.Context(), admin); err != nil {
+			return fmt.Errorf("install: --kueue-definitions: %w", err)
+		}
+	}
 	if err := install.Install(cmd.Context(), admin, o.clusters, o.namespaces); err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
