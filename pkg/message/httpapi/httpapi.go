@@ -31,6 +31,14 @@ type Description struct {
 	History []query.HistoryEntry `json:"history"`
 }
 
+// WorkloadsPage is a page of workloads in the order of submission.
+type WorkloadsPage struct {
+	Workloads []workload.Record `json:"workloads"`
+	// Next is the after of the following page: the last workload of this one. It is absent
+	// on the last page.
+	Next workload.ID `json:"next,omitempty"`
+}
+
 // Cancelling names the workload to end.
 type Cancelling struct {
 	Workload workload.ID `json:"workload"`
@@ -90,9 +98,9 @@ func Operations() []Operation {
 				{Name: "queue", What: "Only those of this queue."}, {Name: "namespace", What: "Only those of this namespace."},
 				{Name: "name", What: "Only those of this name."}, {Name: "phase", What: "Only those in one of these phases, separated by commas."},
 				{Name: "limit", What: "The most workloads to look at, up to 500.", Number: true},
-				{Name: "after", What: "The next of the page before. A page may be short or empty although more follow: it has a next as long as there are more.", Number: true},
+				{Name: "after", What: "The next of the page before: the id of its last workload. A page has a next as long as there are more."},
 			},
-			Status: http.StatusOK, Answer: &query.WorkloadsAnswer{},
+			Status: http.StatusOK, Answer: &WorkloadsPage{},
 		},
 		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "Show a workload and its history", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
 		{

@@ -53,6 +53,17 @@ type WorkloadsRequest struct {
 	Limit int `json:"limit,omitempty"`
 	// After continues behind the Next of an earlier answer.
 	After int64 `json:"after,omitempty"`
+	// AfterID continues behind this workload.
+	AfterID workload.ID `json:"afterID,omitempty"`
+	// Within leaves out the workloads of all other places; empty is everywhere.
+	Within []Place `json:"within,omitempty"`
+}
+
+// Place is a queue, or some namespaces of it.
+type Place struct {
+	Queue string `json:"queue"`
+	// Namespaces of the queue; empty for all.
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // WorkloadsAnswer is a page of workloads in the order of submission.

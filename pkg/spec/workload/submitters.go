@@ -50,11 +50,31 @@ func validatePatterns(at string, patterns []string) error {
 
 // MaySubmit reports whether the rules let a submitter submit into a namespace.
 func (r Rules) MaySubmit(submitter, namespace string) bool {
-	return len(r.Submitters) == 0 || slices.ContainsFunc(r.Submitters, func(s Submitters) bool {
-		return (len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, namespace)) &&
-			slices.ContainsFunc(s.Who, func(who string) bool {
-				matched, err := path.Match(who, submitter)
-				return err == nil && matched
-			})
+	namespaces, every := r.NamespacesOf(submitter)
+	return every || slices.Contains(namespaces, namespace)
+}
+
+// NamespacesOf returns the namespaces into which the rules let a submitter submit; every
+// means all of them.
+func (r Rules) NamespacesOf(submitter string) (namespaces []string, every bool) {
+	if len(r.Submitters) == 0 {
+		return nil, true
+	}
+	for _, s := range r.Submitters {
+		if !s.matches(submitter) {
+			continue
+		}
+		if len(s.Namespaces) == 0 {
+			return nil, true
+		}
+		namespaces = append(namespaces, s.Namespaces...)
+	}
+	return namespaces, false
+}
+
+func (s Submitters) matches(submitter string) bool {
+	return slices.ContainsFunc(s.Who, func(who string) bool {
+		matched, err := path.Match(who, submitter)
+		return err == nil && matched
 	})
 }

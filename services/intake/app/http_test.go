@@ -193,9 +193,9 @@ func TestHTTPAPI(t *testing.T) {
 		t.Errorf("sent again it is workload %s, want %s", again.Workload, said.Workload)
 	}
 	path := "/v1/workloads/" + string(said.Workload)
-	var page query.WorkloadsAnswer
-	d.ask("GET", "/v1/workloads?queue=default&phase=queued,running&limit=10&after=0", "", http.StatusOK, &page)
-	if len(page.Workloads) != 1 || page.Next != 7 {
+	var page httpapi.WorkloadsPage
+	d.ask("GET", "/v1/workloads?queue=default&phase=queued,running&limit=10", "", http.StatusOK, &page)
+	if len(page.Workloads) != 1 || page.Next != said.Workload {
 		t.Errorf("listed %+v", page)
 	}
 	var description httpapi.Description
@@ -328,7 +328,7 @@ func TestHTTPAPIRefuses(t *testing.T) {
 
 func (d *apiWorld) listed(filter string) []workload.Record {
 	d.t.Helper()
-	var page query.WorkloadsAnswer
+	var page httpapi.WorkloadsPage
 	d.ask("GET", "/v1/workloads"+filter, "", http.StatusOK, &page)
 	return page.Workloads
 }

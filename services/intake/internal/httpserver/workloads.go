@@ -2,6 +2,8 @@ package httpserver
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -48,18 +50,53 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, caller string) err
 	if err != nil {
 		return err
 	}
+	if request.AfterID != "" {
+		if _, err := s.record(ctx, caller, request.AfterID); missing(err) {
+			return fail(http.StatusBadRequest, "after %q: there is no such workload; begin again with the first page", request.AfterID)
+		} else if err != nil {
+			return err
+		}
+	}
+	page := httpapi.WorkloadsPage{Workloads: []workload.Record{}}
+	if request.Within = placesOf(queues, caller, request.Queue); len(request.Within) == 0 {
+		write(w, http.StatusOK, page)
+		return nil
+	}
 	answer, err := s.Queries.Workloads(ctx, request)
 	if err != nil {
 		return err
 	}
-	seen := []workload.Record{}
-	for _, record := range answer.Workloads {
+	for _, record := range answer.Workloads { // an older queue-manager answers with all
 		if may(queues, caller, record.Queue, record.Namespace) {
-			seen = append(seen, record.ForTenant())
+			page.Workloads = append(page.Workloads, record.ForTenant())
 		}
 	}
-	write(w, http.StatusOK, query.WorkloadsAnswer{Workloads: seen, Next: answer.Next})
+	if n := len(page.Workloads); answer.Next != 0 && n > 0 {
+		page.Next = page.Workloads[n-1].ID
+	}
+	write(w, http.StatusOK, page)
 	return nil
+}
+
+// missing reports whether the error says that there is no such workload for the caller.
+func missing(err error) bool {
+	var failed *failure
+	return errors.As(err, &failed) && failed.status == http.StatusNotFound
+}
+
+// placesOf returns where the caller may see workloads: in one queue, or in all if it is
+// empty.
+func placesOf(queues map[string]query.Queue, caller, queue string) (places []query.Place) {
+	for _, name := range slices.Sorted(maps.Keys(queues)) {
+		if queue != "" && name != queue {
+			continue
+		}
+		namespaces, every := workload.Rules{Submitters: queues[name].Submitters}.NamespacesOf(caller)
+		if every || len(namespaces) > 0 {
+			places = append(places, query.Place{Queue: name, Namespaces: namespaces})
+		}
+	}
+	return places
 }
 
 // longestName is the longest name of an object in Kubernetes.
@@ -93,8 +130,8 @@ func listRequest(r *http.Request) (query.WorkloadsRequest, error) {
 		}
 	}
 	if text := values.Get("after"); text != "" {
-		if request.After, err = strconv.ParseInt(text, 10, 64); err != nil || request.After < 0 {
-			return request, fail(http.StatusBadRequest, "after %q: want the number that the page before has as next", text)
+		if request.AfterID = workload.ID(text); uuid.Validate(text) != nil {
+			return request, fail(http.StatusBadRequest, "after %.80q: want the id that the page before has as next", text)
 		}
 	}
 	return request, nil

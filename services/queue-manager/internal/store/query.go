@@ -25,7 +25,7 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	if r.Limit <= 0 || r.Limit > query.MaxPage {
 		r.Limit = query.MaxPage
 	}
-	if r.ID != "" && uuid.Validate(string(r.ID)) != nil {
+	if r.ID != "" && uuid.Validate(string(r.ID)) != nil || r.AfterID != "" && uuid.Validate(string(r.AfterID)) != nil {
 		return query.WorkloadsAnswer{Workloads: []workload.Record{}}, nil
 	}
 	var found []state.StoredWorkload
@@ -81,6 +81,14 @@ func filter(r query.WorkloadsRequest) (where string, args []any) {
 	if r.Queue != "" {
 		add("queue = $%d", r.Queue)
 	}
+	if r.AfterID != "" {
+		add("submission > coalesce((SELECT submission FROM workloads WHERE id = $%[1]d::uuid), (SELECT max(submission) FROM archive WHERE id = $%[1]d::uuid))", string(r.AfterID))
+	}
+	if len(r.Within) > 0 {
+		queues, inQueue, namespaces := flatten(r.Within)
+		args = append(args, queues, inQueue, namespaces)
+		where += fmt.Sprintf(" AND (queue = ANY($%d) OR (queue, namespace) IN (SELECT * FROM unnest($%d::text[], $%d::text[])))", len(args)-2, len(args)-1, len(args))
+	}
 	if len(r.Phases) > 0 {
 		phases := make([]string, len(r.Phases))
 		for i, phase := range r.Phases {
@@ -90,6 +98,19 @@ func filter(r query.WorkloadsRequest) (where string, args []any) {
 	}
 	args = append(args, r.Limit+1)
 	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
+}
+
+// flatten returns the queues that are whole, and the others with each of their namespaces.
+func flatten(places []query.Place) (queues, inQueue, namespaces []string) {
+	for _, p := range places {
+		if len(p.Namespaces) == 0 {
+			queues = append(queues, p.Queue)
+		}
+		for _, namespace := range p.Namespaces {
+			inQueue, namespaces = append(inQueue, p.Queue), append(namespaces, namespace)
+		}
+	}
+	return queues, inQueue, namespaces
 }
 
 func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
