@@ -132,6 +132,8 @@ func queueManager() User {
 			[]string{lastOf(bus.CapacityStream, event.CapacityFilter("*")), lastOf(bus.StatusStream, event.StatusFilter())},
 			// It bounds each queue's history.
 			[]string{jetstream + "DIRECT.GET." + bus.EventsStream, jetstream + "STREAM.MSG.GET." + bus.KeptStream},
+			// It says how much NATS stores.
+			[]string{jetstream + "INFO"},
 			// It passes tenants' requests for last events on.
 			[]string{bus.LastEventSubject("*", "*")},
 			// It reads back what a restored database has lost.

@@ -132,6 +132,8 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		event.SubmitSubjectAs("theirs", "tenant-a"):   {},
 		query.StraysSubject:                           {"operator": "w", "queue-manager": "r", "dispatcher-here": "w", "dispatcher-there": "w"},
 		query.NodesSubject:                            {"operator": "w", "queue-manager": "r"},
+		query.StatusSubject:                           {"operator": "w", "queue-manager": "r"},
+		"$JS.API.INFO":                                {"operator": "w", "queue-manager": "w"},
 		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {"queue-manager": "w"},
 		"$JS.API.CONSUMER.LIST." + bus.SubmitStream:   {"operator": "w"},
 		"$JS.API.STREAM.PURGE." + bus.DispatchStream:  {"queue-manager": "w"},

@@ -29,7 +29,7 @@ const (
 
 // Subjects lists all of them.
 func Subjects() []string {
-	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject}
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject}
 }
 
 // StraysAnswer has the rules for pods that are not Muster's.

@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/engine"
 	"muster.dev/muster/services/queue-manager/internal/settings"
+	"muster.dev/muster/services/queue-manager/internal/status"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -104,9 +105,28 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store) error {
 	}); err != nil {
 		return err
 	}
+	if err := query.HandleEach(ctx, nc, query.StatusSubject, oneStatus(), func(ctx context.Context, _ struct{}) (query.StatusAnswer, error) {
+		return status.Of(ctx, ledger, b, time.Now()), nil
+	}); err != nil {
+		return err
+	}
 	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
 		return ledger.Nodes(ctx)
 	})
+}
+
+// oneStatus lets one question about the status in at a time: each takes connections of
+// Postgres and requests to NATS.
+func oneStatus() func(string, struct{}) (func(), error) {
+	turn := make(chan struct{}, 1)
+	return func(string, struct{}) (func(), error) {
+		select {
+		case turn <- struct{}{}:
+			return func() { <-turn }, nil
+		default:
+			return nil, query.Busy("the status is being asked for; try again")
+		}
+	}
 }
 
 // DatabaseRole is what the service's login in Postgres is a member of; Migrate

@@ -110,6 +110,29 @@ func node() query.Node {
 	}
 }
 
+func statusAnswer() query.StatusAnswer {
+	lag := int64(20 << 10)
+	return query.StatusAnswer{
+		At:        now(),
+		Leader:    &query.LeaderStatus{Holder: "muster-0/7", Epoch: 1795000000000001, Since: now().Add(-3 * time.Minute), Leads: true, Standbys: 1},
+		Workloads: map[workload.Phase]int{workload.Queued: 4, workload.Running: 2},
+		Clusters: []query.ClusterStatus{
+			{Name: "east", Nodes: 2, Live: 1, WatcherHeard: now().Add(-3 * time.Second)},
+			{Name: "west", Nodes: 4, ReadyNodes: 4, Silent: "no answer within 2s"},
+		},
+		Postgres: query.PostgresStatus{Version: "15.14", Connections: 12, MaxConnections: 100, Bytes: 34 << 20, Followers: 1, LagBytes: &lag},
+		NATS: query.NATSStatus{
+			Version: "2.12.1", Server: "nats-0", Cluster: "muster", Servers: 3, StoredBytes: 12 << 20, LimitBytes: 8 << 30,
+			Streams: []query.StreamStatus{
+				{Name: "MUSTER_SUBMIT", Messages: 3, Bytes: 4 << 10, LimitBytes: 512 << 20, Copies: 3, Leader: "nats-0", Away: []string{"nats-2"}},
+				{Name: "MUSTER_STATUS", Messages: 7, Bytes: 900, Copies: 1},
+				{Name: "MUSTER_DEAD", Silent: "no answer within 2s"},
+			},
+		},
+		Attention: []string{"no node of cluster east is ready: check its API server and nodes"},
+	}
+}
+
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	list := func(format output.Format) func(io.Writer) error {
@@ -146,6 +169,13 @@ func TestGolden(t *testing.T) {
 		"explain.txt": func(w io.Writer) error { return output.Explain(w, explanation()) },
 		"explain-running.txt": func(w io.Writer) error {
 			return output.Explain(w, output.Explanation{Name: "glue-1", Phase: workload.Running, Explanation: workload.Explanation{Workload: "x", Queue: "default"}})
+		},
+		"status.txt": func(w io.Writer) error { return output.Status(w, statusAnswer()) },
+		"status-silent.txt": func(w io.Writer) error {
+			return output.Status(w, query.StatusAnswer{
+				At: now(), Postgres: query.PostgresStatus{Silent: "no answer within 2s"}, NATS: query.NATSStatus{Silent: "NATS connection is RECONNECTING"},
+				Attention: []string{"Postgres is silent (no answer within 2s): nothing is admitted; check the server and queue-manager's database URL"},
+			})
 		},
 		"describe-node.txt": func(w io.Writer) error {
 			return output.DescribeNode(w, output.Node{Node: node(), Workloads: records()[:1]})

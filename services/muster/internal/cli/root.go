@@ -55,7 +55,7 @@ muster finds NATS by --nats-url, MUSTER_NATS_URL, or the running "muster-dev up"
 		}},
 		{"queues", "Queues:", []*cobra.Command{applyCommand(server), deleteCommand(server)}},
 		{"offline", "Without a server:", []*cobra.Command{predictCommand(), scenarioCommand(), simulateCommand()}},
-		{"operation", "Operation:", []*cobra.Command{healthCommand(), replayCommand()}},
+		{"operation", "Operation:", []*cobra.Command{statusCommand(server), healthCommand(), replayCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, c := range group.commands {

@@ -1,0 +1,112 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// StatusSubject asks how Muster itself is. Any queue-manager answers, also while none
+// leads.
+const StatusSubject = "muster.query.status"
+
+// StatusTimeout bounds what each part of an answer takes. A part that does not answer
+// within it is silent.
+const StatusTimeout = 2 * time.Second
+
+// StatusAnswer is the condition of Muster's parts. What could not be learned has the
+// reason in a field Silent.
+type StatusAnswer struct {
+	At time.Time `json:"at"`
+	// Leader is the last one that Postgres knows; nil while Postgres is silent.
+	Leader *LeaderStatus `json:"leader,omitempty"`
+	// Workloads counts the workloads that have not ended, by phase.
+	Workloads map[workload.Phase]int `json:"workloads,omitempty"`
+	Clusters  []ClusterStatus        `json:"clusters,omitempty"`
+	Postgres  PostgresStatus         `json:"postgres"`
+	NATS      NATSStatus             `json:"nats"`
+	// Attention lists what a person has to look at, each with what to do.
+	Attention []string `json:"attention,omitempty"`
+}
+
+// LeaderStatus is the queue-manager that leads.
+type LeaderStatus struct {
+	Holder string    `json:"holder"`
+	Epoch  int64     `json:"epoch"`
+	Since  time.Time `json:"since"`
+	// Leads: its session holds the lock now. Otherwise it was the last to lead.
+	Leads bool `json:"leads"`
+	// Standbys are the queue-managers that wait for the lock at the moment.
+	Standbys int `json:"standbys"`
+}
+
+// ClusterStatus is what is known of a cluster.
+type ClusterStatus struct {
+	Name       string `json:"name"`
+	Nodes      int    `json:"nodes"`
+	ReadyNodes int    `json:"readyNodes"`
+	// Live are the workloads that hold places in it.
+	Live int `json:"live"`
+	// WatcherHeard and DispatcherHeard are the times of the last report of each in NATS;
+	// zero for none. A cluster in which nothing changes reports nothing.
+	WatcherHeard    time.Time `json:"watcherHeard,omitzero"`
+	DispatcherHeard time.Time `json:"dispatcherHeard,omitzero"`
+	// Silent says why these times are not known.
+	Silent string `json:"silent,omitempty"`
+}
+
+// PostgresStatus is the condition of the database.
+type PostgresStatus struct {
+	Silent         string `json:"silent,omitempty"`
+	Version        string `json:"version,omitempty"`
+	Connections    int    `json:"connections,omitempty"`
+	MaxConnections int    `json:"maxConnections,omitempty"`
+	// Bytes is the size of Muster's database.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Followers are the standbys of Postgres that are connected.
+	Followers int `json:"followers"`
+	// LagBytes is how far the last of them is behind; nil without a standby, and where
+	// the login may not see it.
+	LagBytes *int64 `json:"lagBytes,omitempty"`
+	// Quarantined are workloads and nodes that are set aside, Undelivered messages that
+	// NATS has refused as dead letters.
+	Quarantined int `json:"quarantined,omitempty"`
+	Undelivered int `json:"undelivered,omitempty"`
+}
+
+// NATSStatus is the condition of NATS.
+type NATSStatus struct {
+	Silent  string `json:"silent,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Server is the one that the answering queue-manager is connected to, Cluster the
+	// name of its cluster; Servers are those that it tells clients of.
+	Server  string `json:"server,omitempty"`
+	Cluster string `json:"cluster,omitempty"`
+	Servers int    `json:"servers,omitempty"`
+	// StoredBytes is what JetStream keeps for Muster, LimitBytes what it may; zero where
+	// the server sets no limit for the account.
+	StoredBytes uint64         `json:"storedBytes,omitempty"`
+	LimitBytes  uint64         `json:"limitBytes,omitempty"`
+	Streams     []StreamStatus `json:"streams,omitempty"`
+}
+
+// StreamStatus is the fill of a stream.
+type StreamStatus struct {
+	Name     string `json:"name"`
+	Silent   string `json:"silent,omitempty"`
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+	// LimitBytes is what the stream may have; zero where its subjects bound it.
+	LimitBytes uint64 `json:"limitBytes,omitempty"`
+	// Copies is on how many servers the stream is kept; Away names those of them that
+	// are offline, and Leader the one that leads it, empty for a single server.
+	Copies int      `json:"copies,omitempty"`
+	Leader string   `json:"leader,omitempty"`
+	Away   []string `json:"away,omitempty"`
+}
+
+// Status asks how Muster itself is.
+func (c *Client) Status(ctx context.Context) (StatusAnswer, error) {
+	return ask[StatusAnswer](ctx, c.nc, StatusSubject, struct{}{})
+}

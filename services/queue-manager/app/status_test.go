@@ -1,0 +1,142 @@
+package app_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	localpostgres "muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/pgtest"
+	"muster.dev/muster/services/queue-manager/app"
+)
+
+// awaitStatus asks until the answer is as wanted.
+func (w *world) awaitStatus(what string, wanted func(query.StatusAnswer) bool) query.StatusAnswer {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		answer, err := w.queries.Status(w.ctx)
+		if err == nil && wanted(answer) {
+			return answer
+		}
+		select {
+		case <-deadline:
+			w.t.Fatalf("not within %s: %s; status: %+v, %v", patience, what, answer, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// The status names the leader, counts workloads, says when a cluster reported last, and
+// how full NATS and its streams are.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 1)
+	gang := w.submit(gangOf("gang", "default", 1))
+	w.started(gang, 1)
+	w.waits(w.submit(gangOf("waiting", "default", 1)), workload.ReasonFit)
+	got := w.awaitStatus("one runs and one waits", func(a query.StatusAnswer) bool {
+		return a.Workloads[workload.Running] == 1 && a.Workloads[workload.Queued] == 1
+	})
+	if l := got.Leader; l == nil || !l.Leads || l.Epoch == 0 || l.Holder == "" || got.At.Sub(l.Since) > time.Hour {
+		t.Errorf("leader is %+v", l)
+	}
+	if p := got.Postgres; p.Silent != "" || p.Version == "" || p.Connections < 1 || p.MaxConnections < p.Connections || p.Bytes == 0 {
+		t.Errorf("Postgres is %+v", p)
+	}
+	n := got.NATS
+	if n.Silent != "" || n.Version == "" || n.Server == "" || n.Servers != 1 || n.StoredBytes == 0 || len(n.Streams) != len(bus.Streams()) {
+		t.Errorf("NATS is %+v", n)
+	}
+	filled := slices.IndexFunc(n.Streams, func(s query.StreamStatus) bool { return s.Name == bus.EventsStream })
+	if s := n.Streams[filled]; s.Silent != "" || s.Messages < 2 || s.Bytes == 0 || s.LimitBytes == 0 || s.Copies != 1 {
+		t.Errorf("the stream of events is %+v", s)
+	}
+	if len(got.Clusters) != 1 || len(got.Attention) != 0 {
+		t.Fatalf("clusters %+v, attention %q", got.Clusters, got.Attention)
+	}
+	c := got.Clusters[0]
+	if c.Name != cluster || c.Nodes != 1 || c.ReadyNodes != 1 || c.Live != 1 || c.Silent != "" || c.WatcherHeard.IsZero() || c.DispatcherHeard.IsZero() {
+		t.Errorf("the cluster is %+v", c)
+	}
+}
+
+// What needs a person is listed with what to do.
+func TestStatusNamesWhatNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 1)
+	broken := nodeOf("a", 1)
+	broken.Ready = false
+	w.publish(event.NodeSubject(cluster, "a"), &event.NodeObserved{Version: w.nextVersion(), Node: broken})
+	if _, err := w.bus.Conn().Request(event.WorkloadSubject("default"), []byte("no event"), patience); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus("the node and the dead letter are named", func(a query.StatusAnswer) bool {
+		all := strings.Join(a.Attention, "\n")
+		return strings.Contains(all, "no node of cluster test is ready") && strings.Contains(all, "see `muster get dead-letters`")
+	})
+}
+
+// Standbys of Postgres are counted, their lag is shown to who may see it, and a Postgres
+// that does not answer is silent without taking the rest of the answer along.
+func TestStatusOfPostgres(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Local(t, localpostgres.Options{})
+	owner, err := server.CreateDatabase(t.Context(), "muster", "template1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Migrate(t.Context(), owner, zap.NewNop()); err != nil {
+		t.Fatal(err)
+	}
+	login, _, err := localpostgres.Login(t.Context(), owner, app.DatabaseRole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldWith(t, func(c *app.Config) { c.DatabaseURL = login })
+	w.awaitStatus("there is no standby", func(a query.StatusAnswer) bool { return a.Postgres.Silent == "" && a.Postgres.Followers == 0 })
+	standby, err := server.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(standby.Stop)
+	w.awaitStatus("a standby follows, and its lag is hidden from the login", func(a query.StatusAnswer) bool {
+		return a.Postgres.Followers == 1 && a.Postgres.LagBytes == nil
+	})
+	admin, err := pgx.Connect(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = admin.Close(t.Context()) }()
+	if _, err := admin.Exec(t.Context(), `GRANT pg_read_all_stats TO `+app.DatabaseRole); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus("the lag is known", func(a query.StatusAnswer) bool { return a.Postgres.Followers == 1 && a.Postgres.LagBytes != nil })
+	stuck, err := admin.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stuck.Exec(t.Context(), `LOCK TABLE leader IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	got := w.awaitStatus("Postgres does not answer in time", func(a query.StatusAnswer) bool {
+		return strings.Contains(a.Postgres.Silent, "no answer within 2s")
+	})
+	if got.Leader != nil || got.NATS.Silent != "" || len(got.Attention) == 0 || !strings.HasPrefix(got.Attention[0], "Postgres is silent") {
+		t.Errorf("beside a silent Postgres: leader %+v, NATS %+v, attention %q", got.Leader, got.NATS, got.Attention)
+	}
+	if err := stuck.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus("Postgres answers again", func(a query.StatusAnswer) bool { return a.Postgres.Silent == "" && a.Leader != nil && a.Leader.Leads })
+}

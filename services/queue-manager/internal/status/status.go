@@ -1,0 +1,125 @@
+// Package status says how Muster's own parts are: what Postgres, NATS and the clusters'
+// last reports show, and what a person has to look at.
+//
+// It only reads, and every part is bounded in time, because it is asked when something
+// does not answer. It needs no leader. It is not for workloads (package store has the
+// queries on them).
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+)
+
+// Database is what package store knows.
+type Database interface {
+	Status(ctx context.Context, answer *query.StatusAnswer) error
+}
+
+// NATS is what package bus knows.
+type NATS interface {
+	Condition(ctx context.Context) bus.Condition
+	LastMessage(ctx context.Context, stream, subject string) (*bus.Delivery, error)
+}
+
+const (
+	// maxClusters bounds the clusters of an answer, lookups the questions about them at once.
+	maxClusters = 100
+	lookups     = 8
+	// silentLimit bounds the text of an error, in bytes.
+	silentLimit = 300
+)
+
+// Of asks Postgres and NATS at once, then NATS about each cluster.
+func Of(ctx context.Context, database Database, nats NATS, now time.Time) query.StatusAnswer {
+	answer := query.StatusAnswer{At: now}
+	var parts sync.WaitGroup
+	parts.Go(func() {
+		bounded, cancel := context.WithTimeout(ctx, query.StatusTimeout)
+		defer cancel()
+		if err := database.Status(bounded, &answer); err != nil {
+			answer.Postgres.Silent = why(bounded, err)
+		}
+	})
+	var condition query.NATSStatus
+	parts.Go(func() {
+		bounded, cancel := context.WithTimeout(ctx, query.StatusTimeout)
+		defer cancel()
+		condition = natsStatus(bounded, nats.Condition(bounded))
+	})
+	parts.Wait()
+	answer.NATS = condition
+	hear(ctx, nats, &answer)
+	answer.Attention = attention(answer)
+	return answer
+}
+
+func natsStatus(ctx context.Context, c bus.Condition) query.NATSStatus {
+	n := query.NATSStatus{
+		Silent: why(ctx, c.Failed), Version: c.Version, Server: c.Server, Cluster: c.Cluster, Servers: c.Servers,
+		StoredBytes: c.Stored, LimitBytes: c.Limit,
+	}
+	for _, s := range c.Streams {
+		n.Streams = append(n.Streams, query.StreamStatus{
+			Name: s.Name, Silent: why(ctx, s.Failed), Messages: s.Messages, Bytes: s.Bytes, LimitBytes: s.Limit,
+			Copies: s.Copies, Leader: s.Leader, Away: s.Away,
+		})
+	}
+	return n
+}
+
+// hear looks up when the watcher and the dispatcher of each cluster reported last.
+func hear(ctx context.Context, nats NATS, answer *query.StatusAnswer) {
+	if len(answer.Clusters) > maxClusters {
+		answer.Clusters = answer.Clusters[:maxClusters]
+	}
+	bounded, cancel := context.WithTimeout(ctx, query.StatusTimeout)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(lookups)
+	for i := range answer.Clusters {
+		group.Go(func() error {
+			c := &answer.Clusters[i]
+			var watcher, dispatcher error
+			c.WatcherHeard, watcher = lastStored(bounded, nats, bus.CapacityStream, event.CapacityFilter(c.Name))
+			c.DispatcherHeard, dispatcher = lastStored(bounded, nats, bus.StatusStream, event.ClusterStatusFilter(c.Name))
+			c.Silent = why(bounded, errors.Join(watcher, dispatcher))
+			return nil
+		})
+	}
+	_ = group.Wait() // no part returns an error
+}
+
+// lastStored is when the last message of a filter was stored; zero when there is none.
+func lastStored(ctx context.Context, nats NATS, stream, filter string) (time.Time, error) {
+	last, err := nats.LastMessage(ctx, stream, filter)
+	if err != nil || last == nil {
+		return time.Time{}, err
+	}
+	return last.Stored, nil
+}
+
+// why says on one short line why a part has not answered; empty for no error.
+func why(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+		return fmt.Sprintf("no answer within %s", query.StatusTimeout)
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > silentLimit {
+		text = strings.ToValidUTF8(text[:silentLimit], "") + " ..."
+	}
+	return text
+}

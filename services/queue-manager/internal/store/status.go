@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Status fills in what Postgres knows: the leader, the counts of workloads, the clusters
+// and the condition of the database itself.
+func (s *Store) Status(ctx context.Context, answer *query.StatusAnswer) error {
+	for _, part := range []func(context.Context, *query.StatusAnswer) error{
+		s.serverStatus, s.leaderStatus, s.workloadCounts, s.clusterStatus, s.setAside,
+	} {
+		if err := part(ctx, answer); err != nil {
+			return fmt.Errorf("read the status of the database: %w", err)
+		}
+	}
+	return nil
+}
+
+// serverStatus reads what Postgres says of itself. Without pg_read_all_stats a login sees
+// how many standbys there are, and not where they are.
+func (s *Store) serverStatus(ctx context.Context, answer *query.StatusAnswer) error {
+	p := &answer.Postgres
+	var seen int
+	var lag *int64
+	err := s.pool.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('max_connections')::int,
+			(SELECT sum(numbackends) FROM pg_stat_database)::int, pg_database_size(current_database()),
+			(SELECT count(*) FROM pg_stat_replication), (SELECT count(replay_lsn) FROM pg_stat_replication),
+			CASE WHEN NOT pg_is_in_recovery() THEN (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)) FROM pg_stat_replication)::bigint END`).
+		Scan(&p.Version, &p.MaxConnections, &p.Connections, &p.Bytes, &p.Followers, &seen, &lag)
+	if err == nil && seen > 0 && seen == p.Followers && lag != nil {
+		behind := max(0, *lag)
+		p.LagBytes = &behind
+	}
+	return err
+}
+
+// leaderStatus reads who led last, and who holds or awaits the lock now.
+func (s *Store) leaderStatus(ctx context.Context, answer *query.StatusAnswer) error {
+	leader := &query.LeaderStatus{}
+	err := s.pool.QueryRow(ctx, `SELECT holder, epoch, since, coalesce(held, false), coalesce(waiting, 0)
+		FROM leader, (SELECT bool_or(granted) AS held, count(*) FILTER (WHERE NOT granted)::int AS waiting FROM pg_locks
+			WHERE locktype = 'advisory' AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = $1
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) locks`, int64(leadershipLock)).
+		Scan(&leader.Holder, &leader.Epoch, &leader.Since, &leader.Leads, &leader.Standbys)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		answer.Leader = leader
+	}
+	return err
+}
+
+func (s *Store) workloadCounts(ctx context.Context, answer *query.StatusAnswer) error {
+	rows, err := s.pool.Query(ctx, `SELECT phase, count(*)::int FROM workloads GROUP BY phase`)
+	if err != nil {
+		return err
+	}
+	answer.Workloads = map[workload.Phase]int{}
+	var phase string
+	var count int
+	_, err = pgx.ForEachRow(rows, []any{&phase, &count}, func() error {
+		answer.Workloads[workload.Phase(phase)] = count
+		return nil
+	})
+	return err
+}
+
+// clusterStatus lists the clusters that have reported nodes, or where workloads hold places.
+func (s *Store) clusterStatus(ctx context.Context, answer *query.StatusAnswer) error {
+	rows, err := s.pool.Query(ctx, `SELECT cluster, sum(nodes)::int, sum(ready)::int, sum(live)::int FROM (
+			SELECT cluster, count(*) AS nodes, count(*) FILTER (WHERE observed->>'ready' = 'true') AS ready, 0 AS live
+			FROM nodes WHERE present GROUP BY cluster
+			UNION ALL SELECT cluster, 0, 0, count(*) FROM workloads WHERE holding GROUP BY cluster) parts
+		WHERE cluster <> '' GROUP BY cluster ORDER BY cluster`)
+	if err != nil {
+		return err
+	}
+	answer.Clusters, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c query.ClusterStatus, err error) {
+		err = row.Scan(&c.Name, &c.Nodes, &c.ReadyNodes, &c.Live)
+		return c, err
+	})
+	return err
+}
+
+// setAside counts what Postgres or NATS has refused to keep.
+func (s *Store) setAside(ctx context.Context, answer *query.StatusAnswer) error {
+	p := &answer.Postgres
+	err := s.pool.QueryRow(ctx, `SELECT count(*)::int FROM undelivered`).Scan(&p.Undelivered)
+	if err != nil {
+		return err
+	}
+	err = s.pool.QueryRow(ctx, `SELECT count(*)::int FROM quarantine q
+		WHERE kind = 'node' OR until IS NULL AND EXISTS (SELECT FROM workloads w WHERE w.id::text = q.name)`).Scan(&p.Quarantined)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == undefinedTable {
+		return nil
+	}
+	return err
+}
