@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
 )
@@ -22,6 +23,20 @@ func (s *State) LiveByQueue() map[LocalQueueKey]int {
 		places[LocalQueueKey{e.Namespace, e.Queue}]++
 	}
 	return places
+}
+
+// HeldQueues counts the queues of which nothing is admitted in any namespace.
+func (s *State) HeldQueues() int {
+	held := 0
+	for name, q := range s.queues {
+		open := slices.ContainsFunc(q.Namespaces, func(namespace string) bool {
+			return s.admission.HeldBy(namespace, name) == ""
+		})
+		if !open && len(q.Namespaces) > 0 {
+			held++
+		}
+	}
+	return held
 }
 
 // ApplyConfiguration replaces queues and policy, which are valid, at a version of the ledger.

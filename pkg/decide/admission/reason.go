@@ -54,19 +54,16 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 
 // heldBy returns the reason of a held queue, nil when it is not held.
 func (s *State) heldBy(w *Waiting) *workload.Reason {
-	held := func(what, name, policy string) *workload.Reason {
-		if policy == "" || policy == quota.StopNone {
-			return nil
-		}
-		return &workload.Reason{Kind: workload.ReasonHeld, Message: fmt.Sprintf("%s %q is held (stopPolicy %s)", what, name, policy)}
-	}
-	if why := held("clusterQueue", w.queue.name, w.queue.quota.StopPolicy); why != nil {
-		return why
-	}
-	if local := s.tree.Local(w.Workload.Namespace, w.Workload.Queue); local != nil {
-		return held("localQueue", local.Namespace+"/"+local.Name, local.StopPolicy)
+	if why := s.tree.HeldBy(w.Workload.Namespace, w.Workload.Queue, w.queue.name); why != "" {
+		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
 	}
 	return nil
+}
+
+// HeldBy says what keeps workloads of a queue in a namespace from being admitted; empty
+// when nothing does.
+func (s *State) HeldBy(namespace, queue string) string {
+	return s.tree.HeldBy(namespace, queue, s.clusterQueue(&workload.Workload{Namespace: namespace, Queue: queue}))
 }
 
 // Position returns the position of a workload in its queue, from 1; 0 when it does not

@@ -31,6 +31,8 @@ type Config struct {
 	ClusterQueues []ClusterQueue  `json:"clusterQueues,omitempty"`
 	LocalQueues   []LocalQueue    `json:"localQueues,omitempty"`
 	Priorities    []PriorityClass `json:"workloadPriorityClasses,omitempty"`
+	// Holds are queues that operators hold.
+	Holds []QueueStop `json:"queueHolds,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
 	// share; without it priority and submission decide across queues, too.
 	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`
@@ -280,5 +282,6 @@ func (c Config) Resumed(namespace, local, queue string) Config {
 			l.StopPolicy = ""
 		}
 	}
+	c.Holds = slices.DeleteFunc(slices.Clone(c.Holds), func(s QueueStop) bool { return s.Name == local })
 	return c
 }

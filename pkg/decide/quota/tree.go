@@ -90,6 +90,7 @@ type Tree struct {
 	sorted     []*Queue
 	cohorts    map[string]*node
 	local      map[[2]string]*LocalQueue
+	holds      map[string]*QueueStop
 	undoLog    []undo
 	savepoints int
 	// capacity is what the clusters have in all. Shares of a resource without quota
@@ -111,7 +112,7 @@ func New(c Config) (*Tree, error) {
 	}
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
-		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{},
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{},
 	}
 	for i := range c.Flavors {
 		t.flavors[c.Flavors[i].Name] = &c.Flavors[i]
@@ -119,6 +120,9 @@ func New(c Config) (*Tree, error) {
 	for i := range c.LocalQueues {
 		l := &c.LocalQueues[i]
 		t.local[[2]string{l.Namespace, l.Name}] = l
+	}
+	for i := range c.Holds {
+		t.holds[c.Holds[i].Name] = &c.Holds[i]
 	}
 	for _, co := range c.Cohorts {
 		n := t.cohort(co.Name)

@@ -20,6 +20,7 @@ func (c *Config) Validate() error {
 	v.clusterQueues(c)
 	v.localQueues(c)
 	v.others(c)
+	v.operatorStops(c)
 	return v.faults.Err()
 }
 

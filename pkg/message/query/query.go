@@ -108,8 +108,10 @@ type Queue struct {
 	// that.
 	ClusterQueue string `json:"clusterQueue"`
 	Cohort       string `json:"cohort,omitempty"`
-	// StopPolicy is set while the queue is held: Hold or HoldAndDrain.
+	// StopPolicy is set while a manifest holds the queue: Hold or HoldAndDrain.
 	StopPolicy string `json:"stopPolicy,omitempty"`
+	// Hold is set while an operator holds the queue.
+	Hold *quota.QueueStop `json:"hold,omitempty"`
 	// Quota is what the ClusterQueue has and uses, by flavor and resource; empty
 	// without quota.
 	Quota []quota.Line `json:"quota,omitempty"`

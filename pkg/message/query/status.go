@@ -23,9 +23,11 @@ type StatusAnswer struct {
 	Leader *LeaderStatus `json:"leader,omitempty"`
 	// Workloads counts the workloads that have not ended, by phase.
 	Workloads map[workload.Phase]int `json:"workloads,omitempty"`
-	Clusters  []ClusterStatus        `json:"clusters,omitempty"`
-	Postgres  PostgresStatus         `json:"postgres"`
-	NATS      NATSStatus             `json:"nats"`
+	// Held lists the queues that are held, each with who or what holds it.
+	Held     []string        `json:"held,omitempty"`
+	Clusters []ClusterStatus `json:"clusters,omitempty"`
+	Postgres PostgresStatus  `json:"postgres"`
+	NATS     NATSStatus      `json:"nats"`
 	// Attention lists what a person has to look at, each with what to do.
 	Attention []string `json:"attention,omitempty"`
 }

@@ -2,6 +2,7 @@
 // ClusterQueue, Cohort, LocalQueue and WorkloadPriorityClass, of v1beta1 and
 // v1beta2, so that those of a cluster that runs Kueue work unmodified. What
 // Muster does not do is refused; what it does not need is named and left out.
+// QueueHold is a kind of Muster's own beside them.
 //
 // What the policy means, and whether it is valid, is package quota's. The package
 // is pure.
@@ -21,14 +22,32 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// group is the API group of Kueue's manifests.
-const group = "kueue.x-k8s.io/"
+// group is the API group of Kueue's manifests, ownGroup that of Muster's own kind.
+const (
+	group    = "kueue.x-k8s.io/"
+	ownGroup = "muster.dev/"
+)
 
-// Is reports whether the first document of a file is one of Kueue's.
+// QueueHold is the kind of an operator's hold of a queue. It is Muster's own: applied,
+// stored and deleted as Kueue's kinds are, and of no cluster.
+const QueueHold = "QueueHold"
+
+// groupOf returns the API group of a kind and its versions.
+func groupOf(kind string) (name string, versions []string) {
+	if kind == QueueHold {
+		return ownGroup, []string{"v1beta1"}
+	}
+	return group, []string{"v1alpha1", "v1beta1", "v1beta2"}
+}
+
+// Is reports whether the first document of a file is one of Kueue's, or a QueueHold.
 func Is(content []byte) bool {
 	var first yaml.Node
-	return yaml.NewDecoder(bytes.NewReader(content)).Decode(&first) == nil && len(first.Content) > 0 &&
-		strings.HasPrefix(text(first.Content[0], "apiVersion"), group)
+	if yaml.NewDecoder(bytes.NewReader(content)).Decode(&first) != nil || len(first.Content) == 0 {
+		return false
+	}
+	api, kind := text(first.Content[0], "apiVersion"), text(first.Content[0], "kind")
+	return strings.HasPrefix(api, group) || kind == QueueHold && strings.HasPrefix(api, ownGroup)
 }
 
 // text is a field of an object that is a text; empty when there is none.
@@ -148,6 +167,9 @@ func elements(policy quota.Config) map[string]Key {
 	for i, o := range policy.Priorities {
 		keys[fault.Index("workloadPriorityClasses", i)] = Key{Kind: "WorkloadPriorityClass", Name: o.Name}
 	}
+	for i, o := range policy.Holds {
+		keys[fault.Index("queueHolds", i)] = Key{Kind: QueueHold, Name: o.Name}
+	}
 	return keys
 }
 
@@ -192,6 +214,8 @@ func (o *Object) says(document *yaml.Node) fault.List {
 			}
 		}
 		return take(o.origin, &c.Priorities, func(p *quota.PriorityClass) { p.Name = o.Name })
+	case QueueHold:
+		return take(o.origin, &c.Holds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
 	case "AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster":
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster admits on nodes that exist, without admission checks")
 		return nil
@@ -199,7 +223,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster reads topology from the labels of nodes")
 		return nil
 	}
-	return refuse("kind", "is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue or WorkloadPriorityClass")
+	return refuse("kind", "is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass or QueueHold")
 }
 
 // rename gives a field its present name.

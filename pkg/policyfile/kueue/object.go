@@ -25,6 +25,7 @@ type Key struct {
 
 // String is how messages call the object: as kubectl does.
 func (k Key) String() string {
+	group, _ := groupOf(k.Kind)
 	name := strings.ToLower(k.Kind) + "." + strings.TrimSuffix(group, "/") + "/" + k.Name
 	if k.Namespace != "" {
 		name += " of namespace " + k.Namespace
@@ -51,7 +52,7 @@ type Object struct {
 // kinds are those that are read, in the order in which they rest on each other.
 var kinds = []string{
 	"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass",
-	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology",
+	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology", QueueHold,
 }
 
 // Kinds lists the kinds that are read, those that others name first.
@@ -60,7 +61,10 @@ func Kinds() []string { return slices.Clone(kinds) }
 // KindOf completes a kind that is written as kubectl accepts it: in any
 // case, singular or plural, with the group or without.
 func KindOf(written string) (string, error) {
-	word := strings.ToLower(strings.TrimSuffix(strings.ToLower(written), "."+strings.TrimSuffix(group, "/")))
+	word := strings.ToLower(written)
+	for _, of := range []string{group, ownGroup} {
+		word = strings.TrimSuffix(word, "."+strings.TrimSuffix(of, "/"))
+	}
 	for _, kind := range kinds {
 		singular := strings.ToLower(kind)
 		if word == singular || word == singular+"s" || word == singular+"es" || word == strings.TrimSuffix(singular, "y")+"ies" {
@@ -154,8 +158,11 @@ func parse(document *yaml.Node) (Object, fault.List) {
 		}
 	}
 	apiVersion := text(document, "apiVersion")
+	group, versions := groupOf(o.Kind)
 	switch version := strings.TrimPrefix(apiVersion, group); {
-	case version == apiVersion, !slices.Contains([]string{"v1alpha1", "v1beta1", "v1beta2"}, version):
+	case (version == apiVersion || !slices.Contains(versions, version)) && o.Kind == QueueHold:
+		add(strictyaml.Line(document, "apiVersion"), "apiVersion", "%q: want %sv1beta1", apiVersion, group)
+	case version == apiVersion, !slices.Contains(versions, version):
 		add(strictyaml.Line(document, "apiVersion"), "apiVersion", "%q: want %sv1beta1 or v1beta2", apiVersion, group)
 	case o.Name == "":
 		add(strictyaml.Line(document, "metadata.name"), "metadata.name", "is missing")
@@ -220,6 +227,7 @@ func Beside(policy, other quota.Config) quota.Config {
 	policy.ClusterQueues = slices.Concat(policy.ClusterQueues, other.ClusterQueues)
 	policy.LocalQueues = slices.Concat(policy.LocalQueues, other.LocalQueues)
 	policy.Priorities = slices.Concat(policy.Priorities, other.Priorities)
+	policy.Holds = slices.Concat(policy.Holds, other.Holds)
 	return policy
 }
 

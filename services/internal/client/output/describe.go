@@ -145,7 +145,7 @@ type Queue struct {
 // DescribeQueue writes a queue and what is in it.
 func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 	fields := []field{
-		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Held", d.StopPolicy}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
+		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Held", held(d.Queue, now)}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
 		{"Cohort", d.Cohort}, {"Share", share(d.Queue)},
 		{"Waiting", strconv.Itoa(d.Waiting)}, {"Live", strconv.Itoa(d.Live)}, {"Reserved", requests(d.Reserved)},
 	}
@@ -159,6 +159,22 @@ func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 		return err
 	}
 	return section(w, "Workloads", Workloads(d.Workloads, Text, now))
+}
+
+// held says who or what holds a queue; empty when nothing does.
+func held(q query.Queue, now time.Time) string {
+	var parts []string
+	if h := q.Hold; h != nil {
+		text := fmt.Sprintf("by %s since %s", h.By, at(h.Since, now))
+		if h.Why != "" {
+			text += ": " + h.Why
+		}
+		parts = append(parts, text)
+	}
+	if q.StopPolicy != "" {
+		parts = append(parts, "stopPolicy "+q.StopPolicy)
+	}
+	return strings.Join(parts, ", and by ")
 }
 
 // Node is what `describe node` tells.

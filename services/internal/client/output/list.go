@@ -60,13 +60,24 @@ func Queues(queues []query.Queue, format Format) Table {
 		t.Header = append(t.Header, "COHORT", "NAMESPACES")
 	}
 	for _, q := range queues {
-		row := []string{q.Name, q.Strategy, dash(q.StopPolicy), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
+		row := []string{q.Name, q.Strategy, Short(heldBy(q), heldWidth), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
 		if format == Wide {
 			row = append(row, dash(q.Cohort), strings.Join(q.Namespaces, ","))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// heldWidth is how much of who holds a queue a table shows.
+const heldWidth = 24
+
+// heldBy says who or what holds a queue, in short.
+func heldBy(q query.Queue) string {
+	if q.Hold != nil {
+		return "by " + q.Hold.By
+	}
+	return dash(q.StopPolicy)
 }
 
 // Nodes is the table of nodes.

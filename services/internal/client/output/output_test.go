@@ -86,6 +86,12 @@ func queue() query.Queue {
 	}
 }
 
+func heldQueue() query.Queue {
+	q := queue()
+	q.Hold = &quota.QueueStop{Name: q.Name, Since: now().Add(-time.Hour), By: "ann@admin-workstation-17", Why: "new driver"}
+	return q
+}
+
 func explanation() output.Explanation {
 	return output.Explanation{Name: "glue-2", Phase: workload.Queued, Explanation: workload.Explanation{
 		Workload: records()[1].ID, Queue: "default", Position: 2, Waiting: 5, Reason: *records()[1].Reason, Partial: true,
@@ -116,6 +122,7 @@ func statusAnswer() query.StatusAnswer {
 		At:        now(),
 		Leader:    &query.LeaderStatus{Holder: "muster-0/7", Epoch: 1795000000000001, Since: now().Add(-3 * time.Minute), Leads: true, Standbys: 1},
 		Workloads: map[workload.Phase]int{workload.Queued: 4, workload.Running: 2},
+		Held:      []string{`queue "research" is held since 2026-11-21T11:00:00Z by ann@ops`},
 		Clusters: []query.ClusterStatus{
 			{Name: "east", Nodes: 2, Live: 1, WatcherHeard: now().Add(-3 * time.Second)},
 			{Name: "west", Nodes: 4, ReadyNodes: 4, Silent: "no answer within 2s"},
@@ -155,6 +162,7 @@ func TestGolden(t *testing.T) {
 		"workloads.json":     list(output.JSON),
 		"workloads.yaml":     list(output.YAML),
 		"queues-wide.txt":    table(output.Queues([]query.Queue{queue()}, output.Wide)),
+		"queues-held.txt":    table(output.Queues([]query.Queue{heldQueue()}, output.Text)),
 		"nodes.txt":          table(output.Nodes([]query.Node{node()}, output.Text)),
 		"nodes-wide.txt":     table(output.Nodes([]query.Node{node()}, output.Wide)),
 		"describe-workload-waiting.txt": func(w io.Writer) error {
@@ -165,6 +173,9 @@ func TestGolden(t *testing.T) {
 		},
 		"describe-queue.txt": func(w io.Writer) error {
 			return output.DescribeQueue(w, output.Queue{Queue: queue(), Workloads: records()[:2]}, now())
+		},
+		"describe-queue-held.txt": func(w io.Writer) error {
+			return output.DescribeQueue(w, output.Queue{Queue: heldQueue()}, now())
 		},
 		"explain.txt": func(w io.Writer) error { return output.Explain(w, explanation()) },
 		"explain-running.txt": func(w io.Writer) error {

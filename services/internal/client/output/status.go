@@ -15,7 +15,8 @@ import (
 // Status writes how Muster's own parts are. Ages are by the clock of who answered.
 func Status(w io.Writer, a query.StatusAnswer) error {
 	err := writeFields(w, []field{
-		{"Leader", leader(a)}, {"Workloads", counts(a.Workloads)}, {"Postgres", postgres(a.Postgres)}, {"NATS", nats(a.NATS)},
+		{"Leader", leader(a)}, {"Workloads", counts(a.Workloads)}, {"Held", strings.Join(a.Held, "; ")},
+		{"Postgres", postgres(a.Postgres)}, {"NATS", nats(a.NATS)},
 	})
 	if err != nil {
 		return err

@@ -221,6 +221,19 @@ func TestCommandsOnAStack(t *testing.T) {
 	t.Run("a job to its end", func(t *testing.T) {
 		muster.want(t, exit.OK, "succeeded", example(t, examples.HelloJob), "submit", "-f", "-", "--wait=finished", "--timeout=90s")
 	})
+	t.Run("an operator holds a queue", func(t *testing.T) {
+		muster.want(t, exit.OK, "Nothing needs attention", "", "status")
+		muster.want(t, exit.OK, "queue default is held: ", "", "hold", "queue", "default", "--by=ann", "--why=new driver")
+		muster.want(t, exit.OK, "unchanged: queue \"default\" is held since ", "", "hold", "queue", "default")
+		held := example(t, examples.HelloJob)
+		muster.want(t, exit.Timeout, "by ann: new driver", held, "submit", "-f", "-", "--wait=admitted", "--timeout=1s", "--id=held")
+		muster.want(t, exit.OK, "by ann", "", "get", "queues")
+		muster.want(t, exit.OK, "by ann: new driver", "", "status")
+		muster.want(t, exit.OK, "queue default is resumed", "", "resume", "queue", "default")
+		muster.want(t, exit.OK, "succeeded", held, "submit", "-f", "-", "--id=held", "--wait=finished", "--timeout=90s")
+		muster.want(t, exit.OK, "unchanged: no operator holds queue default", "", "resume", "queue", "default")
+		muster.want(t, exit.NotFound, `no queue "unknown"`, "", "hold", "queue", "unknown")
+	})
 	t.Run("events", func(t *testing.T) {
 		got := muster.want(t, exit.OK, "raycluster/raycluster-glue", "", "events", "--workload", "raycluster-glue")
 		if strings.Contains(got.out, "raycluster-glue-1") {

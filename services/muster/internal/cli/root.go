@@ -53,7 +53,9 @@ muster finds NATS by --nats-url, MUSTER_NATS_URL, or the running "muster-dev up"
 			submitCommand(server), getCommand(server), describeCommand(server), explainCommand(server), eventsCommand(server),
 			cancelCommand(server), releaseCommand(server),
 		}},
-		{"queues", "Queues:", []*cobra.Command{applyCommand(server), deleteCommand(server)}},
+		{"queues", "Queues:", []*cobra.Command{
+			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server),
+		}},
 		{"offline", "Without a server:", []*cobra.Command{predictCommand(), scenarioCommand(), simulateCommand()}},
 		{"operation", "Operation:", []*cobra.Command{statusCommand(server), healthCommand(), replayCommand()}},
 	} {

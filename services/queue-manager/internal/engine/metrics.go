@@ -16,6 +16,7 @@ type Metrics struct {
 	leading       prometheus.Gauge
 	waiting       prometheus.Gauge
 	started       prometheus.Gauge
+	held          prometheus.Gauge
 	admissions    prometheus.Counter
 	unreadable    prometheus.Counter
 	commits       prometheus.Histogram
@@ -53,6 +54,8 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			"Workloads waiting in queues."),
 		started: in.gauge("muster_workloads_started",
 			"Workloads that hold or may hold capacity."),
+		held: in.gauge("muster_queues_held",
+			"Queues of which nothing is admitted, because an operator or a stopPolicy holds them."),
 		admissions: in.counter("muster_admissions_total",
 			"Gangs admitted."),
 		unreadable: in.counter("muster_unreadable_messages_total",

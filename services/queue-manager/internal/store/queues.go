@@ -98,7 +98,7 @@ func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
 }
 
 func describe(q *query.Queue, tree *quota.Tree) {
-	q.ClusterQueue = q.Name
+	q.ClusterQueue, q.Hold = q.Name, tree.StoppedBy(q.Name)
 	for _, namespace := range q.Namespaces {
 		if local := tree.Local(namespace, q.Name); local != nil {
 			q.ClusterQueue = local.ClusterQueue

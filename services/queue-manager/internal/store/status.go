@@ -8,15 +8,19 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
+
+// maxHeldListed bounds the held queues of an answer.
+const maxHeldListed = 100
 
 // Status fills in what Postgres knows: the leader, the counts of workloads, the clusters
 // and the condition of the database itself.
 func (s *Store) Status(ctx context.Context, answer *query.StatusAnswer) error {
 	for _, part := range []func(context.Context, *query.StatusAnswer) error{
-		s.serverStatus, s.leaderStatus, s.workloadCounts, s.clusterStatus, s.setAside,
+		s.serverStatus, s.leaderStatus, s.workloadCounts, s.clusterStatus, s.heldQueues, s.setAside,
 	} {
 		if err := part(ctx, answer); err != nil {
 			return fmt.Errorf("read the status of the database: %w", err)
@@ -90,6 +94,18 @@ func (s *Store) clusterStatus(ctx context.Context, answer *query.StatusAnswer) e
 		return c, err
 	})
 	return err
+}
+
+// heldQueues lists what is held in the stored policy.
+func (s *Store) heldQueues(ctx context.Context, answer *query.StatusAnswer) error {
+	var policy quota.Config
+	err := s.pool.QueryRow(ctx, `SELECT config FROM policy`).Scan(&policy)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	answer.Held = policy.Held()
+	answer.Held = answer.Held[:min(len(answer.Held), maxHeldListed)]
+	return nil
 }
 
 // setAside counts what Postgres or NATS has refused to keep.

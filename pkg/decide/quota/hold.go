@@ -1,0 +1,103 @@
+package quota
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"muster.dev/muster/pkg/spec/fault"
+)
+
+// QueueStop is an operator's order to admit nothing of a queue, in any of its namespaces,
+// until the hold is deleted. What was admitted goes on. It is Muster's own; Kueue's
+// stopPolicy does the same in a manifest.
+type QueueStop struct {
+	Name  string    `json:"name"` // of the queue
+	Since time.Time `json:"since"`
+	By    string    `json:"by"`
+	Why   string    `json:"why,omitempty"`
+}
+
+// Bounds of the texts of a hold, which every waiting workload of the queue repeats.
+const (
+	maxStopBy  = 200
+	maxStopWhy = 500
+)
+
+// Message says that the queue is held.
+func (h QueueStop) Message() string {
+	text := fmt.Sprintf("queue %q is held since %s by %s", h.Name, h.Since.UTC().Format(time.RFC3339), h.By)
+	if h.Why != "" {
+		text += ": " + h.Why
+	}
+	return text
+}
+
+func (v *validation) operatorStops(c *Config) {
+	seen := map[string]string{}
+	for i, h := range c.Holds {
+		path := fault.Index("queueHolds", i)
+		v.name(path, h.Name, seen)
+		if h.Since.IsZero() {
+			v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
+		}
+		if h.By == "" {
+			v.faults.Add(path+".by", "is missing; want who holds the queue")
+		}
+		v.line(path+".by", h.By, maxStopBy)
+		v.line(path+".why", h.Why, maxStopWhy)
+	}
+}
+
+// line checks a text for one line.
+func (v *validation) line(path, text string, most int) {
+	if len(text) > most {
+		v.faults.Add(path, "has %d bytes; want at most %d", len(text), most)
+	} else if strings.ContainsFunc(text, unicode.IsControl) {
+		v.faults.Add(path, "%q: want one line without control characters", text)
+	}
+}
+
+// StoppedBy returns the hold of a queue, nil when no operator holds it.
+func (t *Tree) StoppedBy(queue string) *QueueStop { return t.holds[queue] }
+
+// HeldBy says what keeps workloads of a queue in a namespace, charged to a ClusterQueue,
+// from being admitted; empty when nothing does.
+func (t *Tree) HeldBy(namespace, queue, clusterQueue string) string {
+	if h := t.holds[queue]; h != nil {
+		return h.Message()
+	}
+	if q := t.queues[clusterQueue]; q != nil && stops(q.StopPolicy) {
+		return stopped("clusterQueue", q.Name, q.StopPolicy)
+	}
+	if l := t.Local(namespace, queue); l != nil && stops(l.StopPolicy) {
+		return stopped("localQueue", l.Namespace+"/"+l.Name, l.StopPolicy)
+	}
+	return ""
+}
+
+// Held lists all that is held in the policy, holds of operators first.
+func (c Config) Held() []string {
+	var held []string
+	for _, h := range c.Holds {
+		held = append(held, h.Message())
+	}
+	for _, q := range c.ClusterQueues {
+		if stops(q.StopPolicy) {
+			held = append(held, stopped("clusterQueue", q.Name, q.StopPolicy))
+		}
+	}
+	for _, l := range c.LocalQueues {
+		if stops(l.StopPolicy) {
+			held = append(held, stopped("localQueue", l.Namespace+"/"+l.Name, l.StopPolicy))
+		}
+	}
+	return held
+}
+
+func stops(policy string) bool { return policy != "" && policy != StopNone }
+
+func stopped(what, name, policy string) string {
+	return fmt.Sprintf("%s %q is held (stopPolicy %s)", what, name, policy)
+}
