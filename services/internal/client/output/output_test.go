@@ -224,7 +224,7 @@ func golden(t *testing.T, name string, got []byte) {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	var format output.Format
-	for _, name := range []string{"text", "wide", "json", "yaml"} {
+	for _, name := range []string{"text", "wide", "json", "name", "jsonpath={.a}", "yaml"} {
 		if err := format.Set(name); err != nil || format.String() != name {
 			t.Errorf("Set(%q) makes it %q, %v", name, format.String(), err)
 		}

@@ -27,15 +27,21 @@ const (
 	Wide Format = "wide"
 	JSON Format = "json"
 	YAML Format = "yaml"
+	// Name prints KIND/NAME of each object.
+	Name Format = "name"
 )
 
-// Formats lists them.
-func Formats() []Format { return []Format{Text, Wide, JSON, YAML} }
+// Formats lists them. Besides, there is jsonpath= with an expression.
+func Formats() []Format { return []Format{Text, Wide, JSON, YAML, Name} }
 
 // Set implements pflag.Value.
 func (f *Format) Set(name string) error {
-	if !slices.Contains(Formats(), Format(name)) {
-		return errors.New("want text, wide, json or yaml")
+	if expression, is := strings.CutPrefix(name, jsonPathPrefix); is {
+		if _, err := parsePath(expression); err != nil {
+			return err
+		}
+	} else if !slices.Contains(Formats(), Format(name)) {
+		return errors.New("want text, wide, json, yaml, name or jsonpath=EXPRESSION")
 	}
 	*f = Format(name)
 	return nil
@@ -48,7 +54,7 @@ func (f *Format) String() string { return string(*f) }
 func (f *Format) Type() string { return "format" }
 
 // Data reports whether programs read the answer.
-func (f Format) Data() bool { return f == JSON || f == YAML }
+func (f Format) Data() bool { return f != Text && f != Wide }
 
 // Table is a header and rows of as many cells.
 type Table struct {
@@ -63,6 +69,11 @@ func Print(w io.Writer, format Format, value any, table func() Table) error {
 		return printJSON(w, value)
 	case YAML:
 		return printYAML(w, value)
+	case Name:
+		return printNames(w, value)
+	}
+	if expression, is := strings.CutPrefix(string(format), jsonPathPrefix); is {
+		return printPath(w, expression, value)
 	}
 	return table().Write(w, "")
 }

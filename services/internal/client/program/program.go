@@ -119,7 +119,7 @@ func FormerFlag(flags *pflag.FlagSet, former, name string) {
 // AddOutput declares the flag -o among flags of the command.
 func AddOutput(cmd *cobra.Command, flags *pflag.FlagSet, format *output.Format) {
 	*format = output.Text
-	flags.VarP(format, "output", "o", "text, wide, json or yaml")
+	flags.VarP(format, "output", "o", "text, wide, json, yaml, name or jsonpath=EXPRESSION")
 	CompleteFlag(cmd, "output", Fixed(output.Formats()))
 }
 

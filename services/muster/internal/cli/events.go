@@ -156,7 +156,7 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 	return err
 }
 
-// printData writes an event as it is: one line of JSON, or a document of YAML.
+// printData writes an event as it is: one line of JSON, a document of YAML, or what an expression finds in it.
 func (o *eventsOptions) printData(data []byte, out io.Writer) error {
 	var compact json.RawMessage
 	if err := json.Unmarshal(data, &compact); err != nil {
@@ -165,8 +165,10 @@ func (o *eventsOptions) printData(data []byte, out io.Writer) error {
 	if o.output == output.JSON {
 		return json.NewEncoder(out).Encode(compact)
 	}
-	if _, err := fmt.Fprintln(out, "---"); err != nil {
-		return err
+	if o.output == output.YAML {
+		if _, err := fmt.Fprintln(out, "---"); err != nil {
+			return err
+		}
 	}
-	return output.Print(out, output.YAML, compact, nil)
+	return output.Print(out, o.output, compact, nil)
 }

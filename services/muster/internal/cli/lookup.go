@@ -30,15 +30,23 @@ func everyWorkload(ctx context.Context, client *query.Client, request query.Work
 	}
 }
 
-// findWorkload returns the workload that a person means by a name or an id.
+// findWorkload returns the workload that a person means by a name, an id, or KIND/NAME as
+// "-o name" prints it.
 func findWorkload(ctx context.Context, client *query.Client, name, namespace string) (workload.Record, error) {
 	request := query.WorkloadsRequest{Name: name, Namespace: namespace}
 	if uuid.Validate(name) == nil {
 		request = query.WorkloadsRequest{ID: workload.ID(name)}
 	}
+	kind, short, given := strings.Cut(name, "/")
+	if given {
+		request.Name = short
+	}
 	found, err := everyWorkload(ctx, client, request)
 	if err != nil {
 		return workload.Record{}, err
+	}
+	if given {
+		found = slices.DeleteFunc(found, func(r workload.Record) bool { return !strings.EqualFold(r.Kind, kind) })
 	}
 	return choose(found, name, namespace)
 }
