@@ -2,7 +2,9 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,34 +58,50 @@ func BadName(group, name string) string {
 func BadNamespace(name string) string { return first(validation.IsDNS1123Label(name)) }
 
 // BadLabels checks the labels and annotations of an object's metadata. It returns the
-// path of the first fault within it and the reason.
-func BadLabels(metadata map[string]any) (where, why string) {
+// path of the first fault within it, what is there and the reason.
+func BadLabels(metadata map[string]any) (where, what, why string) {
 	for _, field := range []string{"labels", "annotations"} {
 		if metadata[field] == nil {
 			continue
 		}
 		list, isMap := metadata[field].(map[string]any)
 		if !isMap {
-			return field, "want an object of texts"
+			return field, "is " + shown(metadata[field]), "want an object of texts"
 		}
 		size := 0
-		for key, value := range list {
+		for _, key := range slices.Sorted(maps.Keys(list)) {
+			value := list[key]
 			text, isText := value.(string)
 			size += len(key) + len(text)
 			switch {
 			case first(validation.IsQualifiedName(key)) != "" && first(validation.IsQualifiedName(strings.ToLower(key))) != "":
-				return fmt.Sprintf("%s[%s]", field, fault.Clip(fmt.Sprintf("%q", key))), first(validation.IsQualifiedName(key))
+				return fmt.Sprintf("%s[%s]", field, fault.Clip(fmt.Sprintf("%q", key))), "cannot be a key", first(validation.IsQualifiedName(key))
 			case !isText:
-				return fmt.Sprintf("%s[%s]", field, key), "want a text"
+				return fmt.Sprintf("%s[%s]", field, key), "is " + shown(value), "want a text, such as \"7\" in quotes"
 			case field == "labels" && first(validation.IsValidLabelValue(text)) != "":
-				return fmt.Sprintf("%s[%s]", field, key), first(validation.IsValidLabelValue(text))
+				return fmt.Sprintf("%s[%s]", field, key), "is " + fault.Quote(text), first(validation.IsValidLabelValue(text))
 			}
 		}
 		if size > mostAnnotations {
-			return field, fmt.Sprintf("want at most %d bytes together", mostAnnotations)
+			return field, fmt.Sprintf("has %d bytes", size), fmt.Sprintf("want at most %d bytes together", mostAnnotations)
 		}
 	}
-	return "", ""
+	return "", "", ""
+}
+
+// shown is a value that is not of the wanted type, for a refusal.
+func shown(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return fault.Quote(v)
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return fault.Clip(fmt.Sprint(value))
 }
 
 // mostAnnotations is the API server's bound on all annotations of an object.

@@ -54,8 +54,8 @@ func TestBadLabels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if where, why := BadLabels(c.metadata); where != c.where || (why == "") != (where == "") {
-				t.Errorf("at %q: %q; want at %q", where, why, c.where)
+			if where, what, why := BadLabels(c.metadata); where != c.where || (why == "") != (where == "") || (what == "") != (where == "") {
+				t.Errorf("at %q: %q; %q; want at %q", where, what, why, c.where)
 			}
 		})
 	}

@@ -5,15 +5,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"muster.dev/muster/pkg/spec/fault"
 )
 
 // BadPod checks the names in the spec of a pod: of ports, variables and volumes, and of
-// the objects that it refers to. It returns the path of the first fault within the spec
-// and the reason.
+// the objects that it refers to. It returns the path of the first fault within the spec,
+// what is there and the reason.
 //
 // It is not for names of containers, keys of selectors and resources, which their
 // readers check.
-func BadPod(spec *corev1.PodSpec) (where, why string) {
+func BadPod(spec *corev1.PodSpec) (where, what, why string) {
 	var f faults
 	f.optional("hostname", spec.Hostname, validation.IsDNS1123Label)
 	f.optional("subdomain", spec.Subdomain, validation.IsDNS1123Label)
@@ -39,16 +41,16 @@ func BadPod(spec *corev1.PodSpec) (where, why string) {
 	for i := range spec.Containers {
 		f.container(fmt.Sprintf("containers[%d]", i), &spec.Containers[i])
 	}
-	return f.where, f.why
+	return f.where, f.what, f.why
 }
 
 // faults keeps the first fault of a pod.
-type faults struct{ where, why string }
+type faults struct{ where, what, why string }
 
 // want records the fault of an invalid name.
 func (f *faults) want(where, name string, check func(string) []string) {
 	if why := first(check(name)); why != "" && f.why == "" {
-		f.where, f.why = where, why
+		f.where, f.what, f.why = where, "is "+fault.Quote(name), why
 	}
 }
 
@@ -115,7 +117,7 @@ func (f *faults) volumes(volumes []corev1.Volume) {
 		v, at := &volumes[i], fmt.Sprintf("volumes[%d]", i)
 		f.want(at+".name", v.Name, validation.IsDNS1123Label)
 		if seen[v.Name] && f.why == "" {
-			f.where, f.why = at+".name", "want a name of its own"
+			f.where, f.what, f.why = at+".name", fault.Quote(v.Name)+" is the name of another volume", "want a name of its own"
 		}
 		seen[v.Name] = true
 		if v.PersistentVolumeClaim != nil {

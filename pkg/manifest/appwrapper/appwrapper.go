@@ -99,6 +99,8 @@ func Read(operator ray.Operator, tree map[string]any) (Wrapper, error) {
 	switch {
 	case spec["components"] != nil && spec["resources"] != nil:
 		err = refuse("spec", "has both resources and components", "want one of them: they are of different versions")
+	case spec["components"] == nil && spec["resources"] == nil:
+		err = refuse("spec", "has neither components nor resources", "want the wrapped objects in components (v1beta2) or resources.GenericItems (v1beta1)")
 	case spec["components"] != nil:
 		r.Version = V1beta2
 		err = r.v1beta2(spec)

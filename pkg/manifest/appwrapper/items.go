@@ -51,8 +51,8 @@ func (r *reader) add(it item) error {
 	if err != nil {
 		return err
 	}
-	if where, why := kube.BadMetadata(it.object); why != "" {
-		return refuse(it.where+"."+where, "cannot be", why)
+	if where, what, why := kube.BadMetadata(it.object); why != "" {
+		return refuse(it.where+"."+where, what, why)
 	}
 	extra, err := r.demand(&it, sets)
 	if err != nil {
@@ -100,8 +100,8 @@ func (r *reader) identifyItem(it *item) error {
 	}
 	for _, field := range []string{"ownerReferences", "finalizers"} {
 		if list, isList := metadata[field].([]any); isList && len(list) > 0 {
-			return refuse(it.where+".metadata."+field, fmt.Sprintf("has %d entries", len(list)),
-				"remove them: Muster alone decides how long the object lives")
+			return refuse(it.where+".metadata."+field, "is set",
+				"remove it: Muster alone decides how long the object lives")
 		}
 	}
 	version := it.id.APIVersion

@@ -29,8 +29,8 @@ func (it *item) checkNames(metadata map[string]any) error {
 			return refuse(it.where+"."+name.field, "is "+fault.Quote(name.value), name.why)
 		}
 	}
-	if where, why := kube.BadLabels(metadata); why != "" {
-		return refuse(it.where+".metadata."+where, "cannot be", why)
+	if where, what, why := kube.BadLabels(metadata); why != "" {
+		return refuse(it.where+".metadata."+where, what, why)
 	}
 	if it.id.Kind == "Secret" && group == "" {
 		return refuse(it.where+".kind", "is Secret", "create the Secret beside the workload and name it there: Muster stores manifests in clear")
@@ -57,8 +57,8 @@ func (r *reader) checkName(metadata map[string]any) error {
 			return refuse("metadata.namespace", "is "+fault.Quote(r.Namespace), why)
 		}
 	}
-	if where, why := kube.BadLabels(metadata); why != "" {
-		return refuse("metadata."+where, "cannot be", why)
+	if where, what, why := kube.BadLabels(metadata); why != "" {
+		return refuse("metadata."+where, what, why)
 	}
 	return nil
 }

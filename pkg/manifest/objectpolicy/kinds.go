@@ -68,6 +68,9 @@ func never(kind string) bool {
 	return slices.Contains(neverKinds(), kind) || slices.Contains(neverGroups(), group) || strings.HasSuffix(name, "List")
 }
 
+// Never reports whether no list of kinds allows the kind, written as Kind.group.
+func Never(kind string) bool { return never(kind) }
+
 func (p policy) allowsKind(kind string) bool {
 	list := p.Kinds
 	if len(list) == 0 {

@@ -43,8 +43,8 @@ func (c *clusterSpec) read(tree map[string]any) ([]member, error) {
 	if _, ok := tree["headGroupSpec"].(map[string]any); !ok {
 		return nil, refuse(c.path+".headGroupSpec", "is missing", "a cluster has a head: give its pod template")
 	}
-	if _, why := kube.BadLabels(map[string]any{"annotations": tree["headServiceAnnotations"]}); why != "" {
-		return nil, refuse(c.path+".headServiceAnnotations", "cannot be", why)
+	if where, what, why := kube.BadLabels(map[string]any{"annotations": tree["headServiceAnnotations"]}); why != "" {
+		return nil, refuse(c.path+".headServiceAnnotations"+strings.TrimPrefix(where, "annotations"), what, why)
 	}
 	if err := c.checkAutoscaling(); err != nil {
 		return nil, err

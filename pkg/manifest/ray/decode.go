@@ -40,7 +40,7 @@ func checkOldVersion(kind string, tree map[string]any) error {
 func decodeStrictly(tree map[string]any, into any, what, remedy string) error {
 	unknown, err := kube.DecodeStrictly("", tree, into)
 	if err != nil {
-		return mismatch(err)
+		return mismatch(tree, err)
 	}
 	var fields []string
 	for _, fault := range unknown {
@@ -66,7 +66,7 @@ func decodeStrictly(tree map[string]any, into any, what, remedy string) error {
 var mismatchText = regexp.MustCompile(`cannot unmarshal (.+) into Go struct field \w+\.(\S+) of type (\S+)`)
 
 // mismatch words an error of the decoder as the other refusals are.
-func mismatch(err error) error {
+func mismatch(tree map[string]any, err error) error {
 	if refused := ofQuantity(err); refused != nil {
 		return refused
 	}
@@ -84,7 +84,8 @@ func mismatch(err error) error {
 	default:
 		wanted = "an object"
 	}
-	return refuse(fault.Clip(parts[2]), "is "+fault.Clip(parts[1]), "want "+wanted)
+	where, is := locate(tree, parts[2], parts[1])
+	return refuse(fault.Clip(where), "is "+is, "want "+wanted)
 }
 
 // setDefaults fills in what the API server would, from the schema of the custom

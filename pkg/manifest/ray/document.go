@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -167,15 +168,15 @@ func (r *reader) checkText(text string) error {
 
 // describe says what kind of value it is.
 func describe(value any) string {
-	switch value.(type) {
+	switch value := value.(type) {
 	case nil:
 		return "null"
 	case string:
 		return "a text"
 	case bool:
-		return "a boolean"
+		return strconv.FormatBool(value)
 	case json.Number:
-		return "a number"
+		return "the number " + fault.Clip(value.String())
 	case []any:
 		return "a list"
 	}

@@ -45,8 +45,8 @@ func identify(v *verdict, tree map[string]any) (Object, error) {
 	if err := checkNames(o); err != nil {
 		return o, err
 	}
-	if where, why := kube.BadLabels(metadata); why != "" {
-		return o, refuse("metadata."+where, "cannot be", why)
+	if where, what, why := kube.BadLabels(metadata); why != "" {
+		return o, refuse("metadata."+where, what, why)
 	}
 	if o.Life, err = readLife(metadata); err != nil {
 		return o, err
@@ -101,8 +101,8 @@ func checkNames(o Object) error {
 func checkOwnership(v *verdict, metadata map[string]any) {
 	for _, field := range []string{"ownerReferences", "finalizers"} {
 		if list, isList := metadata[field].([]any); isList && len(list) > 0 {
-			v.refuse("metadata."+field, fmt.Sprintf("has %d entries", len(list)),
-				"remove them: Muster alone decides how long the object lives")
+			v.refuse("metadata."+field, "is set",
+				"remove it: Muster alone decides how long the object lives")
 		}
 	}
 }

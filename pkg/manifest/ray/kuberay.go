@@ -26,7 +26,7 @@ func (c *clusterSpec) checkAsKubeRay() error {
 		}
 	}
 	if len(c.spec.HeadGroupSpec.Template.Spec.Containers) == 0 {
-		return refuse(c.path+".headGroupSpec.template.spec.containers", "is empty", "want the Ray container, first")
+		return refuse(c.path+".headGroupSpec.template.spec.containers", "is empty", "want at least one container; in a pod of Ray the first is Ray's")
 	}
 	for _, check := range []func() error{c.checkAutoscaler, c.checkRedis, c.checkAuth, c.checkUpgrade} {
 		if err := check(); err != nil {

@@ -147,8 +147,8 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	if where, why := kube.BadMetadata(tree); why != "" {
-		return Prediction{}, refuse(where, "cannot be", why)
+	if where, what, why := kube.BadMetadata(tree); why != "" {
+		return Prediction{}, refuse(where, what, why)
 	}
 	object.PodSets, object.Warnings = admitted, v.warnings
 	return Prediction{Object: object, Created: created, Refusal: v.refusal}, nil

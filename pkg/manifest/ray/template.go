@@ -17,7 +17,7 @@ import (
 // depends on what Muster looks at, and pods whose place Muster cannot plan.
 func checkTemplate(v *verdict, path string, spec *corev1.PodSpec) error {
 	if len(spec.Containers) == 0 {
-		return refuse(path+".containers", "is empty", "want the Ray container, first")
+		return refuse(path+".containers", "is empty", "want at least one container; in a pod of Ray the first is Ray's")
 	}
 	names := map[string]bool{}
 	for _, list := range []struct {
@@ -43,8 +43,8 @@ func checkTemplate(v *verdict, path string, spec *corev1.PodSpec) error {
 	if err := checkConstraints(path, spec); err != nil {
 		return err
 	}
-	if where, why := kube.BadPod(spec); why != "" {
-		return refuse(path+"."+where, "cannot be", why)
+	if where, what, why := kube.BadPod(spec); why != "" {
+		return refuse(path+"."+where, what, why)
 	}
 	return nil
 }

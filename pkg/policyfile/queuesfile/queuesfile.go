@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/manifest/objectpolicy"
 	"muster.dev/muster/pkg/manifest/podpolicy"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/policyfile/strictyaml"
@@ -83,7 +84,7 @@ func Read(content []byte) (file File, notes []string, err error) {
 	if len(faults) > 0 {
 		return File{}, nil, faults
 	}
-	return file, slices.Concat(notes, file.unreached(), file.Notes()), nil
+	return file, slices.Concat(notes, file.unreached(), file.neverAllowed(), file.Notes()), nil
 }
 
 // ValidateWritten is Validate for a file that a person wrote, with notes at
@@ -211,6 +212,19 @@ func (q *Queue) validate() error {
 	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
 	q.Rules.Objects, q.Rules.Identities, q.Rules.Strays = q.ObjectPolicy, q.Identities, q.StrayPods
 	return faults.Err()
+}
+
+// neverAllowed names the listed kinds that no list allows.
+func (f *File) neverAllowed() []string {
+	var notes []string
+	for _, q := range f.Queues {
+		for _, kind := range q.ObjectPolicy.Kinds {
+			if objectpolicy.Never(kind) {
+				notes = append(notes, fmt.Sprintf("queue %q: objectPolicy.kinds has %q, which does nothing: no workload may wrap it", q.Name, kind))
+			}
+		}
+	}
+	return notes
 }
 
 // unreached names the ClusterQueues that nothing can be submitted to.

@@ -281,7 +281,7 @@ func TestHTTPAPIRefuses(t *testing.T) {
 		status             int
 		says               string
 	}{
-		"no manifest":            {"POST", "/v1/queues/default/workloads", "", 422, "no data"},
+		"no manifest":            {"POST", "/v1/queues/default/workloads", "", 422, "the body is empty"},
 		"a bad manifest":         {"POST", "/v1/queues/default/workloads", "kind: RayCluster", 422, "apiVersion"},
 		"an alias":               {"POST", "/v1/queues/default/workloads", "a: &x 1\nb: *x\n", 422, "anchor"},
 		"too large":              {"POST", "/v1/queues/default/workloads", strings.Repeat("x", event.MaxSubmission+1), 413, "has more than 524288 bytes: move files"},

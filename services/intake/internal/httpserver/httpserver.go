@@ -80,8 +80,9 @@ func New(o Options) http.Handler {
 		} else {
 			handle = s.limited(&s.requests, "requests", s.timed(handle))
 		}
-		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(handle))
+		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(known(operation, handle)))
 	}
+	s.addRefusals(mux)
 	return mux
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -44,6 +46,14 @@ func (s *Server) readSubmission(ctx context.Context, w http.ResponseWriter, r *h
 		return submitted, result, fail(http.StatusRequestEntityTooLarge, "the manifest has more than %d bytes: move files and scripts to a ConfigMap or an image", event.MaxSubmission)
 	case err != nil:
 		return submitted, result, fail(http.StatusBadRequest, "read the manifest: %v", err)
+	}
+	if len(manifest) == 0 {
+		return submitted, result, fail(http.StatusUnprocessableEntity, "the body is empty; want a manifest, in YAML or JSON")
+	}
+	if text := r.URL.Query().Get("priority"); text != "" {
+		if _, err := strconv.ParseInt(text, 10, 32); err != nil {
+			return submitted, result, fail(http.StatusUnprocessableEntity, "parameter \"priority\" is %.80q; want a whole number from %d to %d", text, math.MinInt32, math.MaxInt32)
+		}
 	}
 	id := r.Header.Get(httpapi.IdempotencyKey)
 	if id == "" {

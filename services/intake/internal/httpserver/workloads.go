@@ -118,7 +118,7 @@ func listRequest(r *http.Request) (query.WorkloadsRequest, error) {
 		for name := range strings.SplitSeq(names, ",") {
 			phase := workload.Phase(name)
 			if !slices.Contains(workload.Phases(), phase) {
-				return request, fail(http.StatusBadRequest, "phase %q: want one of %v", name, workload.Phases())
+				return request, fail(http.StatusBadRequest, "phase %.80q: want one of %s", name, phases())
 			}
 			request.Phases = append(request.Phases, phase)
 		}
@@ -135,6 +135,15 @@ func listRequest(r *http.Request) (query.WorkloadsRequest, error) {
 		}
 	}
 	return request, nil
+}
+
+// phases lists the phases of a workload.
+func phases() string {
+	var names []string
+	for _, phase := range workload.Phases() {
+		names = append(names, string(phase))
+	}
+	return strings.Join(names, ", ")
 }
 
 func (s *Server) describe(w http.ResponseWriter, r *http.Request, caller string) error {

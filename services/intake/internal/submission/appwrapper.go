@@ -7,6 +7,7 @@ import (
 	"muster.dev/muster/pkg/manifest/podsets"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -25,7 +26,7 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 			return nil, true, err
 		}
 	case !appwrapper.Is(tree):
-		return nil, false, nil
+		return nil, false, checkKind(tree)
 	}
 	wrapper, err := appwrapper.Read(s.operator, tree)
 	if err != nil {
@@ -49,6 +50,16 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 		ID: s.id, Queue: s.queue, Namespace: wrapper.Namespace, Kind: appwrapper.Kind, Name: name,
 		Priority: priority, Digest: s.digest(bundled), PodSets: wrapper.PodSets, Life: wrapper.Life, Submitter: s.message.Submitter,
 	}}, true, nil
+}
+
+// checkKind refuses a kind that cannot be submitted at all, and names those that can.
+func checkKind(tree map[string]any) error {
+	switch kind, isText := tree["kind"].(string); {
+	case !isText && tree["kind"] != nil, kind == ray.RayCluster, kind == ray.RayJob, kind == ray.RayService:
+		return nil
+	default:
+		return fmt.Errorf("kind: is %s; want RayCluster, RayJob or RayService, AppWrapper or PodSets", fault.Quote(kind))
+	}
 }
 
 // ofNoObject warns of annotations that need an AppWrapper object, which a message does

@@ -68,10 +68,13 @@ func (s *submission) open() error {
 	if binary {
 		return s.openBinary(attributes)
 	}
+	const want = "publish a CloudEvent of type " + event.SubmitType + " whose data is the manifest, or the manifest with the headers ce-id, ce-source, ce-type and ce-specversion"
+	if len(s.message.Data) == 0 {
+		return errors.New("the message is empty; " + want)
+	}
 	var err error
 	if s.envelope, err = event.Parse(s.message.Data); err != nil {
-		return fmt.Errorf("%w; publish a CloudEvent of type %s whose data is the manifest, or the manifest with the headers ce-id, ce-source, ce-type and ce-specversion",
-			err, event.SubmitType)
+		return fmt.Errorf("%w; %s", err, want)
 	}
 	s.identify()
 	var extensions struct {
@@ -110,7 +113,7 @@ func manifestOf(e event.Envelope) ([]byte, error) {
 	case len(e.DataBase64) > 0:
 		return e.DataBase64, nil
 	case len(e.Data) == 0 || string(e.Data) == "null":
-		return nil, errors.New("the CloudEvent has no data; want a RayCluster, RayJob or RayService manifest")
+		return nil, errors.New("the CloudEvent has no data; want a manifest")
 	case e.Data[0] != '"':
 		return e.Data, nil
 	}

@@ -124,14 +124,15 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err := s.message.fault; err != nil {
 		return nil, err
 	}
-	if err := s.open(); err != nil {
+	err = s.open()
+	if size := s.size(); size > event.MaxSubmission {
+		return nil, fmt.Errorf("the submission has %d bytes; at most %d are accepted: move files and scripts to a ConfigMap or an image", size, event.MaxSubmission)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := s.checkAttributes(); err != nil {
 		return nil, err
-	}
-	if size := s.size(); size > event.MaxSubmission {
-		return nil, fmt.Errorf("the submission has %d bytes; at most %d are accepted", size, event.MaxSubmission)
 	}
 	if !workload.ValidName(s.queue) {
 		return nil, fmt.Errorf("queue %q: want a name of at most 63 lower-case letters, digits and dashes", s.queue)

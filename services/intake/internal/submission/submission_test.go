@@ -227,7 +227,7 @@ func TestRejections(t *testing.T) {
 		id      workload.ID
 		want    string
 	}{
-		{"nothing", message(nil, nil), unknown, "not a CloudEvent in JSON"},
+		{"nothing", message(nil, nil), unknown, "the message is empty"},
 		{"no JSON", message([]byte("kind: RayCluster"), nil), unknown, "or the manifest with the headers ce-id, ce-source, ce-type and ce-specversion"},
 		{"a bare manifest", message([]byte(manifestJSON), nil), unknown, `CloudEvents attribute "specversion" is missing or empty`},
 		{"no id", structured(t, "data", manifestJSON, "id", ""), unknown, `CloudEvents attribute "id" is missing or empty`},
@@ -240,7 +240,7 @@ func TestRejections(t *testing.T) {
 		{"null", structured(t, "data", "null"), known, "the CloudEvent has no data"},
 		{"data twice", structured(t, "data", manifestJSON, "data_base64", `"aGk="`), known, "has both data and data_base64"},
 		{"empty body in binary mode", binary(""), known, "the CloudEvent has no data"},
-		{"a number", structured(t, "data", "7"), known, "manifest: is a number"},
+		{"a number", structured(t, "data", "7"), known, "manifest: is the number 7"},
 		{"bad priority", structured(t, "data", manifestJSON, "priority", `"high"`), known, `CloudEvents attribute "priority" is "high"; want a whole number`},
 		{"priority and class", structured(t, "data", manifestJSON, "priority", "0", "priorityclass", `"urgent"`), known, `CloudEvents attribute "priority" is 0, and CloudEvents attribute "priorityclass" is "urgent"; want one of them`},
 		{"priority and label", structured(t, "data", strings.Replace(manifestJSON, `"name": "glue"`, `"name": "glue", "labels": {"muster.dev/priority-class": "urgent"}`, 1), "priority", "3"), known, `CloudEvents attribute "priority" is 3, and the label for the priority class is "urgent"; want one of them`},

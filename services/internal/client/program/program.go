@@ -41,7 +41,7 @@ func Root(root *cobra.Command) *cobra.Command {
 	root.SilenceUsage, root.SilenceErrors, root.DisableAutoGenTag = true, true, true
 	root.Args = NoSuchCommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Usagef("%w", err) })
+	root.SetFlagErrorFunc(wrongFlag)
 	return root
 }
 
@@ -86,7 +86,11 @@ func Args(least, most int, what string) cobra.PositionalArgs {
 		if len(given) >= least && (most < 0 || len(given) <= most) {
 			return nil
 		}
-		return exit.Usagef("want %s, got %d arguments", what, len(given))
+		got := "none"
+		if len(given) > 0 {
+			got = fmt.Sprintf("%q", given)
+		}
+		return exit.Usagef("want %s; got %s", what, got)
 	}
 }
 

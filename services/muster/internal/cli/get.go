@@ -197,7 +197,7 @@ func findNode(nodes []query.Node, name string) (query.Node, error) {
 	}
 	switch len(found) {
 	case 0:
-		return query.Node{}, exit.NotFoundf("there is no node %q", name)
+		return query.Node{}, exit.NotFoundf("there is no node %q; `muster get nodes` lists them", name)
 	case 1:
 		return found[0], nil
 	}

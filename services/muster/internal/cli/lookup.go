@@ -60,7 +60,7 @@ func choose(found []workload.Record, name, namespace string) (workload.Record, e
 		if namespace != "" {
 			where = fmt.Sprintf(" in namespace %q", namespace)
 		}
-		return workload.Record{}, exit.NotFoundf("there is no workload %q%s", name, where)
+		return workload.Record{}, exit.NotFoundf("there is no workload %q%s; `muster get workloads` lists them", name, where)
 	}
 	live := slices.DeleteFunc(slices.Clone(found), func(r workload.Record) bool { return r.Phase.Final() })
 	candidates := live

@@ -54,6 +54,10 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 			faults = append(faults, fmt.Errorf("object %d: %s is a duplicate", i+1, object.Key))
 		default:
 			keys[object.Key] = true
+			if bad := object.BadNames(); len(bad) > 0 {
+				faults = append(faults, bad)
+				continue
+			}
 			faults = append(faults, f.apply(&p, object, origin))
 		}
 	}
