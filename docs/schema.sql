@@ -513,6 +513,10 @@ ALTER TABLE public.outbox ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+CREATE TABLE public.past_usage (
+    queue text NOT NULL,
+    history jsonb NOT NULL
+);
 CREATE TABLE public.policy (
     only_row boolean DEFAULT true NOT NULL,
     config jsonb NOT NULL,
@@ -640,6 +644,8 @@ ALTER TABLE ONLY public.nodes
     ADD CONSTRAINT nodes_pkey PRIMARY KEY (cluster, name);
 ALTER TABLE ONLY public.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (seq);
+ALTER TABLE ONLY public.past_usage
+    ADD CONSTRAINT past_usage_pkey PRIMARY KEY (queue);
 ALTER TABLE ONLY public.policy
     ADD CONSTRAINT policy_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY public.quarantine
@@ -699,6 +705,7 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.manifests FOR 
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.node_resources FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.nodes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.outbox FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.past_usage FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.policy FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR UPDATE ON public.quarantine FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.queues FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
@@ -750,6 +757,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.nodes TO muster_queue_manager;
 GRANT SELECT ON TABLE public.nodes TO muster_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.outbox TO muster_queue_manager;
 GRANT USAGE ON SEQUENCE public.outbox_seq_seq TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.past_usage TO muster_queue_manager;
+GRANT SELECT ON TABLE public.past_usage TO muster_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.policy TO muster_queue_manager;
 GRANT SELECT ON TABLE public.policy TO muster_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.quarantine TO muster_queue_manager;

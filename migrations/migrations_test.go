@@ -27,6 +27,7 @@ var released = map[string]string{
 	"0011_stolen_login.sql": "b7aeac7ba0d9f05f1cb297e629a5da83777e0fa889cf84f35a48479185501278",
 	"0012_quarantine.sql":   "7f1ca85a2887296924216556d8ca3f7bff91731b60d14c076000a060a10d9219",
 	"0013_moved_queues.sql": "cf9ea8e2635dd448d754f009c0dd19c4cb3689bcd0fd9d46a37a9887e8acb17f",
+	"0014_past_usage.sql":   "40fc6d107a2154f24290ea4104f380391cf12873601d1cfbc06569a1674aa3ff",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

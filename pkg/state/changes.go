@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -31,10 +32,13 @@ type Changes struct {
 	// Moved are all reservations of the workloads that have other ones now, one
 	// workload after the other in the order in which they got them: one may have
 	// what another before it has left.
-	Moved    []Reservation
-	Nodes    []NodeRow
-	History  []HistoryRow
-	Messages []Message
+	Moved []Reservation
+	Nodes []NodeRow
+	// PastUsage is the past usage of the queues whose usage has changed. It goes with what
+	// changed their usage, and is never all that there is to write.
+	PastUsage []quota.PastUsage
+	History   []HistoryRow
+	Messages  []Message
 }
 
 // Empty reports whether there is nothing to write.
@@ -161,6 +165,7 @@ func (s *State) Flush() Changes {
 	}
 	s.changed = newChangeSet()
 	if !taken.Empty() {
+		taken.PastUsage = s.admission.TakePastUsage()
 		s.version++
 	}
 	taken.Version = s.version

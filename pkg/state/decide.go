@@ -19,6 +19,7 @@ func (s *State) Decide(now time.Time) {
 		s.deadlines.fire(now)
 	}
 	if !s.admission.Pending(now) {
+		s.admission.AdvancePastUsage(now)
 		return
 	}
 	plan := admission.Decide(s.admission, now)

@@ -22,6 +22,9 @@ type Delta struct {
 	GoneNodes []admission.NodeKey
 	// Settings are the configuration, nil when it has not changed.
 	Settings *Settings
+	// PastUsage of the ClusterQueues, nil when it is not known. A standby needs it when its
+	// term begins, not before.
+	PastUsage []quota.PastUsage
 }
 
 // Settings are queues and policy.
@@ -37,7 +40,7 @@ func (s *State) Version() int64 { return s.version }
 // beside the live workloads and the nodes to make the same one again.
 func (s *State) Settings() Stored {
 	queues := slices.SortedFunc(maps.Values(s.queues), func(x, y Queue) int { return cmp.Compare(x.Name, y.Name) })
-	return Stored{Queues: queues, Policy: s.policy, LastOrder: s.lastOrder, Version: s.version, MaxEvent: s.maxEvent}
+	return Stored{Queues: queues, Policy: s.policy, PastUsage: s.admission.PastUsage(), LastOrder: s.lastOrder, Version: s.version, MaxEvent: s.maxEvent}
 }
 
 // Follow applies what the leader has committed. The state then equals one that is loaded
@@ -65,7 +68,14 @@ func (s *State) Follow(d Delta) {
 	for _, n := range d.Nodes {
 		s.syncNode(admission.NodeKey{Cluster: n.Cluster, Name: n.Name})
 	}
+	s.admission.SetPastUsage(d.PastUsage)
 	s.version, s.lastOrder = d.Version, max(s.lastOrder, d.LastOrder)
+	s.forgetChanges()
+}
+
+// forgetChanges drops what reading has noted as changed.
+func (s *State) forgetChanges() {
+	s.admission.ForgetUsageChanges()
 	s.changed = newChangeSet()
 }
 
@@ -91,6 +101,7 @@ func (s *State) Lead(epoch, maxEvent int64) {
 func (s *State) Restore(w StoredWorkload) {
 	s.insert(w)
 	clear(s.changed.nodes) // reading is no change
+	s.admission.ForgetUsageChanges()
 }
 
 // insert takes in a live workload as stored.

@@ -45,8 +45,10 @@ type Stored struct {
 	Queues []Queue
 	// Policy is quota, cohorts and the rest of the policy, valid. A queue that it
 	// does not name is a ClusterQueue without quota.
-	Policy    quota.Config
-	Workloads []StoredWorkload // live ones
+	Policy quota.Config
+	// PastUsage of the ClusterQueues, as far as fair sharing counts it.
+	PastUsage []quota.PastUsage `json:",omitempty"`
+	Workloads []StoredWorkload  // live ones
 	// Expected is about how many workloads Restore will bring, for which room is made.
 	Expected  int
 	Nodes     []StoredNode
@@ -98,7 +100,8 @@ func New(epoch int64, stored Stored) *State {
 	for key := range s.nodes {
 		s.syncNode(key)
 	}
-	s.changed = newChangeSet() // reading is no change
+	s.admission.SetPastUsage(stored.PastUsage)
+	s.forgetChanges() // reading is no change
 	return s
 }
 

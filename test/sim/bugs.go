@@ -72,6 +72,8 @@ const (
 	// BugBeside: a term does not have removed what events say of lost attempts, and the
 	// dispatcher does not look for them before it creates an object.
 	BugBeside Bug = "an attempt does not wait for what is left of earlier ones"
+	// BugForgottenUsage: what queues used in the past is in the memory of the leader only.
+	BugForgottenUsage Bug = "past usage is forgotten at a take-over"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
@@ -109,5 +111,5 @@ func withoutNomination(r workload.Record) workload.Record {
 func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
-		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside}
+		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage}
 }

@@ -143,6 +143,7 @@ func (l *ledger) recordedTo() int64 {
 // cohorts that it is in now.
 func (l *ledger) rule(p policy) {
 	l.rules, l.policy, l.bounds = p, p.config(), p.bounds()
+	l.forgetPastUsage(l.policy)
 	for id, holds := range l.holds {
 		for i, h := range holds {
 			if h.charges != nil && l.w.Bug != BugOldCohort {

@@ -13,6 +13,7 @@ const (
 	madeGrown       = "gangs that grow"
 	madeShrunk      = "gangs that give places back"
 	madeBorrowed    = "admissions that borrow of a cohort"
+	madePast        = "terms that begin with past usage, by queue"
 	madeDecayed     = "admissions by shares that decay"
 	madeHeld        = "commits while a gang waits in a held queue"
 	madeEvicted     = "evicted: " // and why

@@ -100,6 +100,7 @@ func lead(m *machine, p *proc, single int) (cause error, blamed bool) {
 	if followed == nil {
 		return nil, false
 	}
+	w.check.checkPastUsage(followed)
 	if !t.begin(followed) {
 		return t.cause, t.diagnose()
 	}
@@ -196,7 +197,7 @@ func (t *term) takeOver(followed *state.State) *state.State {
 	if followed == nil || t.follow(followed) != nil {
 		return t.load(t.epoch)
 	}
-	followed.Follow(state.Delta{Version: followed.Version(), LastOrder: t.w.disk.lastOrder})
+	followed.Follow(state.Delta{Version: followed.Version(), LastOrder: t.w.disk.lastOrder, PastUsage: t.w.disk.pastUsage()})
 	followed.Lead(t.epoch, 1<<20)
 	return followed
 }

@@ -82,6 +82,7 @@ func (c *checker) checkPolicy(before ledgerState, changes state.Changes) {
 	c.checkStopped(before, after, changes)
 	c.checkGrowth(before, after)
 	c.checkNominations(before, after, changes)
+	c.checkPastUsageStored(before, after, changes)
 }
 
 // checkQuota: no queue and no cohort begins to use more than it may, or more of it.

@@ -67,6 +67,7 @@ func Decide(s *State, now time.Time) Plan {
 	s.fresh = nil
 	s.events.clear()
 	d.plan.NextAt = d.nextAt()
+	s.tree.Settle()
 	s.decidedAt, s.nextAt = now, d.plan.NextAt
 	return d.plan
 }

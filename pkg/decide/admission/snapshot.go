@@ -64,6 +64,7 @@ func (s *Snapshot) State() (*State, error) {
 	for _, g := range s.started {
 		state.Start(g)
 	}
+	tree.ForgetUsageChanges()
 	state.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor))
 	for preemptor, victims := range s.evictedFor {
 		state.evictedFor[preemptor] = maps.Clone(victims)

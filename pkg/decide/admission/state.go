@@ -80,6 +80,29 @@ func (s *State) Preallocate(waiting int) {
 // Quota returns the tree of queues with their usage, for reading.
 func (s *State) Quota() *quota.Tree { return s.tree }
 
+// AdvancePastUsage counts what queues used until now, when nothing is to be decided.
+func (s *State) AdvancePastUsage(now time.Time) { s.tree.AdvanceChanged(now) }
+
+// TakePastUsage returns the past usage to be stored: of the queues whose usage has changed
+// since the last call.
+func (s *State) TakePastUsage() []quota.PastUsage { return s.tree.TakePastUsage() }
+
+// SetPastUsage restores past usage as it was stored. Queues that are no longer configured
+// are ignored.
+func (s *State) SetPastUsage(stored []quota.PastUsage) {
+	for _, past := range stored {
+		if q := s.tree.Queue(past.Queue); q != nil {
+			q.SetHistory(past.History)
+		}
+	}
+}
+
+// ForgetUsageChanges drops what was noted while the state was filled with what is stored.
+func (s *State) ForgetUsageChanges() { s.tree.ForgetUsageChanges() }
+
+// PastUsage returns the past usage of all queues, in the order of their names.
+func (s *State) PastUsage() []quota.PastUsage { return s.tree.PastUsage() }
+
 func (s *State) fleet(cluster string) *placement.Fleet {
 	fleet := s.fleets[cluster]
 	if fleet == nil {

@@ -10,6 +10,7 @@ type undo struct {
 // Allocate adds charges to the usage of a queue. Usage may exceed quota, because quota
 // may have been reduced since an admission.
 func (q *Queue) Allocate(charges []Charge) {
+	q.noteUsageChange()
 	for _, c := range charges {
 		q.tree.shift(q.node, q.tree.grown(c.FlavorResource), c.Amount)
 	}
@@ -17,6 +18,7 @@ func (q *Queue) Allocate(charges []Charge) {
 
 // Release reverts Allocate.
 func (q *Queue) Release(charges []Charge) {
+	q.noteUsageChange()
 	for _, c := range charges {
 		q.tree.shift(q.node, q.tree.grown(c.FlavorResource), -c.Amount)
 	}

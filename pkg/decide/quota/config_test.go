@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -110,18 +111,19 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-func TestPastUseHalvesWithTheHalfLife(t *testing.T) {
+func TestPastUsageHalvesWithTheHalfLife(t *testing.T) {
 	t.Parallel()
 	tree := treeOf(t, `{"fairSharing": {"enable": true, "usageHalfLifeSeconds": 60}, "clusterQueues": [{"name": "a", "cohortName": "all"}]}`)
 	q, now := tree.Queue("a"), time.Unix(1000, 0)
 	charge := []quota.Charge{{FlavorResource: quota.FlavorResource{Resource: "nvidia.com/gpu"}, Amount: 1_000_000}}
 	tree.Advance(now)
 	q.Allocate(charge)
-	near := func(what string, want int64) {
+	tree.Settle()
+	near := func(what string, want float64) {
 		t.Helper()
 		got := q.History().Used["nvidia.com/gpu"]
-		if got < want-want/500 || got > want+want/500 {
-			t.Errorf("%s the past use is %d, want about %d", what, got, want)
+		if math.Abs(got-want) > want/1e6 {
+			t.Errorf("%s the past use is %f, want %f", what, got, want)
 		}
 	}
 	tree.Advance(now.Add(60 * time.Second))
@@ -129,12 +131,13 @@ func TestPastUseHalvesWithTheHalfLife(t *testing.T) {
 	tree.Advance(now.Add(120 * time.Second))
 	near("after two", 750_000)
 	q.Release(charge)
+	tree.Settle()
 	tree.Advance(now.Add(150 * time.Second))
-	near("half a half-life after its end", 530_330)
+	near("half a half-life after its end", 530_330.0858899)
 	tree.Advance(now.Add(24 * time.Hour))
 	near("a day later", 0)
-	q.SetHistory(quota.History{At: now, Used: resource.List{"nvidia.com/gpu": 7}})
+	q.SetHistory(quota.History{At: now, Used: map[resource.Name]float64{"nvidia.com/gpu": 7}})
 	if got := q.History().Used["nvidia.com/gpu"]; got != 7 {
-		t.Errorf("the past use that was given is %d", got)
+		t.Errorf("the past use that was given is %f", got)
 	}
 }

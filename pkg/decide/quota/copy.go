@@ -9,6 +9,7 @@ import (
 // included. The cost is linear in the number of queues and cohorts.
 func (t *Tree) Copy() *Tree {
 	c := *t
+	c.usageChanged, c.usageBefore = nil, maps.Clone(t.usageBefore) // changes are stored from the original only
 	c.index, c.names, c.undoLog, c.savepoints = maps.Clone(t.index), slices.Clone(t.names), nil, 0
 	nodes := make(map[*node]*node, len(t.sorted)+len(t.cohorts))
 	c.queues, c.sorted = make(map[string]*Queue, len(t.sorted)), make([]*Queue, len(t.sorted))
@@ -34,7 +35,7 @@ func (n *node) copied(known map[*node]*node) *node {
 	}
 	c := *n
 	known[n] = &c
-	c.subtree, c.usage, c.history.Used = slices.Clone(n.subtree), slices.Clone(n.usage), n.history.Used.Clone()
+	c.subtree, c.usage, c.history.Used = slices.Clone(n.subtree), slices.Clone(n.usage), maps.Clone(n.history.Used)
 	c.parent = n.parent.copied(known)
 	c.children = make([]*node, len(n.children))
 	for i, child := range n.children {

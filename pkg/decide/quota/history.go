@@ -1,7 +1,9 @@
 package quota
 
 import (
-	"math/bits"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/spec/resource"
@@ -10,33 +12,84 @@ import (
 // History is what a queue used in the past, decayed by the half-life: the
 // average use with weights that halve with each half-life.
 type History struct {
-	At   time.Time     `json:"at"`
-	Used resource.List `json:"used"`
+	At   time.Time                 `json:"at"`
+	Used map[resource.Name]float64 `json:"used"`
 }
 
-// Advance adds the time since the last Advance to the past usage of all queues, with
-// what they use now. It does nothing unless the configuration has a half-life.
+// leastPast is the least past use that counts, as an amount: what decays goes to nothing.
+const leastPast = 1e-3
+
+// after returns the history at a later time, if the queue has used the same all the while.
+func (h History) after(now time.Time, used resource.List, half time.Duration) History {
+	passed := now.Sub(h.At)
+	if passed <= 0 {
+		return h
+	}
+	kept := decay(passed, half)
+	next := History{At: now, Used: make(map[resource.Name]float64, len(h.Used))}
+	add := func(name resource.Name) {
+		// The conversions keep a compiler from fusing the operations, which would round
+		// otherwise on some machines.
+		amount := float64(h.Used[name]*kept) + float64(float64(used[name])*(1-kept))
+		if amount >= leastPast || used[name] > 0 {
+			next.Used[name] = amount
+		}
+	}
+	for name := range h.Used {
+		add(name)
+	}
+	for name := range used {
+		add(name)
+	}
+	return next
+}
+
+// Advance adds the time since the last Advance to the past usage of all queues. What
+// changed their usage since the last Settle happened now: before, a queue used what it
+// used then. It does nothing unless the configuration has a half-life.
 func (t *Tree) Advance(now time.Time) {
 	half := t.halfLife()
 	if half == 0 {
 		return
 	}
 	for _, q := range t.sorted {
-		h := &q.node.history
-		if h.At.IsZero() {
-			h.At, h.Used = now, resource.List{}
-			continue
-		}
-		passed := now.Sub(h.At)
-		if passed <= 0 {
-			continue
-		}
-		used := q.Used()
-		for name := range used.Max(h.Used) {
-			h.Used[name] = decayed(h.Used[name], passed, half) + used[name] - decayed(used[name], passed, half)
-		}
-		h.At = now
+		q.advance(now, half)
 	}
+	clear(t.usageBefore)
+}
+
+// AdvanceChanged is Advance of the queues whose usage has changed since the last Settle,
+// and Settle. It is for a time at which nothing is decided.
+func (t *Tree) AdvanceChanged(now time.Time) {
+	half := t.halfLife()
+	for name := range t.usageBefore {
+		t.queues[name].advance(now, half)
+	}
+	clear(t.usageBefore)
+}
+
+func (q *Queue) advance(now time.Time, half time.Duration) {
+	h := &q.node.history
+	if h.At.IsZero() {
+		*h = History{At: now, Used: map[resource.Name]float64{}}
+		return
+	}
+	used, changed := q.tree.usageBefore[q.Name]
+	if !changed {
+		used = q.Used()
+	}
+	*h = h.after(now, used, half)
+}
+
+// Settle ends the changes of usage that belong to the time of the last Advance, such as
+// admissions: what changes from now on changes later.
+func (t *Tree) Settle() { clear(t.usageBefore) }
+
+// ForgetUsageChanges drops what was noted of changes of usage. It is for a tree that is
+// being filled.
+func (t *Tree) ForgetUsageChanges() {
+	clear(t.usageBefore)
+	clear(t.usageChanged)
 }
 
 func (t *Tree) halfLife() time.Duration {
@@ -46,14 +99,61 @@ func (t *Tree) halfLife() time.Duration {
 	return 0
 }
 
+// PastUsage is what a ClusterQueue used in the past, as it is stored.
+type PastUsage struct {
+	Queue string `json:"queue"`
+	History
+}
+
+// TakePastUsage returns the past usage of the queues whose usage has changed since the last
+// call, in the order of their names. It is enough to store these: Advance carries a stored
+// value on while the usage stays the same. Without a half-life it returns nothing.
+func (t *Tree) TakePastUsage() (changed []PastUsage) {
+	for _, name := range slices.Sorted(maps.Keys(t.usageChanged)) {
+		q := t.queues[name]
+		if q.node.history.At.IsZero() {
+			continue // Advance begins it
+		}
+		delete(t.usageChanged, name)
+		changed = append(changed, PastUsage{name, q.History()})
+	}
+	return changed
+}
+
+// PastUsage returns the past usage of all queues that have some, in the order of their
+// names.
+func (t *Tree) PastUsage() (all []PastUsage) {
+	for _, q := range t.sorted {
+		if !q.node.history.At.IsZero() {
+			all = append(all, PastUsage{q.Name, q.History()})
+		}
+	}
+	return all
+}
+
+// noteUsageChange notes that the usage of a queue is about to change for good.
+func (q *Queue) noteUsageChange() {
+	t := q.tree
+	if t.savepoints > 0 || t.halfLife() == 0 {
+		return
+	}
+	if t.usageChanged == nil {
+		t.usageChanged, t.usageBefore = map[string]bool{}, map[string]resource.List{}
+	}
+	t.usageChanged[q.Name] = true
+	if _, noted := t.usageBefore[q.Name]; !noted {
+		t.usageBefore[q.Name] = q.Used()
+	}
+}
+
 // History returns the past usage of the queue, to be stored and restored by SetHistory.
 func (q *Queue) History() History {
-	return History{At: q.node.history.At, Used: q.node.history.Used.Clone()}
+	return History{At: q.node.history.At, Used: maps.Clone(q.node.history.Used)}
 }
 
 // SetHistory restores the past usage of the queue.
 func (q *Queue) SetHistory(h History) {
-	q.node.history = History{At: h.At, Used: h.Used.Clone()}
+	q.node.history = History{At: h.At, Used: maps.Clone(h.Used)}
 }
 
 // past is the share of past use of a node, all queues below it together.
@@ -61,44 +161,62 @@ func (t *Tree) past(n *node) Share {
 	if t.halfLife() == 0 || n.parent == nil {
 		return 0
 	}
-	used := resource.List{}
-	var visit func(n *node)
-	visit = func(n *node) {
-		used = used.Plus(n.history.Used)
-		for _, child := range n.children {
-			visit(child)
+	used := map[resource.Name]float64{}
+	n.addPast(used)
+	var largest Share
+	for name, amount := range used {
+		if lendable := t.lendable(n.parent, name); lendable > 0 {
+			largest = max(largest, pastRatio(amount, lendable, n.weight))
 		}
 	}
-	visit(n)
-	return t.weighted(n, used)
+	return largest
 }
 
-// decayed is amount * 2^(-passed/half), in integers only, so that it is the same on
-// every machine: whole half-lives shift, the rest is multiplied by the powers 2^(-1/2),
-// 2^(-1/4), ... that it consists of.
-func decayed(amount int64, passed, half time.Duration) int64 {
-	if amount <= 0 {
-		return 0
+// addPast adds the past use of all queues below a node, each in the same order.
+func (n *node) addPast(used map[resource.Name]float64) {
+	for name, amount := range n.history.Used {
+		used[name] += amount
 	}
-	whole := passed / half
-	if whole >= 63 {
-		return 0
+	for _, child := range n.children {
+		child.addPast(used)
 	}
-	value := uint64(amount)
+}
+
+// pastRatio is ratio of a past amount. Each operation is rounded by IEEE 754, so it is
+// the same on every machine.
+func pastRatio(amount float64, lendable, weightMilli int64) Share {
+	if weightMilli == 0 {
+		return MaxShare
+	}
+	share := float64(amount/float64(lendable)) * 1e6
+	share = float64(share/float64(weightMilli)) * defaultWeight
+	if share >= float64(MaxShare-1) {
+		return MaxShare - 1
+	}
+	return Share(share)
+}
+
+// decay is 2^(-passed/half): whole half-lives shift, the rest is the product of the powers
+// 2^(-1/2), 2^(-1/4), ... that it consists of.
+func decay(passed, half time.Duration) float64 {
+	factor := math.Ldexp(1, -int(min(passed/half, 1000)))
 	rest := uint64(passed % half)
 	for _, root := range rootsOfHalf {
-		rest *= 2
-		if rest >= uint64(half) {
+		if rest *= 2; rest >= uint64(half) {
 			rest -= uint64(half)
-			value, _ = bits.Mul64(value, root)
+			factor = float64(factor * root)
 		}
 	}
-	return int64(value >> uint(whole))
+	return factor
 }
 
-// rootsOfHalf are 2^(-1/2), 2^(-1/4), 2^(-1/8), ... times 2^64.
-var rootsOfHalf = [...]uint64{
-	0xb504f333f9de6484, 0xd744fccad69d6af4, 0xeac0c6e7dd24392e, 0xf5257d152486cc2c,
-	0xfa83b2db722a033a, 0xfd3e0c0cf486c174, 0xfe9e115c7b8f884b, 0xff4ecb59511ec8a5,
-	0xffa756521c8daed1, 0xffd3a751c0f7e10b,
-}
+// rootsOfHalf are 2^(-1/2), 2^(-1/4), ..., as far as they differ from one. IEEE 754 rounds
+// square roots correctly, so they are the same on every machine.
+var rootsOfHalf = func() (roots [52]float64) {
+	root := 0.5
+	for i := range roots {
+		root = math.Sqrt(root)
+		roots[i] = root
+	}
+	return roots
+}()

@@ -93,6 +93,10 @@ type Tree struct {
 	holds      map[string]*QueueStop
 	undoLog    []undo
 	savepoints int
+	// usageChanged names the queues whose usage has changed since the last TakePastUsage.
+	usageChanged map[string]bool
+	// usageBefore is what queues used before their usage changed, since the last Settle.
+	usageBefore map[string]resource.List
 	// capacity is what the clusters have in all. Shares of a resource without quota
 	// are fractions of it.
 	capacity resource.List

@@ -75,7 +75,7 @@ func notes() []string {
 		"DELETE outbox", "INSERT streams", "INSERT undelivered", // of the relay
 		"INSERT decisions", "INSERT bases", // for replays
 		"INSERT quarantine",
-		"INSERT queues", "DELETE queues", "INSERT policy", "UPDATE quota_usage", "INSERT quota_usage", "DELETE quota_usage", "UPDATE reservations", // settings
+		"INSERT queues", "DELETE queues", "INSERT policy", "UPDATE quota_usage", "INSERT quota_usage", "DELETE quota_usage", "UPDATE reservations", "DELETE past_usage", // settings
 		"SELECT $1", "DELETE commits", "DELETE shapes", // tidying
 	}
 }
@@ -88,6 +88,7 @@ func elsewhere() map[string]string {
 		"DELETE applied":         "the same transaction",
 		"INSERT applied_changes": "the same transaction",
 		"DELETE quarantine":      "a command of an operator, who gets the error",
+		"INSERT past_usage":      "TestPastUsageThatIsRefusedEndsNoTerm",
 		"INSERT commits":         "TestWhatIsRefusedToAllIsNobodysFault: without it there is no decision",
 		"UPDATE leader":          "the same: without it there is no leader",
 	}

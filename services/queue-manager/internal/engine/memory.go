@@ -48,6 +48,8 @@ type Memory struct {
 	announced   map[string]int  // of quarantined, the number of tries that the last event named
 	// unrecorded: decisions cannot be recorded.
 	unrecorded bool
+	// noPastUsage: past usage cannot be stored.
+	noPastUsage bool
 	// failures counts the terms that failed one after the other for what was in their
 	// commits, and for which nothing was found to blame.
 	failures int
@@ -92,7 +94,7 @@ func (m *Memory) Sync(quarantined []state.Quarantined) (released []string) {
 // ApplyTo has a step know the quarantine and the poison messages. It comes at the begin of
 // a term, before any message.
 func (m *Memory) ApplyTo(step *Step, now time.Time) {
-	step.poison, step.Unrecorded = m.poison, m.unrecorded
+	step.poison, step.Unrecorded, step.NoPastUsage = m.poison, m.unrecorded, m.noPastUsage
 	m.quarantined.Apply(step, now)
 }
 
@@ -100,6 +102,7 @@ func (m *Memory) ApplyTo(step *Step, now time.Time) {
 // keeps those.
 func (m *Memory) Remember(d Diagnosis) {
 	m.unrecorded = m.unrecorded || d.Unrecorded
+	m.noPastUsage = m.noPastUsage || d.NoPastUsage
 	for _, r := range d.Dropped {
 		m.poison.add(r.Delivery, "what it says cannot be stored: "+r.Cause.Error())
 	}

@@ -68,6 +68,10 @@ func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
 		l.Metrics.notStorable.WithLabelValues("record").Inc()
 		l.Logger.Error("cannot store the decision log; deciding without it, and these decisions cannot be replayed", zap.Error(failed.cause))
 	}
+	if found.NoPastUsage {
+		l.Metrics.notStorable.WithLabelValues("past usage").Inc()
+		l.Logger.Error("cannot store the past usage of queues; fair sharing forgets it with the next leader", zap.Error(failed.cause))
+	}
 	for _, r := range found.Rejected {
 		l.reject(ctx, r)
 	}

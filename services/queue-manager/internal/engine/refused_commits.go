@@ -20,8 +20,8 @@ type Diagnosis struct {
 	// Rejected are submissions that cannot be stored, Dropped other messages that
 	// carry what cannot be stored. None of them may be taken in again.
 	Rejected, Dropped []Refused
-	// Unrecorded: decisions cannot be recorded.
-	Unrecorded bool
+	// Unrecorded: decisions cannot be recorded. NoPastUsage: past usage cannot be stored.
+	Unrecorded, NoPastUsage bool
 }
 
 // Refused is a message with the reason.
@@ -32,7 +32,7 @@ type Refused struct {
 
 // Empty reports whether nothing is to blame.
 func (d Diagnosis) Empty() bool {
-	return len(d.Quarantined) == 0 && len(d.Rejected) == 0 && len(d.Dropped) == 0 && !d.Unrecorded
+	return len(d.Quarantined) == 0 && len(d.Rejected) == 0 && len(d.Dropped) == 0 && !d.Unrecorded && !d.NoPastUsage
 }
 
 // Others returns the messages of a batch that are to come again.
@@ -103,6 +103,9 @@ func (e *examination) blame(r store.Refusal) {
 	switch {
 	case r.Part == store.PartRecord:
 		e.found.Unrecorded = true
+		return
+	case r.Part == store.PartPastUsage:
+		e.found.NoPastUsage = true
 		return
 	case r.Workload == "":
 		e.found.Quarantined = append(e.found.Quarantined, state.Quarantined{Node: r.Node, Tries: 1, Why: r.Cause.Error()})

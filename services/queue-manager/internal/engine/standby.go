@@ -175,7 +175,11 @@ func (s *standby) warm(ctx context.Context, epoch int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.state.Follow(state.Delta{Version: s.state.Version(), LastOrder: last})
+	past, err := s.Store.PastUsage(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.state.Follow(state.Delta{Version: s.state.Version(), LastOrder: last, PastUsage: past})
 	s.state.Lead(epoch, s.Bus.MaxEvent())
 	return true, nil
 }

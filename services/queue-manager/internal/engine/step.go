@@ -34,6 +34,8 @@ type Step struct {
 	Tracer     tracing.Tracer
 	// Unrecorded: decisions are not recorded, because that cannot be stored.
 	Unrecorded bool
+	// NoPastUsage: the past usage of queues is not stored, because that cannot be stored.
+	NoPastUsage bool
 	// DeadLetter gives a message up and keeps it with the reason.
 	DeadLetter func(ctx context.Context, d bus.Delivery, reason string)
 
@@ -65,6 +67,9 @@ func (s *Step) Apply(ctx context.Context, batch []bus.Delivery, decide bool, now
 		s.Do(decisionlog.Input{Kind: decisionlog.Decide, At: now})
 	}
 	changes := s.State.Flush()
+	if s.NoPastUsage {
+		changes.PastUsage = nil
+	}
 	record := s.record(changes, now)
 	if changes.Empty() && record.Inputs == nil && len(settle) == 0 {
 		return nil, nil

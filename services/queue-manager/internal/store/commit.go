@@ -43,6 +43,7 @@ func (s *Store) Prepare(changes state.Changes, record Record) (Transaction, erro
 		queueUnchanged(batch, changes.Version)
 	} else {
 		queueVersion(batch, changes)
+		queuePastUsage(batch, changes.PastUsage)
 		queueNodes(batch, changes.Nodes)
 		shapes = s.queueWorkloads(batch, changes)
 		queueDropped(batch, changes.Nodes)

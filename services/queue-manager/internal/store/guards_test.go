@@ -44,7 +44,7 @@ func TestEveryStatementIsFenced(t *testing.T) {
 	conn := l.connect(t)
 	for _, table := range []string{
 		"queues", "shapes", "workloads", "manifests", "archive", "nodes", "node_resources", "reservations", "outbox", "commits", "history",
-		"policy", "quota_usage",
+		"policy", "quota_usage", "past_usage",
 	} {
 		_, err := conn.Exec(t.Context(), "DELETE FROM "+table)
 		var refused *pgconn.PgError

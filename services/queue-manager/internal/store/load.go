@@ -61,6 +61,9 @@ func (s *Store) read(ctx context.Context, begin func(stored state.Stored, commit
 		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
 			return fmt.Errorf("load nodes: %w", err)
 		}
+		if stored.PastUsage, err = loadPastUsage(ctx, tx); err != nil {
+			return err
+		}
 		var committed int64
 		err = tx.QueryRow(ctx, lastOrder+`, (SELECT max(version) FROM commits), (SELECT epoch FROM commits ORDER BY version DESC LIMIT 1),
 			(SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'workloads'::regclass)`).

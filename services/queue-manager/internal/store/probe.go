@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
@@ -23,20 +24,21 @@ type Part string
 
 // The parts, in the order in which they are written.
 const (
-	PartRecord   Part = "the record of the decision"
-	PartNode     Part = "a node"
-	PartGiveBack Part = "giving back of places"
-	PartEnd      Part = "the end of a workload"
-	PartAdded    Part = "a new workload"
-	PartPlaces   Part = "the state and places of a workload"
-	PartHistory  Part = "the history of a workload"
-	PartMessage  Part = "a message about a workload"
+	PartRecord    Part = "the record of the decision"
+	PartPastUsage Part = "the past usage of a queue"
+	PartNode      Part = "a node"
+	PartGiveBack  Part = "giving back of places"
+	PartEnd       Part = "the end of a workload"
+	PartAdded     Part = "a new workload"
+	PartPlaces    Part = "the state and places of a workload"
+	PartHistory   Part = "the history of a workload"
+	PartMessage   Part = "a message about a workload"
 )
 
 // Refusal is something of a commit that the database does not store.
 type Refusal struct {
 	Part
-	// Workload, or node, that it is about; neither for PartRecord.
+	// Workload, or node, that it is about; neither for PartRecord and PartPastUsage.
 	Workload workload.ID
 	Node     admission.NodeKey
 	Cause    error
@@ -94,13 +96,17 @@ func (p *probe) try(ctx context.Context, c state.Changes, record Record) error {
 		}
 	}
 	for _, part := range []func(context.Context, state.Changes) error{
-		p.nodes, p.givenBack, p.ended, p.added, p.places, p.dropped, p.history, p.messages,
+		p.pastUsage, p.nodes, p.givenBack, p.ended, p.added, p.places, p.dropped, p.history, p.messages,
 	} {
 		if err := part(ctx, c); err != nil || len(p.refused) > 0 {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p *probe) pastUsage(ctx context.Context, c state.Changes) error {
+	return probePart(ctx, p, PartPastUsage, c.PastUsage, queuePastUsage, func(quota.PastUsage) Refusal { return Refusal{} })
 }
 
 func (p *probe) nodes(ctx context.Context, c state.Changes) error {

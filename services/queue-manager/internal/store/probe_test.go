@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -43,6 +44,7 @@ func life(t *testing.T, l ledger) (changes state.Changes, bad, good workload.ID)
 	ended := admitted(1, "ends", 1, 1, 100).Added[0].Record
 	ended.Phase, ended.Holding, ended.Times.Finished = workload.Failed, false, time.Now()
 	move := moved(admitted(2, "moves", 1, 1, 100), place{"workers", "m", 1})
+	changes.PastUsage = []quota.PastUsage{{Queue: "default", History: quota.History{At: time.Now().UTC(), Used: map[resource.Name]float64{"cpu": 1}}}}
 	changes.Freed, changes.Moved = []workload.ID{ended.ID}, move.Moved
 	changes.Updated = append(move.Updated, ended)
 	changes.Nodes = []state.NodeRow{{
@@ -80,6 +82,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 		"history":     {"history_rest", "INSERT", of("NEW.workload", starts), "22001", store.PartHistory, starts},
 		"message":     {"outbox", "INSERT", of("NEW.event_id", starts), "0A000", store.PartMessage, starts},
 		"node":        {"nodes", "INSERT OR UPDATE", "NEW.name = 'o'", "23502", store.PartNode, ""},
+		"past usage":  {"past_usage", "INSERT", "NEW.queue = 'default'", "XX000", store.PartPastUsage, ""},
 		"record":      {"decisions_rest", "INSERT", "NEW.number = 7", "42804", store.PartRecord, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -160,6 +160,7 @@ func queueSettings(batch *pgx.Batch, queues []state.Queue, policy quota.Config, 
 	batch.Queue(`INSERT INTO policy (config) VALUES ($1) ON CONFLICT (only_row) DO UPDATE SET config = excluded.config`, encoded(policy))
 	queueBounds(batch, tree.Bounds())
 	queueMovedCharges(batch, tree)
+	queueForgottenUsage(batch, tree)
 	batch.Queue(`DELETE FROM quota_usage WHERE bound = 0 AND used = 0`)
 }
 

@@ -1,0 +1,93 @@
+package quota_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
+)
+
+const gpu = resource.Name("nvidia.com/gpu")
+
+// past is the definition: the average of what a queue used, with weights that halve with
+// each half-life.
+type past struct {
+	half    float64
+	periods []struct{ from, to, used float64 }
+}
+
+func (p *past) use(from, to, used float64) {
+	p.periods = append(p.periods, struct{ from, to, used float64 }{from, to, used})
+}
+
+func (p *past) at(now float64) (sum float64) {
+	for _, each := range p.periods {
+		sum += each.used * (math.Exp2((each.to-now)/p.half) - math.Exp2((each.from-now)/p.half))
+	}
+	return sum
+}
+
+// TestPastUsageIsTheDecayedAverage: however often decisions are made, and whichever leader
+// makes them, past use is what the definition says. A leader begins with what the last one
+// has stored.
+func TestPastUsageIsTheDecayedAverage(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		half := rapid.SampledFrom([]int64{60, 3600, 7 * 24 * 3600}).Draw(t, "half-life")
+		lead := func() *quota.Tree {
+			tree, err := quota.New(quota.Config{
+				ClusterQueues: []quota.ClusterQueue{{Name: "a", Cohort: "all"}},
+				FairSharing:   &quota.FairSharingPolicy{Enable: true, UsageHalfLifeSeconds: half},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tree
+		}
+		tree, began := lead(), time.Unix(1_000_000, 0)
+		now, used := began, int64(0)
+		tree.Advance(now)
+		model := past{half: float64(half)}
+		stored := map[string]quota.History{}
+		for range rapid.IntRange(1, 10).Draw(t, "steps") {
+			change := rapid.Int64Range(-used, 64).Draw(t, "change")
+			byDecision := rapid.Bool().Draw(t, "by a decision")
+			passed := time.Duration(rapid.Int64Range(1, 3*half*1e7).Draw(t, "passed"))
+			from := now
+			for range rapid.SampledFrom([]int{1, 2, 1000}).Draw(t, "decisions") {
+				now = now.Add(passed)
+				tree.Advance(now)
+				tree.Settle()
+			}
+			now = now.Add(passed)
+			if !byDecision { // a message has brought it
+				tree.Queue("a").Allocate(gpus("", change))
+			}
+			tree.Advance(now)
+			if byDecision {
+				tree.Queue("a").Allocate(gpus("", change))
+			}
+			tree.Settle()
+			model.use(from.Sub(began).Seconds(), now.Sub(began).Seconds(), float64(used))
+			used += change
+			for _, changed := range tree.TakePastUsage() {
+				stored[changed.Queue] = changed.History
+			}
+			if rapid.Bool().Draw(t, "another leads") {
+				tree = lead()
+				tree.Queue("a").Allocate(gpus("", used))
+				tree.Queue("a").SetHistory(stored["a"])
+				tree.ForgetUsageChanges()
+				tree.Advance(now)
+			}
+			got, want := tree.Queue("a").History().Used[gpu], model.at(now.Sub(began).Seconds())
+			if math.Abs(got-want) > 2e-3+want*1e-6 {
+				t.Fatalf("past use is %f GPUs after %s, want %f", got, now.Sub(began), want)
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package app_test
+
+import (
+	"fmt"
+	"testing"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// equals are two teams without quota of their own, which share what their cohort has by
+// what they used in the past.
+const equals = `
+fairSharing: {enable: true, usageHalfLifeSeconds: 20}
+resourceFlavors:
+- name: any
+queues:
+- {name: team-a, namespaces: [team-a]}
+- {name: team-b, namespaces: [team-b]}
+- {name: team-c, namespaces: [team-c]}
+cohorts:
+- name: all
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]
+clusterQueues:
+- name: team-a
+  cohortName: all
+  quotaCheckStrategy: IgnoreUndeclared
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 0}]}]
+- name: team-b
+  cohortName: all
+  quotaCheckStrategy: IgnoreUndeclared
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 0}]}]
+- name: team-c
+  cohortName: all
+  quotaCheckStrategy: IgnoreUndeclared
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 0}]}]
+`
+
+// run has a gang of a queue run.
+func (w *world) run(name, queue string) workload.ID {
+	w.t.Helper()
+	id := w.submit(gangOf(name, queue, 4))
+	command := w.command(id, event.Present, 1)
+	w.status(event.GangStatus{Workload: id, Attempt: 1, Created: true})
+	w.pods(command)
+	w.phase(id, workload.Running)
+	return id
+}
+
+// end cancels a running gang, and waits until its places are free.
+func (w *world) end(queue string, id workload.ID) {
+	w.t.Helper()
+	w.cancel(queue, id)
+	w.command(id, event.Absent, 1)
+	w.publish(event.GangSubject(cluster, id), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: id})
+	w.status(event.GangStatus{Workload: id, Attempt: 1, Created: true, Gone: true, Released: true})
+	w.phase(id, workload.Cancelled)
+}
+
+// TestPastUsageOutlivesTheLeader: a team that used the cluster before waits for one that
+// did not, also when another leader decides.
+func TestPastUsageOutlivesTheLeader(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t, equals)
+	w.node("one", 4)
+	w.end("team-b", w.run("before", "team-b"))
+	blocker := w.run("blocker", "team-c")
+	w.stop()
+	w.start()
+	used := w.submit(gangOf("used", "team-b", 4)) // first
+	w.waits(used, workload.ReasonQuota)
+	unused := w.submit(gangOf("unused", "team-a", 4))
+	w.waits(unused, workload.ReasonQuota)
+	w.end("team-c", blocker)
+	w.command(unused, event.Present, 1)
+	answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{ID: used})
+	if err != nil || len(answer.Workloads) != 1 || answer.Workloads[0].Phase != workload.Queued {
+		t.Errorf("the gang of the team that used the cluster before is %+v, %v; want it queued", answer.Workloads, err)
+	}
+}
+
+// TestPastUsageThatIsRefusedEndsNoTerm: without it decisions go on.
+func TestPastUsageThatIsRefusedEndsNoTerm(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t, equals)
+	w.node("one", 4)
+	w.stop()
+	w.refuseAll("INSERT past_usage")
+	w.countTerms()
+	w.start()
+	for i := range 3 {
+		w.end("team-a", w.run(fmt.Sprintf("gang-%d", i), "team-a"))
+	}
+	if terms := w.terms(); terms > fewTerms {
+		t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
+	}
+}
