@@ -6,6 +6,7 @@
 package query
 
 import (
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
@@ -120,6 +121,18 @@ type Queue struct {
 	Share quota.Share `json:"share,omitempty"`
 	// Submitters may submit to the queue; empty for every submitter that NATS lets publish to it.
 	Submitters []workload.Submitters `json:"submitters,omitempty"`
+}
+
+// ForTenant returns the queue as a submitter sees it: with the namespaces that it may use,
+// and without the names of others.
+func (q Queue) ForTenant(submitter string) Queue {
+	namespaces, every := workload.Rules{Submitters: q.Submitters}.NamespacesOf(submitter)
+	q.Submitters = nil
+	if every {
+		return q
+	}
+	q.Namespaces = slices.DeleteFunc(slices.Clone(q.Namespaces), func(namespace string) bool { return !slices.Contains(namespaces, namespace) })
+	return q
 }
 
 // ExplainRequest asks why a workload waits and what would admit it.

@@ -44,8 +44,9 @@ type apiWorld struct {
 	url    string
 	client *http.Client
 
-	mu     sync.Mutex
-	stored map[workload.ID]workload.Record
+	mu       sync.Mutex
+	stored   map[workload.ID]workload.Record
+	rightsOf []workload.Submitters // of queue default; empty is everybody
 }
 
 func tokensFile(t *testing.T) string {
@@ -109,9 +110,11 @@ func (d *apiWorld) play() {
 		}
 	}
 	must(query.Handle(d.ctx, nc, query.QueuesSubject, func(context.Context, struct{}) (query.QueuesAnswer, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		return query.QueuesAnswer{Queues: []query.Queue{
 			{Name: "closed", Namespaces: []string{"default"}, Submitters: []workload.Submitters{{Who: []string{"http/bob"}}}},
-			{Name: "default", Namespaces: []string{"default"}},
+			{Name: "default", Namespaces: []string{"default", "hidden"}, Submitters: d.rightsOf},
 		}}, nil
 	}))
 	must(query.Handle(d.ctx, nc, query.WorkloadsSubject, func(_ context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {

@@ -11,6 +11,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -28,7 +29,13 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, caller string) e
 	if err != nil {
 		return err
 	}
-	return s.stream(w, r, following.C, func(event.Payload) bool { return true }, func(p event.Payload) bool {
+	return s.stream(w, r, following.C, func(event.Payload) bool {
+		if !may(s.presentRights(ctx), caller, record.Queue, record.Namespace) {
+			cancel()
+			return false
+		}
+		return true
+	}, func(p event.Payload) bool {
 		changed, is := p.(*event.WorkloadChanged)
 		return is && changed.Phase.Final() && !changed.Holding
 	}, &record)
@@ -51,9 +58,27 @@ func (s *Server) followQueue(w http.ResponseWriter, r *http.Request, caller stri
 		return err
 	}
 	return s.stream(w, r, following.C, func(p event.Payload) bool {
+		queues := s.presentRights(ctx)
+		if !mayAny(queues, caller, name) {
+			cancel()
+		}
 		changed, is := p.(*event.WorkloadChanged)
 		return is && may(queues, caller, name, changed.Namespace)
 	}, func(event.Payload) bool { return false }, nil)
+}
+
+// presentRights returns the queues for an event of a stream, which may be open for longer
+// than its caller has the right. While queue-manager does not answer, they are the last known.
+func (s *Server) presentRights(ctx context.Context) map[string]query.Queue {
+	within, cancel := context.WithTimeout(ctx, rightsKept)
+	defer cancel()
+	queues, err := s.rights(within)
+	if err == nil {
+		return queues
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queues
 }
 
 // heartbeat keeps proxies from closing a quiet stream.

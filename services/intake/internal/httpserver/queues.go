@@ -58,7 +58,7 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request, caller strin
 	seen := []query.Queue{}
 	for _, q := range answer.Queues {
 		if mayAny(queues, caller, q.Name) {
-			seen = append(seen, q)
+			seen = append(seen, q.ForTenant(caller))
 		}
 	}
 	write(w, http.StatusOK, query.QueuesAnswer{Queues: seen})
@@ -82,7 +82,7 @@ func (s *Server) describeQueue(w http.ResponseWriter, r *http.Request, caller st
 	}
 	for _, q := range answer.Queues {
 		if q.Name == name {
-			write(w, http.StatusOK, q)
+			write(w, http.StatusOK, q.ForTenant(caller))
 			return nil
 		}
 	}
