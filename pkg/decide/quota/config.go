@@ -31,6 +31,8 @@ type Config struct {
 	ClusterQueues []ClusterQueue  `json:"clusterQueues,omitempty"`
 	LocalQueues   []LocalQueue    `json:"localQueues,omitempty"`
 	Priorities    []PriorityClass `json:"workloadPriorityClasses,omitempty"`
+	// AdmissionChecks are those that ClusterQueues may name.
+	AdmissionChecks []AdmissionCheck `json:"admissionChecks,omitempty"`
 	// Holds are queues that operators hold.
 	Holds []QueueStop `json:"queueHolds,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
@@ -97,6 +99,11 @@ type ClusterQueue struct {
 	Backfill    *BackfillPolicy `json:"backfill,omitempty"`
 	FairSharing *FairSharing    `json:"fairSharing,omitempty"`
 	StopPolicy  string          `json:"stopPolicy,omitempty"` // None if empty
+	// NamespaceSelector and the checks are Kueue's. What of them Muster does not do makes
+	// the queue inactive.
+	NamespaceSelector *LabelSelector  `json:"namespaceSelector,omitempty"`
+	AdmissionChecks   []string        `json:"admissionChecks,omitempty"`
+	ChecksStrategy    *ChecksStrategy `json:"admissionChecksStrategy,omitempty"`
 }
 
 // BackfillPolicy settles who is the head of a queue with strategy Backfill, and

@@ -68,6 +68,9 @@ func (t *Tree) HeldBy(namespace, queue, clusterQueue string) string {
 	if h := t.holds[queue]; h != nil {
 		return h.Message()
 	}
+	if why := t.inactive[clusterQueue]; why != "" {
+		return why
+	}
 	if q := t.queues[clusterQueue]; q != nil && stops(q.StopPolicy) {
 		return stopped("clusterQueue", q.Name, q.StopPolicy)
 	}
@@ -77,11 +80,17 @@ func (t *Tree) HeldBy(namespace, queue, clusterQueue string) string {
 	return ""
 }
 
-// Held lists all that is held in the policy, holds of operators first.
+// Held lists all that is held in the policy: by operators, for being inactive, by
+// manifests.
 func (c Config) Held() []string {
 	var held []string
 	for _, h := range c.Holds {
 		held = append(held, h.Message())
+	}
+	for i := range c.ClusterQueues {
+		if why := c.Inactive(&c.ClusterQueues[i]); why != "" {
+			held = append(held, why)
+		}
 	}
 	for _, q := range c.ClusterQueues {
 		if stops(q.StopPolicy) {

@@ -91,6 +91,7 @@ type Tree struct {
 	cohorts    map[string]*node
 	local      map[[2]string]*LocalQueue
 	holds      map[string]*QueueStop
+	inactive   map[string]string // why, by ClusterQueue
 	undoLog    []undo
 	savepoints int
 	// usageChanged names the queues whose usage has changed since the last TakePastUsage.
@@ -116,7 +117,12 @@ func New(c Config) (*Tree, error) {
 	}
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
-		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{},
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{}, inactive: map[string]string{},
+	}
+	for i := range c.ClusterQueues {
+		if why := c.Inactive(&c.ClusterQueues[i]); why != "" {
+			t.inactive[c.ClusterQueues[i].Name] = why
+		}
 	}
 	for i := range c.Flavors {
 		t.flavors[c.Flavors[i].Name] = &c.Flavors[i]

@@ -21,6 +21,7 @@ func (c *Config) Validate() error {
 	v.localQueues(c)
 	v.others(c)
 	v.operatorStops(c)
+	v.admissionChecks(c)
 	return v.faults.Err()
 }
 

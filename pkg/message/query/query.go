@@ -111,6 +111,9 @@ type Queue struct {
 	Cohort       string `json:"cohort,omitempty"`
 	// StopPolicy is set while a manifest holds the queue: Hold or HoldAndDrain.
 	StopPolicy string `json:"stopPolicy,omitempty"`
+	// Inactive says why nothing of the ClusterQueue is admitted although its manifest is
+	// valid: it asks for what Muster does not do.
+	Inactive string `json:"inactive,omitempty"`
 	// Hold is set while an operator holds the queue.
 	Hold *quota.QueueStop `json:"hold,omitempty"`
 	// Quota is what the ClusterQueue has and uses, by flavor and resource; empty

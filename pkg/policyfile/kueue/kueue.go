@@ -167,6 +167,9 @@ func elements(policy quota.Config) map[string]Key {
 	for i, o := range policy.Priorities {
 		keys[fault.Index("workloadPriorityClasses", i)] = Key{Kind: "WorkloadPriorityClass", Name: o.Name}
 	}
+	for i, o := range policy.AdmissionChecks {
+		keys[fault.Index("admissionChecks", i)] = Key{Kind: "AdmissionCheck", Name: o.Name}
+	}
 	for i, o := range policy.Holds {
 		keys[fault.Index("queueHolds", i)] = Key{Kind: QueueHold, Name: o.Name}
 	}
@@ -197,8 +200,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return take(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
 		rename(spec, "cohort", "cohortName") // its name in v1beta1
-		o.drop("namespaceSelector", "Muster lets the namespaces of LocalQueues in", "admissionChecks", "Muster has no admission checks",
-			"admissionChecksStrategy", "Muster has no admission checks", "admissionScope", "past use counts for all queues or for none")
+		o.drop("admissionScope", "past use counts for all queues or for none")
 		return take(o.origin, &c.ClusterQueues, func(q *quota.ClusterQueue) { q.Name = o.Name })
 	case "Cohort":
 		rename(spec, "parent", "parentName")
@@ -216,7 +218,13 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return take(o.origin, &c.Priorities, func(p *quota.PriorityClass) { p.Name = o.Name })
 	case QueueHold:
 		return take(o.origin, &c.Holds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
-	case "AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster":
+	case "AdmissionCheck":
+		if faults := take(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
+			return faults
+		}
+		o.Notes = append(o.Notes, noteOfCheck(o.origin.name, c.AdmissionChecks[len(c.AdmissionChecks)-1]))
+		return nil
+	case "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster":
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster admits on nodes that exist, without admission checks")
 		return nil
 	case "Topology":
@@ -224,6 +232,14 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return nil
 	}
 	return refuse("kind", "is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass or QueueHold")
+}
+
+// noteOfCheck says what an AdmissionCheck comes to.
+func noteOfCheck(name string, check quota.AdmissionCheck) string {
+	if check.ControllerName == quota.ProvisioningController {
+		return name + " asks for no nodes: Muster admits on nodes that exist"
+	}
+	return fmt.Sprintf("%s makes each ClusterQueue that names it inactive: Muster does not ask the controller %q", name, check.ControllerName)
 }
 
 // rename gives a field its present name.

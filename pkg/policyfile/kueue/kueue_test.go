@@ -91,7 +91,7 @@ func TestTheGuidesManifestIsReadUnmodified(t *testing.T) {
 	if q := config.LocalQueues[0]; q.Namespace != "default" || q.Name != "user-queue" || q.ClusterQueue != "cluster-queue" {
 		t.Errorf("the LocalQueue is %+v", q)
 	}
-	for i, want := range []string{`AdmissionCheck "rayjob-gpu" does nothing`, `ProvisioningRequestConfig "rayjob-gpu-config" does nothing`, `ClusterQueue "cluster-queue": spec.admissionChecks does nothing`} {
+	for i, want := range []string{`AdmissionCheck "rayjob-gpu" asks for no nodes`, `ProvisioningRequestConfig "rayjob-gpu-config" does nothing`} {
 		if i >= len(notes) || !strings.Contains(notes[i], want) {
 			t.Errorf("notes are %q, want %q", notes, want)
 		}

@@ -227,6 +227,7 @@ func Beside(policy, other quota.Config) quota.Config {
 	policy.ClusterQueues = slices.Concat(policy.ClusterQueues, other.ClusterQueues)
 	policy.LocalQueues = slices.Concat(policy.LocalQueues, other.LocalQueues)
 	policy.Priorities = slices.Concat(policy.Priorities, other.Priorities)
+	policy.AdmissionChecks = slices.Concat(policy.AdmissionChecks, other.AdmissionChecks)
 	policy.Holds = slices.Concat(policy.Holds, other.Holds)
 	return policy
 }

@@ -105,7 +105,7 @@ func TestAppliedObjectsGovern(t *testing.T) {
 	if got := outcomes(answer); !slices.Equal(got, []string{"LocalQueue created", "ClusterQueue created", "ResourceFlavor created", "AdmissionCheck created"}) {
 		t.Errorf("applied: %v", got)
 	}
-	if notes := answer.Objects[1].Notes; len(notes) != 1 || !strings.Contains(notes[0], "spec.admissionChecks does nothing") {
+	if notes := answer.Objects[3].Notes; len(notes) != 1 || !strings.Contains(notes[0], `AdmissionCheck "rayjob-gpu" asks for no nodes`) {
 		t.Errorf("notes are %q", notes)
 	}
 	if again := w.apply(oneQueue); again.Version != answer.Version || slices.ContainsFunc(outcomes(again), func(o string) bool { return !strings.HasSuffix(o, " unchanged") }) {

@@ -2,6 +2,7 @@ package queueobjects
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +24,7 @@ func statusOf(object *unstructured.Unstructured, refused string, queues []query.
 		return nil
 	}
 	old, _, _ := unstructured.NestedMap(object.Object, "status") // absent reads as empty
-	status["conditions"] = []any{active(old, refused, object.GetGeneration(), now)}
+	status["conditions"] = []any{active(old, refused, inactive(object, queues), object.GetGeneration(), now)}
 	for field, value := range status {
 		if !reflect.DeepEqual(old[field], value) {
 			return status
@@ -34,13 +35,16 @@ func statusOf(object *unstructured.Unstructured, refused string, queues []query.
 
 // active is Kueue's condition Active: whether the queue is in use. Its transition time
 // changes only with its status.
-func active(old map[string]any, refused string, generation int64, now time.Time) map[string]any {
+func active(old map[string]any, refused, inactive string, generation int64, now time.Time) map[string]any {
 	c := map[string]any{
 		"type": "Active", "status": "True", "reason": "Ready", "message": "Can submit new workloads to Muster",
 		"observedGeneration": generation, "lastTransitionTime": now.UTC().Format(time.RFC3339),
 	}
-	if refused != "" {
+	switch {
+	case refused != "":
 		c["status"], c["reason"], c["message"] = "False", "Refused", refused
+	case inactive != "":
+		c["status"], c["reason"], c["message"] = "False", "Inactive", inactive
 	}
 	conditions, _, _ := unstructured.NestedSlice(old, "conditions")
 	for _, item := range conditions {
@@ -49,6 +53,18 @@ func active(old map[string]any, refused string, generation int64, now time.Time)
 		}
 	}
 	return c
+}
+
+// inactive says why nothing of a ClusterQueue, or of that of a LocalQueue, is admitted.
+func inactive(object *unstructured.Unstructured, queues []query.Queue) string {
+	for _, q := range queues {
+		ofCluster := object.GetKind() == "ClusterQueue" && q.ClusterQueue == object.GetName()
+		ofNamespace := object.GetKind() == "LocalQueue" && q.Name == object.GetName() && slices.Contains(q.Namespaces, object.GetNamespace())
+		if ofCluster || ofNamespace {
+			return q.Inactive
+		}
+	}
+	return ""
 }
 
 func clusterQueue(name string, queues []query.Queue) map[string]any {

@@ -261,13 +261,21 @@ func TestARefusalThatPassesIsNoVerdict(t *testing.T) {
 func TestActiveKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	first := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	condition := active(nil, "", 1, first)
+	condition := active(nil, "", "", 1, first)
 	old := map[string]any{"conditions": []any{condition}}
-	if same := active(old, "", 2, first.Add(time.Hour)); same["lastTransitionTime"] != condition["lastTransitionTime"] || same["observedGeneration"] != int64(2) {
+	if same := active(old, "", "", 2, first.Add(time.Hour)); same["lastTransitionTime"] != condition["lastTransitionTime"] || same["observedGeneration"] != int64(2) {
 		t.Errorf("unchanged status: %v, want the time of %v and generation 2", same, condition)
 	}
-	if other := active(old, "refused", 2, first.Add(time.Hour)); other["lastTransitionTime"] == condition["lastTransitionTime"] {
+	if other := active(old, "refused", "", 2, first.Add(time.Hour)); other["lastTransitionTime"] == condition["lastTransitionTime"] {
 		t.Errorf("changed status: %v, want a new time", other)
+	}
+	queues := []query.Queue{{Name: "user-queue", Namespaces: []string{"team-a"}, ClusterQueue: "vision", Inactive: "it asks for more"}}
+	for _, of := range []struct{ kind, namespace, name string }{{"ClusterQueue", "", "vision"}, {"LocalQueue", "team-a", "user-queue"}} {
+		object := &unstructured.Unstructured{Object: map[string]any{"kind": of.kind, "metadata": map[string]any{"name": of.name, "namespace": of.namespace}}}
+		conditions, _, _ := unstructured.NestedSlice(statusOf(object, "", queues, first), "conditions")
+		if c := conditions[0].(map[string]any); c["status"] != "False" || c["reason"] != "Inactive" || c["message"] != "it asks for more" {
+			t.Errorf("the condition of an inactive %s is %v", of.kind, c)
+		}
 	}
 }
 

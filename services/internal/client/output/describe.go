@@ -171,6 +171,9 @@ func held(q query.Queue, now time.Time) string {
 		}
 		parts = append(parts, text)
 	}
+	if q.Inactive != "" {
+		parts = append(parts, "itself: "+q.Inactive)
+	}
 	if q.StopPolicy != "" {
 		parts = append(parts, "stopPolicy "+q.StopPolicy)
 	}

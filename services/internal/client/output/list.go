@@ -77,6 +77,9 @@ func heldBy(q query.Queue) string {
 	if q.Hold != nil {
 		return "by " + q.Hold.By
 	}
+	if q.Inactive != "" {
+		return "inactive"
+	}
 	return dash(q.StopPolicy)
 }
 

@@ -109,6 +109,7 @@ func describe(q *query.Queue, tree *quota.Tree) {
 		}
 	}
 	of := tree.Ensure(q.ClusterQueue)
+	q.Inactive = tree.Inactive(q.ClusterQueue)
 	q.Cohort, q.Quota, q.Share = of.Cohort, of.Lines(), of.Share()
 	if of.Strategy != "" {
 		q.Strategy = of.Strategy

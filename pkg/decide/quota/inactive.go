@@ -1,0 +1,116 @@
+package quota
+
+import (
+	"fmt"
+
+	"muster.dev/muster/pkg/spec/fault"
+)
+
+// ProvisioningController is the controller of Kueue's checks that ask for nodes.
+const ProvisioningController = "kueue.x-k8s.io/provisioning-request"
+
+// AdmissionCheck is Kueue's: something that must agree before a workload is admitted.
+type AdmissionCheck struct {
+	Name           string           `json:"name"`
+	ControllerName string           `json:"controllerName"`
+	Parameters     *CheckParameters `json:"parameters,omitempty"`
+	// RetryDelayMinutes is Kueue's former field; it has no effect there either.
+	RetryDelayMinutes *int64 `json:"retryDelayMinutes,omitempty"`
+}
+
+// CheckParameters names the object with the settings of an AdmissionCheck.
+type CheckParameters struct {
+	APIGroup string `json:"apiGroup"`
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+}
+
+// ChecksStrategy names AdmissionChecks for some flavors of a ClusterQueue.
+type ChecksStrategy struct {
+	AdmissionChecks []FlavoredCheck `json:"admissionChecks,omitempty"`
+}
+
+// FlavoredCheck is an AdmissionCheck for flavors; for all when there are none.
+type FlavoredCheck struct {
+	Name      string   `json:"name"`
+	OnFlavors []string `json:"onFlavors,omitempty"`
+}
+
+// LabelSelector is Kubernetes'.
+type LabelSelector struct {
+	MatchLabels      map[string]string `json:"matchLabels,omitempty"`
+	MatchExpressions []LabelExpression `json:"matchExpressions,omitempty"`
+}
+
+// LabelExpression is a requirement of a LabelSelector.
+type LabelExpression struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values,omitempty"`
+}
+
+func (s *LabelSelector) empty() bool {
+	return s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0
+}
+
+// checks lists the AdmissionChecks of the queue.
+func (q *ClusterQueue) checks() []string {
+	names := append([]string(nil), q.AdmissionChecks...)
+	if q.ChecksStrategy != nil {
+		for _, check := range q.ChecksStrategy.AdmissionChecks {
+			names = append(names, check.Name)
+		}
+	}
+	return names
+}
+
+// Inactive says why nothing of a ClusterQueue may be admitted although its manifest is
+// valid: it asks for what Muster does not do. Empty for an active queue.
+//
+// A check of ProvisioningController does not make it inactive. Muster admits on nodes that
+// exist, which is what such a check waits for; it asks for no nodes.
+func (c Config) Inactive(q *ClusterQueue) string {
+	if !q.NamespaceSelector.empty() {
+		return fmt.Sprintf("clusterQueue %q is inactive: Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue", q.Name)
+	}
+	known := map[string]string{}
+	for _, check := range c.AdmissionChecks {
+		known[check.Name] = check.ControllerName
+	}
+	for _, name := range q.checks() {
+		controller, exists := known[name]
+		switch {
+		case !exists:
+			return fmt.Sprintf("clusterQueue %q is inactive: AdmissionCheck %q does not exist", q.Name, name)
+		case controller != ProvisioningController:
+			return fmt.Sprintf("clusterQueue %q is inactive: Muster does not ask the controller %q of AdmissionCheck %q; remove the check from the queue", q.Name, controller, name)
+		}
+	}
+	return ""
+}
+
+// Inactive says why nothing of a ClusterQueue may be admitted; see Config.Inactive.
+func (t *Tree) Inactive(clusterQueue string) string { return t.inactive[clusterQueue] }
+
+func (v *validation) admissionChecks(c *Config) {
+	seen := map[string]string{}
+	for i, check := range c.AdmissionChecks {
+		path := fault.Index("admissionChecks", i)
+		v.name(path, check.Name, seen)
+		v.line(path+".controllerName", check.ControllerName, maxControllerName)
+	}
+	for i, q := range c.ClusterQueues {
+		if names := q.checks(); len(names) > maxChecks {
+			v.faults.Add(fault.Index("clusterQueues", i)+".admissionChecks", "names %d checks; want at most %d", len(names), maxChecks)
+		}
+		for j, name := range q.checks() {
+			v.line(fault.Index(fault.Index("clusterQueues", i)+".admissionChecks", j), name, maxControllerName)
+		}
+	}
+}
+
+// Bounds of what a queue may name: those of Kueue.
+const (
+	maxControllerName = 316
+	maxChecks         = 64
+)

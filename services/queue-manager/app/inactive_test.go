@@ -1,0 +1,54 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// TestAQueueThatAsksForMoreIsInactive: what of a ClusterQueue Muster does not do keeps its
+// workloads waiting, with the reason, until the queue or the check changes.
+func TestAQueueThatAsksForMoreIsInactive(t *testing.T) {
+	t.Parallel()
+	check := func(controller string) string {
+		return strings.Replace(oneQueue, "kueue.x-k8s.io/provisioning-request", controller, 1)
+	}
+	missing := oneQueue[:strings.LastIndex(oneQueue, "---")]
+	for name, c := range map[string]struct{ manifests, why string }{
+		"another controller": {check("example.com/budget"), `clusterQueue "cluster-queue" is inactive: Muster does not ask the controller "example.com/budget" of AdmissionCheck "rayjob-gpu"; remove the check from the queue`},
+		"no such check":      {missing, `clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" does not exist`},
+		"checks by flavor": {
+			strings.Replace(check("example.com/budget"), "admissionChecks: [rayjob-gpu]", "admissionChecksStrategy: {admissionChecks: [{name: rayjob-gpu, onFlavors: [default-flavor]}]}", 1),
+			`clusterQueue "cluster-queue" is inactive: Muster does not ask the controller "example.com/budget" of AdmissionCheck "rayjob-gpu"; remove the check from the queue`,
+		},
+		"a selector": {
+			strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {matchLabels: {team: a}}", 1),
+			`clusterQueue "cluster-queue" is inactive: Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue`,
+		},
+		"a selector by expressions": {
+			strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {matchExpressions: [{key: team, operator: Exists}]}", 1),
+			`clusterQueue "cluster-queue" is inactive: Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.node("one", 4)
+			w.apply(c.manifests)
+			gang := w.submit(gangOf("gang", "user-queue", 1))
+			if got := w.waits(gang, workload.ReasonHeld).Reason.Message; got != c.why {
+				t.Errorf("it waits because %q, want %q", got, c.why)
+			}
+			if q := w.queue("user-queue"); q.Inactive != c.why {
+				t.Errorf("the queue is inactive because %q, want %q", q.Inactive, c.why)
+			}
+			w.apply(oneQueue)
+			w.command(gang, event.Present, 1)
+			if q := w.queue("user-queue"); q.Inactive != "" {
+				t.Errorf("the queue is inactive still: %s", q.Inactive)
+			}
+		})
+	}
+}
