@@ -137,7 +137,7 @@ func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: "
 	for manifest, want := range map[string]string{
-		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy`,
+		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, namespaceSelector, admissionChecks, admissionChecksStrategy`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":   `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":             `line 4: ClusterQueue "q": spec: want an object`,
 		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass or QueueHold`,
