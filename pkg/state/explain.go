@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -63,6 +64,17 @@ func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enoug
 		explained.Reason = h.grows.reason(explained.Reason)
 	}
 	return explained
+}
+
+// Certify proves that it fits nowhere, or says why there is no proof; see
+// admission.Certify. The state is one that Answer has been called with.
+func (h Handover) Certify(s *admission.State, enough func() bool) (*certificate.Document, string) {
+	return admission.Certify(s, h.Known.Workload, enough)
+}
+
+// Certify proves that a waiting workload fits nowhere, or says why there is no proof.
+func (s *State) Certify(id workload.ID) (*certificate.Document, string) {
+	return admission.Certify(s.admission, id, func() bool { return false })
 }
 
 // Explain says why a workload waits and what would admit it. Of one that does not

@@ -105,7 +105,8 @@ func Operations() []Operation {
 		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "Show a workload and its history", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
 		{
 			ID: "explain", Method: http.MethodGet, Path: "/v1/workloads/{id}/explanation", Summary: "Explain why a workload waits, and what would admit it",
-			Status: http.StatusOK, Answer: &query.ExplainAnswer{}, Refusals: []int{http.StatusNotFound, http.StatusTooManyRequests},
+			Parameters: []Parameter{{Name: "certificate", What: "With true the answer also has a proof, which `muster verify` checks, that the workload cannot start now; or why there is none."}},
+			Status:     http.StatusOK, Answer: &query.ExplainAnswer{}, Refusals: []int{http.StatusNotFound, http.StatusTooManyRequests},
 		},
 		{
 			ID: "follow", Method: http.MethodGet, Path: "/v1/workloads/{id}/events", Summary: "Stream the events of a workload, from its present state to its end",

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -145,11 +146,17 @@ type ExplainRequest struct {
 	// told only of workloads that he could have submitted, and nothing of the
 	// workloads of other queues. Empty for an operator, who sees everything.
 	For string `json:"for,omitempty"`
+	// Certificate asks for a proof that the workload cannot start now, too.
+	Certificate bool `json:"certificate,omitempty"`
 }
 
 // ExplainAnswer is the explanation of a workload.
 type ExplainAnswer struct {
 	workload.Explanation
+	// Certificate proves that the workload cannot start now, if the request asked for it.
+	// Where there is no proof, NoCertificate says why.
+	Certificate   *certificate.Document `json:"certificate,omitempty"`
+	NoCertificate string                `json:"noCertificate,omitempty"`
 }
 
 // NodesAnswer lists all nodes by cluster and name.

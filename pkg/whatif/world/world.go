@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"time"
 
+	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -99,6 +100,9 @@ func (r *World) Record(id workload.ID) (workload.Record, bool) {
 func (r *World) Explain(id workload.ID) (workload.Explanation, error) {
 	return r.state.Explain(id, r.now)
 }
+
+// Certify proves that a waiting workload fits nowhere, or says why there is no proof.
+func (r *World) Certify(id workload.ID) (*certificate.Document, string) { return r.state.Certify(id) }
 
 // Present returns, of workloads that lack quota or places, why that is so now.
 // Their records have the reason of the last look at them.

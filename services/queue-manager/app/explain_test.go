@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
@@ -130,6 +132,54 @@ func TestATenantHearsOfHisOwn(t *testing.T) {
 			}
 			if told := after > 0; told != (c.who == "") {
 				t.Errorf("%q hears of %d workloads: %+v", c.who, after, answer.Changes)
+			}
+		})
+	}
+}
+
+// TestExplainHasACertificate: with the question for it comes a proof that the workload
+// fits nowhere, which can be verified and has no name of a node; not for a workload that
+// runs.
+func TestExplainHasACertificate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, app.Queue{Name: "team", Namespaces: []string{"team"}})
+	for i := range 3 {
+		w.node(fmt.Sprintf("secret-%d", i), 2)
+	}
+	runs := w.submit(gangOf("runs", "team", 2))
+	w.phase(runs, workload.Admitted)
+	waits := w.submit(gangOf("waits", "team", 5))
+	w.waits(waits, workload.ReasonFit)
+	for _, who := range []string{"", "http/ann"} {
+		t.Run(who, func(t *testing.T) {
+			answer, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: waits, For: who, Certificate: true})
+			if err != nil || answer.Certificate == nil {
+				t.Fatalf("no certificate: %v, %q", err, answer.NoCertificate)
+			}
+			if answer.Certificate.Workload != waits || answer.Certificate.PodSets[len(answer.Certificate.PodSets)-1].Count != 5 {
+				t.Errorf("it is of another workload: %+v", answer.Certificate)
+			}
+			if err := certificate.Verify(answer.Certificate); err != nil {
+				t.Errorf("it proves nothing: %v", err)
+			}
+			content, err := json.Marshal(answer.Certificate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(content), "secret") {
+				t.Errorf("it names a node: %s", content)
+			}
+		})
+	}
+	for _, c := range []struct {
+		id          workload.ID
+		certificate bool
+		none        string
+	}{{runs, true, "it does not wait"}, {waits, false, ""}} {
+		t.Run(c.none, func(t *testing.T) {
+			answer, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: c.id, Certificate: c.certificate})
+			if err != nil || answer.Certificate != nil || answer.NoCertificate != c.none {
+				t.Errorf("certificate %+v, why not: %q, %v; want none: %q", answer.Certificate, answer.NoCertificate, err, c.none)
 			}
 		})
 	}

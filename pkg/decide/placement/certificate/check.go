@@ -94,11 +94,31 @@ func summed(nodes []placement.View, w *workload.Workload, name resource.Name) er
 // searched goes through all numbers of pods on all nodes, one node after the
 // other. Two ways that have the same pods in the same domains so far are one.
 func searched(nodes []placement.View, w *workload.Workload) error {
-	s := &walk{nodes: nodes, w: w, pods: newPods(nodes, w), seen: make([]map[string]bool, len(nodes)+1), left: limit}
+	return newWalk(nodes, w, limit).proves()
+}
+
+// walk is the state of such a search.
+type walk struct {
+	nodes []placement.View
+	w     *workload.Workload
+	pods  table
+	keys  []string
+	seen  []map[string]bool
+	left  int // steps
+	// priced: steps count by what they cost in time and memory.
+	priced bool
+}
+
+func newWalk(nodes []placement.View, w *workload.Workload, steps int) *walk {
+	s := &walk{nodes: nodes, w: w, pods: newPods(nodes, w), keys: keysOf(w), seen: make([]map[string]bool, len(nodes)+1), left: steps}
 	for i := range s.seen {
 		s.seen[i] = map[string]bool{}
 	}
-	s.keys = keysOf(w)
+	return s
+}
+
+// proves returns nil when there is no way.
+func (s *walk) proves() error {
 	switch found := s.from(0, 0); {
 	case found:
 		return fmt.Errorf("the gang fits: %v", s.pods)
@@ -108,13 +128,13 @@ func searched(nodes []placement.View, w *workload.Workload) error {
 	return nil
 }
 
-type walk struct {
-	nodes []placement.View
-	w     *workload.Workload
-	pods  table
-	keys  []string
-	seen  []map[string]bool
-	left  int
+// spend takes the cost of steps off what is left; it reports whether something is.
+func (s *walk) spend(cost int) bool {
+	if !s.priced {
+		cost = 1
+	}
+	s.left -= cost
+	return s.left > 0
 }
 
 // from fills node j with pods of set i and of those after it, and then the nodes
@@ -129,6 +149,9 @@ func (s *walk) from(j, i int) bool {
 		return obeys(s.nodes, s.w, s.pods) == nil
 	}
 	if i == 0 {
+		if broken(s.nodes, s.w, s.pods) || !s.spend(1+j*len(s.w.PodSets)*(1+2*len(s.keys))/4) {
+			return false
+		}
 		key := s.summary(j)
 		if s.seen[j][key] {
 			return false
@@ -140,7 +163,7 @@ func (s *walk) from(j, i int) bool {
 	}
 	wanted := s.w.PodSets[i].Count - sum(s.pods[i])
 	for n := 0; n <= wanted; n++ {
-		if s.left--; s.left <= 0 {
+		if !s.spend(len(s.w.PodSets)) {
 			return false
 		}
 		s.pods[i][j] = n

@@ -1,7 +1,10 @@
-// Package certificate verifies verdicts of package placement without its
-// solver: that places obey every constraint, and that a gang with a certificate cannot
-// fit. It is written to be plain, not fast, for the tests of package placement and for
-// users who check a verdict.
+// Package certificate verifies verdicts of package placement without its solver: that
+// places obey every constraint, and that a workload cannot fit. It is plain, not fast.
+//
+// A Document is a proof that users can keep and verify without Muster. Make makes one of
+// a verdict and replaces the names that its reader must not learn; Read and Verify trust
+// nothing of it, and their cost is bounded. Check and Valid verify a bare verdict against
+// nodes, for tests.
 package certificate
 
 import (
@@ -93,13 +96,23 @@ func obeys(nodes []placement.View, w *workload.Workload, pods table) error {
 		if sum(pods[i]) == 0 {
 			continue
 		}
-		for _, check := range []func([]placement.View, *workload.Workload, int, table) error{together, apart, spread, topology} {
+		for _, check := range []func([]placement.View, *workload.Workload, int, table) error{together, apart, spread, required, sliced} {
 			if err := check(nodes, w, i, pods); err != nil {
 				return fmt.Errorf("pod set %q: %w", set.Name, err)
 			}
 		}
 	}
 	return nil
+}
+
+// broken reports whether a rule is broken that more pods do not mend.
+func broken(nodes []placement.View, w *workload.Workload, pods table) bool {
+	for i := range w.PodSets {
+		if sum(pods[i]) > 0 && (together(nodes, w, i, pods) != nil || apart(nodes, w, i, pods) != nil || required(nodes, w, i, pods) != nil) {
+			return true
+		}
+	}
+	return false
 }
 
 // domainsOf adds up the pods of sets by the value of a label; pods on nodes
@@ -190,26 +203,30 @@ func spread(nodes []placement.View, w *workload.Workload, i int, pods table) err
 	return nil
 }
 
-func topology(nodes []placement.View, w *workload.Workload, i int, pods table) error {
+func required(nodes []placement.View, w *workload.Workload, i int, pods table) error {
 	t := w.PodSets[i].Topology
-	if t == nil {
+	if t == nil || t.Mode != workload.TopologyRequired {
 		return nil
 	}
-	if t.Mode == workload.TopologyRequired {
-		if byValue, bare := domainsOf(nodes, t.Level, pods, i); bare > 0 || len(byValue) > 1 {
-			return fmt.Errorf("not in one domain of %q", t.Level)
+	if byValue, bare := domainsOf(nodes, t.Level, pods, i); bare > 0 || len(byValue) > 1 {
+		return fmt.Errorf("not in one domain of %q", t.Level)
+	}
+	return nil
+}
+
+func sliced(nodes []placement.View, w *workload.Workload, i int, pods table) error {
+	t := w.PodSets[i].Topology
+	if t == nil || t.SliceSize <= 1 {
+		return nil
+	}
+	byValue, bare := domainsOf(nodes, t.SliceLevel, pods, i)
+	for value, n := range byValue {
+		if n%t.SliceSize != 0 {
+			return fmt.Errorf("%d pods in domain %q of %q, which makes no whole slices of %d", n, value, t.SliceLevel, t.SliceSize)
 		}
 	}
-	if t.SliceSize > 1 {
-		byValue, bare := domainsOf(nodes, t.SliceLevel, pods, i)
-		for value, n := range byValue {
-			if bare > 0 || n%t.SliceSize != 0 {
-				return fmt.Errorf("%d pods in domain %q of %q, which makes no whole slices of %d", n, value, t.SliceLevel, t.SliceSize)
-			}
-		}
-		if bare > 0 {
-			return fmt.Errorf("on a node without label %q", t.SliceLevel)
-		}
+	if bare > 0 {
+		return fmt.Errorf("on a node without label %q", t.SliceLevel)
 	}
 	return nil
 }

@@ -174,7 +174,11 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, caller string) 
 	if record.Phase.Final() {
 		return fail(http.StatusNotFound, "workload %s has ended, as %s: there is nothing to explain", record.ID, record.Phase)
 	}
-	answer, err := s.Queries.Explain(ctx, query.ExplainRequest{ID: record.ID, For: caller})
+	wanted := r.URL.Query().Get("certificate")
+	if wanted != "" && wanted != "true" && wanted != "false" {
+		return fail(http.StatusBadRequest, "certificate %.80q: want true or false", wanted)
+	}
+	answer, err := s.Queries.Explain(ctx, query.ExplainRequest{ID: record.ID, For: caller, Certificate: wanted == "true"})
 	if err != nil {
 		return err
 	}

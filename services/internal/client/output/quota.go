@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/resource"
@@ -66,6 +67,8 @@ type Explanation struct {
 	workload.Explanation
 	Name  string         `json:"name"`
 	Phase workload.Phase `json:"phase"`
+	// Certificate is there if it was asked for.
+	Certificate *certificate.Document `json:"certificate,omitempty"`
 }
 
 // standing says where a workload stands that does not wait.

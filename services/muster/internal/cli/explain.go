@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
 )
@@ -17,6 +19,7 @@ type explainOptions struct {
 	server    *server
 	output    output.Format
 	namespace string
+	certify   bool
 }
 
 func explainCommand(s *server) *cobra.Command {
@@ -25,34 +28,45 @@ func explainCommand(s *server) *cobra.Command {
 		Use: "explain NAME|ID", Short: "Show why a workload waits, and the smallest changes that would admit it",
 		Long: "Show where a workload stands in its queue, why it waits, and changes each of which alone would\n" +
 			"admit it now: fewer pods, more nodes of a kind, more quota, the end of others. Each change is tried by\n" +
-			"a decision on the present state.",
-		Args: program.Args(1, 1, "one name or id"), RunE: o.explain, ValidArgsFunction: completeWorkloads(s, false),
+			"a decision on the present state.\n\n" +
+			"With --certificate the output also has a proof that the workload cannot start now. \"muster verify\"\n" +
+			"checks it without a server.",
+		Example: "  muster explain train\n  muster explain train -o json --certificate > train.json && muster verify train.json",
+		Args:    program.Args(1, 1, "one name or id"), RunE: o.explain, ValidArgsFunction: completeWorkloads(s, false),
 	}
 	program.AddOutput(cmd, cmd.Flags(), &o.output)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
+	cmd.Flags().BoolVar(&o.certify, "certificate", false, "add a proof that the workload cannot start now (with -o json or yaml)")
 	return cmd
 }
 
 func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
+	if o.certify && !o.output.Data() {
+		return exit.Usagef("--certificate: a certificate is data; add -o json")
+	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		record, err := findWorkload(ctx, client, names[0], o.namespace)
 		if err != nil {
 			return err
 		}
 		told := output.Explanation{Name: record.Name, Phase: record.Phase}
+		none := "it has ended"
 		told.Workload, told.Queue = record.ID, record.Queue
 		if record.Reason != nil {
 			told.Reason = *record.Reason
 		}
 		if !record.Phase.Final() {
-			answer, err := client.Explain(ctx, query.ExplainRequest{ID: record.ID})
+			answer, err := client.Explain(ctx, query.ExplainRequest{ID: record.ID, Certificate: o.certify})
 			if errors.Is(err, query.ErrNoAnswer) {
 				return fmt.Errorf("explain workload %s: no queue-manager leads at the moment; try again: %w", record.ID, err)
 			}
 			if err != nil {
 				return err
 			}
-			told.Explanation = answer.Explanation
+			told.Explanation, told.Certificate, none = answer.Explanation, answer.Certificate, answer.NoCertificate
+		}
+		if o.certify && told.Certificate == nil {
+			return fmt.Errorf("workload %s is %s and has no certificate: %s", record.Name, record.Phase, cmp.Or(none, "queue-manager is older and makes none"))
 		}
 		if !o.output.Data() {
 			return output.Explain(cmd.OutOrStdout(), told)

@@ -56,7 +56,7 @@ muster finds NATS by --nats-url, MUSTER_NATS_URL, or the running "muster-dev up"
 		{"queues", "Queues:", []*cobra.Command{
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server),
 		}},
-		{"offline", "Without a server:", []*cobra.Command{predictCommand(), scenarioCommand(), simulateCommand()}},
+		{"offline", "Without a server:", []*cobra.Command{predictCommand(), scenarioCommand(), simulateCommand(), verifyCommand()}},
 		{"operation", "Operation:", []*cobra.Command{statusCommand(server), healthCommand(), replayCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})

@@ -13,7 +13,11 @@ func answerTo(r query.ExplainRequest, found workload.Explanation, err error) (qu
 	if r.For != "" {
 		found = found.ForTenant()
 	}
-	return query.ExplainAnswer{Explanation: found}, err
+	answer := query.ExplainAnswer{Explanation: found}
+	if r.Certificate {
+		answer.NoCertificate = "it does not wait"
+	}
+	return answer, err
 }
 
 // limits bound the questions that wait, of each caller and of all.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/message/query"
 )
 
@@ -126,5 +127,16 @@ func (x *explainer) explain(ctx context.Context, r query.ExplainRequest) (answer
 		return answerTo(r, found.Known, nil)
 	}
 	enough := func() bool { return ctx.Err() != nil || time.Since(began) > explainTimeout }
-	return answerTo(r, found.Answer(x.state, x.complete, x.now(), enough), nil)
+	answer, err = answerTo(r, found.Answer(x.state, x.complete, x.now(), enough), nil)
+	if r.Certificate {
+		answer.Certificate, answer.NoCertificate = x.certify(found)
+	}
+	return answer, err
+}
+
+// certify proves that the workload fits nowhere. It has a time of its own, so that a long
+// search for changes leaves room for it.
+func (x *explainer) certify(found loopAnswer) (*certificate.Document, string) {
+	began := time.Now()
+	return found.Certify(x.state, func() bool { return time.Since(began) > certifyTimeout })
 }

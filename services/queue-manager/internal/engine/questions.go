@@ -22,6 +22,9 @@ const (
 	// explainTimeout bounds the search for changes after which the workload would start.
 	// Explanations are not recorded and decide nothing, so a clock may end them.
 	explainTimeout = 3 * time.Second
+	// certifyTimeout bounds the searches for a certificate. Its own verification is
+	// bounded in steps.
+	certifyTimeout = 2 * time.Second
 )
 
 // question is a request to the loop of the term, which alone may read the state.

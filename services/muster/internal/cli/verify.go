@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/decide/placement/certificate"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
+)
+
+func verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "verify FILE", Short: "Check a certificate that a workload cannot start",
+		Long: "Check, without a server, the certificate of \"muster explain NAME -o json --certificate\": that on the nodes\n" +
+			"and within the quota that it states the workload cannot start. FILE is the certificate, or the whole\n" +
+			"explanation; - is standard input. The check does not use the search that made the certificate.",
+		Example: "  muster verify train.json",
+		Args:    program.Args(1, 1, "one file"),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			document, err := readCertificate(files[0], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			if err := certificate.Verify(document); err != nil {
+				return fmt.Errorf("%s proves nothing: %w", files[0], err)
+			}
+			return output.Verified(cmd.OutOrStdout(), document)
+		},
+	}
+}
+
+func readCertificate(name string, in io.Reader) (*certificate.Document, error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, exit.Usagef("%w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	document, err := certificate.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(name, "./"), err)
+	}
+	return document, nil
+}
