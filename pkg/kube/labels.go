@@ -36,6 +36,11 @@ const (
 // 3339. Any client with the right may write it; see workload.Life.IdleTime.
 const LastUsedKey = "muster.dev/last-used"
 
+// LastCheckpointKey is an annotation on a live Ray object: the time of the last checkpoint
+// of its work, in RFC 3339. Any client with the right may write it. Reasons of evictions
+// say what is lost since then; no decision depends on it.
+const LastCheckpointKey = "muster.dev/last-checkpoint"
+
 // AutoscalingKey is the annotation of a manifest that sets the size at which a cluster
 // with Ray's autoscaler is admitted: "maximum" or "minimum".
 const AutoscalingKey = "muster.dev/autoscaling"

@@ -44,6 +44,8 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 	}
 	if reported.Created {
 		e.updateLastUsed(reported.LastUsed, at)
+		e.checkpoint = reported.LastCheckpoint
+		s.updateProgress(e)
 	}
 	switch {
 	case reported.Refused:

@@ -71,9 +71,24 @@ func (t *tables) endAttempt(e *entry) {
 func (t *tables) restoreStarted(e *entry) {
 	t.admission.Start(admission.Started{
 		Workload: &e.Workload, Order: e.order, Cluster: e.Cluster, Placements: e.Placements, Flavors: e.Flavors,
-		Admitted: e.Times.Admitted, RunTime: t.runTime(e), Terminating: tearingDown(e),
+		Admitted: e.Times.Admitted, RunTime: t.runTime(e), Terminating: tearingDown(e), Progress: progressOf(e),
 	})
 }
+
+// progressOf is what admission knows of the work of a started gang.
+func progressOf(e *entry) admission.Progress {
+	p := admission.Progress{}
+	if e.attemptState != nil {
+		p.Checkpoint = e.checkpoint
+	}
+	if e.Times.Running.After(e.Times.Admitted) {
+		p.Startup = e.Times.Running.Sub(e.Times.Admitted)
+	}
+	return p
+}
+
+// updateProgress tells admission what is known of the gang's work now.
+func (t *tables) updateProgress(e *entry) { t.admission.SetProgress(e.ID, progressOf(e)) }
 
 // updateReserved adds (sign 1) or takes back (sign -1) what is reserved for a workload.
 func (t *tables) updateReserved(e *entry, sign int64) {

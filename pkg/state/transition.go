@@ -56,6 +56,7 @@ func (l *lifecycle) setPhase(e *entry, to workload.Phase, reason *workload.Reaso
 		if e.Times.Dispatched.IsZero() { // the dispatcher's status comes later
 			e.Times.Dispatched = now
 		}
+		l.updateProgress(e)
 	case to.Final():
 		e.Times.Finished = now
 	}

@@ -52,8 +52,12 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 		s.setFloors()
 		s.extend(0)
 		if s.best != nil && len(s.best.list) == size {
+			p.cut = p.cut || *steps <= 0
 			return s.best
 		}
+	}
+	if *steps <= 0 || best == nil && len(a.candidates) > mostVictims || best != nil && len(best.list) > mostVictims {
+		p.cut = true
 	}
 	return best
 }
@@ -209,6 +213,6 @@ func (s *victimSearch) mayBeCheaper(i, left int) bool {
 func (s *victimSearch) evaluate() {
 	*s.steps -= stepWhatIf + s.p.w.Workload.Pods()
 	if places := s.p.fits(s.chosen, s.candidates.borrow); places != nil {
-		s.best = cheaper(s.best, &victims{slices.Clone(s.chosen), places})
+		s.best = s.p.weigh(s.best, &victims{slices.Clone(s.chosen), places})
 	}
 }

@@ -21,6 +21,10 @@ type nomination struct {
 	places   []workload.Placement
 	// awaits are the gangs that have to be gone first.
 	awaits []*Started
+	// choice says what the evictions for it cost; nil without any. cut: there may be
+	// cheaper ones.
+	choice *workload.PreemptionChoice
+	cut    bool
 }
 
 func (w *Waiting) nomination(s *State) *nomination {
@@ -54,7 +58,7 @@ func (s *State) withdraw(n *nomination) {
 }
 
 func (n *nomination) reason() *workload.Reason {
-	cause := &workload.PreemptionCause{}
+	cause := &workload.PreemptionCause{Cut: n.cut, Choice: n.choice}
 	for _, g := range n.awaits {
 		cause.Victims = append(cause.Victims, g.Workload.ID)
 	}

@@ -42,6 +42,10 @@ type preemption struct {
 	terminating []*Started
 	// hopeless: it has no places even with all candidates gone.
 	hopeless bool
+	// cut: a bound ended the search for cheaper victims.
+	cut bool
+	// other is the best set of victims that was found and not chosen; nil for none.
+	other *victims
 }
 
 // victims are the gangs to evict, and the places that the workload then has.
@@ -73,16 +77,20 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 		w.class.triedPreemption, w.class.hopelessAt = true, d.state.departed
 	}
 	d.reserveHeads(w)
-	var best *victims
+	var best, other *victims
 	var on string
+	cut := false
 	for _, cluster := range d.state.clustersFor(w) {
 		p := &preemption{d: d, w: w, charges: a.Charges, flavored: flavored, cluster: cluster, terminating: terminating, hopeless: true}
 		if d.state.fleets[cluster].Len() == 0 {
 			continue
 		}
-		if found := p.search(sets); cheaper(best, found) != best {
-			best, on = found, cluster
+		found := p.search(sets)
+		other, cut = cheaper(other, p.other), cut || p.cut
+		if cheaper(best, found) != best {
+			best, found, on = found, best, cluster
 		}
+		other = cheaper(other, found)
 		if !p.hopeless {
 			w.class.hopelessAt = notHopeless
 		}
@@ -90,7 +98,11 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 	if best == nil {
 		return false
 	}
-	d.evictFor(w, a, flavored, on, best, terminating)
+	n := &nomination{waiting: w, assess: a, flavored: flavored, cluster: on, places: best.places, awaits: terminating, cut: cut}
+	if len(best.list) > 0 {
+		n.choice = d.choiceOf(best, other)
+	}
+	d.evictFor(n, best.list)
 	return true
 }
 
@@ -110,14 +122,18 @@ func (d *decision) terminating() []*Started {
 	return terminating
 }
 
-func (d *decision) evictFor(w *Waiting, a quota.Assess, flavored *flavoredSignature, cluster string, found *victims, terminating []*Started) {
-	n := &nomination{waiting: w, assess: a, flavored: flavored, cluster: cluster, places: found.places, awaits: slices.Clone(terminating)}
-	for _, g := range found.list {
+// evictFor evicts the victims, and nominates the workload for what they free.
+func (d *decision) evictFor(n *nomination, list []candidate) {
+	w := n.waiting
+	n.awaits = slices.Clone(n.awaits)
+	for _, g := range list {
+		cost := d.evictionCost(g.Started)
 		d.evict(g.Started, workload.Reason{
-			Kind:       workload.ReasonPreempted,
-			Message:    fmt.Sprintf("preempted to accommodate %s with priority %d (policy %s)", nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy),
+			Kind: workload.ReasonPreempted,
+			Message: fmt.Sprintf("preempted to accommodate %s with priority %d (policy %s); %s",
+				nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy, costText(g.Started, cost, n.cut)),
 			Foreign:    foreign(g.Workload, w.Workload),
-			Preemption: &workload.PreemptionCause{Preemptor: w.Workload.ID, Policy: g.policy},
+			Preemption: &workload.PreemptionCause{Preemptor: w.Workload.ID, Policy: g.policy, Cost: &cost, Cut: n.cut, Choice: n.choice},
 		})
 		g.preempted = true
 		n.awaits = append(n.awaits, g.Started)

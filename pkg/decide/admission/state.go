@@ -177,6 +177,8 @@ type Started struct {
 	Terminating bool
 	// Frozen: it is never evicted.
 	Frozen bool
+	// Progress is what is known of its work; see State.SetProgress.
+	Progress Progress
 
 	queue     *queue
 	charges   []quota.Charge

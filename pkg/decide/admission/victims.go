@@ -32,11 +32,12 @@ func (p *preemption) search(sets []candidateSet) *victims {
 			continue
 		}
 		found := p.enoughVictims(&a)
-		if best = cheaper(best, found); found != nil || !p.insufficient(&a) && p.enoughTogether(a.candidates) {
+		if best = p.weigh(best, found); found != nil || !p.insufficient(&a) && p.enoughTogether(a.candidates) {
 			p.hopeless = false
-			best = p.cheapest(&a, best, &steps)
+			best = p.weigh(best, p.cheapest(&a, best, &steps))
 		}
 	}
+	p.weighOther(sets, best)
 	p.d.spend(p.w.queue, victimSteps-steps)
 	return best
 }
@@ -56,6 +57,9 @@ func (p *preemption) fits(evicted []candidate, borrow bool) []workload.Placement
 		return nil
 	}
 	verdict, _ := p.d.solve(p.w.queue, p.d.state.fleets[p.cluster], p.flavored.w)
+	if verdict.Outcome == placement.Unknown {
+		p.cut = true
+	}
 	if verdict.Outcome != placement.Fits {
 		return nil
 	}
@@ -207,5 +211,6 @@ func (p *preemption) spareUnneeded(chosen []candidate, borrow bool) *victims {
 			}
 		}
 	}
+	p.cut = p.cut || tried >= mostSpared
 	return &victims{needed, places}
 }

@@ -85,6 +85,12 @@ type Reason struct {
 // ForTenant returns the reason for those who may see the workload and
 // not those of other queues. Messages never name these.
 func (r *Reason) ForTenant() *Reason {
+	if r != nil && r.Preemption != nil && r.Preemption.Choice != nil {
+		c, p := *r, *r.Preemption
+		p.Choice = nil
+		c.Preemption = &p
+		r = &c
+	}
 	if r == nil || len(r.Foreign) == 0 {
 		return r
 	}
@@ -150,6 +156,39 @@ type PreemptionCause struct {
 	// Policy by which the victim was chosen: "withinClusterQueue",
 	// "reclaimWithinCohort", "borrowWithinCohort" or "fairSharing".
 	Policy string `json:"policy,omitempty"`
+	// Cost is what the evicted workload loses.
+	Cost *EvictionCost `json:"cost,omitempty"`
+	// Cut: the search for the cheapest victims reached a bound, so there may be cheaper
+	// ones.
+	Cut bool `json:"cut,omitempty"`
+	// Choice is what was compared. Only operators see it: see ForTenant.
+	Choice *PreemptionChoice `json:"choice,omitempty"`
+}
+
+// EvictionCost is what evictions lose, in seconds of each accelerator that the workloads
+// have; of one without accelerators, in seconds of each pod.
+type EvictionCost struct {
+	// Lost since the last reported checkpoint or, without a report, since the admission.
+	Lost int64 `json:"lost"`
+	// Since is that time, of one workload; Checkpoint says that it is a checkpoint.
+	Since      time.Time `json:"since,omitzero"`
+	Checkpoint bool      `json:"checkpoint,omitempty"`
+	// Restart is what the last start took from the admission until all pods were ready;
+	// zero while unknown.
+	Restart int64 `json:"restart,omitempty"`
+}
+
+// PreemptionChoice compares the victims of a preemption with the best other set that was
+// found.
+type PreemptionChoice struct {
+	// Victims has the first of them, VictimCount counts all.
+	Victims     []ID         `json:"victims"`
+	VictimCount int          `json:"victimCount"`
+	Cost        EvictionCost `json:"cost"` // of all victims
+	// Other would have been enough, too; empty when no other set was found.
+	Other      []ID         `json:"other,omitempty"`
+	OtherCount int          `json:"otherCount,omitempty"`
+	OtherCost  EvictionCost `json:"otherCost,omitzero"`
 }
 
 // Shortage is the binding constraint of a gang that does not fit.

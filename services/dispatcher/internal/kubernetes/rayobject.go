@@ -45,6 +45,9 @@ type Object struct {
 	Sizes, Keeps map[string]int
 	// LastUsed is the reported time of its last use; zero without a report.
 	LastUsed time.Time
+	// LastCheckpoint is the reported time of the last checkpoint of its work; zero
+	// without a report.
+	LastCheckpoint time.Time
 	// EvictingAt is what the object has been told of its eviction, as text.
 	EvictingAt string
 	// Resumed: a user created it with a queue label, and Release resumed it; so it names
@@ -79,15 +82,16 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 	}
 	if kind == workload.KindRayCluster {
 		o.Sizes, o.Keeps = sizesOf(u)
-		o.LastUsed = lastUsed(u)
+		o.LastUsed = reportedTime(u, kube.LastUsedKey)
 	}
+	o.LastCheckpoint = reportedTime(u, kube.LastCheckpointKey)
 	return o
 }
 
-// lastUsed reads the annotation that says when a cluster was used last. One
-// that is no time is none.
-func lastUsed(u *unstructured.Unstructured) time.Time {
-	at, err := time.Parse(time.RFC3339, u.GetAnnotations()[kube.LastUsedKey])
+// reportedTime reads an annotation by which a client reports a time. One that is no time
+// is none.
+func reportedTime(u *unstructured.Unstructured, key string) time.Time {
+	at, err := time.Parse(time.RFC3339, u.GetAnnotations()[key])
 	if err != nil {
 		return time.Time{}
 	}

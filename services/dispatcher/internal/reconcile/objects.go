@@ -75,13 +75,14 @@ type observation struct {
 	deleting     bool
 	sizes, keeps map[string]int // of worker groups, by pod set
 	lastUsed     time.Time
+	checkpoint   time.Time            // the last that was reported
 	announced    []*kubernetes.Object // Ray objects that show the time of an eviction
 }
 
 // write copies what is ours into the status.
 func (o observation) write(status *event.GangStatus) {
 	status.Created, status.UID, status.Outcome, status.Message = true, o.uid, o.outcome, o.message
-	status.Sizes, status.Keeps, status.LastUsed = o.sizes, o.keeps, o.lastUsed
+	status.Sizes, status.Keeps, status.LastUsed, status.LastCheckpoint = o.sizes, o.keeps, o.lastUsed, o.checkpoint
 }
 
 // isCreated reports whether the object is the very one that was created for the

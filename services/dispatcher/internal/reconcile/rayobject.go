@@ -126,6 +126,7 @@ func (p *pass) compare(object *kubernetes.Object) observation {
 		seen.standing, seen.uid, seen.outcome, seen.message = ours, object.UID, object.Outcome, object.Message
 		seen.deleting, seen.announced = object.Deleting, []*kubernetes.Object{object}
 		seen.sizes, seen.keeps, seen.lastUsed = p.raySizes(object)
+		seen.checkpoint = object.LastCheckpoint
 	}
 	return seen
 }

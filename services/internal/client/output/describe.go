@@ -45,6 +45,14 @@ func section(w io.Writer, title string, t Table) error {
 	return t.Write(w, "  ")
 }
 
+// weighedIn is what the preemption of a reason was compared with.
+func weighedIn(r *workload.Reason) string {
+	if r == nil || r.Preemption == nil {
+		return ""
+	}
+	return weighed(r.Preemption.Choice)
+}
+
 // DescribeWorkload writes all that is known of a workload.
 func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 	position := ""
@@ -53,7 +61,7 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 	}
 	err := writeFields(w, []field{
 		{"Name", d.Name}, {"Namespace", d.Namespace}, {"Kind", d.Kind}, {"ID", string(d.ID)}, {"Queue", d.Queue},
-		{"Priority", strconv.Itoa(int(d.Priority))}, {"Phase", phase(&d.Record)}, {"Reason", Reason(d.Reason)},
+		{"Priority", strconv.Itoa(int(d.Priority))}, {"Phase", phase(&d.Record)}, {"Reason", Reason(d.Reason)}, {"Weighed", weighedIn(d.Reason)},
 		{"Position", position}, {"Attempt", strconv.Itoa(d.Attempt)}, {"Cluster", d.Cluster},
 		{"Submitted", at(d.Times.Submitted, now)}, {"Admitted", at(d.Times.Admitted, now)},
 		{"Dispatched", at(d.Times.Dispatched, now)}, {"Running", at(d.Times.Running, now)}, {"Finished", at(d.Times.Finished, now)},

@@ -107,6 +107,35 @@ func others(ids []workload.ID) string {
 	return text
 }
 
+// weighed compares the victims of a preemption with the best other set; only operators
+// get the comparison.
+func weighed(c *workload.PreemptionChoice) string {
+	if c == nil {
+		return ""
+	}
+	text := fmt.Sprintf("evicting %s loses %d seconds of accelerators", ids(c.Victims, c.VictimCount), c.Cost.Lost)
+	if c.Cost.Restart > 0 {
+		text += fmt.Sprintf(", and starting again took %d", c.Cost.Restart)
+	}
+	if len(c.Other) == 0 {
+		return text + "; no other set was found that is enough"
+	}
+	return fmt.Sprintf("%s; evicting %s instead would have lost %d", text, ids(c.Other, c.OtherCount), c.OtherCost.Lost)
+}
+
+// ids lists a few workloads, and counts the others.
+func ids(first []workload.ID, count int) string {
+	names := make([]string, 0, othersShown)
+	for _, id := range first[:min(len(first), othersShown)] {
+		names = append(names, string(id))
+	}
+	text := strings.Join(names, ", ")
+	if more := count - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // Explain writes why a workload waits and what would admit it.
 func Explain(w io.Writer, e Explanation) error {
 	fields := []field{{"Workload", e.Name}, {"Id", string(e.Workload)}, {"Phase", string(e.Phase)}, {"Queue", e.Queue}}
@@ -118,6 +147,9 @@ func Explain(w io.Writer, e Explanation) error {
 	}
 	if len(e.Reason.Foreign) > 0 {
 		fields = append(fields, field{"Others", others(e.Reason.Foreign)})
+	}
+	if cause := e.Reason.Preemption; cause != nil {
+		fields = append(fields, field{"Weighed", weighed(cause.Choice)})
 	}
 	if err := writeFields(w, fields); err != nil {
 		return err

@@ -1,0 +1,134 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Progress is what is known of the work of a started gang. It is reported, and no choice
+// of victims depends on it: who reports a false time gains nothing.
+type Progress struct {
+	// Checkpoint is the time of its last checkpoint; zero without a report.
+	Checkpoint time.Time
+	// Startup is how long it took from the admission until all pods were ready; zero
+	// while unknown.
+	Startup time.Duration
+}
+
+// SetProgress updates the progress of a started gang.
+func (s *State) SetProgress(id workload.ID, p Progress) {
+	if g := s.started[id]; g != nil {
+		g.Progress = p
+	}
+}
+
+// units returns how many accelerators the gang has, as the device that it has most of; of
+// a gang without accelerators, its pods.
+func (g *Started) units() (count int64, accelerators bool) {
+	for name, amount := range g.Workload.Requests() {
+		if resource.Whole(name) && name != resource.Pods {
+			count = max(count, amount)
+		}
+	}
+	if count > 0 {
+		return count, true
+	}
+	return int64(g.Workload.Pods()), false
+}
+
+// evictionCost returns what the gang loses when it is evicted now.
+func (d *decision) evictionCost(g *Started) workload.EvictionCost {
+	units, _ := g.units()
+	cost := workload.EvictionCost{Since: g.Admitted}
+	if at := g.Progress.Checkpoint; at.After(g.Admitted) && !at.After(d.now) {
+		cost.Since, cost.Checkpoint = at, true
+	}
+	cost.Lost = seconds(d.now.Sub(cost.Since), units)
+	cost.Restart = seconds(g.Progress.Startup, units)
+	return cost
+}
+
+// seconds multiplies whole seconds, within what can be counted.
+func seconds(of time.Duration, units int64) int64 {
+	whole := int64(max(0, of) / time.Second)
+	return resource.List{"s": whole}.Times(units)["s"]
+}
+
+// mostListed bounds the victims that a choice lists: each of them has it in its reason.
+const mostListed = 8
+
+// totalCost adds up what the victims lose, and lists the first of them.
+func (d *decision) totalCost(list []candidate) (ids []workload.ID, count int, total workload.EvictionCost) {
+	sum := resource.List{}
+	for _, c := range list {
+		cost := d.evictionCost(c.Started)
+		if len(ids) < mostListed {
+			ids = append(ids, c.Workload.ID)
+		}
+		sum = sum.Plus(resource.List{"lost": cost.Lost, "restart": cost.Restart})
+	}
+	return ids, len(list), workload.EvictionCost{Lost: sum["lost"], Restart: sum["restart"]}
+}
+
+// choiceOf compares the victims with the best other set.
+func (d *decision) choiceOf(found, other *victims) *workload.PreemptionChoice {
+	choice := &workload.PreemptionChoice{}
+	choice.Victims, choice.VictimCount, choice.Cost = d.totalCost(found.list)
+	if other != nil {
+		choice.Other, choice.OtherCount, choice.OtherCost = d.totalCost(other.list)
+	}
+	return choice
+}
+
+// costText says what an evicted gang loses, to those who may see it. The sums of others
+// are in the choice, which only operators see.
+func costText(g *Started, cost workload.EvictionCost, cut bool) string {
+	_, accelerators := g.units()
+	unit := "pod-seconds"
+	if accelerators {
+		unit = "accelerator-seconds"
+	}
+	since := "admission"
+	if cost.Checkpoint {
+		since = "last checkpoint at " + cost.Since.UTC().Format(time.RFC3339)
+	}
+	text := fmt.Sprintf("it loses %d %s since its %s", cost.Lost, unit, since)
+	if cost.Restart > 0 {
+		text += ", and its last start took " + strconv.FormatInt(cost.Restart, 10)
+	}
+	if cut {
+		return text + "; the search for the cheapest evictions was cut at its limit, so it is not exact"
+	}
+	return text + "; the search for the cheapest evictions was exact"
+}
+
+// weigh returns the cheaper victims, and remembers the others.
+func (p *preemption) weigh(a, b *victims) *victims {
+	chosen := cheaper(a, b)
+	for _, v := range []*victims{a, b} {
+		if v != nil && v != chosen && !slices.EqualFunc(v.list, chosen.list, func(x, y candidate) bool { return x.Started == y.Started }) {
+			p.other = cheaper(p.other, v)
+		}
+	}
+	return chosen
+}
+
+// weighOther looks for victims that spare the one of the chosen with the most lost work,
+// where no other set has been found. It takes the first that are enough.
+func (p *preemption) weighOther(sets []candidateSet, chosen *victims) {
+	if p.other != nil || chosen == nil || len(chosen.list) == 0 || p.d.refill(p.w.queue).steps <= 0 || p.d.state.allowance.steps <= 0 {
+		return
+	}
+	dearest := slices.MaxFunc(chosen.list, func(a, b candidate) int { return int(min(1, max(-1, a.lost-b.lost))) })
+	cut := p.cut
+	for _, a := range sets {
+		rest := slices.DeleteFunc(slices.Clone(a.candidates), func(c candidate) bool { return c.Started == dearest.Started })
+		p.other = cheaper(p.other, p.enoughVictims(&candidateSet{candidates: rest, borrow: a.borrow}))
+	}
+	p.cut = cut
+}

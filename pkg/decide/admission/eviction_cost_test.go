@@ -1,0 +1,100 @@
+package admission_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// holding starts a gang of one GPU a pod, some time ago.
+func holding(s *admission.State, id, queue, node string, gpus int, ago time.Duration, p admission.Progress) {
+	s.Start(admission.Started{
+		Workload: &workload.Workload{ID: workload.ID(id), Name: id, Queue: queue, PodSets: []workload.PodSet{setOf("workers", gpus, 0, 1)}},
+		Cluster:  "c", Placements: []workload.Placement{{PodSet: "workers", Node: node, Pods: gpus}}, Admitted: start.Add(-ago),
+		Flavors:  []workload.PodSetFlavors{{PodSet: "workers", Flavors: map[resource.Name]string{"nvidia.com/gpu": "default"}}},
+		Progress: p,
+	})
+}
+
+// TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed: the reason of the victim has its own
+// loss since its last checkpoint and what its start took; that of both sides has, for
+// operators, the loss of all victims beside that of the best other set.
+func TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, queue string // of the victim and the other candidate
+		whom        string
+	}{{"own queue", "a", "workload urgent"}, {"another queue", "b", "a workload of another queue"}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			policy := `"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"`
+			s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 16, policy), gpuQueue("b", 0, policy))))
+			for _, name := range []string{"one", "two"} {
+				s.SetNode(nodeOf(name, 64, 8))
+			}
+			holding(s, "long", c.queue, "one", 8, time.Hour, admission.Progress{})
+			holding(s, "short", c.queue, "two", 8, 10*time.Minute, admission.Progress{Checkpoint: start.Add(-time.Minute), Startup: 30 * time.Second})
+			s.Enqueue(admission.Waiting{Order: 2, Workload: &workload.Workload{ID: "urgent", Name: "urgent", Queue: "a", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 8, 0, 1)}}})
+			plan := admission.Decide(s, start)
+			if len(plan.Evictions) != 1 || plan.Evictions[0].Workload != "short" || len(plan.Waits) != 1 {
+				t.Fatalf("plan %+v, want short to be evicted", plan)
+			}
+			victim, preemptor := plan.Evictions[0].Reason, plan.Waits[0].Reason
+			cost := victim.Preemption.Cost
+			if cost == nil || *cost != (workload.EvictionCost{Lost: 480, Since: start.Add(-time.Minute), Checkpoint: true, Restart: 240}) {
+				t.Errorf("the victim loses %+v", cost)
+			}
+			for _, part := range []string{"accommodate " + c.whom, "loses 480 accelerator-seconds since its last checkpoint", "last start took 240", "exact"} {
+				if !strings.Contains(victim.Message, part) {
+					t.Errorf("%q has no %q", victim.Message, part)
+				}
+			}
+			for who, reason := range map[string]workload.Reason{"victim": victim, "preemptor": preemptor} {
+				choice := reason.Preemption.Choice
+				switch {
+				case choice == nil:
+					t.Errorf("the reason of the %s has no choice", who)
+				case !slices.Equal(choice.Victims, []workload.ID{"short"}) || choice.Cost.Lost != 480 || choice.Cost.Restart != 240,
+					!slices.Equal(choice.Other, []workload.ID{"long"}) || choice.OtherCost.Lost != 8*3600:
+					t.Errorf("the reason of the %s has the choice %+v", who, choice)
+				case reason.Preemption.Cut:
+					t.Errorf("the reason of the %s says that the search was cut", who)
+				}
+				if tenant := reason.ForTenant(); tenant.Preemption.Choice != nil || reason.Preemption.Choice == nil {
+					t.Errorf("a tenant sees the choice in the reason of the %s: %+v", who, tenant.Preemption)
+				}
+			}
+		})
+	}
+}
+
+// TestASearchThatIsCutSaysSo: more victims than the exact search looks for are found by
+// order, and the reason does not say that they are the cheapest.
+func TestASearchThatIsCutSaysSo(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 64, `"withinClusterQueue": "LowerPriority"`))))
+	const gangs = 40
+	var nodes []capacity.Node
+	for i := range gangs {
+		nodes = append(nodes, nodeOf(fmt.Sprintf("node-%02d", i), 8, 1))
+		s.SetNode(nodes[i])
+		holding(s, fmt.Sprintf("gang-%02d", i), "a", nodes[i].Name, 1, time.Duration(i+1)*time.Minute, admission.Progress{})
+	}
+	s.Enqueue(admission.Waiting{Order: gangs, Workload: &workload.Workload{ID: "large", Queue: "a", Priority: 1, PodSets: []workload.PodSet{setOf("workers", 36, 0, 1)}}})
+	plan := admission.Decide(s, start)
+	if len(plan.Evictions) != 36 {
+		t.Fatalf("%d evictions, want 36", len(plan.Evictions))
+	}
+	for _, e := range plan.Evictions {
+		if !e.Reason.Preemption.Cut || !strings.Contains(e.Reason.Message, "is not exact") {
+			t.Fatalf("reason %+v, want that the search was cut", e.Reason)
+		}
+	}
+}
