@@ -137,12 +137,28 @@ func (r *reader) rayPods(it *item, wrapped *bundle.Item) ([]workload.PodSet, err
 	}
 	sets := read.PodSets
 	for i := range sets {
-		sets[i].Name = wrapped.PodSetPrefix + sets[i].Name
+		prefixNames(&sets[i], wrapped.PodSetPrefix)
 	}
 	if r.Life == (workload.Life{}) {
 		r.Life = read.Life
 	}
 	return sets, nil
+}
+
+// prefixNames puts a prefix before the name of a pod set, and before those that its
+// affinity names.
+func prefixNames(set *workload.PodSet, prefix string) {
+	set.Name = prefix + set.Name
+	for _, rule := range set.Template.Together {
+		for i := range rule.PodSets {
+			rule.PodSets[i] = prefix + rule.PodSets[i]
+		}
+	}
+	for _, rule := range set.Template.Apart {
+		for i := range rule.PodSets {
+			rule.PodSets[i] = prefix + rule.PodSets[i]
+		}
+	}
 }
 
 // demand compares what is declared with what the templates say, and returns room

@@ -339,6 +339,34 @@ func TestSeveralRayObjects(t *testing.T) {
 	}
 }
 
+// The affinity of each of two Ray objects names its own pod sets by their names in the
+// AppWrapper.
+func TestAffinityOfSeveralRayObjects(t *testing.T) {
+	t.Parallel()
+	term := func(kind, key, group string) string {
+		return fmt.Sprintf("%s: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {ray.io/group: %s}}, matchLabelKeys: [ray.io/cluster]}]}", kind, key, group)
+	}
+	object := strings.Replace(rayCluster, "template: {spec: {containers: [{name: worker,",
+		"template: {spec: {affinity: {"+term("podAffinity", "rack", "headgroup")+", "+term("podAntiAffinity", "kubernetes.io/hostname", "small")+"}, containers: [{name: worker,", 1)
+	w, err := read(t, v1beta1(item(fmt.Sprintf(object, "a"), ""), item(fmt.Sprintf(object, "b"), "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, prefix := range []string{"0.", "1."} {
+		workers := w.PodSets[2*i+1]
+		want := workload.Template{
+			Together: []workload.Together{{TopologyKey: "rack", PodSets: []string{prefix + "headgroup"}}},
+			Apart:    []workload.Apart{{TopologyKey: "kubernetes.io/hostname", PodSets: []string{prefix + "small"}}},
+		}
+		if diff := cmp.Diff(want.Together, workers.Template.Together); diff != "" {
+			t.Errorf("affinity of %s (-want +got):\n%s", workers.Name, diff)
+		}
+		if diff := cmp.Diff(want.Apart, workers.Template.Apart); diff != "" {
+			t.Errorf("anti-affinity of %s (-want +got):\n%s", workers.Name, diff)
+		}
+	}
+}
+
 // Two pods with a GPU each are declared, and the templates have one: the second GPU is
 // kept once, and not for each declared pod, so the gang fits two nodes of one GPU.
 func TestADeclaredGPUIsKeptOnce(t *testing.T) {
