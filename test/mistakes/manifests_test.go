@@ -1,10 +1,6 @@
 package mistakes
 
-import (
-	"strings"
-
-	"muster.dev/muster/pkg/message/event"
-)
+import "strings"
 
 // cluster is a good RayCluster with pairs of old and new text replaced.
 func cluster(changes ...string) string {
@@ -67,7 +63,6 @@ func manifests() group {
 	add("A key twice", "", cluster("kind: RayCluster", "kind: RayCluster\nkind: RayJob"))
 	add("Aliases of YAML", "", "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: &m {name: x}\nspec: *m\n")
 	add("A list instead of an object", "", "- a\n- b\n")
-	add("A file that is too large", "", cluster("rayproject/ray:2.52.0", strings.Repeat("x", event.MaxSubmission)))
 	for _, c := range []change{
 		{"Another kind", "kind: RayCluster", "kind: Deployment"},
 		{"A kind that is misspelt", "kind: RayCluster", "kind: Raycluster"},
