@@ -18,7 +18,7 @@ help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: services $(BIN)/devcluster $(BIN)/kubectl ## build all binaries into bin/
+build: services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats ## build all binaries into bin/
 
 .PHONY: services
 services:
@@ -46,6 +46,13 @@ ifeq ($(KUBECONFIG),$(CURDIR)/.devstate/kubeconfig)
 override KUBECONFIG :=
 unexport KUBECONFIG
 endif
+
+# The command line of NATS, for tests of what the pages say to type.
+$(BIN)/nats: .tools/nats/go.mod
+	@mkdir -p $(BIN)
+	@echo "nats: building into $(BIN)/"
+	@GOWORK=off go -C .tools/nats build -trimpath -buildvcs=false -ldflags="-s -w" -o $(CURDIR)/$@ github.com/nats-io/natscli/nats
+	@touch $@
 
 # With KUBECONFIG set the demo and the local stack use that cluster.
 .PHONY: stack-parts
@@ -89,7 +96,7 @@ down: ## stop the local stack
 	@deploy/local/stack.sh down
 
 .PHONY: test
-test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server ## run all tests, with the race detector, against real parts
+test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector, against real parts
 	@if deploy/local/compose.sh able; then $(MAKE) --no-print-directory images; fi
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 
@@ -139,7 +146,7 @@ chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause ever
 .PHONY: tidy
 tidy: ## format all code and tidy all modules
 	@gofmt -w $(MODULES)
-	@set -e; for module in $(MODULES) .tools; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
+	@set -e; for module in $(MODULES) .tools .tools/nats; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
 
 .PHONY: clean
 clean: down ## stop the local stack and remove what was built

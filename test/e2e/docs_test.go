@@ -6,82 +6,126 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// natsPub finds `nats pub` in a page, its arguments and the file that it reads.
-var natsPub = regexp.MustCompile(`\$ nats (pub (?:[^\n]*\\\n)*[^\n]*) < (\S+)`)
+// natsPub finds `nats pub` in a page: the options of the connection, the arguments, and the
+// file that it reads.
+var natsPub = regexp.MustCompile(`\$ nats ((?:--[^\n]*\\\n\s*)*(?:--[^\n]*\\\n\s*)?)(pub (?:[^\n]*\\\n)*[^\n]*) < (\S+)`)
 
-// What the pages say to type with the nats tool submits a workload. Where the tool
-// is not installed, the same message is sent.
+// natsSub finds `nats sub` in a page, and its subject.
+var natsSub = regexp.MustCompile(`\$ nats sub '([^'\n]+)'`)
+
+// TestDocumentedSubmissions types what the pages say, into the nats tool of natscli: each
+// `nats pub` submits a workload, and each `nats sub` of the page prints its event. Only the
+// options of the connection are the test's own.
 func TestDocumentedSubmissions(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
-	for _, page := range []string{"README.md", "docs/events.md"} {
+	tool := natsTool(t)
+	for page, subscribes := range map[string]bool{"README.md": true, "docs/events.md": true, "docs/containers.md": false} {
 		content, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := natsPub.FindAllSubmatch(content, -1)
-		if len(found) == 0 {
-			t.Errorf("%s has no example of nats pub", page)
+		subjects := natsSub.FindAllSubmatch(content, -1)
+		if len(found) == 0 || subscribes != (len(subjects) > 0) {
+			t.Errorf("%s has %d examples of nats pub and %d of nats sub", page, len(found), len(subjects))
 		}
 		for _, match := range found {
-			arguments := strings.Fields(strings.ReplaceAll(string(match[1]), "\\\n", " "))
-			manifest, err := os.ReadFile(filepath.Join(root, string(match[2])))
+			arguments := strings.Fields(strings.ReplaceAll(string(match[2]), "\\\n", " "))
+			manifest, err := os.ReadFile(filepath.Join(root, string(match[3])))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Run(page, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
-				headers := publishAsWritten(w, arguments, manifest)
-				id := event.WorkloadID(headers.Get("ce-source"), headers.Get("ce-id"))
+				var ends []func() string
+				for _, subject := range subjects {
+					ends = append(ends, w.natsSubscribes(tool, string(subject[1])))
+				}
+				w.nats(tool, manifest, arguments...)
+				id := event.WorkloadID(attribute(t, arguments, "ce-source"), attribute(t, arguments, "ce-id"))
 				await(w, "the workload is stored", func(e *event.WorkloadChanged) bool { return e.ID == id })
+				for i, end := range ends {
+					if printed := end(); !strings.Contains(printed, string(id)) {
+						t.Errorf("nats sub %s prints %q, without workload %s", subjects[i][1], printed, id)
+					}
+				}
 			})
 		}
 	}
 }
 
-// publishAsWritten runs the tool, or does what it would, and returns the headers.
-func publishAsWritten(w *world, arguments []string, manifest []byte) nats.Header {
+// natsTool returns the path of the nats tool that make builds.
+func natsTool(t *testing.T) string {
+	t.Helper()
+	tool, err := filepath.Abs("../../bin/nats")
+	if err == nil {
+		_, err = os.Stat(tool)
+	}
+	switch {
+	case err == nil:
+	case requireAll:
+		t.Fatalf("%v; `make build` builds it", err)
+	default:
+		t.Skipf("%v; `make build` builds it", err)
+	}
+	return tool
+}
+
+// attribute returns the value of a header among the arguments of nats pub.
+func attribute(t *testing.T, arguments []string, name string) string {
+	t.Helper()
+	i := slices.IndexFunc(arguments, func(a string) bool { return strings.HasPrefix(a, name+":") })
+	if i < 1 || arguments[i-1] != "-H" {
+		t.Fatalf("nats %q has no -H %s:...", arguments, name)
+	}
+	return strings.TrimPrefix(arguments[i], name+":")
+}
+
+// natsCommand is a command of the nats tool on the world's server, without a context of the
+// user who runs the test.
+func (w *world) natsCommand(tool string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(w.ctx, tool, append([]string{"--server", w.NATSURL}, arguments...)...)
+	command.Env = append(os.Environ(), "XDG_CONFIG_HOME="+w.t.TempDir())
+	return command
+}
+
+// nats runs the nats tool to its end.
+func (w *world) nats(tool string, in []byte, arguments ...string) {
 	w.t.Helper()
-	message := nats.NewMsg(arguments[len(arguments)-1])
-	message.Data = manifest
-	for i, argument := range arguments {
-		if argument == "-H" {
-			key, value, _ := strings.Cut(arguments[i+1], ":")
-			message.Header.Set(key, value)
+	command := w.natsCommand(tool, arguments...)
+	command.Stdin = bytes.NewReader(in)
+	if output, err := command.CombinedOutput(); err != nil {
+		w.t.Fatalf("nats %q: %v: %s", arguments, err, output)
+	}
+}
+
+// natsSubscribes starts `nats sub` for one message, waits until NATS has the subscription,
+// and returns how to wait for its end and get what it printed.
+func (w *world) natsSubscribes(tool, subject string) (end func() string) {
+	w.t.Helper()
+	command := w.natsCommand(tool, "sub", "--count=1", subject)
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until("NATS has the subscription of nats sub", func() bool { return w.Subscribed(subject) })
+	return func() string {
+		if err := command.Wait(); err != nil {
+			w.t.Errorf("nats sub %s: %v: %s", subject, err, output.String())
 		}
+		return output.String()
 	}
-	if tool, err := exec.LookPath("nats"); err == nil {
-		command := exec.CommandContext(w.ctx, tool, append([]string{"--server", w.NATSURL}, arguments...)...)
-		command.Stdin = bytes.NewReader(manifest)
-		if output, err := command.CombinedOutput(); err != nil {
-			w.t.Fatalf("nats %q: %v: %s", arguments, err, output)
-		}
-		return message.Header
-	}
-	connection, err := nats.Connect(w.NATSURL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer connection.Close()
-	js, err := jetstream.New(connection)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := js.PublishMsg(w.ctx, message); err != nil {
-		w.t.Fatal(err)
-	}
-	return message.Header
 }
 
 // verifiedInReadme finds what the README shows of `muster verify`.

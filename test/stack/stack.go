@@ -340,6 +340,10 @@ func (s *Stack) Node(ctx context.Context, command ...string) error {
 	return s.options.Cluster.Node(ctx, command...)
 }
 
+// Subscribed reports whether a client of the stack's NATS server subscribes to exactly this
+// subject.
+func (s *Stack) Subscribed(subject string) bool { return s.server.Subscribed(subject) }
+
 // Stop ends all services, then NATS. The namespace stays; the cluster goes with
 // its last user.
 func (s *Stack) Stop() {

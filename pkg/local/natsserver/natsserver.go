@@ -4,6 +4,7 @@ package natsserver
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -46,6 +47,15 @@ func Start(dir string, port int) (*Server, error) {
 
 // URL returns the address for clients.
 func (s *Server) URL() string { return s.server.ClientURL() }
+
+// Subscribed reports whether a client subscribes to exactly this subject.
+func (s *Server) Subscribed(subject string) bool {
+	found, err := s.server.Subsz(&server.SubszOptions{Subscriptions: true, Limit: mostSubscriptions})
+	return err == nil && slices.ContainsFunc(found.Subs, func(d server.SubDetail) bool { return d.Subject == subject })
+}
+
+// mostSubscriptions is more than the services of one Muster have.
+const mostSubscriptions = 10_000
 
 // Stop shuts the server down and waits for it.
 func (s *Server) Stop() {
