@@ -54,6 +54,9 @@ func (q *Queue) Assignments(podSets []workload.PodSet) (all []Assignment, cut bo
 		extended := make([]Assignment, 0, len(all)*len(choices))
 		for _, a := range all {
 			for _, flavors := range choices {
+				if !q.sameInGroup(podSets[:i], a.Flavors, set, flavors) {
+					continue
+				}
 				if len(extended) == maxAssignments {
 					cut = true
 					break
@@ -63,7 +66,9 @@ func (q *Queue) Assignments(podSets []workload.PodSet) (all []Assignment, cut bo
 				})
 			}
 		}
-		all = extended
+		if all = extended; len(all) == 0 {
+			return nil, false, q.noGroupFlavor(set)
+		}
 	}
 	for i := range all {
 		all[i].Charges = ChargesOf(podSets, all[i].Flavors)
@@ -72,6 +77,40 @@ func (q *Queue) Assignments(podSets []workload.PodSet) (all []Assignment, cut bo
 		}
 	}
 	return all, cut, nil
+}
+
+// sameInGroup reports whether the flavors of a pod set are those of the earlier sets of
+// its pod-set group: in each resource group, all sets of a pod-set group have one flavor.
+func (q *Queue) sameInGroup(earlier []workload.PodSet, assigned []workload.PodSetFlavors, set *workload.PodSet, flavors map[resource.Name]string) bool {
+	if set.Group == "" {
+		return true
+	}
+	for i := range earlier {
+		if earlier[i].Group != set.Group {
+			continue
+		}
+		at := slices.IndexFunc(assigned, func(f workload.PodSetFlavors) bool { return f.PodSet == earlier[i].Name })
+		if at < 0 {
+			continue
+		}
+		for _, g := range q.ResourceGroups {
+			theirs, own := flavorIn(&g, assigned[at].Flavors), flavorIn(&g, flavors)
+			if theirs != "" && own != "" && theirs != own {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// flavorIn returns the flavor that was given for the resources of a group, or "".
+func flavorIn(g *ResourceGroup, flavors map[resource.Name]string) string {
+	for _, name := range g.CoveredResources {
+		if flavors[name] != "" {
+			return flavors[name]
+		}
+	}
+	return ""
 }
 
 // choices returns the flavors of one pod set: a map from resource to flavor for

@@ -39,6 +39,14 @@ func (q *Queue) noFlavor(set *workload.PodSet, g *ResourceGroup, asked []resourc
 	}
 }
 
+func (q *Queue) noGroupFlavor(set *workload.PodSet) *workload.Reason {
+	return &workload.Reason{
+		Kind:    workload.ReasonQuota,
+		Message: fmt.Sprintf("no flavor of queue %q matches all pod sets of group %q, which get the same flavors", q.Name, set.Group),
+		Quota:   &workload.QuotaShortage{Queue: q.Name, Where: "clusterQueue " + q.Name, Limit: "flavors"},
+	}
+}
+
 func (q *Queue) undeclared(set *workload.PodSet, names []resource.Name) *workload.Reason {
 	slices.Sort(names)
 	return &workload.Reason{

@@ -149,6 +149,9 @@ func (r *reader) rayPods(it *item, wrapped *bundle.Item) ([]workload.PodSet, err
 // affinity names.
 func prefixNames(set *workload.PodSet, prefix string) {
 	set.Name = prefix + set.Name
+	if set.Group != "" {
+		set.Group = prefix + set.Group
+	}
 	for _, rule := range set.Template.Together {
 		for i := range rule.PodSets {
 			rule.PodSets[i] = prefix + rule.PodSets[i]

@@ -45,6 +45,9 @@ func bindGang(members []member) ([]workload.PodSet, error) {
 	if err := checkTogether(members); err != nil {
 		return nil, err
 	}
+	if err := readGroups(members); err != nil {
+		return nil, err
+	}
 	var sets []workload.PodSet
 	for _, m := range members {
 		if m.set.Count > 0 || m.set.Role == workload.RoleWorker {

@@ -114,6 +114,9 @@ type PodSet struct {
 	// or shrunk since its admission. A new attempt begins with the submitted number.
 	Resized  int      `json:"resized,omitempty"`
 	Template Template `json:"template"`
+	// Group is the name of the pod-set group of which the set is; empty for none. The sets
+	// of a group get the same flavors.
+	Group string `json:"group,omitempty"`
 	// Topology is nil when the set's pods may be anywhere.
 	Topology *Topology `json:"topology,omitempty"`
 }
