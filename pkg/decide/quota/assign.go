@@ -229,7 +229,9 @@ func (q *Queue) rank(a Assess) int {
 	if a.Borrows && !q.stopsWhenBorrowing() {
 		rank++
 	}
-	if a.Mode == Preempting && !q.StopsWhenPreempting() {
+	// As in Kueue, preemption ends the search for a flavor only where borrowing, if it
+	// needs that too, does.
+	if a.Mode == Preempting && (!q.StopsWhenPreempting() || a.Borrows && !q.stopsWhenBorrowing()) {
 		rank += 2
 	}
 	return rank

@@ -45,7 +45,7 @@ func (q *ResourceQuota) limits() iter.Seq2[string, *int64] {
 	}
 }
 
-func (v *validation) groups(path string, groups []ResourceGroup) {
+func (v *validation) groups(path string, groups []ResourceGroup, ofCohort bool) {
 	if len(groups) > maxGroups {
 		v.faults.Add(path+".resourceGroups", "%d of them; want at most %d", len(groups), maxGroups)
 	}
@@ -71,12 +71,12 @@ func (v *validation) groups(path string, groups []ResourceGroup) {
 				v.faults.Add(at+".name", "%q is a duplicate; want each flavor in one group, once", f.Name)
 			}
 			flavors[f.Name] = true
-			v.quotas(at, g.CoveredResources, f.Resources)
+			v.quotas(at, g.CoveredResources, f.Resources, ofCohort)
 		}
 	}
 }
 
-func (v *validation) quotas(path string, covered []resource.Name, quotas []ResourceQuota) {
+func (v *validation) quotas(path string, covered []resource.Name, quotas []ResourceQuota, ofCohort bool) {
 	seen := map[resource.Name]bool{}
 	for i := range quotas {
 		q := &quotas[i]
@@ -86,7 +86,8 @@ func (v *validation) quotas(path string, covered []resource.Name, quotas []Resou
 		}
 		seen[q.Name] = true
 		v.notNegative(at+".nominalQuota", q.Nominal)
-		if q.LendingLimit != nil && *q.LendingLimit > q.Nominal {
+		// As in Kueue, that of a cohort bounds what the queues below it lend to others.
+		if !ofCohort && q.LendingLimit != nil && *q.LendingLimit > q.Nominal {
 			v.faults.Add(at+".lendingLimit", "%s is more than the nominalQuota %s; want at most that",
 				resource.Format(q.Name, *q.LendingLimit), resource.Format(q.Name, q.Nominal))
 		}

@@ -94,7 +94,7 @@ func (v *validation) cohorts(c *Config) {
 		path := fault.Index("cohorts", i)
 		v.name(path, co.Name, v.cohort)
 		parent[co.Name] = co.Parent
-		v.groups(path, co.ResourceGroups)
+		v.groups(path, co.ResourceGroups, true)
 		v.weight(path, co.FairSharing)
 	}
 	for i, co := range c.Cohorts {
@@ -121,7 +121,7 @@ func (v *validation) clusterQueues(c *Config) {
 		q := &c.ClusterQueues[i]
 		path := fault.Index("clusterQueues", i)
 		v.name(path, q.Name, v.cluster)
-		v.groups(path, q.ResourceGroups)
+		v.groups(path, q.ResourceGroups, false)
 		v.weight(path, q.FairSharing)
 		v.oneOf(path+".queueingStrategy", q.Strategy, BestEffortFIFO, StrictFIFO, Backfill)
 		v.backfill(path, q)
