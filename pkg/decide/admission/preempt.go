@@ -37,6 +37,7 @@ type preemption struct {
 	d           *decision
 	w           *Waiting
 	charges     []quota.Charge
+	overQuota   []quota.Charge // of them, those that say from whom quota may be reclaimed
 	flavored    *flavoredSignature
 	cluster     string
 	terminating []*Started

@@ -21,6 +21,7 @@ func (p *preemption) search(sets []candidateSet) *victims {
 	for _, g := range p.terminating {
 		p.remove(g)
 	}
+	p.overQuota = p.lackingCharges()
 	if places := p.fits(nil, true); places != nil {
 		return &victims{places: places}
 	}
@@ -40,6 +41,22 @@ func (p *preemption) search(sets []candidateSet) *victims {
 	p.weighOther(sets, best)
 	p.d.spend(p.w.queue, victimSteps-steps)
 	return best
+}
+
+// lackingCharges returns the charges for which quota is lacking. As in Kueue, only what a
+// queue uses of these beyond its own quota can be reclaimed. Where quota is not lacking,
+// only places are: then all charges count.
+func (p *preemption) lackingCharges() []quota.Charge {
+	var lacking []quota.Charge
+	for _, c := range p.charges {
+		if c.Flavor != "" && c.Amount > p.w.queue.quota.Available(c.FlavorResource) {
+			lacking = append(lacking, c)
+		}
+	}
+	if len(lacking) == 0 {
+		return p.charges
+	}
+	return lacking
 }
 
 func (p *preemption) remove(g *Started) {
@@ -74,9 +91,9 @@ func (p *preemption) permitted(c candidate) bool {
 	case withinQueue:
 		return true
 	case fairShare:
-		return q.MayReclaimFrom(c.queue.quota, p.charges) && p.fairShareAllows(c)
+		return q.MayReclaimFrom(c.queue.quota, p.overQuota) && p.fairShareAllows(c)
 	}
-	return q.MayReclaimFrom(c.queue.quota, p.charges)
+	return q.MayReclaimFrom(c.queue.quota, p.overQuota)
 }
 
 func (p *preemption) fairShareAllows(c candidate) bool {
