@@ -5,12 +5,17 @@
 // suspending need Kubernetes 1.36, which serves mutating policies as v1; the rest needs
 // 1.30.
 //
+// Where the API server serves no such policies, intake evaluates the same documents as
+// webhooks, whose configurations are made from them here.
+//
 // It is data only, and not for applying the policies, which package install does.
 package policy
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
+	"strconv"
 	"strings"
 )
 
@@ -31,21 +36,53 @@ const (
 	kueueLabel = `"kueue.x-k8s.io/queue-name"`
 )
 
-// Documents returns the policies, one YAML document each. withKueue means that Kueue is
-// installed, so that Muster ignores its queue label. The policies recognize KubeRay's
-// operator by its rights.
-func Documents(withKueue bool) [][]byte {
-	labels := "[" + queueLabel + ", " + kueueLabel + "]"
-	if withKueue {
-		labels = "[" + queueLabel + "]"
-	}
+// dispatcher is the account in the policies that stands for Muster's.
+const dispatcher = "system:serviceaccount:muster-system:muster-dispatcher"
+
+// Settings are what differs between installations. The zero value obeys Muster's queue label
+// alone, and recognizes KubeRay's operator by its rights and the dispatcher by its usual
+// account.
+type Settings struct {
+	// KueueLabel obeys Kueue's queue label too; not where Kueue is installed.
+	KueueLabel bool
+	// Operators are accounts of KubeRay operators without cluster-wide rights.
+	Operators []string
+	// Dispatcher is the account of the dispatcher.
+	Dispatcher string
+	// Unset leaves the placeholders of Templates, for a chart that sets them.
+	Unset bool
+}
+
+// Documents returns the policies, one YAML document each.
+func (s Settings) Documents() [][]byte {
 	documents := Templates()
 	for i := range documents {
-		documents[i] = bytes.ReplaceAll(documents[i], []byte("QUEUE_LABELS"), []byte(labels))
-		documents[i] = bytes.ReplaceAll(documents[i], []byte("OPERATOR_ACCOUNTS"), []byte("[]"))
+		documents[i] = s.complete(documents[i])
 	}
 	return documents
 }
+
+// complete puts the settings for the placeholders.
+func (s Settings) complete(document []byte) []byte {
+	if s.Unset {
+		return document
+	}
+	labels := "[" + queueLabel + "]"
+	if s.KueueLabel {
+		labels = "[" + queueLabel + ", " + kueueLabel + "]"
+	}
+	operators := make([]string, len(s.Operators))
+	for i, account := range s.Operators {
+		operators[i] = strconv.Quote(account)
+	}
+	document = bytes.ReplaceAll(document, []byte("QUEUE_LABELS"), []byte(labels))
+	document = bytes.ReplaceAll(document, []byte("OPERATOR_ACCOUNTS"), []byte("["+strings.Join(operators, ", ")+"]"))
+	return bytes.ReplaceAll(document, []byte(dispatcher), []byte(cmp.Or(s.Dispatcher, dispatcher)))
+}
+
+// Documents returns the policies for Muster's usual accounts. withKueue means that Kueue is
+// installed, so that Muster ignores its queue label.
+func Documents(withKueue bool) [][]byte { return Settings{KueueLabel: !withKueue}.Documents() }
 
 // Templates returns the policies with two placeholders: QUEUE_LABELS for the list of labels
 // that suspend an object, and OPERATOR_ACCOUNTS for the accounts of KubeRay operators

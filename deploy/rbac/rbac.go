@@ -39,6 +39,10 @@ var (
 	queueNamespaceYAML string
 	//go:embed cluster.yaml
 	clusterYAML string
+	//go:embed webhook.yaml
+	webhookYAML string
+	//go:embed webhook-service.yaml
+	webhookServiceYAML string
 )
 
 // Documents returns the objects that a cluster needs once, one YAML document each, in
@@ -46,6 +50,19 @@ var (
 func Documents() [][]byte {
 	return split(namespaceYAML, capacityWatcherYAML, dispatcherYAML, wrappedYAML, intakeYAML)
 }
+
+// Names of what intake's webhooks have in a cluster.
+const (
+	WebhookSecret        = "muster-intake-webhook" // in Namespace
+	WebhookService       = "muster-intake"         // in Namespace
+	WebhookConfiguration = "muster"                // of either kind
+)
+
+// ForWebhooks returns the Secret and the rights of intake's webhooks.
+func ForWebhooks() [][]byte { return split(webhookYAML) }
+
+// ServiceOfWebhooks returns the Service of intake's webhooks.
+func ServiceOfWebhooks() []byte { return split(webhookServiceYAML)[0] }
 
 // dnsLabel matches the names of namespaces.
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

@@ -132,3 +132,29 @@ func TestForNamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestWebhooksAreBoundByName: intake may read and write one Secret, and the configurations of
+// its own webhooks, and make neither.
+func TestWebhooksAreBoundByName(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"secrets": WebhookSecret, "validatingwebhookconfigurations": WebhookConfiguration}
+	rules := 0
+	for _, document := range ForWebhooks() {
+		var role rbacv1.ClusterRole // a Role reads the same
+		if err := yaml.Unmarshal(document, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			rules++
+			if diff := cmp.Diff([]string{names[rule.Resources[0]]}, rule.ResourceNames); diff != "" {
+				t.Errorf("%v (-want +got):\n%s", rule.Resources, diff)
+			}
+			if diff := cmp.Diff([]string{"get", "update"}, rule.Verbs); diff != "" {
+				t.Errorf("%v (-want +got):\n%s", rule.Resources, diff)
+			}
+		}
+	}
+	if rules != 2 {
+		t.Errorf("there are %d rules, want 2", rules)
+	}
+}

@@ -51,7 +51,8 @@ func readings() map[string]reading {
 		"services/intake/internal/kubecontroller":  by(0, "services/intake/internal/kubecontroller.FuzzReconcile"),
 		"services/capacity-watcher/internal/watch": by(0, "services/capacity-watcher/internal/watch.FuzzSeen"),
 		// HTTP.
-		"services/intake/internal/httpserver": by(1, "services/intake/internal/httpserver.FuzzTokens", "services/intake/internal/httpserver.FuzzRequest"),
+		"services/intake/internal/httpserver":    by(1, "services/intake/internal/httpserver.FuzzTokens", "services/intake/internal/httpserver.FuzzRequest"),
+		"services/intake/internal/policywebhook": by(5, "services/intake/internal/policywebhook.FuzzReview"),
 		// Files, and what is applied.
 		"pkg/policyfile/kueue":              by(2, kueue),
 		"pkg/policyfile/queuesfile":         by(0, "pkg/policyfile/queuesfile.FuzzRead"),

@@ -38,6 +38,8 @@ type Config struct {
 	DefaultQueue string
 	// HTTP is the HTTP API; off without an address.
 	HTTP HTTPConfig
+	// Webhooks are off without an address.
+	Webhooks WebhookConfig
 }
 
 // Register implements service.Config.
@@ -48,6 +50,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of that cluster; without it the pod's own service account")
 	flags.StringVar(&c.KubeNamespaces, "kube-namespaces", "", "`namespaces` to watch, separated by commas; empty for all")
 	c.HTTP.register(flags)
+	c.Webhooks.register(flags)
 	flags.StringVar(&c.DefaultQueue, "default-queue", "default", "`queue` of AppWrappers without a queue label")
 }
 
@@ -74,7 +77,7 @@ func (c *Config) Validate() error {
 	if c.DefaultQueue == "" {
 		c.DefaultQueue = "default"
 	}
-	faults = append(faults, c.HTTP.validate())
+	faults = append(faults, c.HTTP.validate(), c.Webhooks.validate(c.Cluster))
 	return errors.Join(faults...)
 }
 

@@ -31,6 +31,14 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 	if err != nil {
 		return err
 	}
+	if config.Webhooks.Address != "" {
+		client.StampedBy(config.Webhooks.Configuration)
+		stop, err := serveWebhooks(ctx, config.Webhooks, client.Core(), runtime)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	d := kubecontroller.New(kubecontroller.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn()), runtime.Tracer})
 	d.SetCluster(client)
 	var namespaces []string

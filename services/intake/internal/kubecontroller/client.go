@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	registration "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,7 @@ type Client struct {
 	objects   dynamic.Interface
 	core      kubernetes.Interface
 	kinds     *apiserver.Resources
+	webhooks  string                                                               // the configuration of webhooks that stamp objects; empty for none
 	informers map[schema.GroupVersionResource]map[string]cache.SharedIndexInformer // by namespace
 }
 
@@ -190,9 +192,34 @@ const (
 	stampsLabelled = "-ray-user"
 )
 
-// Stamps reports whether a policy with that suffix is in force. Without it the creator
-// of an object could forge the policy's annotations.
+// StampedBy names the MutatingWebhookConfiguration in which intake's own webhooks may stamp
+// objects in place of policies.
+func (c *Client) StampedBy(configuration string) { c.webhooks = configuration }
+
+// Core returns the access to Kubernetes' own kinds.
+func (c *Client) Core() kubernetes.Interface { return c.core }
+
+// Stamps reports whether a policy with that suffix is in force, or the webhooks that stand
+// for it. Without it the creator of an object could forge the policy's annotations.
 func (c *Client) Stamps(ctx context.Context, policy string) (bool, error) {
+	stamps, err := c.policyStamps(ctx, policy)
+	if stamps || err != nil || c.webhooks == "" {
+		return stamps, err
+	}
+	configuration, err := c.core.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, c.webhooks, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the webhooks %s: %w", c.webhooks, err)
+	}
+	return slices.ContainsFunc(configuration.Webhooks, func(w registration.MutatingWebhook) bool {
+		return strings.HasPrefix(w.Name, strings.TrimPrefix(policy, "-")+".") && len(w.ClientConfig.CABundle) > 0 &&
+			w.FailurePolicy != nil && *w.FailurePolicy == registration.Fail
+	}), nil
+}
+
+func (c *Client) policyStamps(ctx context.Context, policy string) (bool, error) {
 	bindings, err := c.objects.Resource(policyBindings).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil // this Kubernetes version does not serve them
