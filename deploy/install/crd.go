@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"muster.dev/muster/deploy/crd"
-	"muster.dev/muster/deploy/policy"
 	"muster.dev/muster/deploy/rbac"
 )
 
@@ -22,11 +21,9 @@ const crdsServed = 30 * time.Second
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// installAPI applies the definitions and policies of intake's Kubernetes controller. It
-// leaves a definition from another installation, such as the AppWrapper operator's, as it
-// is. It skips mutating policies if the API server does not serve them; intake then
-// refuses AppWrappers, because their creators are unknown.
-func installAPI(ctx context.Context, client dynamic.Interface) error {
+// installDefinitions applies the definitions of intake's Kubernetes controller. It leaves one
+// from another installation, such as the AppWrapper operator's, as it is.
+func installDefinitions(ctx context.Context, client dynamic.Interface) error {
 	for _, document := range crd.Documents() {
 		name, err := nameOf(document)
 		if err != nil {
@@ -46,19 +43,7 @@ func installAPI(ctx context.Context, client dynamic.Interface) error {
 			return err
 		}
 	}
-	kueue, err := installed(ctx, client, kueueItself)
-	if err != nil {
-		return err
-	}
-	for _, document := range policy.Documents(kueue) {
-		if err := apply(ctx, client, document); err != nil {
-			if apierrors.IsNotFound(err) {
-				return nil // a Kubernetes older than 1.36
-			}
-			return err
-		}
-	}
-	return awaitCreations(ctx, client)
+	return nil
 }
 
 // awaitCreations returns when AppWrappers can be created: for some seconds the policies of

@@ -6,6 +6,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -24,37 +25,66 @@ import (
 // fieldManager owns the applied fields in the API server's records.
 const fieldManager = "muster-install"
 
-// Install creates missing namespaces of the given ones, and applies Muster's namespace,
-// service accounts and roles, which allow writing in the given namespaces only. clusters
-// are the cluster's names in Muster, each with its Leases; several Musters on one cluster
-// have several names. A repetition changes nothing.
+// Options say what is installed.
+type Options struct {
+	// Clusters are the cluster's names in Muster, each with its Leases; several Musters on
+	// one cluster have several names.
+	Clusters []string
+	// Namespaces are those of queues; missing ones are created. The services may write in
+	// them only.
+	Namespaces []string
+	// Admission says by what the rules of package policy are enforced. Empty is Policies as
+	// far as they are served, without the removal of anything.
+	Admission Admission
+	// WebhookURL is how the API server reaches the webhooks of an intake outside of the
+	// cluster; empty for a Service in the cluster.
+	WebhookURL string
+}
+
+// Install is InstallWith, with policies as far as the API server serves them: without
+// mutating ones intake refuses AppWrappers, because their creators are unknown.
 func Install(ctx context.Context, admin *rest.Config, clusters, namespaces []string) error {
+	_, err := InstallWith(ctx, admin, Options{Clusters: clusters, Namespaces: namespaces})
+	return err
+}
+
+// InstallWith creates missing namespaces, and applies Muster's namespace, service accounts,
+// roles, definitions and admission rules. It returns by what the rules are enforced. A
+// repetition changes nothing.
+func InstallWith(ctx context.Context, admin *rest.Config, o Options) (Chosen, error) {
 	client, err := dynamic.NewForConfig(admin)
 	if err != nil {
-		return fmt.Errorf("client for %s: %w", admin.Host, err)
+		return Chosen{}, fmt.Errorf("client for %s: %w", admin.Host, err)
 	}
 	documents := rbac.Documents()
-	for _, cluster := range clusters {
+	for _, cluster := range o.Clusters {
 		leases, err := rbac.ForCluster(cluster)
 		if err != nil {
-			return err
+			return Chosen{}, err
 		}
 		documents = append(documents, leases...)
 	}
-	for _, namespace := range namespaces {
+	for _, namespace := range o.Namespaces {
 		bindings, err := rbac.ForNamespace(namespace)
 		if err != nil {
-			return err
+			return Chosen{}, err
 		}
 		documents = append(documents, namespaceDocument(namespace))
 		documents = append(documents, bindings...)
 	}
 	for _, document := range documents {
 		if err := apply(ctx, client, document); err != nil {
-			return err
+			return Chosen{}, err
 		}
 	}
-	return installAPI(ctx, client)
+	if err := installDefinitions(ctx, client); err != nil {
+		return Chosen{}, err
+	}
+	chosen, err := choose(ctx, client, cmp.Or(o.Admission, Policies))
+	if err != nil {
+		return Chosen{}, err
+	}
+	return chosen, installAdmission(ctx, client, chosen, o)
 }
 
 func namespaceDocument(name string) []byte {

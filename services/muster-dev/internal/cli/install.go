@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,8 @@ type installOptions struct {
 	namespaces  []string
 	credentials string
 	kueue       bool
+	admission   string
+	webhookURL  string
 }
 
 func installCommand() *cobra.Command {
@@ -36,14 +40,17 @@ func installCommand() *cobra.Command {
 		Long: `Install what Muster's services need into a cluster: the namespace ` + rbac.Namespace + `; the
 service accounts of capacity-watcher, dispatcher and intake, which may write only in
 the namespaces of queues; the definitions of AppWrappers, unless they are installed;
-and the admission policies that suspend labelled Ray objects until they are admitted.
+and the admission rules that suspend labelled Ray objects until they are admitted.
 The command needs the rights of an administrator. Repeating it changes nothing.
 
 One capacity-watcher and one dispatcher act for a cluster at a time, under Leases with
 the name of the cluster. --cluster makes these, and the services may hold no others.
 
-The policies need Kubernetes 1.36 or newer and are left out on an older one: then
-submissions over NATS work, and AppWrappers created with kubectl are refused.
+The rules are admission policies where the API server serves them: it serves mutating
+ones from Kubernetes 1.36 on, validating ones from 1.30 on. The others are webhooks,
+which intake serves with --webhook-address. The command says which it has installed;
+--admission chooses. It removes what it replaces last. The API server reaches intake by
+the Service muster-intake in the cluster, which it installs, or by --webhook-url.
 
 With --kueue-definitions the command also installs the definitions of the kinds with
 which Kueue configures queues, such as ClusterQueue and LocalQueue, so that kubectl
@@ -64,6 +71,8 @@ DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
 	flags.StringSliceVar(&o.clusters, "cluster", nil, "the `name` of the cluster in Muster, as in --cluster of the services; repeat it if several Musters use the cluster")
 	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "the `namespaces` of queues; missing ones are created")
 	flags.StringVar(&o.credentials, "credentials", "", "`directory` for the kubeconfigs of the services")
+	flags.StringVar(&o.admission, "admission", string(install.Automatic), "enforce the admission rules by `policies`, webhooks, or auto: policies where the API server serves them")
+	flags.StringVar(&o.webhookURL, "webhook-url", "", "`URL` by which the API server reaches the webhooks of an intake outside of the cluster, such as https://10.0.0.7:9443")
 	flags.BoolVar(&o.kueue, "kueue-definitions", false, "install the definitions of Kueue's queues, where Kueue is not installed")
 	return cmd
 }
@@ -75,6 +84,12 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	if len(o.clusters) == 0 {
 		return exit.Usagef("install: --cluster is missing; want the name of the cluster in Muster")
 	}
+	if !slices.Contains([]install.Admission{install.Automatic, install.Policies, install.Webhooks}, install.Admission(o.admission)) {
+		return exit.Usagef("install: --admission %q: want policies, webhooks or auto", o.admission)
+	}
+	if o.webhookURL != "" && !strings.HasPrefix(o.webhookURL, "https://") {
+		return exit.Usagef("install: --webhook-url %q: want https://host:port", o.webhookURL)
+	}
 	admin, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("install: read kubeconfig %q: %w", o.kubeconfig, err)
@@ -85,9 +100,13 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 			return fmt.Errorf("install: --kueue-definitions: %w", err)
 		}
 	}
-	if err := install.Install(cmd.Context(), admin, o.clusters, o.namespaces); err != nil {
+	chosen, err := install.InstallWith(cmd.Context(), admin, install.Options{
+		Clusters: o.clusters, Namespaces: o.namespaces, Admission: install.Admission(o.admission), WebhookURL: o.webhookURL,
+	})
+	if err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
+	fmt.Fprintf(cmd.OutOrStdout(), "admission rules are enforced by %s\n", chosen)
 	if o.credentials == "" {
 		return nil
 	}
