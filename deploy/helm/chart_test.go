@@ -44,6 +44,11 @@ func modes() map[string]map[string]any {
 			"nats":                 map[string]any{"url": "tls://nats:4222", "tlsSecret": "nats-client"}, "database": map[string]any{"tlsSecret": "postgres-ca"},
 			"kuberay": map[string]any{"version": "v1.6.1"}, "tracing": map[string]any{"endpoint": "http://collector:4318", "ratio": 0.1},
 		},
+		"webhooks": {
+			"kubernetesController": map[string]any{"enabled": true, "admission": "webhooks"},
+			"protectionPolicies":   map[string]any{"operators": []any{"system:serviceaccount:ray:operator"}},
+			"queues":               []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},
+		},
 		"everything": {
 			"serviceMonitor": on(), "prometheusRule": on(), "dashboard": on(),
 			"image":        map[string]any{"repository": "registry.example/muster", "tag": "v1", "pullSecrets": []any{"pull"}},
@@ -77,7 +82,9 @@ func rendered(values map[string]any) (map[string]*unstructured.Unstructured, err
 	if err != nil {
 		return nil, err
 	}
-	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, nil)
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = common.KubeVersion{Version: "v1.36.3", Major: "1", Minor: "36"}
+	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +138,7 @@ func TestMadeFiles(t *testing.T) {
 		wanted["crds/"+name] = content
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"rights.yaml": helm.Rights, "nats-users.yaml": helm.Users, "policies.yaml": helm.Policies,
+		"rights.yaml": helm.Rights, "nats-users.yaml": helm.Users, "policies.yaml": helm.Policies, "webhooks.yaml": helm.Webhooks,
 	} {
 		if wanted["files/"+name], err = content(); err != nil {
 			t.Fatal(err)
@@ -213,7 +220,7 @@ func TestBadValues(t *testing.T) {
 func TestServices(t *testing.T) {
 	t.Parallel()
 	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
-	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "member": {"capacity-watcher", "dispatcher"}} {
+	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "member": {"capacity-watcher", "dispatcher"}} {
 		objects := render(t, modes()[name])
 		var services []string
 		for _, key := range slices.Sorted(maps.Keys(objects)) {
@@ -322,7 +329,7 @@ func checkContained(t *testing.T, mode string, deployment *unstructured.Unstruct
 	}
 	token, _, _ := unstructured.NestedBool(deployment.Object, "spec", "template", "spec", "automountServiceAccountToken")
 	service := strings.TrimPrefix(deployment.GetName(), release+"-")
-	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && mode == "controller"; token != api {
+	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && (mode == "controller" || mode == "webhooks"); token != api {
 		t.Errorf("%s: %s has a token of the API server: %t", mode, deployment.GetName(), token)
 	}
 	for _, argument := range container["args"].([]any) {

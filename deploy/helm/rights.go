@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
@@ -194,6 +195,35 @@ func Policies() ([]byte, error) {
 			return nil, fmt.Errorf("read manifest of package policy: %w", err)
 		}
 		all.Policies = append(all.Policies, one)
+	}
+	return header(all)
+}
+
+// queueNamespace stands for the namespaces of queues in the file; the chart puts them in.
+const queueNamespace = "QUEUE_NAMESPACE"
+
+// Webhooks returns files/webhooks.yaml: the configurations of intake's webhooks, as package
+// policy makes them.
+func Webhooks() ([]byte, error) {
+	webhooks := policy.Webhooks{
+		Settings: policy.Settings{KueueLabel: true, Unset: true}, Namespaces: []string{queueNamespace},
+		Client: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{}},
+	}
+	var all struct {
+		Validating map[string]any `json:"validating"`
+		Mutating   map[string]any `json:"mutating"`
+	}
+	for _, made := range []struct {
+		make func() ([]byte, error)
+		into *map[string]any
+	}{{webhooks.Validating, &all.Validating}, {webhooks.Mutating, &all.Mutating}} {
+		document, err := made.make()
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.Unmarshal(document, made.into); err != nil {
+			return nil, fmt.Errorf("read configuration of package policy: %w", err)
+		}
 	}
 	return header(all)
 }

@@ -57,3 +57,20 @@ capacity-watcher dispatcher
 {{- end -}}
 {{ dict "names" ($names | uniq | sortAlpha) | toJson }}
 {{- end }}
+
+{{/* By what the admission rules of each kind are enforced, as a JSON object. Webhooks are
+part of the Kubernetes controller. */}}
+{{- define "muster.admission" -}}
+{{- $controller := .Values.kubernetesController -}}
+{{- $validating := "policies" -}}
+{{- $mutating := ternary "policies" "webhooks" (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- if ne $controller.admission "auto" -}}
+{{- $validating = $controller.admission -}}
+{{- $mutating = $controller.admission -}}
+{{- end -}}
+{{- if not (and $controller.enabled (eq .Values.mode "all")) -}}
+{{- $validating = "policies" -}}
+{{- $mutating = "policies" -}}
+{{- end -}}
+{{ dict "validating" $validating "mutating" $mutating "any" (or (eq $validating "webhooks") (eq $mutating "webhooks")) | toJson }}
+{{- end }}
