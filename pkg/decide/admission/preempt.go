@@ -173,11 +173,12 @@ func (d *decision) candidateSets(w *Waiting, a quota.Assess) []candidateSet {
 		add(true, d.candidates(w, a, fairShare), own)
 		return all
 	}
-	// As in Kueue, a workload above its nominal quota evicts only if it may do so
-	// while it borrows.
-	if !q.ExceedsNominal(a.Charges) || canBorrowAbove {
-		add(true, own)
+	// As in Kueue, a workload above its nominal quota evicts gangs of its own queue only if
+	// it may evict while it borrows; from the cohort it takes what a branch above it has.
+	if q.ExceedsNominal(a.Charges) && !canBorrowAbove {
+		own = nil
 	}
+	add(true, own)
 	add(false, d.candidates(w, a, reclaimed), own)
 	if canBorrowAbove {
 		add(true, d.candidates(w, a, borrowWithin), own)

@@ -209,10 +209,13 @@ func (s *siege) cheapest(offences map[string]int) (best bill, found bool) {
 	above := p.BorrowWithinCohort != nil
 	nominal := tree.Queue("a").ResourceGroups[0].Flavors[0].Resources[0].Nominal
 	set := s.waiting.Workload.PodSets[0]
+	reclaim := s.targets("reclaim", offences)
 	if above || set.Template.Requests["nvidia.com/gpu"]*int64(set.Count) <= nominal {
 		try(s.targets("within", offences), true)
+	} else { // Kueue: more than nominal evicts no gang of the own queue
+		reclaim = slices.DeleteFunc(reclaim, func(t target) bool { return t.policy == "within" })
 	}
-	try(s.targets("reclaim", offences), false)
+	try(reclaim, false)
 	if above {
 		try(s.targets("borrow", offences), true)
 	}
