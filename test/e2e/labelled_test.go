@@ -93,6 +93,41 @@ func TestALabelledRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T)
 	}
 }
 
+// What waits counts as it was created: an edit by its owner is refused with what to do, and
+// what is no edit of the spec passes. Once it runs, its size may change.
+func TestTheSpecOfAQueuedObjectCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	w.kubectl("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: owner}\nrules: [{apiGroups: [ray.io], resources: [rayclusters, rayjobs], verbs: ['*']}]\n", "apply", "-f", "-")
+	w.kubectl("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: owner}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: owner}\n"+
+		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: owner}]\n", "apply", "-f", "-")
+	cluster := labelled(stack.RayCluster("waits", 1, 2), "muster.dev/queue-name", "default")
+	w.kubectl(cluster, "apply", "--as", "owner", "-f", "-")
+	w.kubectl(labelled(stack.RayJob("waits", 1, 2, "succeeded", "1s"), "muster.dev/queue-name", "default"), "create", "--as", "owner", "-f", "-")
+	queued := func(u *unstructured.Unstructured) bool { return state(u) == "queued" && len(u.GetFinalizers()) > 0 }
+	before := w.rayObject("rayclusters", "waits", queued)
+	w.rayObject("rayjobs", "waits", queued)
+	for object, patch := range map[string]string{
+		"raycluster/waits": `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":7}]`,
+		"rayjob/waits":     `[{"op":"replace","path":"/spec/rayClusterSpec/headGroupSpec/template/spec/containers/0/image","value":"other"}]`,
+	} {
+		says(t, w.kubectlFails("", "patch", object, "--as", "owner", "--type=json", "-p", patch), "counts as it was created", "delete it and create it again")
+		says(t, w.kubectlFails("", "patch", object, "--as", "owner", "--type=merge", "-p", `{"spec":{"suspend":false}}`), "is Muster's to change")
+		w.kubectl("", "label", object, "--as", "owner", "team=blue")
+		w.kubectl("", "annotate", object, "--as", "owner", "note=mine")
+	}
+	w.kubectl(cluster, "apply", "--as", "owner", "-f", "-") // the same once more
+	if after := w.rayObject("rayclusters", "waits", queued); after.GetUID() != before.GetUID() {
+		t.Error("it is another object now")
+	}
+	w.kubectl("", "delete", "rayjob/waits", "--as", "owner")
+	w.nodes("more", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
+	w.rayObject("rayclusters", "waits", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	w.kubectl("", "patch", "raycluster/waits", "--as", "owner", "--type=json", "-p", `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":0}]`)
+	w.kubectl("", "delete", "raycluster/waits", "--as", "owner")
+}
+
 // What suspend cannot hold is refused when it is created, with the remedy.
 func TestWhatCannotBeSuspendedIsRefusedAtCreation(t *testing.T) {
 	t.Parallel()
