@@ -21,10 +21,10 @@ import (
 // wherever an object has containers it is taken for a pod. No manifest describes
 // none. The error wraps ErrDenied and says what, where, and what would be right.
 func Check(rules workload.PodPolicy, manifest json.RawMessage) error {
-	if rules.Mode == workload.PodsUnchecked || len(manifest) == 0 {
+	p := policy{rules}
+	if p.unchecked() && rules.Requests != workload.RequestsRequired || len(manifest) == 0 {
 		return nil
 	}
-	p := policy{rules}
 	var tree any
 	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(manifest, &tree); err != nil {
 		return denied("manifest", "cannot be read: "+err.Error(), "write it as JSON")
@@ -64,6 +64,9 @@ func (p policy) object(where string, object, around map[string]any) error {
 	if _, isPod := object["containers"].([]any); isPod {
 		return p.podOf(where, object, around)
 	}
+	if p.unchecked() {
+		return nil
+	}
 	options, isMap := object["autoscalerOptions"].(map[string]any)
 	if isMap || object["enableInTreeAutoscaling"] == true {
 		return p.autoscaler(strings.TrimPrefix(where+".autoscalerOptions", "."), options, object)
@@ -77,6 +80,12 @@ func (p policy) podOf(where string, object, around map[string]any) error {
 	if err := decode(where, object, &spec); err != nil {
 		return err
 	}
+	if p.Requests == workload.RequestsRequired && !Requests(&spec) {
+		return denied(where, "none of its containers has requests or limits, and podPolicy.requests is required", "set resources.requests or resources.limits of a container")
+	}
+	if p.unchecked() {
+		return nil
+	}
 	metadata, err := annotationsOf(where, around)
 	if err != nil {
 		return err
@@ -85,6 +94,22 @@ func (p policy) podOf(where string, object, around map[string]any) error {
 		return err
 	}
 	return p.standard(where, metadata, &spec)
+}
+
+// Requests reports whether a pod asks for any amount: itself, or one of its containers.
+func Requests(spec *corev1.PodSpec) bool {
+	asks := func(r corev1.ResourceRequirements) bool {
+		for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
+			for _, amount := range list {
+				if amount.Sign() > 0 {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return spec.Resources != nil && asks(*spec.Resources) ||
+		slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), func(c corev1.Container) bool { return asks(c.Resources) })
 }
 
 // annotationsOf reads what of a pod's metadata the standard looks at.

@@ -39,6 +39,8 @@ type policy struct{ workload.PodPolicy }
 // all in a list allows everything of the kind.
 const all = "*"
 
+func (p policy) unchecked() bool { return p.Mode == workload.PodsUnchecked }
+
 func (p policy) restricted() bool { return p.Mode == workload.PodsRestricted }
 
 // listed reports whether a name is in the list, or not to be listed in the mode.

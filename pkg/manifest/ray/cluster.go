@@ -55,7 +55,7 @@ func (c *clusterSpec) read(tree map[string]any) ([]member, error) {
 	if err := c.checkAsKubeRay(); err != nil {
 		return nil, err
 	}
-	c.warnOfGPUs()
+	c.warnOfAmounts()
 	members, err := c.members()
 	if waits {
 		nothingCreated(members)

@@ -7,17 +7,29 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"muster.dev/muster/pkg/manifest/podpolicy"
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// warnOfGPUs names the groups that tell Ray of other GPUs than their pods have:
-// neither rayStartParams nor the group's resources change what a pod asks for.
-func (c *clusterSpec) warnOfGPUs() {
+// warnOfAmounts names the groups whose pods ask for nothing, and those that tell Ray of
+// other GPUs than their pods have: neither rayStartParams nor the group's resources change
+// what a pod asks for.
+func (c *clusterSpec) warnOfAmounts() {
 	head := &c.spec.HeadGroupSpec
+	c.warnOfNoRequests(c.path+".headGroupSpec", &head.Template.Spec)
 	c.warnOfGroup(c.path+".headGroupSpec", head.RayStartParams, head.Resources, head.Template.Spec)
 	for i := range c.spec.WorkerGroupSpecs {
 		g := &c.spec.WorkerGroupSpecs[i]
+		c.warnOfNoRequests(c.groupPath(i), &g.Template.Spec)
 		c.warnOfGroup(c.groupPath(i), g.RayStartParams, g.Resources, g.Template.Spec)
+	}
+}
+
+// warnOfNoRequests names a group whose pods ask for nothing but what KubeRay adds.
+func (c *clusterSpec) warnOfNoRequests(where string, pod *corev1.PodSpec) {
+	if !podpolicy.Requests(pod) {
+		c.verdict.warnings = append(c.verdict.warnings,
+			where+".template.spec: no container has requests or limits, so its pods get places on nodes however full; set them")
 	}
 }
 

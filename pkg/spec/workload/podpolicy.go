@@ -20,6 +20,9 @@ const (
 	PodsUnchecked = "off"
 )
 
+// RequestsRequired is the value of PodPolicy.Requests that refuses pods without any.
+const RequestsRequired = "required"
+
 // PodPolicy says what pod templates of a queue's workloads may contain; package
 // podpolicy checks manifests against it. The zero value is PodsBaseline. The lists add
 // to what the mode allows; "*" in a list allows all.
@@ -46,6 +49,9 @@ type PodPolicy struct {
 	PriorityClasses []string `json:"priorityClasses,omitempty"`
 	RuntimeClasses  []string `json:"runtimeClasses,omitempty"`
 	Tolerations     []string `json:"tolerations,omitempty"`
+	// Requests is RequestsRequired, in every mode, or empty: pods without requests are
+	// accepted with a warning. They fit any node, however full.
+	Requests string `json:"requests,omitempty"`
 }
 
 // Validate returns what of the policy cannot be, as a fault.List.
@@ -53,6 +59,9 @@ func (p PodPolicy) Validate() error {
 	var faults fault.List
 	if !slices.Contains([]string{"", PodsBaseline, PodsRestricted, PodsUnchecked}, p.Mode) {
 		faults.Add("mode", "%q: want %s, %s or %s", p.Mode, PodsBaseline, PodsRestricted, PodsUnchecked)
+	}
+	if p.Requests != "" && p.Requests != RequestsRequired {
+		faults.Add("requests", "%q: want %s, or leave it out", p.Requests, RequestsRequired)
 	}
 	for i, path := range p.HostPaths {
 		if !strings.HasPrefix(path, "/") || slices.Contains(strings.Split(path, "/"), "..") {
