@@ -80,6 +80,26 @@ func TestReview(t *testing.T) {
 	}
 }
 
+// TestUpdates: the spec of an object that waits in its queue stays; labels may change.
+func TestUpdates(t *testing.T) {
+	t.Parallel()
+	h := newHandler(t, policywebhook.DefaultLimits())
+	waits := strings.Replace(rayCluster, `"spec":{`, `"spec":{"suspend":true,`, 1)
+	for name, test := range map[string]struct{ object, says string }{
+		"another size":  {strings.Replace(waits, `"headGroupSpec":{}`, `"headGroupSpec":{"a":"b"}`, 1), "counts as it was created"},
+		"another label": {strings.Replace(waits, `"labels":{`, `"labels":{"team":"blue",`, 1), ""},
+	} {
+		body := strings.Replace(review(test.object), `"CREATE"`, `"UPDATE","oldObject":`+waits, 1)
+		var got admissionv1.AdmissionReview
+		if answer := post(h, policy.Path+"held", body); json.Unmarshal(answer.Body.Bytes(), &got) != nil || got.Response == nil {
+			t.Fatalf("%s: answer is %s", name, answer.Body)
+		}
+		if r := got.Response; r.Allowed != (test.says == "") || test.says != "" && !strings.Contains(r.Result.Message, test.says) {
+			t.Errorf("%s: answer is %+v, want %q", name, r, test.says)
+		}
+	}
+}
+
 // TestBounds: what is not a review of bounded size and depth gets an error and no verdict.
 func TestBounds(t *testing.T) {
 	t.Parallel()
