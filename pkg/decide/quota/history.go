@@ -20,10 +20,12 @@ type History struct {
 const leastPast = 1e-3
 
 // after returns the history at a later time, if the queue has used the same all the while.
+// A leader whose clock is behind that of the one before goes on from its own time: waiting
+// for the former time to come would count nothing until then.
 func (h History) after(now time.Time, used resource.List, half time.Duration) History {
 	passed := now.Sub(h.At)
 	if passed <= 0 {
-		return h
+		return History{At: now, Used: h.Used}
 	}
 	kept := decay(passed, half)
 	next := History{At: now, Used: make(map[resource.Name]float64, len(h.Used))}

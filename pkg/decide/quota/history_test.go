@@ -91,3 +91,20 @@ func TestPastUsageIsTheDecayedAverage(t *testing.T) {
 		}
 	})
 }
+
+// TestPastUsageGoesOnWithAClockThatIsBehind: a leader with an earlier time keeps what is
+// stored, and counts from its own time on.
+func TestPastUsageGoesOnWithAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	tree := treeOf(t, `{"fairSharing": {"enable": true, "usageHalfLifeSeconds": 60}, "clusterQueues": [{"name": "a", "cohortName": "all"}]}`)
+	q, now := tree.Queue("a"), time.Unix(1_000_000, 0)
+	q.SetHistory(quota.History{At: now.Add(365 * 24 * time.Hour), Used: map[resource.Name]float64{gpu: 8}})
+	tree.Advance(now)
+	if got := q.History().Used[gpu]; got != 8 {
+		t.Errorf("with an earlier clock past use is %f GPUs, want 8", got)
+	}
+	tree.Advance(now.Add(time.Minute))
+	if got := q.History().Used[gpu]; math.Abs(got-4) > 1e-9 {
+		t.Errorf("after a half-life past use is %f GPUs, want 4", got)
+	}
+}

@@ -64,26 +64,38 @@ func (q *ClusterQueue) checks() []string {
 	return names
 }
 
-// Inactive says why nothing of a ClusterQueue may be admitted although its manifest is
-// valid: it asks for what Muster does not do. Empty for an active queue.
+// Inactive says of which ClusterQueues nothing may be admitted although their manifests are
+// valid, and why: they ask for what Muster does not do.
 //
-// A check of ProvisioningController does not make it inactive. Muster admits on nodes that
-// exist, which is what such a check waits for; it asks for no nodes.
-func (c Config) Inactive(q *ClusterQueue) string {
-	if !q.NamespaceSelector.empty() {
-		return fmt.Sprintf("clusterQueue %q is inactive: Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue", q.Name)
-	}
-	known := map[string]string{}
+// A check of ProvisioningController does not make a queue inactive. Muster admits on nodes
+// that exist, which is what such a check waits for; it asks for no nodes.
+func (c Config) Inactive() map[string]string {
+	controllers := make(map[string]string, len(c.AdmissionChecks))
 	for _, check := range c.AdmissionChecks {
-		known[check.Name] = check.ControllerName
+		controllers[check.Name] = check.ControllerName
+	}
+	inactive := map[string]string{}
+	for i := range c.ClusterQueues {
+		if q := &c.ClusterQueues[i]; q.unsupported(controllers) != "" {
+			inactive[q.Name] = fmt.Sprintf("clusterQueue %q is inactive: %s", q.Name, q.unsupported(controllers))
+		}
+	}
+	return inactive
+}
+
+// unsupported says what the queue asks for that Muster does not do, given the controllers
+// of all checks by name; empty for nothing.
+func (q *ClusterQueue) unsupported(controllers map[string]string) string {
+	if !q.NamespaceSelector.empty() {
+		return "Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue"
 	}
 	for _, name := range q.checks() {
-		controller, exists := known[name]
+		controller, exists := controllers[name]
 		switch {
 		case !exists:
-			return fmt.Sprintf("clusterQueue %q is inactive: AdmissionCheck %q does not exist", q.Name, name)
+			return fmt.Sprintf("AdmissionCheck %q does not exist", name)
 		case controller != ProvisioningController:
-			return fmt.Sprintf("clusterQueue %q is inactive: Muster does not ask the controller %q of AdmissionCheck %q; remove the check from the queue", q.Name, controller, name)
+			return fmt.Sprintf("Muster does not ask the controller %q of AdmissionCheck %q; remove the check from the queue", controller, name)
 		}
 	}
 	return ""

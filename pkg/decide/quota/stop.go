@@ -2,6 +2,8 @@ package quota
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -87,10 +89,9 @@ func (c Config) Held() []string {
 	for _, h := range c.Holds {
 		held = append(held, h.Message())
 	}
-	for i := range c.ClusterQueues {
-		if why := c.Inactive(&c.ClusterQueues[i]); why != "" {
-			held = append(held, why)
-		}
+	inactive := c.Inactive()
+	for _, name := range slices.Sorted(maps.Keys(inactive)) {
+		held = append(held, inactive[name])
 	}
 	for _, q := range c.ClusterQueues {
 		if stops(q.StopPolicy) {

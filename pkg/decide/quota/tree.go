@@ -117,12 +117,7 @@ func New(c Config) (*Tree, error) {
 	}
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
-		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{}, inactive: map[string]string{},
-	}
-	for i := range c.ClusterQueues {
-		if why := c.Inactive(&c.ClusterQueues[i]); why != "" {
-			t.inactive[c.ClusterQueues[i].Name] = why
-		}
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{}, inactive: c.Inactive(),
 	}
 	for i := range c.Flavors {
 		t.flavors[c.Flavors[i].Name] = &c.Flavors[i]

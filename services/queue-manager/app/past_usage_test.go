@@ -9,9 +9,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// equals are two teams without quota of their own, which share what their cohort has by
-// what they used in the past.
-const equals = `
+// equalsHead is of teams without quota of their own, which share what their cohort
+// has by what they used in the past.
+const equalsHead = `
 fairSharing: {enable: true, usageHalfLifeSeconds: 20}
 resourceFlavors:
 - name: any
@@ -25,25 +25,22 @@ cohorts:
   - coveredResources: [nvidia.com/gpu]
     flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]
 clusterQueues:
-- name: team-a
-  cohortName: all
-  quotaCheckStrategy: IgnoreUndeclared
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 0}]}]
-- name: team-b
-  cohortName: all
-  quotaCheckStrategy: IgnoreUndeclared
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 0}]}]
-- name: team-c
-  cohortName: all
-  quotaCheckStrategy: IgnoreUndeclared
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 0}]}]
 `
+
+// equals is the policy of the teams.
+func equals() string {
+	policy := equalsHead
+	for _, team := range []string{"team-a", "team-b", "team-c"} {
+		policy += fmt.Sprintf(`- name: %s
+  cohortName: all
+  quotaCheckStrategy: IgnoreUndeclared
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 0}]}]
+`, team)
+	}
+	return policy
+}
 
 // run has a gang of a queue run.
 func (w *world) run(name, queue string) workload.ID {
@@ -70,7 +67,7 @@ func (w *world) end(queue string, id workload.ID) {
 // did not, also when another leader decides.
 func TestPastUsageOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
-	w := withPolicy(t, equals)
+	w := withPolicy(t, equals())
 	w.node("one", 4)
 	w.end("team-b", w.run("before", "team-b"))
 	blocker := w.run("blocker", "team-c")
@@ -91,7 +88,7 @@ func TestPastUsageOutlivesTheLeader(t *testing.T) {
 // TestPastUsageThatIsRefusedEndsNoTerm: without it decisions go on.
 func TestPastUsageThatIsRefusedEndsNoTerm(t *testing.T) {
 	t.Parallel()
-	w := withPolicy(t, equals)
+	w := withPolicy(t, equals())
 	w.node("one", 4)
 	w.stop()
 	w.refuseAll("INSERT past_usage")

@@ -104,7 +104,7 @@ func TestBrokenParts(t *testing.T) {
 			t.Errorf("%s: the authority is kept: %t, want %t", name, keeps, test.keeps)
 		}
 		if trusts := trustedBy(after.bundle(), before.server.Leaf, now); trusts != test.trusts {
-			t.Errorf("%s: the certificate of before is trusted: %t, want %t", name, trusts, test.trusts)
+			t.Errorf("%s: the previous certificate is trusted: %t, want %t", name, trusts, test.trusts)
 		}
 	}
 	if _, after := settle(t, good, now); after.server.Leaf.SerialNumber.Cmp(before.server.Leaf.SerialNumber) != 0 {
