@@ -66,6 +66,7 @@ func manifests() group {
 	for _, c := range []change{
 		{"Another kind", "kind: RayCluster", "kind: Deployment"},
 		{"A kind that is misspelt", "kind: RayCluster", "kind: Raycluster"},
+		{"A RayCronJob", "kind: RayCluster", "kind: RayCronJob"},
 		{"Another version of the API", "ray.io/v1", "ray.io/v2"},
 		{"No kind", "kind: RayCluster\n", ""},
 		{"No name", "  name: glue", "  labels: {}"},

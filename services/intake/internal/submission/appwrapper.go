@@ -52,13 +52,14 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	}}, true, nil
 }
 
-// checkKind refuses a kind that cannot be submitted at all, and names those that can.
+// checkKind refuses a kind that nothing reads, and names those that can be submitted.
+// Package ray refuses a RayCronJob itself, because it can say why.
 func checkKind(tree map[string]any) error {
 	switch kind, isText := tree["kind"].(string); {
-	case !isText && tree["kind"] != nil, kind == ray.RayCluster, kind == ray.RayJob, kind == ray.RayService:
+	case !isText && tree["kind"] != nil, kind == ray.RayCluster, kind == ray.RayJob, kind == ray.RayService, kind == ray.RayCronJob:
 		return nil
 	default:
-		return fmt.Errorf("kind: is %s; want RayCluster, RayJob or RayService, AppWrapper or PodSets", fault.Quote(kind))
+		return fmt.Errorf("kind: is %s; want RayCluster, RayJob, RayService, AppWrapper or PodSets", fault.Quote(kind))
 	}
 }
 

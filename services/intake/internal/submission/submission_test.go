@@ -246,7 +246,7 @@ func TestRejections(t *testing.T) {
 		{"priority and label", structured(t, "data", strings.Replace(manifestJSON, `"name": "glue"`, `"name": "glue", "labels": {"muster.dev/priority-class": "urgent"}`, 1), "priority", "3"), known, `CloudEvents attribute "priority" is 3, and the label for the priority class is "urgent"; want one of them`},
 		{"long class", structured(t, "data", manifestJSON, "priorityclass", quoted(strings.Repeat("a", 254))), known, "has 254 bytes; want the name of a priority class, of at most 253"},
 		{"class is a number", structured(t, "data", manifestJSON, "priorityclass", "7"), known, "priorityclass"},
-		{"bad manifest", structured(t, "data", quoted("kind: Pod")), known, `kind: is "Pod"; want RayCluster, RayJob or RayService`},
+		{"bad manifest", structured(t, "data", quoted("kind: Pod")), known, `kind: is "Pod"; want RayCluster, RayJob, RayService, AppWrapper or PodSets`},
 		{"too large", structured(t, "data", quoted(strings.Repeat("#", event.MaxSubmission))), known, "at most 524288 are accepted"},
 		{"too large in binary mode", binary(strings.Repeat("#", event.MaxSubmission)), known, "at most 524288 are accepted"},
 		{"impossible queue", at("muster.submit.Research_1"), known, `queue "Research_1": want a name of at most 63 lower-case letters, digits and dashes`},
