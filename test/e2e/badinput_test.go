@@ -62,7 +62,7 @@ func TestBadInput(t *testing.T) {
 	}
 	for _, c := range []struct{ name, queue, manifest, says string }{
 		{"not YAML", "default", "{ this: is: no: manifest", "YAML"},
-		{"a wrong kind", "default", with(`"kind":"RayCluster"`, `"kind":"Deployment"`), `is "Deployment"; want RayCluster, RayJob or RayService`},
+		{"a wrong kind", "default", with(`"kind":"RayCluster"`, `"kind":"Deployment"`), `is "Deployment"; want RayCluster, RayJob, RayService, AppWrapper or PodSets`},
 		{"an unknown queue", "nowhere", good, `queue "nowhere" does not exist or does not admit this submitter`},
 		{"no pods", "default", `{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"x"},"spec":{}}`, "headGroupSpec"},
 		{"a negative count", "default", with(`"replicas":1`, `"replicas":-1`), "replicas"},
