@@ -155,6 +155,9 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, s, string(definitions), "apply", "--server-side", "-f", "-")
+	t.Cleanup(func() {
+		_, _ = s.Kubectl(context.Background(), string(definitions), "delete", "--wait=true", "-f", "-")
+	})
 	must(t, s, string(definitions), "wait", "--for=condition=Established", "-f", "-", "--timeout=30s")
 	if err := s.StartService(t.Context(), stack.Intake); err != nil {
 		t.Fatal(err)
