@@ -5,23 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
 )
-
-// class is a set of nodes that give every filter the same answer.
-type class struct {
-	key    string // the answers
-	groups []*group
-}
-
-// group is the nodes of a class with the same free amounts: interchangeable for every
-// gang, except for their names and domains.
-type group struct {
-	class   *class
-	free    vector
-	devices int64   // sum of extended resources that are free
-	ports   string  // host ports in use, canonical
-	nodes   []*node // by name, last first: the first name is the cheapest to take out
-}
 
 // classOf returns the class of a node that is present.
 func (f *Fleet) classOf(n *node) *class {
@@ -163,3 +150,50 @@ func (f *Fleet) unfile(n *node) {
 }
 
 func lastFirst(n *node, name string) int { return cmp.Compare(name, n.Name) }
+
+// filterOf returns the filter of a template. A new filter evaluates every node once and
+// splits the classes whose nodes it tells apart.
+func (f *Fleet) filterOf(t *workload.Template) *filter {
+	f.uses++
+	f.scratch = appendFilterKey(f.scratch[:0], t)
+	if known := f.filterByKey[string(f.scratch)]; known != nil {
+		known.used = f.uses
+		return known
+	}
+	fl := &filter{
+		key: string(f.scratch), used: f.uses, refusals: make([]capacity.Refusal, len(f.slots)),
+		template: workload.Template{NodeSelector: maps.Clone(t.NodeSelector), Affinity: t.Affinity, Tolerations: t.Tolerations},
+	}
+	for _, n := range f.slots {
+		if n != nil && n.present {
+			fl.evaluate(n)
+		}
+	}
+	at := f.vacate()
+	f.filterByKey[fl.key] = fl
+	appended := at == len(f.filters)
+	if appended {
+		f.filters = append(f.filters, fl)
+	} else {
+		f.filters[at] = fl
+	}
+	f.split(at, fl, appended)
+	return fl
+}
+
+// vacate returns the place for another filter: behind all others or, when there are
+// enough, that of the least recently used one, which is evicted.
+func (f *Fleet) vacate() int {
+	if len(f.filters) < mostFilters {
+		return len(f.filters)
+	}
+	oldest := slices.MinFunc(f.filters, func(a, b *filter) int { return cmp.Compare(a.used, b.used) })
+	if oldest.used > f.since { // the gang at hand asks for it
+		return len(f.filters)
+	}
+	delete(f.filterByKey, oldest.key)
+	return slices.Index(f.filters, oldest)
+}
+
+// current reports whether a filter is still kept up to date.
+func (f *Fleet) current(fl *filter) bool { return fl != nil && f.filterByKey[fl.key] == fl }

@@ -68,18 +68,6 @@ func (f *Fleet) Expect(d Demand, gangs int) {
 	}
 }
 
-// count adds or removes the pods of placements, except within what-ifs.
-func (f *Fleet) count(w *workload.Workload, placements []workload.Placement, sign int64) {
-	if len(f.savepoints) > f.forked() {
-		return
-	}
-	for _, p := range placements {
-		if set := podSet(w, p.PodSet); set != nil && hasDevices(&set.Template) {
-			f.demand.add(templateKey(&set.Template), &set.Template, sign*int64(p.Pods))
-		}
-	}
-}
-
 func hasDevices(t *workload.Template) bool {
 	for name, amount := range t.Requests {
 		if amount > 0 && extended(name) {

@@ -13,17 +13,31 @@
 //	newProblem    problem.go      kinds of pods, rules on domains
 //	countAlone    solve.go        for large pod sets: room for each set alone (Counted)
 //	pack          pack.go         a node for each pod, greedily: Fits
+//	  fill        domains.go      a pod set on nodes or domains (spots.go, bins.go)
 //	countAlone    solve.go        the same for all pod sets (Counted)
 //	sumUp         solve.go        each resource in sum (Summed)
-//	search.run    exact.go        exact, for each set with a rule, then all (Searched):
+//	search.run    exact.go        exact, for each set with a rule, then all (Searched),
+//	                              on the data and the budget of search.go:
 //	  frontiers   frontier.go     over the tree of domains (tree.go), by rules (rules.go)
 //	  podSearch   pod_search.go   pod by pod, where domains overlap
 //	shortage      shortage.go     what a gang that does not fit lacks, for the reason
+//	                              (sentence.go)
 //
 // The node of a pod is decided in pack, or else in the search. The other files keep the
-// fleet: nodes, groups and filters (fleet.go, class.go, filter.go), what packing is to
-// spare (demand.go), what-ifs (savepoint.go), and which gangs may fit again after nodes
-// have changed (unschedulable.go).
+// fleet: nodes, groups and filters (node.go, fleet.go, class.go, filter.go), what gangs
+// use (allocate.go), the devices that packing keeps for others (demand.go), what-ifs
+// (savepoint.go), which gangs do not fit (unschedulable.go), and which of them may after
+// nodes have changed (requeue.go).
+//
+// In this order of the files a function calls only those of its own file and of files
+// that follow:
+//
+//	reliefs, allocate, savepoint, snapshot, obeys, solve
+//	exact, pod_search, tree, frontier, rules, assign, search
+//	shortage, verdict, sentence
+//	pack, domains, spots, bins
+//	topology, fleet, requeue, unschedulable, demand, problem
+//	class, filter, ports, node, vector
 //
 // # Nodes
 //

@@ -63,6 +63,29 @@ func (p *packing) shares(t *topology, nodes []*node) []share {
 	return all
 }
 
+// fill places pods of a kind on nodes, all of the fleet when nodes is nil. It
+// reports whether all have a place.
+func (p *packing) fill(kind, pods int, nodes []*node) bool {
+	if nodes == nil {
+		if levels := p.levelsOf(kind); len(levels) > 0 {
+			return p.fillLevels(kind, pods, p.fleet.inOrder(), levels)
+		}
+	}
+	q := &spots{packing: p, kind: kind}
+	if nodes == nil {
+		q.addGroups()
+	} else {
+		q.addNodes(nodes)
+	}
+	for ; pods > 0; pods-- {
+		if len(q.heap) == 0 && !q.more() {
+			return false
+		}
+		q.placeOne()
+	}
+	return true
+}
+
 // capacity returns how many pods of a kind nodes take, at most limit.
 func (p *packing) capacity(kind int, nodes []*node, levels []level, limit int) int {
 	pods := 0

@@ -2,36 +2,6 @@ package placement
 
 import "slices"
 
-// search is the exact search for some kinds of a gang.
-type search struct {
-	fleet *Fleet
-	kinds []*kind
-	rules []rule      // on these kinds, by their index here
-	most  countVector // pods of each kind
-	left  *int        // steps
-
-	levels     []string // labels, the widest domains first
-	topologies []*topology
-	needs      []int         // by kind: levels whose label a node must have
-	counted    [][]bool      // by rule and domain: whether a spread counts it
-	empty      []int         // by rule: counted domains without a node that takes any pod
-	floor      []int         // by rule: the least number of a spread, as being tried
-	floors     bool          // some floor is above 0
-	units      []countVector // by level and kind: multiples in which numbers change
-	forms      map[string]*form
-	numbers    map[*form]int
-	leaves     map[leafKey]*form
-}
-
-// spend takes steps off the budget. Call it before the work that they pay for, and do
-// not do the work when spent reports true.
-func (s *search) spend(steps int) { *s.left = max(0, *s.left-steps) }
-func (s *search) spent() bool     { return *s.left <= 0 }
-
-// perCounts is the cost, in steps, to make or compare one count vector, which has a
-// number for each kind.
-func (s *search) perCounts() int { return 1 + len(s.kinds)/8 }
-
 // newSearch makes a search for some kinds of a problem, by index, and the rules among
 // them.
 func (p *problem) newSearch(kinds []int) *search {
@@ -57,22 +27,6 @@ func (p *problem) newSearch(kinds []int) *search {
 	}
 	slices.SortStableFunc(s.rules, compareRules)
 	return s
-}
-
-// place is a number of pods of each of a search's kinds on a node.
-type place struct {
-	node *node
-	pods countVector
-}
-
-// answer is the result of a search: places, or that there are none, or that the budget
-// is spent.
-type answer struct {
-	outcome Outcome
-	places  []place
-	// best is the most pods that have a place together, of a single kind without
-	// rules; otherwise 0.
-	best int
 }
 
 // run looks for places for all pods of the kinds.

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -32,50 +31,6 @@ func (fl *filter) evaluate(n *node) {
 		fl.refusals = append(fl.refusals, "")
 	}
 	fl.refusals[n.slot] = n.Refuses(&fl.template)
-}
-
-// filterOf returns the filter of a template. A new filter evaluates every node once and
-// splits the classes whose nodes it tells apart.
-func (f *Fleet) filterOf(t *workload.Template) *filter {
-	f.uses++
-	f.scratch = appendFilterKey(f.scratch[:0], t)
-	if known := f.filterByKey[string(f.scratch)]; known != nil {
-		known.used = f.uses
-		return known
-	}
-	fl := &filter{
-		key: string(f.scratch), used: f.uses, refusals: make([]capacity.Refusal, len(f.slots)),
-		template: workload.Template{NodeSelector: maps.Clone(t.NodeSelector), Affinity: t.Affinity, Tolerations: t.Tolerations},
-	}
-	for _, n := range f.slots {
-		if n != nil && n.present {
-			fl.evaluate(n)
-		}
-	}
-	at := f.vacate()
-	f.filterByKey[fl.key] = fl
-	appended := at == len(f.filters)
-	if appended {
-		f.filters = append(f.filters, fl)
-	} else {
-		f.filters[at] = fl
-	}
-	f.split(at, fl, appended)
-	return fl
-}
-
-// vacate returns the place for another filter: behind all others or, when there are
-// enough, that of the least recently used one, which is evicted.
-func (f *Fleet) vacate() int {
-	if len(f.filters) < mostFilters {
-		return len(f.filters)
-	}
-	oldest := slices.MinFunc(f.filters, func(a, b *filter) int { return cmp.Compare(a.used, b.used) })
-	if oldest.used > f.since { // the gang at hand asks for it
-		return len(f.filters)
-	}
-	delete(f.filterByKey, oldest.key)
-	return slices.Index(f.filters, oldest)
 }
 
 // appendFilterKey writes what a filter is about, the same for equal templates.
@@ -114,6 +69,3 @@ func appendTexts(key []byte, texts ...string) []byte {
 }
 
 func appendAmount(key []byte, amount int64) []byte { return strconv.AppendInt(key, amount, 36) }
-
-// current reports whether a filter is still kept up to date.
-func (f *Fleet) current(fl *filter) bool { return fl != nil && f.filterByKey[fl.key] == fl }

@@ -2,35 +2,11 @@ package placement
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
-	"muster.dev/muster/pkg/spec/workload"
 )
-
-// node is a node with what is allocated on it.
-type node struct {
-	capacity.Node
-	slot    int
-	present bool
-	devices bool // it has extended resources, in use or not
-	// meta changes with whatever filters and topologies look at.
-	meta int64
-
-	offered vector // allocatable - unmanaged
-	taken   vector // by gangs that have places here
-	extra   vector // by pods of gangs outside any reservation
-	free    vector // offered - taken - extra
-
-	ports    []takenPort // of gangs that have places here
-	inUse    []workload.HostPort
-	inUseKey string // of inUse, canonical
-
-	group *group // nil while it is not present
-	hint  requeueHint
-}
 
 // Fleet is the nodes of one cluster. It is not safe for concurrent use.
 type Fleet struct {
@@ -92,10 +68,6 @@ func (f *Fleet) SetNode(observed capacity.Node) (grew bool) {
 	return f.settle(n, was)
 }
 
-func sameMeta(a, b *capacity.Node) bool {
-	return a.Ready == b.Ready && a.Cordoned == b.Cordoned && slices.Equal(a.Taints, b.Taints) && maps.Equal(a.Labels, b.Labels)
-}
-
 // RemoveNode removes a node. Allocations on it stay, in case it comes back.
 func (f *Fleet) RemoveNode(name string) {
 	if f.nodes[name] == nil {
@@ -104,45 +76,6 @@ func (f *Fleet) RemoveNode(name string) {
 	n, was := f.open(name)
 	n.Node, n.present, n.offered, n.devices = capacity.Node{Name: name}, false, nil, false
 	f.settle(n, was)
-}
-
-// Allocate charges the placements of a gang, whatever is free there. It ignores
-// placements of unknown pod sets.
-func (f *Fleet) Allocate(w *workload.Workload, placements []workload.Placement) {
-	f.charge(w, placements, 1)
-	f.count(w, placements, 1)
-}
-
-// Release reverts Allocate.
-func (f *Fleet) Release(w *workload.Workload, placements []workload.Placement) {
-	f.charge(w, placements, -1)
-	f.count(w, placements, -1)
-}
-
-func (f *Fleet) charge(w *workload.Workload, placements []workload.Placement, sign int64) {
-	var of *workload.PodSet
-	var requests vector
-	for _, p := range placements {
-		if of == nil || of.Name != p.PodSet {
-			if of = podSet(w, p.PodSet); of == nil {
-				continue
-			}
-			requests = f.columns.vector(of.Template.Requests)
-		}
-		n, was := f.open(p.Node)
-		n.taken = n.taken.plus(requests, multiply(sign, int64(p.Pods)))
-		n.ports = countPorts(n.ports, of.Template.HostPorts, int(sign)*p.Pods)
-		f.settle(n, was)
-	}
-}
-
-func podSet(w *workload.Workload, name string) *workload.PodSet {
-	for i := range w.PodSets {
-		if w.PodSets[i].Name == name {
-			return &w.PodSets[i]
-		}
-	}
-	return nil
 }
 
 // SetExtra sets what pods of gangs use of a node beyond their placements. It reports
@@ -256,4 +189,11 @@ func (f *Fleet) inOrder() []*node {
 		f.listed = f.changes
 	}
 	return f.byName
+}
+
+// note logs what a change replaces, within a what-if.
+func (f *Fleet) note(n *node, was node, known bool) {
+	if len(f.savepoints) > 0 {
+		f.undoLog = append(f.undoLog, change{n, was, known})
+	}
 }

@@ -4,32 +4,6 @@ import (
 	"slices"
 )
 
-// countVector is a number of pods of each kind.
-type countVector []int
-
-func (c countVector) covers(other countVector) bool {
-	for i := range c {
-		if c[i] < other[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// paretoFrontier is what some nodes take together: the largest count vectors, none of
-// which covers another. Any vector that one of them covers is possible, too, except for
-// rules on multiples and least numbers. It has how each was composed.
-type paretoFrontier struct {
-	largest []countVector
-	// from says of which of left and right each is the sum, or, when right is
-	// nil, of which of left it is what rules leave.
-	from        [][2]int
-	left, right *paretoFrontier
-	form        *form // of a single domain or node
-	low         countVector
-	spans       int // number of domains or nodes
-}
-
 // sum returns what the nodes of both take together, at most the wanted number of each
 // kind.
 func (s *search) sum(a, b *paretoFrontier) *paretoFrontier {

@@ -9,12 +9,6 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// takenPort is a host port on a node, and how many pods of gangs have it.
-type takenPort struct {
-	workload.HostPort
-	pods int
-}
-
 // countPorts returns the ports with that number of pods added to each of asked, or
 // removed.
 func countPorts(taken []takenPort, asked []workload.HostPort, pods int) []takenPort {

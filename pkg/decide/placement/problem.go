@@ -181,3 +181,40 @@ func (k *kind) minus(free vector, pods int) vector {
 	}
 	return left
 }
+
+// hardestFirst orders kinds by what they ask: devices, then CPU, memory and the rest.
+func (p *problem) hardestFirst() []int {
+	order := make([]int, len(p.kinds))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := &p.kinds[i], &p.kinds[j]
+		if byDevices := cmp.Compare(b.devices, a.devices); byDevices != 0 {
+			return byDevices
+		}
+		for _, column := range p.fleet.columns.order {
+			if order := cmp.Compare(b.asked(column), a.asked(column)); order != 0 {
+				return order
+			}
+		}
+		return 0
+	})
+	return order
+}
+
+func (k *kind) asked(column int) int64 {
+	for _, a := range k.asks {
+		if a.column == column {
+			return a.amount
+		}
+	}
+	return 0
+}
+
+// ruled reports whether a rule concerns a kind's own pods.
+func (p *problem) ruled(kind int) bool {
+	return slices.ContainsFunc(p.rules, func(r rule) bool {
+		return r.kind != prefer && (len(r.kinds) == 1 || r.kind == bind || r.kinds[0] == r.kinds[1]) && slices.Contains(r.kinds, kind)
+	})
+}

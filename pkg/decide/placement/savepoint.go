@@ -3,13 +3,6 @@ package placement
 // Savepoint is a state of a fleet to which Rollback returns.
 type Savepoint int
 
-// change is what a node was before it changed.
-type change struct {
-	node  *node
-	was   node
-	known bool
-}
-
 // Begin starts a what-if: Rollback to the savepoint undoes every change since.
 // Savepoints nest. Begin costs nothing, and Rollback as much as was changed.
 func (f *Fleet) Begin() Savepoint {
@@ -94,12 +87,5 @@ func (f *Fleet) restore(c change) {
 	f.offer(n, was)
 	if !c.known {
 		f.forget(n)
-	}
-}
-
-// note logs what a change replaces, within a what-if.
-func (f *Fleet) note(n *node, was node, known bool) {
-	if len(f.savepoints) > 0 {
-		f.undoLog = append(f.undoLog, change{n, was, known})
 	}
 }

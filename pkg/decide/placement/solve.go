@@ -77,13 +77,6 @@ func (p *problem) decide(w *workload.Workload) Verdict {
 	return Verdict{Outcome: Unknown}
 }
 
-// ruled reports whether a rule concerns a kind's own pods.
-func (p *problem) ruled(kind int) bool {
-	return slices.ContainsFunc(p.rules, func(r rule) bool {
-		return r.kind != prefer && (len(r.kinds) == 1 || r.kind == bind || r.kinds[0] == r.kinds[1]) && slices.Contains(r.kinds, kind)
-	})
-}
-
 // countAlone proves that a kind does not fit when the nodes have no room for it by
 // resources and single nodes alone; else it returns nil.
 func (p *problem) countAlone(i int) *Certificate {

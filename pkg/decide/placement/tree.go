@@ -8,31 +8,6 @@ import (
 	"strings"
 )
 
-// form is domains, or nodes, that are alike: they take the same pods in the same
-// ways. The search works on forms, so its cost does not grow with how often one
-// occurs.
-type form struct {
-	level int // of search.levels; leaf for nodes, root for the whole fleet
-	// bare: the domain of nodes that lack the label.
-	bare bool
-	// counted says, by rule, whether a spread counts the domain.
-	counted []bool
-	parts   []part
-	largest []countVector // of a node
-	ready   *paretoFrontier
-}
-
-const (
-	leaf = -1
-	root = -2
-)
-
-// part is the domains of one form within a domain.
-type part struct {
-	form *form
-	n    int
-}
-
 // domain is one domain, or node, of a form.
 type domain struct {
 	form  *form
@@ -127,11 +102,6 @@ func (s *search) formOf(n *node, bare bool) *form {
 	known := s.intern(&form{level: leaf, largest: f.largest})
 	s.leaves[key] = known
 	return known
-}
-
-type leafKey struct {
-	group   *group
-	missing int // labels, by level
 }
 
 // intern returns the form that equals fm, fm itself when it is the first.
