@@ -55,3 +55,29 @@ func (s *State) ApplyConfiguration(queues []Queue, policy quota.Config, version 
 		s.setTimer(e) // the rules of its queue may be others
 	}
 }
+
+// PolicyOf completes a policy by the queues that it does not name: each is a
+// ClusterQueue without quota, and a LocalQueue in each of its namespaces.
+func PolicyOf(queues []Queue, policy quota.Config) quota.Config {
+	named, local := map[string]bool{}, map[[2]string]bool{}
+	for _, q := range policy.ClusterQueues {
+		named[q.Name] = true
+	}
+	for _, l := range policy.LocalQueues {
+		local[[2]string{l.Namespace, l.Name}] = true
+	}
+	policy.ClusterQueues, policy.LocalQueues = slices.Clip(policy.ClusterQueues), slices.Clip(policy.LocalQueues)
+	for _, q := range queues {
+		for _, namespace := range q.Namespaces {
+			if local[[2]string{namespace, q.Name}] {
+				continue
+			}
+			if !named[q.Name] {
+				named[q.Name] = true
+				policy.ClusterQueues = append(policy.ClusterQueues, quota.ClusterQueue{Name: q.Name, Strategy: q.Strategy})
+			}
+			policy.LocalQueues = append(policy.LocalQueues, quota.LocalQueue{Namespace: namespace, Name: q.Name, ClusterQueue: q.Name})
+		}
+	}
+	return policy
+}

@@ -101,16 +101,6 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	}
 }
 
-// startedAt is when the ready deadline of a starting gang begins: at the creation of its
-// object or, while that is not known, at its admission. What the API server refuses to
-// create for ever thus keeps no places.
-func startedAt(e *entry) time.Time {
-	if e.Times.Dispatched.IsZero() {
-		return e.Times.Admitted
-	}
-	return e.Times.Dispatched
-}
-
 // notCreatedInTime tears a gang down whose object its dispatcher has not created before
 // the ready deadline, once the dispatcher says so. Until then the object may be there,
 // and run.
@@ -174,9 +164,4 @@ func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
 		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created the object yet", slowPrefix, e.Cluster)
 	}
 	d.setStartingReason(e, message, now)
-}
-
-// elapsed reports whether the given time has passed since a time that is set.
-func elapsed(now, since time.Time, after time.Duration) bool {
-	return !since.IsZero() && !now.Before(since.Add(after))
 }

@@ -20,20 +20,21 @@
 //	State        inputs and decisions; evaluate has the order of what follows an
 //	             observation (observe.go, status.go, submit.go, decide.go, evaluate.go)
 //	  recovery     what the streams have and an older ledger does not know
-//	               (recovery.go, removals.go)
+//	               (recovery.go, removals.go, unknown.go, resend.go)
 //	  deadlines    what is due for started workloads (deadlines.go)
 //	    healing      lost pods and places (healing.go, places.go)
 //	      sizing       more and fewer places for a running gang (sizing.go, growth.go,
 //	                   shrink.go)
 //	    idling       unused clusters (idling.go)
 //	  lifecycle    phases, teardown, commands, events, timers (lifecycle.go, transition.go,
-//	               evict.go, commands.go, changes.go, reasons.go, timers.go)
+//	               evict.go, commands.go, changes.go, changeset.go, reasons.go, timers.go)
 //	    inquiries    questions to watchers and dispatchers (inquiries.go)
 //	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
 //	                 unreserved.go)
 //
-// Calls go down only: a type does not know the types above it. All but inquiries stand on
-// the lifecycle and the tables.
+// Calls go down only: a type does not know the types above it, and the files can be put
+// into an order in which a function calls none of an earlier file. All but inquiries stand
+// on the lifecycle and the tables.
 //
 // # Phases
 //

@@ -173,16 +173,6 @@ func (s *sizing) explainGrowth(e *entry, why workload.Reason, now time.Time) {
 	s.setWaitReason(e, e.growth.reason(why), now)
 }
 
-func (g *growth) reason(why workload.Reason) workload.Reason {
-	var asked []string
-	for _, set := range g.sets {
-		asked = append(asked, fmt.Sprintf("%d more of %q", set.Count, set.Name))
-	}
-	why.Kind = workload.ReasonGrowing
-	why.Message = fmt.Sprintf("running; %s wait at their scheduling gates: %s", strings.Join(asked, ", "), why.Message)
-	return why
-}
-
 // applyGrowth reserves what a gang has asked for.
 func (s *sizing) applyGrowth(e *entry, g admission.Admission, now time.Time) {
 	sets := slices.Clone(e.PodSets) // others of the same shape share them
@@ -213,4 +203,20 @@ func (l *lifecycle) recordMove(e *entry) {
 	l.changed.move(e)
 	l.changed.workloads[e.ID] = e
 	l.countUnreserved(gangKey{e.Cluster, e.ID})
+}
+
+func (s *sizing) stopGrowing(e *entry) {
+	if e.growth != nil {
+		e.growth = nil
+		s.admission.StopGrowing(e.ID)
+	}
+}
+
+// timeLeft is for how long a gang is declared to run on; zero when that is not
+// known or over.
+func (s *sizing) timeLeft(e *entry, now time.Time) time.Duration {
+	if declared := s.runTime(e); declared > 0 {
+		return max(0, e.Times.Admitted.Add(declared).Sub(now))
+	}
+	return 0
 }

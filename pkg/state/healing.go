@@ -122,13 +122,6 @@ func (h *healing) trackHead(e *entry, pods []event.GangPod, now time.Time) {
 	}
 }
 
-// lossEvicts reports whether the loss of a pod means the end of the attempt:
-// because the workload asks for it, or because a job has lost its head pod, with
-// which Ray forgets the job, so that KubeRay would wait for it for ever.
-func lossEvicts(e *entry, rules workload.Rules) bool {
-	return rules.OnPodLoss == workload.EvictOnLoss || e.disruption.head && e.Kind == workload.KindRayJob
-}
-
 // checkRecoveryDeadline deals with a running gang that has lacked pods for a while.
 func (h *healing) checkRecoveryDeadline(e *entry, rules workload.Rules, now time.Time) {
 	ready, all := h.readiness(e)

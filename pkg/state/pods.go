@@ -58,21 +58,6 @@ func created(s *event.GangStatus) []string {
 	return uids
 }
 
-// updateCreated takes in what was created for the present attempt. Pods that were
-// taken for the gang's may turn out to be others.
-func (s *State) updateCreated(e *entry, reported *event.GangStatus) {
-	uids := created(reported)
-	if len(uids) == 0 || slices.Equal(uids, e.created) {
-		return
-	}
-	e.created = uids
-	key := gangKey{e.Cluster, e.ID}
-	if g := s.gangs[key]; g != nil {
-		s.classifyPods(key, g)
-		s.countUnreserved(key)
-	}
-}
-
 // classifyPods divides the pods that carry a workload's labels into its own and
 // others. Labels prove nothing: a pod of a gang is in the workload's namespace, and
 // the chain of its controllers ends in what Muster created. Others are never ready

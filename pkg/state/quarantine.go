@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
@@ -39,15 +38,6 @@ type Quarantined struct {
 	Tries int `json:"tries,omitempty"`
 	// Why is the error of the database.
 	Why string `json:"why"`
-}
-
-// Reason is the reason of the workload.
-func (q *Quarantined) Reason() *workload.Reason {
-	message := "the database refuses to store the decision: " + sanitize(q.Why)
-	if !q.Until.IsZero() {
-		message += fmt.Sprintf("; the workload is tried again at %s", q.Until.UTC().Format(time.RFC3339))
-	}
-	return &workload.Reason{Kind: workload.ReasonNotStorable, Message: message}
 }
 
 // Quarantine keeps a workload or a node out of decisions from now on. It holds until

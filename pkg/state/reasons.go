@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -85,4 +86,23 @@ func sanitize(text string) string {
 		text = strings.ToValidUTF8(text[:messageLimit], "") + " ..."
 	}
 	return text
+}
+
+// Reason is the reason of the workload.
+func (q *Quarantined) Reason() *workload.Reason {
+	message := "the database refuses to store the decision: " + sanitize(q.Why)
+	if !q.Until.IsZero() {
+		message += fmt.Sprintf("; the workload is tried again at %s", q.Until.UTC().Format(time.RFC3339))
+	}
+	return &workload.Reason{Kind: workload.ReasonNotStorable, Message: message}
+}
+
+func (g *growth) reason(why workload.Reason) workload.Reason {
+	var asked []string
+	for _, set := range g.sets {
+		asked = append(asked, fmt.Sprintf("%d more of %q", set.Count, set.Name))
+	}
+	why.Kind = workload.ReasonGrowing
+	why.Message = fmt.Sprintf("running; %s wait at their scheduling gates: %s", strings.Join(asked, ", "), why.Message)
+	return why
 }

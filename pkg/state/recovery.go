@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
@@ -139,10 +138,6 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 		r.removeUnknown(c, now)
 	}
 	return false
-}
-
-func restoredReason(message string, c *event.GangDesired) *workload.Reason {
-	return &workload.Reason{Kind: workload.ReasonRestored, Message: fmt.Sprintf(message, c.Attempt, c.Cluster)}
 }
 
 // handleLaterAttempt deals with an attempt that the ledger does not know, and that only

@@ -34,19 +34,3 @@ func (s *sizing) resize(e *entry, now time.Time) {
 	s.shrink(e, now)
 	s.requestGrowth(e, now)
 }
-
-func (s *sizing) stopGrowing(e *entry) {
-	if e.growth != nil {
-		e.growth = nil
-		s.admission.StopGrowing(e.ID)
-	}
-}
-
-// timeLeft is for how long a gang is declared to run on; zero when that is not
-// known or over.
-func (s *sizing) timeLeft(e *entry, now time.Time) time.Duration {
-	if declared := s.runTime(e); declared > 0 {
-		return max(0, e.Times.Admitted.Add(declared).Sub(now))
-	}
-	return 0
-}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
@@ -108,4 +109,19 @@ func (s *State) Undeliverable(id workload.ID, why string, now time.Time) {
 		Workload: id, Cluster: e.Cluster, Attempt: e.Attempt, Refused: true,
 		Message: "the command to start the workload cannot be published: " + why,
 	}, now, now)
+}
+
+// updateCreated takes in what was created for the present attempt. Pods that were
+// taken for the gang's may turn out to be others.
+func (s *State) updateCreated(e *entry, reported *event.GangStatus) {
+	uids := created(reported)
+	if len(uids) == 0 || slices.Equal(uids, e.created) {
+		return
+	}
+	e.created = uids
+	key := gangKey{e.Cluster, e.ID}
+	if g := s.gangs[key]; g != nil {
+		s.classifyPods(key, g)
+		s.countUnreserved(key)
+	}
 }

@@ -68,6 +68,28 @@ func (l *lifecycle) timerTarget(t timer) *entry {
 	return nil
 }
 
+// elapsed reports whether the given time has passed since a time that is set.
+func elapsed(now, since time.Time, after time.Duration) bool {
+	return !since.IsZero() && !now.Before(since.Add(after))
+}
+
+// startedAt is when the ready deadline of a starting gang begins: at the creation of its
+// object or, while that is not known, at its admission. What the API server refuses to
+// create for ever thus keeps no places.
+func startedAt(e *entry) time.Time {
+	if e.Times.Dispatched.IsZero() {
+		return e.Times.Admitted
+	}
+	return e.Times.Dispatched
+}
+
+// lossEvicts reports whether the loss of a pod means the end of the attempt:
+// because the workload asks for it, or because a job has lost its head pod, with
+// which Ray forgets the job, so that KubeRay would wait for it for ever.
+func lossEvicts(e *entry, rules workload.Rules) bool {
+	return rules.OnPodLoss == workload.EvictOnLoss || e.disruption.head && e.Kind == workload.KindRayJob
+}
+
 // spareTimers is how many outdated timers may be in the heap before it is tidied.
 const spareTimers = 1000
 
