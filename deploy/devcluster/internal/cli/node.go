@@ -170,17 +170,22 @@ func nodeAddCommand(t *target) *cobra.Command {
 			return printNames(cmd, names)
 		},
 	}
+	o.addFlags(cmd)
+	cmd.Flags().IntVar(&o.count, "count", 1, "number of nodes")
+	return cmd
+}
+
+// addFlags adds the flags that describe a node.
+func (o *addOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.fleet, "fleet", "", "preset or fleet file with the group")
 	flags.StringVar(&o.group, "group", "", "name of the group in the fleet, with or without its number")
 	flags.StringVar(&o.openbDir, "openb-dir", os.Getenv(fleet.OpenBDirEnv), "directory of the trace for the preset openb")
 	flags.StringVar(&o.pattern, "pattern", "", "pattern of the names, as 'gpu-{000}', instead of the group's; taken names are left out")
-	flags.IntVar(&o.count, "count", 1, "number of nodes")
 	flags.StringToStringVar(&o.labels, "label", nil, "KEY=VALUE to add to the labels (may be repeated)")
 	flags.StringToStringVar(&o.resources, "resource", nil, "NAME=QUANTITY to add to what is allocatable (may be repeated)")
 	flags.StringArrayVar(&o.taints, "taint", nil, "KEY=VALUE:EFFECT or KEY:EFFECT to add to the taints (may be repeated)")
 	cmd.MarkFlagsRequiredTogether("fleet", "group")
-	return cmd
 }
 
 // build makes the group that the flags describe.

@@ -20,7 +20,7 @@ and a state directory of its own; several run side by side.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(upCommand(), downCommand(), statusCommand(), kubeconfigCommand(),
-		nodeCommand(), etcdCommand(), fleetCommand(), componentCommand())
+		nodeCommand(), poolCommand(), etcdCommand(), fleetCommand(), componentCommand())
 	return root
 }
 

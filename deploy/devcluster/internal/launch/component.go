@@ -7,9 +7,11 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"muster.dev/muster/deploy/devcluster/internal/autoscaler"
 	"muster.dev/muster/deploy/devcluster/internal/controlplane"
 	"muster.dev/muster/deploy/devcluster/internal/instance"
 	"muster.dev/muster/deploy/devcluster/internal/kubelet"
@@ -25,7 +27,11 @@ func RunComponent(ctx context.Context, name string, dir instance.Dir, etcdURL st
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP)
 	switch name {
 	case Etcd:
-		definitions, err := crds.Stored(time.Now())
+		requests, err := autoscaler.Definition()
+		if err != nil {
+			return err
+		}
+		definitions, err := crds.Stored(time.Now(), requests)
 		if err != nil {
 			return err
 		}
@@ -55,7 +61,7 @@ func RunComponent(ctx context.Context, name string, dir instance.Dir, etcdURL st
 			Kubeconfig: dir.AdminKubeconfig(), CAFile: dir.File(caFile), TokenKeyFile: dir.File(tokenKeyFile),
 		})
 	case Kubelet:
-		return kubelet.Run(ctx, config)
+		return playNodes(ctx, config)
 	case RayOperator:
 		return rayoperator.Run(ctx, config)
 	default:
@@ -74,4 +80,12 @@ func waitForAPIServer(ctx context.Context, dir instance.Dir) (*rest.Config, erro
 		return nil, err
 	}
 	return config, nil
+}
+
+// playNodes plays the nodes that there are, and the pools from which more come.
+func playNodes(ctx context.Context, config *rest.Config) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return kubelet.Run(ctx, config) })
+	group.Go(func() error { return autoscaler.Run(ctx, config) })
+	return group.Wait()
 }

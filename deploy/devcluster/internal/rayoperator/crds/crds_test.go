@@ -54,7 +54,7 @@ func TestPackedAreTheModules(t *testing.T) {
 
 // TestStoredAreEstablished reads the stored form as the API server does.
 func TestStoredAreEstablished(t *testing.T) {
-	stored, err := Stored(time.Unix(1000, 0))
+	stored, err := Stored(time.Unix(1000, 0), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package crds
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,17 +14,18 @@ import (
 // storagePrefix is where the API server keeps definitions in etcd.
 const storagePrefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 
-// Stored returns the definitions as the API server stores them in etcd, by key,
-// accepted and established as of now.
+// Stored returns the definitions, and those of others, as the API server stores them in
+// etcd, by key, accepted and established as of now.
 //
 // An API server that finds them when it starts serves them at once. Creating
 // them through its API instead takes it 5 seconds of computing, because each
 // step of their acceptance encodes and compares megabytes of schema.
-func Stored(now time.Time) (map[string][]byte, error) {
+func Stored(now time.Time, others map[string]json.RawMessage) (map[string][]byte, error) {
 	definitions, err := Load()
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(definitions, others)
 	stored := make(map[string][]byte, len(definitions))
 	for name, data := range definitions {
 		var crd map[string]json.RawMessage

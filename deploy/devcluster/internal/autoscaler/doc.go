@@ -1,0 +1,29 @@
+// Package autoscaler is a stand-in for a node autoscaler, and is called that: it plays
+// node pools and the API ProvisioningRequest (autoscaling.x-k8s.io) towards those who ask
+// for nodes. Cluster Autoscaler itself does not run here.
+//
+// It adds the nodes of a request all at once or not at all, after the delay of the pool,
+// and takes nodes away that have been idle. Pools can be changed while it runs. What it
+// does not do: place the pods of a request on nodes that exist, answer the class
+// check-capacity, or look at pods that are pending.
+package autoscaler
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed definition.yaml
+var definition []byte
+
+// Definition returns the definition of ProvisioningRequest as JSON by its name.
+func Definition() (map[string]json.RawMessage, error) {
+	encoded, err := yaml.YAMLToJSON(definition)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the definition of ProvisioningRequest: %w", err)
+	}
+	return map[string]json.RawMessage{"provisioningrequests.autoscaling.x-k8s.io": encoded}, nil
+}

@@ -1,0 +1,71 @@
+package autoscaler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"muster.dev/muster/deploy/devcluster/internal/nodes"
+)
+
+// needs returns how many nodes of which pools the request still needs; why when it cannot
+// have all of them now.
+func (l *look) needs(ctx context.Context, r *request, of []*pool) (needs map[*pool]int, why string, err error) {
+	pods := map[*pool][]*corev1.PodSpec{}
+	for _, set := range r.Spec.PodSets {
+		template, err := l.client.CoreV1().PodTemplates(r.Namespace).Get(ctx, set.PodTemplateRef.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Sprintf("there is no PodTemplate %q", set.PodTemplateRef.Name), nil
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("reading the pods of request %s/%s: %w", r.Namespace, r.Name, err)
+		}
+		at := slices.IndexFunc(of, func(p *pool) bool {
+			_, fits := nodesFor(p.template, []*corev1.PodSpec{&template.Template.Spec})
+			return fits && admits(p.template, &template.Template.Spec)
+		})
+		if at < 0 {
+			return nil, fmt.Sprintf("no pool has nodes for the pods of PodTemplate %q", set.PodTemplateRef.Name), nil
+		}
+		for range set.Count {
+			pods[of[at]] = append(pods[of[at]], &template.Template.Spec)
+		}
+	}
+	needs = map[*pool]int{}
+	for p, specs := range pods {
+		count, _ := nodesFor(p.template, specs)
+		for i := range p.nodes { // of an earlier try
+			if p.nodes[i].Labels[RequestLabel] == string(r.UID) {
+				count--
+			}
+		}
+		if count > p.room() {
+			return nil, fmt.Sprintf("pool %s has room for %d more nodes, and the request needs %d", p.Name, p.room(), count), nil
+		}
+		needs[p] = max(count, 0)
+	}
+	return needs, "", nil
+}
+
+// add creates nodes of a pool.
+func (l *look) add(ctx context.Context, p *pool, count int, request types.UID) error {
+	if count == 0 {
+		return nil
+	}
+	group := p.Template
+	group.Count = &count
+	group.Labels = map[string]string{PoolLabel: p.Name}
+	for key, value := range p.Template.Labels {
+		group.Labels[key] = value
+	}
+	if request != "" {
+		group.Labels[RequestLabel] = string(request)
+	}
+	_, err := nodes.Add(ctx, l.client, group)
+	return err
+}

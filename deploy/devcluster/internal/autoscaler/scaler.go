@@ -1,0 +1,219 @@
+package autoscaler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Labels of the nodes of pools.
+const (
+	PoolLabel = "devcluster.muster.dev/pool"
+	// RequestLabel has the UID of the request that a node came for.
+	RequestLabel = "devcluster.muster.dev/provisioned-for"
+)
+
+// scaler is one autoscaler. What it remembers are times; the rest is in the API server.
+type scaler struct {
+	client   kubernetes.Interface
+	requests dynamic.Interface
+	now      func() time.Time
+	began    map[types.UID]time.Time // when the nodes of a request began to come
+	idle     map[string]time.Time    // since when nodes are seen unused
+}
+
+func newScaler(client kubernetes.Interface, requests dynamic.Interface) *scaler {
+	return &scaler{client: client, requests: requests, now: time.Now, began: map[types.UID]time.Time{}, idle: map[string]time.Time{}}
+}
+
+// step does what is due and reports whether time alone may make more due.
+func (s *scaler) step(ctx context.Context, stored *corev1.ConfigMap, objects []any) (waits bool, err error) {
+	pools, err := poolsOf(stored)
+	if err != nil {
+		return false, err
+	}
+	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: PoolLabel})
+	if err != nil {
+		return false, fmt.Errorf("listing nodes of pools: %w", err)
+	}
+	look := &look{scaler: s, pools: map[string]*pool{}, live: map[types.UID]*request{}}
+	for _, p := range pools {
+		look.pools[p.Name] = newPool(p, list.Items)
+		look.order = append(look.order, p.Name)
+	}
+	var faults []error
+	for _, r := range inOrder(objects, &faults) {
+		look.live[r.UID] = r
+		faults = append(faults, look.request(ctx, r))
+	}
+	faults = append(faults, look.keepMinimum(ctx), look.removeIdle(ctx))
+	for uid := range s.began {
+		if look.live[uid] == nil {
+			delete(s.began, uid)
+		}
+	}
+	return look.waits, errors.Join(faults...)
+}
+
+// inOrder returns the requests, the oldest first.
+func inOrder(objects []any, faults *[]error) []*request {
+	var all []*request
+	for _, object := range objects {
+		r, err := requestOf(object.(*unstructured.Unstructured))
+		if err != nil {
+			*faults = append(*faults, err)
+			continue
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *request) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
+	return all
+}
+
+// look is one look at all pools and requests.
+type look struct {
+	*scaler
+	pools map[string]*pool
+	order []string
+	live  map[types.UID]*request
+	waits bool
+}
+
+// pool is a Pool with its nodes.
+type pool struct {
+	Pool
+	template *corev1.Node
+	nodes    []corev1.Node
+	coming   int // nodes that are on their way
+}
+
+func newPool(of Pool, all []corev1.Node) *pool {
+	one := 1
+	of.Template.Count = &one
+	p := &pool{Pool: of, template: of.Template.Nodes(nil)[0]}
+	for i := range all {
+		if all[i].Labels[PoolLabel] == of.Name {
+			p.nodes = append(p.nodes, all[i])
+		}
+	}
+	return p
+}
+
+// room is how many nodes the pool may still get.
+func (p *pool) room() int {
+	room := p.Max - len(p.nodes) - p.coming
+	if p.Stock >= 0 {
+		room = min(room, p.Stock-len(p.nodes)-p.coming)
+	}
+	return max(room, 0)
+}
+
+// request does the next step for one request.
+func (l *look) request(ctx context.Context, r *request) error {
+	of := l.answering(r.Spec.Class)
+	switch {
+	case len(of) == 0 || r.DeletionTimestamp != nil || r.is(Failed) || r.is(CapacityRevoked) || r.is(BookingExpired):
+		return nil
+	case r.is(Provisioned):
+		return l.expire(ctx, r, of)
+	}
+	changed := r.set(Accepted, true, "Accepted", "the request is accepted by the stand-in for an autoscaler")
+	changed = r.set(Failed, false, "NotFailed", "the request has not failed") || changed
+	needs, why, err := l.needs(ctx, r, of)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		l.waits = true // a pool may get room
+		delete(l.began, r.UID)
+		return l.write(ctx, r, r.set(Provisioned, false, "CapacityIsNotFound", why) || changed)
+	}
+	began, coming := l.began[r.UID]
+	if !coming {
+		began = l.now()
+		l.began[r.UID] = began
+	}
+	delay := time.Duration(0)
+	for p, count := range needs {
+		delay = max(delay, p.Delay.Duration)
+		p.coming += count
+	}
+	if l.now().Sub(began) < delay {
+		l.waits = true
+		return l.write(ctx, r, r.set(Provisioned, false, "NodesAreComing", "nodes are being created") || changed)
+	}
+	for p := range needs {
+		if p.Fail > 0 {
+			failed := func(stored *Pool) { stored.Fail = max(0, stored.Fail-1) }
+			if err := Set(ctx, l.client, p.Name, failed); err != nil {
+				return err
+			}
+			return l.write(ctx, r, r.set(Failed, true, "FailedToProvision", fmt.Sprintf("pool %s was told to fail", p.Name)))
+		}
+	}
+	for p, count := range needs {
+		if err := l.add(ctx, p, count, r.UID); err != nil {
+			return err
+		}
+	}
+	return l.write(ctx, r, r.set(Provisioned, true, "Provisioned", "all nodes of the request are there"))
+}
+
+func (l *look) answering(class string) (of []*pool) {
+	for _, name := range l.order {
+		if p := l.pools[name]; p.answers(class) {
+			of = append(of, p)
+		}
+	}
+	return of
+}
+
+// expire ends the booking of a request whose time is over.
+func (l *look) expire(ctx context.Context, r *request, of []*pool) error {
+	booking := time.Duration(0)
+	for _, p := range of {
+		if slices.ContainsFunc(p.nodes, func(n corev1.Node) bool { return n.Labels[RequestLabel] == string(r.UID) }) {
+			booking = max(booking, p.Booking.Duration)
+		}
+	}
+	if booking == 0 {
+		return nil
+	}
+	if l.now().Sub(r.since(Provisioned)) < booking {
+		l.waits = true
+		return nil
+	}
+	return l.write(ctx, r, r.set(BookingExpired, true, "BookingExpired", fmt.Sprintf("the nodes were kept for %s", booking)))
+}
+
+func (l *look) write(ctx context.Context, r *request, changed bool) error {
+	if !changed {
+		return nil
+	}
+	written, err := r.written()
+	if err != nil {
+		return err
+	}
+	_, err = l.requests.Resource(Requests).Namespace(r.Namespace).UpdateStatus(ctx, written, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		l.waits = true
+		return nil // the next look sees why
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of request %s/%s: %w", r.Namespace, r.Name, err)
+	}
+	return nil
+}
