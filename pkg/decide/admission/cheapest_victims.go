@@ -1,6 +1,9 @@
 package admission
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // victimSteps bounds the exact search for the fewest victims of one workload, on
 // one cluster, in the steps below.
@@ -37,7 +40,7 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 	most := min(len(a.candidates), mostVictims)
 	if best != nil {
 		most = min(most, len(best.list))
-		if lowest(a.candidates, 1).compare(priceOf(best.list)) >= 0 {
+		if lowest(a.candidates, 1).compare(best.price) >= 0 {
 			return best // without computing what each of them brings
 		}
 	}
@@ -45,7 +48,7 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 		a.needs = p.needsOf(a.candidates)
 	}
 	for size := floor(a.needs); size <= most && *steps > 0; size++ {
-		if best != nil && lowest(a.candidates, size).compare(priceOf(best.list)) >= 0 {
+		if best != nil && lowest(a.candidates, size).compare(best.price) >= 0 {
 			return best
 		}
 		s := &victimSearch{p: p, candidates: *a, needs: a.needs, size: size, best: best, steps: steps, gained: make([]int64, len(a.needs))}
@@ -64,7 +67,7 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 
 // lowest returns a lower bound of the price of any set of that size.
 func lowest(list []candidate, size int) price {
-	floor := floors{size: size}
+	floor := floors{size: size, shareRank: math.MaxInt}
 	for _, c := range list {
 		floor.add(c)
 	}
@@ -76,7 +79,7 @@ func lowest(list []candidate, size int) price {
 func (s *victimSearch) setFloors() {
 	list := s.candidates.candidates
 	s.floors = make([]price, (len(list)+1)*(s.size+1))
-	floor := floors{size: s.size}
+	floor := floors{size: s.size, shareRank: math.MaxInt}
 	for i := len(list); i >= 0; i-- {
 		if i < len(list) {
 			floor.add(list[i])
@@ -89,14 +92,17 @@ func (s *victimSearch) setFloors() {
 
 // floors has the smallest parts of prices among some candidates, part by part.
 type floors struct {
-	size       int
-	shareRanks []int
-	highest    []int32
-	lost       []int64
+	size      int
+	shareRank int
+	own       []int
+	highest   []int32
+	lost      []int64
 }
 
 func (f *floors) add(c candidate) {
-	f.shareRanks = smallest(f.shareRanks, c.shareRank, f.size)
+	one := priceOf([]candidate{c})
+	f.shareRank = min(f.shareRank, one.shareRank)
+	f.own = smallest(f.own, one.own, f.size)
 	f.highest = smallest(f.highest, c.Workload.Priority, f.size)
 	f.lost = smallest(f.lost, c.lost, f.size)
 }
@@ -106,9 +112,9 @@ func (f *floors) of(n int) price {
 	if n == 0 {
 		return priceOf(nil)
 	}
-	p := price{gangs: n, shareRank: f.shareRanks[n-1], highest: f.highest[n-1]}
-	for _, lost := range f.lost[:n] {
-		p.lost += lost
+	p := price{gangs: n, shareRank: f.shareRank, highest: f.highest[n-1]}
+	for i := range n {
+		p.own, p.lost = p.own+f.own[i], p.lost+f.lost[i]
 	}
 	return p
 }
@@ -187,7 +193,7 @@ func (s *victimSearch) mayImprove(i, left int) bool {
 			return false
 		}
 	}
-	return s.best == nil || s.floorOf(i, left).compare(priceOf(s.best.list)) < 0
+	return s.best == nil || s.floorOf(i, left).compare(s.best.price) < 0
 }
 
 // mayCover reports whether candidate i and later ones may bring what is missing.
@@ -206,13 +212,13 @@ func (s *victimSearch) mayBeCheaper(i, left int) bool {
 		return true
 	}
 	with, rest := priceOf(s.chosen).plus(s.candidates.candidates[i]), s.floors[(i+1)*(s.size+1)+left-1]
-	return with.sum(rest).compare(priceOf(s.best.list)) < 0
+	return with.sum(rest).compare(s.best.price) < 0
 }
 
 // evaluate tries the chosen victims.
 func (s *victimSearch) evaluate() {
 	*s.steps -= stepWhatIf + s.p.w.Workload.Pods()
-	if places := s.p.fits(s.chosen, s.candidates.borrow); places != nil {
-		s.best = s.p.weigh(s.best, &victims{slices.Clone(s.chosen), places})
+	if places := s.p.fits(s.candidates.borrow); places != nil {
+		s.best = s.p.weigh(s.best, s.p.victimsOf(slices.Clone(s.chosen), places, &s.candidates))
 	}
 }

@@ -91,17 +91,18 @@
 // victims.
 //
 // The victims are the cheapest set that is enough: the fewest gangs; then, under fair
-// sharing, those of the queues with the largest shares; then those of the lowest
-// priorities; then those that lose the least work. The search has three steps. First,
-// candidates are evicted in that order, but within a priority the last admitted first,
-// until that is enough, and those not needed are spared: O(log n) what-ifs for n
-// candidates, and one for each victim. Quota is asked in the same order; what it permits
-// may depend on the order, and time alone does not change it. Second, if that found
-// none, one what-if tells whether evicting all candidates would be enough. Third, sets
-// of one gang, of two and so on are searched depth first, bounded by what each gang can
-// bring of what is lacking (quota, room for pods) and by the price. That is exponential
-// in the number of victims where the bounds do not help, so it has a budget of steps,
-// after which the best set found is taken.
+// sharing, those of the queues with the largest shares, computed again after each
+// eviction; then the fewest of the own queue; then those of the lowest priorities; then
+// those that lose the least work. Which sets there are is Kueue's rule (candidates.go).
+// The search has three steps. First, candidates are evicted in the order of their set,
+// within a priority the last admitted first, until that is enough, and those not needed
+// are spared: O(log n) what-ifs for n candidates, and one for each victim. Quota is asked
+// in the same order; what it permits may depend on the order, and time alone does not
+// change it. Second, if that found none, one what-if tells whether evicting all candidates
+// would be enough. Third, sets of one gang, of two and so on are searched depth first,
+// bounded by what each gang can bring of what is lacking (quota, room for pods) and by the
+// price. That is exponential in the number of victims where the bounds do not help, so it
+// has a budget of steps, after which the best set found is taken.
 //
 // Preemption ends. Of two gangs one is evicted for the other at most once, and the other
 // never for it, until one of them ends, is cancelled, or loses a node; with n gangs those

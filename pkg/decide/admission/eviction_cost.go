@@ -128,7 +128,7 @@ func (p *preemption) weighOther(sets []candidateSet, chosen *victims) {
 	cut := p.cut
 	for _, a := range sets {
 		rest := slices.DeleteFunc(slices.Clone(a.candidates), func(c candidate) bool { return c.Started == dearest.Started })
-		p.other = cheaper(p.other, p.enoughVictims(&candidateSet{candidates: rest, borrow: a.borrow}))
+		p.other = cheaper(p.other, p.enoughVictims(&candidateSet{candidates: rest, borrow: a.borrow, fallback: a.fallback}))
 	}
 	p.cut = cut
 }

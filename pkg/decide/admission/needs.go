@@ -61,7 +61,7 @@ func (p *preemption) enoughTogether(candidates []candidate) bool {
 	for _, c := range candidates {
 		p.remove(c.Started)
 	}
-	return p.fits(nil, true) != nil
+	return p.fits(true) != nil
 }
 
 // lacking returns a pod set that counting shows to have no room on the nodes, and how

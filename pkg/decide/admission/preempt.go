@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
@@ -24,8 +23,10 @@ type candidate struct {
 	policy string
 	lost   int64 // pods x seconds of work that its eviction loses
 	// shareRank is, under fair sharing, the rank of its queue in the tree by falling
-	// share; else zero.
+	// share before any eviction; else zero.
 	shareRank int
+	// strategies is how many strategies of fair sharing, in order, may permit it.
+	strategies int
 	// evictedBefore: one of the two has been evicted for the other before, so only an
 	// exchange is possible.
 	evictedBefore bool
@@ -53,6 +54,9 @@ type preemption struct {
 type victims struct {
 	list   []candidate
 	places []workload.Placement
+	price  price
+	// fallback: they are of a set that is for what others cannot do.
+	fallback bool
 }
 
 // preempt evicts gangs if that provably admits the workload, and nominates it for what
@@ -66,11 +70,14 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 	if !d.maySearch(w) {
 		return false
 	}
-	sets := d.candidateSets(w, a)
+	terminating := d.terminating()
+	sets, barred := d.candidateSets(w, a, terminating)
 	for _, a := range sets {
 		d.spend(w.queue, stepsPerCandidate*len(a.candidates))
 	}
-	terminating := d.terminating()
+	if barred && !w.class.triedPreemption { // until usage permits it
+		w.class.triedPreemption, w.class.hopelessAt = true, notHopeless
+	}
 	if len(sets) == 0 && !(w.Nominated && len(terminating) > 0) {
 		return false
 	}
@@ -146,134 +153,4 @@ func (d *decision) evictFor(n *nomination, list []candidate) {
 	d.nominate(n)
 	d.wait(w, n.reason())
 	w.Reported = true
-}
-
-// candidateSet is a set of candidates in the order of their eviction, and whether the
-// workload may borrow when they are gone.
-type candidateSet struct {
-	candidates []candidate
-	borrow     bool
-	needs      []need // computed on demand: what is lacking while all of them run
-}
-
-// candidateSets returns what Kueue's policies permit: to evict within the own queue and
-// borrow; to reclaim from the cohort without borrowing; to evict gangs of lower priority
-// in the cohort and borrow; under fair sharing, to evict where the shares justify it.
-func (d *decision) candidateSets(w *Waiting, a quota.Assess) []candidateSet {
-	q := w.queue.quota
-	var all []candidateSet
-	add := func(borrow bool, groups ...[]candidate) {
-		if list := slices.Concat(groups...); len(list) > 0 {
-			all = append(all, candidateSet{candidates: list, borrow: borrow})
-		}
-	}
-	canBorrowAbove := q.Preemption.BorrowWithinCohort != nil && q.Preemption.BorrowWithinCohort.Policy == quota.LowerPriority
-	own := d.candidates(w, a, withinQueue)
-	if d.state.fair() {
-		add(true, d.candidates(w, a, fairShare), own)
-		return all
-	}
-	// As in Kueue, a workload above its nominal quota evicts gangs of its own queue only if
-	// it may evict while it borrows; from the cohort it takes what a branch above it has.
-	if q.ExceedsNominal(a.Charges) && !canBorrowAbove {
-		own = nil
-	}
-	add(true, own)
-	add(false, d.candidates(w, a, reclaimed), own)
-	if canBorrowAbove {
-		add(true, d.candidates(w, a, borrowWithin), own)
-	}
-	return all
-}
-
-// candidates returns the gangs that the policy lets the workload evict. As in Kueue they
-// are ordered by the share of their queue (under fair sharing, the largest first), then
-// by priority (the lowest first), then by admission (the last first). Whether quota
-// permits an eviction can depend on the evictions before it, so time alone must not
-// change the order. Therefore lost work is no part of it; the price of a set has it.
-func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candidate {
-	var list []candidate
-	ranks := d.shareRanks(w)
-	for _, q := range d.state.sorted {
-		if (q == w.queue) != (policy == withinQueue) || !w.queue.quota.SameTree(q.quota) {
-			continue
-		}
-		for _, g := range q.started {
-			if g.Terminating || g.Frozen || g.Workload.ID == w.Workload.ID || !w.mayEvict(g, policy) {
-				continue
-			}
-			evictedBefore := d.state.evictedFor[w.Workload.ID][g.Workload.ID] || d.state.evictedFor[g.Workload.ID][w.Workload.ID]
-			if evictedBefore && !slices.Equal(a.Charges, g.charges) {
-				continue
-			}
-			if until := g.protectedUntil(); d.now.Before(until) {
-				w.class.retryBy(until)
-				continue
-			}
-			ran := max(0, d.now.Sub(g.Admitted)) / time.Second
-			list = append(list, candidate{g, policy, int64(g.Workload.Pods()) * int64(ran), ranks[q], evictedBefore})
-		}
-	}
-	slices.SortFunc(list, func(a, b candidate) int {
-		if by := cmp.Or(cmp.Compare(a.shareRank, b.shareRank), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
-			b.Admitted.Compare(a.Admitted), cmp.Compare(b.Order, a.Order)); by != 0 {
-			return by
-		}
-		return cmp.Compare(a.Workload.ID, b.Workload.ID)
-	})
-	return list
-}
-
-// shareRanks ranks the queues of the workload's tree under fair sharing, as Kueue does:
-// from the root down, the branch with the larger share comes first.
-func (d *decision) shareRanks(w *Waiting) map[*queue]int {
-	if !d.state.fair() {
-		return nil
-	}
-	shares := map[*queue][]quota.Share{}
-	var queues []*queue
-	for _, q := range d.state.sorted {
-		if w.queue.quota.SameTree(q.quota) {
-			shares[q] = q.quota.Shares()
-			queues = append(queues, q)
-		}
-	}
-	slices.SortStableFunc(queues, func(a, b *queue) int { return slices.Compare(shares[b], shares[a]) })
-	ranks := map[*queue]int{}
-	for i, q := range queues {
-		if i > 0 && slices.Equal(shares[q], shares[queues[i-1]]) {
-			ranks[q] = ranks[queues[i-1]]
-		} else {
-			ranks[q] = i
-		}
-	}
-	return ranks
-}
-
-// mayEvict is Kueue's rule of which gangs a workload may evict, quota aside.
-func (w *Waiting) mayEvict(g *Started, policy string) bool {
-	p, lower := w.queue.quota.Preemption, g.Workload.Priority < w.Workload.Priority
-	switch policy {
-	case withinQueue:
-		newer := g.Workload.Priority == w.Workload.Priority && g.Order > w.Order
-		return p.WithinClusterQueue == quota.LowerPriority && lower ||
-			p.WithinClusterQueue == quota.LowerOrNewerEqualPriority && (lower || newer)
-	case borrowWithin:
-		b := p.BorrowWithinCohort
-		return lower && p.ReclaimWithinCohort != quota.Never && p.ReclaimWithinCohort != "" &&
-			(b.MaxPriorityThreshold == nil || g.Workload.Priority <= *b.MaxPriorityThreshold)
-	}
-	return p.ReclaimWithinCohort == quota.Any || p.ReclaimWithinCohort == quota.LowerPriority && lower
-}
-
-// leastRun keeps a decision from evicting what it has itself admitted.
-const leastRun = time.Second
-
-// protectedUntil returns the end of the minimum run time of the gang's queue.
-func (g *Started) protectedUntil() time.Time {
-	run := leastRun
-	if p := g.queue.quota.Preemption; p != nil {
-		run = max(run, time.Duration(p.MinRunSeconds)*time.Second)
-	}
-	return g.Admitted.Add(run)
 }

@@ -22,12 +22,16 @@ func (p *preemption) search(sets []candidateSet) *victims {
 		p.remove(g)
 	}
 	p.overQuota = p.lackingCharges()
-	if places := p.fits(nil, true); places != nil {
+	if places := p.fits(true); places != nil {
 		return &victims{places: places}
 	}
 	var best *victims
 	steps := victimSteps
-	for _, a := range sets {
+	for i, a := range sets {
+		if a.fallback && best != nil {
+			sets = sets[:i]
+			break
+		}
 		if !p.anyPermitted(a.candidates) {
 			p.hopeless = false // quota may permit it later
 			continue
@@ -47,16 +51,10 @@ func (p *preemption) search(sets []candidateSet) *victims {
 // queue uses of these beyond its own quota can be reclaimed. Where quota is not lacking,
 // only places are: then all charges count.
 func (p *preemption) lackingCharges() []quota.Charge {
-	var lacking []quota.Charge
-	for _, c := range p.charges {
-		if c.Flavor != "" && c.Amount > p.w.queue.quota.Available(c.FlavorResource) {
-			lacking = append(lacking, c)
-		}
+	if lacking := p.w.queue.quota.Lacking(p.charges); len(lacking) > 0 {
+		return lacking
 	}
-	if len(lacking) == 0 {
-		return p.charges
-	}
-	return lacking
+	return p.charges
 }
 
 func (p *preemption) remove(g *Started) {
@@ -64,13 +62,9 @@ func (p *preemption) remove(g *Started) {
 	g.queue.quota.Release(g.charges)
 }
 
-// fits returns the places of the workload if it is within quota and has any. evicted are
-// the candidates that have been removed.
-func (p *preemption) fits(evicted []candidate, borrow bool) []workload.Placement {
-	q := p.w.queue.quota
-	if !q.Fits(p.charges) || !borrow && slices.ContainsFunc(evicted, func(c candidate) bool {
-		return c.queue != p.w.queue && q.BorrowsFrom(c.queue.quota, p.charges)
-	}) {
+// fits returns the places of the workload if it is within quota and has any.
+func (p *preemption) fits(borrow bool) []workload.Placement {
+	if q := p.w.queue.quota; !q.Fits(p.charges) || !borrow && q.Borrows(p.charges) {
 		return nil
 	}
 	verdict, _ := p.d.solve(p.w.queue, p.d.state.fleets[p.cluster], p.flavored.w)
@@ -97,11 +91,7 @@ func (p *preemption) permitted(c candidate) bool {
 }
 
 func (p *preemption) fairShareAllows(c candidate) bool {
-	strategies := p.d.state.tree.Config().FairSharing.PreemptionStrategies
-	if len(strategies) == 0 {
-		strategies = []string{quota.LessThanOrEqualToFinalShare, quota.LessThanInitialShare}
-	}
-	return slices.ContainsFunc(strategies, func(strategy string) bool {
+	return slices.ContainsFunc(p.d.strategies()[:c.strategies], func(strategy string) bool {
 		return p.w.queue.quota.FairToEvict(p.charges, c.queue.quota, c.charges, strategy)
 	})
 }
@@ -126,7 +116,7 @@ func (p *preemption) enoughVictims(a *candidateSet) *victims {
 		for _, c := range chosen[:n] {
 			p.remove(c.Started)
 		}
-		return p.fits(chosen[:n], a.borrow)
+		return p.fits(a.borrow)
 	}
 	low, high := 1, 1
 	for {
@@ -148,7 +138,7 @@ func (p *preemption) enoughVictims(a *candidateSet) *victims {
 			low = middle + 1
 		}
 	}
-	return p.spareUnneeded(chosen[:low], a.borrow)
+	return p.spareUnneeded(chosen[:low], a)
 }
 
 // evictPermitted returns the first candidates, at most that many, that quota permits to
@@ -195,13 +185,12 @@ func (p *preemption) anyPermitted(candidates []candidate) bool {
 const mostSpared = 200_000
 
 // spareUnneeded puts victims back that the workload does not need, until it needs all.
-func (p *preemption) spareUnneeded(chosen []candidate, borrow bool) *victims {
+func (p *preemption) spareUnneeded(chosen []candidate, a *candidateSet) *victims {
 	needed := slices.Clone(chosen)
 	var places []workload.Placement
 	without := func(i int) []workload.Placement { // i < 0: none is put back
 		undo := p.d.state.savepoint()
 		defer undo()
-		var evicted []candidate
 		for j, c := range needed {
 			if j == i {
 				continue
@@ -210,9 +199,8 @@ func (p *preemption) spareUnneeded(chosen []candidate, borrow bool) *victims {
 				return nil
 			}
 			p.remove(c.Started)
-			evicted = append(evicted, c)
 		}
-		return p.fits(evicted, borrow)
+		return p.fits(a.borrow)
 	}
 	if places = without(-1); places == nil {
 		return nil
@@ -229,5 +217,5 @@ func (p *preemption) spareUnneeded(chosen []candidate, borrow bool) *victims {
 		}
 	}
 	p.cut = p.cut || tried >= mostSpared
-	return &victims{needed, places}
+	return p.victimsOf(needed, places, a)
 }

@@ -30,6 +30,7 @@ type node struct {
 	name     string
 	parent   *node
 	children []*node // of a cohort, by name
+	height   int     // of the tree below; 0 for a ClusterQueue
 	weight   int64   // thousandths
 	quota    map[int]limits
 	subtree  []int64 // own quota and what the children lend
@@ -211,6 +212,7 @@ func (t *Tree) fill() {
 		}
 		for _, child := range n.children {
 			visit(child)
+			n.height = max(n.height, child.height+1)
 			for i := range n.subtree {
 				n.subtree[i] = add(n.subtree[i], child.subtree[i]-child.guaranteed(i))
 			}

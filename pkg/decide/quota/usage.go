@@ -146,21 +146,6 @@ func (q *Queue) MayReclaimFrom(other *Queue, charges []Charge) bool {
 	}
 }
 
-// BorrowsFrom reports whether the queue's branch, below the lowest cohort that
-// both queues are in, would use more than its own quota with the charges.
-func (q *Queue) BorrowsFrom(other *Queue, charges []Charge) bool {
-	branch, _ := branches(q.node, other.node)
-	before := q.tree.Begin()
-	defer q.tree.Rollback(before)
-	q.Allocate(charges)
-	for _, c := range charges {
-		if i, known := q.tree.index[c.FlavorResource]; known && c.Flavor != "" && branch.usage[i] > branch.subtree[i] {
-			return true
-		}
-	}
-	return false
-}
-
 // Overused reports whether usage through the queue exceeds quota for anything in the
 // charges, as it does after quota was reduced or while evicted gangs still have theirs.
 func (q *Queue) Overused(of []Charge) bool {
