@@ -34,11 +34,11 @@
 // # Order
 //
 // The workloads of a queue are ordered by priority, then by submission; an evicted gang
-// keeps its place. So are the heads of queues. Within a tree of cohorts, however, a head
-// within its own quota comes before one that borrows, and under fair sharing the head
-// whose branch would have the smaller share comes first (quota.Tree, Fairest). A gang is
-// tried on one cluster after the other and lives wholly in one. In a StrictFIFO queue no
-// gang passes a waiting one; in a BestEffortFIFO queue a gang that fits may pass.
+// keeps its place. So are the heads of queues. Within a tree of cohorts, however, the head
+// that borrows from nearest by comes first, and under fair sharing the one whose branch
+// would have the smaller share (quota.Tree, Fairest). A gang is tried on one cluster after
+// the other and lives wholly in one. In a StrictFIFO queue no gang passes a waiting one; in
+// a BestEffortFIFO queue a gang that fits may pass.
 //
 // # Backfill
 //

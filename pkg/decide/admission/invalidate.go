@@ -191,7 +191,7 @@ func (d *decision) noteMoved(r *headReservation) {
 // noteUsage notes that a queue uses more. If it borrows, or under fair sharing, others
 // may now reclaim what they could not before.
 func (d *decision) noteUsage(a quota.Assess) {
-	d.effects.usageGrew = d.effects.usageGrew || a.Borrows || d.state.fair()
+	d.effects.usageGrew = d.effects.usageGrew || a.Level > 0 || d.state.fair()
 }
 
 // reopenPreemptors reopens the classes that tried preemption in vain and for which the

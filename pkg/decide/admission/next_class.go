@@ -8,9 +8,9 @@ import (
 )
 
 // nextClass returns the class to try next, nil when none is open. Within a tree of
-// cohorts fair sharing decides if it is on. Otherwise, as in Kueue, a head within its
-// own quota comes before one that borrows, so that a queue does not lend what it asks
-// for itself. Then priority and submission decide.
+// cohorts fair sharing decides if it is on. Otherwise, as in Kueue, the head comes first
+// whose quota comes from nearest by, so that a queue or a cohort does not lend what it
+// asks for itself. Then priority and submission decide.
 func (d *decision) nextClass() *equivalenceClass {
 	trees := map[string][]*equivalenceClass{}
 	var best *equivalenceClass
@@ -41,24 +41,23 @@ func (d *decision) firstOf(candidates []*equivalenceClass) *equivalenceClass {
 	if d.state.fair() {
 		return d.fairest(candidates)
 	}
-	first, borrows := candidates[0], d.borrows(candidates[0])
+	first, lowest := candidates[0], d.level(candidates[0])
 	for _, class := range candidates[1:] {
-		must := d.borrows(class)
-		if must == borrows && before(class.first(), first.first()) < 0 || borrows && !must {
-			first, borrows = class, must
+		level := d.level(class)
+		if level < lowest || level == lowest && before(class.first(), first.first()) < 0 {
+			first, lowest = class, level
 		}
 	}
 	return first
 }
 
-// borrows reports whether the gangs of the class are within quota now, but only by
-// borrowing.
-func (d *decision) borrows(class *equivalenceClass) bool {
+// level returns how far up the tree the gangs of the class borrow from.
+func (d *decision) level(class *equivalenceClass) int {
 	o := d.state.optionsOf(class.queue, class.signature)
 	if len(o.assignments) == 0 {
-		return false
+		return 0
 	}
-	return class.queue.quota.Assess(o.assignments)[0].Borrows
+	return class.queue.quota.Assess(o.assignments)[0].Level
 }
 
 func (s *State) fair() bool {

@@ -61,7 +61,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 		}
 		switch {
 		case a.Mode == quota.Impossible:
-		case !w.queue.quota.StopsWhenPreempting():
+		case !w.queue.quota.StopsWhenPreempting() && (a.Mode == quota.Within || !w.queue.quota.PrefersNearer()):
 			rest = append(rest, a)
 		case d.preempt(w, a, flavored):
 			return nil

@@ -28,9 +28,10 @@ type Assignment struct {
 // Assess is an Assignment judged against present usage.
 type Assess struct {
 	*Assignment
-	Mode    Mode
-	Borrows bool
-	Over    *Over // unless Within
+	Mode Mode
+	// Level is how far up the tree the quota comes from: see BorrowingLevel.
+	Level int
+	Over  *Over // unless Within
 }
 
 // maxAssignments bounds the combinations of flavors that are tried for one gang.
@@ -200,51 +201,6 @@ func ChargesOf(podSets []workload.PodSet, flavors []workload.PodSetFlavors) []Ch
 		return cmp.Or(cmp.Compare(a.Flavor, b.Flavor), cmp.Compare(a.Resource, b.Resource))
 	})
 	return charges
-}
-
-// Assess judges the assignments against present usage, in the order in which Kueue
-// would try them: the queue's flavorFungibility decides whether borrowing or preemption
-// in an earlier flavor comes before a later flavor.
-func (q *Queue) Assess(all []Assignment) []Assess {
-	assessed := make([]Assess, len(all))
-	for i := range all {
-		a := Assess{Assignment: &all[i], Borrows: q.Borrows(all[i].Charges)}
-		if a.Over = q.Over(all[i].Charges); a.Over != nil {
-			a.Mode = Preempting
-			if q.ExceedsPotential(all[i].Charges) {
-				a.Mode = Impossible
-			}
-		}
-		assessed[i] = a
-	}
-	slices.SortStableFunc(assessed, func(a, b Assess) int { return cmp.Compare(q.rank(a), q.rank(b)) })
-	return assessed
-}
-
-func (q *Queue) rank(a Assess) int {
-	if a.Mode == Impossible {
-		return 4
-	}
-	rank := 0
-	if a.Borrows && !q.stopsWhenBorrowing() {
-		rank++
-	}
-	// As in Kueue, preemption ends the search for a flavor only where borrowing, if it
-	// needs that too, does.
-	if a.Mode == Preempting && (!q.StopsWhenPreempting() || a.Borrows && !q.stopsWhenBorrowing()) {
-		rank += 2
-	}
-	return rank
-}
-
-func (q *Queue) stopsWhenBorrowing() bool {
-	return q.Fungibility == nil || q.Fungibility.WhenCanBorrow != TryNextFlavor
-}
-
-// StopsWhenPreempting reports whether preemption in a flavor comes before the
-// next flavor.
-func (q *Queue) StopsWhenPreempting() bool {
-	return q.Fungibility != nil && (q.Fungibility.WhenCanPreempt == MayStopSearch || q.Fungibility.WhenCanPreempt == preemptAlias)
 }
 
 // Effective returns the pod sets with the terms of their flavors: they go only to nodes

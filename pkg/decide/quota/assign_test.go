@@ -46,7 +46,7 @@ func order(t *testing.T, q *quota.Queue, pods int) string {
 	var tried []string
 	for _, a := range q.Assess(all) {
 		text := a.Flavors[0].Flavors["nvidia.com/gpu"]
-		if a.Borrows {
+		if a.Level > 0 {
 			text += "+"
 		}
 		if a.Mode != quota.Within {
@@ -163,5 +163,50 @@ func TestSharesAreWeightedAndDominant(t *testing.T) {
 	use("none", 1)
 	if got := tree.Queue("none").Share(); got != quota.MaxShare {
 		t.Errorf("who borrows with weight zero has the share %d", got)
+	}
+}
+
+// levels is a tree in which the queue borrows a100 from the root and h100 from its cohort.
+func levels(t *testing.T, fields string) *quota.Tree {
+	t.Helper()
+	group := func(a100, h100 int) string {
+		return fmt.Sprintf(`[{"coveredResources": ["nvidia.com/gpu"], "flavors": [
+			{"name": "a100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": %d}]},
+			{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": %d}]}]}]`, a100, h100)
+	}
+	return treeOf(t, fmt.Sprintf(`{"resourceFlavors": [{"name": "a100"}, {"name": "h100"}],
+		"cohorts": [{"name": "root", "resourceGroups": %s}, {"name": "team", "parentName": "root", "resourceGroups": %s}],
+		"clusterQueues": [{"name": "mine", "cohortName": "team", "quotaCheckStrategy": "IgnoreUndeclared", "resourceGroups": %s%s},
+			{"name": "outside", "cohortName": "root", "resourceGroups": %s}]}`,
+		group(9, 0), group(1, 9), group(1, 1), fields, group(0, 0)))
+}
+
+// As Kueue's documentation of FlavorFungibility has it: the level is the distance in the
+// tree of cohorts from which quota comes.
+func TestTheFlavorFromNearerByComesFirst(t *testing.T) {
+	t.Parallel()
+	fungibility := func(more string) string {
+		return `, "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"` + more + `}`
+	}
+	cases := []struct {
+		name, fields string
+		outside      []quota.Charge
+		want         string
+	}{
+		{"borrowing stops the search", "", nil, "a100+ h100+"},
+		{"nearer by", fungibility(""), nil, "h100+ a100+"},
+		{"within quota before preemption", fungibility(""), gpus("h100", 7), "a100+ h100+!"},
+		{"the same by preference", fungibility(`, "preference": "PreemptionOverBorrowing"`), gpus("h100", 7), "a100+ h100+!"},
+		{"nearness before preemption", fungibility(`, "preference": "BorrowingOverPreemption"`), gpus("h100", 7), "h100+! a100+"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tree := levels(t, c.fields)
+			tree.Queue("outside").Allocate(c.outside)
+			if got := order(t, tree.Queue("mine"), 4); got != c.want {
+				t.Errorf("flavors are tried as %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -167,6 +167,10 @@ type ResourceQuota struct {
 type FlavorFungibility struct {
 	WhenCanBorrow  string `json:"whenCanBorrow,omitempty"`  // MayStopSearch (default) or TryNextFlavor
 	WhenCanPreempt string `json:"whenCanPreempt,omitempty"` // TryNextFlavor (default) or MayStopSearch
+	// Preference chooses, where no flavor ends the search, between one that borrows and
+	// one that needs preemption. BorrowingOverPreemption takes the one that borrows from
+	// nearer by, PreemptionOverBorrowing (also without a preference) one within quota.
+	Preference string `json:"preference,omitempty"`
 }
 
 // Values of FlavorFungibility. Borrow and Preempt are the older names of
@@ -174,8 +178,12 @@ type FlavorFungibility struct {
 const (
 	MayStopSearch = "MayStopSearch"
 	TryNextFlavor = "TryNextFlavor"
-	borrowAlias   = "Borrow"
-	preemptAlias  = "Preempt"
+	// Values of the preference, as Kueue names them.
+	BorrowingOverPreemption = "BorrowingOverPreemption"
+	PreemptionOverBorrowing = "PreemptionOverBorrowing"
+
+	borrowAlias  = "Borrow"
+	preemptAlias = "Preempt"
 )
 
 // Preemption says whom a ClusterQueue's workloads may evict.

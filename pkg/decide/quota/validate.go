@@ -109,6 +109,14 @@ func (v *validation) cohorts(c *Config) {
 	}
 }
 
+// preference is checked as Kueue does.
+func (v *validation) preference(path string, f *FlavorFungibility) {
+	v.oneOf(path, f.Preference, BorrowingOverPreemption, PreemptionOverBorrowing)
+	if f.Preference != "" && (f.WhenCanBorrow != TryNextFlavor || f.WhenCanPreempt != TryNextFlavor) {
+		v.faults.Add(path, "%q needs whenCanBorrow and whenCanPreempt %s", f.Preference, TryNextFlavor)
+	}
+}
+
 func (v *validation) weight(path string, f *FairSharing) {
 	if f != nil && f.WeightMilli < 0 {
 		v.faults.Add(path+".fairSharing.weight", "%s is negative; want zero or more", resource.Format(resource.CPU, f.WeightMilli))
@@ -130,6 +138,7 @@ func (v *validation) clusterQueues(c *Config) {
 		if f := q.Fungibility; f != nil {
 			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
 			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
+			v.preference(path+".flavorFungibility.preference", f)
 		}
 		v.preemption(path+".preemption", q.Preemption)
 		if q.Cohort == "" {

@@ -1,0 +1,71 @@
+package quota
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Assess judges the assignments against present usage, in the order in which Kueue
+// would try them: the queue's flavorFungibility decides whether borrowing or preemption
+// in an earlier flavor comes before a later flavor.
+func (q *Queue) Assess(all []Assignment) []Assess {
+	assessed := make([]Assess, len(all))
+	for i := range all {
+		a := Assess{Assignment: &all[i], Level: q.BorrowingLevel(all[i].Charges)}
+		if a.Over = q.Over(all[i].Charges); a.Over != nil {
+			a.Mode = Preempting
+			if q.ExceedsPotential(all[i].Charges) {
+				a.Mode = Impossible
+			}
+		}
+		assessed[i] = a
+	}
+	slices.SortStableFunc(assessed, q.preferred)
+	return assessed
+}
+
+// preferred orders assessed assignments. One at which Kueue ends its search comes before
+// all others. Of those, one within quota comes before preemption, and of two alike that
+// which borrows from nearer by; with the preference BorrowingOverPreemption nearness comes
+// first.
+func (q *Queue) preferred(a, b Assess) int {
+	if by := cmp.Compare(q.group(a), q.group(b)); by != 0 || q.group(a) != 1 {
+		return by
+	}
+	if q.PrefersNearer() {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Mode, b.Mode))
+	}
+	return cmp.Or(cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Level, b.Level))
+}
+
+func (q *Queue) group(a Assess) int {
+	switch {
+	case a.Mode == Impossible:
+		return 2
+	case q.stopsAt(a):
+		return 0
+	}
+	return 1
+}
+
+// stopsAt reports whether the search for a flavor ends at the assignment. Preemption ends
+// it only where borrowing, if it needs that too, does.
+func (q *Queue) stopsAt(a Assess) bool {
+	return a.Mode != Impossible && (a.Level == 0 || q.stopsWhenBorrowing()) &&
+		(a.Mode == Within || q.StopsWhenPreempting())
+}
+
+// PrefersNearer reports whether quota from nearer by comes before quota without preemption.
+func (q *Queue) PrefersNearer() bool {
+	return q.Fungibility != nil && q.Fungibility.Preference == BorrowingOverPreemption
+}
+
+func (q *Queue) stopsWhenBorrowing() bool {
+	return q.Fungibility == nil || q.Fungibility.WhenCanBorrow != TryNextFlavor
+}
+
+// StopsWhenPreempting reports whether preemption in a flavor comes before the
+// next flavor.
+func (q *Queue) StopsWhenPreempting() bool {
+	return q.Fungibility != nil && (q.Fungibility.WhenCanPreempt == MayStopSearch || q.Fungibility.WhenCanPreempt == preemptAlias)
+}
