@@ -148,6 +148,7 @@ func (d *decision) tryFirst(class *equivalenceClass) {
 	if why := d.start(w); why != nil {
 		changed := class.reason == nil || class.reason.Message != why.Message
 		d.state.block(class, why)
+		d.noteKept(class.queue)
 		if changed && w.Reported {
 			d.wait(w, why)
 		}

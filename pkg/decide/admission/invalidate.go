@@ -37,6 +37,8 @@ import (
 //	                                  unless hopeless                   gone
 //	a queue borrows more, or uses     the same                          others may reclaim
 //	more under fair sharing
+//	quota is kept for another head    the same, and classes from which  it is another amount
+//	                                  quota is kept
 //	a gang started or grew            classes that may evict it, when   it is a new candidate
 //	                                  its protection ends
 //	a class has a new first gang      the class, where its queue        candidates depend on
@@ -189,9 +191,9 @@ func (d *decision) noteMoved(r *headReservation) {
 }
 
 // noteUsage notes that a queue uses more. If it borrows, or under fair sharing, others
-// may now reclaim what they could not before.
-func (d *decision) noteUsage(a quota.Assess) {
-	d.effects.usageGrew = d.effects.usageGrew || a.Level > 0 || d.state.fair()
+// may now reclaim what they could not before; if quota was kept for it, that is over.
+func (d *decision) noteUsage(q *queue, a quota.Assess) {
+	d.effects.usageGrew = d.effects.usageGrew || q.keepsQuota() || a.Level > 0 || d.state.fair()
 }
 
 // reopenPreemptors reopens the classes that tried preemption in vain and for which the

@@ -28,10 +28,15 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	}
 	var noPlace, over *workload.Reason
 	var rest []quota.Assess
+	kept := false
 	assessed := w.queue.quota.Assess(o.assignments)
 	for _, a := range assessed {
 		if why := d.state.flavorConflict(w, a); why != nil {
 			over = why
+			continue
+		}
+		if why := d.quotaKept(w, a); why != nil {
+			over, kept = why, true
 			continue
 		}
 		flavored := o.flavoredFor(a)
@@ -71,6 +76,9 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 		if d.preempt(w, a, o.flavoredFor(a)) {
 			return nil
 		}
+	}
+	if kept && !class.triedPreemption { // until usage permits it
+		class.triedPreemption, class.hopelessAt = true, notHopeless
 	}
 	switch {
 	case noPlace != nil:
@@ -151,5 +159,5 @@ func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements 
 	s.waiting.Delete(w.Workload.ID)
 	s.removeDemand(w)
 	s.dropSignature(w.signature)
-	d.noteUsage(a)
+	d.noteUsage(w.queue, a)
 }

@@ -57,6 +57,8 @@ type queue struct {
 	open        classHeap // of them, those to be tried
 	started     map[workload.ID]*Started
 	nominations int // of its waiting workloads
+	// kept is the last head for which quota was kept from other queues.
+	kept *Waiting
 	// blocked are the classes that are not open.
 	blocked map[*equivalenceClass]bool
 	// patient are, under ShortestFirst, those whose patience is not over, by Since.

@@ -91,3 +91,27 @@ func (q *Queue) HasAdvantageOver(other *Queue, charges []Charge) bool {
 		}
 	}
 }
+
+// Reservable returns what is kept of the charges while the queue waits for quota: within
+// its borrowing limit what it asks for, and if it need not borrow what is unused of its
+// nominal quota.
+func (q *Queue) Reservable(a Assess) []Charge {
+	var kept []Charge
+	for _, c := range a.Charges {
+		i, declared := q.declares(c.FlavorResource)
+		if !declared {
+			continue
+		}
+		own, used := q.node.quota[i], q.node.usage[i]
+		switch {
+		case a.Level == 0:
+			c.Amount = min(c.Amount, own.nominal-used)
+		case own.borrow >= 0:
+			c.Amount = min(c.Amount, own.nominal+own.borrow-used)
+		}
+		if c.Amount > 0 {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
