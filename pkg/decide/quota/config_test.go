@@ -39,6 +39,14 @@ func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
 		{`{"fairSharing": {"preemptionStrategies": ["Fair"]}}`, `fairSharing.preemptionStrategies[0]: "Fair": want one of LessThanOrEqualToFinalShare, LessThanInitialShare`},
 		{`{"fairSharing": {"usageHalfLifeSeconds": -1}}`, `fairSharing.usageHalfLifeSeconds: -1 is negative; want zero or more`},
 		{`{"clusterQueues": [{"name": "a", "preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}]}`, `clusterQueues[0].preemption.borrowWithinCohort: needs reclaimWithinCohort LowerPriority or Any; it is Never`},
+		{
+			`{"clusterQueues": [{"name": "a", "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "preference": "Nearest"}}]}`,
+			`clusterQueues[0].flavorFungibility.preference: "Nearest": want one of BorrowingOverPreemption, PreemptionOverBorrowing`,
+		},
+		{
+			`{"clusterQueues": [{"name": "a", "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch", "preference": "BorrowingOverPreemption"}}]}`,
+			`clusterQueues[0].flavorFungibility.preference: "BorrowingOverPreemption" is for whenCanBorrow TryNextFlavor and whenCanPreempt TryNextFlavor; want both, or no preference`,
+		},
 		{`{"clusterQueues": [{"name": "a", "preemption": {"minRunSeconds": -5}}]}`, `clusterQueues[0].preemption.minRunSeconds: -5 is negative; want zero or more`},
 		{`{"clusterQueues": [{"name": "a", "backfill": {"order": "Fast"}}]}`, `clusterQueues[0].backfill: is for queueingStrategy Backfill, and that of this queue is "BestEffortFIFO"` + "\n" + `clusterQueues[0].backfill.order: "Fast": want one of Submission, ShortestBackfill, ShortestFirst`},
 		{

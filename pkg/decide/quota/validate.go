@@ -109,11 +109,12 @@ func (v *validation) cohorts(c *Config) {
 	}
 }
 
-// preference is checked as Kueue does.
+// preference is checked as Kueue does, whose default of whenCanPreempt is TryNextFlavor.
 func (v *validation) preference(path string, f *FlavorFungibility) {
 	v.oneOf(path, f.Preference, BorrowingOverPreemption, PreemptionOverBorrowing)
-	if f.Preference != "" && (f.WhenCanBorrow != TryNextFlavor || f.WhenCanPreempt != TryNextFlavor) {
-		v.faults.Add(path, "%q needs whenCanBorrow and whenCanPreempt %s", f.Preference, TryNextFlavor)
+	tryNext := f.WhenCanBorrow == TryNextFlavor && (f.WhenCanPreempt == TryNextFlavor || f.WhenCanPreempt == "")
+	if f.Preference != "" && !tryNext {
+		v.faults.Add(path, "%q is for whenCanBorrow %s and whenCanPreempt %s; want both, or no preference", f.Preference, TryNextFlavor, TryNextFlavor)
 	}
 }
 
