@@ -26,6 +26,7 @@ const (
 const (
 	ReadyDeadlineKey   = "muster.dev/ready-deadline"
 	OnPodLossKey       = "muster.dev/on-pod-loss"
+	StartKey           = "muster.dev/start"
 	CheckpointGraceKey = "muster.dev/checkpoint-grace"
 	MaxRunTimeKey      = "muster.dev/max-run-time"
 	RunTimeKey         = "muster.dev/run-time"

@@ -46,6 +46,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 	if state == event.Present {
 		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(e.Submitter), rules.Objects
 		command.Identity, _ = rules.IdentityOf(e.Submitter)
+		command.Whole = rules.Start == workload.StartWhole
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt
 		command.PodSets, _ = e.commandedPlaces()

@@ -76,6 +76,12 @@ func reflector(t *testing.T) *jsonschema.Reflector {
 		switch of {
 		case reflect.TypeFor[workload.Duration]():
 			return &jsonschema.Schema{Type: "string", Description: "A number and a unit, such as 90s or 10m."}
+		case reflect.TypeFor[workload.Start]():
+			var words []any
+			for _, word := range workload.Starts() {
+				words = append(words, word)
+			}
+			return &jsonschema.Schema{Type: "string", Enum: words}
 		case reflect.TypeFor[json.RawMessage]():
 			return &jsonschema.Schema{Type: "object"}
 		case reflect.TypeFor[workload.Phase]():
@@ -171,6 +177,9 @@ func fill(v reflect.Value, name string) {
 		return
 	case workload.Phase:
 		v.Set(reflect.ValueOf(workload.Running))
+		return
+	case workload.Start:
+		v.Set(reflect.ValueOf(workload.StartWhole))
 		return
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"apiVersion":"ray.io/v1","kind":"RayCluster"}`)))

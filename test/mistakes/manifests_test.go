@@ -83,6 +83,7 @@ func manifests() group {
 		{"A finalizer", "name: glue", "name: glue\n  finalizers: [example.com/keep]"},
 		{"A priority class of a label that does not exist", "name: glue", "name: glue\n  labels: {kueue.x-k8s.io/priority-class: urgent}"},
 		{"A run time that is no duration", "name: glue", "name: glue\n  annotations: {muster.dev/run-time: soon}"},
+		{"A start that does not exist", "name: glue", "name: glue\n  annotations: {muster.dev/start: late}"},
 		{"A run time that is negative", "name: glue", "name: glue\n  annotations: {muster.dev/run-time: -5m}"},
 		{"No head", "headGroupSpec", "headGroup"},
 		{"No containers", "containers:\n        - name: ray-head\n          image: rayproject/ray:2.52.0\n          resources: {limits: {cpu: 1, memory: 1Gi}}", "containers: []"},

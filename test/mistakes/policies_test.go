@@ -72,6 +72,7 @@ func queuesFiles() group {
 		{"A strategy that does not exist, in a queues file", "queues:\n- {name: research, namespaces: [research], strategy: FIFO}\n"},
 		{"A duration without a unit", "queues:\n- {name: research, namespaces: [research], life: {readyDeadline: 10}}\n"},
 		{"A duration that is negative", "queues:\n- {name: research, namespaces: [research], life: {readyDeadline: -10m}}\n"},
+		{"A start that does not exist, in a queues file", "queues:\n- {name: research, namespaces: [research], life: {start: late}}\n"},
 		{"Limits at the wrong place", "queues:\n- {name: research, namespaces: [research], life: {limits: {pods: 4}}}\n"},
 		{"A submitter whose name is none", "queues:\n- {name: research, namespaces: [research], submitters: [{who: [alice]}]}\n"},
 		{"An identity without a user", "queues:\n- {name: research, namespaces: [research], identities: [{who: [nats/team-a]}]}\n"},

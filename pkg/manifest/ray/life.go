@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"slices"
 	"strings"
 
 	"muster.dev/muster/pkg/kube"
@@ -31,15 +32,23 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 		}
 	}
 	var err error
-	if life.OnPodLoss, err = textOf(annotations, kube.OnPodLossKey, annotationPath(kube.OnPodLossKey)); err != nil {
+	if life.OnPodLoss, err = readChoice(annotations, kube.OnPodLossKey, workload.HealOnLoss, workload.EvictOnLoss); err != nil {
 		return life, err
 	}
-	switch life.OnPodLoss {
-	case "", workload.HealOnLoss, workload.EvictOnLoss:
-		return life, nil
+	start, err := readChoice(annotations, kube.StartKey, workload.Starts()...)
+	if err == nil && start != "" {
+		life.Start, err = workload.ParseStart(start)
 	}
-	return life, refuse(annotationPath(kube.OnPodLossKey), "is "+fault.Quote(life.OnPodLoss),
-		"want "+strings.Join([]string{workload.HealOnLoss, workload.EvictOnLoss}, " or "))
+	return life, err
+}
+
+// readChoice reads an annotation that has one of some values; empty when it is absent.
+func readChoice(annotations map[string]any, key string, values ...string) (string, error) {
+	text, err := textOf(annotations, key, annotationPath(key))
+	if err != nil || text == "" || slices.Contains(values, text) {
+		return text, err
+	}
+	return "", refuse(annotationPath(key), "is "+fault.Quote(text), "want "+strings.Join(values, " or "))
 }
 
 func annotationPath(key string) string { return "metadata.annotations[" + key + "]" }

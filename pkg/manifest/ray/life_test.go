@@ -15,10 +15,10 @@ const withAnnotations = `{"apiVersion": "ray.io/v1", "kind": "RayCluster", "meta
 
 func TestAnnotationsAskForALife(t *testing.T) {
 	t.Parallel()
-	object, err := ray.Read(fmt.Appendf(nil, withAnnotations, `"muster.dev/ready-deadline": "2m", "muster.dev/on-pod-loss": "evict",
+	object, err := ray.Read(fmt.Appendf(nil, withAnnotations, `"muster.dev/ready-deadline": "2m", "muster.dev/on-pod-loss": "evict", "muster.dev/start": "whole",
 		"muster.dev/checkpoint-grace": "30s", "muster.dev/max-run-time": "8h", "muster.dev/other": "kept"`))
 	want := workload.Life{
-		ReadyDeadline: workload.Duration(2 * time.Minute), OnPodLoss: workload.EvictOnLoss,
+		ReadyDeadline: workload.Duration(2 * time.Minute), OnPodLoss: workload.EvictOnLoss, Start: workload.StartWhole,
 		CheckpointGrace: workload.Duration(30 * time.Second), MaxRunTime: workload.Duration(8 * time.Hour),
 	}
 	if err != nil || object.Life != want {
@@ -30,6 +30,7 @@ func TestAnnotationsAskForALife(t *testing.T) {
 		`"muster.dev/max-run-time": 5`:        "muster.dev/max-run-time",
 		`"muster.dev/checkpoint-grace": "5"`:  "90s, 10m or 2h",
 		`"muster.dev/on-pod-loss": "cry"`:     "want heal or evict",
+		`"muster.dev/start": "late"`:          "want early or whole",
 	} {
 		if _, err := ray.Read(fmt.Appendf(nil, withAnnotations, annotation)); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", annotation, err)

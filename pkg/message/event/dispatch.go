@@ -38,6 +38,8 @@ type GangDesired struct {
 	Created bool `json:"created,omitempty"`
 	// Trusted: the scheduler places the pods, they have no gate and no pin.
 	Trusted bool `json:"trusted,omitempty"`
+	// Whole, with Present: no pod starts before all pods of the gang exist.
+	Whole bool `json:"whole,omitempty"`
 	// ForceAfter is how long after its grace a pod that does not end is deleted by
 	// force.
 	ForceAfter workload.Duration `json:"forceAfter,omitzero"`
@@ -137,7 +139,7 @@ type GangStatus struct {
 	// sent elsewhere. Empty when the command has none.
 	Yielded string `json:"yielded,omitempty"`
 	// Message has the details of a refusal or an outcome; before these, the reason why
-	// KubeRay cannot create the pods.
+	// KubeRay cannot create the pods, or why none of them starts.
 	Message string `json:"message,omitempty"`
 	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
 	Answers string `json:"answers,omitempty"`

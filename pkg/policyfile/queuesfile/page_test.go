@@ -51,7 +51,7 @@ func TestThePageHasAllRulesOfLives(t *testing.T) {
 		}
 	}
 	annotations := map[string]string{
-		"readyDeadline": kube.ReadyDeadlineKey, "onPodLoss": kube.OnPodLossKey, "checkpointGrace": kube.CheckpointGraceKey,
+		"readyDeadline": kube.ReadyDeadlineKey, "onPodLoss": kube.OnPodLossKey, "start": kube.StartKey, "checkpointGrace": kube.CheckpointGraceKey,
 		"maxRunTime": kube.MaxRunTimeKey, "idleTime": kube.IdleTimeKey, "runTime": kube.RunTimeKey,
 	}
 	want := map[string]rule{}
@@ -83,6 +83,8 @@ func shown(name string, value reflect.Value) string {
 			text = strings.TrimSuffix(text, "0m")
 		}
 		return text
+	case workload.Start:
+		return v.String()
 	case *int:
 		return string(rune('0' + *v))
 	default:

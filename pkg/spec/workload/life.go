@@ -23,6 +23,8 @@ type Life struct {
 	ReadyDeadline Duration `json:"readyDeadline,omitzero"`
 	// OnPodLoss is HealOnLoss or EvictOnLoss.
 	OnPodLoss string `json:"onPodLoss,omitempty"`
+	// Start is StartEarly or StartWhole.
+	Start Start `json:"start,omitempty"`
 	// CheckpointGrace is the time between the announcement of an eviction that
 	// could wait, such as a preemption, and the deletion.
 	CheckpointGrace Duration `json:"checkpointGrace,omitzero"`

@@ -21,11 +21,11 @@ func TestBackoffDoublesUpToItsMost(t *testing.T) {
 
 func TestAWorkloadsLifeGoesBeforeItsQueues(t *testing.T) {
 	t.Parallel()
-	queue := Rules{Life: Life{ReadyDeadline: Duration(time.Minute), OnPodLoss: EvictOnLoss, CheckpointGrace: Duration(time.Second)}}
+	queue := Rules{Life: Life{ReadyDeadline: Duration(time.Minute), OnPodLoss: EvictOnLoss, Start: StartWhole, CheckpointGrace: Duration(time.Second)}}
 	if got := queue.For(Life{}); got.Life != queue.Life || *got.Requeues != DefaultRequeues {
 		t.Errorf("without a wish of its own: %+v", got)
 	}
-	asked := Life{ReadyDeadline: Duration(time.Hour), OnPodLoss: HealOnLoss, CheckpointGrace: Duration(time.Minute), MaxRunTime: Duration(time.Hour)}
+	asked := Life{ReadyDeadline: Duration(time.Hour), OnPodLoss: HealOnLoss, Start: StartEarly, CheckpointGrace: Duration(time.Minute), MaxRunTime: Duration(time.Hour)}
 	if got := queue.For(asked).Life; got != asked {
 		t.Errorf("with wishes: %+v, want %+v", got, asked)
 	}
@@ -40,7 +40,7 @@ func TestRulesAreReadAndChecked(t *testing.T) {
 	if err := rules.Validate(); err != nil || time.Duration(rules.ReadyDeadline) != 90*time.Second || *rules.WithDefaults().Requeues != 0 {
 		t.Errorf("read %+v, %v", rules, err)
 	}
-	for _, bad := range []string{`{"readyDeadline": 5}`, `{"readyDeadline": "soon"}`, `{"readyDeadline": "-1s"}`, `{"keepFinished": "1000000h"}`} {
+	for _, bad := range []string{`{"readyDeadline": 5}`, `{"start": "late"}`, `{"start": 1}`, `{"start": ""}`, `{"readyDeadline": "soon"}`, `{"readyDeadline": "-1s"}`, `{"keepFinished": "1000000h"}`} {
 		if err := json.Unmarshal([]byte(bad), &rules); err == nil {
 			t.Errorf("%s is taken", bad)
 		}

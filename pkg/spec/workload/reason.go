@@ -25,7 +25,7 @@ const (
 	ReasonUnknown            ReasonKind = "Unknown"    // the search for places ended without an answer
 	ReasonPending            ReasonKind = "Pending"    // the next decision considers it
 	ReasonNoNodes            ReasonKind = "NoNodes"    // no cluster has reported a node yet
-	ReasonStarting           ReasonKind = "Starting"   // KubeRay cannot create all its pods
+	ReasonStarting           ReasonKind = "Starting"   // KubeRay cannot create all its pods, or none starts
 	ReasonNodeLost           ReasonKind = "NodeLost"   // a reserved node went away; the gang starts again
 	ReasonPlaceLost          ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
 	ReasonPodLost            ReasonKind = "PodLost"    // a pod of the running gang is lost

@@ -19,9 +19,6 @@ type Record struct {
 	Placements []Placement `json:"placements,omitempty"`
 	// Flavors from which the current attempt is charged; empty without quota.
 	Flavors []PodSetFlavors `json:"flavors,omitempty"`
-	// Holding says that pods of the workload hold capacity or may do so: from its
-	// admission until they have been observed gone, also after its end.
-	Holding bool `json:"holding,omitempty"`
 	// Reason says why the workload waits, what keeps it from starting, or why it
 	// ended; nil when all is well.
 	Reason *Reason `json:"reason,omitempty"`
@@ -29,6 +26,9 @@ type Record struct {
 	Position int32 `json:"position,omitempty"`
 	// CancelRequested: the workload is being or will be torn down for good.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// Holding says that pods of the workload hold capacity or may do so: from its
+	// admission until they have been observed gone, also after its end.
+	Holding bool `json:"holding,omitempty"`
 	// Requeues counts the times that it was queued again because it did not become
 	// ready or lost pods; NotBefore is when it takes part in the queue again.
 	Requeues  int       `json:"requeues,omitempty"`

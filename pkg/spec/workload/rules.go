@@ -8,8 +8,8 @@ import (
 
 // Placement modes of a queue.
 const (
-	// Pinned: pods wait at a scheduling gate until all of the gang exist, and are
-	// then bound to exactly the reserved nodes.
+	// Pinned: pods wait at a scheduling gate until they may start, and are then
+	// bound to exactly the reserved nodes.
 	Pinned = "pinned"
 	// Trusted: pods have no gate and no pin; the scheduler places them, Muster
 	// counts what lands elsewhere.
@@ -78,6 +78,9 @@ func (r Rules) WithDefaults() Rules {
 	if r.OnPodLoss == "" {
 		r.OnPodLoss = HealOnLoss
 	}
+	if r.Start == 0 {
+		r.Start = StartEarly
+	}
 	if r.Placement == "" {
 		r.Placement = Pinned
 	}
@@ -120,6 +123,9 @@ func (r Rules) For(asked Life) Rules {
 	}
 	if asked.OnPodLoss != "" {
 		r.OnPodLoss = asked.OnPodLoss
+	}
+	if asked.Start != 0 {
+		r.Start = asked.Start
 	}
 	if asked.CheckpointGrace > 0 {
 		r.CheckpointGrace = asked.CheckpointGrace
