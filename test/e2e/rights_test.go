@@ -33,7 +33,7 @@ func TestEveryRightIsUsed(t *testing.T) {
 	asked := rights.NewRecorder(t)
 	w := startWorld(t, stack.Options{Through: asked.Through, Rules: workload.Rules{ForceAfter: seconds(1)}})
 	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=16")
-	walk := []func(*world){walkWrapped, walkEvicted, walkKubectl}
+	walk := []func(*world){walkWrapped, walkEvicted, walkCramped, walkKubectl}
 	for _, part := range walk {
 		part(w)
 	}
@@ -143,6 +143,17 @@ func walkEvicted(w *world) {
 		w.cancel(id)
 		w.reaches(id, workload.Cancelled)
 	}
+}
+
+// walkCramped has a gang wait for room in a quota.
+func walkCramped(w *world) {
+	w.limitPods(3)
+	id := w.submit(stack.RayCluster("cramped", 3, 1))
+	w.tellsOfQuota(id)
+	w.limitPods(100)
+	w.reaches(id, workload.Running)
+	w.cancel(id)
+	w.reaches(id, workload.Cancelled)
 }
 
 // walkKubectl takes objects through intake's Kubernetes controller, and removes them.

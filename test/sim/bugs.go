@@ -74,6 +74,10 @@ const (
 	BugBeside Bug = "an attempt does not wait for what is left of earlier ones"
 	// BugForgottenUsage: what queues used in the past is in the memory of the leader only.
 	BugForgottenUsage Bug = "past usage is forgotten at a take-over"
+	// BugCramped: the dispatcher does not see the quotas of a namespace.
+	BugCramped Bug = "pods start without room for the others in the quota"
+	// BugNotWhole: the dispatcher is not told which gangs start whole.
+	BugNotWhole Bug = "gangs that are to start whole start early"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
@@ -111,5 +115,5 @@ func withoutNomination(r workload.Record) workload.Record {
 func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
-		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage}
+		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole}
 }

@@ -34,6 +34,8 @@ type checker struct {
 	createdAt map[attemptKey]time.Time
 	lost      map[attemptKey]*lostAttempt
 	whole     map[attemptKey]bool
+	proven    map[attemptKey]bool            // each of whose pod sets has had a pod
+	roomy     map[attemptKey]bool            // for whose pods the quotas had room when they were read
 	ready     map[attemptKey]map[string]bool // pods that have ever been, by uid
 	partial   map[attemptKey]time.Time       // since when bound in part
 	before    map[admission.NodeKey]resource.List
@@ -59,7 +61,7 @@ func newChecker(w *World) *checker {
 	return &checker{
 		w: w, promised: map[workload.ID]bool{}, newest: map[string]*event.GangDesired{}, objects: map[attemptKey]int{},
 		createdAt: map[attemptKey]time.Time{}, lost: map[attemptKey]*lostAttempt{},
-		whole: map[attemptKey]bool{}, ready: map[attemptKey]map[string]bool{}, partial: map[attemptKey]time.Time{},
+		whole: map[attemptKey]bool{}, proven: map[attemptKey]bool{}, roomy: map[attemptKey]bool{}, ready: map[attemptKey]map[string]bool{}, partial: map[attemptKey]time.Time{},
 		ran: map[attemptKey]bool{}, made: map[string]int{}, read: map[readKey]int64{}, sizes: map[attemptKey]map[int64]bool{}, large: map[attemptKey]time.Time{}, within: map[workload.ID]time.Time{}, nominations: map[workload.ID]int{},
 	}
 }
@@ -257,10 +259,22 @@ func (c *checker) excuse(id workload.ID) {
 	}
 }
 
-// grown notes a gang whose pods are all there.
-func (c *checker) grown(o *object, there int) {
+// grown notes a gang whose pods are all there, or of whose sets each has one.
+func (c *checker) grown(o *object) {
+	there, sets := 0, map[string]bool{}
+	for _, p := range c.w.cluster.podsOf(func(p *pod) bool { return p.owner == o.uid && p.workload == o.workload && !p.deleting }) {
+		there++
+		sets[p.set] = true
+	}
+	if there == 0 {
+		return
+	}
+	key := attemptKey{o.workload, o.attempt}
 	if there >= min(o.atStart, o.size()) {
-		c.whole[attemptKey{o.workload, o.attempt}] = true
+		c.whole[key] = true
+	}
+	if !slices.ContainsFunc(o.sets, func(s workload.PodSet) bool { return s.Count > 0 && !sets[s.Name] }) {
+		c.proven[key] = true
 	}
 }
 
@@ -271,9 +285,7 @@ func (c *checker) bound(p *pod) {
 		return
 	}
 	name := c.w.submits.nameOf(p.workload)
-	if !c.whole[attemptKey{p.workload, p.attempt}] {
-		c.w.breach("G1", "a pod of %s attempt %d starts before all of its pods exist", name, p.attempt)
-	}
+	c.starts(p)
 	for _, other := range c.w.cluster.pods {
 		if other.workload == p.workload && other.attempt != p.attempt && other.node != "" {
 			c.w.breach("G4", "%s runs pods of attempts %d and %d", name, other.attempt, p.attempt)

@@ -11,9 +11,12 @@ const (
 	classRefused                   // the database refuses workloads for good
 	classHostile                   // others forge, lie and submit what is absurd
 	classOlder                     // Postgres is restored to an older state
+	// classEarly: gangs start early, but for those of the strict queue, and a ResourceQuota
+	// has room for few pods now and then. In all other seeds gangs start whole.
+	classEarly class = 19
 )
 
-var classes = []class{classAway, classRefused, classHostile, classOlder}
+var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly}
 
 // firstOfClasses is the first seed that may be of a class: the worlds of those
 // before it are as they were.

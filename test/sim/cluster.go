@@ -32,6 +32,7 @@ type cluster struct {
 	leases    map[string]*leaseObject
 	intruders int
 	lurking   []lurker
+	quota     *podQuota // nil for none
 }
 
 type node struct {
@@ -46,6 +47,7 @@ type object struct {
 	stamped              bool
 	sets                 []workload.PodSet
 	atStart              int // pods that it begins with
+	made                 int // pods that were ever made of it
 	evictingAt           string
 }
 
@@ -168,10 +170,12 @@ func (c *cluster) keepPods(key string, o *object) {
 	if c.objects[key] != o {
 		return
 	}
-	there, most := 0, 1+c.w.random.IntN(8) // it need not make all at once
+	most := 1 + c.w.random.IntN(8) // it need not make all at once
+	most = c.podsLeft(o.namespace, most)
 	for _, set := range o.sets {
 		have := len(c.podsOf(func(p *pod) bool { return p.owner == o.uid && p.set == set.Name && !p.deleting }))
 		for ; have < set.Count && most > 0; have, most = have+1, most-1 {
+			o.made++
 			p := &pod{
 				namespace: o.namespace, uid: c.uid(), workload: o.workload, attempt: o.attempt, set: set.Name, owner: o.uid, ownerName: o.name,
 				requests: set.Template.Requests, gated: o.stamped,
@@ -182,9 +186,8 @@ func (c *cluster) keepPods(key string, o *object) {
 			c.schedule(p)
 		}
 		c.dropPods(o, set)
-		there += have
 	}
-	c.w.check.grown(o, there)
+	c.w.check.grown(o)
 	c.w.after(c.w.between(500*time.Millisecond, 2*time.Second), func() { c.keepPods(key, o) })
 }
 

@@ -110,6 +110,7 @@ func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, 
 func (s *schedule) run(r *dispatcher.Reconciler) {
 	s.w.net.follow(s.m, bus.DispatchStream, "muster.dispatch.", func(d bus.Delivery) {
 		if command, ok := payloadOf(d).(*event.GangDesired); ok {
+			command.Whole = command.Whole && s.w.Bug != BugNotWhole
 			r.Command(command)
 		}
 	}, nil)

@@ -374,6 +374,20 @@ func (a api) Pin(_ context.Context, pin dispatcher.Pin) error {
 	})
 }
 
+// Quotas implements dispatcher.Cluster.
+func (a api) Quotas(_ context.Context, namespace string, like []dispatcher.Pod) (quotas []dispatcher.Quota, err error) {
+	return quotas, a.call("Quotas", func() error {
+		for _, p := range like {
+			a.c.w.check.askedForRoom(p.Workload, p.Attempt)
+		}
+		quotas = a.c.quotas(namespace, like)
+		if a.c.w.Bug == BugCramped {
+			quotas = nil
+		}
+		return nil
+	})
+}
+
 // ControllerOf implements dispatcher.Cluster: nothing stands between a pod and its object.
 func (a api) ControllerOf(context.Context, string, dispatcher.Controller) (string, error) {
 	return "", nil

@@ -29,13 +29,16 @@ func (w *World) queues() []state.Queue {
 	rules.Requeues = &many
 	all := []state.Queue{
 		{Name: "loose", Namespaces: []string{"team"}, Strategy: quota.BestEffortFIFO, Rules: rules},
-		{Name: "strict", Namespaces: []string{"team"}, Strategy: quota.StrictFIFO, Rules: rules},
+		{Name: strictQueue, Namespaces: []string{"team"}, Strategy: quota.StrictFIFO, Rules: rules},
 	}
 	if w.ruled() {
 		all = append(all, state.Queue{Name: "third", Namespaces: []string{"team"}, Strategy: quota.BestEffortFIFO, Rules: rules})
 		for i := range all {
 			all[i].Rules.CheckpointGrace = workload.Duration(time.Duration(3*i) * time.Second)
 		}
+	}
+	for i := range all {
+		all[i].Rules.Start = w.startOf(all[i].Name)
 	}
 	return all
 }

@@ -18,6 +18,8 @@ const (
 	madeHeld        = "commits while a gang waits in a held queue"
 	madeEvicted     = "evicted: " // and why
 	madeAway        = "away for ten minutes or more"
+	madeEarly       = "pods that start before all of their gang exist"
+	madeCramped     = "gangs for which a ResourceQuota has no room"
 	madeAgain       = "attempts that begin again, forgotten everywhere"
 	madeLate        = "messages of lost time that arrive when a term has compared the streams"
 )

@@ -58,6 +58,7 @@ const (
 	Reruled      Fault = "the queue configuration changes"
 	Older        Fault = "Postgres is restored to an older state"
 	Resized      Fault = "a cluster is made larger or smaller"
+	Cramped      Fault = "a ResourceQuota has room for few pods"
 )
 
 // Script is a list of faults that are to happen, and no others.
@@ -207,6 +208,9 @@ func (n *nemesis) ofClasses() (timed []TimedFault) {
 	}
 	if n.w.is(classOlder) {
 		timed = append(timed, drawOlder(n.w)...)
+	}
+	if n.w.is(classEarly) {
+		timed = append(timed, drawCramped(n.w)...)
 	}
 	return timed
 }

@@ -61,7 +61,5 @@ func (c *checker) resized(o *object) {
 		c.sizes[key] = map[int64]bool{}
 	}
 	c.sizes[key][int64(o.size())] = true
-	if there := c.w.cluster.podsOf(func(p *pod) bool { return p.owner == o.uid && !p.deleting }); len(there) > 0 {
-		c.grown(o, len(there)) // one that is made smaller may be whole with the pods that it has
-	}
+	c.grown(o) // one that is made smaller may be whole with the pods that it has
 }

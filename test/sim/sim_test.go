@@ -27,7 +27,7 @@ func TestSeeds(t *testing.T) {
 func TestSeedsOfClasses(t *testing.T) {
 	t.Parallel()
 	const enough = 2 // seeds of each
-	had := map[class]int{}
+	had, made := map[class]int{}, map[string]int{}
 	for seed := uint64(firstOfClasses); seed < firstOfClasses+40; seed++ {
 		w, wanted := &World{Options: Options{Seed: seed}}, false
 		for _, c := range classes {
@@ -39,13 +39,22 @@ func TestSeedsOfClasses(t *testing.T) {
 		if !wanted {
 			continue
 		}
-		if r := Run(Options{Seed: seed}); r.Breach != nil {
+		r := Run(Options{Seed: seed})
+		if r.Breach != nil {
 			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+		for name, count := range r.Made {
+			made[name] += count
 		}
 	}
 	for _, c := range classes {
 		if had[c] < enough {
 			t.Errorf("only %d seeds of class %d", had[c], c)
+		}
+	}
+	for _, name := range []string{madeEarly, madeCramped} {
+		if made[name] == 0 {
+			t.Errorf("there are no %s in these seeds: %v", name, made)
 		}
 	}
 }
@@ -107,6 +116,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		BugOldCohort: 1001, BugLostNomination: 1001, BugUncompared: 1050, BugSameEpoch: 1013, BugLarger: 1009, BugSurplus: 2089, BugAnyNamespace: 1003,
 		BugUnstoredNominations: 2057, BugGenerous: 1029,
 		BugWatermarkMoves: 42, BugLateUncompared: 0, BugBeside: 2141, BugForgottenUsage: 1001,
+		BugCramped: 1044, BugNotWhole: 1,
 	} {
 		t.Run(string(bug), func(t *testing.T) {
 			t.Parallel()

@@ -35,6 +35,8 @@ func (c *cluster) strike(f TimedFault) string {
 		return c.forge(f)
 	case Intruder:
 		return c.intrude(f)
+	case Cramped:
+		return c.cramp(f)
 	}
 	return ""
 }

@@ -25,6 +25,7 @@ type (
 	Pin        = gang.Pin
 	Controller = gang.Controller
 	Left       = kubernetes.Left
+	Quota      = gang.Quota
 )
 
 // New returns a reconciler that is driven by hand.

@@ -29,7 +29,7 @@ func BenchmarkLargeGang(b *testing.B) {
 		if displaced := gang.Displaced(desired, pods, sent); len(displaced) > 0 {
 			b.Fatalf("displaced are %d", len(displaced))
 		}
-		if pins := gang.Pins(desired, pods, sent); len(pins) != size/2 {
+		if pins := gang.Pins(desired, pods, sent, nil); len(pins) != size/2 {
 			b.Fatalf("pinned are %d", len(pins))
 		}
 	}

@@ -51,37 +51,77 @@ type Pin struct {
 	Hostname string
 }
 
-// Pins returns the pods to pin now. Until all pods of the gang exist there are
-// none, so that a gang that cannot come into being whole starts nowhere; pods
-// that come later, to replace others or because the gang grows, get the places of
-// their set that are free. KubeRay's
+// Missing are pods of a set that are wanted at the start and do not exist yet.
+type Missing struct {
+	Like Pod // one of the set that exists
+	Pods int
+}
+
+// Pins returns the pods to pin now. A gang of which no pod has been sent anywhere begins
+// once each of its sets has a pod: what the API server makes of the templates is known
+// then. While some are missing, early decides whether those that exist are sent; nil is
+// never. Of a gang that has begun, each pod that appears gets a free place of its set,
+// also one that replaces another or that comes because the gang grows. KubeRay's
 // submitter has no gate: it is pinned by its template.
 //
 // sent is where pods have been sent already, by UID. What is seen of them may
 // still be from before; their places are taken all the same.
-func Pins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin {
-	sets := map[string][]Pod{}
-	started := false
+func Pins(command *event.GangDesired, pods []Pod, sent map[string]string, early func([]Missing) bool) []Pin {
+	sets, begun := setsOf(command, pods, sent)
+	missing, proven := missingOf(command, sets)
+	if !begun && (!proven || len(missing) > 0 && (early == nil || !early(missing))) {
+		return nil
+	}
+	var pins []Pin
+	for _, set := range command.PodSets {
+		if set.Role != workload.RoleSubmitter {
+			pins = append(pins, pinsOf(command, set.Name, sets[set.Name])...)
+		}
+	}
+	return pins
+}
+
+// StillMissing returns the pods of the gang that do not exist yet, of the sets that have
+// some.
+func StillMissing(command *event.GangDesired, pods []Pod, sent map[string]string) []Missing {
+	sets, _ := setsOf(command, pods, sent)
+	missing, _ := missingOf(command, sets)
+	return missing
+}
+
+// setsOf returns the gang's pods by set, and whether one of them has been sent to a node.
+func setsOf(command *event.GangDesired, pods []Pod, sent map[string]string) (sets map[string][]Pod, begun bool) {
+	sets = map[string][]Pod{}
 	for _, pod := range present(command, pods, sent) {
 		if pod.Cleanup {
 			continue
 		}
-		started = started || !pod.Gated && !submitter(command, pod.PodSet)
+		begun = begun || !pod.Gated && !submitter(command, pod.PodSet)
 		sets[pod.PodSet] = append(sets[pod.PodSet], pod)
 	}
-	var pins []Pin
-	for _, set := range command.PodSets {
-		if set.Role == workload.RoleSubmitter {
-			continue
-		}
-		there := sets[set.Name]
-		if !started && len(there) < set.AtStart() {
-			return nil
-		}
-		pins = append(pins, pinsOf(command, set.Name, there)...)
-	}
-	return pins
+	return sets, begun
 }
+
+// missingOf returns what is missing of sets that have a pod, and whether all have one
+// that are to. Replicas in slices have to be whole: their domains are chosen for them
+// together.
+func missingOf(command *event.GangDesired, sets map[string][]Pod) (missing []Missing, proven bool) {
+	proven = true
+	for _, set := range command.PodSets {
+		there := sets[set.Name]
+		lack := set.AtStart() - len(there)
+		switch {
+		case set.Role == workload.RoleSubmitter || lack <= 0:
+		case len(there) == 0, inSlices(set) && there[0].Replica != "":
+			proven = false
+		default:
+			missing = append(missing, Missing{there[0], lack})
+		}
+	}
+	return missing, proven
+}
+
+func inSlices(set workload.PodSet) bool { return set.Topology != nil && set.Topology.SliceSize > 1 }
 
 // Displaced returns the pods that were sent to a place that is not the gang's any
 // more: it was lost, and another one is reserved instead. Their replacements are

@@ -72,7 +72,7 @@ func TestPins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, pin := range gang.Pins(command(), c.pods, map[string]string{"sent": "a"}) {
+			for _, pin := range gang.Pins(command(), c.pods, map[string]string{"sent": "a"}, nil) {
 				got = append(got, fmt.Sprintf("%s=%s", pin.Pod.Name, pin.Hostname))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -82,16 +82,77 @@ func TestPins(t *testing.T) {
 	}
 }
 
+// TestPinsBeforeAllExist: the pods that exist are sent once each set has one and the
+// others have room; of a gang that has begun each that appears is.
+func TestPinsBeforeAllExist(t *testing.T) {
+	t.Parallel()
+	head, one, two := pod("head", "headgroup"), pod("w1", "workers"), pod("w2", "workers")
+	leaving := one
+	leaving.Deleting = true
+	cleaner := head
+	cleaner.Cleanup = true
+	for name, c := range map[string]struct {
+		pods []gang.Pod
+		room bool
+		asks string // set and number of what is missing; empty when nothing is asked
+		want []string
+	}{
+		"a set has none":                     {pods: []gang.Pod{head}, room: true},
+		"the head is missing":                {pods: []gang.Pod{one, two}, room: true},
+		"the only one of a set is leaving":   {pods: []gang.Pod{head, leaving}, room: true},
+		"a cleaner is no head":               {pods: []gang.Pod{cleaner, one}, room: true},
+		"each set has one":                   {pods: []gang.Pod{one, head}, room: true, asks: "1 workers like w1", want: []string{"head=a", "w1=a"}},
+		"the others have no room":            {pods: []gang.Pod{head, one}, asks: "1 workers like w1"},
+		"all exist":                          {pods: []gang.Pod{head, one, two}, want: []string{"head=a", "w1=a", "w2=host-b"}},
+		"one that appears later":             {pods: []gang.Pod{pinned(head, "a"), pinned(one, "a"), two}, want: []string{"w2=host-b"}},
+		"the head begins, the workers later": {pods: []gang.Pod{pinned(head, "a"), two}, want: []string{"w2=a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asks := ""
+			var got []string
+			for _, pin := range gang.Pins(command(), c.pods, nil, func(missing []gang.Missing) bool {
+				for _, m := range missing {
+					asks += fmt.Sprintf("%d %s like %s", m.Pods, m.Like.PodSet, m.Like.Name)
+				}
+				return c.room
+			}) {
+				got = append(got, fmt.Sprintf("%s=%s", pin.Pod.Name, pin.Hostname))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || asks != c.asks {
+				t.Errorf("asked for %q, want %q; pins (-want +got):\n%s", asks, c.asks, diff)
+			}
+		})
+	}
+}
+
+// TestReplicasInSlicesStartWhole: the domains of replicas are chosen together, so a set in
+// slices has all its pods before one is sent.
+func TestReplicasInSlicesStartWhole(t *testing.T) {
+	t.Parallel()
+	c := command()
+	c.PodSets[1].Topology = &workload.Topology{SliceSize: 2, SliceLevel: "rack"}
+	head, one, two := pod("head", "headgroup"), pod("w1", "workers"), pod("w2", "workers")
+	one.Replica, two.Replica = "r", "r"
+	room := func([]gang.Missing) bool { return true }
+	if got := gang.Pins(c, []gang.Pod{head, one}, nil, room); len(got) > 0 {
+		t.Errorf("with half a replica these are pinned: %v", got)
+	}
+	if got := gang.Pins(c, []gang.Pod{head, one, two}, nil, room); len(got) != 3 {
+		t.Errorf("with a whole replica these are pinned: %v, want all", got)
+	}
+}
+
 // TestPinsOfAGangThatGrows: it starts without the pods that come later, and these
 // have places.
 func TestPinsOfAGangThatGrows(t *testing.T) {
 	t.Parallel()
 	grows := command()
 	grows.PodSets[1].Later = 2
-	if got := gang.Pins(grows, []gang.Pod{pod("head", "headgroup")}, nil); len(got) != 1 {
+	if got := gang.Pins(grows, []gang.Pod{pod("head", "headgroup")}, nil, nil); len(got) != 1 {
 		t.Errorf("without the workers that come later the head is pinned %v, want it pinned", got)
 	}
-	got := gang.Pins(grows, []gang.Pod{pinned(pod("head", "headgroup"), "a"), pod("w1", "workers")}, nil)
+	got := gang.Pins(grows, []gang.Pod{pinned(pod("head", "headgroup"), "a"), pod("w1", "workers")}, nil, nil)
 	if len(got) != 1 || got[0].Pod.Name != "w1" || got[0].Hostname != "a" {
 		t.Errorf("a worker that came later is pinned %v, want a", got)
 	}
@@ -122,7 +183,7 @@ func TestCleanupPins(t *testing.T) {
 			}
 		})
 	}
-	if got := gang.Pins(command(), []gang.Pod{cleaner, worker, pod("w2", "workers")}, nil); len(got) > 0 {
+	if got := gang.Pins(command(), []gang.Pod{cleaner, worker, pod("w2", "workers")}, nil, nil); len(got) > 0 {
 		t.Errorf("with the cleaner for a head the gang is pinned: %v", got)
 	}
 }
@@ -166,7 +227,7 @@ func TestReplicasStayInOneDomain(t *testing.T) {
 	}
 	pods := []gang.Pod{member("w1", "y"), member("w2", "x"), member("w3", "y"), member("w4", "x")}
 	where := map[string]string{}
-	for _, pin := range gang.Pins(c, pods, nil) {
+	for _, pin := range gang.Pins(c, pods, nil, nil) {
 		where[pin.Pod.Name] = pin.Hostname
 	}
 	want := map[string]string{"w2": "a", "w4": "c", "w1": "b", "w3": "d"}
@@ -175,7 +236,7 @@ func TestReplicasStayInOneDomain(t *testing.T) {
 	}
 	again := []gang.Pod{pinned(pods[0], "b"), member("w5", "y"), member("w6", "x"), member("w7", "x")}
 	where = map[string]string{}
-	for _, pin := range gang.Pins(c, again, nil) {
+	for _, pin := range gang.Pins(c, again, nil, nil) {
 		where[pin.Pod.Name] = pin.Hostname
 	}
 	want = map[string]string{"w5": "d", "w6": "a", "w7": "c"}

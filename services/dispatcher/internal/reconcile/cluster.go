@@ -17,6 +17,7 @@ type Cluster interface {
 	wrappedAPI
 	accessReviews
 	podWriter
+	quotaReader
 	sweepAPI
 	controllerReader
 	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error

@@ -40,6 +40,8 @@ type cluster struct {
 	created  []string          // names
 	pinned   map[string]string // hostname by name of the pod
 	frozen   bool              // the cache does not show what is pinned
+	quotas   []gang.Quota      // of the namespace
+	read     int               // how often the quotas were
 	write    func()            // called before and after each write; may be nil
 }
 
@@ -133,6 +135,11 @@ func (c *cluster) Pin(_ context.Context, pin gang.Pin) error {
 		}
 	})
 	return nil
+}
+
+func (c *cluster) Quotas(context.Context, string, []gang.Pod) ([]gang.Quota, error) {
+	c.read++
+	return c.quotas, c.answer("quotas", "n")
 }
 
 func (c *cluster) OrphanedPods(context.Context, workload.ID, []gang.Pod) ([]gang.Pod, error) {

@@ -29,7 +29,7 @@ func (p *pass) place(ctx context.Context) (time.Duration, error) {
 		return p.objects.soon(), nil
 	}
 	p.status.Yielded = p.command.Yield
-	return p.objects.nextLook(p), p.report(ctx)
+	return sooner(p.objects.nextLook(p), p.placer.starter.nextLook(p)), p.report(ctx)
 }
 
 // podWriter is the API server, to place pods.
@@ -42,6 +42,7 @@ type podWriter interface {
 // decided by package gang.
 type placer struct {
 	cluster podWriter
+	starter *starter
 	owners  *owners
 	reaper  *reaper
 	metrics *Metrics
@@ -51,7 +52,22 @@ type placer struct {
 // pin sends the pods that may start to their nodes.
 func (l *placer) pin(ctx context.Context, p *pass) error {
 	pods := l.owners.members(p.workload, p.command)
-	return l.send(ctx, p.workload, gang.Pins(p.command, pods, p.workload.sentOf(pods)))
+	sent := p.workload.sentOf(pods)
+	var asked error
+	early := func(missing []gang.Missing) bool {
+		start, err := l.starter.early(ctx, p, missing)
+		asked = err
+		return start
+	}
+	if p.command.Whole {
+		early = nil
+	}
+	pins := gang.Pins(p.command, pods, sent, early)
+	if asked != nil {
+		return asked
+	}
+	l.starter.keepClaim(p, pods, sent)
+	return l.send(ctx, p.workload, pins)
 }
 
 // pinCleanup sends the pod that cleans up after the gang to its place. Without it the

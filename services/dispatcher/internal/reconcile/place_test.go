@@ -31,7 +31,7 @@ func workers(count int) (pods []gang.Pod) {
 	return pods
 }
 
-// TestPlace: pods go to their places when all are there, each to its own.
+// TestPlace: pods go to their places as they appear, each to its own.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	both := map[string]string{"p0": "a", "p1": "b"}
@@ -41,14 +41,15 @@ func TestPlace(t *testing.T) {
 		want    map[string]string
 		deleted []string
 	}{
-		"one is missing":      {pods: workers(1)},
+		"one is missing":      {pods: workers(1), want: map[string]string{"p0": "a"}},
+		"all are to exist":    {pods: workers(1), set: func(_ *cluster, d *event.GangDesired) { d.Whole = true }},
 		"all are there":       {pods: workers(2), want: both},
 		"one more than asked": {pods: workers(3), want: both},
 		"the cache lags":      {pods: workers(2), set: func(c *cluster, _ *event.GangDesired) { c.frozen = true }, want: both},
 		"trusted placement":   {pods: workers(2), set: func(_ *cluster, d *event.GangDesired) { d.Trusted = true }},
 		"of another RayCluster": {pods: workers(2), set: func(c *cluster, _ *event.GangDesired) {
 			c.pods[1].Controller.UID = "another"
-		}},
+		}, want: map[string]string{"p0": "a"}},
 		"one was lost and its place, too": {pods: workers(2), set: func(c *cluster, d *event.GangDesired) {
 			c.pods[0].Gated, c.pods[0].Node = false, "lost"
 			d.Placements = []workload.Placement{{PodSet: "g", Node: "b", Pods: 1}, {PodSet: "g", Node: "d", Pods: 1}}

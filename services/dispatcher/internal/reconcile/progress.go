@@ -14,6 +14,7 @@ type progress struct {
 	rollback          rollback
 	sent              map[string]string // hostname by UID of pods that the cache still shows gated
 	unplanned         unplanned
+	beginning         beginning
 }
 
 // began is when something began for an attempt. After a restart it counts from zero
@@ -71,6 +72,22 @@ func (t *tracked) rollingBack(attempt int) (back rollback, is bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rollback, t.rollback.cause != "" && t.rollback.attempt == attempt
+}
+
+// beginningOf returns how the gang of the attempt begins.
+func (t *tracked) beginningOf(attempt int) beginning {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.beginning.attempt != attempt {
+		return beginning{attempt: attempt}
+	}
+	return t.beginning
+}
+
+func (t *tracked) setBeginning(b beginning) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.beginning = b
 }
 
 // noteSent keeps where a pod was sent.

@@ -79,7 +79,7 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 			cluster: cluster, queue: by.queue, logger: logger, metrics: metrics, now: by.now,
 			reports:     &reports{report, all, by.order},
 			permissions: permissionChecker{cluster}, owners: owners, reaper: reaper,
-			placer:    &placer{cluster, owners, reaper, metrics, by.atOnce},
+			placer:    &placer{cluster, &starter{cluster: cluster, workloads: all, logger: logger, now: by.now}, owners, reaper, metrics, by.atOnce},
 			unplanned: &unplannedPods{cluster, owners, reaper, strays.ruleOf, logger, metrics, by.now},
 		},
 		workloads: all, order: by.order, strays: strays,

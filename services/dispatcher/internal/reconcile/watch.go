@@ -47,6 +47,9 @@ func (p *pass) follow(ctx context.Context, seen observation) (time.Duration, err
 		return 0, err
 	}
 	p.status.Message = cmp.Or(p.status.Message, message, extra)
+	if why := p.placer.starter.waitsFor(p); why != "" && seen.outcome == "" {
+		p.status.Message = why // KubeRay's own error may name one pod
+	}
 	if p.command.Yield == "" || p.command.Trusted || seen.outcome != "" || seen.deleting {
 		p.status.Yielded = p.command.Yield // no pod is sent anywhere
 	}
