@@ -19,6 +19,9 @@ func (s *State) Present(now time.Time, of ...workload.ID) map[workload.ID]*workl
 // Searched counts the searches of this term.
 func (s *State) Searched() admission.Searched { return s.admission.Searched() }
 
+// NeverFit counts the waiting workloads that no change of what runs could admit.
+func (s *State) NeverFit() int { return s.admission.NeverFit() }
+
 // Handover is a workload that waits, for another goroutine to say why.
 type Handover struct {
 	// Known is what there is to say of one that does not wait.

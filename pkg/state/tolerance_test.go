@@ -132,7 +132,7 @@ func TestAnotherPolicyGoverns(t *testing.T) {
 	s.ApplyConfiguration(queues, policy(4), s.Version()+1)
 	s.node("n2", nil)
 	s.step(time.Second)
-	s.is(workload.Queued, workload.ReasonQuota)
+	s.is(workload.Queued, workload.ReasonNeverFits)
 	if got := s.LiveByQueue()[LocalQueueKey{"ns", "q"}]; got != 1 {
 		t.Errorf("%d are in the queue, want 1", got)
 	}

@@ -28,6 +28,7 @@ func (s *State) clone() *State {
 		gangs: make(map[*Started]*Started, len(s.started)), waiting: make([]Waiting, 0, s.waiting.Len()),
 	}
 	to.fleets, to.clusters, to.tree = maps.Clone(s.fleets), slices.Clone(s.clusters), s.tree.Copy()
+	to.events.reshaped = slices.Clone(s.events.reshaped)
 	to.events.quotaFreed, to.nodeSizes = maps.Clone(s.events.quotaFreed), maps.Clone(s.nodeSizes)
 	to.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor))
 	for preemptor, victims := range s.evictedFor {
@@ -104,7 +105,7 @@ func (c *copier) flavored(flavored *flavoredSignature) *flavoredSignature {
 	}
 	copied := c.flavoredCopies[flavored]
 	if copied == nil {
-		copied = &flavoredSignature{key: flavored.key, w: flavored.w, verdicts: maps.Clone(flavored.verdicts), blocked: make(map[*equivalenceClass]bool, len(flavored.blocked)), refs: flavored.refs}
+		copied = &flavoredSignature{key: flavored.key, w: flavored.w, verdicts: maps.Clone(flavored.verdicts), offers: maps.Clone(flavored.offers), blocked: make(map[*equivalenceClass]bool, len(flavored.blocked)), refs: flavored.refs}
 		c.flavoredCopies[flavored] = copied
 	}
 	return copied

@@ -146,6 +146,7 @@ func (d *decision) restoreNominations() {
 func (d *decision) tryFirst(class *equivalenceClass) {
 	w := class.first()
 	if why := d.start(w); why != nil {
+		why = d.wordNever(w, why)
 		changed := class.reason == nil || class.reason.Message != why.Message
 		d.state.block(class, why)
 		d.noteKept(class.queue)

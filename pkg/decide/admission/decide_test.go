@@ -151,13 +151,24 @@ func TestFitAgreesWithBruteForce(t *testing.T) {
 			t.Errorf("fits, but waits: %+v", plan.Waits)
 		case !fits && len(plan.Waits) != 1:
 			t.Errorf("does not fit, but is admitted: %+v", plan.Admissions)
-		case !fits && plan.Waits[0].Reason.Kind != workload.ReasonFit:
-			t.Errorf("the reason of a small gang is %s", plan.Waits[0].Reason.Kind)
+		case !fits && plan.Waits[0].Reason.Kind != reasonOnEmpty(nodes, sets):
+			t.Errorf("the reason of a small gang is %s, want %s", plan.Waits[0].Reason.Kind, reasonOnEmpty(nodes, sets))
 		}
 		for _, a := range plan.Admissions {
 			checkPlacements(t, nodes, sets, a.Placements)
 		}
 	})
+}
+
+// reasonOnEmpty is why a gang does not fit on empty nodes: NeverFits when some pod alone has
+// no node.
+func reasonOnEmpty(nodes []capacity.Node, sets []workload.PodSet) workload.ReasonKind {
+	for _, set := range sets {
+		if !bruteForce(nodes, []resource.List{set.Template.Requests}) {
+			return workload.ReasonNeverFits
+		}
+	}
+	return workload.ReasonFit
 }
 
 func pods(sets []workload.PodSet) []resource.List {

@@ -18,6 +18,8 @@ import (
 //	                                  there (the fleet's requeue hint)
 //	the same, or a gang released      classes that tried preemption     fewer victims may do
 //	a cluster has its first node      all classes                       no verdict covers it
+//	a node has another shape          classes that never fitted and     their reason is stale
+//	                                  now may, and the reverse
 //	quota came back in a tree, or     classes of the tree that may be   their refusal is stale
 //	a strict queue lost a member      within quota, or tried preemption
 //	the base of shares changed        classes that tried preemption     shares justify victims
@@ -50,6 +52,7 @@ type events struct {
 	clusterAdded     bool            // a cluster has its first node
 	shareBaseChanged bool            // the amounts that shares are fractions of
 	quotaFreed       map[string]bool // by root of the tree
+	reshaped         []NodeKey       // nodes that offer something else when empty
 }
 
 func (e *events) any() bool { return e.refreshReservations() || e.shareBaseChanged }
@@ -60,7 +63,7 @@ func (e *events) refreshReservations() bool {
 }
 
 func (e *events) clear() {
-	e.capacityGrew, e.clusterAdded, e.shareBaseChanged = false, false, false
+	e.capacityGrew, e.clusterAdded, e.shareBaseChanged, e.reshaped = false, false, false, nil
 	clear(e.quotaFreed)
 }
 
@@ -90,6 +93,7 @@ func (d *decision) requeue() {
 			}
 		}
 	}
+	d.recheckOffers()
 	happened := s.events.refreshReservations() || s.due(d.now)
 	if !happened && !s.events.shareBaseChanged {
 		return

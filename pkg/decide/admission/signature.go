@@ -28,7 +28,10 @@ type flavorOptions struct {
 	assignments []quota.Assignment
 	flavored    []*flavoredSignature // in the order of assignments
 	cut         bool
-	why         *workload.Reason // why there are none
+	// impossible are the assignments that ask more than the queue could have if nothing
+	// were in use; nil until it is asked for.
+	impossible []bool
+	why        *workload.Reason // why there are none
 }
 
 // flavoredSignature is a signature narrowed by the flavors of an assignment. It is what
@@ -39,8 +42,10 @@ type flavoredSignature struct {
 	// verdicts has the clusters without places for it. A verdict is valid until the
 	// fleet requeues the key.
 	verdicts map[string]placement.Verdict
-	blocked  map[*equivalenceClass]bool // classes that wait for it
-	refs     int                        // flavorOptions that have it
+	// offers has what the empty nodes of clusters offer to it, where that was asked for.
+	offers  map[string]offer
+	blocked map[*equivalenceClass]bool // classes that wait for it
+	refs    int                        // flavorOptions that have it
 }
 
 // mayBeOn reports whether the workloads may get places on the cluster.

@@ -129,7 +129,9 @@ func (s *State) fleet(cluster string) *placement.Fleet {
 func (s *State) SetNode(n capacity.Node) {
 	fleet := s.fleet(n.Cluster)
 	s.events.clusterAdded = s.events.clusterAdded || fleet.Len() == 0
+	before, was := fleet.Node(n.Name)
 	s.noteCapacity(fleet.SetNode(n))
+	s.noteShape(NodeKey{n.Cluster, n.Name}, before, was)
 	s.resizeNode(NodeKey{n.Cluster, n.Name}, n.Allocatable)
 }
 
@@ -137,7 +139,9 @@ func (s *State) SetNode(n capacity.Node) {
 // comes back.
 func (s *State) RemoveNode(key NodeKey) {
 	if fleet := s.fleets[key.Cluster]; fleet != nil {
+		before, was := fleet.Node(key.Name)
 		fleet.RemoveNode(key.Name)
+		s.noteShape(key, before, was)
 		s.resizeNode(key, nil)
 	}
 }
@@ -250,7 +254,7 @@ func (s *State) Counts() (waiting, started int) { return s.waiting.Len(), len(s.
 // Pending reports whether a decision at this time could differ from the last
 // one.
 func (s *State) Pending(now time.Time) bool {
-	return len(s.fresh) > 0 || s.waiting.Len() > 0 && (s.events.any() || s.due(now)) || s.mustDrain()
+	return len(s.fresh) > 0 || s.waiting.Len() > 0 && (s.events.any() || s.due(now) || s.offersMayChange()) || s.mustDrain()
 }
 
 // due reports whether the NextAt of the last decision has come.

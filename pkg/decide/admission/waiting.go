@@ -117,7 +117,7 @@ func (q *queue) closedToBackfill(now time.Time) bool {
 		return false
 	}
 	head := q.all.list[0]
-	return head.atOpen < 0 && head.unplaced == nil && head.reason.Kind == workload.ReasonQuota && !now.Before(head.first().patienceEnd())
+	return head.atOpen < 0 && head.unplaced == nil && waitsForQuota(head.reason) && !now.Before(head.first().patienceEnd())
 }
 
 // Enqueue adds a waiting workload, or replaces it. Workloads with equal pod sets share

@@ -146,11 +146,11 @@ func waiting(r *workload.Record, init, queueing, head entry) []entry {
 	if r.Reason == nil {
 		return []entry{init, queueing}
 	}
-	switch r.Reason.Kind {
-	case workload.ReasonBehindHead, workload.ReasonPending:
+	switch kind := r.Reason.Kind; {
+	case kind == workload.ReasonBehindHead || kind == workload.ReasonPending:
 		queueing.message = r.Reason.Message
 		return []entry{init, queueing}
-	case workload.ReasonQuota:
+	case kind == workload.ReasonQuota || kind == workload.ReasonNeverFits && r.Reason.Quota != nil:
 		return []entry{init, queueing, head, {
 			kind: "Backoff", reason: "quota limit exceeded",
 			message: "Insufficient quota and/or resources to dispatch AppWrapper. " + r.Reason.Message,

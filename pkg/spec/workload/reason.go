@@ -15,27 +15,32 @@ const (
 	ReasonFit      ReasonKind = "Fit"      // some pod of the gang has no node
 	ReasonQuota    ReasonKind = "Quota"    // more than the quota of its queue allows
 	ReasonTopology ReasonKind = "Topology" // there is room, but not within the topology that it requires
-	ReasonHeld     ReasonKind = "Held"     // its queue is held
+	// ReasonNeverFits: no node offers so much even when empty, or its queue can never have
+	// so much; it waits until nodes or quota change.
+	ReasonNeverFits ReasonKind = "NeverFits"
+	ReasonHeld      ReasonKind = "Held" // its queue is held
 	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
 	// is reserved for it.
 	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
-	ReasonPreempted          ReasonKind = "Preempted"  // evicted for another workload
-	ReasonDrained            ReasonKind = "Drained"    // its queue, or a node that it has pods on, is drained
-	ReasonBehindHead         ReasonKind = "BehindHead" // no gang passes the head of its queue, or it would delay a head
-	ReasonUnknown            ReasonKind = "Unknown"    // the search for places ended without an answer
-	ReasonPending            ReasonKind = "Pending"    // the next decision considers it
-	ReasonNoNodes            ReasonKind = "NoNodes"    // no cluster has reported a node yet
-	ReasonStarting           ReasonKind = "Starting"   // KubeRay cannot create all its pods, or none starts
-	ReasonNodeLost           ReasonKind = "NodeLost"   // a reserved node went away; the gang starts again
-	ReasonPlaceLost          ReasonKind = "PlaceLost"  // a reserved place is taken or barred and there is no other
-	ReasonPodLost            ReasonKind = "PodLost"    // a pod of the running gang is lost
-	ReasonGrowing            ReasonKind = "Growing"    // it runs, and more pods of it wait for places
-	ReasonNotReady           ReasonKind = "NotReady"   // not all pods were ready within the deadline
-	ReasonNotCreated         ReasonKind = "NotCreated" // its object, or every pod of it, was not created within the deadline
-	ReasonBackoff            ReasonKind = "Backoff"    // queued again, and not to be tried before a time
-	ReasonMaxRunTime         ReasonKind = "MaxRunTime" // it reached its maxRunTime
-	ReasonIdle               ReasonKind = "Idle"       // it was idle for its idleTime
-	ReasonRestored           ReasonKind = "Restored"   // the database was restored to a state older than what was done
+	ReasonPreempted          ReasonKind = "Preempted"    // evicted for another workload
+	ReasonDrained            ReasonKind = "Drained"      // its queue, or a node that it has pods on, is drained
+	ReasonBehindHead         ReasonKind = "BehindHead"   // no gang passes the head of its queue, or it would delay a head
+	ReasonUnknown            ReasonKind = "Unknown"      // the search for places ended without an answer
+	ReasonPending            ReasonKind = "Pending"      // the next decision considers it
+	ReasonNoNodes            ReasonKind = "NoNodes"      // no cluster has reported a node yet
+	ReasonStarting           ReasonKind = "Starting"     // KubeRay cannot create all its pods, or none starts
+	ReasonNodeLost           ReasonKind = "NodeLost"     // a reserved node went away; the gang starts again
+	ReasonPlaceLost          ReasonKind = "PlaceLost"    // a reserved place is taken or barred and there is no other
+	ReasonPodLost            ReasonKind = "PodLost"      // a pod of the running gang is lost
+	ReasonNodeNotReady       ReasonKind = "NodeNotReady" // it runs, and a node with pods of it is not ready
+	ReasonHeadReplaced       ReasonKind = "HeadReplaced" // it runs, and its head pod was replaced, with which Ray lost its state
+	ReasonGrowing            ReasonKind = "Growing"      // it runs, and more pods of it wait for places
+	ReasonNotReady           ReasonKind = "NotReady"     // not all pods were ready within the deadline
+	ReasonNotCreated         ReasonKind = "NotCreated"   // its object, or every pod of it, was not created within the deadline
+	ReasonBackoff            ReasonKind = "Backoff"      // queued again, and not to be tried before a time
+	ReasonMaxRunTime         ReasonKind = "MaxRunTime"   // it reached its maxRunTime
+	ReasonIdle               ReasonKind = "Idle"         // it was idle for its idleTime
+	ReasonRestored           ReasonKind = "Restored"     // the database was restored to a state older than what was done
 	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
 	ReasonBesidePlan ReasonKind = "BesidePlan"
 	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again
@@ -56,9 +61,9 @@ const (
 // ReasonKinds lists all kinds.
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
-		ReasonFit, ReasonQuota, ReasonTopology, ReasonHeld, ReasonWaitingForEviction, ReasonPreempted, ReasonDrained,
+		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonPreempted, ReasonDrained,
 		ReasonBehindHead, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
-		ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
+		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
 		ReasonFull, ReasonQueue, ReasonForbidden, ReasonRestored, ReasonNotStorable,
 	}
@@ -68,9 +73,9 @@ func ReasonKinds() []ReasonKind {
 type Reason struct {
 	Kind    ReasonKind `json:"kind"`
 	Message string     `json:"message"`
-	// Shortage is set for ReasonFit.
+	// Shortage is set for ReasonFit, and for ReasonNeverFits where nodes lack room.
 	Shortage *Shortage `json:"shortage,omitempty"`
-	// Quota is set for ReasonQuota.
+	// Quota is set for ReasonQuota, and for ReasonNeverFits where quota lacks.
 	Quota *QuotaShortage `json:"quota,omitempty"`
 	// Preemption is set for ReasonWaitingForEviction and ReasonPreempted.
 	Preemption *PreemptionCause `json:"preemption,omitempty"`

@@ -70,7 +70,7 @@ func match(field, name string, because workload.ReasonKind, says []string, got [
 		return []string{fmt.Sprintf("%s: want %s; %s", field, name, state)}
 	}
 	var differences []string
-	if r := got[i]; because != "" && because != r.kind() {
+	if r := got[i]; because != "" && !r.isBecause(because) {
 		differences = append(differences, fmt.Sprintf("%s: want %s because of %s, got %s: %s", field, name, because, r.kind(), r.message()))
 	}
 	for _, text := range says {

@@ -14,8 +14,8 @@ const nodes = `nodes:
 waiting: [{name: a, pods: [{name: workers, requests: {cpu: 1}}]}]
 `
 
-const reasons = "Fit, Quota, Topology, Held, WaitingForEviction, Preempted, Drained, BehindHead, Unknown, Pending, NoNodes, Starting, NodeLost, PlaceLost, " +
-	"PodLost, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
+const reasons = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Preempted, Drained, BehindHead, Unknown, Pending, NoNodes, Starting, NodeLost, PlaceLost, " +
+	"PodLost, NodeNotReady, HeadReplaced, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 
 const fields = "name, start, nodeGrace, podsGo, nodes, queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, " +
 	"admissionChecks, queueHolds, fairSharing, running, waiting, steps"
@@ -116,7 +116,7 @@ func TestFaultsOfThePlay(t *testing.T) {
 		"node":         {nodes + "steps:\n- cordon: gpu-7\n", `line 5: steps[0].cordon[0]: "gpu-7": there is no node of this name at that time; there are gpu-0, gpu-1`},
 		"node gone":    {nodes + "steps:\n- removeNodes: gpu-0\n- ready: gpu-0\n", `line 6: steps[1].ready[0]: "gpu-0": there is no node of this name at that time; there are gpu-1`},
 		"node twice":   {nodes + "steps:\n- addNodes:\n  - {name: gpu-0, allocatable: {cpu: 1}}\n", `line 6: steps[0].addNodes[0].name: there is a node "gpu-0" already, in cluster cluster`},
-		"does not fit": {nodes + "running:\n- {name: b, pods: [{name: w, requests: {cpu: 9}}]}\n", `line 5: running[0]: "b" should be running, but cannot be started: 1 of 1 pods of pod set "w" do not fit: 0/2 nodes are available: 2 Insufficient cpu. Each pod requests cpu 9; free: 8 on the best node, 16 in sum over 2 eligible nodes, but not on one node`},
+		"does not fit": {nodes + "running:\n- {name: b, pods: [{name: w, requests: {cpu: 9}}]}\n", `line 5: running[0]: "b" should be running, but cannot be started: each pod of pod set "w" requests cpu 9, and the largest node that takes it offers 8 when empty; it waits until a node is added or changed. Now: 1 of 1 pods of pod set "w" do not fit: 0/2 nodes are available: 2 Insufficient cpu. Each pod requests cpu 9; free: 8 on the best node, 16 in sum over 2 eligible nodes, but not on one node`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

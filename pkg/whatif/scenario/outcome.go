@@ -67,6 +67,23 @@ func (r ReasonOutcome) kind() workload.ReasonKind {
 	return r.Reason.Kind
 }
 
+// isBecause reports whether the reason is of a kind. What never fits lacks places or quota as
+// well, so scenarios that expect only that stay true.
+func (r ReasonOutcome) isBecause(kind workload.ReasonKind) bool {
+	if r.kind() != workload.ReasonNeverFits {
+		return r.kind() == kind
+	}
+	switch kind {
+	case workload.ReasonNeverFits:
+		return true
+	case workload.ReasonFit:
+		return r.Reason.Shortage != nil
+	case workload.ReasonQuota:
+		return r.Reason.Quota != nil
+	}
+	return false
+}
+
 func (r ReasonOutcome) message() string {
 	if r.Reason == nil {
 		return ""

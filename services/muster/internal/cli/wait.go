@@ -186,6 +186,9 @@ func (w *waiting) tell(r workload.Record) {
 		line += ": " + output.Reason(r.Reason)
 	}
 	w.say(line)
+	if r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonNeverFits {
+		w.say("warning: it cannot start while nodes and quota are as they are; cancel it, or submit it again with a smaller request")
+	}
 }
 
 func (w *waiting) say(text string) {

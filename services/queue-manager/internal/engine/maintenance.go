@@ -44,6 +44,7 @@ func (l *leader) count() {
 	l.Metrics.waiting.Set(float64(waiting))
 	l.Metrics.started.Set(float64(started))
 	l.Metrics.held.Set(float64(l.state.HeldQueues()))
+	l.Metrics.neverFit.Set(float64(l.state.NeverFit()))
 	misplaced, ever := l.state.Misplaced()
 	l.Metrics.misplaced.Set(float64(misplaced))
 	l.Metrics.misplacedEver.Add(float64(ever - l.counted.misplaced))

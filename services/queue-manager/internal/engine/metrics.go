@@ -17,6 +17,7 @@ type Metrics struct {
 	waiting       prometheus.Gauge
 	started       prometheus.Gauge
 	held          prometheus.Gauge
+	neverFit      prometheus.Gauge
 	admissions    prometheus.Counter
 	unreadable    prometheus.Counter
 	commits       prometheus.Histogram
@@ -56,6 +57,8 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			"Workloads that hold or may hold capacity."),
 		held: in.gauge("muster_queues_held",
 			"Queues of which nothing is admitted, because an operator or a stopPolicy holds them."),
+		neverFit: in.gauge("muster_workloads_never_fit",
+			"Waiting workloads that nodes or quota can never admit as they are."),
 		admissions: in.counter("muster_admissions_total",
 			"Gangs admitted."),
 		unreadable: in.counter("muster_unreadable_messages_total",

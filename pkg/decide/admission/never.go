@@ -1,0 +1,168 @@
+package admission
+
+import (
+	"maps"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// A workload never fits when no node of any cluster where it may be offers so much to one
+// of its pods, even when empty, or when its queue could not have so much if nothing were
+// in use. That is a reason to wait like others, because nodes and quota change. It is
+// looked at when a class is refused anyway, and kept until a node with other amounts,
+// labels or taints may change it: what runs on nodes does not matter.
+
+// offer is what the empty nodes of a cluster offer to a flavored signature.
+type offer struct {
+	lack  *placement.Lack // nil when each pod set has a node
+	nodes []string        // such a node of each pod set
+}
+
+// wordNever returns the reason of a refused class, of the kind ReasonNeverFits when no
+// change of what runs could admit it.
+func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason {
+	if !hasAmounts(why) {
+		return why
+	}
+	o := d.state.optionsOf(w.queue, w.signature)
+	if o.cut || o.why == nil && len(o.assignments) == 0 {
+		return why
+	}
+	never := *why
+	never.Kind = workload.ReasonNeverFits
+	if o.why != nil {
+		return &never
+	}
+	if o.impossible == nil {
+		o.impossible = make([]bool, len(o.assignments))
+		for i, a := range o.assignments {
+			o.impossible[i] = w.queue.quota.ExceedsPotential(a.Charges)
+		}
+	}
+	clusters, message := d.state.clustersFor(w), ""
+	for i, flavored := range o.flavored {
+		if o.impossible[i] {
+			continue
+		}
+		lack := d.state.lackOf(flavored, clusters)
+		if lack == nil {
+			return why
+		}
+		if message == "" {
+			message = lack.Sentence()
+		}
+	}
+	if message != "" {
+		never.Message = message + "; it waits until a node is added or changed. Now: " + why.Message
+	}
+	return &never
+}
+
+// lackOf returns what no node of these clusters offers to the pods, in the words of the
+// cluster that offers most; nil when a cluster offers enough, or has no nodes yet.
+func (s *State) lackOf(flavored *flavoredSignature, clusters []string) *placement.Lack {
+	var least *placement.Lack
+	for _, cluster := range clusters {
+		lack := s.offerOf(flavored, cluster).lack
+		if lack == nil {
+			return nil
+		}
+		if least == nil || lack.Most > least.Most {
+			least = lack
+		}
+	}
+	return least
+}
+
+// NeverFit counts the waiting workloads with the reason ReasonNeverFits. It looks at all
+// classes.
+func (s *State) NeverFit() int {
+	count := 0
+	for _, q := range s.sorted {
+		for class := range q.blocked {
+			if class.reason.Kind == workload.ReasonNeverFits {
+				count += class.Len()
+			}
+		}
+	}
+	return count
+}
+
+func (s *State) offerOf(flavored *flavoredSignature, cluster string) offer {
+	known, ok := flavored.offers[cluster]
+	if !ok && s.fleets[cluster].Len() > 0 {
+		known.lack, known.nodes = s.fleets[cluster].Lacks(flavored.w.PodSets)
+		if flavored.offers == nil {
+			flavored.offers = map[string]offer{}
+		}
+		flavored.offers[cluster] = known
+	}
+	return known
+}
+
+// noteShape notes that a node offers something else when empty than before.
+func (s *State) noteShape(key NodeKey, before capacity.Node, was bool) {
+	now, is := s.fleets[key.Cluster].Node(key.Name)
+	if was != is || is && !sameShape(&before, &now) {
+		s.events.reshaped = append(s.events.reshaped, key)
+	}
+}
+
+func sameShape(a, b *capacity.Node) bool {
+	lasting := func(n *capacity.Node) []capacity.Taint {
+		return slices.DeleteFunc(slices.Clone(n.Taints), func(t capacity.Taint) bool { return !placement.Lasting(t) })
+	}
+	return a.Allocatable.Equal(b.Allocatable) && maps.Equal(a.Labels, b.Labels) && slices.Equal(lasting(a), lasting(b))
+}
+
+// offersMayChange reports whether a reshaped node may change what never fits.
+func (s *State) offersMayChange() bool {
+	if len(s.events.reshaped) == 0 {
+		return false
+	}
+	for _, flavored := range s.flavored {
+		for _, key := range s.events.reshaped {
+			if known, ok := flavored.offers[key.Cluster]; ok && s.mayChange(flavored, known, key) {
+				return true
+			}
+		}
+	}
+	s.events.reshaped = nil
+	return false
+}
+
+// recheckOffers reopens the classes that never fit and now may, or the reverse, because
+// nodes offer something else than before.
+func (d *decision) recheckOffers() {
+	s := d.state
+	if len(s.events.reshaped) == 0 {
+		return
+	}
+	for _, flavored := range s.flavored {
+		for _, key := range s.events.reshaped {
+			old, known := flavored.offers[key.Cluster]
+			if !known || !s.mayChange(flavored, old, key) {
+				continue
+			}
+			delete(flavored.offers, key.Cluster)
+			if now := s.offerOf(flavored, key.Cluster); (now.lack == nil) == (old.lack == nil) {
+				continue
+			}
+			for class := range flavored.blocked {
+				s.reopen(class) // heaps order by heads, so the order of reopening does not matter
+			}
+		}
+	}
+}
+
+// mayChange reports whether another shape of the node may change what is offered.
+func (s *State) mayChange(flavored *flavoredSignature, known offer, reshaped NodeKey) bool {
+	if known.lack == nil {
+		return slices.Contains(known.nodes, reshaped.Name)
+	}
+	i := slices.IndexFunc(flavored.w.PodSets, func(set workload.PodSet) bool { return set.Name == known.lack.PodSet })
+	return i < 0 || s.fleets[reshaped.Cluster].Len() == 0 || s.fleets[reshaped.Cluster].Offers(reshaped.Name, &flavored.w.PodSets[i].Template)
+}

@@ -1,0 +1,137 @@
+package admission_test
+
+import (
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// labelled returns a set that selects a label.
+func labelled(set workload.PodSet, key, value string) workload.PodSet {
+	set.Template.NodeSelector = map[string]string{key: value}
+	return set
+}
+
+func requesting(set workload.PodSet, name resource.Name, amount int64) workload.PodSet {
+	set.Template.Requests = set.Template.Requests.Plus(resource.List{name: amount})
+	return set
+}
+
+// The reason differs between what never fits and what waits for others to end.
+func TestWhatNeverFits(t *testing.T) {
+	t.Parallel()
+	tainted := nodeOf("tainted", 4, 0)
+	tainted.Labels["pool"], tainted.Taints = "batch", []capacity.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}
+	away := nodeOf("away", 16, 0)
+	away.Ready, away.Cordoned = false, true
+	away.Taints = []capacity.Taint{{Key: "node.kubernetes.io/unreachable", Effect: "NoExecute"}}
+	for name, c := range map[string]struct {
+		set  workload.PodSet
+		want string // "" when it only waits
+	}{
+		"more than is free":               {setOf("w", 3, 8, 4), ""},
+		"a node that is away":             {setOf("w", 1, 16, 0), ""},
+		"more than a node has":            {setOf("w", 1, 1, 8), `each pod of pod set "w" requests nvidia.com/gpu 8, and the largest node that takes it offers 4 when empty`},
+		"two resources on different ones": {setOf("w", 1, 16, 4), "requests cpu 16 and nvidia.com/gpu 4, and no node that takes it offers all of them"},
+		"no such resource":                {requesting(setOf("w", 1, 1, 0), "amd.com/tpu", 1), `no node that takes pods of pod set "w" offers amd.com/tpu, of which each requests 1; it waits`},
+		"a slip":                          {requesting(setOf("w", 1, 1, 0), "nvidia.com/gpus", 1), "did you mean nvidia.com/gpu?"},
+		"another domain":                  {requesting(setOf("w", 1, 1, 0), "nvidia/gpu", 1), "did you mean nvidia.com/gpu?"},
+		"no such label":                   {labelled(setOf("w", 1, 1, 0), "pool", "training"), "none has the label pool=training"},
+		"a taint":                         {labelled(setOf("w", 1, 1, 0), "pool", "batch"), "such as team=a:NoSchedule"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stateOf([]capacity.Node{nodeOf("one", 8, 4), nodeOf("two", 8, 4), tainted, away}, []workload.PodSet{c.set})
+			plan := decide(s)
+			if len(plan.Waits) != 1 || len(plan.Admissions) != 0 {
+				t.Fatalf("the plan is %+v, want one that waits", plan)
+			}
+			why := plan.Waits[0].Reason
+			if never := why.Kind == workload.ReasonNeverFits; never != (c.want != "") || !strings.Contains(why.Message, c.want) {
+				t.Errorf("it waits because of %s: %s\nwant %q", why.Kind, why.Message, c.want)
+			}
+		})
+	}
+}
+
+// Only nodes decide, not what runs on them: the reason follows when a node comes, goes
+// or changes, even if there is no room on it.
+func TestWhatNeverFitsIsToldAgainWhenNodesChange(t *testing.T) {
+	t.Parallel()
+	large := nodeOf("large", 8, 8)
+	large.Unmanaged = resource.List{"nvidia.com/gpu": 8}
+	s := stateOf([]capacity.Node{nodeOf("one", 8, 4)}, []workload.PodSet{setOf("w", 1, 1, 8)})
+	told := func(want workload.ReasonKind, change string) {
+		t.Helper()
+		if !s.Pending(start) {
+			t.Fatalf("%s: no decision is due", change)
+		}
+		plan := decide(s)
+		if len(plan.Waits) != 1 || plan.Waits[0].Reason.Kind != want {
+			t.Fatalf("%s: the plan is %+v, want the reason %s", change, plan, want)
+		}
+	}
+	told(workload.ReasonNeverFits, "submitted")
+	s.SetNode(large)
+	told(workload.ReasonFit, "a large node is added")
+	s.SetNode(nodeOf("other", 8, 4))
+	if plan := decide(s); len(plan.Waits) != 0 {
+		t.Fatalf("a node that changes nothing is added, and the plan is %+v", plan)
+	}
+	s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "large"})
+	told(workload.ReasonNeverFits, "the large node is removed")
+	large.Cordoned = true
+	s.SetNode(large)
+	told(workload.ReasonFit, "it is back, cordoned")
+	large.Taints = []capacity.Taint{{Key: "team", Value: "b", Effect: "NoSchedule"}}
+	s.SetNode(large)
+	told(workload.ReasonNeverFits, "it is tainted")
+	large.Cordoned, large.Taints, large.Unmanaged = false, nil, nil
+	s.SetNode(large)
+	if plan := decide(s); len(plan.Admissions) != 1 {
+		t.Fatalf("the node is free, and the plan is %+v", plan)
+	}
+}
+
+// Another cluster may offer what one does not, and a cluster without nodes is unknown.
+func TestNeverFitsMeansAllClusters(t *testing.T) {
+	t.Parallel()
+	small, large := nodeOf("small", 8, 4), nodeOf("large", 8, 8)
+	large.Cluster = "d"
+	large.Unmanaged = resource.List{"nvidia.com/gpu": 8}
+	s := stateOf([]capacity.Node{small, large}, []workload.PodSet{setOf("w", 1, 1, 8)})
+	if plan := decide(s); plan.Waits[0].Reason.Kind != workload.ReasonFit {
+		t.Fatalf("cluster d offers enough, and the plan is %+v", plan)
+	}
+	s.RemoveNode(admission.NodeKey{Cluster: "d", Name: "large"})
+	decide(s)
+	if why := s.Reason("gang-0"); why.Kind != workload.ReasonFit {
+		t.Fatalf("cluster d has no nodes, so what it offers is unknown; it waits because of %+v", why)
+	}
+}
+
+// More than the whole quota never fits, whatever nodes there are; used quota comes back.
+func TestNeverFitsForQuota(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 4, ""))))
+	for _, name := range []string{"one", "two", "three", "four"} {
+		s.SetNode(nodeOf(name, 8, 8))
+	}
+	enter(t, s, 1, "first a 0 4")
+	enter(t, s, 2, "second a 0 4")
+	enter(t, s, 3, "never a 0 1000")
+	decide(s)
+	if why := s.Reason("never"); why.Kind != workload.ReasonNeverFits || why.Quota == nil || !strings.Contains(why.Message, "maximum quota") {
+		t.Errorf("more than the quota waits because of %+v", why)
+	}
+	if why := s.Reason("second"); why == nil || why.Kind != workload.ReasonQuota {
+		t.Errorf("what waits for used quota waits because of %+v", why)
+	}
+	if n := s.NeverFit(); n != 1 {
+		t.Errorf("%d workloads never fit, want 1", n)
+	}
+}
