@@ -163,5 +163,8 @@ func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
 	if e.Phase == workload.Admitted {
 		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created the object yet", slowPrefix, e.Cluster)
 	}
+	if broken := d.notReadyNodes(e); broken != "" {
+		message += "; " + broken
+	}
 	d.setStartingReason(e, message, now)
 }

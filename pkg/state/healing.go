@@ -16,6 +16,7 @@ type disruption struct {
 	since      time.Time // not all pods are ready; zero when all are
 	lost       time.Time // a pod was seen lost, whether or not it has been replaced
 	head       bool      // the head pod was replaced
+	headNews   string    // that it was, until the workload's reason has said so
 	rayCluster string    // the RayCluster of the lost pod
 	reported   bool      // the workload's reason says so
 	// gone counts the lost pods by pod set; discounted counts those that the owner or
@@ -73,8 +74,11 @@ func (h *healing) checkReadiness(e *entry, now time.Time) {
 		e.disruption.since, e.disruption.reported = time.Time{}, false
 		if mended {
 			e.Reason = h.growthReason(e)
-			h.recordChange(e, now)
+			if e.disruption.headNews == "" {
+				h.recordChange(e, now)
+			}
 		}
+		h.tellOfHead(e, now)
 		return
 	}
 	if e.disruption.since.IsZero() {
@@ -113,7 +117,7 @@ func (h *healing) trackHead(e *entry, pods []event.GangPod, now time.Time) {
 			continue
 		}
 		if e.head.Name != "" && e.head.Name != pod.Name && e.head.RayCluster == pod.RayCluster {
-			e.disruption.head = true
+			h.noteNewHead(e, pod)
 			if e.disruption.lost.IsZero() {
 				e.disruption.lost = now
 			}
@@ -135,7 +139,7 @@ func (h *healing) checkRecoveryDeadline(e *entry, rules workload.Rules, now time
 		}
 	case !e.disruption.reported:
 		e.disruption.reported = true
-		if e.Reason == nil {
+		if e.Reason == nil || e.Reason.Kind == workload.ReasonHeadReplaced {
 			reason.Message = message + fmt.Sprintf("; KubeRay has %s to replace the others", rules.HealWithin())
 			e.Reason = reason
 			h.recordChange(e, now)

@@ -35,6 +35,7 @@ func (s *State) Node(o *event.NodeObserved, now time.Time) {
 		return
 	}
 	again := n.present && reflect.DeepEqual(n.Node, o.Node)
+	wasReady := n.Ready
 	n.Node, n.version, n.present = o.Node, o.Version, true
 	s.updateReadiness(key, now)
 	s.inquiries.nodeAnswered(key, o.Answers)
@@ -43,6 +44,9 @@ func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	}
 	s.syncNode(key)
 	s.healing.scheduleReplacement(key, now)
+	if n.Ready != wasReady {
+		s.healing.tellOfNode(n, now)
+	}
 }
 
 func (s *State) updateReadiness(key admission.NodeKey, now time.Time) {

@@ -116,7 +116,8 @@ func TestAGrowingGangStandsInLine(t *testing.T) {
 	if e := s.live.Get("before"); e.Phase != workload.Admitted {
 		t.Errorf("who came before the growth is %s because of %+v", e.Phase, e.Reason)
 	}
-	if explained, err := s.Explain(gangID, s.now); err != nil || explained.Position != 1 || explained.Reason.Kind != workload.ReasonGrowing {
+	if explained, err := s.Explain(gangID, s.now); err != nil || explained.Position != 1 || explained.Reason.Kind != workload.ReasonGrowing ||
+		!strings.Contains(explained.Reason.Message, `1 more of "workers" wait at their scheduling gates: 1 of 1 pods of pod set "workers" do not fit`) {
 		t.Errorf("explained %+v, %v", explained, err)
 	}
 	s.sizes(2) // not wanted any more

@@ -1,0 +1,106 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// noteNewHead notes that the head pod of a running gang was replaced by another one.
+func (h *healing) noteNewHead(e *entry, replacement event.GangPod) {
+	e.disruption.head = true
+	e.disruption.headNews = fmt.Sprintf("the head pod %s was replaced by %s: Ray lost its jobs, tasks and actors, unless it keeps them outside of the head pod (gcsFaultToleranceOptions); connect and submit again",
+		e.head.Name, replacement.Name)
+}
+
+// tellOfHead says of a running gang that its head pod was replaced. What is still wrong
+// with it comes first. A job starts again instead, which its eviction says.
+func (h *healing) tellOfHead(e *entry, now time.Time) {
+	news := e.disruption.headNews
+	if news == "" || lossEvicts(e, h.rules(e)) || e.Reason != nil && e.Reason.Kind != workload.ReasonHeadReplaced {
+		return
+	}
+	e.disruption.headNews = ""
+	e.Reason = &workload.Reason{Kind: workload.ReasonHeadReplaced, Message: news}
+	h.recordChange(e, now)
+}
+
+// tellOfNode says of the running gangs on a node that it is not ready, what follows and
+// when; or that it is ready again.
+func (h *healing) tellOfNode(n *node, now time.Time) {
+	for _, e := range h.holders(n) {
+		if e.Phase != workload.Running || h.frozen(e) {
+			continue
+		}
+		told := e.Reason != nil && e.Reason.Kind == workload.ReasonNodeNotReady
+		broken := h.notReadyNodes(e)
+		switch {
+		case broken == "" && told:
+			e.Reason = h.growthReason(e)
+		case broken == "" || e.Reason != nil && !told && !h.giveWay(e.Reason.Kind):
+			continue
+		default:
+			e.Reason = &workload.Reason{Kind: workload.ReasonNodeNotReady, Message: broken + ". " + h.afterGrace(e)}
+		}
+		h.recordChange(e, now)
+	}
+}
+
+// giveWay reports whether a reason of a running gang says less than that a node is not ready.
+func (h *healing) giveWay(kind workload.ReasonKind) bool {
+	switch kind {
+	case workload.ReasonHeadReplaced, workload.ReasonGrowing, workload.ReasonBesidePlan, workload.ReasonPodLost:
+		return true
+	}
+	return false
+}
+
+// notReadyNodes names the nodes of a gang that are not ready, with since when and until when
+// that is tolerated; empty when all are.
+func (l *lifecycle) notReadyNodes(e *entry) string {
+	const named = 3
+	var texts []string
+	seen, more := map[string]bool{}, 0
+	for _, p := range e.Placements {
+		n := l.nodes[admission.NodeKey{Cluster: e.Cluster, Name: p.Node}]
+		if n == nil || seen[p.Node] || n.present && n.Ready {
+			continue
+		}
+		seen[p.Node] = true
+		text := fmt.Sprintf("node %s of cluster %s is gone", p.Node, e.Cluster)
+		if n.present && !n.notReadySince.IsZero() {
+			text = fmt.Sprintf("node %s of cluster %s is not ready since %s", p.Node, e.Cluster, n.notReadySince.UTC().Format(time.RFC3339))
+			if l.grace > 0 {
+				text += fmt.Sprintf(", which is tolerated until %s", n.notReadySince.Add(l.grace).UTC().Format(time.RFC3339))
+			}
+		}
+		if len(texts) == named {
+			more++
+			continue
+		}
+		texts = append(texts, text)
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// afterGrace says what follows for a running gang when a node of it stays not ready.
+func (h *healing) afterGrace(e *entry) string {
+	head := setOf(e, workload.RoleHead)
+	for _, p := range e.Placements {
+		n := h.nodes[admission.NodeKey{Cluster: e.Cluster, Name: p.Node}]
+		if n != nil && !(n.present && n.Ready) && p.PodSet == head {
+			return "After that the gang starts again, because its head pod is there"
+		}
+	}
+	if h.rules(e).OnPodLoss == workload.EvictOnLoss {
+		return "After that the gang starts again, because onPodLoss is evict"
+	}
+	return fmt.Sprintf("After that its pods get other nodes, or the gang starts again when no other place is free or not all pods are ready within %s", h.rules(e).HealWithin())
+}
