@@ -3,6 +3,7 @@ package e2e
 import (
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,6 +93,32 @@ func TestAnAppWrapperWithARefusedObjectLeavesNothing(t *testing.T) {
 		t.Errorf("after the refusal there are %v", found)
 	}
 	w.released(id)
+}
+
+// A wrapped kind that the cluster does not serve is refused before anything is created, and
+// the places are free for the next workload within a few seconds.
+func TestAnAppWrapperOfAKindThatIsNotServedCreatesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=12", "memory=32Gi", "nvidia.com/gpu=1")
+	strange := "apiVersion: scheduling.volcano.sh/v9\nkind: PodGroup\nmetadata: {name: strange}\nspec: {}\n"
+	objects := append(stack.Beside("unserved"), stack.RayCluster("unserved", 1, 1), strange)
+	id := w.submit(stack.AppWrapper(w.Namespace, "unserved", objects...))
+	next := w.submit(stack.RayCluster("next", 1, 1))
+	failed := w.reaches(id, workload.Failed)
+	for _, part := range []string{"PodGroup strange", "the cluster serves no kind PodGroup of scheduling.volcano.sh/v9", "install its definition"} {
+		if !strings.Contains(failed.Reason.Message, part) {
+			t.Errorf("the reason lacks %q: %s", part, failed.Reason.Message)
+		}
+	}
+	w.released(id)
+	w.reaches(next, workload.Running)
+	if found := w.there(beside("unserved")); len(found) > 0 {
+		t.Errorf("of what was refused there are %v", found)
+	}
+	if held := w.one(id).Times; held.Finished.Sub(held.Admitted) > 5*time.Second {
+		t.Errorf("it had its places for %s", held.Finished.Sub(held.Admitted))
+	}
 }
 
 // RayClusters in an AppWrapper change their sizes as those that stand alone: the

@@ -8,9 +8,11 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,27 +58,44 @@ func read(kubeconfig string) (*rest.Config, error) {
 
 // Resources knows the resources of kinds. It may be used concurrently.
 type Resources struct {
+	client discovery.DiscoveryInterface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
 // NewResources returns the resources that the API server serves.
 func NewResources(client discovery.DiscoveryInterface) *Resources {
-	return &Resources{mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))}
+	return &Resources{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))}
 }
 
 // Of finds the resource of a kind. It looks an unknown kind up again, for its definition
-// may be a moment old. For a kind that is not served the error matches
-// meta.IsNoMatchError.
+// may be a moment old. Only for a kind that is certainly not served the error matches
+// meta.IsNoMatchError: the list of all kinds leaves out those of an aggregated API server
+// that does not answer.
 func (r *Resources) Of(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		r.mapper.Reset()
 		found, err = r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}
-	if err != nil {
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, r.unserved(kind, err)
+	case err != nil:
 		return nil, fmt.Errorf("resource of %s %s: %w", kind.GroupVersion(), kind.Kind, err)
 	}
 	return found, nil
+}
+
+// unserved confirms with the API of the kind itself that it is not served.
+func (r *Resources) unserved(kind schema.GroupVersionKind, noMatch error) error {
+	served, err := r.client.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("look up whether %s serves the kind %s: %w", kind.GroupVersion(), kind.Kind, err)
+	}
+	if served != nil && slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind }) {
+		return fmt.Errorf("kind %s of %s was defined a moment ago, and is not usable yet", kind.Kind, kind.GroupVersion())
+	}
+	return fmt.Errorf("the cluster serves no kind %s of %s; install its definition first: %w", kind.Kind, kind.GroupVersion(), noMatch)
 }
 
 // MayCreate asks the API server whether the user may create an object; when not, why.

@@ -96,8 +96,13 @@ func (p *pass) adopt(ctx context.Context) (time.Duration, error) {
 	return p.watch(ctx, p.compare(object))
 }
 
-// doubts is how often an answer is doubted, which takes about ten seconds.
-const doubts = 9
+// doubts is how often an answer is doubted, which takes about ten seconds. kindDoubts is
+// how often it is doubted that a wrapped kind is not served, about a second: nothing has
+// been created then, and the places are kept from others.
+const (
+	doubts     = 9
+	kindDoubts = 6
+)
 
 // isForGood reports whether trying again does not mend what keeps an object from
 // being created.
@@ -111,8 +116,12 @@ func (p *pass) isForGood(cause error) bool {
 			return true
 		}
 	}
+	tries := p.queue.NumRequeues(p.command.Workload)
+	if kubernetes.IsUnknownKind(cause) && p.objects.several() && tries >= kindDoubts {
+		return true
+	}
 	doubted := doubtful(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errDispatcherForbidden)
-	return doubted && p.queue.NumRequeues(p.command.Workload) >= doubts
+	return doubted && tries >= doubts
 }
 
 // refusedForGood reports whether the API server refuses the object itself.

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
@@ -15,6 +18,9 @@ import (
 func itemOf(id workload.ID, attempt int) *kubernetes.Wrapped {
 	return &kubernetes.Wrapped{Object: kubernetes.Object{Kind: "Thing", Namespace: "n", Name: "b", UID: "uid-b", Workload: id, Attempt: attempt}}
 }
+
+// errNoKind is the answer about a kind that the API server does not serve.
+var errNoKind = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}}
 
 var thingB = bundle.Identity{APIVersion: "v1", Kind: "Thing", Namespace: "n", Name: "b"}
 
@@ -38,8 +44,11 @@ func TestCreateWrapped(t *testing.T) {
 		"not in the policy":   {set: func(_ *cluster, d *event.GangDesired) { d.ObjectPolicy = workload.ObjectPolicy{} }, refused: "not allowed"},
 		"no right":            {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: doubts - 1, err: true},
 		"no right, for good":  {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: doubts, refused: "it may not delete things"},
-		"another's":           {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("other", 1) }, created: []string{"a"}, refused: errForeign.Error()},
-		"one is there":        {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("w", 1) }, created: []string{"a", "c"}},
+		"no such kind":        {set: func(c *cluster, _ *event.GangDesired) { c.answers["find c"] = errNoKind }, fails: kindDoubts - 1, err: true},
+		"no such kind, for good": {set: func(c *cluster, _ *event.GangDesired) { c.answers["find c"] = errNoKind }, fails: kindDoubts,
+			refused: "n/w creation failure: Thing c"},
+		"another's":    {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("other", 1) }, created: []string{"a"}, refused: errForeign.Error()},
+		"one is there": {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("w", 1) }, created: []string{"a", "c"}},
 		"one of an attempt before": {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("w", 0) }, fails: 2,
 			created: []string{"a", "b", "c"}},
 	} {

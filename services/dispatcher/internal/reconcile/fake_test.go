@@ -192,7 +192,7 @@ func (c *cluster) Allowed(_ context.Context, _ workload.Identity, id bundle.Iden
 }
 
 func (c *cluster) Lacks(_ context.Context, id bundle.Identity) (string, error) {
-	return c.lacking[id.Name], nil
+	return c.lacking[id.Name], c.answer("find", id.Name)
 }
 
 func (c *cluster) Object(_, _, name string) *kubernetes.Object {
