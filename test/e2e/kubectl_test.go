@@ -146,13 +146,15 @@ func TestAppWrappersOfMCADsGuidesByKubectl(t *testing.T) {
 	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete-1"),
 		"Type: +Init", "Reason: +AwaitingHeadOfLine", "Type: +Queueing", `Reason: +FrontOfQueue\.`, "Type: +HeadOfLine",
 		`Message: +Insufficient resources to dispatch AppWrapper\.`, `Reason: +AppWrapperNotRunnable\.`, "Type: +Backoff", "Controllerfirsttimestamp: +2",
-		"Queuejobstate: +Backoff", "Sender: +before ScheduleNext - setHOL", "State: +Pending", "Events: +<none>")
+		"Queuejobstate: +Backoff", "Sender: +before ScheduleNext - setHOL", "State: +Pending", "Events:", "Normal +MusterQueued")
 	conditions, _ := status["conditions"].([]any)
 	last, _ := conditions[len(conditions)-1].(map[string]any)
 	if message := fmt.Sprint(last["message"]); !strings.Contains(message, "cpu") || !strings.Contains(message, "2") {
 		t.Errorf("it does not say what is missing: %q", message)
 	}
-	says(t, w.kubectl("", "get", "appwrappers"), "NAME +STATUS", "raycluster-complete +Running", "raycluster-complete-1 +Suspended")
+	says(t, w.kubectl("", "get", "appwrappers"), "NAME +STATUS .*STATE +QUEUE STATE +AGE",
+		`raycluster-complete +Running .*Running +Running `, `raycluster-complete-1 +Suspended .*Pending +(HeadOfLine|Backoff) `)
+	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete"), "Events:", "MusterRunning", "muster")
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "raycluster-complete-1") {
 		t.Errorf("the second has pods:\n%s", pods)
 	}

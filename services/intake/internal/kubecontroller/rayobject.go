@@ -174,19 +174,38 @@ func (c *Controller) writeState(ctx context.Context, object *unstructured.Unstru
 	if err := c.cluster.Annotate(ctx, object, map[string]string{stateKey: state, reasonKey: why}); err != nil {
 		return err
 	}
-	occurrence := state
+	return c.tell(ctx, object, id, k, state, reason)
+}
+
+// tell records an event if the state of the workload or its kind of reason has changed.
+func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, state string, reason *workload.Reason) error {
+	occurrence, why := state, ""
 	if reason != nil {
 		occurrence += string(reason.Kind) // a change of amounts alone is no event
+		why = reason.Message
 	}
 	if k.lastEvent == occurrence {
 		return nil
 	}
 	c.note(id, func(kept *tracked) { kept.lastEvent = occurrence })
-	warning := state == "rejected" || state == string(workload.Failed) || state == string(workload.Evicting)
+	warning := state == "rejected" || state == string(workload.Failed) || state == string(workload.Evicting) || alarming(reason)
 	if why == "" {
 		why = "workload " + string(id) + " is " + state
 	}
 	return c.cluster.RecordEvent(ctx, object, warning, eventReason(state), why)
+}
+
+// alarming reports whether a reason of a workload that waits or runs wants the attention of
+// its owner.
+func alarming(reason *workload.Reason) bool {
+	if reason == nil {
+		return false
+	}
+	switch reason.Kind {
+	case workload.ReasonNeverFits, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonPodLost, workload.ReasonNodeLost:
+		return true
+	}
+	return false
 }
 
 // eventReason is the reason of the event that reports a state, such as MusterQueued.

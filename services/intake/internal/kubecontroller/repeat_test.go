@@ -2,6 +2,7 @@ package kubecontroller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -43,6 +44,7 @@ type lossy struct {
 	submissions, cancels []time.Time
 	sequence             uint64
 	record               *workload.Record
+	events               []string // as type reason: message
 }
 
 func (l *lossy) Object(Key) *unstructured.Unstructured {
@@ -68,7 +70,29 @@ func (l *lossy) Annotate(context.Context, *unstructured.Unstructured, map[string
 	return nil
 }
 
-func (l *lossy) RecordEvent(context.Context, *unstructured.Unstructured, bool, string, string) error {
+func (l *lossy) RecordEvent(_ context.Context, _ *unstructured.Unstructured, warning bool, reason, message string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kind := "Normal"
+	if warning {
+		kind = "Warning"
+	}
+	l.events = append(l.events, kind+" "+reason+": "+message)
+	return nil
+}
+
+func (l *lossy) WriteStatus(_ context.Context, _ *unstructured.Unstructured, status map[string]any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	content, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	var merged map[string]any
+	if err := json.Unmarshal(content, &merged); err != nil {
+		return err
+	}
+	l.object.Object["status"] = merged
 	return nil
 }
 

@@ -68,7 +68,34 @@ func (c *Controller) reconcileWrapper(ctx context.Context, object *unstructured.
 	if !changed {
 		return again, nil
 	}
+	if err := c.tellOfWrapper(ctx, object, id, k, old, status, view); err != nil {
+		return 0, err
+	}
 	return again, c.cluster.WriteStatus(ctx, object, status)
+}
+
+// tellOfWrapper records an event when the status tells of another state or reason than the
+// one that is on the object, which an earlier process may have recorded.
+func (c *Controller) tellOfWrapper(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, old, status map[string]any, view appwrapper.View) error {
+	if old["phase"] == nil {
+		for _, warning := range view.Warnings {
+			if err := c.cluster.RecordEvent(ctx, object, true, "MusterWarning", warning); err != nil {
+				return err
+			}
+		}
+	}
+	state, reason := "rejected", view.Rejected
+	switch {
+	case reason != nil:
+	case view.Record == nil:
+		return nil
+	default:
+		state, reason = string(view.Record.Phase), view.Record.Reason
+	}
+	if k.lastEvent == "" && old["phase"] == status["phase"] && old["why"] == status["why"] {
+		return nil
+	}
+	return c.tell(ctx, object, id, k, state, reason)
 }
 
 // successTTL is how long an AppWrapper stays after its success; nil is for ever. The
