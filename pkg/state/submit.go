@@ -45,7 +45,9 @@ func (s *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time)
 	}
 	if stored != nil && stored.Digest == w.Digest {
 		if live := s.live.Get(w.ID); live != nil && !s.frozen(live) { // the submitter may have missed the event
-			s.emit(now, event.EventsSubject(live.Queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
+			for _, queue := range slices.Compact([]string{live.Queue, w.Queue}) { // it may have been moved
+				s.emit(now, event.EventsSubject(queue, live.ID), 0, &event.WorkloadChanged{Record: live.Record})
+			}
 		} else if stored.Record != nil {
 			s.emit(now, event.EventsSubject(stored.Record.Queue, w.ID), 0, &event.WorkloadChanged{Record: *stored.Record})
 		}

@@ -44,6 +44,7 @@ func messages() []message {
 		{&event.WorkloadSubmitted{}, event.WorkloadSubject(queue), "intake", "queue-manager", "an accepted submission, normalised to pod sets"},
 		{&event.WorkloadCancel{}, event.WorkloadSubject(queue), client, "queue-manager", "end a workload"},
 		{&event.WorkloadRelease{}, event.WorkloadSubject(queue), "operator", "queue-manager", "free a workload's places by force"},
+		{&event.WorkloadMove{}, event.WorkloadSubject(queue), "operator, intake", "queue-manager", "have a workload that waits wait in another queue"},
 		{&event.WorkloadRejected{}, events, "intake, queue-manager", client, "a submission was refused for good, and why"},
 		{&event.WorkloadChanged{}, events, "queue-manager", client, "a workload entered a phase, or its reason changed"},
 		{&event.NodeObserved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},

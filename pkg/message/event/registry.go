@@ -11,7 +11,7 @@ import (
 // Submit is not among them: its data is a manifest, not a JSON payload.
 func prototypes() []Payload {
 	return []Payload{
-		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{},
+		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{}, &WorkloadMove{},
 		&NodeObserved{}, &NodeRemoved{}, &CapacitySynced{}, &GangObserved{},
 		&GangDesired{}, &GangStatus{}, &ReportWanted{},
 	}

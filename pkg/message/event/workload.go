@@ -106,3 +106,23 @@ func (*WorkloadRelease) EventType() string { return "dev.muster.workload.release
 
 // CloudEventSubject implements Payload.
 func (e *WorkloadRelease) CloudEventSubject() string { return string(e.Workload) }
+
+// WorkloadMove asks to move a workload that waits to another queue. It keeps its id, its
+// objects' name and its place by submission.
+type WorkloadMove struct {
+	Workload workload.ID `json:"workload"`
+	// Queue is the queue to wait in from now on.
+	Queue string `json:"queue"`
+	// By is the name that the operator's client gives; over HTTP it is the caller's.
+	By  string `json:"by"`
+	Why string `json:"why,omitempty"`
+	// Submitter is the submitter for whom intake asks, and must be allowed in both queues;
+	// empty for users whom NATS lets publish this event.
+	Submitter string `json:"submitter,omitempty"`
+}
+
+// EventType implements Payload.
+func (*WorkloadMove) EventType() string { return "dev.muster.workload.move.v1" }
+
+// CloudEventSubject implements Payload.
+func (e *WorkloadMove) CloudEventSubject() string { return string(e.Workload) }

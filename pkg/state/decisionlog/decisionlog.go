@@ -134,7 +134,7 @@ func Apply(s *state.State, in Input) error {
 }
 
 // ApplyMessage has a state take an event in, that came in the envelope at the given time.
-// It reports whether the event is one for a state, and of a cancellation or release whether
+// It reports whether the event is one for a state, and of a cancellation, release or move whether
 // the workload is live.
 func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, at time.Time) bool {
 	switch p := payload.(type) {
@@ -144,6 +144,8 @@ func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload
 		return s.Cancel(p, at)
 	case *event.WorkloadRelease:
 		return s.ForceRelease(p, at)
+	case *event.WorkloadMove:
+		return s.Move(p, at)
 	case *event.NodeObserved:
 		s.Node(p, at)
 	case *event.NodeRemoved:

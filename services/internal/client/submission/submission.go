@@ -156,6 +156,22 @@ func Release(ctx context.Context, b *bus.Bus, r workload.Record, by, why string,
 	return nil
 }
 
+// Move asks to have a workload wait in another queue.
+func Move(ctx context.Context, b *bus.Bus, r workload.Record, queue, by, why string, at time.Time) error {
+	envelope, err := event.New(event.NewID(), DefaultSource, at, &event.WorkloadMove{Workload: r.ID, Queue: queue, By: by, Why: why})
+	if err != nil {
+		return err
+	}
+	encoded, err := envelope.Encode()
+	if err != nil {
+		return err
+	}
+	if err := send(ctx, b, event.WorkloadSubject(r.Queue), envelope.ID, encoded); err != nil {
+		return fmt.Errorf("move workload %s to queue %s: %w", r.ID, queue, err)
+	}
+	return nil
+}
+
 func send(ctx context.Context, b *bus.Bus, subject, id string, encoded []byte) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, sendTimeout, ErrNotStored)
 	defer cancel()

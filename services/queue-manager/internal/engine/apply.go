@@ -87,6 +87,8 @@ func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]stat
 		return s.applyRequest(ctx, m, p.Workload, known, now)
 	case *event.WorkloadRelease:
 		return s.applyRequest(ctx, m, p.Workload, known, now)
+	case *event.WorkloadMove:
+		return s.applyRequest(ctx, m, p.Workload, known, now)
 	case *event.NodeObserved, *event.NodeRemoved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus:
 		if m.Settles() { // an observation is no work; no reader would settle it
 			s.deadLetter(ctx, m.Delivery, p.EventType()+" is not for queue-manager to do")
@@ -117,7 +119,7 @@ func storedAs(p *event.WorkloadSubmitted, known map[workload.ID]state.Known) *st
 	return nil
 }
 
-// applyRequest applies a cancellation or release. A workload that is stored and not live
+// applyRequest applies a cancellation, release or move. A workload that is stored and not live
 // has finished.
 func (s *Step) applyRequest(ctx context.Context, m received, id workload.ID, known map[workload.ID]state.Known, now time.Time) (settle func(), err error) {
 	_, stored := known[id]

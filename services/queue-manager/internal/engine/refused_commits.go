@@ -94,6 +94,8 @@ func (e *examination) index(d bus.Delivery) {
 		e.about[p.Workload] = append(e.about[p.Workload], d)
 	case *event.WorkloadRelease:
 		e.about[p.Workload] = append(e.about[p.Workload], d)
+	case *event.WorkloadMove:
+		e.about[p.Workload] = append(e.about[p.Workload], d)
 	case *event.GangStatus:
 		e.about[p.Workload] = append(e.about[p.Workload], d)
 	}

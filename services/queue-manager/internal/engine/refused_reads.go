@@ -81,6 +81,8 @@ func namedIn(payload event.Payload) []workload.ID {
 		return []workload.ID{p.Workload}
 	case *event.WorkloadRelease:
 		return []workload.ID{p.Workload}
+	case *event.WorkloadMove:
+		return []workload.ID{p.Workload}
 	}
 	return nil
 }

@@ -50,7 +50,6 @@ func fixedColumns(rows []row) []column {
 	return []column{
 		idColumn(rows),
 		columnOf("submission", "bigint", rows, func(r row) int64 { return r.order }),
-		columnOf("queue", "text", rows, func(r row) string { return r.Queue }),
 		columnOf("namespace", "text", rows, func(r row) string { return r.Namespace }),
 		columnOf("kind", "text", rows, func(r row) string { return r.Kind }),
 		columnOf("name", "text", rows, func(r row) string { return r.Name }),
@@ -80,6 +79,7 @@ func changingColumns(rows []row) []column {
 		columnOf("requeues", "int", rows, func(r row) int32 { return int32(r.Requeues) }),
 		timeColumn("not_before", rows, func(r row) time.Time { return r.NotBefore }),
 		timeColumn("evict_at", rows, func(r row) time.Time { return r.EvictAt }),
+		columnOf("queue", "text", rows, func(r row) string { return r.Queue }), // of one that waits
 		jsonColumn("flavors", rows, func(r row) ([]workload.PodSetFlavors, bool) { return r.Flavors, r.Flavors != nil }),
 	}
 }

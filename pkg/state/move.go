@@ -1,0 +1,87 @@
+package state
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Move has a workload that waits wait in another queue, where it keeps its place by
+// submission. Its history and a last event on the subject of the former queue say so. A
+// move that the other queue does not allow changes nothing, and an event says why. It
+// reports whether the workload is live.
+func (s *State) Move(m *event.WorkloadMove, now time.Time) bool {
+	e := s.live.Get(m.Workload)
+	if e == nil || s.frozen(e) {
+		return false
+	}
+	if m.Submitter != "" && !s.queues[e.Queue].Rules.MaySubmit(m.Submitter, e.Namespace) || e.Queue == m.Queue {
+		return true // intake has answered the submitter; this is the second look
+	}
+	if why := s.refuseMove(e, m); why != "" {
+		record := e.Record
+		record.Reason = &workload.Reason{Kind: workload.ReasonQueue, Message: notMoved + sanitize(why)}
+		s.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record})
+		return true
+	}
+	from := e.Queue
+	s.admission.Dequeue(e.ID)
+	s.liveIn[from]--
+	s.liveIn[m.Queue]++
+	delete(s.staleReasons, e.ID)
+	e.Queue = m.Queue
+	message := fmt.Sprintf("%s moved it from queue %q to queue %q", sanitize(m.By), from, m.Queue)
+	if m.Why != "" {
+		message += ": " + sanitize(m.Why)
+	}
+	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: message}
+	s.recordChange(e, now)
+	s.emit(now, event.EventsSubject(from, e.ID), 0, &event.WorkloadChanged{Record: e.Record}) // for those who follow it there
+	s.enqueue(e)
+	return true
+}
+
+// notMoved begins the reason in the event of a refused move, which is no reason to wait.
+const notMoved = "not moved: "
+
+// refuseMove returns why a workload cannot wait in another queue; empty when it can.
+func (s *State) refuseMove(e *entry, m *event.WorkloadMove) string {
+	from := s.queues[e.Queue]
+	to, known := s.queues[m.Queue]
+	asks := e.Workload
+	asks.Queue = m.Queue
+	switch {
+	case e.Phase != workload.Queued || e.CancelRequested || isRemoved(e):
+		return fmt.Sprintf("it is %s, and only a workload that waits can be moved", e.Phase)
+	case !known || !to.Rules.MaySubmit(e.Submitter, e.Namespace) || m.Submitter != "" && !to.Rules.MaySubmit(m.Submitter, e.Namespace):
+		return fmt.Sprintf("queue %q does not exist or does not admit its submitter in namespace %q", m.Queue, e.Namespace)
+	case !slices.Contains(to.Namespaces, e.Namespace):
+		return fmt.Sprintf("namespace %q does not belong to queue %q", e.Namespace, m.Queue)
+	case !reflect.DeepEqual(from.Rules.Objects, to.Rules.Objects) || !reflect.DeepEqual(from.Rules.PodsOf(e.Submitter), to.Rules.PodsOf(e.Submitter)) ||
+		from.Rules.Grace() != to.Rules.Grace():
+		return fmt.Sprintf("queue %q has other rules for objects, pods or grace periods, which its manifest was not checked against; cancel it and submit it there", m.Queue)
+	}
+	if most := to.Rules.Limits.Workloads; most > 0 && s.liveIn[m.Queue] >= most || s.limits.InQueue > 0 && s.liveIn[m.Queue] >= s.limits.InQueue {
+		return fmt.Sprintf("queue %q is full: it has %d live workloads", m.Queue, s.liveIn[m.Queue])
+	}
+	return s.exceeds(to.Rules, &asks)
+}
+
+// exceeds returns what a workload asks for that the rules do not allow, under any of the
+// classes that give its priority; its own is not stored.
+func (s *State) exceeds(rules workload.Rules, asks *workload.Workload) string {
+	err := rules.Exceeded(asks, "")
+	for _, class := range s.policy.Priorities {
+		if err != nil && class.Value == asks.Priority && rules.Exceeded(asks, class.Name) == nil {
+			return ""
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
