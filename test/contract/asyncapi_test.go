@@ -31,6 +31,7 @@ func questions() []question {
 		{query.AppliedSubject, "list the objects that configure queues and were applied", &nothing, &query.AppliedAnswer{}},
 		{query.StraysSubject, "the rules for stray pods, by namespace", &nothing, &query.StraysAnswer{}},
 		{query.ConfigureSubject, "apply and delete objects that configure queues: all of it or nothing", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
+		{query.HoldSubject, "hold a queue, or resume it, from an intake for an operator", &query.HoldRequest{}, &query.ConfigureAnswer{}},
 		{query.ClusterConfigureSubject("{cluster}"), "the same, from the intake of a cluster, for the objects of that cluster", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
 	}
 }

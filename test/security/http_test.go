@@ -44,7 +44,7 @@ func newCallers(t *testing.T, queues []queuemanager.Queue, names ...string) *cal
 	listening := make(chan net.Addr, 1)
 	w := newStack(t, stack.Options{
 		Queues: queues,
-		HTTP:   intake.HTTPConfig{Address: "127.0.0.1:0", TokensFile: file, Listening: func(a net.Addr) { listening <- a }},
+		HTTP:   intake.HTTPConfig{Address: "127.0.0.1:0", TokensFile: file, Operators: "olga", Listening: func(a net.Addr) { listening <- a }},
 	})
 	return &callers{w, "http://" + (<-listening).String()}
 }

@@ -112,7 +112,7 @@ func intake() User {
 			// The Kubernetes controller syncs its cluster's queues.
 			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
 			// The HTTP API queries queue-manager.
-			query.HistorySubject, query.ExplainSubject,
+			query.HistorySubject, query.ExplainSubject, query.NodesSubject, query.StatusSubject, query.HoldSubject,
 			// The Kubernetes controller notices the loss of its stream.
 			jetstream + "STREAM.INFO." + bus.WorkloadStream},
 		works(bus.SubmitStream, event.SubmitSubject("*"), event.SubmitSubjectAs("*", "*")), makesRoom(bus.SubmitStream), makesStreams(),
@@ -139,7 +139,7 @@ func queueManager() User {
 			// It reads back what a restored database has lost.
 			follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.EventsStream, event.EventsFilter()), follows(bus.KeptStream, event.KeptFilter()),
 		),
-		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*"), bus.GuardSubject + ">"}),
+		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HoldSubject, bus.GuardSubject + ">"}),
 	}
 }
 

@@ -44,6 +44,17 @@ type Cancelling struct {
 	Workload workload.ID `json:"workload"`
 }
 
+// Moving names the workload to move, and the queue where it is to wait.
+type Moving struct {
+	Workload workload.ID `json:"workload"`
+	Queue    string      `json:"queue"`
+}
+
+// Clusters are the clusters that Muster knows.
+type Clusters struct {
+	Clusters []query.ClusterStatus `json:"clusters"`
+}
+
 // Problem is the answer to a request that failed.
 type Problem struct {
 	Error string `json:"error"`
@@ -61,6 +72,8 @@ type Operation struct {
 	Parameters []Parameter
 	// Manifest: the body is a manifest, in JSON or YAML.
 	Manifest bool
+	// Operators: only operators may ask for it.
+	Operators bool
 	// Stream: the answer is server-sent events, each with Answer as data.
 	Stream bool
 	// Status and Answer are of success; Accepted says that 202 may come, too.
@@ -121,6 +134,31 @@ func Operations() []Operation {
 		{
 			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",
 			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
+		},
+		{
+			ID: "move", Method: http.MethodPost, Path: "/v1/workloads/{id}/move", Summary: "Move a workload that waits to another queue; its next event says whether it was moved",
+			Parameters: []Parameter{{Name: "queue", What: "The queue to wait in from now on."}, {Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Moving{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "holdQueue", Method: http.MethodPut, Path: "/v1/queues/{queue}/hold", Summary: "Admit nothing of a queue until it is resumed", Operators: true,
+			Parameters: []Parameter{{Name: "why", What: "A reason, which those who wait see."}}, Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "resumeQueue", Method: http.MethodDelete, Path: "/v1/queues/{queue}/hold", Summary: "Admit workloads of a held queue again", Operators: true,
+			Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes and what is free on them", Operators: true,
+			Status: http.StatusOK, Answer: &query.NodesAnswer{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "listClusters", Method: http.MethodGet, Path: "/v1/clusters", Summary: "List clusters, and when each was heard last", Operators: true,
+			Status: http.StatusOK, Answer: &Clusters{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Show how Muster's own parts are, and what needs a person", Operators: true,
+			Status: http.StatusOK, Answer: &query.StatusAnswer{}, Refusals: []int{http.StatusForbidden},
 		},
 	}
 }

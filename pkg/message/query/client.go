@@ -26,42 +26,51 @@ func Busy(message string) error { return &ProblemError{Message: message, Busy: t
 
 func (e *ProblemError) Error() string { return e.Message }
 
-// Client asks over a NATS connection. It may be used concurrently.
-type Client struct {
-	nc *nats.Conn
+// Transport carries a question to a queue-manager, and returns its answer as JSON. A
+// refusal is a ProblemError.
+type Transport interface {
+	Ask(ctx context.Context, subject string, request []byte) (answer []byte, err error)
 }
 
-// NewClient returns a client on the connection.
-func NewClient(nc *nats.Conn) *Client { return &Client{nc: nc} }
+// Client asks queue-manager. It may be used concurrently.
+type Client struct {
+	transport Transport
+}
+
+// NewClient returns a client on a NATS connection.
+func NewClient(nc *nats.Conn) *Client { return &Client{overNATS{nc}} }
+
+// NewClientOver returns a client that asks by another way.
+func NewClientOver(t Transport) *Client { return &Client{t} }
 
 // Workloads returns one page.
 func (c *Client) Workloads(ctx context.Context, request WorkloadsRequest) (WorkloadsAnswer, error) {
-	return ask[WorkloadsAnswer](ctx, c.nc, WorkloadsSubject, request)
+	return ask[WorkloadsAnswer](ctx, c.transport, WorkloadsSubject, request)
 }
 
 // History returns the life of a workload.
 func (c *Client) History(ctx context.Context, request HistoryRequest) (HistoryAnswer, error) {
-	return ask[HistoryAnswer](ctx, c.nc, HistorySubject, request)
+	return ask[HistoryAnswer](ctx, c.transport, HistorySubject, request)
 }
 
 // Queues returns all queues.
 func (c *Client) Queues(ctx context.Context) (QueuesAnswer, error) {
-	return ask[QueuesAnswer](ctx, c.nc, QueuesSubject, struct{}{})
+	return ask[QueuesAnswer](ctx, c.transport, QueuesSubject, struct{}{})
 }
 
 // Nodes returns all nodes.
 func (c *Client) Nodes(ctx context.Context) (NodesAnswer, error) {
-	return ask[NodesAnswer](ctx, c.nc, NodesSubject, struct{}{})
+	return ask[NodesAnswer](ctx, c.transport, NodesSubject, struct{}{})
 }
 
 // Strays returns what is to become of pods that are not of Muster.
 func (c *Client) Strays(ctx context.Context) (StraysAnswer, error) {
-	return ask[StraysAnswer](ctx, c.nc, StraysSubject, struct{}{})
+	return ask[StraysAnswer](ctx, c.transport, StraysSubject, struct{}{})
 }
 
 // Explain says why a workload waits and what would admit it.
 func (c *Client) Explain(ctx context.Context, request ExplainRequest) (ExplainAnswer, error) {
-	return ask[ExplainAnswer](ctx, c.nc, ExplainSubject, request)
+	return ask[ExplainAnswer](ctx, c.transport, ExplainSubject, request)
 }
 
 // problemHeader marks an answer that is a Problem.
@@ -71,33 +80,45 @@ const problemHeader = "Muster-Problem"
 // and the caller would wait for ever.
 const askMost = 10 * time.Second
 
-func ask[Answer any](ctx context.Context, nc *nats.Conn, subject string, request any) (Answer, error) {
+func ask[Answer any](ctx context.Context, t Transport, subject string, request any) (Answer, error) {
 	var answer Answer
 	data, err := json.Marshal(request)
 	if err != nil {
 		return answer, fmt.Errorf("encode request for %s: %w", subject, err)
 	}
+	reply, err := t.Ask(ctx, subject, data)
+	if err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(reply, &answer); err != nil {
+		return answer, fmt.Errorf("read answer from %s: %w", subject, err)
+	}
+	return answer, nil
+}
+
+// overNATS asks by request and reply.
+type overNATS struct{ nc *nats.Conn }
+
+// Ask implements Transport.
+func (o overNATS) Ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, askMost)
 		defer cancel()
 	}
-	reply, err := nc.RequestWithContext(ctx, subject, data)
+	reply, err := o.nc.RequestWithContext(ctx, subject, data)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return answer, fmt.Errorf("ask %s: %w", subject, ErrNoAnswer)
+		return nil, fmt.Errorf("ask %s: %w", subject, ErrNoAnswer)
 	}
 	if err != nil {
-		return answer, fmt.Errorf("ask %s: %w", subject, err)
+		return nil, fmt.Errorf("ask %s: %w", subject, err)
 	}
 	if reply.Header.Get(problemHeader) != "" {
 		var problem Problem
 		if err := json.Unmarshal(reply.Data, &problem); err != nil {
-			return answer, fmt.Errorf("read problem from %s: %w", subject, err)
+			return nil, fmt.Errorf("read problem from %s: %w", subject, err)
 		}
-		return answer, fmt.Errorf("ask %s: %w", subject, &ProblemError{Message: problem.Error, Busy: problem.Busy})
+		return nil, fmt.Errorf("ask %s: %w", subject, &ProblemError{Message: problem.Error, Busy: problem.Busy})
 	}
-	if err := json.Unmarshal(reply.Data, &answer); err != nil {
-		return answer, fmt.Errorf("read answer from %s: %w", subject, err)
-	}
-	return answer, nil
+	return reply.Data, nil
 }

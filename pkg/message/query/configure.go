@@ -88,12 +88,12 @@ func (c *Client) Configure(ctx context.Context, cluster string, request Configur
 	if cluster != "" {
 		subject = ClusterConfigureSubject(cluster)
 	}
-	return ask[ConfigureAnswer](ctx, c.nc, subject, request)
+	return ask[ConfigureAnswer](ctx, c.transport, subject, request)
 }
 
 // Applied lists the objects that are kept.
 func (c *Client) Applied(ctx context.Context) (AppliedAnswer, error) {
-	return ask[AppliedAnswer](ctx, c.nc, AppliedSubject, struct{}{})
+	return ask[AppliedAnswer](ctx, c.transport, AppliedSubject, struct{}{})
 }
 
 // HandleConfigure answers changes of the configuration until ctx ends. origin is

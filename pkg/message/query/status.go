@@ -110,5 +110,5 @@ type StreamStatus struct {
 
 // Status asks how Muster itself is.
 func (c *Client) Status(ctx context.Context) (StatusAnswer, error) {
-	return ask[StatusAnswer](ctx, c.nc, StatusSubject, struct{}{})
+	return ask[StatusAnswer](ctx, c.transport, StatusSubject, struct{}{})
 }

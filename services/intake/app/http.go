@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -37,6 +38,9 @@ type HTTPConfig struct {
 	// ConnectionsPerAddress is how many connections one client address may have open.
 	// All clients behind a proxy have the proxy's address. 0 is 256.
 	ConnectionsPerAddress int
+	// Operators are the names, separated by commas, of callers that may see and change what
+	// is of others.
+	Operators string
 	// Listening, unless nil, is called with the address once it is bound.
 	Listening func(net.Addr)
 
@@ -51,6 +55,7 @@ func (c *HTTPConfig) register(flags *flag.FlagSet) {
 	flags.StringVar(&c.CertificateFile, "http-certificate", "", "PEM `file` with the certificate of the HTTP API")
 	flags.StringVar(&c.KeyFile, "http-key", "", "PEM `file` with the key of that certificate")
 	flags.StringVar(&c.ClientCAFile, "http-client-ca", "", "PEM `file` with the authority of client certificates that the HTTP API accepts; the common name is the caller's name")
+	flags.StringVar(&c.Operators, "http-operators", "", "`names`, separated by commas, of callers of the HTTP API that see and change everything, as operators")
 	flags.IntVar(&c.ConnectionsPerAddress, "http-connections-per-address", defaultConnections, "open connections to the HTTP API per client address; raise it behind a proxy, whose clients share one address")
 }
 
@@ -83,6 +88,11 @@ func (c *HTTPConfig) validate() error {
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("http-tokens: %s: %w", c.TokensFile, err))
+		}
+	}
+	for _, name := range c.operators() {
+		if !httpserver.ValidName(name) {
+			faults = append(faults, fmt.Errorf("http-operators: %.80q: want names of callers, separated by commas", name))
 		}
 	}
 	faults = append(faults, c.validateTLS(host))
@@ -118,6 +128,11 @@ func (c *HTTPConfig) validateTLS(host string) error {
 		return fmt.Errorf("http-client-ca: %s: has no PEM certificate", c.ClientCAFile)
 	}
 	return nil
+}
+
+// operators are the names of the callers that are operators.
+func (c *HTTPConfig) operators() []string {
+	return strings.FieldsFunc(c.Operators, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // httpLimits bound connections. The API bounds its answers itself, because streams of
@@ -162,7 +177,7 @@ func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bu
 	server := &http.Server{
 		Handler: httpserver.New(httpserver.Options{
 			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.tokens.Identify, Budget: spending,
-			Limits: limits.api, Logger: runtime.Logger,
+			Operators: config.HTTP.operators(), Limits: limits.api, Logger: runtime.Logger,
 		}),
 		ReadHeaderTimeout: limits.header, ReadTimeout: limits.body, IdleTimeout: limits.idle, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },

@@ -111,3 +111,21 @@ func (w *world) metric(name string, want float64) {
 		}
 	}
 }
+
+// An intake holds and resumes queues for operators, and can change nothing else that way.
+func TestAHoldComesFromIntake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("a", 4)
+	if _, err := w.queries.Hold(w.ctx, query.HoldRequest{Queue: "default", By: "http/olga", Why: "new driver"}); err != nil {
+		t.Fatal(err)
+	}
+	waiting := w.submit(gangOf("waiting", "default", 1))
+	if got := w.waits(waiting, workload.ReasonHeld).Reason.Message; !strings.Contains(got, "by http/olga: new driver") {
+		t.Errorf("it waits because %q", got)
+	}
+	if _, err := w.queries.Hold(w.ctx, query.HoldRequest{Queue: "default", Resume: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.command(waiting, event.Present, 1)
+}

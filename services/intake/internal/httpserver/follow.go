@@ -30,7 +30,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, caller string) e
 		return err
 	}
 	return s.stream(w, r, following.C, func(event.Payload) bool {
-		if !may(s.presentRights(ctx), caller, record.Queue, record.Namespace) {
+		if !s.may(s.presentRights(ctx), caller, record.Queue, record.Namespace) {
 			cancel()
 			return false
 		}
@@ -48,7 +48,7 @@ func (s *Server) followQueue(w http.ResponseWriter, r *http.Request, caller stri
 	if err != nil {
 		return err
 	}
-	if !workload.ValidName(name) || !mayAny(queues, caller, name) {
+	if !workload.ValidName(name) || !s.mayAny(queues, caller, name) {
 		return fail(http.StatusNotFound, "there is no queue %q", name)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -59,11 +59,11 @@ func (s *Server) followQueue(w http.ResponseWriter, r *http.Request, caller stri
 	}
 	return s.stream(w, r, following.C, func(p event.Payload) bool {
 		queues := s.presentRights(ctx)
-		if !mayAny(queues, caller, name) {
+		if !s.mayAny(queues, caller, name) {
 			cancel()
 		}
 		changed, is := p.(*event.WorkloadChanged)
-		return is && may(queues, caller, name, changed.Namespace)
+		return is && s.may(queues, caller, name, changed.Namespace)
 	}, func(event.Payload) bool { return false }, nil)
 }
 

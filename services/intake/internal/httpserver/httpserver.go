@@ -7,7 +7,7 @@
 //
 // A client certificate or a bearer token identifies the caller; nothing else in a request
 // does. A caller may see and cancel what it may submit: the queues of queue-manager define
-// that, and queue-manager checks it again.
+// that, and queue-manager checks it again. Operators see and change everything.
 //
 // The package has no state and is not for decisions. Package submission reads submissions,
 // and queue-manager answers the rest.
@@ -40,6 +40,8 @@ type Options struct {
 	Operator ray.Operator
 	// Identify returns the caller's name, or an error if it is unknown.
 	Identify func(*http.Request) (name string, err error)
+	// Operators are the names of callers that may see and change what is of others.
+	Operators []string
 	// Budget bounds time and memory of reading manifests.
 	Budget *budget.Budget
 	Limits Limits
@@ -71,10 +73,14 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /openapi.json", s.openAPI)
 	handlers := map[string]handler{
 		"submit": s.submit, "list": s.list, "describe": s.describe, "explain": s.explain, "follow": s.follow, "cancel": s.cancel,
-		"listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue,
+		"listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move,
+		"listNodes": s.listNodes, "status": s.status, "listClusters": s.listClusters, "holdQueue": s.holdQueue, "resumeQueue": s.resumeQueue,
 	}
 	for _, operation := range httpapi.Operations() {
 		handle := handlers[operation.ID]
+		if operation.Operators {
+			handle = s.forOperators(handle)
+		}
 		if operation.ID == "follow" || operation.ID == "followQueue" {
 			handle = s.limited(&s.streams, "streams of events", handle)
 		} else {

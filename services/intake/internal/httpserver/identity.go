@@ -27,6 +27,9 @@ type Token struct {
 // validName keeps a name from matching the submitter patterns of other callers.
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$`)
 
+// ValidName reports whether a caller may have the name.
+func ValidName(name string) bool { return validName.MatchString(name) }
+
 // ReadTokens reads a file of tokens: a list of names and hashes.
 func ReadTokens(content []byte) (Tokens, error) {
 	var tokens Tokens

@@ -43,6 +43,21 @@ func cancelCommand(s *server) *cobra.Command {
 
 func (o *cancelOptions) run(cmd *cobra.Command, name string) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	if web, err := o.server.overHTTP(); err != nil {
+		return err
+	} else if web != nil && !o.wait {
+		return overWeb(ctx, web, name, o.namespace, func(ctx context.Context, record workload.Record) error {
+			if record.Phase.Final() {
+				fmt.Fprintf(out, "%s has ended already: %s\n", reference(record.Workload), record.Phase)
+				return nil
+			}
+			if err := web.Cancel(ctx, record.ID, o.why); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "%s is to be cancelled (workload %s)\n", reference(record.Workload), record.ID)
+			return nil
+		})
+	}
 	b, err := o.server.connect(ctx)
 	if err != nil {
 		return err

@@ -40,18 +40,21 @@ queue until every pod of it has a place, and only then starts.
 muster submits, shows, follows and cancels workloads over NATS. muster-dev runs all
 of Muster on a laptop, or installs what Muster needs into a cluster.
 
-muster finds NATS by --nats-url, MUSTER_NATS_URL, or the running "muster-dev up".
+muster finds NATS by --nats-url, MUSTER_NATS_URL, or the running "muster-dev up". With
+--server or MUSTER_SERVER it asks the HTTP API instead, as the caller that the token in
+MUSTER_TOKEN, or the client certificate, names.
 
 ` + exit.Help,
 	})
 	server.addFlags(root)
+	server.addWebFlags(root)
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
 		{"workloads", "Workloads:", []*cobra.Command{
 			submitCommand(server), getCommand(server), describeCommand(server), explainCommand(server), eventsCommand(server),
-			cancelCommand(server), releaseCommand(server),
+			cancelCommand(server), moveCommand(server), releaseCommand(server),
 		}},
 		{"queues", "Queues:", []*cobra.Command{
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server),

@@ -90,6 +90,11 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	ctx := cmd.Context()
+	if web, err := o.server.overHTTP(); err != nil {
+		return err
+	} else if web != nil {
+		return o.overWeb(cmd, web, goal, submissions)
+	}
 	b, err := o.server.connect(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -28,7 +29,7 @@ type configured struct {
 var errUnclear = errors.New("the change may or may not be stored; apply it again, which changes nothing if it is")
 
 func (l *leader) serveChanges(ctx context.Context) error {
-	return query.HandleConfigure(ctx, l.Bus.Conn(), func(asking context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
+	pass := func(asking context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
 		answer := make(chan configured, 1)
 		pass(asking, l.changes, change{origin, r, answer})
 		select {
@@ -39,7 +40,18 @@ func (l *leader) serveChanges(ctx context.Context) error {
 		case <-ctx.Done():
 			return query.ConfigureAnswer{}, errUnclear
 		}
+	}
+	err := query.HandleHold(ctx, l.Bus.Conn(), func(asking context.Context, r query.HoldRequest) (query.ConfigureAnswer, error) {
+		change, err := r.ConfigureRequest(time.Now())
+		if err != nil {
+			return query.ConfigureAnswer{}, err
+		}
+		return pass(asking, "", change)
 	})
+	if err != nil {
+		return err
+	}
+	return query.HandleConfigure(ctx, l.Bus.Conn(), pass)
 }
 
 // configure applies a change: first to Postgres, then to memory. What was decided before

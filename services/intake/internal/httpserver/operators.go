@@ -1,0 +1,173 @@
+package httpserver
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// isOperator reports whether the caller may see and change what is of others.
+func (s *Server) isOperator(caller string) bool {
+	name, _ := strings.CutPrefix(caller, workload.ByHTTP+"/")
+	return slices.Contains(s.Operators, name)
+}
+
+// may reports whether the caller may see and cancel the workloads of a queue in a namespace.
+func (s *Server) may(queues map[string]query.Queue, caller, queue, namespace string) bool {
+	return s.isOperator(caller) || may(queues, caller, queue, namespace)
+}
+
+// mayAny reports whether the caller may see a queue.
+func (s *Server) mayAny(queues map[string]query.Queue, caller, queue string) bool {
+	_, known := queues[queue]
+	return known && s.isOperator(caller) || mayAny(queues, caller, queue)
+}
+
+// forOperators refuses other callers.
+func (s *Server) forOperators(handle handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, caller string) error {
+		if !s.isOperator(caller) {
+			return fail(http.StatusForbidden, "%s is no operator: only a caller that intake's --http-operators names may ask for this", caller)
+		}
+		return handle(w, r, caller)
+	}
+}
+
+func (s *Server) listNodes(w http.ResponseWriter, r *http.Request, _ string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	answer, err := s.Queries.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if answer.Nodes == nil {
+		answer.Nodes = []query.Node{}
+	}
+	write(w, http.StatusOK, answer)
+	return nil
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request, _ string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	answer, err := s.Queries.Status(ctx)
+	if err != nil {
+		return err
+	}
+	write(w, http.StatusOK, answer)
+	return nil
+}
+
+func (s *Server) listClusters(w http.ResponseWriter, r *http.Request, _ string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	answer, err := s.Queries.Status(ctx)
+	if err != nil {
+		return err
+	}
+	clusters := httpapi.Clusters{Clusters: []query.ClusterStatus{}}
+	clusters.Clusters = append(clusters.Clusters, answer.Clusters...)
+	write(w, http.StatusOK, clusters)
+	return nil
+}
+
+func (s *Server) holdQueue(w http.ResponseWriter, r *http.Request, caller string) error {
+	why, err := whyOf(r)
+	if err != nil {
+		return err
+	}
+	return s.changeHold(w, r, query.HoldRequest{Queue: r.PathValue("queue"), By: caller, Why: why})
+}
+
+func (s *Server) resumeQueue(w http.ResponseWriter, r *http.Request, caller string) error {
+	return s.changeHold(w, r, query.HoldRequest{Queue: r.PathValue("queue"), By: caller, Resume: true})
+}
+
+// changeHold holds a queue that is not held, or resumes it, and answers with the queue as it
+// is then.
+func (s *Server) changeHold(w http.ResponseWriter, r *http.Request, change query.HoldRequest) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	q, err := s.queue(ctx, change.Queue)
+	if err != nil {
+		return err
+	}
+	if (q.Hold != nil) == change.Resume {
+		if _, err := s.Queries.Hold(ctx, change); err != nil {
+			return err
+		}
+		if q, err = s.queue(ctx, change.Queue); err != nil {
+			return err
+		}
+	}
+	write(w, http.StatusOK, q)
+	return nil
+}
+
+// queue returns a queue as it is now.
+func (s *Server) queue(ctx context.Context, name string) (query.Queue, error) {
+	answer, err := s.Queries.Queues(ctx)
+	if err != nil {
+		return query.Queue{}, err
+	}
+	i := slices.IndexFunc(answer.Queues, func(q query.Queue) bool { return q.Name == name })
+	if i < 0 {
+		return query.Queue{}, fail(http.StatusNotFound, "there is no queue %.80q", name)
+	}
+	return answer.Queues[i], nil
+}
+
+// move has a workload of the caller's wait in another queue that the caller may submit to.
+func (s *Server) move(w http.ResponseWriter, r *http.Request, caller string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	record, err := s.record(ctx, caller, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	why, err := whyOf(r)
+	if err != nil {
+		return err
+	}
+	queues, err := s.rights(ctx)
+	if err != nil {
+		return err
+	}
+	to := r.URL.Query().Get("queue")
+	if _, known := queues[to]; !known || !s.may(queues, caller, to, record.Namespace) {
+		return fail(http.StatusNotFound, "there is no queue %.80q in namespace %s", to, record.Namespace)
+	}
+	if record.Phase != workload.Queued {
+		return fail(http.StatusConflict, "workload %s is %s: only one that waits can be moved", record.ID, record.Phase)
+	}
+	move := &event.WorkloadMove{Workload: record.ID, Queue: to, By: caller, Why: why, Submitter: caller}
+	if s.isOperator(caller) {
+		move.Submitter = ""
+	}
+	envelope, err := event.New(event.NewID(), source, time.Now(), move)
+	if err != nil {
+		return err
+	}
+	if err := s.publish(ctx, event.WorkloadSubject(record.Queue), envelope); err != nil {
+		return err
+	}
+	write(w, http.StatusAccepted, httpapi.Moving{Workload: record.ID, Queue: to})
+	return nil
+}
+
+// whyOf reads the reason of a change.
+func whyOf(r *http.Request) (string, error) {
+	why := r.URL.Query().Get("why")
+	if bad := kube.BadText(why); bad != "" || len(why) > longestWhy {
+		return "", fail(http.StatusBadRequest, "why %.80q: want at most %d printable characters", why, longestWhy)
+	}
+	return why, nil
+}

@@ -1,0 +1,166 @@
+// Package overhttp asks Muster over the HTTP API of intake, for people without NATS. It
+// gives the questions of package query their paths, so that commands are the same either way.
+//
+// It judges nothing: the server knows what the caller may see.
+package overhttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+)
+
+// Settings are where the server is, and as whom to ask.
+type Settings struct {
+	// URL of the server, such as https://muster.example.org.
+	URL string
+	// Token is a bearer token; empty without one.
+	Token string
+	// CA is a file with the authorities of the server, Certificate and Key files of a client
+	// certificate; empty for the system's authorities and no certificate.
+	CA, Certificate, Key string
+}
+
+// longestAnswer bounds an answer.
+const longestAnswer = 64 << 20
+
+// requestTimeout bounds one request; a submission is answered within ten seconds.
+const requestTimeout = 20 * time.Second
+
+// Client asks one server. It may be used concurrently.
+type Client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+}
+
+// New returns a client. A token is not sent in the clear to another machine.
+func New(s Settings) (*Client, error) {
+	base, err := url.Parse(s.URL)
+	switch {
+	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
+		return nil, fmt.Errorf("server %q: want a URL such as https://muster.example.org", s.URL)
+	case base.Scheme == "http" && s.Token != "" && !isLoopback(base.Hostname()):
+		return nil, fmt.Errorf("server %q: a token must not be sent in the clear: want https", s.URL)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.CA != "" {
+		content, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, fmt.Errorf("read the authorities of the server: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("read the authorities of the server: %s has no PEM certificate", s.CA)
+		}
+	}
+	if s.Certificate != "" || s.Key != "" {
+		pair, err := tls.LoadX509KeyPair(s.Certificate, s.Key)
+		if err != nil {
+			return nil, fmt.Errorf("read the client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = config
+	return &Client{base: base, token: s.Token, http: &http.Client{
+		Transport: transport,
+		// A redirection could carry the token elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// request is one request to the API.
+type request struct {
+	method, path string
+	parameters   url.Values
+	header       http.Header
+	body         []byte
+}
+
+// refusedError is an answer of the server that is no success.
+type refusedError struct {
+	status  int
+	problem httpapi.Problem
+}
+
+func (r *refusedError) Error() string {
+	return fmt.Sprintf("the server answers %d %s: %s", r.status, http.StatusText(r.status), r.problem.Error)
+}
+
+// Unwrap has commands treat the refusal as that of queue-manager.
+func (r *refusedError) Unwrap() error {
+	if r.status == http.StatusServiceUnavailable {
+		return query.ErrNoAnswer
+	}
+	return &query.ProblemError{Message: r.problem.Error, Busy: r.status == http.StatusTooManyRequests}
+}
+
+// isMissing reports whether the server says that there is no such thing.
+func isMissing(err error) bool {
+	var refused *refusedError
+	return errors.As(err, &refused) && refused.status == http.StatusNotFound
+}
+
+// do sends a request, and reads a successful answer into into.
+func (c *Client) do(ctx context.Context, r request, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	address := *c.base
+	address.Path = strings.TrimSuffix(address.Path, "/") + r.path
+	address.RawPath, address.RawQuery = "", r.parameters.Encode()
+	sent, err := http.NewRequestWithContext(ctx, r.method, address.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	if r.header != nil {
+		sent.Header = r.header
+	}
+	if c.token != "" {
+		sent.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	answer, err := c.http.Do(sent)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %w", r.method, r.path, errUnreachable, err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
+	case len(content) > longestAnswer:
+		return fmt.Errorf("%s %s: the answer has more than %d bytes", r.method, r.path, longestAnswer)
+	case answer.StatusCode < 200 || answer.StatusCode > 299:
+		refused := &refusedError{status: answer.StatusCode}
+		if json.Unmarshal(content, &refused.problem) != nil || refused.problem.Error == "" {
+			refused.problem.Error = "this is not Muster's HTTP API"
+		}
+		return fmt.Errorf("%s %s: %w", r.method, r.path, refused)
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
+	}
+	return nil
+}
+
+// errUnreachable is wrapped when there is no answer from the server.
+var errUnreachable = query.ErrNoAnswer

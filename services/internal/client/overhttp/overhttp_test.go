@@ -1,0 +1,67 @@
+package overhttp
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/message/query"
+)
+
+// TestATokenStaysWithItsServer: a token goes over TLS or to this machine, and no
+// redirection carries it on.
+func TestATokenStaysWithItsServer(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"http://muster.example.org": "in the clear", "ftp://muster.example.org": "want a URL", "muster.example.org": "want a URL",
+		"https://muster.example.org": "", "http://127.0.0.1:8080": "", "http://localhost:8080": "",
+	} {
+		_, err := New(Settings{URL: url, Token: "secret"})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server is asked, with %q", r.Header.Get("Authorization"))
+	}))
+	defer other.Close()
+	first := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer first.Close()
+	client, err := New(Settings{URL: first.URL, Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := query.NewClientOver(client).Nodes(t.Context()); err == nil || !strings.Contains(err.Error(), "307") {
+		t.Errorf("a redirection ends with %v", err)
+	}
+}
+
+// TestOtherAnswers: what is not Muster's answer is an error that says so.
+func TestOtherAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"another server": {http.StatusNotFound, "<html>", "not Muster's HTTP API"},
+		"a problem":      {http.StatusForbidden, `{"error": "no operator"}`, "403 Forbidden: no operator"},
+		"no JSON":        {http.StatusOK, "fine", "read the answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(c.body))
+			}))
+			defer server.Close()
+			client, err := New(Settings{URL: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := query.NewClientOver(client).Queues(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package overhttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// errNotOverHTTP is wrapped for questions that the HTTP API does not answer.
+var errNotOverHTTP = errors.New("this is not served over HTTP: use --nats-url instead of --server")
+
+// Ask implements query.Transport.
+func (c *Client) Ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	switch subject {
+	case query.WorkloadsSubject:
+		return answering(data, func(r query.WorkloadsRequest) (any, error) { return c.workloads(ctx, r) })
+	case query.HistorySubject:
+		return answering(data, func(r query.HistoryRequest) (any, error) { return c.history(ctx, r) })
+	case query.ExplainSubject:
+		return answering(data, func(r query.ExplainRequest) (any, error) { return c.explain(ctx, r) })
+	case query.ConfigureSubject:
+		return answering(data, func(r query.ConfigureRequest) (any, error) { return c.configure(ctx, r) })
+	case query.QueuesSubject:
+		return c.raw(ctx, "/v1/queues")
+	case query.NodesSubject:
+		return c.raw(ctx, "/v1/nodes")
+	case query.StatusSubject:
+		return c.raw(ctx, "/v1/status")
+	}
+	return nil, fmt.Errorf("ask %s: %w", subject, errNotOverHTTP)
+}
+
+// answering decodes a request and encodes its answer.
+func answering[Request any](data []byte, answer func(Request) (any, error)) ([]byte, error) {
+	var r Request
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, err
+	}
+	value, err := answer(r)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+func (c *Client) raw(ctx context.Context, path string) ([]byte, error) {
+	var content json.RawMessage
+	err := c.do(ctx, request{method: http.MethodGet, path: path}, &content)
+	return content, err
+}
+
+// workloads returns one workload, or all pages of a list.
+func (c *Client) workloads(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
+	if r.ID != "" {
+		one, err := c.describe(ctx, r.ID)
+		if isMissing(err) {
+			return query.WorkloadsAnswer{}, nil
+		}
+		return query.WorkloadsAnswer{Workloads: []workload.Record{one.Record}}, err
+	}
+	parameters := url.Values{"limit": {strconv.Itoa(query.MaxPage)}}
+	for name, value := range map[string]string{"queue": r.Queue, "namespace": r.Namespace, "name": r.Name} {
+		if value != "" {
+			parameters.Set(name, value)
+		}
+	}
+	var phases []string
+	for _, phase := range r.Phases {
+		phases = append(phases, string(phase))
+	}
+	if len(phases) > 0 {
+		parameters.Set("phase", strings.Join(phases, ","))
+	}
+	var answer query.WorkloadsAnswer
+	for {
+		var page httpapi.WorkloadsPage
+		if err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads", parameters: parameters}, &page); err != nil {
+			return answer, err
+		}
+		answer.Workloads = append(answer.Workloads, page.Workloads...)
+		if page.Next == "" || len(page.Workloads) == 0 {
+			return answer, nil
+		}
+		parameters.Set("after", string(page.Next))
+	}
+}
+
+func (c *Client) describe(ctx context.Context, id workload.ID) (httpapi.Description, error) {
+	var one httpapi.Description
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads/" + url.PathEscape(string(id))}, &one)
+	return one, err
+}
+
+func (c *Client) history(ctx context.Context, r query.HistoryRequest) (query.HistoryAnswer, error) {
+	one, err := c.describe(ctx, r.ID)
+	return query.HistoryAnswer{Entries: one.History}, err
+}
+
+func (c *Client) explain(ctx context.Context, r query.ExplainRequest) (query.ExplainAnswer, error) {
+	parameters := url.Values{}
+	if r.Certificate {
+		parameters.Set("certificate", "true")
+	}
+	var answer query.ExplainAnswer
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads/" + url.PathEscape(string(r.ID)) + "/explanation", parameters: parameters}, &answer)
+	return answer, err
+}
+
+// configure holds or resumes a queue; other changes of the configuration need NATS. The
+// server writes who asks, and since when.
+func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
+	hold := struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Spec     struct{ Why string }
+	}{}
+	change, outcome := request{method: http.MethodDelete}, query.Deleted
+	switch {
+	case len(r.Apply) == 1 && len(r.Delete) == 0 && json.Unmarshal(r.Apply[0], &hold) == nil && hold.Kind == kueue.QueueHold:
+		change.method, outcome = http.MethodPut, query.Created
+		if hold.Spec.Why != "" {
+			change.parameters = url.Values{"why": {hold.Spec.Why}}
+		}
+	case len(r.Delete) == 1 && len(r.Apply) == 0 && r.Delete[0].Kind == kueue.QueueHold:
+		hold.Metadata.Name = r.Delete[0].Name
+	default:
+		return query.ConfigureAnswer{}, fmt.Errorf("apply or delete manifests: %w", errNotOverHTTP)
+	}
+	change.path = "/v1/queues/" + url.PathEscape(hold.Metadata.Name) + "/hold"
+	var q query.Queue
+	if err := c.do(ctx, change, &q); err != nil {
+		return query.ConfigureAnswer{}, err
+	}
+	return query.ConfigureAnswer{Objects: []query.Configured{{Key: kueue.Key{Kind: kueue.QueueHold, Name: q.Name}, Outcome: outcome}}}, nil
+}
+
+// Cancel asks for the end of a workload.
+func (c *Client) Cancel(ctx context.Context, id workload.ID, why string) error {
+	parameters := url.Values{}
+	if why != "" {
+		parameters.Set("why", why)
+	}
+	return c.do(ctx, request{method: http.MethodDelete, path: "/v1/workloads/" + url.PathEscape(string(id)), parameters: parameters}, &httpapi.Cancelling{})
+}
+
+// Move asks to have a workload wait in another queue.
+func (c *Client) Move(ctx context.Context, id workload.ID, queue, why string) error {
+	parameters := url.Values{"queue": {queue}}
+	if why != "" {
+		parameters.Set("why", why)
+	}
+	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/move", parameters: parameters}, &httpapi.Moving{})
+}
+
+// Submission is a manifest to submit.
+type Submission struct {
+	Queue, ID, PriorityClass string
+	Priority                 int32
+	Manifest                 []byte
+}
+
+// Submit submits a manifest. Its answer has the record once the workload is stored.
+func (c *Client) Submit(ctx context.Context, s Submission) (httpapi.Submission, error) {
+	parameters, header := url.Values{}, http.Header{}
+	if s.Priority != 0 {
+		parameters.Set("priority", strconv.Itoa(int(s.Priority)))
+	}
+	if s.PriorityClass != "" {
+		parameters.Set("priorityClass", s.PriorityClass)
+	}
+	if s.ID != "" {
+		header.Set(httpapi.IdempotencyKey, s.ID)
+	}
+	var answer httpapi.Submission
+	err := c.do(ctx, request{method: http.MethodPost, path: "/v1/queues/" + url.PathEscape(s.Queue) + "/workloads", parameters: parameters, header: header, body: s.Manifest}, &answer)
+	return answer, err
+}

@@ -1,0 +1,122 @@
+package security
+
+import (
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/stack"
+)
+
+// waits waits until the workload has been queued for that reason.
+func (w *tenants) waits(id workload.ID, kind workload.ReasonKind) *workload.Reason {
+	w.t.Helper()
+	return bustest.Await(w.heard, patience, string(id)+" "+string(kind), func(e *event.WorkloadChanged) bool {
+		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && e.Reason.Kind == kind
+	}, nil).Reason
+}
+
+// What tells of others, or holds what others wait for, is for operators over HTTP; a tenant
+// is refused, and moves only its own workloads between queues that it may submit to.
+func TestOperatorsSeeAndChangeOthersOverHTTP(t *testing.T) {
+	t.Parallel()
+	mine, theirs := ownQueue("mine", "bob"), ownQueue("theirs", "alice")
+	both := queuemanager.Queue{Name: "both", Namespaces: mine.Namespaces, Submitters: []workload.Submitters{{Who: []string{"http/bob"}}}}
+	c := newCallers(t, []queuemanager.Queue{mine, theirs, both}, "alice", "bob", "olga")
+	if err := c.AddNodes(t.Context(), "gpu", 1, "cpu=16", "memory=64Gi", "nvidia.com/gpu=1"); err != nil {
+		t.Fatal(err)
+	}
+	running := c.submitAs("alice", "theirs", stack.RayCluster("running", 1, 1))
+	c.reaches(running, workload.Admitted)
+	for _, each := range []struct{ method, path, says string }{
+		{http.MethodGet, "/v1/nodes", `"allocatable"`},
+		{http.MethodGet, "/v1/status", `"leader"`},
+		{http.MethodGet, "/v1/clusters", `"readyNodes":1`},
+		{http.MethodPut, "/v1/queues/mine/hold?why=driver", `"by":"http/olga"`},
+	} {
+		if status, answer := c.ask("bob", each.method, each.path, ""); status != http.StatusForbidden || !strings.Contains(answer, "no operator") {
+			t.Errorf("a tenant asks %s %s: status %d: %s", each.method, each.path, status, answer)
+		}
+		if status, answer := c.ask("olga", each.method, each.path, ""); status != http.StatusOK || !strings.Contains(answer, each.says) {
+			t.Errorf("an operator asks %s %s: status %d: %s", each.method, each.path, status, answer)
+		}
+	}
+	held := c.submitAs("bob", "mine", stack.RayCluster("held", 1, 1))
+	if why := c.waits(held, workload.ReasonHeld); !strings.Contains(why.Message, "by http/olga: driver") {
+		t.Errorf("it waits because %q", why.Message)
+	}
+	if status, answer := c.ask("bob", http.MethodPost, "/v1/workloads/"+string(held)+"/move?queue=theirs", ""); status != http.StatusNotFound {
+		t.Errorf("a tenant moves into another's queue: status %d: %s", status, answer)
+	}
+	if status, answer := c.ask("alice", http.MethodPost, "/v1/workloads/"+string(held)+"/move?queue=both", ""); status != http.StatusNotFound {
+		t.Errorf("a tenant moves another's workload: status %d: %s", status, answer)
+	}
+	if status, answer := c.ask("bob", http.MethodPost, "/v1/workloads/"+string(held)+"/move?queue=both&why=held", ""); status != http.StatusAccepted {
+		t.Errorf("a tenant moves its own: status %d: %s", status, answer)
+	}
+	c.waits(held, workload.ReasonFit)
+	if status, answer := c.ask("olga", http.MethodGet, "/v1/workloads", ""); status != http.StatusOK || !strings.Contains(answer, string(held)) || !strings.Contains(answer, string(running)) {
+		t.Errorf("an operator lists: status %d: %s", status, answer)
+	}
+	if status, answer := c.ask("olga", http.MethodDelete, "/v1/queues/mine/hold", ""); status != http.StatusOK || strings.Contains(answer, `"hold"`) {
+		t.Errorf("an operator resumes: status %d: %s", status, answer)
+	}
+	if status, answer := c.ask("olga", http.MethodDelete, "/v1/workloads/"+string(running), ""); status != http.StatusAccepted {
+		t.Errorf("an operator cancels: status %d: %s", status, answer)
+	}
+	c.reaches(held, workload.Admitted)
+}
+
+// The command line does over HTTP what it does over NATS, with the rights of its token.
+func TestTheCommandLineAsksOverHTTP(t *testing.T) {
+	t.Parallel()
+	mine := ownQueue("mine", "bob")
+	both := queuemanager.Queue{Name: "both", Namespaces: mine.Namespaces, Submitters: mine.Submitters}
+	c := newCallers(t, []queuemanager.Queue{mine, both}, "bob", "olga")
+	if err := c.AddNodes(t.Context(), "gpu", 1, "cpu=16", "memory=64Gi", "nvidia.com/gpu=1"); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "muster")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "muster.dev/muster/services/muster")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build muster: %v: %s", err, output)
+	}
+	for _, step := range []struct {
+		who, input, command string
+		code                int
+		says                string
+	}{
+		{"bob", stack.RayCluster("first", 1, 1), "submit -f - --queue mine", 0, "submitted (workload "},
+		{"olga", "", "hold queue mine --why driver", 0, "queue mine is held"},
+		{"bob", stack.RayCluster("second", 1, 1), "submit -f - --queue mine", 0, "by http/olga: driver"},
+		{"bob", "", "get workloads", 0, "second"},
+		{"bob", "", "describe workload second", 0, "Held: queue"},
+		{"bob", "", "explain second", 0, "is not held any more"},
+		{"bob", "", "hold queue mine", 4, "is no operator"},
+		{"bob", "", "get nodes", 1, "is no operator"},
+		{"bob", "", "move second --queue both", 0, "is in queue both now"},
+		{"bob", "", "get queues", 0, "both"},
+		{"bob", stack.RayCluster("huge", 1, 100), "submit -f - --queue both", 0, "submitted (workload "},
+		{"olga", "", "get nodes", 0, "gpu"},
+		{"olga", "", "status", 0, "Leader"},
+		{"olga", "", "resume queue mine", 0, "queue mine is resumed"},
+		{"bob", "", "cancel second", 0, "is to be cancelled"},
+		{"bob", "", "get applied", 1, "not served over HTTP"},
+		{"bob", "", "events", 2, "not served over HTTP"},
+		{"stranger", "", "get workloads", 1, "unknown caller"},
+	} {
+		muster := exec.CommandContext(t.Context(), program, strings.Fields(step.command)...)
+		muster.Env = []string{"MUSTER_SERVER=" + c.url, "MUSTER_TOKEN=" + step.who, "HOME=" + t.TempDir()}
+		muster.Stdin = strings.NewReader(step.input)
+		output, _ := muster.CombinedOutput() // its exit code is compared
+		if code := muster.ProcessState.ExitCode(); code != step.code || !strings.Contains(string(output), step.says) {
+			t.Errorf("%s: muster %s: exit code %d, want %d and %q:\n%s", step.who, step.command, code, step.code, step.says, output)
+		}
+	}
+}
