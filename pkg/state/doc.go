@@ -18,11 +18,13 @@
 // one task each:
 //
 //	State        inputs and decisions; evaluate has the order of what follows an
-//	             observation (observe.go, status.go, submit.go, decide.go, evaluate.go)
+//	             observation (observe.go, status.go, submit.go, move.go, decide.go,
+//	             evaluate.go)
 //	  recovery     what the streams have and an older ledger does not know
 //	               (recovery.go, removals.go, unknown.go, resend.go)
 //	  deadlines    what is due for started workloads (deadlines.go)
-//	    healing      lost pods and places (healing.go, places.go)
+//	    healing      lost pods and places (healing.go, places.go,
+//	               trouble.go)
 //	      sizing       more and fewer places for a running gang (sizing.go, growth.go,
 //	                   shrink.go)
 //	    idling       unused clusters (idling.go)

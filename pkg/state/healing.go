@@ -74,11 +74,11 @@ func (h *healing) checkReadiness(e *entry, now time.Time) {
 		e.disruption.since, e.disruption.reported = time.Time{}, false
 		if mended {
 			e.Reason = h.growthReason(e)
-			if e.disruption.headNews == "" {
-				h.recordChange(e, now)
-			}
 		}
-		h.tellOfHead(e, now)
+		told := !lossEvicts(e, h.rules(e)) && h.tellOfHead(e, now) // a job starts again, which its eviction says
+		if mended && !told {
+			h.recordChange(e, now)
+		}
 		return
 	}
 	if e.disruption.since.IsZero() {

@@ -18,15 +18,16 @@ func (h *healing) noteNewHead(e *entry, replacement event.GangPod) {
 }
 
 // tellOfHead says of a running gang that its head pod was replaced. What is still wrong
-// with it comes first. A job starts again instead, which its eviction says.
-func (h *healing) tellOfHead(e *entry, now time.Time) {
+// with it comes first. It reports whether it did.
+func (h *healing) tellOfHead(e *entry, now time.Time) (told bool) {
 	news := e.disruption.headNews
-	if news == "" || lossEvicts(e, h.rules(e)) || e.Reason != nil && e.Reason.Kind != workload.ReasonHeadReplaced {
-		return
+	if news == "" || e.Reason != nil && e.Reason.Kind != workload.ReasonHeadReplaced {
+		return false
 	}
 	e.disruption.headNews = ""
 	e.Reason = &workload.Reason{Kind: workload.ReasonHeadReplaced, Message: news}
 	h.recordChange(e, now)
+	return true
 }
 
 // tellOfNode says of the running gangs on a node that it is not ready, what follows and

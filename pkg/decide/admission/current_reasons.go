@@ -43,17 +43,3 @@ func CurrentReasons(s *State, now time.Time, of ...workload.ID) map[workload.ID]
 	})
 	return found
 }
-
-// hasAmounts reports whether a reason has amounts that are lacking.
-func hasAmounts(why *workload.Reason) bool {
-	switch why.Kind {
-	case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology, workload.ReasonNeverFits:
-		return true
-	}
-	return false
-}
-
-// waitsForQuota reports whether quota is what a workload lacks, even if it never fits.
-func waitsForQuota(why *workload.Reason) bool {
-	return why.Kind == workload.ReasonQuota || why.Kind == workload.ReasonNeverFits && why.Quota != nil
-}

@@ -26,13 +26,13 @@
 // The node of a pod is decided in pack, or else in the search. The other files keep the
 // fleet: nodes, groups and filters (node.go, fleet.go, class.go, filter.go), what gangs
 // use (allocate.go), the devices that packing keeps for others (demand.go), what-ifs
-// (savepoint.go), which gangs do not fit (unschedulable.go), and which of them may after
-// nodes have changed (requeue.go).
+// (savepoint.go), which gangs do not fit (unschedulable.go), which of them may after
+// nodes have changed (requeue.go), and what no empty node offers (offers.go).
 //
 // In this order of the files a function calls only those of its own file and of files
 // that follow:
 //
-//	reliefs, allocate, savepoint, snapshot, obeys, solve
+//	offers, reliefs, allocate, savepoint, snapshot, obeys, solve
 //	exact, pod_search, tree, frontier, rules, assign, search
 //	shortage, verdict, sentence
 //	pack, domains, spots, bins
