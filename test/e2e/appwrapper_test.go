@@ -116,7 +116,7 @@ func TestAnAppWrapperOfAKindThatIsNotServedCreatesNothing(t *testing.T) {
 	if found := w.there(beside("unserved")); len(found) > 0 {
 		t.Errorf("of what was refused there are %v", found)
 	}
-	if held := w.one(id).Times; held.Finished.Sub(held.Admitted) > 5*time.Second {
+	if held := w.one(id).Times; held.Finished.Sub(held.Admitted) > 8*time.Second {
 		t.Errorf("it had its places for %s", held.Finished.Sub(held.Admitted))
 	}
 }
