@@ -116,9 +116,11 @@ func (f *Fleet) Lacks(podSets []workload.PodSet) (lack *Lack, nodes []string) {
 	return nil, nodes
 }
 
+// anyOffering returns the first such node by name, so that fleets of another history give
+// the same one.
 func (f *Fleet) anyOffering(t *workload.Template) string {
-	for _, n := range f.slots {
-		if n != nil && n.present && offers(&n.Node, t) {
+	for _, n := range f.inOrder() {
+		if offers(&n.Node, t) {
 			return n.Name
 		}
 	}
