@@ -24,7 +24,7 @@
 //	               (recovery.go, removals.go, unknown.go, resend.go)
 //	  deadlines    what is due for started workloads (deadlines.go)
 //	    healing      lost pods and places (healing.go, places.go,
-//	               trouble.go)
+//	               disruption.go)
 //	      sizing       more and fewer places for a running gang (sizing.go, growth.go,
 //	                   shrink.go)
 //	    idling       unused clusters (idling.go)

@@ -75,7 +75,7 @@ func (h *healing) checkReadiness(e *entry, now time.Time) {
 		if mended {
 			e.Reason = h.growthReason(e)
 		}
-		told := !lossEvicts(e, h.rules(e)) && h.tellOfHead(e, now) // a job starts again, which its eviction says
+		told := !lossEvicts(e, h.rules(e)) && h.recordNewHead(e, now) // a job starts again, which its eviction says
 		if mended && !told {
 			h.recordChange(e, now)
 		}

@@ -45,7 +45,7 @@ func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	s.syncNode(key)
 	s.healing.scheduleReplacement(key, now)
 	if n.Ready != wasReady {
-		s.healing.tellOfNode(n, now)
+		s.healing.explainNode(n, now)
 	}
 }
 

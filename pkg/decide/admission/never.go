@@ -103,15 +103,15 @@ func (s *State) offerOf(flavored *flavoredSignature, cluster string) offer {
 	return known
 }
 
-// noteShape notes that a node offers something else when empty than before.
-func (s *State) noteShape(key NodeKey, before capacity.Node, was bool) {
+// noteOffer notes that a node offers something else when empty than before.
+func (s *State) noteOffer(key NodeKey, before capacity.Node, was bool) {
 	now, is := s.fleets[key.Cluster].Node(key.Name)
-	if was != is || is && !sameShape(&before, &now) {
+	if was != is || is && !sameOffer(&before, &now) {
 		s.events.reshaped = append(s.events.reshaped, key)
 	}
 }
 
-func sameShape(a, b *capacity.Node) bool {
+func sameOffer(a, b *capacity.Node) bool {
 	lasting := func(n *capacity.Node) []capacity.Taint {
 		return slices.DeleteFunc(slices.Clone(n.Taints), func(t capacity.Taint) bool { return !placement.Lasting(t) })
 	}

@@ -131,7 +131,7 @@ func (s *State) SetNode(n capacity.Node) {
 	s.events.clusterAdded = s.events.clusterAdded || fleet.Len() == 0
 	before, was := fleet.Node(n.Name)
 	s.noteCapacity(fleet.SetNode(n))
-	s.noteShape(NodeKey{n.Cluster, n.Name}, before, was)
+	s.noteOffer(NodeKey{n.Cluster, n.Name}, before, was)
 	s.resizeNode(NodeKey{n.Cluster, n.Name}, n.Allocatable)
 }
 
@@ -141,7 +141,7 @@ func (s *State) RemoveNode(key NodeKey) {
 	if fleet := s.fleets[key.Cluster]; fleet != nil {
 		before, was := fleet.Node(key.Name)
 		fleet.RemoveNode(key.Name)
-		s.noteShape(key, before, was)
+		s.noteOffer(key, before, was)
 		s.resizeNode(key, nil)
 	}
 }

@@ -17,9 +17,9 @@ func (h *healing) noteNewHead(e *entry, replacement event.GangPod) {
 		e.head.Name, replacement.Name)
 }
 
-// tellOfHead says of a running gang that its head pod was replaced. What is still wrong
+// recordNewHead says of a running gang that its head pod was replaced. What is still wrong
 // with it comes first. It reports whether it did.
-func (h *healing) tellOfHead(e *entry, now time.Time) (told bool) {
+func (h *healing) recordNewHead(e *entry, now time.Time) (told bool) {
 	news := e.disruption.headNews
 	if news == "" || e.Reason != nil && e.Reason.Kind != workload.ReasonHeadReplaced {
 		return false
@@ -30,9 +30,9 @@ func (h *healing) tellOfHead(e *entry, now time.Time) (told bool) {
 	return true
 }
 
-// tellOfNode says of the running gangs on a node that it is not ready, what follows and
+// explainNode says of the running gangs on a node that it is not ready, what follows and
 // when; or that it is ready again.
-func (h *healing) tellOfNode(n *node, now time.Time) {
+func (h *healing) explainNode(n *node, now time.Time) {
 	for _, e := range h.holders(n) {
 		if e.Phase != workload.Running || h.frozen(e) {
 			continue
