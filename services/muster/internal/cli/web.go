@@ -62,6 +62,30 @@ func (o *moveOptions) overWeb(ctx context.Context, out io.Writer, web *overhttp.
 	}
 }
 
+// decisionWithin is how long a first decision is waited for: the answer to a submission
+// comes when it is stored, which may be before.
+const decisionWithin = 2 * time.Second
+
+// decided returns the workload after the first decision about it, or as it is known.
+func decided(ctx context.Context, web *overhttp.Client, known workload.Record) workload.Record {
+	bounded, stop := context.WithTimeout(ctx, decisionWithin)
+	defer stop()
+	look := time.NewTicker(decisionWithin / 10)
+	defer look.Stop()
+	for known.Phase == workload.Queued && known.Reason == nil {
+		select {
+		case <-bounded.Done():
+			return known
+		case <-look.C:
+		}
+		answer, err := query.NewClientOver(web).Workloads(bounded, query.WorkloadsRequest{ID: known.ID})
+		if err == nil && len(answer.Workloads) == 1 {
+			known = answer.Workloads[0]
+		}
+	}
+	return known
+}
+
 // overWeb submits over HTTP, whose answers come when the workloads are stored.
 func (o *submitOptions) overWeb(cmd *cobra.Command, web *overhttp.Client, goal follow.Goal, submissions []sent) error {
 	if goal != follow.Queued && goal != follow.Submitted || o.as != "" || cmd.Flags().Changed("source") {
@@ -84,7 +108,8 @@ func (o *submitOptions) overWeb(cmd *cobra.Command, web *overhttp.Client, goal f
 		s.Workload = answer.Workload
 		o.tell(cmd.OutOrStdout(), &s)
 		if answer.Record != nil && !o.quiet {
-			(&waiting{out: cmd.OutOrStdout(), label: s.Document.String()}).tell(*answer.Record)
+			record := decided(cmd.Context(), web, *answer.Record)
+			(&waiting{out: cmd.OutOrStdout(), label: s.Document.String()}).tell(record)
 		}
 	}
 	if len(failed) == 1 {
