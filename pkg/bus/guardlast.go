@@ -48,15 +48,15 @@ type lastTurns struct {
 // of memory for all.
 func (b *Bus) guardLastEvents(ctx context.Context) (*nats.Subscription, error) {
 	l := &lastEvents{bus: b, slot: make(chan struct{}, lastAtOnce), queues: map[string]*lastTurns{}}
-	subscription, err := b.nc.QueueSubscribe(GuardSubject+guardLast+">", "jetstream", func(request *nats.Msg) { l.take(ctx, request) })
+	subscription, err := b.nc.QueueSubscribe(GuardSubject+guardLast+">", "jetstream", func(request *nats.Msg) { l.enqueue(ctx, request) })
 	if err != nil {
 		return nil, fmt.Errorf("answer requests for last events: %w", err)
 	}
 	return subscription, nil
 }
 
-// take is called with one request after the other, and must be quick.
-func (l *lastEvents) take(ctx context.Context, request *nats.Msg) {
+// enqueue is called with one request after the other, and must be quick.
+func (l *lastEvents) enqueue(ctx context.Context, request *nats.Msg) {
 	subject := strings.TrimPrefix(request.Subject, GuardSubject+guardLast)
 	parts := strings.Split(subject, ".") // of EventsSubject
 	if len(parts) != 4 || request.Reply == "" {

@@ -108,7 +108,7 @@ func parse(name string, args []string, config Config) (processSettings, error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.StringVar(&process.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&process.logFormat, "log-format", "json", "json or console")
-	flags.StringVar(&process.healthAddress, "health-address", "127.0.0.1:0", "`host:port` of /healthz, /readyz and /metrics; port 0 takes a free one")
+	flags.StringVar(&process.healthAddress, "health-address", "127.0.0.1:0", "`host:port` of /healthz, /readyz and /metrics; port 0 chooses a free one")
 	flags.StringVar(&process.pprofAddress, "pprof-address", "", "`host:port`, on the loopback interface only, of Go's profiles; empty turns them off")
 	process.tracing.register(flags)
 	flags.String("config", "", "YAML `file` with settings named like the flags")

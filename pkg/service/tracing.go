@@ -26,7 +26,7 @@ type tracingSettings struct {
 }
 
 func (t *tracingSettings) register(flags *flag.FlagSet) {
-	flags.StringVar(&t.endpoint, "otlp-endpoint", "", "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, such as http://collector:4318; empty turns traces off")
+	flags.StringVar(&t.endpoint, "otlp-endpoint", "", "`URL` of an OpenTelemetry collector that accepts OTLP over HTTP, such as http://collector:4318; empty turns traces off")
 	flags.Float64Var(&t.ratio, "trace-ratio", 1, "sampling ratio of workloads, 0 to 1; the same for all services")
 }
 

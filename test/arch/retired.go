@@ -27,8 +27,8 @@ type retired struct {
 // the words that stay.
 //
 // Still to go, and not in the list while names have them: aside (quarantine), doubt
-// (in-doubt transaction), give up (dead-letter), kept (frozen), say and tell (publish), take
-// (apply, process), trouble (starting reason).
+// (in-doubt transaction), give up (dead-letter) and take (apply, process) in some services,
+// kept (frozen), trouble (starting reason).
 func retiredWords() []retired {
 	return []retired{
 		{word: "anew", now: "again, or what is done"},
@@ -61,8 +61,6 @@ func retiredWords() []retired {
 		{word: "excuse", now: "discount", under: "pkg/state", names: true},
 		{word: "govern", now: "apply the configuration", under: "pkg/state"},
 		{word: "governs", now: "has the configuration", under: "pkg/state"},
-		{word: "say", now: "emit", under: "pkg/state", names: true},
-		{word: "tell", now: "record the change", under: "pkg/state", names: true},
 		{word: "told", now: "observed limits", under: "pkg/state", names: true},
 		{word: "trouble", now: "disruption", under: "pkg/state", names: true},
 		{word: "yield", now: "scale-down", under: "pkg/state", names: true},
@@ -92,6 +90,15 @@ func retiredWords() []retired {
 		{word: "turn", now: "next class", under: "pkg/decide", names: true},
 		{word: "unhold", now: "end a head reservation", under: "pkg/decide"},
 		{word: "wake", now: "requeue", under: "pkg/decide", names: true},
+
+		{word: "say", now: "emit, publish, print", under: "pkg", names: true},
+		{word: "say", now: "emit, publish, print", under: "services", names: true},
+		{word: "tell", now: "record the change, publish, print", under: "pkg", names: true},
+		{word: "tell", now: "record the change, publish, print", under: "services", names: true},
+		{word: "take", now: "acquire, apply, handle", under: "services/intake", names: true},
+		{word: "take", now: "acquire, apply, handle", under: "services/muster", names: true},
+		{word: "take", now: "reserve, read", under: "services/internal", names: true},
+		{word: "give", now: "release, dead-letter", under: "services/intake", names: true},
 
 		{word: "base", now: "checkpoint", under: "services/queue-manager"},
 		{word: "bases", now: "checkpoints", under: "services/queue-manager"},

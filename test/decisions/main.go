@@ -76,8 +76,8 @@ func (s *site) measure(name string, draw func(*rand.Rand) *workload.Workload) {
 		float64(len(times))/sum.Seconds(), answers)
 }
 
-// events parks 100,000 shapes that do not fit, and measures what a change of a
-// node costs with asking who may fit now.
+// events adds 100,000 signatures that do not fit to the unschedulable set, and measures
+// what a change of a node and the question which may fit now cost.
 func (s *site) events(kinds int) {
 	before := heap()
 	for kind := range kinds {
@@ -91,18 +91,18 @@ func (s *site) events(kinds int) {
 			s.fleet.AddUnschedulable(fmt.Sprint(kind, "/", i), &more, verdict)
 		}
 	}
-	parked := heap() - before
+	used := heap() - before
 	var times []time.Duration
-	woken := 0
+	requeued := 0
 	for range 2000 {
 		start := time.Now()
 		s.change()
-		woken += len(s.fleet.Requeued())
+		requeued += len(s.fleet.Requeued())
 		times = append(times, time.Since(start))
 	}
 	slices.Sort(times)
-	fmt.Printf("  one node event, 100,000 shapes of %d requests parked (%.0f MB): p50 %s, p99 %s, %d woken\n",
-		kinds, float64(parked)/1e6, micros(times[len(times)/2]), micros(times[len(times)*99/100]), woken)
+	fmt.Printf("  one node event, 100,000 signatures of %d requests that do not fit (%.0f MB): p50 %s, p99 %s, %d requeued\n",
+		kinds, float64(used)/1e6, micros(times[len(times)/2]), micros(times[len(times)*99/100]), requeued)
 }
 
 func micros(d time.Duration) string {

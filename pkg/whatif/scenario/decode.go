@@ -40,7 +40,7 @@ func ParseWith(data []byte, queues *queuesfile.File) (*File, error) {
 		return nil, strictyaml.Locate(node, faults)
 	}
 	if queues != nil {
-		if err := f.take(queues); err != nil {
+		if err := f.useQueues(queues); err != nil {
 			return nil, strictyaml.Locate(node, err)
 		}
 	}
@@ -50,8 +50,8 @@ func ParseWith(data []byte, queues *queuesfile.File) (*File, error) {
 	return &f, nil
 }
 
-// take has the scenario played with the queues of a file.
-func (f *File) take(queues *queuesfile.File) error {
+// useQueues has the scenario played with the queues of a file.
+func (f *File) useQueues(queues *queuesfile.File) error {
 	var faults fault.List
 	for _, name := range []string{
 		"queues", "resourceFlavors", "cohorts", "clusterQueues", "localQueues", "workloadPriorityClasses", "fairSharing",

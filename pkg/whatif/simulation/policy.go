@@ -24,7 +24,7 @@ func Policies() []Policy {
 		{"fcfs", "first come, first served: no job passes another", quota.ClusterQueue{Strategy: quota.StrictFIFO}},
 		{"first-fit", "any job that fits starts", quota.ClusterQueue{Strategy: quota.BestEffortFIFO}},
 		{"easy", "backfill: others pass the head only if that does not delay it", backfill(quota.Submission, 0)},
-		{"easy-sjbf", "the same, the shortest first among those who pass", backfill(quota.ShortestBackfill, 0)},
+		{"easy-sjbf", "the same, and shorter gangs pass before longer ones", backfill(quota.ShortestBackfill, 0)},
 		{
 			"shortest-first", "backfill, all by declared run time; who has waited for 72 hours comes first",
 			backfill(quota.ShortestFirst, 72*time.Hour),

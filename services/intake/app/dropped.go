@@ -27,7 +27,7 @@ func (in *intake) dropped(subject string, messages uint64) {
 		return
 	}
 	now := time.Now()
-	rejected, err := submission.GiveUp(submission.Message{Subject: subject, Stored: now, Sequence: uint64(now.UnixNano())},
+	rejected, err := submission.RejectUnread(submission.Message{Subject: subject, Stored: now, Sequence: uint64(now.UnixNano())},
 		fmt.Errorf("%d submissions were dropped unread: %w", messages, errDropped))
 	if err == nil {
 		_, err = in.bus.PublishAsync(rejected.Subject, rejected.Event) // nothing waits for it

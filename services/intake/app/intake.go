@@ -64,9 +64,9 @@ func (in *intake) run(ctx context.Context, ready func()) error {
 		return err
 	}
 	ready()
-	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
-	context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, giveUp) })
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, cancel) })
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
@@ -102,14 +102,14 @@ func (in *intake) handle(ctx context.Context, d bus.Delivery) {
 			d.Retry(0) // intake stops
 			return
 		case !survives:
-			in.giveUpUnread(ctx, d, message)
+			in.deadLetterUnread(ctx, d, message)
 			return
 		}
 	}
 	read, err := budget.Do(ctx, in.budget, len(d.Data), d.Working, func() []readOne { return in.readAll(message) })
 	switch {
 	case errors.Is(err, budget.ErrSpent):
-		in.giveUp(ctx, d, message, err)
+		in.deadLetter(ctx, d, message, err)
 		return
 	case err != nil:
 		d.Retry(0) // intake stops

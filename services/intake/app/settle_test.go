@@ -41,8 +41,8 @@ func TestSettleEndsWithoutNATS(t *testing.T) {
 		in.published <- underway{outcomes: []outcome{{stored: stored}}}
 	}
 	close(in.published)
-	stopping, giveUp := context.WithCancel(context.Background())
-	giveUp()
+	stopping, stop := context.WithCancel(context.Background())
+	stop()
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)

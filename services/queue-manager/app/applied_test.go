@@ -167,7 +167,7 @@ func TestAppliedObjectsAreRefusedAsAWhole(t *testing.T) {
 		words   []string
 	}{
 		"a queue that leads nowhere":           {local("team-a", "new", "none"), []string{`LocalQueue "new" of namespace "team-a": spec.clusterQueue: "none": there is no clusterQueue of this name; there are cluster-queue`, "nothing was changed"}},
-		"a namespace that the file leaves out": {local("team-b", "listed", "cluster-queue"), []string{`localQueue "listed" of namespace "team-b"`, "add the namespace there, or take another name"}},
+		"a namespace that the file leaves out": {local("team-b", "listed", "cluster-queue"), []string{`localQueue "listed" of namespace "team-b"`, "add the namespace there, or choose another name"}},
 		"a name that is no queue's":            {local("team-b", "a.b", "cluster-queue"), []string{`localQueue "a.b"`, "want a name of at most 63"}},
 		"a flavor that is used":                {query.ConfigureRequest{Delete: []kueue.Key{{Kind: "ResourceFlavor", Name: "default-flavor"}}}, []string{`ClusterQueue "cluster-queue": spec.resourceGroups[0].flavors[0].name: "default-flavor": there is no resourceFlavor of this name`}},
 		"a queue with workloads":               {query.ConfigureRequest{Delete: []kueue.Key{{Kind: "LocalQueue", Namespace: "team-a", Name: "user-queue"}}}, []string{`queue "user-queue" of namespace "team-a" has 1 workloads that have not ended`, "let them end first"}},
@@ -213,7 +213,7 @@ func TestAppliedObjectsAreRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-// The queues file goes before what is applied, also when it comes later.
+// The queues file takes precedence over applied objects, also when it comes later.
 func TestTheQueuesFileGoesBeforeWhatIsApplied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -222,7 +222,7 @@ func TestTheQueuesFileGoesBeforeWhatIsApplied(t *testing.T) {
 	w.config.Policy.Flavors = []quota.Flavor{{Name: "default-flavor", NodeLabels: map[string]string{"pool": "a"}}}
 	w.start()
 	w.refused(query.ConfigureRequest{Apply: manifests(t, "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {name: default-flavor}\nspec: {nodeLabels: {pool: b}}\n")},
-		"resourceflavor.kueue.x-k8s.io/default-flavor: the queues file that queue-manager was started with has it", "change it there")
+		"resourceflavor.kueue.x-k8s.io/default-flavor: the queues file of queue-manager has it and takes precedence", "change it there")
 	w.node("one", 4) // has no label "pool"
 	gang := w.submit(gangOf("gang", "user-queue", 1))
 	w.waits(gang, workload.ReasonFit)

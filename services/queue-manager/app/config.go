@@ -35,7 +35,7 @@ type Config struct {
 	NodeGrace time.Duration
 	// CheckStreams is how often NATS' streams are compared with the ledger.
 	CheckStreams time.Duration
-	// LeaderTimeout is how long a leader may show no life before a standby takes
+	// LeaderTimeout is how long a leader may send no heartbeat before a standby takes
 	// over.
 	LeaderTimeout time.Duration
 	// AcceptNewDatabase leads with a new database even where NATS has commands of workloads
@@ -84,21 +84,21 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.DatabaseURL, "database-url", "", "`URL` of the Postgres database; put a password into the environment or a file")
 	flags.StringVar(&c.DatabaseURLFile, "database-url-file", "", "`file` that holds the database URL")
 	flags.StringVar(&c.QueuesFile, "queues", "", "YAML `file` with the queues; without it there is the queue \"default\" for the namespace \"default\"")
-	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "interval of the comparison of NATS' streams with the ledger, which republishes what they lost; each start and reconnection compares, too")
-	flags.BoolVar(&c.AcceptNewDatabase, "accept-new-database", false, "lead with a new, empty database although NATS has commands of workloads that run; they are removed")
-	flags.BoolVar(&c.AcceptOldPrimary, "accept-old-primary", false, "lead with a Postgres server of an earlier timeline than was written on, as after the restore of a backup from before a promotion")
-	flags.DurationVar(&c.LeaderTimeout, "leader-timeout", defaultLeaderTimeout, "how long a leader may show no life before a standby takes over; at least 1s")
+	flags.DurationVar(&c.CheckStreams, "check-streams", defaultCheckStreams, "how often the streams of NATS are compared with the ledger and lost messages are published again; every start and reconnection does it, too")
+	flags.BoolVar(&c.AcceptNewDatabase, "accept-new-database", false, "lead with a new, empty database although NATS has commands of running workloads; these are removed")
+	flags.BoolVar(&c.AcceptOldPrimary, "accept-old-primary", false, "lead with a Postgres server of an earlier timeline than the last one, as after the restore of a backup from before a promotion")
+	flags.DurationVar(&c.LeaderTimeout, "leader-timeout", defaultLeaderTimeout, "leader heartbeat timeout, after which a standby takes over; at least 1s")
 	defaults := store.DefaultTimeouts()
-	flags.DurationVar(&c.Timeouts.Statement, "statement-timeout", defaults.Statement, "longest statement in Postgres, but for the reading of everything at a start")
-	flags.DurationVar(&c.Timeouts.Lock, "lock-timeout", defaults.Lock, "longest wait for a lock in Postgres")
+	flags.DurationVar(&c.Timeouts.Statement, "statement-timeout", defaults.Statement, "statement timeout in Postgres, except for loading the state at a start")
+	flags.DurationVar(&c.Timeouts.Lock, "lock-timeout", defaults.Lock, "lock timeout in Postgres")
 	flags.DurationVar(&c.Timeouts.Idle, "idle-transaction-timeout", defaults.Idle, "idle-in-transaction timeout")
-	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "when either side gives up a connection on which the other does not answer")
-	flags.IntVar(&c.MaxLive, "max-live", defaultMaxLive, "most workloads that have not ended; what is submitted beyond is refused with the reason Full, to be tried again later")
-	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "the same for each queue, so that one cannot take the room of all")
-	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the steps of workloads' lives are kept")
-	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; so long the same source and id are the same submission")
+	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "when Postgres or queue-manager closes a connection on which the other side does not answer")
+	flags.IntVar(&c.MaxLive, "max-live", defaultMaxLive, "most live workloads; further submissions are rejected with the reason Full and can be repeated later")
+	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "most live workloads of one queue, so that no queue can use up --max-live")
+	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the history of workloads is kept")
+	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; until then a submission with the same source and id is the same submission")
 	flags.DurationVar(&c.KeepDecisions, "keep-decisions", defaultKeepDecisions, "how long decisions can be replayed (muster replay)")
-	flags.DurationVar(&c.LongestTerm, "longest-term", defaultLongestTerm, "longest term of a leader, after which it gives way to a standby or, without one, loads the state again: the decision log that a replay needs grows with the term")
+	flags.DurationVar(&c.LongestTerm, "longest-term", defaultLongestTerm, "longest term of a leader; then a standby takes over or, without one, the leader loads its state again. The decision log that a replay needs grows with the term")
 	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
 }
 

@@ -69,7 +69,7 @@ SIGINT, SIGTERM or SIGHUP, and leaves nothing behind.`,
 	flags.StringVar(&o.fleet, "fleet", "laptop", "nodes of the cluster: a preset (see 'fleet presets') or a fleet file")
 	flags.StringVar(&o.openbDir, "openb-dir", os.Getenv(fleet.OpenBDirEnv), "directory of the trace for the preset openb, default $"+fleet.OpenBDirEnv)
 	flags.StringVar(&o.kubeconfigOut, "kubeconfig-out", "", "also write the administrator's kubeconfig to this file, for as long as the instance runs")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the API server; port 0 takes a free one")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the API server; port 0 chooses a free one")
 	flags.StringVar(&o.hostname, "hostname", "", "name under which others reach this machine: the API server's certificate has it, and --kubeconfig-out uses it")
 	flags.StringArrayVar(&o.apply, "apply", nil, "apply the manifests of this file or directory before reporting readiness (may be repeated)")
 	flags.IntVar(&o.parentPID, "parent-pid", 0, "end when the process with this id ends")

@@ -29,8 +29,8 @@ type shares struct {
 
 func newShares(most int) shares { return shares{most: most, open: map[string]int{}} }
 
-// take counts one more for the owner; it reports false if the owner is at the limit.
-func (s *shares) take(owner string) bool {
+// acquire counts one more for the owner; it reports false if the owner is at the limit.
+func (s *shares) acquire(owner string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[owner] >= s.most {
@@ -40,7 +40,7 @@ func (s *shares) take(owner string) bool {
 	return true
 }
 
-func (s *shares) giveBack(owner string) {
+func (s *shares) release(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[owner]--; s.open[owner] == 0 {
@@ -51,10 +51,10 @@ func (s *shares) giveBack(owner string) {
 // limited refuses a caller that is at its limit.
 func (s *Server) limited(open *shares, what string, handle handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, caller string) error {
-		if !open.take(caller) {
+		if !open.acquire(caller) {
 			return fail(http.StatusTooManyRequests, "%s has %d %s open, which is the limit: wait until one has ended", caller, open.most, what)
 		}
-		defer open.giveBack(caller)
+		defer open.release(caller)
 		return handle(w, r, caller)
 	}
 }

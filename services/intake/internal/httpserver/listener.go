@@ -23,8 +23,8 @@ func (l *fairListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String()) // a TCP address has a port
-		if l.addresses.take(host) {
-			return &fairConn{Conn: conn, closed: sync.OnceFunc(func() { l.addresses.giveBack(host) })}, nil
+		if l.addresses.acquire(host) {
+			return &fairConn{Conn: conn, closed: sync.OnceFunc(func() { l.addresses.release(host) })}, nil
 		}
 		_ = conn.Close()
 	}

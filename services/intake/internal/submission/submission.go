@@ -74,8 +74,8 @@ func Reject(m Message, cause error) (Result, error) {
 	return s.reject(cause)
 }
 
-// GiveUp is Reject without reading the message.
-func GiveUp(m Message, cause error) (Result, error) {
+// RejectUnread is Reject without reading the message.
+func RejectUnread(m Message, cause error) (Result, error) {
 	return (&submission{message: m, queue: queueOf(m)}).reject(cause)
 }
 

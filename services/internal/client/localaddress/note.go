@@ -73,14 +73,14 @@ func Read(file string) (Stack, error) {
 	return stack, nil
 }
 
-// Note is a place that this process has taken.
+// Note is a place that this process has reserved.
 type Note struct {
 	file *os.File
 }
 
-// Take takes the place, before the stack is started. The error wraps ErrTaken
+// Reserve reserves the place, before the stack is started. The error wraps ErrTaken
 // when another process has it.
-func Take(file string) (*Note, error) {
+func Reserve(file string) (*Note, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory for the note of muster-dev: %w", err)
 	}

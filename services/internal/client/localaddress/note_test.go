@@ -19,11 +19,11 @@ func TestNote(t *testing.T) {
 	if _, err := localaddress.Read(file); !errors.Is(err, localaddress.ErrNone) {
 		t.Errorf("before: %v, want ErrNone", err)
 	}
-	note, err := localaddress.Take(file)
+	note, err := localaddress.Reserve(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := localaddress.Take(file); !errors.Is(err, localaddress.ErrTaken) {
+	if _, err := localaddress.Reserve(file); !errors.Is(err, localaddress.ErrTaken) {
 		t.Errorf("a second one: %v, want ErrTaken", err)
 	}
 	if _, err := localaddress.Read(file); !errors.Is(err, localaddress.ErrNone) || !strings.Contains(err.Error(), "still starting") {
@@ -47,7 +47,7 @@ func TestNote(t *testing.T) {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after Remove there is still a file: %v", err)
 	}
-	again, err := localaddress.Take(file)
+	again, err := localaddress.Reserve(file)
 	if err != nil {
 		t.Fatalf("after Remove: %v", err)
 	}
@@ -63,7 +63,7 @@ func TestNoteOfTheDead(t *testing.T) {
 	if _, err := localaddress.Read(file); !errors.Is(err, localaddress.ErrNone) {
 		t.Errorf("read: %v, want ErrNone", err)
 	}
-	note, err := localaddress.Take(file)
+	note, err := localaddress.Reserve(file)
 	if err != nil {
 		t.Fatalf("a dead note keeps the place: %v", err)
 	}

@@ -48,8 +48,8 @@ the name of the cluster. --cluster makes these, and the services may hold no oth
 
 The rules are admission policies where the API server serves them: it serves mutating
 ones from Kubernetes 1.36 on, validating ones from 1.30 on. The others are webhooks,
-which intake serves with --webhook-address. The command says which it has installed;
---admission chooses. It removes what it replaces last. The API server reaches intake by
+which intake serves with --webhook-address. The command prints which it has installed;
+--admission chooses. It removes the replaced rules last. The API server reaches intake by
 the Service muster-intake in the cluster, which it installs, or by --webhook-url.
 
 With --kueue-definitions the command also installs the definitions of the kinds with

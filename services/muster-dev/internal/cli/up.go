@@ -71,7 +71,7 @@ func (o *upOptions) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	note, err := localaddress.Take(notePath)
+	note, err := localaddress.Reserve(notePath)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Fitted {
 		s.patience = realPatience
 	}
-	err = s.tell(ctx, o)
+	err = s.play(ctx, o)
 	s.table(o.Out)
 	if o.Fitted {
 		err = errors.Join(err, s.cleanUp(context.WithoutCancel(ctx)))
@@ -75,8 +75,8 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// tell is the story.
-func (s *story) tell(ctx context.Context, o Options) error {
+// play runs the story.
+func (s *story) play(ctx context.Context, o Options) error {
 	cast, err := s.introduce(ctx, o)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s *story) introduce(ctx context.Context, o Options) (cast, error) {
 	if c.size, err = fill(answer.Nodes); err != nil {
 		return c, err
 	}
-	s.report.say("sized for these nodes, the gang's workers are %s", c.size)
+	s.report.note("sized for these nodes, the gang's workers are %s", c.size)
 	c.first.size, c.second.size = &c.size, &c.size
 	c.third.name = "free-in-sum"
 	c.first.image, c.second.image, c.third.image = o.Image, o.Image, o.Image
@@ -204,7 +204,7 @@ func (s *story) fragmentedGang(ctx context.Context, c cast, o Options) (*gang, e
 			amount(c.size.scarce, sum), amount(c.size.scarce, largest))
 		return nil, nil
 	}
-	s.report.say("free: %s", freeOf(answer.Nodes, c.size.scarce))
+	s.report.note("free: %s", freeOf(answer.Nodes, c.size.scarce))
 	if o.Fitted {
 		c.third.size = &asked
 	}

@@ -46,6 +46,6 @@ func (s *story) cleanUp(ctx context.Context) error {
 			failures = append(failures, s.cancel(ctx, g))
 		}
 	}
-	s.report.say("left are the namespaces %s and muster-system, with Muster's service accounts and rights", s.namespace)
+	s.report.note("left are the namespaces %s and muster-system, with Muster's service accounts and rights", s.namespace)
 	return errors.Join(failures...)
 }

@@ -17,11 +17,11 @@ func (r *report) step(format string, args ...any) {
 	fmt.Fprintf(r.w, "\n%d. %s\n", r.steps, fmt.Sprintf(format, args...))
 }
 
-func (r *report) say(format string, args ...any) {
+func (r *report) note(format string, args ...any) {
 	fmt.Fprintf(r.w, "   %s\n", fmt.Sprintf(format, args...))
 }
 
-// check counts a check and tells how it went.
+// check counts a check and prints its result.
 func (r *report) check(ok bool, format string, args ...any) bool {
 	mark := "ok  "
 	if ok {

@@ -64,7 +64,7 @@ func (s *story) submit(ctx context.Context, document manifest.Document) (*gang, 
 	s.gangs = append(s.gangs, g)
 	asked := g.record.Requests()
 	delete(asked, resource.Pods)
-	s.report.say("submitted %s: workload %s, %d pods asking %s", document, g.record.ID, g.record.Pods(), asked)
+	s.report.note("submitted %s: workload %s, %d pods asking %s", document, g.record.ID, g.record.Pods(), asked)
 	return g, nil
 }
 
@@ -104,7 +104,7 @@ func (s *story) expect(ctx context.Context, g *gang, what string, holds func(wor
 	if s.report.check(holds(g.record), "%s %s", g.record.Name, what) {
 		return nil
 	}
-	s.report.say("it is %s: %s", g.record.Phase, output.Reason(g.record.Reason))
+	s.report.note("it is %s: %s", g.record.Phase, output.Reason(g.record.Reason))
 	return errDiffers
 }
 
@@ -122,7 +122,7 @@ func (s *story) expectRunning(ctx context.Context, g *gang) error {
 		return err
 	}
 	for _, p := range g.record.Placements {
-		s.report.say("reserved: %d of %q on node %s", p.Pods, p.PodSet, p.Node)
+		s.report.note("reserved: %d of %q on node %s", p.Pods, p.PodSet, p.Node)
 	}
 	if err := s.expect(ctx, g, "is running", in(workload.Running)); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *story) expectRunning(ctx context.Context, g *gang) error {
 	}
 	fault := misplaced(pods, g.record.Placements)
 	if !s.report.check(fault == "", "Kubernetes has its %d pods, Running, each on its reserved node", len(pods)) {
-		s.report.say("%s", fault)
+		s.report.note("%s", fault)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (s *story) expectShortage(ctx context.Context, g *gang, asked size) error {
 	if err != nil {
 		return err
 	}
-	s.report.say("%s", g.record.Reason.Message)
+	s.report.note("%s", g.record.Reason.Message)
 	answer, err := s.queries.Nodes(ctx)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *story) expectShortage(ctx context.Context, g *gang, asked size) error {
 		short.Largest == largest && short.Sum == sum
 	if !s.report.check(exact, "the shortage is exact: %d of %d workers do not fit, each requests %s; free: %s on the best node, %s in sum",
 		short.Unplaced, short.Pods, amount(short.Resource, short.Asked), amount(short.Resource, short.Largest), amount(short.Resource, short.Sum)) {
-		s.report.say("the nodes show: %d workers do not fit, each requests %s; free: %s on the best node, %s in sum",
+		s.report.note("the nodes show: %d workers do not fit, each requests %s; free: %s on the best node, %s in sum",
 			asked.replicas, amount(asked.scarce, asked.each), amount(asked.scarce, largest), amount(asked.scarce, sum))
 	}
 	return nil

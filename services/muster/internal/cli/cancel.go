@@ -37,7 +37,7 @@ func cancelCommand(s *server) *cobra.Command {
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
 	flags.StringVar(&o.why, "why", "", "the `reason`, which is kept with the workload")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the workload has ended")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: without end)")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: no limit)")
 	return cmd
 }
 

@@ -160,7 +160,7 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 func (o *eventsOptions) printData(data []byte, out io.Writer) error {
 	var compact json.RawMessage
 	if err := json.Unmarshal(data, &compact); err != nil {
-		return fmt.Errorf("print an event: its data is no JSON: %w", err)
+		return fmt.Errorf("print an event: its data is not JSON: %w", err)
 	}
 	if o.output == output.JSON {
 		return json.NewEncoder(out).Encode(compact)

@@ -39,8 +39,8 @@ HoldAndDrain in its ClusterQueue or LocalQueue.`,
 		},
 		ValidArgsFunction: completeQueues(s),
 	}
-	queue.Flags().StringVar(&o.why, "why", "", "the `reason`, which those who wait see")
-	queue.Flags().StringVar(&o.by, "by", account(), "`who` holds the queue, which those who wait see")
+	queue.Flags().StringVar(&o.why, "why", "", "the `reason`, shown with the waiting workloads")
+	queue.Flags().StringVar(&o.by, "by", account(), "`who` holds the queue, shown with the waiting workloads")
 	return group("hold", "Stop the admissions of a queue", queue)
 }
 

@@ -61,11 +61,11 @@ pair again is the same workload, not a second one.`,
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` to run in (default: the manifest's, else the queue's)")
 	flags.Int32Var(&o.priority, "priority", 0, "a higher `number` comes first in the queue")
 	flags.StringVar(&o.priorityClass, "priority-class", "", "the priority of the `class` of this name (default: the one that a label of the manifest names)")
-	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a fresh one)")
+	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a generated one)")
 	flags.StringVar(&o.source, "source", submission.DefaultSource, "the `name` of the submitter; unique together with the id")
 	flags.StringVar(&o.as, "as", "", "the `user` of NATS that submits, for a queue that lists submitters; NATS lets users name only themselves")
 	flags.StringVar(&o.wait, "wait", string(follow.Queued), "wait until the workload is submitted, queued, admitted, running or finished")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: 30s for queued, without end for the others)")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: 30s for queued, no limit for the others)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print the ids of the workloads and nothing else")
 	program.CompleteFlag(cmd, "wait", program.Fixed(follow.Goals()))
 	return cmd
@@ -112,7 +112,7 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 		if err := s.Send(ctx, b, o.queue, o.as); err != nil {
 			return err
 		}
-		o.tell(cmd.OutOrStdout(), s)
+		o.print(cmd.OutOrStdout(), s)
 	}
 	if goal == follow.Submitted {
 		return nil
@@ -120,7 +120,7 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 	return o.await(cmd, b, goal, submissions)
 }
 
-func (o *submitOptions) tell(out io.Writer, s *sent) {
+func (o *submitOptions) print(out io.Writer, s *sent) {
 	if o.quiet {
 		fmt.Fprintln(out, s.Workload)
 		return

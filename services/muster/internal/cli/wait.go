@@ -91,7 +91,7 @@ func (w *waiting) until(ctx context.Context, life *follow.Life) error {
 		if err != nil {
 			return w.unfinished(ctx, err)
 		}
-		if done, err := w.take(step); done {
+		if done, err := w.handle(step); done {
 			return err
 		}
 	}
@@ -131,22 +131,22 @@ func (w *waiting) repeated(ctx context.Context, life *follow.Life) (done bool, e
 		return true, err
 	}
 	if err == nil && step.Record.Phase == workload.Rejected {
-		return w.take(step)
+		return w.handle(step)
 	}
-	w.say("was submitted before with the same source and id")
+	w.printLine("was submitted before with the same source and id")
 	if err == nil {
-		return w.take(step)
+		return w.handle(step)
 	}
-	return w.take(*life.Before)
+	return w.handle(*life.Before)
 }
 
-// take tells of a step and judges it.
-func (w *waiting) take(step follow.Step) (done bool, err error) {
+// handle prints a step and judges it; done is whether the wait is over.
+func (w *waiting) handle(step follow.Step) (done bool, err error) {
 	r := step.Record
 	if r.Phase != workload.Rejected {
-		w.tell(r)
+		w.printRecord(r)
 		for _, warning := range step.Warnings {
-			w.say("warning: " + warning)
+			w.printLine("warning: " + warning)
 		}
 	} else if step.MessageID != "" && step.MessageID != w.messageID {
 		return false, nil // another submitter's, under the same source and id
@@ -170,8 +170,8 @@ func (w *waiting) take(step follow.Step) (done bool, err error) {
 	return false, nil
 }
 
-// tell prints a line of progress.
-func (w *waiting) tell(r workload.Record) {
+// printRecord prints a line of progress.
+func (w *waiting) printRecord(r workload.Record) {
 	if w.label == "manifest" || strings.HasSuffix(w.label, "*") {
 		w.label = reference(r.Workload) // now it has a name
 	}
@@ -185,13 +185,13 @@ func (w *waiting) tell(r workload.Record) {
 	case r.Reason != nil:
 		line += ": " + output.Reason(r.Reason)
 	}
-	w.say(line)
+	w.printLine(line)
 	if r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonNeverFits {
-		w.say("warning: it cannot start while nodes and quota are as they are; cancel it, or submit it again with a smaller request")
+		w.printLine("warning: it cannot start while nodes and quota are as they are; cancel it, or submit it again with a smaller request")
 	}
 }
 
-func (w *waiting) say(text string) {
+func (w *waiting) printLine(text string) {
 	if w.out != nil {
 		fmt.Fprintf(w.out, "%s %s\n", output.Cell(w.label), output.Cell(text))
 	}

@@ -73,7 +73,7 @@ func (l *leader) serveQuestions(ctx context.Context, group *errgroup.Group) erro
 		case got := <-answer:
 			return got.ExplainAnswer, got.err
 		case <-asking.Done():
-			return query.ExplainAnswer{}, fmt.Errorf("explain workload %s: %w; many questions are being asked, try again", r.ID, asking.Err())
+			return query.ExplainAnswer{}, fmt.Errorf("explain workload %s: %w; too many requests at once; try again", r.ID, asking.Err())
 		case <-ctx.Done():
 			return query.ExplainAnswer{}, ctx.Err()
 		}
@@ -107,7 +107,7 @@ func (x *explainer) explain(ctx context.Context, r query.ExplainRequest) (answer
 		if cause := recover(); cause != nil {
 			x.state = nil
 			x.logger.Error("cannot explain a workload", zap.String("workload", string(r.ID)), zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
-			err = fmt.Errorf("workload %s cannot be explained: a fault of Muster, which the log of queue-manager has", r.ID)
+			err = fmt.Errorf("cannot explain workload %s: internal error; see the log of queue-manager", r.ID)
 		}
 	}()
 	began := time.Now()

@@ -41,7 +41,7 @@ func (s *Step) applyMessage(m received, known *state.Known, at time.Time) (live 
 			s.poison.add(m.Delivery, fmt.Sprintf("taking it in fails: %v", cause))
 			s.Logger.Error("cannot apply a message to the state", zap.String("subject", m.Subject), zap.Uint64("sequence", m.Sequence),
 				zap.Any("cause", cause), zap.Stack("stack"))
-			err = fmt.Errorf("message %d on %s cannot be taken in: %v", m.Sequence, m.Subject, cause)
+			err = fmt.Errorf("message %d on %s cannot be applied: %v", m.Sequence, m.Subject, cause)
 		}
 	}()
 	s.decisions.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: m.Data, Known: known})

@@ -28,7 +28,7 @@ type Options struct {
 	NodeGrace time.Duration
 	// CheckStreams is how often streams are compared with what they should have.
 	CheckStreams time.Duration
-	// LeaderTimeout is how long a leader may show no life before a standby takes
+	// LeaderTimeout is how long a leader may send no heartbeat before a standby takes
 	// over.
 	LeaderTimeout time.Duration
 	Retention     store.Retention
@@ -115,5 +115,5 @@ func (m *Memory) BackOff(cause error, blamed bool, lasted time.Duration) time.Du
 	return min(longestPause, retryTermAfter<<min(m.failures-1, 10))
 }
 
-// errTermOver ends a term that has been as long as one may be.
-var errTermOver = errors.New("the term has been as long as one may be")
+// errTermOver ends a term that has reached LongestTerm.
+var errTermOver = errors.New("the term has reached its longest duration")

@@ -192,7 +192,7 @@ func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgo
 			return i, failed
 		}
 		if sequence > p.watermark.Last+1 {
-			return i, fmt.Errorf("message %q is stored as %d, and was to follow %d: %w", messages[i].EventID, sequence, p.watermark.Last, bus.ErrOvertaken)
+			return i, fmt.Errorf("message %q is stored as %d; want it directly after %d: %w", messages[i].EventID, sequence, p.watermark.Last, bus.ErrOvertaken)
 		}
 		fresh := sequence > p.watermark.Last
 		p.stored(messages[i].EventID, sequence)

@@ -90,7 +90,7 @@ func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 	case object.Kind == kueue.QueueHold && origin != "":
 		return fmt.Errorf("%s: only operators hold queues, with `muster hold queue NAME`; want stopPolicy in the manifest of the ClusterQueue or LocalQueue", object.Key)
 	case kueue.Keys(f.Policy)[object.Key]:
-		return fmt.Errorf("%s: the queues file that queue-manager was started with has it, and goes before what is applied: change it there", object.Key)
+		return fmt.Errorf("%s: the queues file of queue-manager has it and takes precedence over applied objects: change it there", object.Key)
 	case there && present.Origin != origin:
 		return fmt.Errorf("%s: is of %s already: change it there, or delete it there first", object.Key, originName(present.Origin))
 	case there && bytes.Equal(present.Manifest, object.Manifest):
@@ -145,7 +145,7 @@ func inUse(before, after Settings, live map[Place]int) error {
 		case !stays:
 			faults = append(faults, fmt.Errorf("queue %q of namespace %q has %d workloads that have not ended: cancel them or let them end first", place.Queue, place.Namespace, live[place]))
 		default:
-			faults = append(faults, fmt.Errorf("queue %q of namespace %q would lead to clusterQueue %q instead of %q, and has %d workloads that have not ended: let them end first, or take another name",
+			faults = append(faults, fmt.Errorf("queue %q of namespace %q would lead to clusterQueue %q instead of %q, and has %d workloads that have not ended: let them end first, or choose another name",
 				place.Queue, place.Namespace, next, old, live[place]))
 		}
 	}

@@ -108,7 +108,7 @@ func (f File) queues(policy quota.Config, own map[kueue.Key]bool) ([]state.Queue
 			queues = append(queues, state.Queue{Name: l.Name, Namespaces: []string{l.Namespace}, Strategy: cmp.Or(strategies[l.ClusterQueue], quota.BestEffortFIFO)})
 		case slices.Contains(queues[i].Namespaces, l.Namespace):
 		case listed && !f.BuiltIn:
-			faults = append(faults, fmt.Errorf("localQueue %q of namespace %q: queue-manager's queues file has a queue of this name, for the namespaces %q only; add the namespace there, or take another name",
+			faults = append(faults, fmt.Errorf("localQueue %q of namespace %q: queue-manager's queues file has a queue of this name, for the namespaces %q only; add the namespace there, or choose another name",
 				l.Name, l.Namespace, queues[i].Namespaces))
 		default:
 			queues[i].Namespaces = append(slices.Clone(queues[i].Namespaces), l.Namespace)

@@ -119,7 +119,7 @@ func queueUnchanged(batch *pgx.Batch, version int64) {
 			return err
 		}
 		if last != version {
-			return fmt.Errorf("%w: it is at version %d, and this rests on %d", ErrStale, last, version)
+			return fmt.Errorf("%w: it is at version %d, and the decision was made on version %d", ErrStale, last, version)
 		}
 		return nil
 	})

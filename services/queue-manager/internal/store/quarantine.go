@@ -101,8 +101,8 @@ func (s *Store) Unquarantine(ctx context.Context, what string) (bool, error) {
 	return tag.RowsAffected() > 0, nil
 }
 
-// tellQuarantined gives workloads of which nothing can be written their reason.
-func (s *Store) tellQuarantined(ctx context.Context, live []state.StoredWorkload) error {
+// explainQuarantined sets the reason of workloads of which nothing can be written.
+func (s *Store) explainQuarantined(ctx context.Context, live []state.StoredWorkload) error {
 	aside, err := s.Quarantined(ctx)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 			return err
 		}
 		if len(live) > 0 {
-			if err := s.tellQuarantined(ctx, live); err != nil {
+			if err := s.explainQuarantined(ctx, live); err != nil {
 				return err
 			}
 		}

@@ -19,37 +19,37 @@ const mostAttempts = 10
 // dead-letters it when another attempt would fail, too.
 func (in *intake) redeliver(ctx context.Context, d bus.Delivery, message submission.Message, cause error) {
 	if d.Attempts >= mostAttempts && (errors.Is(cause, errUnreadable) || errors.Is(cause, bus.ErrTooLarge)) {
-		in.giveUp(ctx, d, message, cause)
+		in.deadLetter(ctx, d, message, cause)
 		return
 	}
 	in.retry(d, cause)
 }
 
-// giveUp rejects a message to its submitter and dead-letters it with the reason.
-func (in *intake) giveUp(ctx context.Context, d bus.Delivery, message submission.Message, cause error) {
+// deadLetter rejects a message to its submitter and dead-letters it with the reason.
+func (in *intake) deadLetter(ctx context.Context, d bus.Delivery, message submission.Message, cause error) {
 	rejected, err := budget.Do(ctx, in.budget, len(d.Data), d.Working, func() readOne {
 		result, err := submission.Reject(message, cause)
 		return readOne{message, result, err}
 	})
 	result, failed := rejected.result, errors.Join(err, rejected.err)
 	if failed != nil { // not even its id can be read
-		result, failed = submission.GiveUp(message, cause)
+		result, failed = submission.RejectUnread(message, cause)
 	}
-	in.giveUpWith(ctx, d, result, cause, failed)
+	in.rejectAndDeadLetter(ctx, d, result, cause, failed)
 }
 
 // errDeadly is the reason for dead-lettering a message that kills its readers.
 var errDeadly = errors.New("reading the message ends the process that reads it; change its content and submit it again")
 
-// giveUpUnread is giveUp for a message that must not be read.
-func (in *intake) giveUpUnread(ctx context.Context, d bus.Delivery, message submission.Message) {
-	result, failed := submission.GiveUp(message, errDeadly)
-	in.giveUpWith(ctx, d, result, errDeadly, failed)
+// deadLetterUnread is deadLetter for a message that must not be read.
+func (in *intake) deadLetterUnread(ctx context.Context, d bus.Delivery, message submission.Message) {
+	result, failed := submission.RejectUnread(message, errDeadly)
+	in.rejectAndDeadLetter(ctx, d, result, errDeadly, failed)
 }
 
-// giveUpWith publishes the rejection, unless making it failed, and dead-letters the
+// rejectAndDeadLetter publishes the rejection, unless making it failed, and dead-letters the
 // message.
-func (in *intake) giveUpWith(ctx context.Context, d bus.Delivery, result submission.Result, cause, failed error) {
+func (in *intake) rejectAndDeadLetter(ctx context.Context, d bus.Delivery, result submission.Result, cause, failed error) {
 	if failed == nil {
 		waiting, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
