@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -132,76 +131,6 @@ func (t *term) keep(p *proc) {
 	}
 }
 
-// standBy follows the leader until there is none, and takes an epoch.
-func (t *term) standBy(p *proc) (followed *state.State, ok bool) {
-	w, before := t.w, int64(0)
-	for {
-		if !w.reaches(t.m, natsServer) {
-			p.sleep(standbyEvery)
-			continue
-		}
-		err := w.call(postgresServer, "lead", func() error {
-			before, t.epoch, t.session = w.disk.lock(t.m)
-			return nil
-		})
-		if t.epoch > 0 && err == nil {
-			t.m.memory.StartTerm(before, t.epoch)
-			return followed, true
-		}
-		if err != nil {
-			w.disk.unlock(t.session) // the connection is lost, and the lock with it
-			return nil, false
-		}
-		if followed == nil {
-			followed = t.load(0)
-		} else if t.follow(followed) != nil {
-			followed = nil
-		}
-		p.sleep(standbyEvery)
-	}
-}
-
-// load reads everything into a state; nil when that fails.
-func (t *term) load(epoch int64) (loaded *state.State) {
-	err := t.w.call(postgresServer, "load", func() error {
-		loaded, t.era, t.followed = state.New(epoch, t.w.disk.load()), t.w.disk.era, t.w.disk.epochOf(t.w.disk.version)
-		return nil
-	})
-	if err != nil {
-		return nil
-	}
-	return loaded
-}
-
-func (t *term) follow(s *state.State) error {
-	var delta state.Delta
-	era, last := t.era, t.followed
-	err := t.w.call(postgresServer, "follow", func() error {
-		if t.w.disk.epochOf(s.Version()) != t.followed {
-			return queuemanager.ErrCommitMissing
-		}
-		delta, era, last = t.w.disk.since(s.Version()), t.w.disk.era, t.w.disk.epochOf(t.w.disk.version)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if t.era, t.followed = era, last; delta.Version != s.Version() {
-		s.Follow(delta)
-	}
-	return nil
-}
-
-// takeOver makes the followed state the term's, or loads one.
-func (t *term) takeOver(followed *state.State) *state.State {
-	if followed == nil || t.follow(followed) != nil {
-		return t.load(t.epoch)
-	}
-	followed.Follow(state.Delta{Version: followed.Version(), LastOrder: t.w.disk.lastOrder, PastUsage: t.w.disk.pastUsage()})
-	followed.Lead(t.epoch, 1<<20)
-	return followed
-}
-
 // begin starts the parts of a term, as the engine does.
 func (t *term) begin(s *state.State) bool {
 	w, m := t.w, t.m
@@ -263,65 +192,4 @@ func (t *term) begin(s *state.State) bool {
 		}
 	})
 	return true
-}
-
-// now is the time of the term.
-func (t *term) now() time.Time { return t.clock.Add(t.w.now.Sub(t.began)) }
-
-func (t *term) wakePublishers() {
-	for _, p := range t.publishers {
-		p.wake()
-	}
-}
-
-func (t *term) takeWork(d bus.Delivery) { t.work = append(t.work, d); t.decider.wake() }
-
-func (t *term) subscribe() {
-	caughtUp := func() { t.behind--; t.decider.wake() }
-	t.behind = 2
-	t.readers = []*reader{
-		t.w.net.follow(t.m, bus.CapacityStream, "muster.capacity.", func(d bus.Delivery) { t.capacity = append(t.capacity, d); t.decider.wake() }, caughtUp),
-		t.w.net.follow(t.m, bus.StatusStream, "muster.status.", func(d bus.Delivery) { t.status = append(t.status, d); t.decider.wake() }, caughtUp),
-	}
-	t.hand = t.w.net.work(t.m, bus.WorkloadStream, true, t.takeWork)
-}
-
-// spawn begins a part of the term; when it returns, the term is over.
-func (t *term) spawn(name string, body func(*proc)) *proc {
-	p := t.m.spawn(name, func(p *proc) {
-		body(p)
-		t.over = true
-	})
-	t.procs = append(t.procs, p)
-	return p
-}
-
-// stop ends the parts of the term.
-func (t *term) stop() {
-	t.over = true
-	for _, p := range t.procs {
-		p.kill()
-	}
-}
-
-// end ends the term; what was not settled comes again.
-func (t *term) end() {
-	t.stop()
-	for _, r := range t.readers {
-		r.stop()
-	}
-	if t.hand != nil {
-		t.hand.gone = true
-	}
-	if t.m.dead {
-		return
-	}
-	t.w.disk.unlock(t.session)
-	giveBack := slices.Clone(t.work)
-	for _, d := range t.decisions {
-		giveBack = append(giveBack, d.Batch...)
-	}
-	for _, d := range giveBack {
-		d.Retry(0)
-	}
 }

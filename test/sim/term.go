@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -165,5 +166,66 @@ func (t *term) relays(p *proc, steps queuemanager.RelaySteps, publisher int) {
 		if !did {
 			p.park(time.Second)
 		}
+	}
+}
+
+// now is the time of the term.
+func (t *term) now() time.Time { return t.clock.Add(t.w.now.Sub(t.began)) }
+
+func (t *term) wakePublishers() {
+	for _, p := range t.publishers {
+		p.wake()
+	}
+}
+
+func (t *term) takeWork(d bus.Delivery) { t.work = append(t.work, d); t.decider.wake() }
+
+func (t *term) subscribe() {
+	caughtUp := func() { t.behind--; t.decider.wake() }
+	t.behind = 2
+	t.readers = []*reader{
+		t.w.net.follow(t.m, bus.CapacityStream, "muster.capacity.", func(d bus.Delivery) { t.capacity = append(t.capacity, d); t.decider.wake() }, caughtUp),
+		t.w.net.follow(t.m, bus.StatusStream, "muster.status.", func(d bus.Delivery) { t.status = append(t.status, d); t.decider.wake() }, caughtUp),
+	}
+	t.hand = t.w.net.work(t.m, bus.WorkloadStream, true, t.takeWork)
+}
+
+// spawn begins a part of the term; when it returns, the term is over.
+func (t *term) spawn(name string, body func(*proc)) *proc {
+	p := t.m.spawn(name, func(p *proc) {
+		body(p)
+		t.over = true
+	})
+	t.procs = append(t.procs, p)
+	return p
+}
+
+// stop ends the parts of the term.
+func (t *term) stop() {
+	t.over = true
+	for _, p := range t.procs {
+		p.kill()
+	}
+}
+
+// end ends the term; what was not settled comes again.
+func (t *term) end() {
+	t.stop()
+	for _, r := range t.readers {
+		r.stop()
+	}
+	if t.hand != nil {
+		t.hand.gone = true
+	}
+	if t.m.dead {
+		return
+	}
+	t.w.disk.unlock(t.session)
+	giveBack := slices.Clone(t.work)
+	for _, d := range t.decisions {
+		giveBack = append(giveBack, d.Batch...)
+	}
+	for _, d := range giveBack {
+		d.Retry(0)
 	}
 }

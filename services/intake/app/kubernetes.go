@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -13,8 +12,6 @@ import (
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/pkg/service/tracing"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/kubecontroller"
 	"muster.dev/muster/services/intake/internal/queueobjects"
@@ -195,60 +192,4 @@ func (t streamTimes) look(ctx context.Context, state func(ctx context.Context, s
 		}
 	}
 	return again, first
-}
-
-// messages implements kubecontroller.Messages on the bus.
-type messages struct {
-	bus     *bus.Bus
-	queries *query.Client
-	tracer  tracing.Tracer
-}
-
-// source is the CloudEvents source of the controller's messages.
-const source = "muster/intake/kubernetes"
-
-// Submit publishes a workload and returns when it is stored.
-func (m messages) Submit(ctx context.Context, queue string, submitted *event.WorkloadSubmitted) (uint64, error) {
-	w := submitted.Workload
-	span := m.tracer.Begin(w.ID, "", "object read", "muster.queue", queue)
-	sequence, err := m.publish(ctx, queue, "submitted/"+string(w.ID)+"/"+w.Digest+"/"+event.NewID(), submitted, span)
-	span.End(err)
-	return sequence, err
-}
-
-// Cancel publishes a cancellation and returns when it is stored.
-func (m messages) Cancel(ctx context.Context, queue string, cancel *event.WorkloadCancel) (uint64, error) {
-	return m.publish(ctx, queue, event.NewID(), cancel, tracing.Span{})
-}
-
-func (m messages) publish(ctx context.Context, queue, id string, payload event.Payload, span tracing.Span) (uint64, error) {
-	envelope, err := event.New(id, source, time.Now(), payload)
-	if err != nil {
-		return 0, err
-	}
-	envelope.Traceparent = span.Traceparent()
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	published, err := m.bus.PublishAsync(event.WorkloadSubject(queue), envelope)
-	if err != nil {
-		return 0, err
-	}
-	return published.Stored(ctx)
-}
-
-// askTimeout bounds a query to queue-manager.
-const askTimeout = 5 * time.Second
-
-// Record queries queue-manager for a workload; nil if it has none.
-func (m messages) Record(ctx context.Context, id workload.ID) (*workload.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	answer, err := m.queries.Workloads(ctx, query.WorkloadsRequest{ID: id})
-	if err != nil {
-		return nil, fmt.Errorf("ask for workload %s: %w", id, err)
-	}
-	if len(answer.Workloads) == 0 {
-		return nil, nil
-	}
-	return &answer.Workloads[0], nil
 }

@@ -1,0 +1,31 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+)
+
+// AddNodes adds nodes to the stack's pool, named after it, with the given
+// allocatable resources, such as "nvidia.com/gpu=8".
+func (s *Stack) AddNodes(ctx context.Context, group string, count int, resources ...string) error {
+	command := []string{
+		"add", "--pattern", fmt.Sprintf("%s-%s-{0}", s.Pool, group), "--count", fmt.Sprint(count), "--label", poolLabel + "=" + s.Pool,
+	}
+	for _, resource := range resources {
+		command = append(command, "--resource", resource)
+	}
+	return s.options.Cluster.Node(ctx, command...)
+}
+
+// NodeName returns the name of a node that AddNodes made.
+func (s *Stack) NodeName(group string, i int) string {
+	return fmt.Sprintf("%s-%s-%d", s.Pool, group, i)
+}
+
+// Node runs a node command of the dev cluster, such as "break", NAME.
+func (s *Stack) Node(ctx context.Context, command ...string) error {
+	return s.options.Cluster.Node(ctx, command...)
+}
+
+// poolLabel marks the nodes of one stack.
+const poolLabel = "test.muster.dev/pool"
