@@ -11,13 +11,10 @@ import (
 	"fmt"
 	"strings"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"muster.dev/muster/deploy/crd"
 	"muster.dev/muster/deploy/nats/access"
-	"muster.dev/muster/deploy/policy"
 	"muster.dev/muster/deploy/rbac"
 )
 
@@ -49,6 +46,37 @@ type binding struct {
 
 // placeholder stands for a queue's namespace while the bindings are read.
 const placeholder = "queue-namespace"
+
+func (r *rights) addRoles(accounts map[string]string) error {
+	gatherers := map[string]string{} // account by label
+	for _, document := range rbac.Documents() {
+		var found rbacv1.ClusterRole
+		if err := yaml.Unmarshal(document, &found); err != nil {
+			return fmt.Errorf("read manifest of package rbac: %w", err)
+		}
+		if found.Kind != "ClusterRole" {
+			continue
+		}
+		account, bound := accounts[found.Kind+"/"+found.Name]
+		for label := range found.Labels {
+			if !bound {
+				account, bound = gatherers[label]
+			}
+		}
+		if !bound {
+			return fmt.Errorf("%s %s: no account is bound to it", found.Kind, found.Name)
+		}
+		if found.AggregationRule != nil {
+			for _, selector := range found.AggregationRule.ClusterRoleSelectors {
+				for label := range selector.MatchLabels {
+					gatherers[label] = account
+				}
+			}
+		}
+		r.ClusterRoles = append(r.ClusterRoles, role{strings.TrimPrefix(found.Name, prefix), account, found.Labels, found.AggregationRule, found.Rules})
+	}
+	return nil
+}
 
 // Rights returns files/rights.yaml: the roles and bindings of package rbac.
 func Rights() ([]byte, error) {
@@ -82,60 +110,6 @@ func Rights() ([]byte, error) {
 	}
 	return header(all)
 }
-
-func (r *rights) addRoles(accounts map[string]string) error {
-	gatherers := map[string]string{} // account by label
-	for _, document := range rbac.Documents() {
-		var found rbacv1.ClusterRole
-		if err := yaml.Unmarshal(document, &found); err != nil {
-			return fmt.Errorf("read manifest of package rbac: %w", err)
-		}
-		if found.Kind != "ClusterRole" {
-			continue
-		}
-		account, bound := accounts[found.Kind+"/"+found.Name]
-		for label := range found.Labels {
-			if !bound {
-				account, bound = gatherers[label]
-			}
-		}
-		if !bound {
-			return fmt.Errorf("%s %s: no account is bound to it", found.Kind, found.Name)
-		}
-		if found.AggregationRule != nil {
-			for _, selector := range found.AggregationRule.ClusterRoleSelectors {
-				for label := range selector.MatchLabels {
-					gatherers[label] = account
-				}
-			}
-		}
-		r.ClusterRoles = append(r.ClusterRoles, role{strings.TrimPrefix(found.Name, prefix), account, found.Labels, found.AggregationRule, found.Rules})
-	}
-	return nil
-}
-
-// account is what the chart's trial server knows of an account of NATS, as it is
-// written in the server's configuration.
-type account struct {
-	Name    string           `json:"name"`
-	Stores  bool             `json:"stores,omitempty"` // has JetStream
-	Users   []user           `json:"users"`
-	Exports []map[string]any `json:"exports"`
-	Imports []map[string]any `json:"imports"`
-	Limits  map[string]int   `json:"limits,omitempty"` // as the server's configuration has them
-}
-
-// user is what the chart's trial server knows of a user of NATS.
-type user struct {
-	Name      string   `json:"name"`
-	Service   string   `json:"service"` // the name without the cluster's
-	Publish   []string `json:"publish"`
-	Subscribe []string `json:"subscribe"`
-	Answers   bool     `json:"answers,omitempty"`
-}
-
-// cluster stands for the cluster's name in the file; the chart puts it in.
-const cluster = "CLUSTER"
 
 // Users returns files/nats-users.yaml: the accounts and users of package access, for
 // the chart's trial server. They have passwords there and the common inbox prefix,
@@ -177,78 +151,32 @@ func Users() ([]byte, error) {
 	return header(all)
 }
 
+// cluster stands for the cluster's name in the file; the chart puts it in.
+const cluster = "CLUSTER"
+
+// account is what the chart's trial server knows of an account of NATS, as it is
+// written in the server's configuration.
+type account struct {
+	Name    string           `json:"name"`
+	Stores  bool             `json:"stores,omitempty"` // has JetStream
+	Users   []user           `json:"users"`
+	Exports []map[string]any `json:"exports"`
+	Imports []map[string]any `json:"imports"`
+	Limits  map[string]int   `json:"limits,omitempty"` // as the server's configuration has them
+}
+
+// user is what the chart's trial server knows of a user of NATS.
+type user struct {
+	Name      string   `json:"name"`
+	Service   string   `json:"service"` // the name without the cluster's
+	Publish   []string `json:"publish"`
+	Subscribe []string `json:"subscribe"`
+	Answers   bool     `json:"answers,omitempty"`
+}
+
 func kindOf(stream bool) string {
 	if stream {
 		return "stream"
 	}
 	return "service"
-}
-
-// Policies returns files/policies.yaml: the policies of package policy.
-func Policies() ([]byte, error) {
-	var all struct {
-		Policies []map[string]any `json:"policies"`
-	}
-	for _, document := range policy.Templates() {
-		var one map[string]any
-		if err := yaml.Unmarshal(document, &one); err != nil {
-			return nil, fmt.Errorf("read manifest of package policy: %w", err)
-		}
-		all.Policies = append(all.Policies, one)
-	}
-	return header(all)
-}
-
-// queueNamespace stands for the namespaces of queues in the file; the chart puts them in.
-const queueNamespace = "QUEUE_NAMESPACE"
-
-// Webhooks returns files/webhooks.yaml: the configurations of intake's webhooks, as package
-// policy makes them.
-func Webhooks() ([]byte, error) {
-	webhooks := policy.Webhooks{
-		Settings: policy.Settings{KueueLabel: true, Unset: true}, Namespaces: []string{queueNamespace},
-		Client: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{}},
-	}
-	var all struct {
-		Validating map[string]any `json:"validating"`
-		Mutating   map[string]any `json:"mutating"`
-	}
-	for _, made := range []struct {
-		make func() ([]byte, error)
-		into *map[string]any
-	}{{webhooks.Validating, &all.Validating}, {webhooks.Mutating, &all.Mutating}} {
-		document, err := made.make()
-		if err != nil {
-			return nil, err
-		}
-		if err := yaml.Unmarshal(document, made.into); err != nil {
-			return nil, fmt.Errorf("read configuration of package policy: %w", err)
-		}
-	}
-	return header(all)
-}
-
-// CRDs returns the files of crds/, by name: the definitions of package crd.
-func CRDs() (map[string][]byte, error) {
-	files := map[string][]byte{}
-	for _, document := range crd.Documents() {
-		var named struct {
-			Metadata struct {
-				Name string `json:"name"`
-			} `json:"metadata"`
-		}
-		if err := yaml.Unmarshal(document, &named); err != nil {
-			return nil, fmt.Errorf("read manifest of package crd: %w", err)
-		}
-		files[named.Metadata.Name+".yaml"] = document
-	}
-	return files, nil
-}
-
-func header(content any) ([]byte, error) {
-	encoded, err := yaml.Marshal(content)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", content, err)
-	}
-	return append([]byte("# Made from the rest of the project by go test ./deploy/helm -update; not to be edited.\n"), encoded...), nil
 }
