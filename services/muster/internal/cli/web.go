@@ -106,10 +106,10 @@ func (o *submitOptions) overWeb(cmd *cobra.Command, web *overhttp.Client, goal f
 			continue
 		}
 		s.Workload = answer.Workload
-		o.tell(cmd.OutOrStdout(), &s)
+		o.print(cmd.OutOrStdout(), &s)
 		if answer.Record != nil && !o.quiet {
 			record := decided(cmd.Context(), web, *answer.Record)
-			(&waiting{out: cmd.OutOrStdout(), label: s.Document.String()}).tell(record)
+			(&waiting{out: cmd.OutOrStdout(), label: s.Document.String()}).printRecord(record)
 		}
 	}
 	if len(failed) == 1 {
