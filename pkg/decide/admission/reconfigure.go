@@ -49,6 +49,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		next.started[id], c.queue.started[id] = &c, &c
 	}
 	tree.ForgetUsageChanges()
+	tree.InheritUsageChanges(s.tree)
 	for _, sig := range s.signatures {
 		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, demand: sig.demand, options: map[*queue]*flavorOptions{}}
 		next.signatures[sig.key] = known

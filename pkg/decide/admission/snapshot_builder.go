@@ -37,7 +37,7 @@ func (s *State) BeginSnapshot(most int) *SnapshotBuilder {
 	}
 	each := max(1, most/max(1, len(s.sorted)))
 	for _, q := range s.sorted {
-		b.into.history[q.name] = q.quota.History()
+		b.into.history[q.name] = q.quota.Past()
 		for _, g := range q.started {
 			b.started = append(b.started, g)
 		}

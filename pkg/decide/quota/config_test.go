@@ -129,7 +129,7 @@ func TestPastUsageHalvesWithTheHalfLife(t *testing.T) {
 	tree.Settle()
 	near := func(what string, want float64) {
 		t.Helper()
-		got := q.History().Used["nvidia.com/gpu"]
+		got := q.Past().Used["nvidia.com/gpu"]
 		if math.Abs(got-want) > want/1e6 {
 			t.Errorf("%s the past use is %f, want %f", what, got, want)
 		}
@@ -145,7 +145,7 @@ func TestPastUsageHalvesWithTheHalfLife(t *testing.T) {
 	tree.Advance(now.Add(24 * time.Hour))
 	near("a day later", 0)
 	q.SetHistory(quota.History{At: now, Used: map[resource.Name]float64{"nvidia.com/gpu": 7}})
-	if got := q.History().Used["nvidia.com/gpu"]; got != 7 {
+	if got := q.Past().Used["nvidia.com/gpu"]; got != 7 {
 		t.Errorf("the past use that was given is %f", got)
 	}
 }

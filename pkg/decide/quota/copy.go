@@ -36,6 +36,7 @@ func (n *node) copied(known map[*node]*node) *node {
 	c := *n
 	known[n] = &c
 	c.subtree, c.usage, c.history.Used = slices.Clone(n.subtree), slices.Clone(n.usage), maps.Clone(n.history.Used)
+	c.present.Used = maps.Clone(n.present.Used)
 	c.parent = n.parent.copied(known)
 	c.children = make([]*node, len(n.children))
 	for i, child := range n.children {

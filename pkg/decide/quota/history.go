@@ -46,16 +46,28 @@ func (h History) after(now time.Time, used resource.List, half time.Duration) Hi
 	return next
 }
 
-// Advance adds the time since the last Advance to the past usage of all queues. What
-// changed their usage since the last Settle happened now: before, a queue used what it
-// used then. It does nothing unless the configuration has a half-life.
+// Advance counts the past usage of all queues until now. What changed their usage since the
+// last Settle happened now: before, a queue used what it used then. It does nothing unless
+// the configuration has a half-life.
+//
+// The past usage of a queue is kept as of the last change of its usage, and what it is now
+// is computed from that in one step. So it does not depend on how often Advance is called:
+// a replay does not see the times at which nothing happened.
 func (t *Tree) Advance(now time.Time) {
 	half := t.halfLife()
 	if half == 0 {
 		return
 	}
+	t.advancedTo = now
 	for _, q := range t.sorted {
-		q.advance(now, half)
+		if used, changed := t.usageBefore[q.Name]; changed {
+			q.usageChanges(now, used, half)
+			continue
+		}
+		if h := &q.node.history; h.At.IsZero() || h.At.After(now) {
+			h.At = now // begins, or goes on with a clock that is behind
+		}
+		q.node.present = q.node.history.after(now, q.Used(), half)
 	}
 	clear(t.usageBefore)
 }
@@ -63,35 +75,54 @@ func (t *Tree) Advance(now time.Time) {
 // AdvanceChanged is Advance of the queues whose usage has changed since the last Settle,
 // and Settle. It is for a time at which nothing is decided.
 func (t *Tree) AdvanceChanged(now time.Time) {
-	half := t.halfLife()
-	for name := range t.usageBefore {
-		t.queues[name].advance(now, half)
-	}
-	clear(t.usageBefore)
-}
-
-func (q *Queue) advance(now time.Time, half time.Duration) {
-	h := &q.node.history
-	if h.At.IsZero() {
-		*h = History{At: now, Used: map[resource.Name]float64{}}
-		return
-	}
-	used, changed := q.tree.usageBefore[q.Name]
-	if !changed {
-		used = q.Used()
-	}
-	*h = h.after(now, used, half)
+	t.advancedTo = now
+	t.Settle()
 }
 
 // Settle ends the changes of usage that belong to the time of the last Advance, such as
 // admissions: what changes from now on changes later.
-func (t *Tree) Settle() { clear(t.usageBefore) }
+func (t *Tree) Settle() {
+	half := t.halfLife()
+	for name, used := range t.usageBefore {
+		t.queues[name].usageChanges(t.advancedTo, used, half)
+	}
+	clear(t.usageBefore)
+}
+
+// usageChanges counts past usage until a time at which the usage changes.
+func (q *Queue) usageChanges(now time.Time, used resource.List, half time.Duration) {
+	n := q.node
+	if n.history.At.IsZero() {
+		n.history = History{At: now, Used: map[resource.Name]float64{}}
+	}
+	n.history = n.history.after(now, used, half)
+	n.present = n.history
+}
 
 // ForgetUsageChanges drops what was noted of changes of usage. It is for a tree that is
 // being filled.
 func (t *Tree) ForgetUsageChanges() {
 	clear(t.usageBefore)
 	clear(t.usageChanged)
+}
+
+// InheritUsageChanges takes over what another tree has noted of the queues of this one.
+func (t *Tree) InheritUsageChanges(of *Tree) {
+	t.advancedTo = of.advancedTo
+	if t.halfLife() == 0 {
+		return
+	}
+	t.beginUsageChanges()
+	for name := range of.usageChanged {
+		if t.queues[name] != nil {
+			t.usageChanged[name] = true
+		}
+	}
+	for name, used := range of.usageBefore {
+		if t.queues[name] != nil {
+			t.usageBefore[name] = used
+		}
+	}
 }
 
 func (t *Tree) halfLife() time.Duration {
@@ -113,6 +144,9 @@ type PastUsage struct {
 func (t *Tree) TakePastUsage() (changed []PastUsage) {
 	for _, name := range slices.Sorted(maps.Keys(t.usageChanged)) {
 		q := t.queues[name]
+		if used, pending := t.usageBefore[name]; pending && !t.advancedTo.IsZero() {
+			q.usageChanges(t.advancedTo, used, t.halfLife())
+		}
 		if q.node.history.At.IsZero() {
 			continue // Advance begins it
 		}
@@ -139,23 +173,34 @@ func (q *Queue) noteUsageChange() {
 	if t.savepoints > 0 || t.halfLife() == 0 {
 		return
 	}
-	if t.usageChanged == nil {
-		t.usageChanged, t.usageBefore = map[string]bool{}, map[string]resource.List{}
-	}
+	t.beginUsageChanges()
 	t.usageChanged[q.Name] = true
 	if _, noted := t.usageBefore[q.Name]; !noted {
 		t.usageBefore[q.Name] = q.Used()
 	}
 }
 
-// History returns the past usage of the queue, to be stored and restored by SetHistory.
+func (t *Tree) beginUsageChanges() {
+	if t.usageChanged == nil {
+		t.usageChanged, t.usageBefore = map[string]bool{}, map[string]resource.List{}
+	}
+}
+
+// History returns the past usage of the queue as of the last change of its usage, to be
+// stored and restored by SetHistory.
 func (q *Queue) History() History {
 	return History{At: q.node.history.At, Used: maps.Clone(q.node.history.Used)}
+}
+
+// Past returns the past usage of the queue as of the last Advance.
+func (q *Queue) Past() History {
+	return History{At: q.node.present.At, Used: maps.Clone(q.node.present.Used)}
 }
 
 // SetHistory restores the past usage of the queue.
 func (q *Queue) SetHistory(h History) {
 	q.node.history = History{At: h.At, Used: maps.Clone(h.Used)}
+	q.node.present = q.node.history
 }
 
 // past is the share of past use of a node, all queues below it together.
@@ -176,7 +221,7 @@ func (t *Tree) past(n *node) Share {
 
 // addPast adds the past use of all queues below a node, each in the same order.
 func (n *node) addPast(used map[resource.Name]float64) {
-	for name, amount := range n.history.Used {
+	for name, amount := range n.present.Used {
 		used[name] += amount
 	}
 	for _, child := range n.children {

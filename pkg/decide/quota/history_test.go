@@ -84,7 +84,7 @@ func TestPastUsageIsTheDecayedAverage(t *testing.T) {
 				tree.ForgetUsageChanges()
 				tree.Advance(now)
 			}
-			got, want := tree.Queue("a").History().Used[gpu], model.at(now.Sub(began).Seconds())
+			got, want := tree.Queue("a").Past().Used[gpu], model.at(now.Sub(began).Seconds())
 			if math.Abs(got-want) > 2e-3+want*1e-6 {
 				t.Fatalf("past use is %f GPUs after %s, want %f", got, now.Sub(began), want)
 			}
@@ -100,11 +100,11 @@ func TestPastUsageGoesOnWithAClockThatIsBehind(t *testing.T) {
 	q, now := tree.Queue("a"), time.Unix(1_000_000, 0)
 	q.SetHistory(quota.History{At: now.Add(365 * 24 * time.Hour), Used: map[resource.Name]float64{gpu: 8}})
 	tree.Advance(now)
-	if got := q.History().Used[gpu]; got != 8 {
+	if got := q.Past().Used[gpu]; got != 8 {
 		t.Errorf("with an earlier clock past use is %f GPUs, want 8", got)
 	}
 	tree.Advance(now.Add(time.Minute))
-	if got := q.History().Used[gpu]; math.Abs(got-4) > 1e-9 {
+	if got := q.Past().Used[gpu]; math.Abs(got-4) > 1e-9 {
 		t.Errorf("after a half-life past use is %f GPUs, want 4", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/spec/resource"
 )
@@ -35,7 +36,8 @@ type node struct {
 	quota    map[int]limits
 	subtree  []int64 // own quota and what the children lend
 	usage    []int64
-	history  History // of a ClusterQueue
+	history  History // of a ClusterQueue, as of the last change of its usage
+	present  History // as of the last Advance
 }
 
 // limits are a node's own quota; -1 is no limit.
@@ -99,6 +101,8 @@ type Tree struct {
 	usageChanged map[string]bool
 	// usageBefore is what queues used before their usage changed, since the last Settle.
 	usageBefore map[string]resource.List
+	// advancedTo is the time of the last Advance or AdvanceChanged.
+	advancedTo time.Time
 	// capacity is what the clusters have in all. Shares of a resource without quota
 	// are fractions of it.
 	capacity resource.List
