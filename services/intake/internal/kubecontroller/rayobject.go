@@ -174,11 +174,11 @@ func (c *Controller) writeState(ctx context.Context, object *unstructured.Unstru
 	if err := c.cluster.Annotate(ctx, object, map[string]string{stateKey: state, reasonKey: why}); err != nil {
 		return err
 	}
-	return c.tell(ctx, object, id, k, state, reason)
+	return c.recordEvent(ctx, object, id, k, state, reason)
 }
 
-// tell records an event if the state of the workload or its kind of reason has changed.
-func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, state string, reason *workload.Reason) error {
+// recordEvent records an event if the state of the workload or its kind of reason has changed.
+func (c *Controller) recordEvent(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, state string, reason *workload.Reason) error {
 	occurrence, why := state, ""
 	if reason != nil {
 		occurrence += string(reason.Kind) // a change of amounts alone is no event

@@ -68,15 +68,15 @@ func (c *Controller) reconcileWrapper(ctx context.Context, object *unstructured.
 	if !changed {
 		return again, nil
 	}
-	if err := c.tellOfWrapper(ctx, object, id, k, old, status, view); err != nil {
+	if err := c.recordWrapperEvent(ctx, object, id, k, old, status, view); err != nil {
 		return 0, err
 	}
 	return again, c.cluster.WriteStatus(ctx, object, status)
 }
 
-// tellOfWrapper records an event when the status tells of another state or reason than the
+// recordWrapperEvent records an event when the status tells of another state or reason than the
 // one that is on the object, which an earlier process may have recorded.
-func (c *Controller) tellOfWrapper(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, old, status map[string]any, view appwrapper.View) error {
+func (c *Controller) recordWrapperEvent(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, old, status map[string]any, view appwrapper.View) error {
 	if old["phase"] == nil {
 		for _, warning := range view.Warnings {
 			if err := c.cluster.RecordEvent(ctx, object, true, "MusterWarning", warning); err != nil {
@@ -95,7 +95,7 @@ func (c *Controller) tellOfWrapper(ctx context.Context, object *unstructured.Uns
 	if k.lastEvent == "" && old["phase"] == status["phase"] && old["why"] == status["why"] {
 		return nil
 	}
-	return c.tell(ctx, object, id, k, state, reason)
+	return c.recordEvent(ctx, object, id, k, state, reason)
 }
 
 // successTTL is how long an AppWrapper stays after its success; nil is for ever. The
