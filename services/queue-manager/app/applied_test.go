@@ -115,7 +115,7 @@ func TestAppliedObjectsGovern(t *testing.T) {
 	first := w.submit(gangOf("first", "user-queue", 1))
 	w.command(first, event.Present, 1)
 	second := w.submit(gangOf("second", "user-queue", 2))
-	w.waits(second, workload.ReasonQuota)
+	w.waits(second, workload.ReasonNeverFits)
 	if q := w.queue("user-queue"); q.ClusterQueue != "cluster-queue" || q.Waiting != 1 || !slices.Equal(q.Namespaces, []string{"team-a"}) {
 		t.Errorf("the queue is %+v", q)
 	}
@@ -225,7 +225,7 @@ func TestTheQueuesFileGoesBeforeWhatIsApplied(t *testing.T) {
 		"resourceflavor.kueue.x-k8s.io/default-flavor: the queues file of queue-manager has it and takes precedence", "change it there")
 	w.node("one", 4) // has no label "pool"
 	gang := w.submit(gangOf("gang", "user-queue", 1))
-	w.waits(gang, workload.ReasonFit)
+	w.waits(gang, workload.ReasonNeverFits)
 	// Without it in the file the applied one counts again.
 	w.stop()
 	w.config.Policy.Flavors = nil
