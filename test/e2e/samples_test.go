@@ -118,7 +118,7 @@ func (w *world) outcome(id workload.ID) (workload.Phase, string) {
 // missing is on no node.
 func (w *world) checkShortage(name string, id workload.ID) {
 	w.t.Helper()
-	reason := w.waits(id, workload.ReasonFit)
+	reason := w.waits(id, workload.ReasonFit, workload.ReasonNeverFits)
 	short := reason.Shortage
 	switch {
 	case short == nil:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,10 +206,10 @@ func (w *world) reaches(id workload.ID, phase workload.Phase) *event.WorkloadCha
 }
 
 // waits waits until the workload has been waiting for a reason of the kind.
-func (w *world) waits(id workload.ID, kind workload.ReasonKind) *workload.Reason {
+func (w *world) waits(id workload.ID, kinds ...workload.ReasonKind) *workload.Reason {
 	w.t.Helper()
-	return await(w, fmt.Sprintf("workload %s waiting because of %s", id, kind), func(e *event.WorkloadChanged) bool {
-		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && e.Reason.Kind == kind
+	return await(w, fmt.Sprintf("workload %s waiting because of %v", id, kinds), func(e *event.WorkloadChanged) bool {
+		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && slices.Contains(kinds, e.Reason.Kind)
 	}).Reason
 }
 
