@@ -155,7 +155,7 @@ func TestTheCertificateOfTheReadme(t *testing.T) {
 		t.Fatalf("submit: exit code %d: %s", exit, out)
 	}
 	waiting := await(w, "the workload waits", func(e *event.WorkloadChanged) bool {
-		return e.Name == shown[2] && e.Phase == workload.Queued && e.Reason != nil && e.Reason.Kind == workload.ReasonFit
+		return e.Name == shown[2] && e.Phase == workload.Queued && e.Reason != nil && e.Reason.Kind == workload.ReasonNeverFits
 	})
 	explained, exit := w.muster(strings.Fields(shown[1])...)
 	if exit != 0 {
