@@ -15,10 +15,6 @@
 package quota
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
@@ -231,72 +227,4 @@ type LocalQueue struct {
 	Name         string `json:"name"`
 	ClusterQueue string `json:"clusterQueue"`
 	StopPolicy   string `json:"stopPolicy,omitempty"`
-}
-
-// PriorityClass names a priority (Kueue's WorkloadPriorityClass).
-type PriorityClass struct {
-	Name        string `json:"name"`
-	Value       int32  `json:"value"`
-	Description string `json:"description,omitempty"`
-}
-
-// Priority returns the value of a WorkloadPriorityClass. The error says which
-// there are.
-func (c Config) Priority(class string) (int32, error) {
-	names := make([]string, len(c.Priorities))
-	for i, known := range c.Priorities {
-		if known.Name == class {
-			return known.Value, nil
-		}
-		names[i] = known.Name
-	}
-	if len(names) == 0 {
-		return 0, fmt.Errorf("priority class %q does not exist; there are none", class)
-	}
-	slices.Sort(names)
-	return 0, fmt.Errorf("priority class %q does not exist; there are: %s", class, strings.Join(names, ", "))
-}
-
-// Raised returns the Config with the nominal quota of a ClusterQueue raised by an
-// amount.
-func (c Config) Raised(queue, flavor string, name resource.Name, by int64) Config {
-	c.ClusterQueues = slices.Clone(c.ClusterQueues)
-	for i := range c.ClusterQueues {
-		q := &c.ClusterQueues[i]
-		if q.Name != queue {
-			continue
-		}
-		q.ResourceGroups = slices.Clone(q.ResourceGroups)
-		for g := range q.ResourceGroups {
-			group := &q.ResourceGroups[g]
-			group.Flavors = slices.Clone(group.Flavors)
-			for f := range group.Flavors {
-				group.Flavors[f].Resources = slices.Clone(group.Flavors[f].Resources)
-				for r := range group.Flavors[f].Resources {
-					if of := &group.Flavors[f].Resources[r]; group.Flavors[f].Name == flavor && of.Name == name {
-						of.Nominal = add(of.Nominal, by)
-					}
-				}
-			}
-		}
-	}
-	return c
-}
-
-// Resumed returns the Config with nothing held that keeps workloads of a
-// LocalQueue, or of a ClusterQueue, from being admitted.
-func (c Config) Resumed(namespace, local, queue string) Config {
-	c.ClusterQueues, c.LocalQueues = slices.Clone(c.ClusterQueues), slices.Clone(c.LocalQueues)
-	for i := range c.ClusterQueues {
-		if c.ClusterQueues[i].Name == queue {
-			c.ClusterQueues[i].StopPolicy = ""
-		}
-	}
-	for i := range c.LocalQueues {
-		if l := &c.LocalQueues[i]; l.Namespace == namespace && l.Name == local {
-			l.StopPolicy = ""
-		}
-	}
-	c.Holds = slices.DeleteFunc(slices.Clone(c.Holds), func(s QueueStop) bool { return s.Name == local })
-	return c
 }

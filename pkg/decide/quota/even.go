@@ -28,15 +28,6 @@ func (q *Queue) Evens(charges []Charge, other *Queue) bool {
 	return slices.CompareFunc(q.tree.standings(changed), before, standing.compare) < 0
 }
 
-// branch returns the node and its ancestors, without the root.
-func (n *node) branch() []*node {
-	var nodes []*node
-	for ; n.parent != nil; n = n.parent {
-		nodes = append(nodes, n)
-	}
-	return nodes
-}
-
 // standing is the share of a node of a depth. part orders nodes of equal share,
 // such as those of weight zero: all that they use beyond their quota, each
 // resource as a part of what the parent can lend, in 2^-32.

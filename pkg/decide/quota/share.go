@@ -17,6 +17,14 @@ type Share int64
 // MaxShare is larger than all other shares.
 const MaxShare Share = math.MaxInt64
 
+// SetCapacity sets what the clusters have in all. It reports whether that may change
+// shares of fair sharing.
+func (t *Tree) SetCapacity(all resource.List) (shares bool) {
+	before := t.capacity
+	t.capacity = all
+	return t.config.FairSharing != nil && t.config.FairSharing.Enable && t.shareBaseChanged(before)
+}
+
 // Share returns the share of the queue among the children of its cohort, zero
 // for a queue without cohort.
 func (q *Queue) Share() Share { return q.tree.share(q.node) }
@@ -114,92 +122,4 @@ func ratio(amount, lendable, weightMilli int64) Share {
 	}
 	share, _ := bits.Div64(hi, lo, uint64(weightMilli))
 	return Share(min(share, uint64(MaxShare-1)))
-}
-
-// Head is the gang that a queue would start next.
-type Head struct {
-	Queue   *Queue
-	Charges []Charge
-}
-
-// Fairest returns which of the heads, of different queues of one tree, comes
-// first under fair sharing, as in Kueue: in each cohort the branch whose share,
-// with the charges of its head, is the smallest, from the leaves to the root.
-// Where shares are equal, before decides.
-func (t *Tree) Fairest(heads []Head, before func(i, j int) bool) int {
-	winner := map[*node]int{}
-	deepest := 0
-	level := map[int][]*node{}
-	for i, h := range heads {
-		depth := h.Queue.node.depth()
-		winner[h.Queue.node] = i
-		level[depth] = append(level[depth], h.Queue.node)
-		deepest = max(deepest, depth)
-	}
-	for depth := deepest; depth > 0; depth-- {
-		share := map[*node]Share{} // of the best child, by parent
-		for _, n := range level[depth] {
-			i := winner[n]
-			mine := heads[i].Queue.shareWith(n, heads[i].Charges)
-			best, rivals := winner[n.parent]
-			if !rivals {
-				level[depth-1] = append(level[depth-1], n.parent)
-			}
-			if !rivals || mine < share[n.parent] || mine == share[n.parent] && before(i, best) {
-				winner[n.parent], share[n.parent] = i, mine
-			}
-		}
-	}
-	return winner[heads[0].Queue.node.root()]
-}
-
-func (n *node) depth() int {
-	depth := 0
-	for ; n.parent != nil; n = n.parent {
-		depth++
-	}
-	return depth
-}
-
-// shareWith is the share of an ancestor of the queue, past use included, if the
-// queue used the charges, too.
-func (q *Queue) shareWith(n *node, charges []Charge) Share {
-	before := q.tree.Begin()
-	defer q.tree.Rollback(before)
-	q.Allocate(charges)
-	return Share(add(int64(q.tree.share(n)), int64(q.tree.past(n))))
-}
-
-// FairToEvict reports whether fair sharing lets the queue, with its charges, take what
-// a gang of the other queue has. Afterwards the queue's branch must not have the larger
-// share (LessThanOrEqualToFinalShare), or its share must be below that of the other
-// branch before (LessThanInitialShare). Only present usage counts.
-func (q *Queue) FairToEvict(charges []Charge, other *Queue, theirs []Charge, strategy string) bool {
-	mine, branch := branches(q.node, other.node)
-	before := q.tree.share(branch)
-	start := q.tree.Begin()
-	defer q.tree.Rollback(start)
-	other.Release(theirs)
-	q.Allocate(charges)
-	if strategy == LessThanInitialShare {
-		return q.tree.share(mine) < before
-	}
-	return q.tree.share(mine) <= q.tree.share(branch)
-}
-
-// branches returns the ancestors of both nodes, or they themselves, that are
-// children of their lowest common ancestor (Kueue's almost-LCAs).
-func branches(a, b *node) (*node, *node) {
-	above := map[*node]*node{} // ancestor of a: its child on the way to a
-	for n := a; n != nil; n = n.parent {
-		if n.parent != nil {
-			above[n.parent] = n
-		}
-	}
-	for n := b; n.parent != nil; n = n.parent {
-		if child, common := above[n.parent]; common {
-			return child, n
-		}
-	}
-	return a, b
 }

@@ -4,11 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-
-	"muster.dev/muster/pkg/spec/fault"
 )
 
 // QueueStop is an operator's order to admit nothing of a queue, in any of its namespaces,
@@ -21,12 +17,6 @@ type QueueStop struct {
 	Why   string    `json:"why,omitempty"`
 }
 
-// Bounds of the texts of a hold, which every waiting workload of the queue repeats.
-const (
-	maxStopBy  = 200
-	maxStopWhy = 500
-)
-
 // Message says that the queue is held.
 func (h QueueStop) Message() string {
 	text := fmt.Sprintf("queue %q is held since %s by %s", h.Name, h.Since.UTC().Format(time.RFC3339), h.By)
@@ -34,31 +24,6 @@ func (h QueueStop) Message() string {
 		text += ": " + h.Why
 	}
 	return text
-}
-
-func (v *validation) operatorStops(c *Config) {
-	seen := map[string]string{}
-	for i, h := range c.Holds {
-		path := fault.Index("queueHolds", i)
-		v.name(path, h.Name, seen)
-		if h.Since.IsZero() {
-			v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
-		}
-		if h.By == "" {
-			v.faults.Add(path+".by", "is missing; want who holds the queue")
-		}
-		v.line(path+".by", h.By, maxStopBy)
-		v.line(path+".why", h.Why, maxStopWhy)
-	}
-}
-
-// line checks a text for one line.
-func (v *validation) line(path, text string, most int) {
-	if len(text) > most {
-		v.faults.Add(path, "has %d bytes; want at most %d", len(text), most)
-	} else if strings.ContainsFunc(text, unicode.IsControl) {
-		v.faults.Add(path, "%q: want one line without control characters", text)
-	}
 }
 
 // StoppedBy returns the hold of a queue, nil when no operator holds it.

@@ -2,13 +2,11 @@ package quota
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
-	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Validate returns all faults of the Config as a fault.List, with the paths of
@@ -23,52 +21,6 @@ func (c *Config) Validate() error {
 	v.operatorStops(c)
 	v.admissionChecks(c)
 	return v.faults.Err()
-}
-
-type validation struct {
-	faults  fault.List
-	flavor  map[string]string // where each is, by name
-	cohort  map[string]string
-	cluster map[string]string
-}
-
-// name checks a name, and that it is unique.
-func (v *validation) name(path, name string, seen map[string]string) {
-	at := fault.Key(path, "name")
-	if name == "" {
-		v.faults.Add(at, "is missing")
-		return
-	}
-	if first, twice := seen[name]; twice {
-		v.faults.Add(at, "%q is a duplicate of %s; want another name", name, first)
-		return
-	}
-	seen[name] = path
-}
-
-// oneOf checks a value that may be empty.
-func (v *validation) oneOf(path, value string, allowed ...string) {
-	if value != "" && !slices.Contains(allowed, value) {
-		v.faults.Add(path, "%q: want one of %s", value, strings.Join(allowed, ", "))
-	}
-}
-
-func (v *validation) notNegative(path string, value int64) {
-	if value < 0 {
-		v.faults.Add(path, "%d is negative; want zero or more", value)
-	}
-}
-
-// known checks that an object of that name exists.
-func (v *validation) known(path, kind, name string, there map[string]string) {
-	if _, known := there[name]; known {
-		return
-	}
-	if len(there) == 0 {
-		v.faults.Add(path, "%q: there is no %s of this name, nor any other", name, kind)
-		return
-	}
-	v.faults.Add(path, "%q: there is no %s of this name; there are %s", name, kind, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
 }
 
 func (v *validation) flavors(c *Config) {
@@ -175,6 +127,28 @@ func (v *validation) preemption(path string, p *Preemption) {
 	}
 }
 
+// Bounds of the texts of a hold, which every waiting workload of the queue repeats.
+const (
+	maxStopBy  = 200
+	maxStopWhy = 500
+)
+
+func (v *validation) operatorStops(c *Config) {
+	seen := map[string]string{}
+	for i, h := range c.Holds {
+		path := fault.Index("queueHolds", i)
+		v.name(path, h.Name, seen)
+		if h.Since.IsZero() {
+			v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
+		}
+		if h.By == "" {
+			v.faults.Add(path+".by", "is missing; want who holds the queue")
+		}
+		v.line(path+".by", h.By, maxStopBy)
+		v.line(path+".why", h.Why, maxStopWhy)
+	}
+}
+
 func (v *validation) localQueues(c *Config) {
 	seen := map[string]bool{}
 	for i, l := range c.LocalQueues {
@@ -205,15 +179,4 @@ func (v *validation) others(c *Config) {
 		}
 		v.notNegative("fairSharing.usageHalfLifeSeconds", f.UsageHalfLifeSeconds)
 	}
-}
-
-// tolerates reports whether pods of the template may go to nodes of the flavor
-// that have its taints, the flavor's own tolerations included.
-func (f *Flavor) tolerates(t *workload.Template) bool {
-	for _, taint := range f.NodeTaints {
-		if taint.Effect != "PreferNoSchedule" && !taint.Tolerated(t.Tolerations) && !taint.Tolerated(f.Tolerations) {
-			return false
-		}
-	}
-	return true
 }
