@@ -180,11 +180,6 @@ func (s *victimSearch) choose(i int) {
 	undo()
 }
 
-// sameForQuota reports whether quota treats the two alike.
-func (c candidate) sameForQuota(other candidate) bool {
-	return c.queue == other.queue && c.policy == other.policy && c.evictedBefore == other.evictedBefore && slices.Equal(c.charges, other.charges)
-}
-
 // mayImprove reports whether that many candidates from i on may bring what is missing
 // and cost less than the best; if not, later ones do not either.
 func (s *victimSearch) mayImprove(i, left int) bool {

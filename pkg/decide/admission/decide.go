@@ -9,41 +9,6 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Plan is the result of a decision. The state has it applied already: a caller that
-// cannot carry the plan out has to build a new state.
-type Plan struct {
-	Admissions []Admission
-	// Growths are started gangs that get more places, with all places of each.
-	Growths   []Admission
-	Evictions []Eviction
-	// Waits are the new reasons of workloads that do not start. Of an equivalence
-	// class only the first gang is named; State.Reason has the reason of each workload.
-	Waits []Wait
-	// NextAt is the earliest time at which a decision may differ without any event;
-	// zero for none.
-	NextAt time.Time
-}
-
-// Admission starts a workload with a node for each of its pods.
-type Admission struct {
-	Workload   workload.ID
-	Cluster    string
-	Placements []workload.Placement
-	Flavors    []workload.PodSetFlavors
-}
-
-// Eviction stops a started workload.
-type Eviction struct {
-	Workload workload.ID
-	Reason   workload.Reason // of the kind Preempted or Drained
-}
-
-// Wait says why a workload does not start now.
-type Wait struct {
-	Workload workload.ID
-	Reason   workload.Reason
-}
-
 // Decide returns what to start and what to evict, until nothing more can be done, and
 // applies that to the state. It tries only classes for which something may have
 // changed since the last decision. now must not go back.
@@ -70,6 +35,19 @@ func Decide(s *State, now time.Time) Plan {
 	s.tree.Settle()
 	s.decidedAt, s.nextAt = now, d.plan.NextAt
 	return d.plan
+}
+
+// Pending reports whether a decision at this time could differ from the last
+// one.
+func (s *State) Pending(now time.Time) bool {
+	return len(s.fresh) > 0 || s.waiting.Len() > 0 && (s.events.any() || s.due(now) || s.offersMayChange()) || s.mustDrain()
+}
+
+// mustDrain reports whether gangs of a drained queue have to be evicted.
+func (s *State) mustDrain() bool {
+	return slices.ContainsFunc(s.sorted, func(q *queue) bool {
+		return q.quota.StopPolicy == quota.HoldAndDrain && slices.ContainsFunc(q.inOrder(), func(g *Started) bool { return !g.Terminating && !g.Frozen })
+	})
 }
 
 // refreshBlockers recomputes head reservations and reopens the classes whose refusal
@@ -115,9 +93,21 @@ func (d *decision) drain() {
 	}
 }
 
-func (d *decision) evict(g *Started, why workload.Reason) {
-	g.Terminating = true
-	d.plan.Evictions = append(d.plan.Evictions, Eviction{g.Workload.ID, why})
+// promoteImpatient moves workloads whose patience is over to the front.
+func (d *decision) promoteImpatient() {
+	for _, q := range d.state.sorted {
+		n := 0
+		for ; n < len(q.patient) && !d.now.Before(q.patient[n].patienceEnd()); n++ {
+			w := q.patient[n]
+			if w.class == nil || !d.state.waiting.Has(w) {
+				continue // it has left, or is tracked when it returns
+			}
+			d.state.removeFromClass(w)
+			w.impatient = true
+			d.state.addToClass(w)
+		}
+		q.patient = slices.Delete(q.patient, 0, n)
+	}
 }
 
 // restoreNominations first tries workloads that were nominated in an earlier term. One
@@ -154,10 +144,6 @@ func (d *decision) tryFirst(class *equivalenceClass) {
 			d.wait(w, why)
 		}
 	}
-}
-
-func (d *decision) wait(w *Waiting, why *workload.Reason) {
-	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, *why})
 }
 
 // reportNew adds the reasons of workloads that were enqueued since the last decision,

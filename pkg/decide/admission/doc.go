@@ -12,8 +12,8 @@
 // Decide goes through these stages, each in the file named:
 //
 //	endBackoffs, drain         decide.go          back-offs that are over; queues to empty
-//	settleNominations          nomination.go      victims are gone: start the preemptor
-//	promoteImpatient           order.go           patience that is over
+//	settleNominations          settle.go          victims are gone: start the preemptor
+//	promoteImpatient           decide.go          patience that is over
 //	requeue                    invalidate.go      reopen the classes that events concern
 //	restoreNominations         decide.go          preemptors of an earlier term first
 //	until no class is open:

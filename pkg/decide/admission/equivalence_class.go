@@ -186,3 +186,10 @@ func (s *State) reopen(class *equivalenceClass) {
 		heap.Push(&class.queue.open, class)
 	}
 }
+
+// retryBy has a blocked class reopened at that time at the latest.
+func (c *equivalenceClass) retryBy(at time.Time) {
+	if c.retryAt.IsZero() || at.Before(c.retryAt) {
+		c.retryAt = at
+	}
+}

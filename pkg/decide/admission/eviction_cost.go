@@ -2,7 +2,6 @@ package admission
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -105,30 +104,4 @@ func costText(g *Started, cost workload.EvictionCost, cut bool) string {
 		return text + "; the search for the cheapest evictions was cut at its limit, so it is not exact"
 	}
 	return text + "; the search for the cheapest evictions was exact"
-}
-
-// weigh returns the cheaper victims, and remembers the others.
-func (p *preemption) weigh(a, b *victims) *victims {
-	chosen := cheaper(a, b)
-	for _, v := range []*victims{a, b} {
-		if v != nil && v != chosen && !slices.EqualFunc(v.list, chosen.list, func(x, y candidate) bool { return x.Started == y.Started }) {
-			p.other = cheaper(p.other, v)
-		}
-	}
-	return chosen
-}
-
-// weighOther looks for victims that spare the one of the chosen with the most lost work,
-// where no other set has been found. It takes the first that are enough.
-func (p *preemption) weighOther(sets []candidateSet, chosen *victims) {
-	if p.other != nil || chosen == nil || len(chosen.list) == 0 || p.d.refill(p.w.queue).steps <= 0 || p.d.state.allowance.steps <= 0 {
-		return
-	}
-	dearest := slices.MaxFunc(chosen.list, func(a, b candidate) int { return int(min(1, max(-1, a.lost-b.lost))) })
-	cut := p.cut
-	for _, a := range sets {
-		rest := slices.DeleteFunc(slices.Clone(a.candidates), func(c candidate) bool { return c.Started == dearest.Started })
-		p.other = cheaper(p.other, p.enoughVictims(&candidateSet{candidates: rest, borrow: a.borrow, fallback: a.fallback}))
-	}
-	p.cut = cut
 }

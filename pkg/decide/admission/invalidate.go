@@ -133,13 +133,6 @@ func (c *equivalenceClass) mayFitQuota() bool {
 	})
 }
 
-// retryBy has a blocked class reopened at that time at the latest.
-func (c *equivalenceClass) retryBy(at time.Time) {
-	if c.retryAt.IsZero() || at.Before(c.retryAt) {
-		c.retryAt = at
-	}
-}
-
 // invalidateVerdict forgets that a flavored signature has no places on a cluster.
 func (s *State) invalidateVerdict(flavored *flavoredSignature, cluster string) {
 	delete(flavored.verdicts, cluster)

@@ -166,17 +166,3 @@ func (s *State) mayChange(flavored *flavoredSignature, known offer, reshaped Nod
 	i := slices.IndexFunc(flavored.w.PodSets, func(set workload.PodSet) bool { return set.Name == known.lack.PodSet })
 	return i < 0 || s.fleets[reshaped.Cluster].Len() == 0 || s.fleets[reshaped.Cluster].Offers(reshaped.Name, &flavored.w.PodSets[i].Template)
 }
-
-// hasAmounts reports whether a reason has amounts that are lacking.
-func hasAmounts(why *workload.Reason) bool {
-	switch why.Kind {
-	case workload.ReasonQuota, workload.ReasonFit, workload.ReasonTopology, workload.ReasonNeverFits:
-		return true
-	}
-	return false
-}
-
-// waitsForQuota reports whether quota is what a workload lacks, even if it never fits.
-func waitsForQuota(why *workload.Reason) bool {
-	return why.Kind == workload.ReasonQuota || why.Kind == workload.ReasonNeverFits && why.Quota != nil
-}

@@ -50,6 +50,11 @@ func (q *queue) backfillOrder(a, b *Waiting) int {
 	return before(a, b)
 }
 
+// before orders the waiting: priority, then submission.
+func before(a, b *Waiting) int {
+	return cmp.Or(cmp.Compare(b.Workload.Priority, a.Workload.Priority), cmp.Compare(a.Order, b.Order))
+}
+
 // byRunTime orders by priority; then come workloads whose patience is over, by
 // submission, then the others by declared run time, and last those without one.
 func byRunTime(a, b *Waiting) int {
@@ -96,21 +101,4 @@ func (q *queue) trackPatience(w *Waiting) {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Order, b.Order))
 	})
 	q.patient = slices.Insert(q.patient, i, w)
-}
-
-// promoteImpatient moves workloads whose patience is over to the front.
-func (d *decision) promoteImpatient() {
-	for _, q := range d.state.sorted {
-		n := 0
-		for ; n < len(q.patient) && !d.now.Before(q.patient[n].patienceEnd()); n++ {
-			w := q.patient[n]
-			if w.class == nil || !d.state.waiting.Has(w) {
-				continue // it has left, or is tracked when it returns
-			}
-			d.state.removeFromClass(w)
-			w.impatient = true
-			d.state.addToClass(w)
-		}
-		q.patient = slices.Delete(q.patient, 0, n)
-	}
 }

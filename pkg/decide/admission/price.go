@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -70,4 +71,15 @@ func (p *preemption) victimsOf(list []candidate, places []workload.Placement, a 
 	price := priceOf(list)
 	price.shareRank = p.shareRank(list, a)
 	return &victims{list, places, price, a.fallback}
+}
+
+// weigh returns the cheaper victims, and remembers the others.
+func (p *preemption) weigh(a, b *victims) *victims {
+	chosen := cheaper(a, b)
+	for _, v := range []*victims{a, b} {
+		if v != nil && v != chosen && !slices.EqualFunc(v.list, chosen.list, func(x, y candidate) bool { return x.Started == y.Started }) {
+			p.other = cheaper(p.other, v)
+		}
+	}
+	return chosen
 }

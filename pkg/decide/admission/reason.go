@@ -52,20 +52,6 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 	return &workload.Reason{Kind: workload.ReasonPending, Message: "the next decision considers the workload"}
 }
 
-// heldBy returns the reason of a held queue, nil when it is not held.
-func (s *State) heldBy(w *Waiting) *workload.Reason {
-	if why := s.tree.HeldBy(w.Workload.Namespace, w.Workload.Queue, w.queue.name); why != "" {
-		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
-	}
-	return nil
-}
-
-// HeldBy says what keeps workloads of a queue in a namespace from being admitted; empty
-// when nothing does.
-func (s *State) HeldBy(namespace, queue string) string {
-	return s.tree.HeldBy(namespace, queue, s.clusterQueue(&workload.Workload{Namespace: namespace, Queue: queue}))
-}
-
 // Position returns the position of a workload in its queue, from 1; 0 when it does not
 // wait there.
 func (s *State) Position(id workload.ID) int {

@@ -133,14 +133,6 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 	return "", nil, why
 }
 
-// nearer reports whether reason a lacks less than b.
-func nearer(a, b workload.Reason) bool {
-	if a.Shortage == nil || b.Shortage == nil {
-		return b.Kind == workload.ReasonNoNodes || a.Kind == workload.ReasonUnknown || a.Kind == workload.ReasonTopology && a.Shortage == nil
-	}
-	return a.Shortage.Unplaced < b.Shortage.Unplaced
-}
-
 func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements []workload.Placement) {
 	if w.Grows {
 		d.grow(w, a, placements)

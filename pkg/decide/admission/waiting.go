@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -43,83 +42,6 @@ type Waiting struct {
 	held      *workload.Reason
 }
 
-// before orders the waiting: priority, then submission.
-func before(a, b *Waiting) int {
-	return cmp.Or(cmp.Compare(b.Workload.Priority, a.Workload.Priority), cmp.Compare(a.Order, b.Order))
-}
-
-// queue is a ClusterQueue with its waiting and started gangs.
-type queue struct {
-	name        string
-	quota       *quota.Queue
-	classes     map[classKey]*equivalenceClass
-	all         classHeap // that have members
-	open        classHeap // of them, those to be tried
-	started     map[workload.ID]*Started
-	nominations int // of its waiting workloads
-	// kept is the last head for which quota was kept from other queues.
-	kept *Waiting
-	// blocked are the classes that are not open.
-	blocked map[*equivalenceClass]bool
-	// patient are, under ShortestFirst, those whose patience is not over, by Since.
-	patient []*Waiting
-	// allowance is what searches for its gangs may still cost.
-	allowance allowance
-}
-
-func newQueue(name string, of *quota.Queue) *queue {
-	q := &queue{
-		name: name, quota: of, classes: map[classKey]*equivalenceClass{}, started: map[workload.ID]*Started{}, blocked: map[*equivalenceClass]bool{},
-	}
-	q.all = classHeap{place: placeInAll, order: q.headOrder}
-	q.open = classHeap{place: placeInOpen, order: q.backfillOrder}
-	return q
-}
-
-func (s *State) queue(name string) *queue {
-	q := s.queues[name]
-	if q == nil {
-		q = newQueue(name, s.tree.Ensure(name))
-		s.queues[name] = q
-		i, _ := slices.BinarySearchFunc(s.sorted, name, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
-		s.sorted = slices.Insert(s.sorted, i, q)
-	}
-	return q
-}
-
-// head returns the head of a queue that is not empty.
-func (q *queue) head() *Waiting { return q.all.list[0].first() }
-
-func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
-
-// candidate returns the class that the queue tries next, nil for none.
-func (q *queue) candidate(now time.Time) *equivalenceClass {
-	switch {
-	case q.open.Len() == 0, q.strict() && (q.nominations > 0 || q.all.list[0].atOpen < 0):
-		return nil
-	case q.strict():
-		return q.all.list[0]
-	case q.backfills():
-		if head := q.all.list[0]; head.atOpen >= 0 {
-			return head
-		}
-		if q.closedToBackfill(now) {
-			return nil
-		}
-	}
-	return q.open.list[0]
-}
-
-// closedToBackfill reports whether no gang may pass the head of a Backfill queue: the
-// head waits for quota and its patience is over, so what its queue frees is kept for it.
-func (q *queue) closedToBackfill(now time.Time) bool {
-	if !q.backfills() || q.all.Len() == 0 {
-		return false
-	}
-	head := q.all.list[0]
-	return head.atOpen < 0 && head.unplaced == nil && waitsForQuota(head.reason) && !now.Before(head.first().patienceEnd())
-}
-
 // Enqueue adds a waiting workload, or replaces it. Workloads with equal pod sets share
 // them in memory from then on.
 func (s *State) Enqueue(w Waiting) {
@@ -152,29 +74,18 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	return added
 }
 
-// addDemand adds the pods of a waiting workload to the demand by which fleets pack, and
-// removeDemand takes them out. Started and nominated gangs count by their placements.
-func (s *State) addDemand(w *Waiting) {
-	s.expect(w.signature, 1)
-}
-
-func (s *State) removeDemand(w *Waiting) {
-	s.expect(w.signature, -1)
-}
-
-func (s *State) expect(sig *podSetSignature, gangs int) {
-	for cluster, fleet := range s.fleets {
-		if sig.mayBeOn(cluster) {
-			fleet.Expect(sig.demand, gangs)
-		}
+// heldBy returns the reason of a held queue, nil when it is not held.
+func (s *State) heldBy(w *Waiting) *workload.Reason {
+	if why := s.tree.HeldBy(w.Workload.Namespace, w.Workload.Queue, w.queue.name); why != "" {
+		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
 	}
+	return nil
 }
 
-func (s *State) clusterQueue(w *workload.Workload) string {
-	if local := s.tree.Local(w.Namespace, w.Queue); local != nil {
-		return local.ClusterQueue
-	}
-	return w.Queue
+// HeldBy says what keeps workloads of a queue in a namespace from being admitted; empty
+// when nothing does.
+func (s *State) HeldBy(namespace, queue string) string {
+	return s.tree.HeldBy(namespace, queue, s.clusterQueue(&workload.Workload{Namespace: namespace, Queue: queue}))
 }
 
 // spareFresh is how many of the fresh may have left before the list is cleaned.
@@ -206,17 +117,4 @@ func (s *State) removeWaiting(id workload.ID) {
 		s.noteQuotaFreed(w.queue) // it may have a new head
 	}
 	s.dropSignature(w.signature)
-}
-
-// firstWaiting returns the first waiting workloads over all queues, nominated ones
-// excepted.
-func (s *State) firstWaiting(limit int) []*Waiting {
-	waiting := make([]*Waiting, 0, s.waiting.Len())
-	for w := range s.waiting.All() {
-		if w.nomination(s) == nil {
-			waiting = append(waiting, w)
-		}
-	}
-	slices.SortFunc(waiting, before)
-	return waiting[:min(limit, len(waiting))]
 }

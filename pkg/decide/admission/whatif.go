@@ -4,31 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// A what-if leaves the state as it was. There are two kinds. A search within a decision
-// moves gangs on the nodes and in the quota tree, and rolls back to a savepoint. A
-// question about a decision is answered by a decision on a copy of the state, which
-// shares the fleets; they are forked, because a fork keeps its own demand and
-// unschedulable set.
-
-// savepoint begins a what-if on all fleets and on quota; undo ends it.
-func (s *State) savepoint() (undo func()) {
-	quotas := s.tree.Begin()
-	fleets := make([]placement.Savepoint, len(s.clusters))
-	for i, cluster := range s.clusters {
-		fleets[i] = s.fleets[cluster].Begin()
-	}
-	return func() {
-		s.tree.Rollback(quotas)
-		for i, cluster := range s.clusters {
-			s.fleets[cluster].Rollback(fleets[i])
-		}
-	}
-}
+// A question about a decision is answered by a decision on a copy of the state. The copy
+// shares the fleets. They are forked, because a fork keeps its own demand and
+// unschedulable set. A search within a decision only needs a savepoint (savepoint.go).
 
 // whatIf calls play with a copy of the state, and undoes what play does on the nodes.
 func (s *State) whatIf(copied func() *State, play func(*State)) {

@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// NodeKey names a node of a cluster.
+type NodeKey struct {
+	Cluster, Name string
+}
+
+func (s *State) fleet(cluster string) *placement.Fleet {
+	fleet := s.fleets[cluster]
+	if fleet == nil {
+		fleet = placement.NewFleet()
+		s.fleets[cluster] = fleet
+		gangsOf := map[*podSetSignature]int{} // a million may wait, with few signatures
+		for w := range s.waiting.All() {
+			if w.nomination(s) == nil {
+				gangsOf[w.signature]++
+			}
+		}
+		for sig, gangs := range gangsOf { // demand is a sum, so their order does not matter
+			if sig.mayBeOn(cluster) {
+				fleet.Expect(sig.demand, gangs)
+			}
+		}
+		i, _ := slices.BinarySearch(s.clusters, cluster)
+		s.clusters = slices.Insert(s.clusters, i, cluster)
+	}
+	return fleet
+}
+
+// addDemand adds the pods of a waiting workload to the demand by which fleets pack, and
+// removeDemand takes them out. Started and nominated gangs count by their placements.
+func (s *State) addDemand(w *Waiting) {
+	s.expect(w.signature, 1)
+}
+
+func (s *State) removeDemand(w *Waiting) {
+	s.expect(w.signature, -1)
+}
+
+func (s *State) expect(sig *podSetSignature, gangs int) {
+	for cluster, fleet := range s.fleets {
+		if sig.mayBeOn(cluster) {
+			fleet.Expect(sig.demand, gangs)
+		}
+	}
+}
+
+// SetNode adds a node or replaces what is observed of it.
+func (s *State) SetNode(n capacity.Node) {
+	fleet := s.fleet(n.Cluster)
+	s.events.clusterAdded = s.events.clusterAdded || fleet.Len() == 0
+	before, was := fleet.Node(n.Name)
+	s.noteCapacity(fleet.SetNode(n))
+	s.noteOffer(NodeKey{n.Cluster, n.Name}, before, was)
+	s.resizeNode(NodeKey{n.Cluster, n.Name}, n.Allocatable)
+}
+
+// RemoveNode forgets a node. The places of gangs on it stay allocated, in case it
+// comes back.
+func (s *State) RemoveNode(key NodeKey) {
+	if fleet := s.fleets[key.Cluster]; fleet != nil {
+		before, was := fleet.Node(key.Name)
+		fleet.RemoveNode(key.Name)
+		s.noteOffer(key, before, was)
+		s.resizeNode(key, nil)
+	}
+}
+
+// resizeNode updates the sum of all nodes. Shares of a resource without quota are
+// fractions of that sum, so a smaller one can make a share too large.
+func (s *State) resizeNode(key NodeKey, allocatable resource.List) {
+	s.total = s.total.Minus(s.nodeSizes[key]).Plus(allocatable)
+	if allocatable == nil {
+		delete(s.nodeSizes, key)
+	} else {
+		s.nodeSizes[key] = allocatable
+	}
+	s.events.shareBaseChanged = s.tree.SetCapacity(s.total) || s.events.shareBaseChanged
+}
+
+// SetExtra sets what pods of gangs use of a node beyond their placements.
+func (s *State) SetExtra(key NodeKey, amounts resource.List) {
+	s.noteCapacity(s.fleet(key.Cluster).SetExtra(key.Name, amounts))
+}
+
+func (s *State) releaseAll(q *queue, cluster string, w *workload.Workload, places []workload.Placement, charges []quota.Charge) {
+	s.fleet(cluster).Release(w, places)
+	q.quota.Release(charges)
+	s.noteCapacity(true)
+	s.noteQuotaFreed(q)
+}

@@ -1,0 +1,51 @@
+package admission
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Plan is the result of a decision. The state has it applied already: a caller that
+// cannot carry the plan out has to build a new state.
+type Plan struct {
+	Admissions []Admission
+	// Growths are started gangs that get more places, with all places of each.
+	Growths   []Admission
+	Evictions []Eviction
+	// Waits are the new reasons of workloads that do not start. Of an equivalence
+	// class only the first gang is named; State.Reason has the reason of each workload.
+	Waits []Wait
+	// NextAt is the earliest time at which a decision may differ without any event;
+	// zero for none.
+	NextAt time.Time
+}
+
+// Admission starts a workload with a node for each of its pods.
+type Admission struct {
+	Workload   workload.ID
+	Cluster    string
+	Placements []workload.Placement
+	Flavors    []workload.PodSetFlavors
+}
+
+// Eviction stops a started workload.
+type Eviction struct {
+	Workload workload.ID
+	Reason   workload.Reason // of the kind Preempted or Drained
+}
+
+// Wait says why a workload does not start now.
+type Wait struct {
+	Workload workload.ID
+	Reason   workload.Reason
+}
+
+func (d *decision) evict(g *Started, why workload.Reason) {
+	g.Terminating = true
+	d.plan.Evictions = append(d.plan.Evictions, Eviction{g.Workload.ID, why})
+}
+
+func (d *decision) wait(w *Waiting, why *workload.Reason) {
+	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, *why})
+}

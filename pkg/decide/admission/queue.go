@@ -1,0 +1,98 @@
+package admission
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// queue is a ClusterQueue with its waiting and started gangs.
+type queue struct {
+	name        string
+	quota       *quota.Queue
+	classes     map[classKey]*equivalenceClass
+	all         classHeap // that have members
+	open        classHeap // of them, those to be tried
+	started     map[workload.ID]*Started
+	nominations int // of its waiting workloads
+	// kept is the last head for which quota was kept from other queues.
+	kept *Waiting
+	// blocked are the classes that are not open.
+	blocked map[*equivalenceClass]bool
+	// patient are, under ShortestFirst, those whose patience is not over, by Since.
+	patient []*Waiting
+	// allowance is what searches for its gangs may still cost.
+	allowance allowance
+}
+
+func newQueue(name string, of *quota.Queue) *queue {
+	q := &queue{
+		name: name, quota: of, classes: map[classKey]*equivalenceClass{}, started: map[workload.ID]*Started{}, blocked: map[*equivalenceClass]bool{},
+	}
+	q.all = classHeap{place: placeInAll, order: q.headOrder}
+	q.open = classHeap{place: placeInOpen, order: q.backfillOrder}
+	return q
+}
+
+func (s *State) queue(name string) *queue {
+	q := s.queues[name]
+	if q == nil {
+		q = newQueue(name, s.tree.Ensure(name))
+		s.queues[name] = q
+		i, _ := slices.BinarySearchFunc(s.sorted, name, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
+		s.sorted = slices.Insert(s.sorted, i, q)
+	}
+	return q
+}
+
+func (s *State) clusterQueue(w *workload.Workload) string {
+	if local := s.tree.Local(w.Namespace, w.Queue); local != nil {
+		return local.ClusterQueue
+	}
+	return w.Queue
+}
+
+// head returns the head of a queue that is not empty.
+func (q *queue) head() *Waiting { return q.all.list[0].first() }
+
+func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
+
+// candidate returns the class that the queue tries next, nil for none.
+func (q *queue) candidate(now time.Time) *equivalenceClass {
+	switch {
+	case q.open.Len() == 0, q.strict() && (q.nominations > 0 || q.all.list[0].atOpen < 0):
+		return nil
+	case q.strict():
+		return q.all.list[0]
+	case q.backfills():
+		if head := q.all.list[0]; head.atOpen >= 0 {
+			return head
+		}
+		if q.closedToBackfill(now) {
+			return nil
+		}
+	}
+	return q.open.list[0]
+}
+
+// closedToBackfill reports whether no gang may pass the head of a Backfill queue: the
+// head waits for quota and its patience is over, so what its queue frees is kept for it.
+func (q *queue) closedToBackfill(now time.Time) bool {
+	if !q.backfills() || q.all.Len() == 0 {
+		return false
+	}
+	head := q.all.list[0]
+	return head.atOpen < 0 && head.unplaced == nil && waitsForQuota(head.reason) && !now.Before(head.first().patienceEnd())
+}
+
+// inOrder returns the started gangs of the queue by submission.
+func (q *queue) inOrder() []*Started {
+	return slices.SortedFunc(maps.Values(q.started), func(a, b *Started) int { return cmp.Compare(a.Order, b.Order) })
+}
+
+// QueueOf returns the ClusterQueue of a workload.
+func (s *State) QueueOf(w *workload.Workload) *quota.Queue { return s.queue(s.clusterQueue(w)).quota }

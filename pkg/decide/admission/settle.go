@@ -1,0 +1,50 @@
+package admission
+
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/decide/placement"
+)
+
+// settleNominations starts the workloads whose places have become free. If the victims
+// are gone but the places are not free, the nomination waits for gangs of other
+// nominations that are still torn down. If there are none either, as after the loss of
+// a node, the nomination ends and the workload is tried like any other.
+func (d *decision) settleNominations() {
+	s := d.state
+	for _, n := range slices.Clone(s.nominations) {
+		n.awaits = slices.DeleteFunc(n.awaits, func(g *Started) bool { return s.started[g.Workload.ID] != g })
+		w := n.waiting
+		overused := w.queue.quota.Overused(n.assess.Charges)
+		if len(n.awaits) > 0 && (overused || !n.nodesFree(s)) {
+			continue
+		}
+		s.withdraw(n)
+		s.addToClass(w)
+		if w.Grows && len(s.clustersFor(w)) == 0 {
+			continue // the gang is being torn down itself
+		}
+		verdict, _ := d.solve(w.queue, s.fleet(n.cluster), n.flavored.w)
+		switch {
+		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
+			d.admit(w, n.assess, n.cluster, verdict.Placements)
+		case len(n.awaits) > 0 || d.extend(n):
+			d.nominate(n)
+		default: // it may be behind others, so no decision would report it
+			w.Nominated, w.Reported = false, false
+			s.fresh = append(s.fresh, w)
+		}
+	}
+}
+
+// extend has a nomination wait for all gangs that are being torn down, and reports
+// whether that is enough.
+func (d *decision) extend(n *nomination) bool {
+	p := &preemption{d: d, w: n.waiting, charges: n.assess.Charges, flavored: n.flavored, cluster: n.cluster, terminating: d.terminating()}
+	found := p.search(nil)
+	if found == nil {
+		return false
+	}
+	n.awaits, n.places = p.terminating, found.places
+	return true
+}
