@@ -29,6 +29,9 @@ const binaryName = "devcluster"
 // EnvBinary is the environment variable that names the binary.
 const EnvBinary = "MUSTER_DEVCLUSTER"
 
+// KubeRay is the operator, which a cluster can be without. Its definitions stay.
+const KubeRay = "kuberay"
+
 // stopTimeout bounds the wait for the cluster's shutdown.
 const stopTimeout = 20 * time.Second
 
@@ -41,6 +44,8 @@ type Options struct {
 	Name string
 	// Fleet is a preset or a file.
 	Fleet string
+	// Without are components that are left out: KubeRay, or none.
+	Without []string
 	// Progress, unless nil, gets the output of the cluster's start.
 	Progress io.Writer
 }
@@ -93,7 +98,11 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{name: o.Name, binary: binary, exited: make(chan struct{})}
-	c.process = exec.Command(binary, "up", "--name", o.Name, "--fleet", o.Fleet, "--exit-on-stdin-close")
+	arguments := []string{"up", "--name", o.Name, "--fleet", o.Fleet, "--exit-on-stdin-close"}
+	for _, component := range o.Without {
+		arguments = append(arguments, "--without", component)
+	}
+	c.process = exec.Command(binary, arguments...)
 	// A separate process group, so that Ctrl-C in a terminal does not end the cluster
 	// before the services that use it.
 	c.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -29,6 +29,7 @@ type upOptions struct {
 	listen        string
 	hostname      string
 	apply         []string
+	without       []string
 	parentPID     int
 	withParent    bool
 	exitOnStdin   bool
@@ -72,6 +73,7 @@ SIGINT, SIGTERM or SIGHUP, and leaves nothing behind.`,
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the API server; port 0 chooses a free one")
 	flags.StringVar(&o.hostname, "hostname", "", "name under which others reach this machine: the API server's certificate has it, and --kubeconfig-out uses it")
 	flags.StringArrayVar(&o.apply, "apply", nil, "apply the manifests of this file or directory before reporting readiness (may be repeated)")
+	flags.StringSliceVar(&o.without, "without", nil, "leave out a component: kuberay, the operator; its definitions stay")
 	flags.IntVar(&o.parentPID, "parent-pid", 0, "end when the process with this id ends")
 	flags.BoolVar(&o.withParent, "with-parent", false, "end when the process that started this one ends")
 	flags.BoolVar(&o.exitOnStdin, "exit-on-stdin-close", false, "end when standard input is closed, as by the end of the process that holds its other end")
@@ -86,6 +88,11 @@ SIGINT, SIGTERM or SIGHUP, and leaves nothing behind.`,
 
 // up runs an instance until ctx is done or a component fails.
 func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
+	for _, name := range o.without {
+		if name != launch.RayOperator {
+			return fmt.Errorf("--without: %q cannot be left out; want %s", name, launch.RayOperator)
+		}
+	}
 	started := time.Now()
 	say := func(format string, args ...any) {
 		fmt.Fprintf(progress, "devcluster: %5.1fs %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
@@ -115,7 +122,7 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 		fmt.Errorf("not ready within %s (--timeout)", o.timeout))
 	defer cancel()
 	cluster, err := launch.Start(starting, launch.Config{
-		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: say, Listen: o.listen, Hostname: o.hostname,
+		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: say, Listen: o.listen, Hostname: o.hostname, Without: o.without,
 		Started: func(c *process.Component) {
 			state.Put(instance.Component{Name: c.Name, PID: c.PID, Log: c.LogFile})
 			if err := lock.Save(state); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -49,12 +50,17 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	if _, err := c.startComponent(APIServer, componentFile{c.socket}, componentArg("--etcd-url="+url)); err != nil {
 		return err
 	}
-	for _, name := range []string{RayOperator, ControllerManager, Kubelet, Scheduler} {
+	for _, name := range c.among(RayOperator, ControllerManager, Kubelet, Scheduler) {
 		if _, err := c.startComponent(name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// among returns those of the named components that this cluster has.
+func (c *Cluster) among(names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(c.config.Without, name) })
 }
 
 // populate fills the cluster and waits for the parts that make it usable.
@@ -69,7 +75,7 @@ func (c *Cluster) populate(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	c.config.Progress("%d nodes are registered", len(c.config.Nodes))
-	for _, name := range []string{Kubelet, RayOperator} {
+	for _, name := range c.among(Kubelet, RayOperator) {
 		if _, err := c.component(name).WaitReady(ctx); err != nil {
 			return err
 		}

@@ -47,6 +47,8 @@ type Config struct {
 	Hostname string
 	// Progress gets short lines about the start.
 	Progress func(format string, args ...any)
+	// Without are components that are not started: RayOperator, or none.
+	Without []string
 	// Started is called with each component that was started.
 	Started func(*process.Component)
 }

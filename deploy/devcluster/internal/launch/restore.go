@@ -58,7 +58,7 @@ func (c *Cluster) Restore(ctx context.Context) error {
 	if err := controlplane.WaitHealthy(ctx, config, "/readyz"); err != nil {
 		return err
 	}
-	for _, name := range []string{Kubelet, RayOperator} {
+	for _, name := range c.among(Kubelet, RayOperator) {
 		if _, err := c.component(name).WaitReady(ctx); err != nil {
 			return err
 		}
