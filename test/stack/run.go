@@ -79,6 +79,7 @@ func (s *Stack) runner(name string, runtime *service.Runtime) (func(context.Cont
 	case QueueManager:
 		config := &queuemanager.Config{
 			NATS: bus.Settings{URL: s.NATSURL}, DatabaseURL: s.options.DatabaseURL, Queues: s.options.Queues, Policy: s.options.Policy, NodeGrace: cmp.Or(s.options.NodeGrace, time.Minute),
+			EstimateInterval: time.Second,
 		}
 		return func(ctx context.Context) error { return queuemanager.Run(ctx, config, runtime) }, config.Validate()
 	}

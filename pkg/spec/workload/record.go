@@ -2,9 +2,9 @@ package workload
 
 import "time"
 
-// ForTenant returns the record with its reason as Reason.ForTenant has it.
+// ForTenant returns the record with its reason and estimate as their ForTenant has them.
 func (r Record) ForTenant() Record {
-	r.Reason = r.Reason.ForTenant()
+	r.Reason, r.Estimate = r.Reason.ForTenant(), r.Estimate.ForTenant()
 	return r
 }
 
@@ -37,4 +37,7 @@ type Record struct {
 	// deleted; until then it may save its work.
 	EvictAt time.Time `json:"evictAt,omitzero"`
 	Times   Times     `json:"times"`
+	// Estimate says when a workload that waits will start. It is in answers only, and nil
+	// until it was estimated.
+	Estimate *Estimate `json:"estimate,omitempty"`
 }

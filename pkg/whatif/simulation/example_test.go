@@ -20,7 +20,7 @@ func ExampleRun() {
 		return
 	}
 	for _, policy := range simulation.Policies() {
-		result, err := simulation.Run(log, 4, policy, nil)
+		result, err := simulation.Run(log, 4, policy, simulation.Options{})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -32,6 +32,8 @@ type Result struct {
 	// Utilisation is the part of the processors' time over the makespan in which
 	// a job ran on them.
 	Utilisation float64 `json:"utilisation"`
+	// ETA is nil unless start times were estimated.
+	*ETA
 }
 
 // Left counts the jobs that were left out, by cause.

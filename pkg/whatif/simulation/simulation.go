@@ -30,6 +30,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/whatif/estimate"
 	"muster.dev/muster/pkg/whatif/swf"
 	"muster.dev/muster/pkg/whatif/world"
 )
@@ -58,15 +59,22 @@ var ErrNoJobs = errors.New("the log has no jobs to simulate")
 // MostNodes bounds the size of a simulated cluster.
 const MostNodes = 100_000
 
-// Run simulates the log on the number of nodes with the policy. progress, unless nil,
-// is called now and then with the number of jobs that have been submitted; what
-// it returns ends the simulation when it is an error.
-func Run(log swf.Log, nodes int, policy Policy, progress func(submitted, jobs int) error) (Result, error) {
-	result, _, err := simulate(log, nodes, policy, progress)
+// Options are what a simulation does beside the simulated decisions.
+type Options struct {
+	// ETA has a start time estimated for each job that waits, and the estimates scored.
+	ETA bool
+	// Progress, unless nil, is called now and then with the number of jobs that have been
+	// submitted; what it returns ends the simulation when it is an error.
+	Progress func(submitted, jobs int) error
+}
+
+// Run simulates the log on the number of nodes with the policy.
+func Run(log swf.Log, nodes int, policy Policy, o Options) (Result, error) {
+	result, _, err := simulate(log, nodes, policy, o)
 	return result, err
 }
 
-func simulate(log swf.Log, nodes int, policy Policy, progress func(submitted, jobs int) error) (Result, []*job, error) {
+func simulate(log swf.Log, nodes int, policy Policy, o Options) (Result, []*job, error) {
 	if nodes < 1 || nodes > MostNodes {
 		return Result{}, nil, fmt.Errorf("%d nodes: want 1 to %d", nodes, MostNodes)
 	}
@@ -77,11 +85,15 @@ func simulate(log swf.Log, nodes int, policy Policy, progress func(submitted, jo
 	case len(jobs) == 0:
 		return Result{}, nil, fmt.Errorf("%w: none of its %d can be simulated on %d nodes: %s", ErrNoJobs, len(log.Jobs), nodes, left)
 	}
-	s := newRun(jobs, nodes, policy)
-	if err := s.run(progress); err != nil {
+	s := newRun(jobs, nodes, policy, o.ETA)
+	if err := s.run(o.Progress); err != nil {
 		return Result{}, nil, err
 	}
-	return measure(jobs, nodes, policy, left), jobs, nil
+	result := measure(jobs, nodes, policy, left)
+	if s.estimator != nil {
+		result.ETA = s.estimator.result()
+	}
+	return result, jobs, nil
 }
 
 // usable returns the jobs that are simulated, in the order of their submission.
@@ -122,23 +134,29 @@ type run struct {
 	byID map[workload.ID]*job
 	ends ends
 	// starts counts the jobs that were started.
-	starts int
+	starts    int
+	estimator *estimator // nil without estimates
 }
 
-func newRun(jobs []*job, nodes int, policy Policy) *run {
+func newRun(jobs []*job, count int, policy Policy, eta bool) *run {
 	queue := policy.Queue()
 	queue.Name = queueName
+	queues, config := []state.Queue{{Name: queueName, Namespaces: []string{namespace}}}, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}
 	s := &run{
-		World: world.New(world.Options{
-			Start: jobs[0].submitted, Queues: []state.Queue{{Name: queueName, Namespaces: []string{namespace}}},
-			Policy: quota.Config{ClusterQueues: []quota.ClusterQueue{queue}},
-		}),
-		jobs: jobs, byID: map[workload.ID]*job{},
+		World: world.New(world.Options{Start: jobs[0].submitted, Queues: queues, Policy: config}),
+		jobs:  jobs, byID: map[workload.ID]*job{},
 	}
-	for i := range nodes {
-		s.SetNode(capacity.Node{
+	var nodes []capacity.Node
+	for i := range count {
+		nodes = append(nodes, capacity.Node{
 			Cluster: clusterName, Name: fmt.Sprintf("node-%05d", i), Ready: true, Allocatable: resource.List{processor: 1, resource.Pods: 1},
 		})
+		s.SetNode(nodes[i])
+	}
+	if eta {
+		s.estimator = &estimator{
+			queues: queues, policy: config, nodes: nodes, open: map[workload.ID]estimated{}, covered: make([]int, len(estimate.Levels())),
+		}
 	}
 	return s
 }
@@ -176,7 +194,8 @@ func (s *run) submit(j *job) error {
 	s.byID[id] = j
 	s.Jump(j.submitted)
 	steps, err := s.Submit(workload.Workload{
-		ID: id, Queue: queueName, Namespace: namespace, Kind: "Job", Name: fmt.Sprintf("job-%d-%d", j.Number, j.Line), Digest: string(id),
+		Submitter: fmt.Sprintf("user-%d", j.User),
+		ID:        id, Queue: queueName, Namespace: namespace, Kind: "Job", Name: fmt.Sprintf("program%d-%d-%d", j.Executable, j.Number, j.Line), Digest: string(id),
 		Life: workload.Life{RunTime: workload.Duration(j.asked)},
 		PodSets: []workload.PodSet{{Name: "processors", Role: workload.RoleWorker, Count: j.processors, Template: workload.Template{
 			Requests: resource.List{processor: 1, resource.Pods: 1},
@@ -185,7 +204,10 @@ func (s *run) submit(j *job) error {
 	if err != nil {
 		return fmt.Errorf("job %d of line %d is refused: %w", j.Number, j.Line, err)
 	}
-	return s.note(steps)
+	if err := s.note(steps); err != nil || s.estimator == nil {
+		return err
+	}
+	return s.estimator.submitted(s, id)
 }
 
 func (s *run) finish(e end) error {
@@ -193,6 +215,10 @@ func (s *run) finish(e end) error {
 	steps, err := s.End(e.id, event.OutcomeSucceeded)
 	if err != nil {
 		return err
+	}
+	if s.estimator != nil {
+		record := s.record(e.id)
+		s.estimator.history.Learn(&record.Workload, s.byID[e.id].run)
 	}
 	s.Forget(e.id)
 	return s.note(steps)
@@ -206,6 +232,9 @@ func (s *run) note(steps []world.Step) error {
 			j := s.byID[step.ID]
 			j.started = step.At
 			s.starts++
+			if s.estimator != nil {
+				s.estimator.started(step.ID, step.At.Sub(j.submitted))
+			}
 			heap.Push(&s.ends, end{step.At.Add(j.run), s.starts, step.ID})
 		case workload.Evicting, workload.Failed, workload.Cancelled:
 			return errors.New("workload " + string(step.ID) + " became " + string(step.Phase) + " in a world where nothing fails")

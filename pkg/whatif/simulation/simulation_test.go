@@ -138,7 +138,7 @@ func TestPublishedFigures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := simulation.Run(log, 100, policy, nil)
+		result, err := simulation.Run(log, 100, policy, simulation.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ package world
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/decide/placement/certificate"
@@ -30,9 +31,12 @@ type Options struct {
 	// evicted.
 	NodeGrace time.Duration
 	// Nodes and Running are there from the beginning, as if an earlier leader had
-	// left them: Running are records of workloads that hold their placements.
-	Nodes   []capacity.Node
-	Running []workload.Record
+	// left them: Running are records of workloads that hold their placements, Waiting
+	// those that are queued, in the order of their submission. What becomes of Waiting at
+	// once is in the steps of the next call.
+	Nodes            []capacity.Node
+	Running, Waiting []workload.Record
+	PastUsage        []quota.PastUsage
 	// Linger keeps pods that shall go until Gone says that they went.
 	Linger bool
 }
@@ -63,11 +67,11 @@ const epoch = 1
 // New begins a simulation.
 func New(o Options) *World {
 	r := &World{now: o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{}}
-	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, MaxEvent: maxEvent}
+	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, PastUsage: o.PastUsage, MaxEvent: maxEvent}
 	for _, n := range o.Nodes {
 		stored.Nodes = append(stored.Nodes, state.StoredNode{Node: n, Version: r.next(), Present: true})
 	}
-	for _, record := range o.Running {
+	for _, record := range slices.Concat(o.Running, o.Waiting) {
 		stored.LastOrder++
 		stored.Workloads = append(stored.Workloads, state.StoredWorkload{Record: record, Order: stored.LastOrder})
 		r.records[record.ID] = &record
@@ -80,7 +84,11 @@ func New(o Options) *World {
 			Pods: podsOf(record.PodSets, record.Placements, record.Attempt),
 		}, r.now, r.now)
 	}
-	r.settle() // what is there from the beginning is no news
+	waiting := map[workload.ID]bool{}
+	for _, record := range o.Waiting {
+		waiting[record.ID] = true
+	}
+	r.steps = slices.DeleteFunc(r.settle(), func(step Step) bool { return !waiting[step.ID] }) // the others are no news
 	return r
 }
 

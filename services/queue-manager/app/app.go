@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/engine"
+	"muster.dev/muster/services/queue-manager/internal/forecast"
 	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/status"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -52,8 +53,14 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		defer cancel()
 		return ledger.Ping(ctx)
 	})
-	if err := answer(ctx, b, ledger); err != nil {
+	estimates := &forecast.Forecaster{
+		Store: ledger, Logger: runtime.Logger, Metrics: forecast.NewMetrics(runtime.Metrics), Interval: config.EstimateInterval, Now: time.Now,
+	}
+	if err := answer(ctx, b, ledger, estimates); err != nil {
 		return err
+	}
+	if config.EstimateInterval > 0 {
+		go estimates.Run(ctx)
 	}
 	if err := b.GuardJetStream(ctx); err != nil {
 		return err
@@ -82,9 +89,13 @@ func refusesConnection(err error) bool {
 const checkpointsApart = 2
 
 // answer serves the questions of people and tools, leader or not.
-func answer(ctx context.Context, b *bus.Bus, ledger *store.Store) error {
+func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster) error {
 	nc := b.Conn()
-	if err := query.Handle(ctx, nc, query.WorkloadsSubject, ledger.Workloads); err != nil {
+	if err := query.Handle(ctx, nc, query.WorkloadsSubject, func(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
+		page, err := ledger.Workloads(ctx, r)
+		estimates.Fill(page.Workloads)
+		return page, err
+	}); err != nil {
 		return err
 	}
 	if err := query.Handle(ctx, nc, query.HistorySubject, ledger.History); err != nil {

@@ -48,6 +48,9 @@ type Config struct {
 	// MaxLive and MaxLivePerQueue bound the workloads that have not ended, and with
 	// them the memory; what is submitted beyond is refused until there is room.
 	MaxLive, MaxLivePerQueue int
+	// EstimateInterval is the least time between two estimates of when waiting workloads
+	// start; 0 makes none.
+	EstimateInterval time.Duration
 	// KeepHistory and KeepArchive are how long steps of lives and finished
 	// workloads are kept, in whole days of UTC.
 	KeepHistory, KeepArchive time.Duration
@@ -95,6 +98,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "when Postgres or queue-manager closes a connection on which the other side does not answer")
 	flags.IntVar(&c.MaxLive, "max-live", defaultMaxLive, "most live workloads; further submissions are rejected with the reason Full and can be repeated later")
 	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "most live workloads of one queue, so that no queue can use up --max-live")
+	flags.DurationVar(&c.EstimateInterval, "estimate-interval", defaultEstimateInterval, "least time between two estimates of when waiting workloads start; 0 makes none")
 	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the history of workloads is kept")
 	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; until then a submission with the same source and id is the same submission")
 	flags.DurationVar(&c.KeepDecisions, "keep-decisions", defaultKeepDecisions, "how long decisions can be replayed (muster replay)")
@@ -107,9 +111,11 @@ const defaultCheckStreams = 5 * time.Minute
 
 const (
 	defaultLeaderTimeout = 2 * time.Second
-	defaultKeep          = 30 * 24 * time.Hour
-	defaultKeepDecisions = 7 * 24 * time.Hour
-	defaultLongestTerm   = 24 * time.Hour
+	// defaultEstimateInterval has an estimate follow a change before people look again.
+	defaultEstimateInterval = 10 * time.Second
+	defaultKeep             = 30 * 24 * time.Hour
+	defaultKeepDecisions    = 7 * 24 * time.Hour
+	defaultLongestTerm      = 24 * time.Hour
 
 	defaultMaxLive         = 1_200_000
 	defaultMaxLivePerQueue = 1_000_000
@@ -135,6 +141,9 @@ func (c *Config) Validate() error {
 	}
 	if c.CheckStreams < time.Second {
 		faults = append(faults, fmt.Errorf("check-streams: %s: want at least 1s", c.CheckStreams))
+	}
+	if c.EstimateInterval < 0 || c.EstimateInterval > 0 && c.EstimateInterval < time.Second {
+		faults = append(faults, fmt.Errorf("estimate-interval: %s: want at least 1s, or 0 for no estimates", c.EstimateInterval))
 	}
 	if c.NodeGrace < 0 {
 		faults = append(faults, fmt.Errorf("node-grace: %s: want a positive duration, or 0", c.NodeGrace))

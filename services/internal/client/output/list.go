@@ -17,14 +17,14 @@ const reasonWidth = 72
 func Workloads(records []workload.Record, format Format, now time.Time) Table {
 	t := Table{Header: []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "PODS", "AGE", "REASON"}}
 	if format == Wide {
-		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "PRIORITY", "ATTEMPT", "CLUSTER", "PODS", "REQUESTS", "AGE", "ID", "REASON"}
+		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "STARTS", "PRIORITY", "ATTEMPT", "CLUSTER", "PODS", "REQUESTS", "AGE", "ID", "REASON"}
 	}
 	for i := range records {
 		r := &records[i]
 		row := []string{r.Namespace, r.Name, r.Kind, r.Queue, phase(r), strconv.Itoa(r.Pods()), age(r.Times.Submitted, now), Short(Reason(r.Reason), reasonWidth)}
 		if format == Wide {
 			row = []string{
-				r.Namespace, r.Name, r.Kind, r.Queue, phase(r), orDash(int(r.Position)), strconv.Itoa(int(r.Priority)),
+				r.Namespace, r.Name, r.Kind, r.Queue, phase(r), orDash(int(r.Position)), starts(r, now), strconv.Itoa(int(r.Priority)),
 				strconv.Itoa(r.Attempt), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
 				age(r.Times.Submitted, now), string(r.ID), Reason(r.Reason),
 			}

@@ -67,6 +67,10 @@ type Explanation struct {
 	workload.Explanation
 	Name  string         `json:"name"`
 	Phase workload.Phase `json:"phase"`
+	// Estimate says when it will start, Starts the same for people; empty if that was not
+	// estimated.
+	Estimate *workload.Estimate `json:"estimate,omitempty"`
+	Starts   string             `json:"-"`
 	// Certificate is there if it was asked for.
 	Certificate *certificate.Document `json:"certificate,omitempty"`
 }
@@ -142,6 +146,7 @@ func Explain(w io.Writer, e Explanation) error {
 	if e.Position > 0 {
 		fields = append(fields, field{"Position", fmt.Sprintf("%d of %d", e.Position, e.Waiting)})
 	}
+	fields = append(fields, field{"Starts", e.Starts})
 	if e.Reason.Kind != "" {
 		fields = append(fields, field{"Reason", string(e.Reason.Kind) + ": " + e.Reason.Message})
 	}

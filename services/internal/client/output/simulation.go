@@ -1,6 +1,7 @@
 package output
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,16 +15,25 @@ func Simulations(results []simulation.Result) Table {
 	t := Table{Header: []string{
 		"POLICY", "NODES", "JOBS", "LEFT OUT", "MEAN WAIT", "MEDIAN", "P95", "LONGEST", "BOUNDED SLOWDOWN", "UTILISATION", "MAKESPAN",
 	}}
+	estimated := slices.ContainsFunc(results, func(r simulation.Result) bool { return r.ETA != nil })
+	if estimated {
+		t.Header = append(t.Header, "ESTIMATED", "BY P50", "BY P90", "MEDIAN ERROR")
+	}
 	span := func(seconds float64) string {
 		return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
 	}
+	percent := func(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + " %" }
 	for _, r := range results {
-		t.Rows = append(t.Rows, []string{
+		row := []string{
 			r.Policy, strconv.Itoa(r.Nodes), strconv.Itoa(r.Jobs), strconv.Itoa(r.Left.Total()),
 			span(r.MeanWait), span(r.MedianWait), span(r.P95Wait), span(r.MaxWait),
 			strconv.FormatFloat(r.AverageBoundedSlowdown, 'f', 2, 64),
-			strconv.FormatFloat(100*r.Utilisation, 'f', 1, 64) + " %", span(r.Makespan),
-		})
+			percent(r.Utilisation), span(r.Makespan),
+		}
+		if r.ETA != nil {
+			row = append(row, strconv.Itoa(r.Estimated), percent(r.P50Coverage), percent(r.P90Coverage), span(r.MedianError))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -28,6 +28,9 @@ const (
 // nodeGrace is how long a node may be not ready before gangs on it start again.
 const nodeGrace = 30 * time.Second
 
+// estimateInterval lets people see an estimate soon after what changes it.
+const estimateInterval = 2 * time.Second
+
 // prepareCluster installs Muster's rights and gets the services' credentials.
 func (s *Stack) prepareCluster(ctx context.Context) error {
 	admin, err := adminConfig(s.Kubeconfig)
@@ -78,6 +81,7 @@ type part struct {
 func (s *Stack) parts() []part {
 	manager := &queuemanager.Config{
 		NATS: bus.Settings{URL: s.NATSURL}, DatabaseURL: s.databaseURL, Queues: s.options.Queues, Policy: s.options.Policy, NodeGrace: nodeGrace,
+		EstimateInterval: estimateInterval,
 	}
 	watch := &watcher.Config{
 		NATS: bus.Settings{URL: s.NATSURL}, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.CapacityWatcher),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,7 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 		told := output.Explanation{Name: record.Name, Phase: record.Phase}
 		none := "it has ended"
 		told.Workload, told.Queue = record.ID, record.Queue
+		told.Estimate, told.Starts = record.Estimate, output.StartsIn(&record, time.Now())
 		if record.Reason != nil {
 			told.Reason = *record.Reason
 		}

@@ -53,7 +53,7 @@ MUSTER_TOKEN, or the client certificate, names.
 		commands  []*cobra.Command
 	}{
 		{"workloads", "Workloads:", []*cobra.Command{
-			submitCommand(server), getCommand(server), describeCommand(server), explainCommand(server), eventsCommand(server),
+			submitCommand(server), getCommand(server), describeCommand(server), explainCommand(server), etaCommand(server), eventsCommand(server),
 			cancelCommand(server), moveCommand(server), releaseCommand(server),
 		}},
 		{"queues", "Queues:", []*cobra.Command{

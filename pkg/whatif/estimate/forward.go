@@ -1,0 +1,227 @@
+package estimate
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/whatif/world"
+)
+
+// Snapshot is the live state at one moment.
+type Snapshot struct {
+	Now       time.Time
+	Queues    []state.Queue
+	Policy    quota.Config // valid
+	PastUsage []quota.PastUsage
+	NodeGrace time.Duration
+	Nodes     []capacity.Node
+	// Running hold places, also while they are removed. Waiting are in the order of
+	// submission. Neither is changed.
+	Running, Waiting []workload.Record
+}
+
+// RunTimes predicts how long a workload holds its places in all, from its admission, given
+// that it has held them for the time ran. It is not known where nothing says it.
+type RunTimes interface {
+	Predict(w *workload.Workload, ran time.Duration) (total time.Duration, known bool)
+}
+
+// Forecast is what a snapshot comes to when it is played forward.
+type Forecast struct {
+	// Starts has when each waiting gang is admitted, as far as it is within the bounds.
+	Starts map[workload.ID]time.Time
+	// Endless hold places, and nothing says until when, in the order of their ids: a gang
+	// without a start may wait for them.
+	Endless []workload.ID
+	// Cut: the bounds ended the play, so a gang without a start may still have one.
+	Cut bool
+}
+
+// Bounds end a play that takes long. A zero field does not bound.
+type Bounds struct {
+	// Until ends it as soon as all of these have started.
+	Until []workload.ID
+	// Ends is the most ends of gangs that are played.
+	Ends int
+	// Horizon is how far the play goes beyond the snapshot.
+	Horizon time.Duration
+}
+
+// FastForward plays a snapshot forward: gangs end when their predicted time is over, and
+// others start in their place as queue-manager decides. The error is of a snapshot that
+// contradicts itself. It takes time in proportion to the starts and ends that it plays.
+func FastForward(s Snapshot, runs RunTimes, bounds Bounds) (Forecast, error) {
+	p := &play{runs: runs, forecast: Forecast{Starts: map[workload.ID]time.Time{}}, missing: map[workload.ID]bool{}, ending: map[workload.ID]int{}}
+	for _, id := range bounds.Until {
+		p.missing[id] = true
+	}
+	p.World = world.New(world.Options{
+		Start: s.Now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage, NodeGrace: s.NodeGrace,
+		Nodes: s.Nodes, Running: s.Running, Waiting: s.Waiting,
+	})
+	for i := range s.Running {
+		switch r := &s.Running[i]; {
+		case r.Phase == workload.Evicting, r.Phase == workload.Cancelling, r.Phase.Final():
+			p.at(latest(s.Now, r.EvictAt), r.ID) // it goes, however long it has run
+		default:
+			p.started(r, r.Times.Admitted)
+		}
+	}
+	for i := range s.Waiting {
+		if at := s.Waiting[i].NotBefore; at.After(s.Now) {
+			p.at(at, "")
+		}
+	}
+	if err := p.note(p.Refresh()); err != nil {
+		return Forecast{}, err
+	}
+	if err := p.run(s.Now, bounds); err != nil {
+		return Forecast{}, err
+	}
+	p.forecast.Cut = len(p.timers) > 0
+	slices.Sort(p.forecast.Endless)
+	return p.forecast, nil
+}
+
+// play is a snapshot under way.
+type play struct {
+	*world.World
+	runs     RunTimes
+	forecast Forecast
+	missing  map[workload.ID]bool // of bounds.Until, those that have not started
+	timers   timers
+	seq      int
+	ending   map[workload.ID]int // the seq of the end of who runs
+}
+
+func (p *play) run(from time.Time, bounds Bounds) error {
+	for ends := 0; len(p.timers) > 0; {
+		switch next := p.timers[0]; {
+		case len(bounds.Until) > 0 && len(p.missing) == 0,
+			bounds.Ends > 0 && ends >= bounds.Ends,
+			bounds.Horizon > 0 && next.at.Sub(from) > bounds.Horizon:
+			return nil
+		}
+		next := heap.Pop(&p.timers).(timer)
+		p.Jump(next.at)
+		if next.id == "" { // a back-off is over
+			if err := p.note(p.Refresh()); err != nil {
+				return err
+			}
+			continue
+		}
+		if p.ending[next.id] != next.seq { // it was evicted meanwhile
+			continue
+		}
+		ends++
+		if err := p.end(next.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end plays the end of a gang, or of the removal of one that is to go.
+func (p *play) end(id workload.ID) error {
+	delete(p.ending, id)
+	r, known := p.Record(id)
+	if !known || !r.Holding {
+		return nil
+	}
+	play := func() ([]world.Step, error) { return p.End(id, event.OutcomeSucceeded) }
+	removed := r.Phase == workload.Evicting || r.Phase == workload.Cancelling || r.Phase.Final()
+	if removed {
+		play = func() ([]world.Step, error) { return p.Gone(id) }
+	}
+	steps, err := play()
+	if err != nil {
+		return fmt.Errorf("play the end of %s: %w", id, err)
+	}
+	if r.Phase != workload.Evicting { // that one waits again
+		p.Forget(id)
+	}
+	return p.note(steps)
+}
+
+// note takes in what has happened.
+func (p *play) note(steps []world.Step) error {
+	for _, step := range steps {
+		switch step.Phase {
+		case workload.Admitted:
+			if _, known := p.forecast.Starts[step.ID]; !known {
+				p.forecast.Starts[step.ID] = step.At
+			}
+			delete(p.missing, step.ID)
+			p.started(&step.Record, step.At)
+		case workload.Queued:
+			delete(p.ending, step.ID)
+			if step.NotBefore.After(step.At) {
+				p.at(step.NotBefore, "")
+			}
+		case workload.Cancelling, workload.Cancelled, workload.Failed:
+			delete(p.ending, step.ID)
+			p.Forget(step.ID)
+		}
+	}
+	return nil
+}
+
+// started sets when a gang that was admitted at a time will end.
+func (p *play) started(r *workload.Record, admitted time.Time) {
+	total, known := p.runs.Predict(&r.Workload, max(0, p.Now().Sub(admitted)))
+	if !known {
+		p.forecast.Endless = append(p.forecast.Endless, r.ID)
+		return
+	}
+	p.at(latest(p.Now(), admitted.Add(total)), r.ID)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// at sets a timer at which a gang ends, or without one at which a back-off is over.
+func (p *play) at(when time.Time, id workload.ID) {
+	p.seq++
+	if id != "" {
+		p.ending[id] = p.seq
+	}
+	heap.Push(&p.timers, timer{when, p.seq, id})
+}
+
+// timer is when something happens.
+type timer struct {
+	at  time.Time
+	seq int
+	id  workload.ID
+}
+
+// timers is a heap of them, the next one first.
+type timers []timer
+
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	return cmp.Or(t[i].at.Compare(t[j].at), cmp.Compare(t[i].seq, t[j].seq)) < 0
+}
+func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+
+// Push implements heap.Interface.
+func (t *timers) Push(x any) { *t = append(*t, x.(timer)) }
+
+// Pop implements heap.Interface.
+func (t *timers) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
+	return last
+}

@@ -1,0 +1,65 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Estimates is the table of when workloads that wait will start.
+func Estimates(records []workload.Record, now time.Time) Table {
+	t := Table{Header: []string{"NAMESPACE", "NAME", "QUEUE", "POSITION", "STARTS IN (P50)", "BY (P90)", "ESTIMATED", "NOTE"}}
+	for i := range records {
+		r := &records[i]
+		row := []string{r.Namespace, r.Name, r.Queue, orDash(int(r.Position)), "-", "-", "-", "not estimated yet"}
+		if e := r.Estimate; e != nil {
+			row[6], row[7] = age(e.MadeAt, now)+" ago", unknownStart(e)
+			if !e.P50.IsZero() {
+				row[4], row[5] = until(e.P50, now), until(e.P90, now)
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// starts says in one cell when a workload will start.
+func starts(r *workload.Record, now time.Time) string {
+	switch e := r.Estimate; {
+	case r.Phase != workload.Queued || e == nil:
+		return "-"
+	case e.P50.IsZero():
+		return "unknown"
+	default:
+		return fmt.Sprintf("in %s, by %s", until(e.P50, now), until(e.P90, now))
+	}
+}
+
+// StartsIn says in a line when a workload will start; empty when nothing was estimated.
+func StartsIn(r *workload.Record, now time.Time) string {
+	switch e := r.Estimate; {
+	case r.Phase != workload.Queued || e == nil:
+		return ""
+	case e.P50.IsZero():
+		return "unknown: " + unknownStart(e)
+	default:
+		return fmt.Sprintf("in about %s, at %s (p50); by %s (p90); estimated %s ago",
+			until(e.P50, now), e.P50.Local().Format(time.DateTime), e.P90.Local().Format(time.DateTime), age(e.MadeAt, now))
+	}
+}
+
+func unknownStart(e *workload.Estimate) string {
+	why := e.Unknown
+	if len(e.Behind) > 0 {
+		why += ": " + strings.Join(e.Behind, ", ")
+	}
+	return cmp.Or(why, "-")
+}
+
+// until prints how far a time is ahead; a start that is due is so at any moment.
+func until(then, now time.Time) string { return duration.HumanDuration(max(0, then.Sub(now))) }

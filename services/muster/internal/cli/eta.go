@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
+)
+
+// etaOptions are the flags of "eta".
+type etaOptions struct {
+	server    *server
+	output    output.Format
+	queue     string
+	namespace string
+}
+
+func etaCommand(s *server) *cobra.Command {
+	o := &etaOptions{server: s}
+	cmd := &cobra.Command{
+		Use: "eta [NAME|ID]", Short: "Show when workloads that wait are estimated to start",
+		Long: "Show when waiting workloads start: half of them by the p50, nine of ten by the p90.\n\n" +
+			"queue-manager plays what runs and waits forward with its own decisions. How long\n" +
+			"workloads run it learns from those that have ended, by queue, submitter, name and\n" +
+			"size; a declared run time bounds that. How far its estimates were off it learns from\n" +
+			"those that came true. What is submitted later can pass, and is not in them. A workload\n" +
+			"behind others that never end has no estimate, and the note says behind which.",
+		Example: "  muster eta\n  muster eta train\n  muster eta --queue research -o json",
+		Args:    program.Args(0, 1, "at most one name or id"), RunE: o.run, ValidArgsFunction: completeWorkloads(s, false),
+	}
+	program.AddOutput(cmd, cmd.Flags(), &o.output)
+	cmd.Flags().StringVarP(&o.queue, "queue", "q", "", "only those of this `queue`")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "only those of this `namespace`")
+	return cmd
+}
+
+func (o *etaOptions) run(cmd *cobra.Command, names []string) error {
+	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
+		records, err := o.waiting(ctx, client, names)
+		if err != nil {
+			return err
+		}
+		return output.Print(cmd.OutOrStdout(), o.output, query.WorkloadsAnswer{Workloads: records}, func() output.Table {
+			return output.Estimates(records, time.Now())
+		})
+	})
+}
+
+// waiting lists the workloads that wait, or the one of that name if it does.
+func (o *etaOptions) waiting(ctx context.Context, client *query.Client, names []string) ([]workload.Record, error) {
+	if len(names) == 0 {
+		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: []workload.Phase{workload.Queued}})
+		if err == nil && o.queue != "" && len(records) == 0 {
+			err = thereIsQueue(ctx, client, o.queue)
+		}
+		return slices.DeleteFunc(records, func(r workload.Record) bool { return r.Phase != workload.Queued }), err
+	}
+	one, err := findWorkload(ctx, client, names[0], o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	if one.Phase != workload.Queued {
+		return nil, fmt.Errorf("workload %s is %s: only a workload that waits has an estimate", one.Title(), one.Phase)
+	}
+	return []workload.Record{one}, nil
+}

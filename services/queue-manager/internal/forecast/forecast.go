@@ -1,0 +1,209 @@
+package forecast
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/service/pause"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/whatif/estimate"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// Bounds of one forecast.
+const (
+	mostWaiting = 1000   // of each queue
+	mostEnds    = 20_000 // that are played
+	horizon     = 90 * 24 * time.Hour
+	mostEnded   = 20_000 // that are learned from at once
+	learnFrom   = 30 * 24 * time.Hour
+	mostBehind  = 3 // names of workloads without an end
+	// rest is how many times as long as a forecast took it is left alone after it, so that
+	// it takes a small part of one core whatever the load.
+	rest = 20
+	// stale is when a forecast is made again although the ledger has not changed: time
+	// passes, and gangs outlive what was predicted.
+	stale = time.Minute
+)
+
+// Store is what is read from Postgres.
+type Store interface {
+	Waiting(ctx context.Context) (waits bool, version int64, err error)
+	LiveState(ctx context.Context, most int) (store.LiveState, error)
+	Ended(ctx context.Context, after time.Time, most int) ([]workload.Record, error)
+}
+
+// Forecaster keeps the estimates. Fill may be called concurrently with Run.
+type Forecaster struct {
+	Store   Store
+	Logger  *zap.Logger
+	Metrics *Metrics
+	// Interval is the least time between two forecasts.
+	Interval time.Duration
+	// Now is the clock.
+	Now func() time.Time
+
+	history estimate.History
+	learned time.Time // the end of the last workload that was learned from
+	seen    int64     // the version of the ledger of the last forecast
+	last    time.Time // when it was made
+	scores  scores
+
+	mu   sync.Mutex
+	made map[workload.ID]*workload.Estimate
+}
+
+// Run makes forecasts until ctx ends.
+func (f *Forecaster) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		if err := f.refresh(ctx); err != nil && ctx.Err() == nil {
+			f.Logger.Warn("cannot estimate when workloads start", zap.Error(err))
+		}
+		_ = pause.For(ctx, max(f.Interval, rest*time.Since(began))) // the loop looks at the context
+	}
+}
+
+// refresh makes the estimates again if something has changed. A panic ends this forecast
+// only.
+func (f *Forecaster) refresh(ctx context.Context) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	waits, version, err := f.Store.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	now := f.Now()
+	if version == f.seen && now.Sub(f.last) < stale {
+		return nil
+	}
+	began := time.Now()
+	ended, err := f.learn(ctx)
+	if err != nil {
+		return err
+	}
+	if !waits && len(f.scores.open) == 0 {
+		f.publish(nil)
+		f.seen, f.last = version, now
+		return nil
+	}
+	live, err := f.Store.LiveState(ctx, mostWaiting)
+	if err != nil {
+		return err
+	}
+	now = f.Now()
+	f.scores.settle(live.Workloads, ended, f.Metrics)
+	estimates, err := f.estimate(now, live)
+	if err != nil {
+		return err
+	}
+	f.publish(estimates)
+	f.seen, f.last = version, now
+	f.Metrics.took.Observe(time.Since(began).Seconds())
+	return nil
+}
+
+// learn takes in what has ended since the last time.
+func (f *Forecaster) learn(ctx context.Context) ([]workload.Record, error) {
+	after := f.learned
+	if after.IsZero() {
+		after = f.Now().Add(-learnFrom)
+	}
+	ended, err := f.Store.Ended(ctx, after, mostEnded)
+	if err != nil {
+		return nil, err
+	}
+	for i := range ended {
+		r := &ended[i]
+		f.learned = r.Times.Finished
+		if !r.Times.Admitted.IsZero() && ranToItsEnd(r) {
+			f.history.Learn(&r.Workload, r.Times.Finished.Sub(r.Times.Admitted))
+		}
+	}
+	return ended, nil
+}
+
+// ranToItsEnd reports whether a workload ran for as long as it wanted to: a job that
+// succeeded, and a cluster that its owner deleted.
+func ranToItsEnd(r *workload.Record) bool {
+	return r.Phase == workload.Succeeded || r.Phase == workload.Cancelled && r.Kind == workload.KindRayCluster
+}
+
+// estimate plays a snapshot forward.
+func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID]*workload.Estimate, error) {
+	from := estimate.Snapshot{Now: now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage}
+	for _, n := range s.Nodes {
+		if n.Present {
+			from.Nodes = append(from.Nodes, n.Node)
+		}
+	}
+	titles := map[workload.ID]string{}
+	for _, w := range s.Workloads {
+		if w.Phase == workload.Queued {
+			w.Reason = nil // it is looked at again
+			from.Waiting = append(from.Waiting, w.Record)
+		} else {
+			titles[w.ID] = w.Title()
+			from.Running = append(from.Running, w.Record)
+		}
+	}
+	forecast, err := estimate.FastForward(from, &f.history, estimate.Bounds{Ends: mostEnds, Horizon: horizon})
+	if err != nil {
+		return nil, err
+	}
+	estimates := map[workload.ID]*workload.Estimate{}
+	for i := range from.Waiting {
+		w := &from.Waiting[i]
+		made := &workload.Estimate{MadeAt: now}
+		if at, known := forecast.Starts[w.ID]; known {
+			f.scores.quantiles(w, now, at.Sub(now), made)
+		} else {
+			made.Unknown, made.Behind = unknown(forecast, titles)
+		}
+		estimates[w.ID] = made
+	}
+	return estimates, nil
+}
+
+// unknown says why a workload has no start.
+func unknown(forecast estimate.Forecast, titles map[workload.ID]string) (why string, behind []string) {
+	for _, id := range forecast.Endless {
+		if title, runs := titles[id]; runs && len(behind) < mostBehind {
+			behind = append(behind, title)
+		}
+	}
+	switch {
+	case forecast.Cut:
+		return "it is too far back in its queue", nil
+	case len(forecast.Endless) == 1:
+		return "a workload holds places, and nothing says until when", behind
+	case len(behind) > 0:
+		return fmt.Sprintf("%d workloads hold places, and nothing says until when", len(forecast.Endless)), behind
+	}
+	return "it does not start when all that runs has ended", nil
+}
+
+func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.made = made
+}
+
+// Fill adds the estimates to workloads that wait.
+func (f *Forecaster) Fill(records []workload.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range records {
+		if records[i].Phase == workload.Queued {
+			records[i].Estimate = f.made[records[i].ID]
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+)
+
+// LiveState is what the start times of workloads are estimated from, of one moment.
+type LiveState struct {
+	// Stored has all workloads that hold places, and of each queue the first ones that
+	// wait.
+	state.Stored
+	// Left are how many waiting workloads were left out.
+	Left int
+}
+
+// LiveState reads what starts are estimated from, with at most the given number of waiting
+// workloads of each queue. Any queue-manager may call it, leader or not.
+func (s *Store) LiveState(ctx context.Context, most int) (live LiveState, err error) {
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		settings, err := loadSettings(ctx, tx)
+		if err != nil {
+			return err
+		}
+		live.Queues, live.Policy = settings.Queues, settings.Policy
+		if live.Nodes, err = loadNodes(ctx, tx); err != nil {
+			return fmt.Errorf("load nodes: %w", err)
+		}
+		if live.PastUsage, err = loadPastUsage(ctx, tx); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE phase <> 'queued'
+			UNION ALL SELECT w.id FROM queues q, LATERAL (SELECT id FROM workloads
+				WHERE queue = q.name AND phase = 'queued' ORDER BY priority DESC, submission LIMIT $1) w`, most)
+		if err != nil {
+			return err
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		if live.Workloads, err = newReader().loadLive(ctx, tx, uuidsOf(ids)); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT count(*) - $1 FROM workloads`, len(ids)).Scan(&live.Left)
+	})
+	if err != nil {
+		return LiveState{}, fmt.Errorf("read what starts are estimated from: %w", err)
+	}
+	return live, nil
+}
+
+// Waiting reports whether a workload waits, and the version of the ledger.
+func (s *Store) Waiting(ctx context.Context) (waits bool, version int64, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM workloads WHERE phase = 'queued'), (SELECT coalesce(max(version), 0) FROM commits)`).
+		Scan(&waits, &version)
+	if err != nil {
+		return false, 0, fmt.Errorf("look for waiting workloads: %w", err)
+	}
+	return waits, version, nil
+}
+
+// Ended returns the last workloads that ended after a time, at most that many, in the order
+// of their ends.
+func (s *Store) Ended(ctx context.Context, after time.Time, most int) ([]workload.Record, error) {
+	rows, err := s.pool.Query(ctx, `SELECT record FROM archive WHERE finished_at > $1 ORDER BY finished_at DESC LIMIT $2`, after, most)
+	if err != nil {
+		return nil, fmt.Errorf("list what has ended since %s: %w", after, err)
+	}
+	ended, err := pgx.CollectRows(rows, pgx.RowTo[workload.Record])
+	if err != nil {
+		return nil, fmt.Errorf("list what has ended since %s: %w", after, err)
+	}
+	slices.Reverse(ended)
+	return ended, nil
+}
