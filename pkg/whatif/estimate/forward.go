@@ -26,6 +26,8 @@ type Snapshot struct {
 	// Running hold places, also while they are removed. Waiting are in the order of
 	// submission. Neither is changed.
 	Running, Waiting []workload.Record
+	// Submit are submitted at Now, behind all that waits.
+	Submit []workload.Workload
 }
 
 // RunTimes predicts how long a workload holds its places in all, from its admission, given
@@ -38,6 +40,10 @@ type RunTimes interface {
 type Forecast struct {
 	// Starts has when each waiting gang is admitted, as far as it is within the bounds.
 	Starts map[workload.ID]time.Time
+	// Evicted are those of Running that are evicted in the play, in the order of their ids.
+	Evicted []workload.ID
+	// Refused says why a gang of Submit is not accepted.
+	Refused map[workload.ID]string
 	// Endless hold places, and nothing says until when, in the order of their ids: a gang
 	// without a start may wait for them.
 	Endless []workload.ID
@@ -65,7 +71,7 @@ func FastForward(s Snapshot, runs RunTimes, bounds Bounds) (Forecast, error) {
 	}
 	p.World = world.New(world.Options{
 		Start: s.Now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage, NodeGrace: s.NodeGrace,
-		Nodes: s.Nodes, Running: s.Running, Waiting: s.Waiting,
+		Nodes: s.Nodes, Running: s.Running, Waiting: s.Waiting, Linger: true, // evicted gangs have a grace
 	})
 	for i := range s.Running {
 		switch r := &s.Running[i]; {
@@ -83,11 +89,16 @@ func FastForward(s Snapshot, runs RunTimes, bounds Bounds) (Forecast, error) {
 	if err := p.note(p.Refresh()); err != nil {
 		return Forecast{}, err
 	}
+	if err := p.submit(s.Submit); err != nil {
+		return Forecast{}, err
+	}
 	if err := p.run(s.Now, bounds); err != nil {
 		return Forecast{}, err
 	}
 	p.forecast.Cut = len(p.timers) > 0
 	slices.Sort(p.forecast.Endless)
+	slices.Sort(p.forecast.Evicted)
+	p.forecast.Evicted = slices.Compact(p.forecast.Evicted)
 	return p.forecast, nil
 }
 
@@ -129,6 +140,24 @@ func (p *play) run(from time.Time, bounds Bounds) error {
 	return nil
 }
 
+// submit plays the submission of gangs.
+func (p *play) submit(gangs []workload.Workload) error {
+	for _, w := range gangs {
+		steps, err := p.Submit(w, "")
+		if err != nil {
+			if p.forecast.Refused == nil {
+				p.forecast.Refused = map[workload.ID]string{}
+			}
+			p.forecast.Refused[w.ID] = err.Error()
+			continue
+		}
+		if err := p.note(steps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // end plays the end of a gang, or of the removal of one that is to go.
 func (p *play) end(id workload.ID) error {
 	delete(p.ending, id)
@@ -136,14 +165,19 @@ func (p *play) end(id workload.ID) error {
 	if !known || !r.Holding {
 		return nil
 	}
-	play := func() ([]world.Step, error) { return p.End(id, event.OutcomeSucceeded) }
-	removed := r.Phase == workload.Evicting || r.Phase == workload.Cancelling || r.Phase.Final()
-	if removed {
-		play = func() ([]world.Step, error) { return p.Gone(id) }
+	goes := r.Phase == workload.Evicting || r.Phase == workload.Cancelling || r.Phase.Final()
+	if !goes {
+		steps, err := p.End(id, event.OutcomeSucceeded)
+		if err != nil {
+			return fmt.Errorf("play the end of %s: %w", id, err)
+		}
+		if err := p.note(steps); err != nil {
+			return err
+		}
 	}
-	steps, err := play()
+	steps, err := p.Gone(id)
 	if err != nil {
-		return fmt.Errorf("play the end of %s: %w", id, err)
+		return fmt.Errorf("play that the pods of %s are gone: %w", id, err)
 	}
 	if r.Phase != workload.Evicting { // that one waits again
 		p.Forget(id)
@@ -161,14 +195,16 @@ func (p *play) note(steps []world.Step) error {
 			}
 			delete(p.missing, step.ID)
 			p.started(&step.Record, step.At)
+		case workload.Evicting:
+			p.forecast.Evicted = append(p.forecast.Evicted, step.ID)
+			p.at(latest(step.At, step.EvictAt), step.ID)
 		case workload.Queued:
 			delete(p.ending, step.ID)
 			if step.NotBefore.After(step.At) {
 				p.at(step.NotBefore, "")
 			}
-		case workload.Cancelling, workload.Cancelled, workload.Failed:
-			delete(p.ending, step.ID)
-			p.Forget(step.ID)
+		case workload.Cancelling:
+			p.at(latest(step.At, step.EvictAt), step.ID)
 		}
 	}
 	return nil

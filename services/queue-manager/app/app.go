@@ -12,6 +12,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/services/queue-manager/internal/engine"
@@ -55,6 +56,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	})
 	estimates := &forecast.Forecaster{
 		Store: ledger, Logger: runtime.Logger, Metrics: forecast.NewMetrics(runtime.Metrics), Interval: config.EstimateInterval, Now: time.Now,
+		Configure: func(ctx context.Context, file []byte) (state.Settings, error) { return configured(ctx, ledger, file) },
 	}
 	if err := answer(ctx, b, ledger, estimates); err != nil {
 		return err
@@ -116,7 +118,10 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
-	if err := query.HandleEach(ctx, nc, query.StatusSubject, oneStatus(), func(ctx context.Context, _ struct{}) (query.StatusAnswer, error) {
+	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
+		return err
+	}
+	if err := query.HandleEach(ctx, nc, query.StatusSubject, oneAtATime[struct{}]("the status is being asked for"), func(ctx context.Context, _ struct{}) (query.StatusAnswer, error) {
 		return status.Of(ctx, ledger, b, time.Now()), nil
 	}); err != nil {
 		return err
@@ -126,18 +131,38 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	})
 }
 
-// oneStatus lets one question about the status in at a time: each takes connections of
-// Postgres and requests to NATS.
-func oneStatus() func(string, struct{}) (func(), error) {
+// oneAtATime lets one question in at a time: each takes connections of Postgres, requests to
+// NATS, or a core.
+func oneAtATime[Request any](busy string) func(string, Request) (func(), error) {
 	turn := make(chan struct{}, 1)
-	return func(string, struct{}) (func(), error) {
+	return func(string, Request) (func(), error) {
 		select {
 		case turn <- struct{}{}:
 			return func() { <-turn }, nil
 		default:
-			return nil, query.Busy("the status is being asked for; try again")
+			return nil, query.Busy(busy + "; try again")
 		}
 	}
+}
+
+// configured is what queue-manager would do with another queues file: what counts of it and
+// of the objects that were applied.
+func configured(ctx context.Context, ledger *store.Store, content []byte) (state.Settings, error) {
+	read, _, err := queuesfile.Read(content)
+	if err != nil {
+		return state.Settings{}, err
+	}
+	file := fileOf(&Config{Queues: read.Queues, Policy: read.Config})
+	stored, err := ledger.Applied(ctx)
+	if err != nil {
+		return state.Settings{}, err
+	}
+	applied, err := engine.ParseApplied(stored.Objects)
+	if err != nil {
+		return state.Settings{}, err
+	}
+	all, _, err := file.Combine(applied)
+	return all, err
 }
 
 // DatabaseRole is what the service's login in Postgres is a member of; Migrate

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -22,6 +23,32 @@ func Estimates(records []workload.Record, now time.Time) Table {
 			if !e.P50.IsZero() {
 				row[4], row[5] = until(e.P50, now), until(e.P90, now)
 			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// WhatIf is the table of what a change would do.
+func WhatIf(answer query.WhatIfAnswer, now time.Time) Table {
+	t := Table{Header: []string{"NAMESPACE", "NAME", "QUEUE", "STARTS WITHOUT", "STARTS WITH", "NOTE"}}
+	in := func(at time.Time) string {
+		if at.IsZero() {
+			return "unknown"
+		}
+		return "in " + until(at, now)
+	}
+	for _, w := range answer.Workloads {
+		row := []string{w.Namespace, w.Name, w.Queue, in(w.Before), in(w.After), "later"}
+		switch {
+		case w.Refused != "":
+			row[3], row[4], row[5] = "-", "-", "refused: "+w.Refused
+		case w.Submitted:
+			row[3], row[5] = "-", "submitted"
+		case w.Evicted:
+			row[3], row[5] = "runs", "evicted"
+		case w.Before.IsZero() || !w.After.IsZero() && w.After.Before(w.Before):
+			row[5] = "sooner"
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -60,7 +60,7 @@ MUSTER_TOKEN, or the client certificate, names.
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server),
 		}},
 		{"offline", "Without a server:", []*cobra.Command{predictCommand(), scenarioCommand(), simulateCommand(), verifyCommand()}},
-		{"operation", "Operation:", []*cobra.Command{statusCommand(server), healthCommand(), replayCommand()}},
+		{"operation", "Operation:", []*cobra.Command{statusCommand(server), whatifCommand(server), healthCommand(), replayCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, c := range group.commands {

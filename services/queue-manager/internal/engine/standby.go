@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/state"
@@ -135,13 +136,9 @@ func (s *standby) applyConfiguration(ctx context.Context, epoch int64) (settings
 	if err != nil {
 		return nil, err
 	}
-	applied := settings.Set{}
-	for _, a := range stored.Objects {
-		object, err := kueue.ParseOne(a.Manifest)
-		if err != nil { // of a later version
-			return nil, fmt.Errorf("read the applied %s: %w", a.Key, err)
-		}
-		applied[a.Key] = settings.Applied{Object: object, Origin: a.Origin, Version: a.Version}
+	applied, err := ParseApplied(stored.Objects)
+	if err != nil {
+		return nil, err
 	}
 	all, overridden, err := s.File.Combine(applied)
 	if err != nil {
@@ -157,6 +154,19 @@ func (s *standby) applyConfiguration(ctx context.Context, epoch int64) (settings
 		return applied, nil
 	}
 	return applied, err
+}
+
+// ParseApplied reads applied objects as they are stored.
+func ParseApplied(stored []query.Applied) (settings.Set, error) {
+	applied := settings.Set{}
+	for _, a := range stored {
+		object, err := kueue.ParseOne(a.Manifest)
+		if err != nil { // of a later version
+			return nil, fmt.Errorf("read the applied %s: %w", a.Key, err)
+		}
+		applied[a.Key] = settings.Applied{Object: object, Origin: a.Origin, Version: a.Version}
+	}
+	return applied, nil
 }
 
 // warm makes the followed state that of the term, if it can be.

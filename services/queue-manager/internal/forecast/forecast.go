@@ -11,6 +11,7 @@ import (
 
 	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/whatif/estimate"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -19,10 +20,12 @@ import (
 const (
 	mostWaiting = 1000   // of each queue
 	mostEnds    = 20_000 // that are played
-	horizon     = 90 * 24 * time.Hour
-	mostEnded   = 20_000 // that are learned from at once
-	learnFrom   = 30 * 24 * time.Hour
-	mostBehind  = 3 // names of workloads without an end
+	// mostWhatIfEnds is for a question, which has to be answered in seconds.
+	mostWhatIfEnds = 4000
+	horizon        = 90 * 24 * time.Hour
+	mostEnded      = 20_000 // that are learned from at once
+	learnFrom      = 30 * 24 * time.Hour
+	mostBehind     = 3 // names of workloads without an end
 	// rest is how many times as long as a forecast took it is left alone after it, so that
 	// it takes a small part of one core whatever the load.
 	rest = 20
@@ -30,6 +33,9 @@ const (
 	// passes, and gangs outlive what was predicted.
 	stale = time.Minute
 )
+
+// Settings are queues and policy.
+type Settings = state.Settings
 
 // Store is what is read from Postgres.
 type Store interface {
@@ -47,12 +53,15 @@ type Forecaster struct {
 	Interval time.Duration
 	// Now is the clock.
 	Now func() time.Time
+	// Configure serves WhatIf.
+	Configure Configure
 
-	history estimate.History
-	learned time.Time // the end of the last workload that was learned from
-	seen    int64     // the version of the ledger of the last forecast
-	last    time.Time // when it was made
-	scores  scores
+	learning sync.Mutex // of history, and one play at a time
+	history  estimate.History
+	learned  time.Time // the end of the last workload that was learned from
+	seen     int64     // the version of the ledger of the last forecast
+	last     time.Time // when it was made
+	scores   scores
 
 	mu   sync.Mutex
 	made map[workload.ID]*workload.Estimate
@@ -121,6 +130,8 @@ func (f *Forecaster) learn(ctx context.Context) ([]workload.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.learning.Lock()
+	defer f.learning.Unlock()
 	for i := range ended {
 		r := &ended[i]
 		f.learned = r.Times.Finished
@@ -139,22 +150,13 @@ func ranToItsEnd(r *workload.Record) bool {
 
 // estimate plays a snapshot forward.
 func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID]*workload.Estimate, error) {
-	from := estimate.Snapshot{Now: now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage}
-	for _, n := range s.Nodes {
-		if n.Present {
-			from.Nodes = append(from.Nodes, n.Node)
-		}
-	}
+	from := snapshotOf(now, s)
 	titles := map[workload.ID]string{}
-	for _, w := range s.Workloads {
-		if w.Phase == workload.Queued {
-			w.Reason = nil // it is looked at again
-			from.Waiting = append(from.Waiting, w.Record)
-		} else {
-			titles[w.ID] = w.Title()
-			from.Running = append(from.Running, w.Record)
-		}
+	for i := range from.Running {
+		titles[from.Running[i].ID] = from.Running[i].Title()
 	}
+	f.learning.Lock()
+	defer f.learning.Unlock()
 	forecast, err := estimate.FastForward(from, &f.history, estimate.Bounds{Ends: mostEnds, Horizon: horizon})
 	if err != nil {
 		return nil, err
@@ -171,6 +173,25 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 		estimates[w.ID] = made
 	}
 	return estimates, nil
+}
+
+// snapshotOf is the live state as it is played.
+func snapshotOf(now time.Time, s store.LiveState) estimate.Snapshot {
+	from := estimate.Snapshot{Now: now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage}
+	for _, n := range s.Nodes {
+		if n.Present {
+			from.Nodes = append(from.Nodes, n.Node)
+		}
+	}
+	for _, w := range s.Workloads {
+		if w.Phase == workload.Queued {
+			w.Reason = nil // it is looked at again
+			from.Waiting = append(from.Waiting, w.Record)
+		} else {
+			from.Running = append(from.Running, w.Record)
+		}
+	}
+	return from
 }
 
 // unknown says why a workload has no start.

@@ -1,0 +1,91 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// WhatIfSubject asks what a change would do; nothing is changed.
+const WhatIfSubject = "muster.query.whatif"
+
+// Bounds of one what-if.
+const (
+	MaxWhatIfChanges = 100    // of each kind
+	MaxWhatIfNodes   = 10_000 // that are added
+	MaxWhatIfPods    = 10_000 // of what is submitted, in sum
+	MaxWhatIfFile    = 512 << 10
+)
+
+// WhatIfRequest is a change to try on a copy of the live state.
+type WhatIfRequest struct {
+	AddNodes []NodesLike `json:"addNodes,omitempty"`
+	// Drain has nodes on which nothing is placed any more, and from which gangs are evicted.
+	Drain []NodeName `json:"drain,omitempty"`
+	// Workloads that wait, with another priority or queue.
+	Workloads []WorkloadChange `json:"workloads,omitempty"`
+	// Submit has workloads that would be submitted now.
+	Submit []workload.Workload `json:"submit,omitempty"`
+	// QueuesFile is the content of a queues file that would be in the place of the present
+	// one; empty for no change.
+	QueuesFile string `json:"queuesFile,omitempty"`
+}
+
+// NodeName is the name of a node in a cluster.
+type NodeName struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+}
+
+// NodesLike are empty nodes that are otherwise like a present one.
+type NodesLike struct {
+	Like  NodeName `json:"like"`
+	Count int      `json:"count"`
+}
+
+// WorkloadChange is what is otherwise with a waiting workload.
+type WorkloadChange struct {
+	ID       workload.ID `json:"id"`
+	Priority *int32      `json:"priority,omitempty"`
+	Queue    string      `json:"queue,omitempty"`
+}
+
+// WhatIfAnswer compares what comes with and without the change.
+type WhatIfAnswer struct {
+	// MadeAt and Version are of the state on which it was tried.
+	MadeAt  time.Time `json:"madeAt"`
+	Version int64     `json:"version"`
+	// Workloads are those for which something differs, in the order of their starts with
+	// the change.
+	Workloads []WhatIfWorkload `json:"workloads"`
+	// Same is how many waiting workloads start at the same time.
+	Same int `json:"same"`
+	// Cut: the bounds ended the play, so that a workload without a time may have one.
+	Cut bool `json:"cut,omitempty"`
+	// LeftOut are workloads far back in their queues that were not looked at.
+	LeftOut int `json:"leftOut,omitempty"`
+}
+
+// WhatIfWorkload is what a change does to one workload. A zero time is unknown.
+type WhatIfWorkload struct {
+	ID        workload.ID `json:"id"`
+	Namespace string      `json:"namespace,omitempty"`
+	Name      string      `json:"name"`
+	Queue     string      `json:"queue"`
+	// Before and After are when it starts without and with the change, at the median of the
+	// learned run times.
+	Before time.Time `json:"before,omitzero"`
+	After  time.Time `json:"after,omitzero"`
+	// Evicted: it runs, and is evicted with the change; After is when it starts again.
+	Evicted bool `json:"evicted,omitempty"`
+	// Submitted: it is of the change.
+	Submitted bool `json:"submitted,omitempty"`
+	// Refused says why it would not be accepted.
+	Refused string `json:"refused,omitempty"`
+}
+
+// WhatIf asks what a change would do.
+func (c *Client) WhatIf(ctx context.Context, request WhatIfRequest) (WhatIfAnswer, error) {
+	return ask[WhatIfAnswer](ctx, c.transport, WhatIfSubject, request)
+}

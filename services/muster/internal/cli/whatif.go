@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/manifest"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/program"
+)
+
+// whatifOptions are the flags of "whatif".
+type whatifOptions struct {
+	server           *server
+	output           output.Format
+	namespace        string
+	nodes            map[string]int
+	drain            []string
+	priorities       map[string]string
+	moves            map[string]string
+	file, queue      string
+	queues           string
+	runTime, timeout time.Duration
+}
+
+func whatifCommand(s *server) *cobra.Command {
+	o := &whatifOptions{server: s}
+	cmd := &cobra.Command{
+		Use:   "whatif",
+		Short: "Show what a change would do to those that run and wait",
+		Long: `Play the live state forward with and without a change, and show for which workloads
+something differs: when they would start, and which would be evicted. Nothing is
+changed. Several flags are one change.
+
+Times are estimates, as of "muster eta", at the median of the learned run times.`,
+		Example: `  muster whatif --add-nodes gpu-7=4
+  muster whatif --drain gpu-7 --drain gpu-8
+  muster whatif --priority train=100
+  muster whatif --move train=research
+  muster whatif -f big.yaml --queue research --run-time 6h
+  muster whatif --queues new-queues.yaml`,
+		Args: program.Args(0, 0, "no argument, but a change"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringToIntVar(&o.nodes, "add-nodes", nil, "add empty nodes like a present one: `NODE=COUNT`")
+	flags.StringArrayVar(&o.drain, "drain", nil, "drain this `node` (may be repeated)")
+	flags.StringToStringVar(&o.priorities, "priority", nil, "give a waiting workload another priority: `WORKLOAD=NUMBER`")
+	flags.StringToStringVar(&o.moves, "move", nil, "move a waiting workload to another queue: `WORKLOAD=QUEUE`")
+	flags.StringVarP(&o.file, "filename", "f", "", "submit the Ray object in this `file`; - is standard input")
+	flags.StringVarP(&o.queue, "queue", "q", "", "the `queue` to which -f is submitted")
+	flags.DurationVar(&o.runTime, "run-time", 0, "how long it runs, unless it declares that itself")
+	flags.StringVar(&o.queues, "queues", "", "use this queues `file` instead of the present one")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of workloads whose names are ambiguous")
+	program.AddOutput(cmd, flags, &o.output)
+	program.CompleteFlag(cmd, "queue", completeQueues(s))
+	return cmd
+}
+
+func (o *whatifOptions) run(cmd *cobra.Command) error {
+	if len(o.nodes)+len(o.drain)+len(o.priorities)+len(o.moves) == 0 && o.file == "" && o.queues == "" {
+		return exit.Usagef("no change given; want one or more of --add-nodes, --drain, --priority, --move, -f and --queues")
+	}
+	if o.file != "" && o.queue == "" {
+		return exit.Usagef("-f %s: to which queue? Add --queue", o.file)
+	}
+	request := query.WhatIfRequest{}
+	if o.queues != "" {
+		content, err := os.ReadFile(o.queues)
+		if err != nil {
+			return exit.Usagef("%w", err)
+		}
+		request.QueuesFile = string(content)
+	}
+	if o.file != "" {
+		content, err := readFile(o.file, cmd.InOrStdin())
+		if err != nil {
+			return exit.Usagef("%w", err)
+		}
+		if request.Submit, err = o.submitted(content); err != nil {
+			return err
+		}
+	}
+	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
+		if err := o.resolve(ctx, client, &request); err != nil {
+			return err
+		}
+		answer, err := client.WhatIf(ctx, request)
+		if err != nil {
+			return err
+		}
+		return output.Print(cmd.OutOrStdout(), o.output, answer, func() output.Table { return output.WhatIf(answer, time.Now()) })
+	})
+}
+
+// submitted are the workloads of the Ray objects in a file.
+func (o *whatifOptions) submitted(content []byte) (all []workload.Workload, err error) {
+	for _, document := range manifest.Split(content) {
+		object, err := ray.Read(document.Raw)
+		if err != nil {
+			return nil, exit.Usagef("%s: %s: %w", o.file, document, err)
+		}
+		w := workload.Workload{
+			ID: event.WorkloadID("whatif", strconv.Itoa(len(all))), Queue: o.queue, Namespace: object.Namespace,
+			Kind: object.Kind, Name: object.Name, Digest: "whatif", PodSets: object.PodSets, Life: object.Life,
+		}
+		if w.Life.RunTime == 0 {
+			w.Life.RunTime = workload.Duration(o.runTime)
+		}
+		all = append(all, w)
+	}
+	if len(all) == 0 {
+		return nil, exit.Usagef("there is no manifest in %q", o.file)
+	}
+	return all, nil
+}
+
+// resolve looks up the nodes and workloads that the flags name.
+func (o *whatifOptions) resolve(ctx context.Context, client *query.Client, r *query.WhatIfRequest) error {
+	if len(o.nodes)+len(o.drain) > 0 {
+		answer, err := client.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(o.nodes)) {
+			like, err := nodeNamed(answer.Nodes, name)
+			if err != nil {
+				return err
+			}
+			r.AddNodes = append(r.AddNodes, query.NodesLike{Like: like, Count: o.nodes[name]})
+		}
+		for _, name := range o.drain {
+			drained, err := nodeNamed(answer.Nodes, name)
+			if err != nil {
+				return err
+			}
+			r.Drain = append(r.Drain, drained)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.priorities)) {
+		priority, err := strconv.ParseInt(o.priorities[name], 10, 32)
+		if err != nil {
+			return exit.Usagef("--priority %s=%s: want a whole number of 32 bits", name, o.priorities[name])
+		}
+		record, err := findWorkload(ctx, client, name, o.namespace)
+		if err != nil {
+			return err
+		}
+		p := int32(priority)
+		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Priority: &p})
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.moves)) {
+		record, err := findWorkload(ctx, client, name, o.namespace)
+		if err != nil {
+			return err
+		}
+		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Queue: o.moves[name]})
+	}
+	return nil
+}
+
+// nodeNamed finds a node by NODE or CLUSTER/NODE.
+func nodeNamed(nodes []query.Node, name string) (query.NodeName, error) {
+	cluster, node, qualified := strings.Cut(name, "/")
+	if !qualified {
+		cluster, node = "", name
+	}
+	var found []query.NodeName
+	for _, n := range nodes {
+		if n.Name == node && (cluster == "" || n.Cluster == cluster) {
+			found = append(found, query.NodeName{Cluster: n.Cluster, Name: n.Name})
+		}
+	}
+	switch len(found) {
+	case 0:
+		return query.NodeName{}, fmt.Errorf("there is no node %q: see `muster get nodes`", name)
+	case 1:
+		return found[0], nil
+	}
+	return query.NodeName{}, errors.New("node " + name + " is in several clusters; want CLUSTER/NODE")
+}
