@@ -108,6 +108,8 @@ func TestWhatIf(t *testing.T) {
 		"too many nodes":      {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 1 << 40}}}, "want 1 to 10000"},
 		"too many pods":       {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", 1<<30)}}, `pod set "workers" has 1073741824 pods; want 0 to 10000`},
 		"one that runs":       {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: other, Queue: "q"}}}, "does not wait"},
+		"no such queue":       {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Queue: "nope"}}}, `workload a/second: there would be no queue "nope"`},
+		"a queue that goes":   {query.WhatIfRequest{QueuesFile: "queues:\n- {name: other, namespaces: [a]}\n"}, `there would be no queue "q"`},
 		"no queues file":      {query.WhatIfRequest{QueuesFile: "queues: 7"}, "queues file: "},
 		"too large a file":    {query.WhatIfRequest{QueuesFile: strings.Repeat("#", 1<<19+1)}, "want at most 524288"},
 		"too many of a kind":  {query.WhatIfRequest{Drain: make([]query.NodeName, 101)}, "drain: 101 entries; want at most 100"},

@@ -55,6 +55,28 @@ func WhatIf(answer query.WhatIfAnswer, now time.Time) Table {
 	return t
 }
 
+// WhatIfSame says what stays as it is.
+func WhatIfSame(answer query.WhatIfAnswer) string {
+	waiting := fmt.Sprintf("%d waiting workloads start", answer.Same)
+	if answer.Same == 1 {
+		waiting = "1 waiting workload starts"
+	}
+	text := "Nothing differs: " + waiting + " as without the change."
+	if len(answer.Workloads) > 0 {
+		text = waiting + " as without the change."
+	}
+	if answer.Same == 0 {
+		text = "Nothing waits for which anything differs."
+		if len(answer.Workloads) > 0 {
+			text = "Nothing else waits."
+		}
+	}
+	if answer.LeftOut > 0 {
+		text += fmt.Sprintf(" %d far back in their queues were not looked at.", answer.LeftOut)
+	}
+	return text
+}
+
 // starts says in one cell when a workload will start.
 func starts(r *workload.Record, now time.Time) string {
 	switch e := r.Estimate; {

@@ -103,7 +103,13 @@ func (o *whatifOptions) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		return output.Print(cmd.OutOrStdout(), o.output, answer, func() output.Table { return output.WhatIf(answer, time.Now()) })
+		if o.output.Data() || len(answer.Workloads) > 0 {
+			err = output.Print(cmd.OutOrStdout(), o.output, answer, func() output.Table { return output.WhatIf(answer, time.Now()) })
+		}
+		if err == nil && !o.output.Data() {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), output.WhatIfSame(answer))
+		}
+		return err
 	})
 }
 

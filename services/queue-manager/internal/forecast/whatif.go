@@ -3,14 +3,19 @@ package forecast
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
+
+	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/whatif/estimate"
 )
 
@@ -23,7 +28,14 @@ const apart = time.Second
 type Configure func(ctx context.Context, file []byte) (Settings, error)
 
 // WhatIf plays the live state forward with and without a change. It writes nothing.
-func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (query.WhatIfAnswer, error) {
+// A panic ends this answer only: the leader goes on.
+func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer query.WhatIfAnswer, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			f.Logger.Error("cannot try a change", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
+			err = errors.New("cannot try this change: internal error; see the log of queue-manager")
+		}
+	}()
 	if err := checkWhatIf(r); err != nil {
 		return query.WhatIfAnswer{}, err
 	}
@@ -51,7 +63,7 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (query.W
 	if err != nil {
 		return query.WhatIfAnswer{}, err
 	}
-	answer := compare(before, after, without, with)
+	answer = compare(before, after, without, with)
 	answer.MadeAt, answer.Version, answer.LeftOut = before.Now, version, live.Left
 	return answer, nil
 }
@@ -69,6 +81,12 @@ func (f *Forecaster) change(ctx context.Context, s estimate.Snapshot, r query.Wh
 	for _, change := range r.Workloads {
 		if err := edit(s.Waiting, change); err != nil {
 			return s, err
+		}
+	}
+	for i := range s.Waiting {
+		w := &s.Waiting[i]
+		if !slices.ContainsFunc(s.Queues, func(q state.Queue) bool { return q.Name == w.Queue }) {
+			return s, fmt.Errorf("workload %s: there would be no queue %q; want one of the queues of `muster get queues`, or of the queues file", w.Title(), w.Queue)
 		}
 	}
 	for _, drained := range r.Drain {
