@@ -59,6 +59,8 @@ type Bounds struct {
 	Ends int
 	// Horizon is how far the play goes beyond the snapshot.
 	Horizon time.Duration
+	// Enough ends it as soon as it is true; nil does not.
+	Enough func() bool
 }
 
 // FastForward plays a snapshot forward: gangs end when their predicted time is over, and
@@ -118,6 +120,7 @@ func (p *play) run(from time.Time, bounds Bounds) error {
 		switch next := p.timers[0]; {
 		case len(bounds.Until) > 0 && len(p.missing) == 0,
 			bounds.Ends > 0 && ends >= bounds.Ends,
+			bounds.Enough != nil && bounds.Enough(),
 			bounds.Horizon > 0 && next.at.Sub(from) > bounds.Horizon:
 			return nil
 		}

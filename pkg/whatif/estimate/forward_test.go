@@ -128,6 +128,7 @@ func TestBounds(t *testing.T) {
 	}{
 		"ends":    {estimate.Bounds{Ends: 2}, 2},
 		"horizon": {estimate.Bounds{Horizon: 90 * time.Minute}, 1},
+		"enough":  {estimate.Bounds{Enough: func() bool { return true }}, 0},
 		"until":   {estimate.Bounds{Until: []workload.ID{gangs[2].ID}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,10 +18,12 @@ import (
 
 // Bounds of one forecast.
 const (
-	mostWaiting = 1000   // of each queue
+	mostOfQueue = 1000   // that wait in a queue
+	mostWaiting = 10_000 // that wait in all queues; each has an equal part
 	mostEnds    = 20_000 // that are played
 	// mostWhatIfEnds is for a question, which has to be answered in seconds.
 	mostWhatIfEnds = 4000
+	mostWhatIfTime = 8 * time.Second
 	horizon        = 90 * 24 * time.Hour
 	mostEnded      = 20_000 // that are learned from at once
 	learnFrom      = 30 * 24 * time.Hour
@@ -40,7 +42,7 @@ type Settings = state.Settings
 // Store is what is read from Postgres.
 type Store interface {
 	Waiting(ctx context.Context) (waits bool, version int64, err error)
-	LiveState(ctx context.Context, most int) (store.LiveState, error)
+	LiveState(ctx context.Context, perQueue, most int) (store.LiveState, error)
 	Ended(ctx context.Context, after time.Time, most int) ([]workload.Record, error)
 }
 
@@ -104,7 +106,7 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 		f.seen, f.last = version, now
 		return nil
 	}
-	live, err := f.Store.LiveState(ctx, mostWaiting)
+	live, err := f.Store.LiveState(ctx, mostOfQueue, mostWaiting)
 	if err != nil {
 		return err
 	}

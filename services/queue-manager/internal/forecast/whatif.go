@@ -43,7 +43,7 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer 
 	if err != nil {
 		return query.WhatIfAnswer{}, err
 	}
-	live, err := f.Store.LiveState(ctx, mostWaiting)
+	live, err := f.Store.LiveState(ctx, mostOfQueue, mostWaiting)
 	if err != nil {
 		return query.WhatIfAnswer{}, err
 	}
@@ -54,7 +54,10 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer 
 	}
 	f.learning.Lock()
 	defer f.learning.Unlock()
-	bounds := estimate.Bounds{Ends: mostWhatIfEnds, Horizon: horizon}
+	began := time.Now()
+	bounds := estimate.Bounds{Ends: mostWhatIfEnds, Horizon: horizon, Enough: func() bool {
+		return ctx.Err() != nil || time.Since(began) > mostWhatIfTime
+	}}
 	without, err := estimate.FastForward(before, &f.history, bounds)
 	if err != nil {
 		return query.WhatIfAnswer{}, err

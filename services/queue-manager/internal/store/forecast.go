@@ -21,9 +21,10 @@ type LiveState struct {
 	Left int
 }
 
-// LiveState reads what starts are estimated from, with at most the given number of waiting
-// workloads of each queue. Any queue-manager may call it, leader or not.
-func (s *Store) LiveState(ctx context.Context, most int) (live LiveState, err error) {
+// LiveState reads what starts are estimated from, with at most perQueue waiting workloads of
+// each queue and about most in sum, of which each queue has an equal part. Any queue-manager
+// may call it, leader or not.
+func (s *Store) LiveState(ctx context.Context, perQueue, most int) (live LiveState, err error) {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
 		settings, err := loadSettings(ctx, tx)
@@ -37,9 +38,10 @@ func (s *Store) LiveState(ctx context.Context, most int) (live LiveState, err er
 		if live.PastUsage, err = loadPastUsage(ctx, tx); err != nil {
 			return err
 		}
+		part := max(1, min(perQueue, most/max(1, len(live.Queues))))
 		rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE phase <> 'queued'
 			UNION ALL SELECT w.id FROM queues q, LATERAL (SELECT id FROM workloads
-				WHERE queue = q.name AND phase = 'queued' ORDER BY priority DESC, submission LIMIT $1) w`, most)
+				WHERE queue = q.name AND phase = 'queued' ORDER BY priority DESC, submission LIMIT $1) w`, part)
 		if err != nil {
 			return err
 		}
