@@ -28,8 +28,26 @@
 //	scheduleRetries            evictable.go       when protection from eviction ends
 //	reportNew, nextAt          decide.go          reasons; when to decide without an event
 //
-// Questions about a state do not change it: Explain, CurrentReasons and Snapshot run
-// decisions on copies (whatif.go).
+// # What-ifs
+//
+// A what-if leaves the state as it was. There are two kinds.
+//
+// A search within a decision moves gangs on the nodes and in the quota tree, and rolls
+// back to a savepoint (savepoint.go). Setting one costs nothing, and a decision sets
+// thousands.
+//
+// Explain and CurrentReasons answer by a whole decision on a copy of the state
+// (whatif.go). A decision changes queues, classes, verdicts, reservations, past usage and
+// even the configuration; to undo each of those writes would take a log in all of this
+// package, and a gap in it would change later decisions. The copy is of three parts, each
+// by its size. Gangs and queues are copied: by clone with their verdicts, by rebuilt
+// without them, as when the configuration changes. The quota tree is copied (quota.Tree.Copy):
+// it is small, and its past usage has no undo log. Nodes are too many to copy, so the
+// fleets are shared and forked (placement.Fleet.Fork): a fork is a savepoint with its own
+// demand and unschedulable set, which a decision changes, too.
+//
+// Ask and Answer explain in another goroutine, on a state built of a Snapshot: they
+// share no memory with the state.
 //
 // # Order
 //

@@ -9,7 +9,8 @@ import (
 // included. The cost is linear in the number of queues and cohorts.
 func (t *Tree) Copy() *Tree {
 	c := *t
-	c.usageChanged, c.usageBefore = nil, maps.Clone(t.usageBefore) // changes are stored from the original only
+	c.usageBefore = maps.Clone(t.usageBefore)
+	c.usageChanged = map[string]bool{} // past usage is stored from the original only
 	c.index, c.names, c.undoLog, c.savepoints = maps.Clone(t.index), slices.Clone(t.names), nil, 0
 	nodes := make(map[*node]*node, len(t.sorted)+len(t.cohorts))
 	c.queues, c.sorted = make(map[string]*Queue, len(t.sorted)), make([]*Queue, len(t.sorted))

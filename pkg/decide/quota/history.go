@@ -112,7 +112,6 @@ func (t *Tree) InheritUsageChanges(of *Tree) {
 	if t.halfLife() == 0 {
 		return
 	}
-	t.beginUsageChanges()
 	for name := range of.usageChanged {
 		if t.queues[name] != nil {
 			t.usageChanged[name] = true
@@ -173,16 +172,9 @@ func (q *Queue) noteUsageChange() {
 	if t.savepoints > 0 || t.halfLife() == 0 {
 		return
 	}
-	t.beginUsageChanges()
 	t.usageChanged[q.Name] = true
 	if _, noted := t.usageBefore[q.Name]; !noted {
 		t.usageBefore[q.Name] = q.Used()
-	}
-}
-
-func (t *Tree) beginUsageChanges() {
-	if t.usageChanged == nil {
-		t.usageChanged, t.usageBefore = map[string]bool{}, map[string]resource.List{}
 	}
 }
 

@@ -108,3 +108,33 @@ func TestPastUsageGoesOnWithAClockThatIsBehind(t *testing.T) {
 		t.Errorf("after a half-life past use is %f GPUs, want 4", got)
 	}
 }
+
+// TestACopyKnowsWhatChangedBefore: usage that changed after the last decision counts in a
+// copy as it does in the tree, also when the copy's own usage changes before it advances.
+func TestACopyKnowsWhatChangedBefore(t *testing.T) {
+	t.Parallel()
+	tree, err := quota.New(quota.Config{
+		ClusterQueues: []quota.ClusterQueue{{Name: "a", Cohort: "all"}, {Name: "b", Cohort: "all"}},
+		FairSharing:   &quota.FairSharingPolicy{Enable: true, UsageHalfLifeSeconds: 3600},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Unix(1_000_000, 0)
+	tree.Advance(began)
+	charges := []quota.Charge{{FlavorResource: quota.FlavorResource{Resource: gpu}, Amount: 8}}
+	tree.Queue("a").Allocate(charges)
+	copied := tree.Copy()
+	for name, of := range map[string]*quota.Tree{"tree": tree, "copy": copied} {
+		t.Run(name, func(t *testing.T) {
+			of.Queue("b").Allocate(charges)
+			of.Advance(began.Add(time.Hour))
+			if past := of.Queue("a").Past().Used[gpu]; past != 0 {
+				t.Errorf("queue a used %v on average before its first charge, want 0", past)
+			}
+		})
+	}
+	if changed := copied.TakePastUsage(); len(changed) != 1 || changed[0].Queue != "b" {
+		t.Errorf("the copy has past usage %v to store, want that of its own change alone", changed)
+	}
+}

@@ -61,6 +61,7 @@ func New(c Config) (*Tree, error) {
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
 		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{}, inactive: c.Inactive(),
+		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{},
 	}
 	for i := range c.Flavors {
 		t.flavors[c.Flavors[i].Name] = &c.Flavors[i]
