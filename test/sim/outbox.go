@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/simhooks"
 )
@@ -52,7 +53,7 @@ func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, messa
 		before, err := slices.Clone(messages), cmp.Or(l.fence(epoch), l.behind(reached))
 		for i, m := range messages {
 			if r := l.live[m.ManifestOf]; err == nil && r != nil && m.ManifestOf != "" {
-				messages[i].Message, messages[i].ManifestOf = simhooks.WithManifest(m.Message, r.manifest), ""
+				messages[i].Message, messages[i].ManifestOf = event.WithManifest(m.Message, r.manifest), ""
 			}
 		}
 		l.real.completed(epoch, before, messages, err)

@@ -93,6 +93,19 @@ func Marshal(id, source string, at time.Time, traceparent string, payload Payloa
 	return encoded, nil
 }
 
+// WithManifest adds the manifest to an encoded GangDesired that has none. It returns what
+// Marshal would have made of the command with the manifest. It does not decode the command:
+// the data is the last member of the envelope, the manifest the last of the data, and
+// other members of a command are never all empty.
+func WithManifest(command, manifest []byte) []byte {
+	const key = `,"manifest":`
+	whole := make([]byte, 0, len(command)+len(key)+len(manifest))
+	whole = append(whole, command[:len(command)-len("}}")]...)
+	whole = append(whole, key...)
+	whole = append(whole, manifest...)
+	return append(whole, "}}"...)
+}
+
 // NewID returns a fresh event id, ordered by time (UUID version 7).
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 

@@ -1,13 +1,16 @@
 package event_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // TestMarshal: the short way writes what the long one does, byte for byte: who cuts
@@ -45,6 +48,43 @@ func TestMarshal(t *testing.T) {
 			if err != nil || string(got) != string(want) {
 				t.Errorf("%s: %v, differs (-Encode +Marshal):\n%s", name, err, cmp.Diff(string(want), string(got)))
 			}
+		}
+	}
+}
+
+// TestWithManifest: a command that gets its manifest later is, byte for byte, the command
+// that had it from the start.
+func TestWithManifest(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	manifest := json.RawMessage(`{"kind":"RayJob","metadata":{"name":"a <b> & \"c\" }}"}}`)
+	commands := map[string]event.GangDesired{
+		"no field set": {},
+		"absent":       {Workload: "w", Cluster: "c", State: event.Absent, Kind: workload.KindAppWrapper},
+		"the last field is a list": {
+			Workload: "w", Cluster: "c", State: event.Present, PodSets: []workload.PodSet{{Name: "head", Count: 1}},
+		},
+		"the last field is an object":                         {State: event.Present, Identity: &workload.Identity{User: "ada"}},
+		"the last field is a text that ends like an envelope": {State: event.Present, Yield: "}}"},
+	}
+	for name, command := range commands {
+		for _, traceparent := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
+			t.Run(name+traceparent, func(t *testing.T) {
+				t.Parallel()
+				without, err := event.Marshal("id", event.QueueManagerSource, at, traceparent, &command)
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole := command
+				whole.Manifest = manifest
+				want, err := event.Marshal("id", event.QueueManagerSource, at, traceparent, &whole)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), string(event.WithManifest(without, manifest))); diff != "" {
+					t.Error(diff)
+				}
+			})
 		}
 	}
 }

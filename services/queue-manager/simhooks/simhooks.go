@@ -100,8 +100,5 @@ var (
 // Encode makes the messages of the outbox.
 var Encode = store.Encode
 
-// WithManifest puts the manifest into a command as Encode wrote it.
-var WithManifest = store.WithManifest
-
 // LeastEpochAndStep says how an epoch follows the stored one.
 var LeastEpochAndStep = store.LeastEpochAndStep

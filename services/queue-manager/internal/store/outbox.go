@@ -105,7 +105,7 @@ func (s *Store) CheckEpochAndAddManifests(ctx context.Context, epoch int64, mess
 	var manifest []byte
 	_, err = pgx.ForEachRow(rows, []any{&id, &manifest}, func() error {
 		for _, i := range wanted[id] {
-			messages[i].Message, messages[i].ManifestOf = WithManifest(messages[i].Message, manifest), ""
+			messages[i].Message, messages[i].ManifestOf = event.WithManifest(messages[i].Message, manifest), ""
 		}
 		return nil
 	})
@@ -113,17 +113,6 @@ func (s *Store) CheckEpochAndAddManifests(ctx context.Context, epoch int64, mess
 		return fmt.Errorf("read manifests of %d workloads: %w", len(wanted), err)
 	}
 	return nil
-}
-
-// WithManifest puts the manifest into a command as Encode wrote it: the data is
-// an object that is not empty, and the last thing of the envelope.
-func WithManifest(command, manifest []byte) []byte {
-	const key = `,"manifest":`
-	whole := make([]byte, 0, len(command)+len(key)+len(manifest))
-	whole = append(whole, command[:len(command)-2]...)
-	whole = append(whole, key...)
-	whole = append(whole, manifest...)
-	return append(whole, "}}"...)
 }
 
 // Unsent returns the messages of the outbox behind the given one whose subjects
