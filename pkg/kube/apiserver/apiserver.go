@@ -6,25 +6,20 @@
 package apiserver
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/kube/relist"
-	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Config returns how the named client reaches the API server of the kubeconfig, or of
@@ -96,25 +91,4 @@ func (r *Resources) unserved(kind schema.GroupVersionKind, noMatch error) error 
 		return fmt.Errorf("kind %s of %s was defined a moment ago, and is not usable yet", kind.Kind, kind.GroupVersion())
 	}
 	return fmt.Errorf("the cluster serves no kind %s of %s; install its definition first: %w", kind.Kind, kind.GroupVersion(), noMatch)
-}
-
-// MayCreate asks the API server whether the user may create an object; when not, why.
-func MayCreate(ctx context.Context, client authorization.SubjectAccessReviewsGetter, user workload.Identity,
-	resource schema.GroupVersionResource, namespace, name string,
-) (why string, err error) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.User, UID: user.UID, Groups: user.Groups,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: "create", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Name: name,
-		},
-	}}
-	answer, err := client.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("ask whether %q may create %s %q in namespace %s: %w", user.User, resource.GroupResource(), name, namespace, err)
-	}
-	if answer.Status.Allowed {
-		return "", nil
-	}
-	why = fmt.Sprintf("user %q may not create %s in namespace %s", user.User, resource.GroupResource(), namespace)
-	return strings.TrimSuffix(why+": "+answer.Status.Reason, ": "), nil
 }

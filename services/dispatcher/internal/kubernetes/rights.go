@@ -7,9 +7,9 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/kube/apiserver"
 	"muster.dev/muster/pkg/manifest/bundle"
 )
 
@@ -56,16 +56,13 @@ func (c *Client) Lacks(ctx context.Context, id bundle.Identity) (why string, err
 		return "", nil
 	}
 	for _, verb := range []string{"create", "get", "delete"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: id.Namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
-			},
-		}}
-		answer, err := c.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		allowed, err := apiserver.MayClient(ctx, c.core.AuthorizationV1(), authorizationv1.ResourceAttributes{
+			Namespace: id.Namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+		})
 		if err != nil {
-			return "", fmt.Errorf("ask whether the dispatcher may %s %s: %w", verb, id, err)
+			return "", err
 		}
-		if !answer.Status.Allowed {
+		if !allowed {
 			return fmt.Sprintf("it may not %s %s in namespace %s; give it a ClusterRole with the label rbac.muster.dev/wrap, or have the kind taken off the queue's objectPolicy",
 				verb, resource.GroupResource(), id.Namespace), nil
 		}
