@@ -1,0 +1,123 @@
+package httpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// TestAHiddenWorkloadIsAMissingOne: a workload of others gets the answer of one that does
+// not exist, by every path.
+func TestAHiddenWorkloadIsAMissingOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	for _, c := range []struct{ method, suffix string }{
+		{http.MethodGet, ""}, {http.MethodGet, "/explanation"}, {http.MethodGet, "/events"}, {http.MethodDelete, ""}, {http.MethodPost, "/move?queue=a"},
+	} {
+		t.Run(c.method+c.suffix, func(t *testing.T) {
+			t.Parallel()
+			for _, id := range []workload.ID{foreign, unknown} {
+				answer, body := w.ask(t, "alice", c.method, "/v1/workloads/"+string(id)+c.suffix, "")
+				refused(t, answer, body, http.StatusNotFound, fmt.Sprintf("there is no workload %q", id))
+			}
+		})
+	}
+}
+
+// TestAnOperatorSeesAll: an operator sees the workloads of all tenants, and what their
+// reasons say of others; a tenant sees its own, without that.
+func TestAnOperatorSeesAll(t *testing.T) {
+	t.Parallel()
+	for caller, want := range map[string]struct {
+		seen    []workload.ID
+		foreign []workload.ID // in the reason of the first
+		within  []query.Place // of what queue-manager is asked for
+	}{
+		"olga":  {[]workload.ID{own, foreign}, []workload.ID{foreign}, nil},
+		"alice": {[]workload.ID{own}, nil, []query.Place{{Queue: "a", Namespaces: []string{"a1"}}}},
+	} {
+		t.Run(caller, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, DefaultLimits())
+			_, body := w.ask(t, caller, http.MethodGet, "/v1/workloads", "")
+			var page httpapi.WorkloadsPage
+			if err := json.Unmarshal([]byte(body), &page); err != nil || len(page.Workloads) == 0 {
+				t.Fatalf("page %s: %v", body, err)
+			}
+			var seen []workload.ID
+			for _, record := range page.Workloads {
+				seen = append(seen, record.ID)
+			}
+			if diff := cmp.Diff(want.seen, seen); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(want.foreign, page.Workloads[0].Reason.Foreign); diff != "" {
+				t.Errorf("the reason names others:\n%s", diff)
+			}
+			if diff := cmp.Diff([]query.WorkloadsRequest{{Within: want.within}}, w.listed); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestACallerWithoutAQueue: it gets an empty list, and queue-manager is not asked, because
+// no place means everywhere there.
+func TestACallerWithoutAQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	for _, path := range []string{"/v1/workloads", "/v1/workloads?queue=a"} {
+		answer, body := w.ask(t, "mallory", http.MethodGet, path, "")
+		if answer.StatusCode != http.StatusOK || body != "{\"workloads\":[]}\n" || len(w.listed) > 0 {
+			t.Errorf("%s: %d %s, queue-manager was asked for %v; want an empty list without a question", path, answer.StatusCode, body, w.listed)
+		}
+	}
+}
+
+// TestOnlyOperators: the operations on all of Muster are refused to tenants before
+// queue-manager is asked.
+func TestOnlyOperators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	for _, operation := range httpapi.Operations() {
+		if !operation.Operators {
+			continue
+		}
+		path := map[bool]string{true: "/v1/queues/a/hold", false: operation.Path}[operation.ID == "holdQueue" || operation.ID == "resumeQueue"]
+		answer, body := w.ask(t, "alice", operation.Method, path, "")
+		refused(t, answer, body, http.StatusForbidden, "http/alice is no operator")
+		answer, body = w.ask(t, "olga", operation.Method, path, "")
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s by an operator: %d %s", operation.ID, answer.StatusCode, body)
+		}
+	}
+	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}}, w.holds); diff != "" {
+		t.Errorf("holds (queue a is not held, so there is nothing to resume):\n%s", diff)
+	}
+}
+
+// TestTheNamesOfOtherQueuesStayHidden: a tenant gets the answer of a queue that does not
+// exist.
+func TestTheNamesOfOtherQueuesStayHidden(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	for _, path := range []string{"/v1/queues/b", "/v1/queues/b/events", "/v1/queues/c", "/v1/queues/c/events"} {
+		answer, body := w.ask(t, "alice", http.MethodGet, path, "")
+		refused(t, answer, body, http.StatusNotFound, "there is no queue")
+	}
+	_, body := w.ask(t, "alice", http.MethodGet, "/v1/queues", "")
+	var seen query.QueuesAnswer
+	if err := json.Unmarshal([]byte(body), &seen); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen.Queues) != 1 || seen.Queues[0].Name != "a" || !cmp.Equal(seen.Queues[0].Namespaces, []string{"a1"}) || seen.Queues[0].Submitters != nil {
+		t.Errorf("queues %+v, want a with the namespace a1 alone, and no submitters", seen.Queues)
+	}
+}
