@@ -110,8 +110,8 @@ func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, mar
 	})
 }
 
-// SetAside implements relay.Store. No message here is too large.
-func (l *ledger) SetAside(_ context.Context, _ int64, message simhooks.Outgoing, reason string) error {
+// MoveToUndelivered implements relay.Store. No message here is too large.
+func (l *ledger) MoveToUndelivered(_ context.Context, _ int64, message simhooks.Outgoing, reason string) error {
 	l.w.breach("G3", "message %s set aside: %s", message.EventID, reason)
 	return nil
 }

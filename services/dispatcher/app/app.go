@@ -142,7 +142,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	reconciler.SetCache(watch)
 	reconciler.SetTracer(d.tracer)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return take(ctx, commands, reconciler, d.logger, d.ready) })
+	group.Go(func() error { return followCommands(ctx, commands, reconciler, d.logger, d.ready) })
 	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
 	group.Go(func() error { return sweep(ctx, d.bus, reconciler, d.config.SweepEvery) })
 	group.Go(func() error { return strays(ctx, d.bus, reconciler, commands.CaughtUp) })
@@ -154,8 +154,9 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	return err
 }
 
-// take hands the commands over.
-func take(ctx context.Context, commands *bus.Following, reconciler *reconcile.Reconciler, logger *zap.Logger, ready func()) error {
+// followCommands gives each command to the reconciler, and reports ready once all that the
+// stream has are given.
+func followCommands(ctx context.Context, commands *bus.Following, reconciler *reconcile.Reconciler, logger *zap.Logger, ready func()) error {
 	caughtUp := commands.CaughtUp
 	for {
 		select {

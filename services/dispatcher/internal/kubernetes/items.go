@@ -97,7 +97,7 @@ func (c *Client) wrappedOf(id bundle.Identity, u *unstructured.Unstructured) Obj
 		o.Workload = "" // foreign, or of another Muster
 	}
 	if bundle.IsRay(id) {
-		o.Message = troubleOf(u)
+		o.Message = podCreationFailure(u)
 	}
 	return o
 }

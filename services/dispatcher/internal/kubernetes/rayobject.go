@@ -78,7 +78,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		o.Outcome, o.Message = outcomeOf(u)
 	}
 	if o.Outcome == "" {
-		o.Message = troubleOf(u)
+		o.Message = podCreationFailure(u)
 	}
 	if kind == workload.KindRayCluster {
 		o.Sizes, o.Keeps = sizesOf(u)
@@ -135,11 +135,11 @@ func sizesOf(u *unstructured.Unstructured) (sizes, keeps map[string]int) {
 	return sizes, keeps
 }
 
-// troubleOf returns why KubeRay cannot create pods: the condition ReplicaFailure
+// podCreationFailure returns why KubeRay cannot create pods: the condition ReplicaFailure
 // of a RayCluster, which a RayJob and a RayService repeat of
 // their own. It has the error of the API server, such as a service account that
 // does not exist.
-func troubleOf(u *unstructured.Unstructured) string {
+func podCreationFailure(u *unstructured.Unstructured) string {
 	for _, path := range [][]string{
 		{"status", "conditions"}, {"status", "rayClusterStatus", "conditions"},
 		{"status", "pendingServiceStatus", "rayClusterStatus", "conditions"}, {"status", "activeServiceStatus", "rayClusterStatus", "conditions"},

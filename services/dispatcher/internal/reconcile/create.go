@@ -96,12 +96,13 @@ func (p *pass) adopt(ctx context.Context) (time.Duration, error) {
 	return p.watch(ctx, p.compare(object))
 }
 
-// doubts is how often an answer is doubted, which takes about ten seconds. kindDoubts is
-// how often it is doubted that a wrapped kind is not served, about a second: nothing has
-// been created then, and the places are kept from others.
+// Retries of answers that may be early.
 const (
-	doubts     = 9
-	kindDoubts = 6
+	// earlyRetries take about ten seconds.
+	earlyRetries = 9
+	// unknownKindRetries of a wrapped kind that is not served take about a second: nothing
+	// has been created then, and the places are kept from others.
+	unknownKindRetries = 6
 )
 
 // isForGood reports whether trying again does not mend what keeps an object from
@@ -117,11 +118,11 @@ func (p *pass) isForGood(cause error) bool {
 		}
 	}
 	tries := p.queue.NumRequeues(p.command.Workload)
-	if kubernetes.IsUnknownKind(cause) && p.objects.several() && tries >= kindDoubts {
+	if kubernetes.IsUnknownKind(cause) && p.objects.several() && tries >= unknownKindRetries {
 		return true
 	}
-	doubted := doubtful(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errDispatcherForbidden)
-	return doubted && tries >= doubts
+	early := mayBeEarly(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errDispatcherForbidden)
+	return early && tries >= earlyRetries
 }
 
 // refusedForGood reports whether the API server refuses the object itself.
@@ -130,6 +131,6 @@ func refusedForGood(err error) bool {
 		apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// doubtful reports whether an answer is for good unless the namespace, the role or the
+// mayBeEarly reports whether an answer is for good unless the namespace, the role or the
 // kind was made a moment ago, and not every part of the API server knows it.
-func doubtful(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+func mayBeEarly(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }

@@ -43,8 +43,8 @@ func TestCreateRayObject(t *testing.T) {
 		"created":                {created: true},
 		"invalid":                {set: answers("create r", errInvalid), refused: "is invalid"},
 		"no answer":              {set: answers("create r", errSilent), fails: 30, err: true},
-		"forbidden, in doubt":    {set: answers("create r", errDenied), fails: doubts - 1, err: true},
-		"forbidden, for good":    {set: answers("create r", errDenied), fails: doubts, refused: "forbidden"},
+		"forbidden, early":       {set: answers("create r", errDenied), fails: earlyRetries - 1, err: true},
+		"forbidden, for good":    {set: answers("create r", errDenied), fails: earlyRetries, refused: "forbidden"},
 		"of another workload":    {set: has(rayOf("other", 1)), refused: "does not belong to this workload"},
 		"of no workload":         {set: has(rayOf("", 0)), refused: "does not belong to this workload"},
 		"created before restart": {set: has(rayOf("w", 1)), created: true},
@@ -159,14 +159,14 @@ func TestReplaceRayObject(t *testing.T) {
 	}
 }
 
-// TestDoubtful tells apart the answers that may be too early.
-func TestDoubtful(t *testing.T) {
+// TestAnswersThatMayBeEarly tells apart the answers that may be too early.
+func TestAnswersThatMayBeEarly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		err               error
-		doubtful, forGood bool
+		err                 error
+		mayBeEarly, forGood bool
 	}{
-		"forbidden": {err: errDenied, doubtful: true},
+		"forbidden": {err: errDenied, mayBeEarly: true},
 		"invalid":   {err: errInvalid, forGood: true},
 		"too large": {err: apierrors.NewRequestEntityTooLargeError("12 MB"), forGood: true},
 		"silence":   {err: errSilent},
@@ -174,8 +174,8 @@ func TestDoubtful(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if doubtful(c.err) != c.doubtful || refusedForGood(c.err) != c.forGood {
-				t.Errorf("%v: doubtful %v, for good %v", c.err, doubtful(c.err), refusedForGood(c.err))
+			if mayBeEarly(c.err) != c.mayBeEarly || refusedForGood(c.err) != c.forGood {
+				t.Errorf("%v: mayBeEarly %v, for good %v", c.err, mayBeEarly(c.err), refusedForGood(c.err))
 			}
 		})
 	}

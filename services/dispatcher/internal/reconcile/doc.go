@@ -18,7 +18,7 @@
 // and is read when needed (wrapped.go). A bundle of which an object is refused is taken
 // back whole (rollback.go). Objects and pods of an earlier attempt go first (earlier.go).
 //
-// Two searches go on beside the commands: the sweep (sweep.go, doubt.go) for what no
+// Two searches go on beside the commands: the sweep (sweep.go, confirm.go) for what no
 // live workload owns, and the one for pods that Muster does not account for
 // (strays.go, unplanned.go).
 //

@@ -52,7 +52,7 @@ type sweeper struct {
 
 func (s *sweeper) sweep(ctx context.Context, truth Truth) {
 	s.workloads.dropForgotten(s.now())
-	s.doubtCommands(ctx, truth)
+	s.confirmCommands(ctx, truth)
 	for _, object := range s.cache.Objects() {
 		if s.isKnown(object.Workload, object.Attempt) || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
 			continue // known, not made by Muster, on its way out, or a finished job that its owner may want to read

@@ -16,7 +16,7 @@ type tracked struct {
 	mu          sync.Mutex          // guards all below
 	command     *event.GangDesired  // the last one, which is never written to; nil before
 	forgotten   time.Time           // since when command is Forgotten
-	doubted     *event.GangDesired  // the command, when queue-manager had no record of it in the last sweep
+	unconfirmed *event.GangDesired  // the command, when queue-manager had no record of it in the last sweep
 	traceparent string              // of the command; empty where nothing is traced
 	reported    *event.GangStatus   // the last status that was published; nil before
 	repeat      bool                // to be published although it is no news
@@ -84,18 +84,18 @@ func (t *tracked) trace() string {
 	return t.traceparent
 }
 
-// doubt notes whether queue-manager has a record of the command, as far as it is still
-// the last one. Unknown twice in a row, the workload is to be removed.
-func (t *tracked) doubt(command *event.GangDesired, known bool) (remove bool) {
+// noteConfirmed notes whether queue-manager has a record of the command, if that is still
+// the last one. Without a record twice in a row the workload is to be removed.
+func (t *tracked) noteConfirmed(command *event.GangDesired, known bool) (remove bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	again := t.doubted == command
-	t.doubted = nil
+	again := t.unconfirmed == command
+	t.unconfirmed = nil
 	switch {
 	case known || t.command != command:
 		return false
 	case !again:
-		t.doubted = command
+		t.unconfirmed = command
 		return false
 	}
 	absent := *command
@@ -104,11 +104,12 @@ func (t *tracked) doubt(command *event.GangDesired, known bool) (remove bool) {
 	return true
 }
 
-// isDoubted returns the command, and whether the last sweep doubted it.
-func (t *tracked) isDoubted() (command *event.GangDesired, is bool) {
+// isUnconfirmed returns the command, and whether queue-manager had no record of it in the
+// last sweep.
+func (t *tracked) isUnconfirmed() (command *event.GangDesired, is bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.command, t.doubted != nil
+	return t.command, t.unconfirmed != nil
 }
 
 // ask notes a question, and reports whether it is the first that waits.

@@ -75,7 +75,7 @@ func (w *workloads) accept(command *event.GangDesired, now time.Time) (t *tracke
 	if !gang.NotOlder(command, t.command) {
 		return t, t.command
 	}
-	t.command, t.doubted, t.forgotten = command, nil, time.Time{}
+	t.command, t.unconfirmed, t.forgotten = command, nil, time.Time{}
 	if command.State == event.Forgotten {
 		t.forgotten = now
 	}

@@ -106,7 +106,7 @@ func retryLetters(ctx context.Context, again []letter, to DeadLetters, logger *z
 // it is.
 func (s *Step) deadLetter(ctx context.Context, d bus.Delivery, reason string) {
 	s.Unreadable.Inc()
-	s.Logger.Error("message given up", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.String("reason", reason))
+	s.Logger.Error("message dead-lettered", zap.String("subject", d.Subject), zap.Uint64("sequence", d.Sequence), zap.String("reason", reason))
 	if d.Settles() {
 		s.DeadLetter(ctx, d, reason)
 	}

@@ -97,9 +97,9 @@ func without(batch []bus.Delivery, err error) []bus.Delivery {
 	return Diagnosis{Rejected: failed.refused}.Others(batch)
 }
 
-// giveUpReads rejects submissions, and has other messages given up when they come
-// again. The term is over.
-func (l *leader) giveUpReads(ctx context.Context, failed *refusedReadError) {
+// rejectUnreadable rejects submissions whose workload the database cannot read, and has
+// other messages dead-lettered when the next term gets them. The term is over.
+func (l *leader) rejectUnreadable(ctx context.Context, failed *refusedReadError) {
 	for _, r := range failed.refused {
 		_, payload, _ := r.Event() // it was read before
 		if _, is := payload.(*event.WorkloadSubmitted); is {

@@ -167,6 +167,6 @@ func (l *leader) diagnose(ctx context.Context, err error) {
 	}
 	var refused *refusedReadError
 	if errors.As(err, &refused) {
-		l.giveUpReads(ctx, refused)
+		l.rejectUnreadable(ctx, refused)
 	}
 }

@@ -126,8 +126,8 @@ func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) 
 	if errors.Is(failed, bus.ErrOvertaken) {
 		// The stream does not end where it was to end: it has lost messages; or it has
 		// one of ours, of which we did not hear; or another process leads.
-		stuck := p.doubtful && !moved
-		p.doubtful = true
+		stuck := p.uncertain && !moved
+		p.uncertain = true
 		err := p.resync(ctx, false)
 		if ctx.Err() != nil || termOver(err) {
 			return err
@@ -161,13 +161,12 @@ func (p *publisher) publish(ctx context.Context, messages []store.Outgoing) (don
 // publishPipelined sends messages without waiting in between, each to be stored right behind
 // the one before it, and returns how many of them, from the first, are done with.
 //
-// One that the stream has already takes no place there, and the server refuses what
-// was to follow it: that is for the next batch, of which more may be there already.
-// So all of that one are to follow what is last now, and the first that is new ends
-// the doubt. They are of different subjects, because which of them will be the first
-// is not known.
+// A message that the stream has already takes no place there, and the server refuses the
+// one that was to follow it. From then on the end of the stream is uncertain: every message
+// of the next batch expects the same sequence, and the first fresh ack makes the end certain
+// again. Those messages are of different subjects, because any of them may be the first.
 func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgoing) (done int, err error) {
-	if p.doubtful {
+	if p.uncertain {
 		messages = messages[:differing(messages)]
 	}
 	published := make([]*bus.Published, 0, len(messages))
@@ -179,7 +178,7 @@ func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgo
 			break
 		}
 		published = append(published, sent)
-		if sent != nil && !p.doubtful {
+		if sent != nil && !p.uncertain {
 			end = bus.End{Sequence: end.Sequence + 1, ID: m.EventID}
 		}
 	}
@@ -196,8 +195,8 @@ func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgo
 		}
 		fresh := sequence > p.watermark.Last
 		p.stored(messages[i].EventID, sequence)
-		if fresh == p.doubtful {
-			p.doubtful = !fresh
+		if fresh == p.uncertain {
+			p.uncertain = !fresh
 			return i + 1, nil
 		}
 	}
@@ -224,7 +223,7 @@ func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.
 	}
 	sent, err := p.Bus.PublishNext(m.Subject, m.EventID, m.Message, m.TTL, end)
 	if errors.Is(err, bus.ErrTooLarge) {
-		return nil, p.setAside(ctx, m, err)
+		return nil, p.moveToUndelivered(ctx, m, err)
 	}
 	if err != nil {
 		return nil, err

@@ -40,8 +40,8 @@ type publisher struct {
 	compared store.Watermark
 	own      bool
 	ticks    uint // since the publisher runs
-	// doubtful: some of what is sent next may be in the stream already.
-	doubtful bool
+	// uncertain: the stream may have some of the next messages already.
+	uncertain bool
 	// stale are subjects whose last command in the stream may be an older one.
 	stale map[string]bool
 	// unmarked: the watermark cannot be stored.

@@ -111,10 +111,10 @@ func (p *publisher) refuse(what, message string, cause error, fields ...zap.Fiel
 	p.Refused(what)
 }
 
-// setAside gets a message that is too large for the server out of the way.
-func (p *publisher) setAside(ctx context.Context, m store.Outgoing, cause error) error {
-	p.Logger.Error("cannot publish a message; setting it aside", zap.String("id", m.EventID), zap.Error(cause))
-	if err := p.Store.SetAside(ctx, p.Epoch, m, cause.Error()); store.Suspect(err) {
+// moveToUndelivered takes a message that is too large for the server out of the outbox.
+func (p *publisher) moveToUndelivered(ctx context.Context, m store.Outgoing, cause error) error {
+	p.Logger.Error("cannot publish a message; moving it to the table undelivered", zap.String("id", m.EventID), zap.Error(cause))
+	if err := p.Store.MoveToUndelivered(ctx, p.Epoch, m, cause.Error()); store.Suspect(err) {
 		p.refuse("message", "cannot keep a message that cannot be published", err, zap.String("id", m.EventID))
 	} else if err != nil {
 		return err

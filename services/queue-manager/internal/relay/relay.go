@@ -52,7 +52,7 @@ type Outbox interface {
 type WatermarkStore interface {
 	Watermarks(ctx context.Context) (map[string]store.Watermark, error)
 	SetWatermark(ctx context.Context, epoch int64, stream string, mark store.Watermark) error
-	SetAside(ctx context.Context, epoch int64, message store.Outgoing, reason string) error
+	MoveToUndelivered(ctx context.Context, epoch int64, message store.Outgoing, reason string) error
 }
 
 // History is what has been published of workloads' lives.

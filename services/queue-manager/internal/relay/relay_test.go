@@ -167,9 +167,9 @@ func (f *forgetful) PublishNext(subject, id string, encoded []byte, ttl time.Dur
 	return f.Bus.PublishNext(subject, id, encoded, ttl, end)
 }
 
-// While a relay is in doubt whether messages are there already, all of them are to
+// While a relay is uncertain whether messages are there already, all of them are to
 // follow the same one: the second of a subject would be stored if the first is lost.
-func TestOrderOnASubjectHoldsInDoubt(t *testing.T) {
+func TestOrderOnASubjectHoldsWhileTheEndIsUncertain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	subject := event.EventsSubject("q", "w1")

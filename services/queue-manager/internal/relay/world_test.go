@@ -95,7 +95,7 @@ func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream str
 	return nil
 }
 
-func (l *ledger) SetAside(_ context.Context, _ int64, message store.Outgoing, _ string) error {
+func (l *ledger) MoveToUndelivered(_ context.Context, _ int64, message store.Outgoing, _ string) error {
 	l.mu.Lock()
 	l.aside = append(l.aside, message)
 	l.mu.Unlock()

@@ -156,15 +156,16 @@ func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream stri
 	return nil
 }
 
-// SetAside keeps a message that will never be sent where it blocks no other.
-func (s *Store) SetAside(ctx context.Context, epoch int64, message Outgoing, reason string) error {
+// MoveToUndelivered moves a message that NATS never accepts from the outbox to the table
+// undelivered, where it blocks no other.
+func (s *Store) MoveToUndelivered(ctx context.Context, epoch int64, message Outgoing, reason string) error {
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`WITH gone AS (DELETE FROM outbox WHERE seq = $1 RETURNING seq, event_id, subject, message)
 			INSERT INTO undelivered (seq, event_id, subject, message, reason) SELECT seq, event_id, subject, message, $2 FROM gone
 			ON CONFLICT DO NOTHING`, message.Seq, reason)
 	})
 	if err != nil {
-		return fmt.Errorf("set message %q aside: %w", message.EventID, err)
+		return fmt.Errorf("move message %q to the table undelivered: %w", message.EventID, err)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ const maxHeldListed = 100
 // and the condition of the database itself.
 func (s *Store) Status(ctx context.Context, answer *query.StatusAnswer) error {
 	for _, part := range []func(context.Context, *query.StatusAnswer) error{
-		s.serverStatus, s.leaderStatus, s.workloadCounts, s.clusterStatus, s.heldQueues, s.setAside,
+		s.serverStatus, s.leaderStatus, s.workloadCounts, s.clusterStatus, s.heldQueues, s.refusedRows,
 	} {
 		if err := part(ctx, answer); err != nil {
 			return fmt.Errorf("read the status of the database: %w", err)
@@ -108,8 +108,8 @@ func (s *Store) heldQueues(ctx context.Context, answer *query.StatusAnswer) erro
 	return nil
 }
 
-// setAside counts what Postgres or NATS has refused to keep.
-func (s *Store) setAside(ctx context.Context, answer *query.StatusAnswer) error {
+// refusedRows counts what Postgres or NATS has refused to keep.
+func (s *Store) refusedRows(ctx context.Context, answer *query.StatusAnswer) error {
 	p := &answer.Postgres
 	err := s.pool.QueryRow(ctx, `SELECT count(*)::int FROM undelivered`).Scan(&p.Undelivered)
 	if err != nil {

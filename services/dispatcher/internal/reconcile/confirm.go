@@ -14,16 +14,16 @@ import (
 // askMost bounds how many commands of a sweep are asked about.
 const askMost = 100
 
-// doubtCommands asks queue-manager about the commands, too: the database may have been
-// restored to a state older than their stream. What queue-manager does not know of in two
-// sweeps, while the command is the same, is removed.
-func (s *sweeper) doubtCommands(ctx context.Context, truth Truth) {
+// confirmCommands asks queue-manager whether it has a record of the commands: the database
+// may have been restored to a state older than their stream. A workload without a record in
+// two sweeps in a row, while its command is the same, is removed.
+func (s *sweeper) confirmCommands(ctx context.Context, truth Truth) {
 	for _, command := range s.nextAsked() {
 		holds, err := s.holdsPlaces(ctx, truth, command.Workload, command.Attempt)
 		if err != nil || ctx.Err() != nil {
 			return
 		}
-		if s.workloads.get(command.Workload).doubt(command, holds) {
+		if s.workloads.get(command.Workload).noteConfirmed(command, holds) {
 			s.metrics.orphans.Inc()
 			s.logger.Warn("removing a workload whose admission queue-manager does not have", zap.String("workload", string(command.Workload)),
 				zap.Int("attempt", command.Attempt), zap.Int64("epoch", command.Epoch), zap.String("kind", command.Kind),
@@ -33,14 +33,14 @@ func (s *sweeper) doubtCommands(ctx context.Context, truth Truth) {
 	}
 }
 
-// nextAsked returns the commands to start whose turn it is to be asked about: those in
-// doubt, and then the next in the order of workloads.
+// nextAsked returns the commands to start that are asked about next: the unconfirmed ones,
+// and then the next in the order of workloads.
 func (s *sweeper) nextAsked() (due []*event.GangDesired) {
 	var ids []workload.ID
 	commands := map[workload.ID]*event.GangDesired{}
 	for _, t := range s.workloads.all() {
-		switch command, doubted := t.isDoubted(); {
-		case doubted:
+		switch command, unconfirmed := t.isUnconfirmed(); {
+		case unconfirmed:
 			due = append(due, command)
 		case command != nil && command.State == event.Present:
 			ids, commands[t.id] = append(ids, t.id), command
