@@ -90,6 +90,15 @@ func adminConfig(dir instance.Dir) (*rest.Config, error) {
 	return config, nil
 }
 
+// client returns a client of the instance's API server, as administrator.
+func (t *target) client() (kubernetes.Interface, error) {
+	dir, err := t.locate()
+	if err != nil {
+		return nil, err
+	}
+	return clientFor(dir)
+}
+
 func clientFor(dir instance.Dir) (kubernetes.Interface, error) {
 	config, err := adminConfig(dir)
 	if err != nil {

@@ -59,11 +59,7 @@ func selected(ctx context.Context, t *target, s nodes.Selection) (kubernetes.Int
 	if len(s.Globs) == 0 && s.Selector == "" {
 		return nil, nil, fmt.Errorf("name the nodes (NAME..., '*' for all) or their labels (--selector)")
 	}
-	dir, err := t.locate()
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := clientFor(dir)
+	client, err := t.client()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,11 +151,7 @@ func nodeAddCommand(t *target) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := t.locate()
-			if err != nil {
-				return err
-			}
-			client, err := clientFor(dir)
+			client, err := t.client()
 			if err != nil {
 				return err
 			}

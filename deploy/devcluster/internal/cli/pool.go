@@ -168,11 +168,7 @@ func revoke(ctx context.Context, t *target, namespace, name string) ([]string, e
 
 // withPools does something with the API server of the instance.
 func withPools(t *target, do func(client kubernetes.Interface) error) error {
-	dir, err := t.locate()
-	if err != nil {
-		return err
-	}
-	client, err := clientFor(dir)
+	client, err := t.client()
 	if err != nil {
 		return err
 	}
