@@ -88,7 +88,8 @@ func (s *site) node() error {
 	return s.bus.Publish(s.ctx, event.NodeSubject("bench", "large"), envelope)
 }
 
-func (s *site) submit() (workload.ID, error) {
+// submission returns the next gang of the benchmark, as intake would publish it.
+func (s *site) submission() (workload.ID, event.Envelope, error) {
 	s.count++
 	name := fmt.Sprintf("process-%d-%d", os.Getpid(), s.count)
 	w := workload.Workload{
@@ -96,10 +97,15 @@ func (s *site) submit() (workload.ID, error) {
 		PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1000, "pods": 1}}}},
 	}
 	envelope, err := event.New(event.NewID(), "bench", time.Now(), &event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{"kind":"RayCluster"}`)})
+	return w.ID, envelope, err
+}
+
+func (s *site) submit() (workload.ID, error) {
+	id, envelope, err := s.submission()
 	if err != nil {
 		return "", err
 	}
-	return w.ID, s.bus.Publish(s.ctx, event.WorkloadSubject("fits"), envelope)
+	return id, s.bus.Publish(s.ctx, event.WorkloadSubject("fits"), envelope)
 }
 
 // admission submits a gang and returns the time until an event says that it is
@@ -140,13 +146,7 @@ func (s *site) outbox() error {
 	began := time.Now()
 	published := make([]bus.Published, 0, throughOutbox)
 	for range throughOutbox {
-		s.count++
-		name := fmt.Sprintf("process-%d-%d", os.Getpid(), s.count)
-		w := workload.Workload{
-			ID: event.WorkloadID("bench", name), Queue: "fits", Kind: workload.KindRayCluster, Name: name, Digest: name,
-			PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1000, "pods": 1}}}},
-		}
-		envelope, err := event.New(event.NewID(), "bench", time.Now(), &event.WorkloadSubmitted{Workload: w, Manifest: json.RawMessage(`{"kind":"RayCluster"}`)})
+		_, envelope, err := s.submission()
 		if err != nil {
 			return err
 		}
