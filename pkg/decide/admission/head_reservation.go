@@ -131,3 +131,9 @@ func amountsOn(sum map[string]resource.List, w *workload.Workload, places []work
 	}
 	return sum
 }
+
+// sameAs reports whether a reservation is equal to the one that it replaces.
+func (r *headReservation) sameAs(old *headReservation) bool {
+	return r.cluster == old.cluster && r.start.Equal(old.start) && slices.Equal(r.places, old.places) &&
+		slices.EqualFunc(r.after, old.after, func(a, b *Started) bool { return a.Workload.ID == b.Workload.ID })
+}

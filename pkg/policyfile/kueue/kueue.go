@@ -11,7 +11,6 @@ package kueue
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -63,119 +62,6 @@ func text(n *yaml.Node, path ...string) string {
 	return n.Value
 }
 
-// origin is the part of a document that a policy is read from, and how a message
-// calls it.
-type origin struct {
-	document    *yaml.Node
-	node        *yaml.Node
-	name, field string // such as `ClusterQueue "a"`, and spec
-}
-
-// at is a path below the part, as it is in the document.
-func (o origin) at(path string) string {
-	if path == "name" || path == "namespace" {
-		return "metadata." + path
-	}
-	return fault.Below(o.field, path)
-}
-
-// locate puts a fault of the part at its place in the file.
-func (o origin) locate(f fault.Fault) fault.Fault {
-	at := o.at(f.Path)
-	if f.Line == 0 {
-		if strings.HasPrefix(at, "metadata.") {
-			f.Line = strictyaml.Line(o.document, at)
-		} else {
-			f.Line = strictyaml.Line(o.node, f.Path)
-		}
-	}
-	f.Path = o.name + ": " + at
-	return f
-}
-
-// inPolicy is the path of an element of a policy, and the rest of a path.
-var inPolicy = regexp.MustCompile(`^([A-Za-z]+\[[0-9]+\])\.?(.*)$`)
-
-// Locate returns faults of the merged policy of objects at their places in the
-// file.
-func Locate(objects []Object, err error) fault.List {
-	origins, seen := map[string]origin{}, map[string]int{}
-	for _, o := range objects {
-		for path := range elements(o.Says) { // one at most
-			list := strings.TrimSuffix(path, "[0]")
-			origins[fault.Index(list, seen[list])] = o.origin
-			seen[list]++
-		}
-	}
-	return replace(origins, err)
-}
-
-// Name returns faults of a policy with the names of its objects where they are in
-// its lists, for policies that are of no file.
-func Name(policy quota.Config, err error) fault.List {
-	origins := map[string]origin{}
-	for path, key := range elements(policy) {
-		name := key.called()
-		if key.Namespace != "" {
-			name += fmt.Sprintf(" of namespace %q", key.Namespace)
-		}
-		origins[path] = origin{document: &yaml.Node{}, node: &yaml.Node{}, name: name, field: fieldOf(key.Kind)}
-	}
-	return replace(origins, err)
-}
-
-func replace(origins map[string]origin, err error) fault.List {
-	if err == nil {
-		return nil
-	}
-	var faults fault.List
-	for _, f := range fault.Of(err) {
-		if parts := inPolicy.FindStringSubmatch(f.Path); parts != nil {
-			if o, known := origins[parts[1]]; known {
-				f.Path = parts[2]
-				f = o.locate(f)
-			}
-		}
-		faults = append(faults, f)
-	}
-	return faults
-}
-
-// fieldOf is where a kind says what it means; a priority class says it at the top.
-func fieldOf(kind string) string {
-	if kind == "WorkloadPriorityClass" {
-		return ""
-	}
-	return "spec"
-}
-
-// elements names the objects of a policy by their paths in it.
-func elements(policy quota.Config) map[string]Key {
-	keys := map[string]Key{}
-	for i, o := range policy.Flavors {
-		keys[fault.Index("resourceFlavors", i)] = Key{Kind: "ResourceFlavor", Name: o.Name}
-	}
-	for i, o := range policy.Cohorts {
-		keys[fault.Index("cohorts", i)] = Key{Kind: "Cohort", Name: o.Name}
-	}
-	for i, o := range policy.ClusterQueues {
-		keys[fault.Index("clusterQueues", i)] = Key{Kind: "ClusterQueue", Name: o.Name}
-	}
-	for i, o := range policy.LocalQueues {
-		keys[fault.Index("localQueues", i)] = Key{Kind: "LocalQueue", Namespace: o.Namespace, Name: o.Name}
-	}
-	for i, o := range policy.Priorities {
-		keys[fault.Index("workloadPriorityClasses", i)] = Key{Kind: "WorkloadPriorityClass", Name: o.Name}
-	}
-	for i, o := range policy.AdmissionChecks {
-		keys[fault.Index("admissionChecks", i)] = Key{Kind: "AdmissionCheck", Name: o.Name}
-	}
-	for i, o := range policy.Holds {
-		keys[fault.Index("queueHolds", i)] = Key{Kind: QueueHold, Name: o.Name}
-	}
-	return keys
-}
-
 // says reads what a document of a known group and name means.
 func (o *Object) says(document *yaml.Node) fault.List {
 	refuse := func(field, format string, args ...any) fault.List {
@@ -197,17 +83,17 @@ func (o *Object) says(document *yaml.Node) fault.List {
 	c := &o.Says
 	switch o.Kind {
 	case "ResourceFlavor":
-		return take(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
+		return decodeInto(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
 		rename(spec, "cohort", "cohortName") // its name in v1beta1
 		o.drop("admissionScope", "past use counts for all queues or for none")
-		return take(o.origin, &c.ClusterQueues, func(q *quota.ClusterQueue) { q.Name = o.Name })
+		return decodeInto(o.origin, &c.ClusterQueues, func(q *quota.ClusterQueue) { q.Name = o.Name })
 	case "Cohort":
 		rename(spec, "parent", "parentName")
-		return take(o.origin, &c.Cohorts, func(co *quota.Cohort) { co.Name = o.Name })
+		return decodeInto(o.origin, &c.Cohorts, func(co *quota.Cohort) { co.Name = o.Name })
 	case "LocalQueue":
 		o.drop("fairSharing", "shares are of ClusterQueues")
-		return take(o.origin, &c.LocalQueues, func(l *quota.LocalQueue) { l.Name, l.Namespace = o.Name, o.Namespace })
+		return decodeInto(o.origin, &c.LocalQueues, func(l *quota.LocalQueue) { l.Name, l.Namespace = o.Name, o.Namespace })
 	case "WorkloadPriorityClass": // it has no spec
 		spec.Content = nil
 		for i := 0; i+1 < len(document.Content); i += 2 {
@@ -215,11 +101,11 @@ func (o *Object) says(document *yaml.Node) fault.List {
 				spec.Content = append(spec.Content, key, document.Content[i+1])
 			}
 		}
-		return take(o.origin, &c.Priorities, func(p *quota.PriorityClass) { p.Name = o.Name })
+		return decodeInto(o.origin, &c.Priorities, func(p *quota.PriorityClass) { p.Name = o.Name })
 	case QueueHold:
-		return take(o.origin, &c.Holds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
+		return decodeInto(o.origin, &c.Holds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
 	case "AdmissionCheck":
-		if faults := take(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
+		if faults := decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
 			return faults
 		}
 		o.Notes = append(o.Notes, noteOfCheck(o.origin.name, c.AdmissionChecks[len(c.AdmissionChecks)-1]))
@@ -271,8 +157,8 @@ func (o *Object) drop(pairs ...string) {
 	}
 }
 
-// take decodes a part of a document as package quota writes it.
-func take[T any](o origin, into *[]T, complete func(*T)) fault.List {
+// decodeInto decodes a part of a document as package quota writes it.
+func decodeInto[T any](o origin, into *[]T, complete func(*T)) fault.List {
 	var value T
 	if err := strictyaml.Decode(o.node, "", &value); err != nil {
 		var faults fault.List

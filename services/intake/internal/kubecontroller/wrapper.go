@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -211,41 +210,6 @@ func (c *Controller) refusal(ctx context.Context, object *unstructured.Unstructu
 		}
 	}
 	return nil, nil
-}
-
-// creator is the user that created the object, stamped by the API server; nil if it is
-// unknown.
-func (c *Controller) creator(ctx context.Context, object *unstructured.Unstructured, policy string) (*bundle.Submitter, error) {
-	user := submitter(object)
-	if user == nil {
-		return nil, nil
-	}
-	if stamps, err := c.cluster.Stamps(ctx, policy); err != nil || !stamps {
-		return nil, err
-	}
-	return user, nil
-}
-
-// submitterName is the name by which queues know a user of the cluster; for an unknown
-// user it is the cluster's.
-func (c *Controller) submitterName(user *bundle.Submitter) string {
-	name := workload.ByKubernetes + "/" + c.options.Cluster
-	if user != nil {
-		name += "/" + user.User
-	}
-	return name
-}
-
-func submitter(object *unstructured.Unstructured) *bundle.Submitter {
-	annotations := object.GetAnnotations()
-	if annotations[userKey] == "" {
-		return nil
-	}
-	user := &bundle.Submitter{User: annotations[userKey], UID: annotations[uidKey]}
-	if groups := annotations[groupsKey]; groups != "" {
-		user.Groups = strings.Split(groups, "\n")
-	}
-	return user
 }
 
 // deleteWrapper cancels the workload, and removes the finalizer once nothing of it is
