@@ -84,7 +84,7 @@ func (m *model) calm() {
 		plan := m.decide()
 		for id := range promised {
 			if len(ids) > 0 && m.waiting[id] {
-				m.t.Fatalf("%s had others evicted, who are gone, and waits still: %+v", id, m.state.Reason(id))
+				m.t.Fatalf("the victims of %s are gone, and it still waits: %+v", id, m.state.Reason(id))
 			}
 		}
 		if len(ids) == 0 && len(plan.Admissions)+len(plan.Evictions)+len(plan.Growths) == 0 {

@@ -174,7 +174,7 @@ func TestNothingOfOtherQueuesIsTold(t *testing.T) {
 		}
 		for _, other := range all {
 			if queues[other] != queues[reader] && strings.Contains(string(text), other) {
-				t.Errorf("%s is told of %s: %s", reader, other, text)
+				t.Errorf("the answer to %s names %s: %s", reader, other, text)
 			}
 		}
 	}

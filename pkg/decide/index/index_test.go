@@ -43,7 +43,7 @@ func check(t *rapid.T, r *Index[string, thing], model map[string]*thing) {
 			t.Fatalf("%s is %v, want %v", name, got, model[name])
 		}
 		if other := (&thing{name}); r.Has(other) {
-			t.Fatalf("another thing of the name %s is said to be there", name)
+			t.Fatalf("the index has another value named %s", name)
 		}
 	}
 	seen := map[*thing]bool{}

@@ -95,7 +95,7 @@ func told(short *workload.Shortage) error {
 	}
 	if len(short.Lacking) == 0 {
 		if short.Largest >= short.Asked {
-			return errors.New("a node is said to have enough, and the pods are said to have none")
+			return errors.New("the shortage has a node with enough and pods without one")
 		}
 		return nil
 	}

@@ -136,7 +136,7 @@ func TestGangsClaimQuota(t *testing.T) {
 	other.Workload, other.Name = "v", "s"
 	claims := p.placer.starter.claims(&other)
 	if why := gang.Short(p.cluster.quotas, missing, claims); !strings.Contains(why, "other gangs that are starting need 1") {
-		t.Errorf("beside it another gang is told %q, want that the first needs the room", why)
+		t.Errorf("the reason of another gang is %q, want that the first one needs the room", why)
 	}
 	other.Namespace = "elsewhere"
 	if claims := p.placer.starter.claims(&other); len(claims) > 0 {
