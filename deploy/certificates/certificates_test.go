@@ -35,9 +35,11 @@ func TestEnsure(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(read(t, dir, "ca"))
 	for host, valid := range map[string]bool{"nats": true, "127.0.0.1": true, "postgres": false} {
-		if _, err := first.Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); (err == nil) != valid {
-			t.Errorf("the server's certificate for %s: %v, want valid %v", host, err, valid)
-		}
+		t.Run(host, func(t *testing.T) {
+			if _, err := first.Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); (err == nil) != valid {
+				t.Errorf("the server's certificate for %s: %v, want valid %v", host, err, valid)
+			}
+		})
 	}
 	if _, err := read(t, dir, "client").Verify(x509.VerifyOptions{Roots: roots}); err == nil {
 		t.Error("the client's certificate serves for a server")

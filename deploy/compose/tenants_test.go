@@ -53,9 +53,11 @@ func TestTenantsStay(t *testing.T) {
 		t.Error("a later run has changed the key or the token of a tenant")
 	}
 	for name, token := range map[string]string{"tenant-team-a": token, "tenant-team-b": read("tenant-team-b.token")} {
-		if want := fmt.Sprintf("{name: %s, sha256: %x}", name, sha256.Sum256([]byte(token))); !strings.Contains(read("tokens.yaml"), want) {
-			t.Errorf("intake's list lacks %s", want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if want := fmt.Sprintf("{name: %s, sha256: %x}", name, sha256.Sum256([]byte(token))); !strings.Contains(read("tokens.yaml"), want) {
+				t.Errorf("intake's list lacks %s", want)
+			}
+		})
 	}
 	run("-named-tenant", "team-a=three")
 	if accounts := read("accounts.conf"); strings.Contains(accounts, "muster.submit.one.") || !strings.Contains(accounts, "muster.submit.three.tenant-team-a") {

@@ -59,10 +59,12 @@ func TestInstall(t *testing.T) {
 		{"dispatcher deletes a RayCluster elsewhere", deleteRayCluster(ctx, dispatcher, "kube-system"), false},
 		{"dispatcher deletes a pod of a queue's namespace", deletePod(ctx, dispatcher), true},
 	} {
-		err := try.do()
-		if may := err == nil || apierrors.IsNotFound(err); may != try.may {
-			t.Errorf("%s: allowed is %t, want %t (error %v)", try.name, may, try.may, err)
-		}
+		t.Run(try.name, func(t *testing.T) {
+			err := try.do()
+			if may := err == nil || apierrors.IsNotFound(err); may != try.may {
+				t.Errorf("%s: allowed is %t, want %t (error %v)", try.name, may, try.may, err)
+			}
+		})
 	}
 }
 

@@ -49,10 +49,12 @@ func TestAmountsRefuses(t *testing.T) {
 		{"pods", "1n", "pods: 1n is not a whole number"},
 		{"nvidia.com/gpu", "1e19", "nvidia.com/gpu: 10e18 is more than can be counted"},
 	} {
-		_, err := Amounts(quantities(c.name, c.quantity))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s of %s: error %v, want %q in it", c.quantity, c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Amounts(quantities(c.name, c.quantity))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s of %s: error %v, want %q in it", c.quantity, c.name, err, c.want)
+			}
+		})
 	}
 }
 

@@ -96,9 +96,11 @@ func TestProfilesAreForThisMachine(t *testing.T) {
 		"": true, "127.0.0.1:0": true, "[::1]:6060": true, "localhost:6060": true,
 		":6060": false, "0.0.0.0:6060": false, "10.0.0.1:6060": false, "127.0.0.1": false, "example.org:6060": false,
 	} {
-		if err := validateProfiles(address); (err == nil) != fine {
-			t.Errorf("pprof-address %q: %v", address, err)
-		}
+		t.Run(address, func(t *testing.T) {
+			if err := validateProfiles(address); (err == nil) != fine {
+				t.Errorf("pprof-address %q: %v", address, err)
+			}
+		})
 	}
 	profiles, err := listenProfiles("127.0.0.1:0")
 	if err != nil {
@@ -111,13 +113,15 @@ func TestProfilesAreForThisMachine(t *testing.T) {
 	}
 	t.Cleanup(health.Close)
 	for base, want := range map[string]int{profiles.URL(): http.StatusOK, health.URL(): http.StatusNotFound} {
-		response, err := http.Get(base + "/debug/pprof/heap?debug=1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("heap profile at %s: %s, want %d", base, response.Status, want)
-		}
+		t.Run(base, func(t *testing.T) {
+			response, err := http.Get(base + "/debug/pprof/heap?debug=1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != want {
+				t.Errorf("heap profile at %s: %s, want %d", base, response.Status, want)
+			}
+		})
 	}
 }

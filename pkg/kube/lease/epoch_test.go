@@ -20,8 +20,10 @@ func TestAForgedEpoch(t *testing.T) {
 		"nearly the last":          {0, math.MaxInt64 - 5, present},
 		"made up beside the Lease": {present - hour, present + 48*hour, present},
 	} {
-		if got := nextEpoch(now, c.last, c.known); got != c.want {
-			t.Errorf("%s: epoch %d, want %d", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := nextEpoch(now, c.last, c.known); got != c.want {
+				t.Errorf("%s: epoch %d, want %d", name, got, c.want)
+			}
+		})
 	}
 }

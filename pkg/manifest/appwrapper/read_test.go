@@ -107,14 +107,16 @@ func TestPodsOfOtherKinds(t *testing.T) {
 		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: d}, spec: {replicatedJobs: [{replicas: 2, template: {spec: {parallelism: 3, template: T}}}]}}": {"0.jobset worker 6"},
 		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: d}, spec: {pytorchReplicaSpecs: {Master: {template: T}, Worker: {replicas: 2, template: T}}}}":      {"0.pytorchjob-0 worker 1", "0.pytorchjob-1 worker 2"},
 	} {
-		w, err := read(t, v1beta1(item(" "+strings.ReplaceAll(object, "T}", template+"}"), "")))
-		if err != nil {
-			t.Errorf("%s: %v", object, err)
-			continue
-		}
-		if got := sets(w); !slices.Equal(got, want) {
-			t.Errorf("%s: pod sets are %v, want %v", object, got, want)
-		}
+		t.Run(object, func(t *testing.T) {
+			w, err := read(t, v1beta1(item(" "+strings.ReplaceAll(object, "T}", template+"}"), "")))
+			if err != nil {
+				t.Errorf("%s: %v", object, err)
+				return
+			}
+			if got := sets(w); !slices.Equal(got, want) {
+				t.Errorf("%s: pod sets are %v, want %v", object, got, want)
+			}
+		})
 	}
 }
 

@@ -22,9 +22,11 @@ func TestPodsMayNotTakeLongerToEndThanTheQueueAllows(t *testing.T) {
 		`{"terminationGracePeriodSeconds":null}`:                                                                 "",
 		`{`:                                                                                                      "cannot be read",
 	} {
-		err := podpolicy.CheckGrace(10*time.Minute, json.RawMessage(manifest))
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: got %v, want %q", manifest, err, want)
-		}
+		t.Run(manifest, func(t *testing.T) {
+			err := podpolicy.CheckGrace(10*time.Minute, json.RawMessage(manifest))
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s: got %v, want %q", manifest, err, want)
+			}
+		})
 	}
 }

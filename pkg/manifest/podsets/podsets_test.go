@@ -100,13 +100,15 @@ func TestBadPodSets(t *testing.T) {
 		document("objects: [{kind: ConfigMap, metadata: {name: s}}], podSets: [" + workers + "]"):          `spec.objects[0].apiVersion: is missing`,
 		document("objects: [{apiVersion: v1, kind: ConfigMap, metadata: {}}], podSets: [" + workers + "]"): `spec.objects[0].metadata.name: is missing`,
 	} {
-		_, err := read(text)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "components") {
-			t.Errorf("%s\nis refused with %v; want %s", text, err, want)
-		}
-		if !errors.Is(err, podsets.ErrInvalid) && !errors.Is(err, appwrapper.ErrInvalid) && !errors.Is(err, ray.ErrInvalid) {
-			t.Errorf("%v wraps nothing", err)
-		}
+		t.Run(text, func(t *testing.T) {
+			_, err := read(text)
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "components") {
+				t.Errorf("%s\nis refused with %v; want %s", text, err, want)
+			}
+			if !errors.Is(err, podsets.ErrInvalid) && !errors.Is(err, appwrapper.ErrInvalid) && !errors.Is(err, ray.ErrInvalid) {
+				t.Errorf("%v wraps nothing", err)
+			}
+		})
 	}
 }
 

@@ -32,8 +32,10 @@ func TestAnnotationsAskForALife(t *testing.T) {
 		`"muster.dev/on-pod-loss": "cry"`:     "want heal or evict",
 		`"muster.dev/start": "late"`:          "want early or whole",
 	} {
-		if _, err := ray.Read(fmt.Appendf(nil, withAnnotations, annotation)); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v", annotation, err)
-		}
+		t.Run(annotation, func(t *testing.T) {
+			if _, err := ray.Read(fmt.Appendf(nil, withAnnotations, annotation)); err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: %v", annotation, err)
+			}
+		})
 	}
 }

@@ -105,10 +105,12 @@ func TestNothingCreated(t *testing.T) {
 		"suspended service":        edit(t, serve, "    headGroupSpec:\n", "    suspend: true\n    headGroupSpec:\n"),
 		"cluster of a job managed": edit(t, train, "  rayClusterSpec:\n", "  rayClusterSpec:\n    managedBy: kueue.x-k8s.io/multikueue\n"),
 	} {
-		predicted, err := Shipped().Predict([]byte(manifest))
-		if err != nil || len(predicted.Created) > 0 || len(predicted.PodSets) == 0 || predicted.Refusal == nil {
-			t.Errorf("%s: %v, refusal %v, created %s, admitted %s: want nothing created, and a refusal",
-				name, err, predicted.Refusal, summary(predicted.Created), summary(predicted.PodSets))
-		}
+		t.Run(name, func(t *testing.T) {
+			predicted, err := Shipped().Predict([]byte(manifest))
+			if err != nil || len(predicted.Created) > 0 || len(predicted.PodSets) == 0 || predicted.Refusal == nil {
+				t.Errorf("%s: %v, refusal %v, created %s, admitted %s: want nothing created, and a refusal",
+					name, err, predicted.Refusal, summary(predicted.Created), summary(predicted.PodSets))
+			}
+		})
 	}
 }

@@ -180,15 +180,17 @@ func TestReadJob(t *testing.T) {
 func TestAutoscalerOverride(t *testing.T) {
 	t.Parallel()
 	for resources, want := range map[string]int64{"{requests: {cpu: 250m}}": 2250, "{}": 2000, "null": 2500} {
-		object, err := Read([]byte(edit(t, glue, "spec:\n  headGroup",
-			"spec:\n  enableInTreeAutoscaling: true\n  autoscalerOptions: {resources: "+resources+"}\n  headGroup")))
-		if err != nil {
-			t.Errorf("%s: %v", resources, err)
-			continue
-		}
-		if got := object.PodSets[0].Template.Requests[resource.CPU]; got != want {
-			t.Errorf("%s: the head asks %d millicores, want %d", resources, got, want)
-		}
+		t.Run(resources, func(t *testing.T) {
+			object, err := Read([]byte(edit(t, glue, "spec:\n  headGroup",
+				"spec:\n  enableInTreeAutoscaling: true\n  autoscalerOptions: {resources: "+resources+"}\n  headGroup")))
+			if err != nil {
+				t.Errorf("%s: %v", resources, err)
+				return
+			}
+			if got := object.PodSets[0].Template.Requests[resource.CPU]; got != want {
+				t.Errorf("%s: the head asks %d millicores, want %d", resources, got, want)
+			}
+		})
 	}
 }
 

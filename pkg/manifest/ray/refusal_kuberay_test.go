@@ -125,9 +125,11 @@ func TestDeletionNeedsItsGate(t *testing.T) {
 		edit(t, train, "spec:\n  entry", "spec:\n  deletionStrategy: {onSuccess: {policy: DeleteSelf}, onFailure: {policy: DeleteSelf}}\n  entry"): fmt.Sprintf("spec.deletionStrategy: is set, and the operator's feature gate %s is off; use shutdownAfterJobFinishes, or turn the gate on", gateDeletionPolicy),
 		edit(t, glue, someCounts, "suspend: true"): fmt.Sprintf("spec.workerGroupSpecs[0].suspend: is true, and the operator's feature gate %s is off; remove the group, or turn the gate on", gateDeletionPolicy),
 	} {
-		if _, err := operator.Read([]byte(manifest)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		t.Run(manifest, func(t *testing.T) {
+			if _, err := operator.Read([]byte(manifest)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }
 

@@ -178,9 +178,11 @@ func TestFaultsOfCronJobs(t *testing.T) {
 		edit(t, nightly, "schedule: '0 3 * * *'", "schedule: ''"):                                                "spec.schedule: is empty; want a schedule",
 		edit(t, nightly, "entrypoint: python train.py", "entrypoint: python train.py\n    submissionMode: Mail"): `spec.jobTemplate.submissionMode: is "Mail"`,
 	} {
-		if _, err := Shipped().Predict([]byte(manifest)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("predicted with %v, want %q", err, want)
-		}
+		t.Run(manifest, func(t *testing.T) {
+			if _, err := Shipped().Predict([]byte(manifest)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+				t.Errorf("predicted with %v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -214,14 +216,16 @@ func TestValuesAreBounded(t *testing.T) {
 	// Besides the items of the list: the document, kind and the list.
 	const besides = 3
 	for name, format := range map[string]string{"JSON": `{"kind":"x","a":[%s1]}`, "YAML": "kind: x\na: [%s1]\n"} {
-		most := fmt.Sprintf(format, strings.Repeat("1,", mostValues-besides-1))
-		if _, err := Tree([]byte(most)); err != nil {
-			t.Errorf("%s with %d values: %v", name, mostValues, err)
-		}
-		more := fmt.Sprintf(format, strings.Repeat("1,", mostValues-besides))
-		tree, err := Tree([]byte(more))
-		if err == nil || !strings.Contains(err.Error(), "has more than 20000 values") {
-			t.Errorf("%s with a value more is a tree of %d: %v", name, len(tree), err)
-		}
+		t.Run(name, func(t *testing.T) {
+			most := fmt.Sprintf(format, strings.Repeat("1,", mostValues-besides-1))
+			if _, err := Tree([]byte(most)); err != nil {
+				t.Errorf("%s with %d values: %v", name, mostValues, err)
+			}
+			more := fmt.Sprintf(format, strings.Repeat("1,", mostValues-besides))
+			tree, err := Tree([]byte(more))
+			if err == nil || !strings.Contains(err.Error(), "has more than 20000 values") {
+				t.Errorf("%s with a value more is a tree of %d: %v", name, len(tree), err)
+			}
+		})
 	}
 }

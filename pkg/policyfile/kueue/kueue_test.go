@@ -151,9 +151,11 @@ func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
 		head + "ClusterQueue\nmetadata: {name: a}\nspec: {stopPolicy: 1}\n---\n" + head + "Cohort\nmetadata: {name: a}\nspec:\n  fairSharing: {weight: x}": `line 4: ClusterQueue "a": spec.stopPolicy: 1: want a text, such as "1" with the quotes` + "\n" +
 			`line 10: Cohort "a": spec.fairSharing.weight: "x": want a number that is not negative, such as 2 or 0.5`,
 	} {
-		if _, err := kueue.Parse([]byte(manifest)); err == nil || err.Error() != want {
-			t.Errorf("%s\nis refused with\n%v\nwant\n%s", manifest, err, want)
-		}
+		t.Run(manifest, func(t *testing.T) {
+			if _, err := kueue.Parse([]byte(manifest)); err == nil || err.Error() != want {
+				t.Errorf("%s\nis refused with\n%v\nwant\n%s", manifest, err, want)
+			}
+		})
 	}
 }
 
@@ -223,9 +225,11 @@ func TestOneManifestInJSON(t *testing.T) {
 		`{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "c"}, "spec": {"colour": "red", "parentName": 1}}`: `Cohort "c": spec.colour: there is no such field; want one of name, parentName, resourceGroups, fairSharing` + "\n" +
 			`Cohort "c": spec.parentName: 1: want a text, such as "1" with the quotes`,
 	} {
-		if _, err := kueue.ParseOne([]byte(manifest)); err == nil || err.Error() != want {
-			t.Errorf("%s\nis refused with\n%v\nwant\n%s", manifest, err, want)
-		}
+		t.Run(manifest, func(t *testing.T) {
+			if _, err := kueue.ParseOne([]byte(manifest)); err == nil || err.Error() != want {
+				t.Errorf("%s\nis refused with\n%v\nwant\n%s", manifest, err, want)
+			}
+		})
 	}
 }
 

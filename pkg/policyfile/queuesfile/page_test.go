@@ -99,16 +99,18 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 func TestTheExamplesOfThePagesAreQueuesFiles(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]int{"queues.md": 5, "backfill.md": 1, "operations.md": 2} {
-		blocks := yamlBlock.FindAllStringSubmatch(pageOf(t, page), -1)
-		blocks = slices.DeleteFunc(blocks, func(b []string) bool { return !strings.HasPrefix(b[1], "queues:") })
-		if len(blocks) != want {
-			t.Errorf("%s has %d queues files, want %d", page, len(blocks), want)
-		}
-		for _, block := range blocks {
-			if _, notes, err := queuesfile.Read([]byte(block[1])); err != nil || len(notes) > 0 {
-				t.Errorf("%s: %v %q\n%s", page, err, notes, block[1])
+		t.Run(page, func(t *testing.T) {
+			blocks := yamlBlock.FindAllStringSubmatch(pageOf(t, page), -1)
+			blocks = slices.DeleteFunc(blocks, func(b []string) bool { return !strings.HasPrefix(b[1], "queues:") })
+			if len(blocks) != want {
+				t.Errorf("%s has %d queues files, want %d", page, len(blocks), want)
 			}
-		}
+			for _, block := range blocks {
+				if _, notes, err := queuesfile.Read([]byte(block[1])); err != nil || len(notes) > 0 {
+					t.Errorf("%s: %v %q\n%s", page, err, notes, block[1])
+				}
+			}
+		})
 	}
 }
 

@@ -148,9 +148,11 @@ func TestLines(t *testing.T) {
 	for path, want := range map[string]int{
 		"": 1, "a": 1, "a.b": 2, "a.b[0]": 3, "a.b[1]": 4, "a.b[1].d": 4, `a.b[1]["e/f"]`: 5, "a.b[9]": 2, "a.x.y": 1, "x": 1, "a.b[1].d.e": 4, "a.b.c": 2,
 	} {
-		if got := strictyaml.Line(node, path); got != want {
-			t.Errorf("%q is in line %d, want %d", path, got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if got := strictyaml.Line(node, path); got != want {
+				t.Errorf("%q is in line %d, want %d", path, got, want)
+			}
+		})
 	}
 }
 

@@ -46,9 +46,11 @@ func TestATraceIsTheWorkloads(t *testing.T) {
 		}
 	}
 	for child, parent := range map[string]string{"commit": "read", "create": "commit", "long after": "read", "of another trace": "read"} {
-		if got, want := spans[child].Parent().SpanID(), spans[parent].SpanContext().SpanID(); got != want {
-			t.Errorf("%q follows %s, want %q, %s", child, got, parent, want)
-		}
+		t.Run(child, func(t *testing.T) {
+			if got, want := spans[child].Parent().SpanID(), spans[parent].SpanContext().SpanID(); got != want {
+				t.Errorf("%q follows %s, want %q, %s", child, got, parent, want)
+			}
+		})
 	}
 	if links := spans["read"].Links(); len(links) != 1 || links[0].SpanContext.TraceID().String() != strings.Repeat("1", 32) {
 		t.Errorf("links of the first span are %v, want the submitter's", links)

@@ -17,9 +17,11 @@ func TestPrintable(t *testing.T) {
 		"a\u202eb\u00a0c\u200b": `a\u202eb\u00a0c\u200b`,
 		"half \xff\xc3":         `half \xff\xc3`,
 	} {
-		if got := fault.Printable(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := fault.Printable(text); got != want {
+				t.Errorf("%q is shown as %q, want %q", text, got, want)
+			}
+		})
 	}
 }
 

@@ -134,16 +134,18 @@ func TestPublishedFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{"easy": 92.5765, "easy-sjbf": 69.4054} {
-		policy, err := simulation.ParsePolicy(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := simulation.Run(log, 100, policy, simulation.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := result.AverageBoundedSlowdown; got < want-0.005 || got > want+0.005 {
-			t.Errorf("%s: average bounded slowdown is %.4f, published are %.4f", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			policy, err := simulation.ParsePolicy(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := simulation.Run(log, 100, policy, simulation.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := result.AverageBoundedSlowdown; got < want-0.005 || got > want+0.005 {
+				t.Errorf("%s: average bounded slowdown is %.4f, published are %.4f", name, got, want)
+			}
+		})
 	}
 }

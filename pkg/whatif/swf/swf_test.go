@@ -49,16 +49,18 @@ func TestReadsPlainAndCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, source := range map[string]string{"plain": small, "gzip": packed.String()} {
-		log, err := swf.Read(strings.NewReader(source))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(want(), log); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if nodes, known := log.Number("maxnodes"); !known || nodes != 100 {
-			t.Errorf("%s: MaxNodes is %d, %t", name, nodes, known)
-		}
+		t.Run(name, func(t *testing.T) {
+			log, err := swf.Read(strings.NewReader(source))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if diff := cmp.Diff(want(), log); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			if nodes, known := log.Number("maxnodes"); !known || nodes != 100 {
+				t.Errorf("%s: MaxNodes is %d, %t", name, nodes, known)
+			}
+		})
 	}
 }
 
