@@ -73,10 +73,12 @@ func TestStory(t *testing.T) {
 		{"the node is gone", func() { p.RemoveNode("n1"); p.RemoveNode("n1") },
 			[]event.Payload{&event.NodeRemoved{Cluster: "c", Node: "n1"}}},
 	} {
-		step.change()
-		if diff := cmp.Diff(step.want, drain(p)); diff != "" {
-			t.Fatalf("%s: observations (-want +got):\n%s", step.name, diff)
-		}
+		t.Run(step.name, func(t *testing.T) {
+			step.change()
+			if diff := cmp.Diff(step.want, drain(p)); diff != "" {
+				t.Fatalf("%s: observations (-want +got):\n%s", step.name, diff)
+			}
+		})
 	}
 }
 

@@ -20,11 +20,13 @@ func TestAForgedSession(t *testing.T) {
 	heard := stored.Add(20 * time.Hour).UnixNano()
 	var values []bus.Delivery
 	for node, session := range map[string]int64{"true": stored.UnixNano(), "heard": heard, "last": math.MaxInt64, "far": stored.Add(48 * time.Hour).UnixNano()} {
-		encoded, err := event.Marshal(node, "test", stored, "", &event.NodeRemoved{Cluster: "c", Node: node, Version: event.Version{Session: session}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, bus.Delivery{Subject: event.NodeSubject("c", node), Data: encoded, Stored: stored})
+		t.Run(node, func(t *testing.T) {
+			encoded, err := event.Marshal(node, "test", stored, "", &event.NodeRemoved{Cluster: "c", Node: node, Version: event.Version{Session: session}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, bus.Delivery{Subject: event.NodeSubject("c", node), Data: encoded, Stored: stored})
+		})
 	}
 	if got := publish.HistoryOf(values, zap.NewNop()).Session; got != heard {
 		t.Errorf("the last session is %d, want %d", got, heard)

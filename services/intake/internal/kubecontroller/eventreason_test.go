@@ -6,8 +6,10 @@ import "testing"
 func TestEventReason(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{"queued": "MusterQueued", "rejected": "MusterRejected", "": "Muster"} {
-		if got := eventReason(state); got != want {
-			t.Errorf("state %q: the reason is %q, want %q", state, got, want)
-		}
+		t.Run(state, func(t *testing.T) {
+			if got := eventReason(state); got != want {
+				t.Errorf("state %q: the reason is %q, want %q", state, got, want)
+			}
+		})
 	}
 }

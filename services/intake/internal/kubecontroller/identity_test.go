@@ -39,9 +39,11 @@ func TestTheOwnerIsNoContent(t *testing.T) {
 		"another queue":  digest("r", object, owner, user),
 		"another user":   digest("q", object, owner, &bundle.Submitter{User: "bob"}),
 	} {
-		if other == unnamed {
-			t.Errorf("%s has the same digest", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if other == unnamed {
+				t.Errorf("%s has the same digest", name)
+			}
+		})
 	}
 }
 
@@ -68,18 +70,20 @@ func TestARejectionOfASecondSubmissionIsNone(t *testing.T) {
 		"known to the ledger":   {nil, running, true},
 		"rejected and not held": {nil, nil, false},
 	} {
-		d := New(Options{Logger: zap.NewNop()}, answers{record: c.stored})
-		d.tracked[id] = &tracked{record: c.heard}
-		d.Rejected(rejection)
-		k := *d.tracked[id]
-		if err := d.lookUp(t.Context(), id, &k); err != nil {
-			t.Fatal(err)
-		}
-		if lives := k.record != nil && k.rejected == nil; lives != c.lives || !lives && k.rejected == nil {
-			t.Errorf("%s: record %v, rejection %v", name, k.record, k.rejected)
-		}
-		if kept := d.tracked[id]; (kept.rejected == nil) != c.lives {
-			t.Errorf("%s: it is remembered as rejected for %v", name, kept.rejected)
-		}
+		t.Run(name, func(t *testing.T) {
+			d := New(Options{Logger: zap.NewNop()}, answers{record: c.stored})
+			d.tracked[id] = &tracked{record: c.heard}
+			d.Rejected(rejection)
+			k := *d.tracked[id]
+			if err := d.lookUp(t.Context(), id, &k); err != nil {
+				t.Fatal(err)
+			}
+			if lives := k.record != nil && k.rejected == nil; lives != c.lives || !lives && k.rejected == nil {
+				t.Errorf("%s: record %v, rejection %v", name, k.record, k.rejected)
+			}
+			if kept := d.tracked[id]; (kept.rejected == nil) != c.lives {
+				t.Errorf("%s: it is remembered as rejected for %v", name, kept.rejected)
+			}
+		})
 	}
 }

@@ -18,8 +18,9 @@ func TestALabelledObjectHasThePriorityClassOfItsLabels(t *testing.T) {
 		"{kueue.x-k8s.io/priority-class: batch}": "batch",
 		"{kueue.x-k8s.io/priority-class: batch, muster.dev/priority-class: urgent}": "urgent",
 	} {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(`
+		t.Run(labels, func(t *testing.T) {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(`
 apiVersion: ray.io/v1
 kind: RayCluster
 metadata: {name: glue, namespace: lab, uid: u, labels: `+labels+`}
@@ -28,15 +29,16 @@ spec:
   headGroupSpec:
     template: {spec: {containers: [{name: ray, image: "rayproject/ray:2.52.0", resources: {limits: {cpu: 2}}}]}}
 `), &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		submitted, _, err := labelledWorkload(ray.Shipped(), object, "id", "research", nil)
-		if err != nil {
-			t.Fatalf("labels %s: %v", labels, err)
-		}
-		if submitted.PriorityClass != want {
-			t.Errorf("labels %s: priority class %q, want %q", labels, submitted.PriorityClass, want)
-		}
+				t.Fatal(err)
+			}
+			submitted, _, err := labelledWorkload(ray.Shipped(), object, "id", "research", nil)
+			if err != nil {
+				t.Fatalf("labels %s: %v", labels, err)
+			}
+			if submitted.PriorityClass != want {
+				t.Errorf("labels %s: priority class %q, want %q", labels, submitted.PriorityClass, want)
+			}
+		})
 	}
 }
 

@@ -34,13 +34,15 @@ func TestAChangeOfTheTTLOnlyShortensIt(t *testing.T) {
 		"nothing is known":  {&hour, nil, time.Hour},
 		"nothing was asked": {&hour, submitted(0), time.Hour},
 	} {
-		var got time.Duration
-		if ttl := successTTL(appwrapper.Wrapper{SuccessTTL: c.written}, c.record); ttl != nil {
-			got = *ttl
-		}
-		if got != c.want {
-			t.Errorf("%s: it successTTL %s, want %s", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			var got time.Duration
+			if ttl := successTTL(appwrapper.Wrapper{SuccessTTL: c.written}, c.record); ttl != nil {
+				got = *ttl
+			}
+			if got != c.want {
+				t.Errorf("%s: it successTTL %s, want %s", name, got, c.want)
+			}
+		})
 	}
 }
 

@@ -65,18 +65,20 @@ func TestReview(t *testing.T) {
 		"refused":  {"holdable", strings.ReplaceAll(rayCluster, `"spec":{`, `"spec":{"managedBy":"me",`), "", "spec.managedBy: names another manager"},
 		"no error": {"held", rayCluster, "", "no such key"}, // of an update alone; what cannot be evaluated is refused
 	} {
-		answer := post(h, policy.Path+test.policy, review(test.object))
-		var got admissionv1.AdmissionReview
-		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
-			t.Fatalf("%s: %v: %s", name, err, answer.Body)
-		}
-		r := got.Response
-		if got.Kind != "AdmissionReview" || r == nil || r.UID != "u" || r.Allowed != (test.says == "") || string(r.Patch) != test.patch {
-			t.Errorf("%s: answer is %s, with patch %s", name, answer.Body, r.Patch)
-		}
-		if test.says != "" && (r.Result == nil || !strings.Contains(r.Result.Message, test.says) || r.Result.Code != http.StatusUnprocessableEntity) {
-			t.Errorf("%s: it says %+v, want %q", name, r.Result, test.says)
-		}
+		t.Run(name, func(t *testing.T) {
+			answer := post(h, policy.Path+test.policy, review(test.object))
+			var got admissionv1.AdmissionReview
+			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
+				t.Fatalf("%s: %v: %s", name, err, answer.Body)
+			}
+			r := got.Response
+			if got.Kind != "AdmissionReview" || r == nil || r.UID != "u" || r.Allowed != (test.says == "") || string(r.Patch) != test.patch {
+				t.Errorf("%s: answer is %s, with patch %s", name, answer.Body, r.Patch)
+			}
+			if test.says != "" && (r.Result == nil || !strings.Contains(r.Result.Message, test.says) || r.Result.Code != http.StatusUnprocessableEntity) {
+				t.Errorf("%s: it says %+v, want %q", name, r.Result, test.says)
+			}
+		})
 	}
 }
 
@@ -89,14 +91,16 @@ func TestUpdates(t *testing.T) {
 		"another size":  {strings.Replace(waits, `"headGroupSpec":{}`, `"headGroupSpec":{"a":"b"}`, 1), "counts as it was created"},
 		"another label": {strings.Replace(waits, `"labels":{`, `"labels":{"team":"blue",`, 1), ""},
 	} {
-		body := strings.Replace(review(test.object), `"CREATE"`, `"UPDATE","oldObject":`+waits, 1)
-		var got admissionv1.AdmissionReview
-		if answer := post(h, policy.Path+"held", body); json.Unmarshal(answer.Body.Bytes(), &got) != nil || got.Response == nil {
-			t.Fatalf("%s: answer is %s", name, answer.Body)
-		}
-		if r := got.Response; r.Allowed != (test.says == "") || test.says != "" && !strings.Contains(r.Result.Message, test.says) {
-			t.Errorf("%s: answer is %+v, want %q", name, r, test.says)
-		}
+		t.Run(name, func(t *testing.T) {
+			body := strings.Replace(review(test.object), `"CREATE"`, `"UPDATE","oldObject":`+waits, 1)
+			var got admissionv1.AdmissionReview
+			if answer := post(h, policy.Path+"held", body); json.Unmarshal(answer.Body.Bytes(), &got) != nil || got.Response == nil {
+				t.Fatalf("%s: answer is %s", name, answer.Body)
+			}
+			if r := got.Response; r.Allowed != (test.says == "") || test.says != "" && !strings.Contains(r.Result.Message, test.says) {
+				t.Errorf("%s: answer is %+v, want %q", name, r, test.says)
+			}
+		})
 	}
 }
 
@@ -118,9 +122,11 @@ func TestBounds(t *testing.T) {
 		"too large":    {policy.Path + "hold", review(`{"a":"` + strings.Repeat("a", 1<<16) + `"}`), http.StatusRequestEntityTooLarge},
 		"too deep":     {policy.Path + "hold", review(strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)), http.StatusBadRequest},
 	} {
-		if answer := post(h, test.path, test.body); answer.Code != test.code {
-			t.Errorf("%s: %d %s, want %d", name, answer.Code, answer.Body, test.code)
-		}
+		t.Run(name, func(t *testing.T) {
+			if answer := post(h, test.path, test.body); answer.Code != test.code {
+				t.Errorf("%s: %d %s, want %d", name, answer.Code, answer.Body, test.code)
+			}
+		})
 	}
 }
 
@@ -175,13 +181,15 @@ func TestCompileRefuses(t *testing.T) {
 		"a message expression": {"message: 'the spec of", "messageExpression: 'the spec of"},
 		"an unknown field":     {"failurePolicy: Fail", "failPolicy: Fail"},
 	} {
-		var documents [][]byte
-		for _, document := range policy.Documents(false) {
-			documents = append(documents, bytes.ReplaceAll(document, []byte(change[0]), []byte(change[1])))
-		}
-		if _, err := policywebhook.Compile(documents); err == nil || !strings.Contains(err.Error(), "policy muster-") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			var documents [][]byte
+			for _, document := range policy.Documents(false) {
+				documents = append(documents, bytes.ReplaceAll(document, []byte(change[0]), []byte(change[1])))
+			}
+			if _, err := policywebhook.Compile(documents); err == nil || !strings.Contains(err.Error(), "policy muster-") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -271,11 +271,13 @@ func TestActiveKeepsItsTime(t *testing.T) {
 	}
 	queues := []query.Queue{{Name: "user-queue", Namespaces: []string{"team-a"}, ClusterQueue: "vision", Inactive: "it asks for more"}}
 	for _, of := range []struct{ kind, namespace, name string }{{"ClusterQueue", "", "vision"}, {"LocalQueue", "team-a", "user-queue"}} {
-		object := &unstructured.Unstructured{Object: map[string]any{"kind": of.kind, "metadata": map[string]any{"name": of.name, "namespace": of.namespace}}}
-		conditions, _, _ := unstructured.NestedSlice(statusOf(object, "", queues, first), "conditions")
-		if c := conditions[0].(map[string]any); c["status"] != "False" || c["reason"] != "Inactive" || c["message"] != "it asks for more" {
-			t.Errorf("the condition of an inactive %s is %v", of.kind, c)
-		}
+		t.Run(of.name, func(t *testing.T) {
+			object := &unstructured.Unstructured{Object: map[string]any{"kind": of.kind, "metadata": map[string]any{"name": of.name, "namespace": of.namespace}}}
+			conditions, _, _ := unstructured.NestedSlice(statusOf(object, "", queues, first), "conditions")
+			if c := conditions[0].(map[string]any); c["status"] != "False" || c["reason"] != "Inactive" || c["message"] != "it asks for more" {
+				t.Errorf("the condition of an inactive %s is %v", of.kind, c)
+			}
+		})
 	}
 }
 

@@ -91,22 +91,24 @@ func TestWarnsOfAnnotationsThatNeedAnObject(t *testing.T) {
 	sets := `{"apiVersion": "muster.dev/v1", "kind": "PodSets", %s, "spec": {"podSets": [{"name": "a", "count": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}],
 		"objects": [{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}]}}`
 	for name, document := range map[string]string{"AppWrapper": wrapper, "PodSets": sets} {
-		submitted, _ := accepted(t, structured(t, "data", fmt.Sprintf(document, metadata("1h"))))
-		all := strings.Join(submitted.Warnings, "\n")
-		for _, part := range []string{
-			"metadata.annotations[workload.codeflare.dev.appwrapper/successTTLDuration]: is 1h0m0s and does nothing", "as a message", "kubectl", "ttlSecondsAfterFinished",
-		} {
-			if !strings.Contains(all, part) {
-				t.Errorf("the warnings for the %s lack %q:\n%s", name, part, all)
+		t.Run(name, func(t *testing.T) {
+			submitted, _ := accepted(t, structured(t, "data", fmt.Sprintf(document, metadata("1h"))))
+			all := strings.Join(submitted.Warnings, "\n")
+			for _, part := range []string{
+				"metadata.annotations[workload.codeflare.dev.appwrapper/successTTLDuration]: is 1h0m0s and does nothing", "as a message", "kubectl", "ttlSecondsAfterFinished",
+			} {
+				if !strings.Contains(all, part) {
+					t.Errorf("the warnings for the %s lack %q:\n%s", name, part, all)
+				}
 			}
-		}
-		if strings.Contains(all, "components") || name == "PodSets" && !strings.Contains(all, "spec.objects[0]: Muster does not know") {
-			t.Errorf("the warnings for the %s are:\n%s", name, all)
-		}
-		submitted, _ = accepted(t, structured(t, "data", fmt.Sprintf(document, `"metadata": {"name": "w"}`)))
-		if told := strings.Join(submitted.Warnings, "\n"); strings.Contains(told, "TTL") {
-			t.Errorf("the warnings for a %s without it are:\n%s", name, told)
-		}
+			if strings.Contains(all, "components") || name == "PodSets" && !strings.Contains(all, "spec.objects[0]: Muster does not know") {
+				t.Errorf("the warnings for the %s are:\n%s", name, all)
+			}
+			submitted, _ = accepted(t, structured(t, "data", fmt.Sprintf(document, `"metadata": {"name": "w"}`)))
+			if told := strings.Join(submitted.Warnings, "\n"); strings.Contains(told, "TTL") {
+				t.Errorf("the warnings for a %s without it are:\n%s", name, told)
+			}
+		})
 	}
 }
 
@@ -118,14 +120,16 @@ func TestBatchesThatAreRefusedAsAWhole(t *testing.T) {
 		"not a batch of CloudEvents":     []byte(`[{"a"]`),
 		"bytes; at most 524288 are acce": []byte("[" + strings.Repeat(" ", event.MaxSubmission) + "]"),
 	} {
-		submissions := Split(message(data, nil))
-		if len(submissions) != 1 {
-			t.Fatalf("%s: %d submissions", want, len(submissions))
-		}
-		result, err := Read(ray.Shipped(), submissions[0])
-		if err != nil || result.Rejection == nil || !strings.Contains(result.Rejection.Message, want) {
-			t.Errorf("it is %+v, %v; want a rejection with %q", result.Rejection, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			submissions := Split(message(data, nil))
+			if len(submissions) != 1 {
+				t.Fatalf("%s: %d submissions", want, len(submissions))
+			}
+			result, err := Read(ray.Shipped(), submissions[0])
+			if err != nil || result.Rejection == nil || !strings.Contains(result.Rejection.Message, want) {
+				t.Errorf("it is %+v, %v; want a rejection with %q", result.Rejection, err, want)
+			}
+		})
 	}
 	if in := Split(binary("[1]")); len(in) != 1 || !bytes.Equal(in[0].Data, []byte("[1]")) {
 		t.Error("a message in binary mode is taken apart")

@@ -121,21 +121,23 @@ func TestMemoryOfABatch(t *testing.T) {
 		"nothing": "{}", "numbers": "1",
 		"groups": `{"specversion":"1.0","id":"1","source":"s","type":"dev.muster.workload.submit.v1","data":"apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: a}\nspec: {workerGroupSpecs: [` + strings.Repeat("{},", 500) + `{}]}\n"}`,
 	} {
-		message := Message{Subject: "muster.submit.default", Submitter: "nats", Stored: time.Now(), Sequence: 1, Data: []byte("[" + repeated(event+",", 500<<10) + event + "]")}
-		if len(event) > 10 {
-			message.Data = []byte("[" + strings.Repeat(event+",", maxBatch-1) + event + "]")
-		}
-		var ones []Message
-		worst := allocatedBy(func() { ones = Split(message) })
-		for _, one := range ones {
-			worst = max(worst, allocatedBy(func() {
-				if _, err := Read(ray.Shipped(), one); err != nil {
-					t.Error(err)
-				}
-			}))
-		}
-		if counted := budget.Needs(len(message.Data)); worst > counted {
-			t.Errorf("%s: reading %d bytes allocates %d MiB at once; the budget counts %d MiB", name, len(message.Data), worst>>20, counted>>20)
-		}
+		t.Run(name, func(t *testing.T) {
+			message := Message{Subject: "muster.submit.default", Submitter: "nats", Stored: time.Now(), Sequence: 1, Data: []byte("[" + repeated(event+",", 500<<10) + event + "]")}
+			if len(event) > 10 {
+				message.Data = []byte("[" + strings.Repeat(event+",", maxBatch-1) + event + "]")
+			}
+			var ones []Message
+			worst := allocatedBy(func() { ones = Split(message) })
+			for _, one := range ones {
+				worst = max(worst, allocatedBy(func() {
+					if _, err := Read(ray.Shipped(), one); err != nil {
+						t.Error(err)
+					}
+				}))
+			}
+			if counted := budget.Needs(len(message.Data)); worst > counted {
+				t.Errorf("%s: reading %d bytes allocates %d MiB at once; the budget counts %d MiB", name, len(message.Data), worst>>20, counted>>20)
+			}
+		})
 	}
 }

@@ -107,13 +107,15 @@ func TestWaysToSubmit(t *testing.T) {
 		"binary mode, JSON":     binary(manifestJSON, "Content-Type", "application/json"),
 		"headers in upper case": binary(manifestYAML, "ce-id", "", "Ce-Id", "1"),
 	} {
-		got, result := accepted(t, m)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-JSON object +this):\n%s", name, diff)
-		}
-		if result.Event.ID != first.Event.ID {
-			t.Errorf("%s: event id %s, want %s", name, result.Event.ID, first.Event.ID)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, result := accepted(t, m)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-JSON object +this):\n%s", name, diff)
+			}
+			if result.Event.ID != first.Event.ID {
+				t.Errorf("%s: event id %s, want %s", name, result.Event.ID, first.Event.ID)
+			}
+		})
 	}
 }
 
@@ -137,10 +139,12 @@ func TestIdentity(t *testing.T) {
 		"other priority": structured(t, "data", manifestJSON, "priority", "5"),
 		"other queue":    elsewhere,
 	} {
-		got, result := accepted(t, m)
-		if got.Workload.ID != base.Workload.ID || got.Workload.Digest == base.Workload.Digest || result.Event.ID == first.Event.ID {
-			t.Errorf("%s: workload %s, digest %s, event %s; want the same workload with other content", name, got.Workload.ID, got.Workload.Digest, result.Event.ID)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, result := accepted(t, m)
+			if got.Workload.ID != base.Workload.ID || got.Workload.Digest == base.Workload.Digest || result.Event.ID == first.Event.ID {
+				t.Errorf("%s: workload %s, digest %s, event %s; want the same workload with other content", name, got.Workload.ID, got.Workload.Digest, result.Event.ID)
+			}
+		})
 	}
 	if got, _ := accepted(t, structured(t, "data", manifestJSON, "id", `"2"`)); got.Workload.ID == base.Workload.ID || got.Workload.Digest != base.Workload.Digest {
 		t.Errorf("other id: workload %s, digest %s; want another workload with the same content", got.Workload.ID, got.Workload.Digest)
@@ -150,9 +154,11 @@ func TestIdentity(t *testing.T) {
 func TestPriority(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int32{"5": 5, `"-7"`: -7, "null": 0, "2147483647": 2147483647} {
-		if got, _ := accepted(t, structured(t, "data", manifestJSON, "priority", text)); got.Workload.Priority != want {
-			t.Errorf("priority %s is read as %d, want %d", text, got.Workload.Priority, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got, _ := accepted(t, structured(t, "data", manifestJSON, "priority", text)); got.Workload.Priority != want {
+				t.Errorf("priority %s is read as %d, want %d", text, got.Workload.Priority, want)
+			}
+		})
 	}
 	if got, _ := accepted(t, binary(manifestYAML, "ce-priority", "3")); got.Workload.Priority != 3 {
 		t.Errorf("priority in binary mode is read as %d, want 3", got.Workload.Priority)
@@ -183,9 +189,11 @@ func TestPriorityClass(t *testing.T) {
 		"label of an AppWrapper":  {structured(t, "data", wrapper), "theirs"},
 		"extension before that":   {structured(t, "data", wrapper, "priorityclass", `"urgent"`), "urgent"},
 	} {
-		if got, _ := accepted(t, c.message); got.PriorityClass != c.want || got.Workload.Priority != 0 {
-			t.Errorf("%s: class %q, priority %d; want class %q", name, got.PriorityClass, got.Workload.Priority, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, _ := accepted(t, c.message); got.PriorityClass != c.want || got.Workload.Priority != 0 {
+				t.Errorf("%s: class %q, priority %d; want class %q", name, got.PriorityClass, got.Workload.Priority, c.want)
+			}
+		})
 	}
 	low, first := accepted(t, structured(t, "data", manifestJSON, "priorityclass", `"low"`))
 	high, second := accepted(t, structured(t, "data", manifestJSON, "priorityclass", `"high"`))

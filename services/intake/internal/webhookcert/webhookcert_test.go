@@ -97,15 +97,17 @@ func TestBrokenParts(t *testing.T) {
 		"another authority key":    {map[string][]byte{authorityKey: other[authorityKey]}, false, true},
 		"no authority":             {map[string][]byte{authorityCertificates: []byte("-----BEGIN")}, false, false},
 	} {
-		data := maps.Clone(good)
-		maps.Copy(data, test.data)
-		_, after := settle(t, data, now)
-		if keeps := after.authorities[0].Equal(before.authorities[0]); keeps != test.keeps {
-			t.Errorf("%s: the authority is kept: %t, want %t", name, keeps, test.keeps)
-		}
-		if trusts := trustedBy(after.bundle(), before.server.Leaf, now); trusts != test.trusts {
-			t.Errorf("%s: the previous certificate is trusted: %t, want %t", name, trusts, test.trusts)
-		}
+		t.Run(name, func(t *testing.T) {
+			data := maps.Clone(good)
+			maps.Copy(data, test.data)
+			_, after := settle(t, data, now)
+			if keeps := after.authorities[0].Equal(before.authorities[0]); keeps != test.keeps {
+				t.Errorf("%s: the authority is kept: %t, want %t", name, keeps, test.keeps)
+			}
+			if trusts := trustedBy(after.bundle(), before.server.Leaf, now); trusts != test.trusts {
+				t.Errorf("%s: the previous certificate is trusted: %t, want %t", name, trusts, test.trusts)
+			}
+		})
 	}
 	if _, after := settle(t, good, now); after.server.Leaf.SerialNumber.Cmp(before.server.Leaf.SerialNumber) != 0 {
 		t.Error("a good Secret was changed")

@@ -64,10 +64,12 @@ func TestNames(t *testing.T) {
 		"queue/default\n":   query.QueuesAnswer{Queues: []query.Queue{queue()}},
 		"node/n2\n":         node(),
 	} {
-		var got bytes.Buffer
-		if err := output.Print(&got, output.Name, value, nil); err != nil || got.String() != want {
-			t.Errorf("got %q, %v; want %q", got.String(), err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := output.Print(&got, output.Name, value, nil); err != nil || got.String() != want {
+				t.Errorf("got %q, %v; want %q", got.String(), err, want)
+			}
+		})
 	}
 	if err := output.Print(&bytes.Buffer{}, output.Name, statusAnswer(), nil); err == nil || !strings.Contains(err.Error(), "-o name") {
 		t.Errorf("what has no names: %v, want a refusal", err)

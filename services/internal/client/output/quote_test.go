@@ -41,14 +41,16 @@ func TestNothingIsObeyed(t *testing.T) {
 	for name, text := range map[string]string{
 		"table": printed(Text), "wide": printed(Wide), "json": printed(JSON), "yaml": printed(YAML), "description": describe(),
 	} {
-		if strings.ContainsAny(text, "\x1b\a\r\x00\u009b\u202e\U000e0041") {
-			t.Errorf("the %s has what a terminal obeys: %q", name, text)
-		}
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "team-b") {
-				t.Errorf("the %s has a row that is none: %q", name, text)
+		t.Run(name, func(t *testing.T) {
+			if strings.ContainsAny(text, "\x1b\a\r\x00\u009b\u202e\U000e0041") {
+				t.Errorf("the %s has what a terminal obeys: %q", name, text)
 			}
-		}
+			for line := range strings.Lines(text) {
+				if strings.HasPrefix(line, "team-b") {
+					t.Errorf("the %s has a row that is none: %q", name, text)
+				}
+			}
+		})
 	}
 	if got := strings.Count(printed(Text), "\n"); got != 2 {
 		t.Errorf("the table has %d lines, want a header and a row", got)

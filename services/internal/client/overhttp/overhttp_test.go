@@ -17,10 +17,12 @@ func TestATokenStaysWithItsServer(t *testing.T) {
 		"http://muster.example.org": "in the clear", "ftp://muster.example.org": "want a URL", "muster.example.org": "want a URL",
 		"https://muster.example.org": "", "http://127.0.0.1:8080": "", "http://localhost:8080": "",
 	} {
-		_, err := New(Settings{URL: url, Token: "secret"})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", url, err, want)
-		}
+		t.Run(url, func(t *testing.T) {
+			_, err := New(Settings{URL: url, Token: "secret"})
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", url, err, want)
+			}
+		})
 	}
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another server is asked, with %q", r.Header.Get("Authorization"))
