@@ -28,6 +28,22 @@
 //	scheduleRetries            evictable.go       when protection from eviction ends
 //	reportNew, nextAt          decide.go          reasons; when to decide without an event
 //
+// # Files
+//
+// A function calls none of an earlier group, and within a group the files can be ordered
+// so, too:
+//
+//	questions   snapshot_builder, question, explain, explain_changes, explainer,
+//	            current_reasons, whatif, snapshot, clone, reconfigure, certify
+//	stages      decide, settle, start, preempt, victims, grow, backfill, reserve_head,
+//	            reason
+//	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost, price
+//	state       move, started, growth, waiting, nomination, nodes
+//	refusals    invalidate, evictable, candidates, share_rank, kept_quota, never,
+//	            next_class, head_reservation, head_reason, foreign
+//	ground      queue, equivalence_class, signature, order, lacking, search, savepoint,
+//	            plan, state
+//
 // # What-ifs
 //
 // A what-if leaves the state as it was. There are two kinds.
