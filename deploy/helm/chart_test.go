@@ -49,6 +49,13 @@ func modes() map[string]map[string]any {
 			"protectionPolicies":   map[string]any{"operators": []any{"system:serviceaccount:ray:operator"}},
 			"queues":               []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},
 		},
+		"http": {
+			"http": map[string]any{
+				"enabled": true, "tlsSecret": "api", "clientCA": "people", "operators": []any{"olga", "otto"},
+				"tokens": []any{map[string]any{"name": "alice", "sha256": strings.Repeat("2b", 32)}},
+			},
+			"networkPolicy": map[string]any{"httpFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}}},
+		},
 		"everything": {
 			"serviceMonitor": on(), "prometheusRule": on(), "dashboard": on(),
 			"image":        map[string]any{"repository": "registry.example/muster", "tag": "v1", "pullSecrets": []any{"pull"}},
@@ -207,6 +214,10 @@ func TestBadValues(t *testing.T) {
 		"resources of another kind":   {map[string]any{"intake": map[string]any{"resources": map[string]any{"securityContext": map[string]any{}}}}, "securityContext"},
 		"a namespace of YAML":         {map[string]any{"namespaces": []any{"a, b: c"}}, "namespaces"},
 		"a queue's namespace of YAML": {map[string]any{"queues": []any{map[string]any{"name": "a", "namespaces": []any{"a\n  x: y"}}}}, "namespaces"},
+		"HTTP without a certificate":  {map[string]any{"http": map[string]any{"enabled": true, "clientCA": "people"}}, "tlsSecret"},
+		"HTTP without callers":        {map[string]any{"http": map[string]any{"enabled": true, "tlsSecret": "api"}}, "tokens"},
+		"a token and no hash":         {map[string]any{"http": map[string]any{"tokens": []any{map[string]any{"name": "a", "sha256": "secret"}}}}, "sha256"},
+		"operators in one word":       {map[string]any{"http": map[string]any{"operators": []any{"olga,bob"}}}, "operators"},
 		"grace without unit":          {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
 	} {
 		_, err := rendered(test.values)
@@ -220,7 +231,7 @@ func TestBadValues(t *testing.T) {
 func TestServices(t *testing.T) {
 	t.Parallel()
 	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
-	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "member": {"capacity-watcher", "dispatcher"}} {
+	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "http": all, "member": {"capacity-watcher", "dispatcher"}} {
 		objects := render(t, modes()[name])
 		var services []string
 		for _, key := range slices.Sorted(maps.Keys(objects)) {
@@ -238,6 +249,18 @@ func TestServices(t *testing.T) {
 		}
 		if !slices.Equal(services, want) {
 			t.Errorf("%s: services are %v, want %v", name, services, want)
+		}
+	}
+}
+
+// TestOneServiceMayFail: what a cluster's admissions wait for runs twice by default.
+func TestOneServiceMayFail(t *testing.T) {
+	t.Parallel()
+	objects := render(t, nil)
+	for _, service := range []string{"intake", "queue-manager", "capacity-watcher"} {
+		replicas, _, _ := unstructured.NestedFieldNoCopy(objects["Deployment "+namespace+"/"+release+"-"+service].Object, "spec", "replicas")
+		if fmt.Sprint(replicas) != "2" {
+			t.Errorf("%s has %v replicas, want 2", service, replicas)
 		}
 	}
 }
