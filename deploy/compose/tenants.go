@@ -74,19 +74,20 @@ func keepTenants(dir string, given []tenant) ([]tenant, error) {
 	return all, os.WriteFile(file, []byte(lines.String()), 0o644)
 }
 
-// tokens makes a bearer token of the HTTP API for each tenant, and the list of names and
-// hashes that intake reads.
+// tokens makes a bearer token of the HTTP API for the operator and for each tenant, and the
+// list of names and hashes that intake reads.
 func tokens(dir string, tenants []tenant) error {
-	if len(tenants) == 0 {
-		return nil // intake refuses an empty list
+	names := []string{access.Operator}
+	for _, t := range tenants {
+		names = append(names, t.user.Name)
 	}
 	var list strings.Builder
-	for _, t := range tenants {
-		token, err := password(dir, t.user.Name+".token")
+	for _, name := range names {
+		token, err := password(dir, name+".token")
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&list, "- {name: %s, sha256: %x}\n", t.user.Name, sha256.Sum256(token))
+		fmt.Fprintf(&list, "- {name: %s, sha256: %x}\n", name, sha256.Sum256(token))
 	}
 	return os.WriteFile(filepath.Join(dir, "tokens.yaml"), []byte(list.String()), 0o644)
 }

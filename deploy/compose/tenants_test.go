@@ -52,7 +52,7 @@ func TestTenantsStay(t *testing.T) {
 	if key != read("tenant-team-a.nk") || token != read("tenant-team-a.token") {
 		t.Error("a later run has changed the key or the token of a tenant")
 	}
-	for name, token := range map[string]string{"tenant-team-a": token, "tenant-team-b": read("tenant-team-b.token")} {
+	for name, token := range map[string]string{"tenant-team-a": token, "tenant-team-b": read("tenant-team-b.token"), "operator": read("operator.token")} {
 		t.Run(name, func(t *testing.T) {
 			if want := fmt.Sprintf("{name: %s, sha256: %x}", name, sha256.Sum256([]byte(token))); !strings.Contains(read("tokens.yaml"), want) {
 				t.Errorf("intake's list lacks %s", want)
