@@ -24,11 +24,14 @@ const fileVariable = "MUSTER_DEV_FILE"
 
 // Stack is what the note tells of the running stack.
 type Stack struct {
-	NATSURL    string    `json:"natsURL"`
-	Kubeconfig string    `json:"kubeconfig"`
-	Cluster    string    `json:"cluster"` // in words
-	PID        int       `json:"pid"`
-	Started    time.Time `json:"started"`
+	NATSURL    string `json:"natsURL"`
+	Kubeconfig string `json:"kubeconfig"`
+	// HTTPURL is of the HTTP API, TokenFile has a token of an operator for it.
+	HTTPURL   string    `json:"httpURL,omitempty"`
+	TokenFile string    `json:"tokenFile,omitempty"`
+	Cluster   string    `json:"cluster"` // in words
+	PID       int       `json:"pid"`
+	Started   time.Time `json:"started"`
 }
 
 // File is where the note of this user is.

@@ -27,6 +27,9 @@ const databaseVariable = "MUSTER_DATABASE_URL"
 // natsPort is where NATS' own tools look for a server.
 const natsPort = 4222
 
+// httpPort is where the HTTP API listens unless the user chooses.
+const httpPort = 8080
+
 // stackOptions are the flags of commands that start a stack.
 type stackOptions struct {
 	kubeconfig, nodeSelector string

@@ -65,7 +65,7 @@ func startDev(t *testing.T, args ...string) (stop func() (int, string)) {
 	var errOut bytes.Buffer
 	exited := make(chan int, 1)
 	go func() {
-		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
+		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1", "--http-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
 		_ = writer.Close()
 		exited <- code
 	}()
@@ -158,6 +158,12 @@ func TestCommandsOnAStack(t *testing.T) {
 		muster.want(t, exit.Timeout, "nvidia.com/gpu", second, "submit", "-f", "-", "--wait=admitted", "--timeout=1s", "--id=second")
 		muster.want(t, exit.OK, "Free on the best node:  1", "", "describe", "workload", "raycluster-glue-1")
 		muster.want(t, exit.OK, "raycluster-glue-1", "", "get", "wl", "--phase=queued")
+	})
+	t.Run("over HTTP", func(t *testing.T) {
+		stack := running(t)
+		t.Setenv("MUSTER_SERVER", stack.HTTPURL)
+		muster.want(t, exit.OK, "p3-2gpu-0", "", "get", "nodes", "--token-file", stack.TokenFile)
+		muster.want(t, exit.Failure, "unknown caller", "", "get", "nodes")
 	})
 	t.Run("the same submission again", func(t *testing.T) {
 		muster.want(t, exit.OK, "submitted before", second, "submit", "-f", "-", "--id=second")
@@ -256,7 +262,7 @@ func TestCommandsOnAStack(t *testing.T) {
 }
 
 // note is what the running stack tells of itself.
-type note struct{ NATSURL, Kubeconfig string }
+type note struct{ NATSURL, Kubeconfig, HTTPURL, TokenFile string }
 
 func running(t *testing.T) note {
 	t.Helper()

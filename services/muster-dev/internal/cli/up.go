@@ -23,6 +23,7 @@ type upOptions struct {
 	stackOptions
 	queues   string
 	natsPort int
+	httpPort int
 }
 
 func upCommand() *cobra.Command {
@@ -43,6 +44,7 @@ namespace, service accounts and rights; those stay.`,
 	o.addFlags(cmd.Flags(), "laptop")
 	cmd.Flags().StringVar(&o.queues, "queues", "", "YAML `file` with the queues (default: the queue \"default\" for the namespace \"default\")")
 	cmd.Flags().IntVar(&o.natsPort, "nats-port", 0, fmt.Sprintf("`port` of NATS (default: %d, or a free one when that is taken)", natsPort))
+	cmd.Flags().IntVar(&o.httpPort, "http-port", 0, fmt.Sprintf("`port` of the HTTP API (default: %d, or a free one when that is taken)", httpPort))
 	return cmd
 }
 
@@ -67,6 +69,9 @@ func (o *upOptions) run(cmd *cobra.Command) (err error) {
 	if options.NATSPort = o.natsPort; o.natsPort == 0 {
 		options.NATSPort = freeOrAny(natsPort)
 	}
+	if options.HTTPPort = o.httpPort; o.httpPort == 0 {
+		options.HTTPPort = freeOrAny(httpPort)
+	}
 	notePath, err := localaddress.File()
 	if err != nil {
 		return err
@@ -89,7 +94,7 @@ func (o *upOptions) serve(cmd *cobra.Command, options localstack.Options, note *
 	defer options.Say("stopped; nothing is left")
 	defer stack.Stop()
 	err = note.Write(localaddress.Stack{
-		NATSURL: stack.NATSURL, Kubeconfig: stack.Kubeconfig, Cluster: o.inWords(), PID: os.Getpid(), Started: started,
+		NATSURL: stack.NATSURL, HTTPURL: stack.HTTPURL, TokenFile: stack.TokenFile, Kubeconfig: stack.Kubeconfig, Cluster: o.inWords(), PID: os.Getpid(), Started: started,
 	})
 	if err != nil {
 		return err
@@ -114,6 +119,7 @@ func (o *upOptions) welcome(stack *localstack.Stack, options localstack.Options)
   cluster     %[2]s
   kubeconfig  %[3]s
   NATS        %[4]s
+  HTTP        export MUSTER_SERVER=%[6]s MUSTER_TOKEN=$(cat %[7]s)
   queues      %[5]s
 
   submit      %[1]s submit -f FILE --wait=running
@@ -122,7 +128,7 @@ func (o *upOptions) welcome(stack *localstack.Stack, options localstack.Options)
   Kubernetes  kubectl --kubeconfig %[3]s get rayclusters,pods
 
 Ctrl-C ends all of it.
-`, client(), o.inWords(), stack.Kubeconfig, stack.NATSURL, strings.Join(names, "; "))
+`, client(), o.inWords(), stack.Kubeconfig, stack.NATSURL, strings.Join(names, "; "), stack.HTTPURL, stack.TokenFile)
 }
 
 // interruptedOr returns err, or that the user ended the command.

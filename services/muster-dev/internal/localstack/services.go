@@ -2,8 +2,11 @@ package localstack
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +72,28 @@ func (s *Stack) kubeconfigOf(account string) string {
 	return filepath.Join(s.Dir, account+".kubeconfig")
 }
 
+// httpAPI returns the settings of the HTTP API, with one caller, an operator, whose token is
+// in TokenFile.
+func (s *Stack) httpAPI() (intake.HTTPConfig, error) {
+	if s.options.HTTPPort == 0 {
+		return intake.HTTPConfig{}, nil
+	}
+	const caller = "operator"
+	token := rand.Text()
+	s.TokenFile = filepath.Join(s.Dir, caller+".token")
+	list := fmt.Sprintf("- {name: %s, sha256: %x}\n", caller, sha256.Sum256([]byte(token)))
+	api := intake.HTTPConfig{
+		Address: fmt.Sprintf("127.0.0.1:%d", max(s.options.HTTPPort, 0)), TokensFile: filepath.Join(s.Dir, "tokens.yaml"), Operators: caller,
+		Listening: func(address net.Addr) { s.listening <- address },
+	}
+	for file, content := range map[string]string{s.TokenFile: token, api.TokensFile: list} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			return api, fmt.Errorf("write the token of the HTTP API: %w", err)
+		}
+	}
+	return api, nil
+}
+
 // part is a service of the stack.
 type part struct {
 	name     string
@@ -78,7 +103,7 @@ type part struct {
 
 // parts lists the services in the order of their start: who can answer before
 // who asks.
-func (s *Stack) parts() []part {
+func (s *Stack) parts(api intake.HTTPConfig) []part {
 	manager := &queuemanager.Config{
 		NATS: bus.Settings{URL: s.NATSURL}, DatabaseURL: s.databaseURL, Queues: s.options.Queues, Policy: s.options.Policy, NodeGrace: nodeGrace,
 		EstimateInterval: estimateInterval,
@@ -88,7 +113,7 @@ func (s *Stack) parts() []part {
 		NodeSelector: s.options.NodeSelector, ResyncEvery: time.Minute,
 	}
 	dispatch := &dispatcher.Config{NATS: bus.Settings{URL: s.NATSURL}, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Dispatcher)}
-	intakeConfig := &intake.Config{NATS: bus.Settings{URL: s.NATSURL}, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Intake)}
+	intakeConfig := &intake.Config{NATS: bus.Settings{URL: s.NATSURL}, Cluster: ClusterName, Kubeconfig: s.kubeconfigOf(rbac.Intake), HTTP: api}
 	return []part{
 		{"queue-manager", manager.Validate, func(ctx context.Context, r *service.Runtime) error { return queuemanager.Run(ctx, manager, r) }},
 		{"capacity-watcher", watch.Validate, func(ctx context.Context, r *service.Runtime) error { return watcher.Run(ctx, watch, r) }},
@@ -101,7 +126,11 @@ func (s *Stack) parts() []part {
 func (s *Stack) startServices(ctx context.Context) error {
 	started := time.Now()
 	var healths []*service.Health
-	parts := s.parts()
+	api, err := s.httpAPI()
+	if err != nil {
+		return err
+	}
+	parts := s.parts(api)
 	for _, p := range parts {
 		if err := p.validate(); err != nil {
 			return fmt.Errorf("settings of %s: %w", p.name, err)
@@ -118,6 +147,9 @@ func (s *Stack) startServices(ctx context.Context) error {
 		if err := s.awaitReady(bounded, parts[i].name, health); err != nil {
 			return err
 		}
+	}
+	if api.Address != "" {
+		s.HTTPURL = "http://" + (<-s.listening).String()
 	}
 	s.options.Say("services are ready: intake, queue-manager, capacity-watcher, dispatcher (%.1f s)", time.Since(started).Seconds())
 	return nil

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -45,8 +46,10 @@ type Options struct {
 	Queues        []queuemanager.Queue
 	Policy        quota.Config // quota, cohorts and the rest
 	NATSPort      int          // -1 takes a free one
-	Dir           string       // where the temporary directory is made; empty is the usual place
-	Logger        *zap.Logger
+	// HTTPPort is of the HTTP API on 127.0.0.1; -1 takes a free one, 0 leaves the API out.
+	HTTPPort int
+	Dir      string // where the temporary directory is made; empty is the usual place
+	Logger   *zap.Logger
 	// Say tells the user what happens.
 	Say func(format string, args ...any)
 	// ClusterOutput gets what the dev cluster prints while it starts; nil for none.
@@ -56,11 +59,14 @@ type Options struct {
 // Stack is a running stack.
 type Stack struct {
 	NATSURL    string
+	HTTPURL    string // of the HTTP API; empty without one
+	TokenFile  string // with the token of an operator for the HTTP API
 	Kubeconfig string // of the administrator
 	Admin      *rest.Config
 	Dir        string // files of the stack; gone after Stop
 
 	options     Options
+	listening   chan net.Addr // of the HTTP API
 	databaseURL string
 	failed      chan error
 	stops       []func() // in the order of the starts
@@ -69,7 +75,7 @@ type Stack struct {
 // Start starts the stack and returns when every part is ready. When it fails
 // nothing is left; after it Stop ends all.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	s := &Stack{options: o, failed: make(chan error, 1)}
+	s := &Stack{options: o, failed: make(chan error, 1), listening: make(chan net.Addr, 1)}
 	defer func() {
 		if err != nil {
 			s.Stop()
