@@ -50,6 +50,11 @@ type Moving struct {
 	Queue    string      `json:"queue"`
 }
 
+// Releasing names the workload whose places are to be freed.
+type Releasing struct {
+	Workload workload.ID `json:"workload"`
+}
+
 // Clusters are the clusters that Muster knows.
 type Clusters struct {
 	Clusters []query.ClusterStatus `json:"clusters"`
@@ -141,6 +146,11 @@ func Operations() []Operation {
 			Status:     http.StatusAccepted, Answer: &Moving{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},
 		{
+			ID: "release", Method: http.MethodPost, Path: "/v1/workloads/{id}/release", Summary: "Free the places of a workload although its objects may still exist", Operators: true,
+			Parameters: []Parameter{{Name: "why", What: "The reason, which is kept with the workload; it may not be empty."}},
+			Status:     http.StatusAccepted, Answer: &Releasing{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
 			ID: "holdQueue", Method: http.MethodPut, Path: "/v1/queues/{queue}/hold", Summary: "Admit nothing of a queue until it is resumed", Operators: true,
 			Parameters: []Parameter{{Name: "why", What: "A reason, which those who wait see."}}, Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
 		},
@@ -155,6 +165,10 @@ func Operations() []Operation {
 		{
 			ID: "listClusters", Method: http.MethodGet, Path: "/v1/clusters", Summary: "List clusters, and when each was heard last", Operators: true,
 			Status: http.StatusOK, Answer: &Clusters{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "listApplied", Method: http.MethodGet, Path: "/v1/applied", Summary: "List the applied objects that configure queues", Operators: true,
+			Status: http.StatusOK, Answer: &query.AppliedAnswer{}, Refusals: []int{http.StatusForbidden},
 		},
 		{
 			ID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Show how Muster's own parts are, and what needs a person", Operators: true,

@@ -25,12 +25,16 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, caller string) e
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	following, err := s.Bus.Follow(ctx, bus.EventsStream, event.EventsSubject(record.Queue, record.ID))
+	following, err := s.Bus.Follow(ctx, bus.EventsStream, event.EventsSubject("*", record.ID)) // it may be moved to another queue
 	if err != nil {
 		return err
 	}
-	return s.stream(w, r, following.C, func(event.Payload) bool {
-		if !s.may(s.presentRights(ctx), caller, record.Queue, record.Namespace) {
+	queue := record.Queue
+	return s.stream(w, r, following.C, func(p event.Payload) bool {
+		if changed, is := p.(*event.WorkloadChanged); is {
+			queue = changed.Queue
+		}
+		if !s.may(s.presentRights(ctx), caller, queue, record.Namespace) {
 			cancel()
 			return false
 		}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/event"
@@ -152,14 +151,48 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, caller string) err
 	if s.isOperator(caller) {
 		move.Submitter = ""
 	}
-	envelope, err := event.New(event.NewID(), source, time.Now(), move)
-	if err != nil {
-		return err
-	}
-	if err := s.publish(ctx, event.WorkloadSubject(record.Queue), envelope); err != nil {
+	if err := s.publishOf(ctx, record, move); err != nil {
 		return err
 	}
 	write(w, http.StatusAccepted, httpapi.Moving{Workload: record.ID, Queue: to})
+	return nil
+}
+
+// release frees the places of a workload by force. One that holds none stays as it is.
+func (s *Server) release(w http.ResponseWriter, r *http.Request, caller string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	record, err := s.record(ctx, caller, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	why, err := whyOf(r)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(why) == "" {
+		return fail(http.StatusBadRequest, "why is missing: want the reason for freeing the places by force")
+	}
+	if record.Holding {
+		if err := s.publishOf(ctx, record, &event.WorkloadRelease{Workload: record.ID, By: caller, Why: why}); err != nil {
+			return err
+		}
+	}
+	write(w, http.StatusAccepted, httpapi.Releasing{Workload: record.ID})
+	return nil
+}
+
+func (s *Server) listApplied(w http.ResponseWriter, r *http.Request, _ string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	answer, err := s.Queries.Applied(ctx)
+	if err != nil {
+		return err
+	}
+	if answer.Objects == nil {
+		answer.Objects = []query.Applied{}
+	}
+	write(w, http.StatusOK, answer)
 	return nil
 }
 

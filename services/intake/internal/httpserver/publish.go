@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service/pause"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 const (
@@ -40,4 +41,13 @@ func (s *Server) publish(ctx context.Context, subject string, e event.Envelope) 
 			return fmt.Errorf("retried for %s: %w", publishTimeout, refused)
 		}
 	}
+}
+
+// publishOf publishes what is asked of a workload.
+func (s *Server) publishOf(ctx context.Context, record workload.Record, asked event.Payload) error {
+	envelope, err := event.New(event.NewID(), source, time.Now(), asked)
+	if err != nil {
+		return err
+	}
+	return s.publish(ctx, event.WorkloadSubject(record.Queue), envelope)
 }

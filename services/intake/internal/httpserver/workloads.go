@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -221,11 +220,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request, caller string) e
 		if s.isOperator(caller) {
 			cancel.Submitter = ""
 		}
-		envelope, err := event.New(event.NewID(), source, time.Now(), cancel)
-		if err != nil {
-			return err
-		}
-		if err := s.publish(ctx, event.WorkloadSubject(record.Queue), envelope); err != nil {
+		if err := s.publishOf(ctx, record, cancel); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		}
 		m.holds = append(m.holds, asked)
 		return []byte("{}"), nil
-	case query.HistorySubject, query.NodesSubject, query.StatusSubject, query.ExplainSubject:
+	case query.HistorySubject, query.NodesSubject, query.StatusSubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil
 	}
 	return nil, fmt.Errorf("nobody answers %s", subject)

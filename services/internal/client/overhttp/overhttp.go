@@ -121,16 +121,14 @@ func isMissing(err error) bool {
 	return errors.As(err, &refused) && refused.status == http.StatusNotFound
 }
 
-// do sends a request, and reads a successful answer into into.
-func (c *Client) do(ctx context.Context, r request, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+// send sends a request. The caller closes the answer's body.
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	address := *c.base
 	address.Path = strings.TrimSuffix(address.Path, "/") + r.path
 	address.RawPath, address.RawQuery = "", r.parameters.Encode()
 	sent, err := http.NewRequestWithContext(ctx, r.method, address.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", r.method, r.path, err)
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
 	if r.header != nil {
 		sent.Header = r.header
@@ -140,7 +138,18 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 	}
 	answer, err := c.http.Do(sent)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %w", r.method, r.path, errUnreachable, err)
+		return nil, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errUnreachable, err)
+	}
+	return answer, nil
+}
+
+// do sends a request, and reads a successful answer into into.
+func (c *Client) do(ctx context.Context, r request, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	answer, err := c.send(ctx, r)
+	if err != nil {
+		return err
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer+1))
@@ -150,16 +159,21 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 	case len(content) > longestAnswer:
 		return fmt.Errorf("%s %s: the answer has more than %d bytes", r.method, r.path, longestAnswer)
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
-		refused := &refusedError{status: answer.StatusCode}
-		if json.Unmarshal(content, &refused.problem) != nil || refused.problem.Error == "" {
-			refused.problem.Error = "this is not Muster's HTTP API"
-		}
-		return fmt.Errorf("%s %s: %w", r.method, r.path, refused)
+		return fmt.Errorf("%s %s: %w", r.method, r.path, refusal(answer.StatusCode, content))
 	}
 	if err := json.Unmarshal(content, into); err != nil {
 		return fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
 	}
 	return nil
+}
+
+// refusal reads the answer to a request that failed.
+func refusal(status int, content []byte) error {
+	refused := &refusedError{status: status}
+	if json.Unmarshal(content, &refused.problem) != nil || refused.problem.Error == "" {
+		refused.problem.Error = "this is not Muster's HTTP API"
+	}
+	return refused
 }
 
 // errUnreachable is wrapped when there is no answer from the server.

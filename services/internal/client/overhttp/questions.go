@@ -34,6 +34,8 @@ func (c *Client) Ask(ctx context.Context, subject string, data []byte) ([]byte, 
 		return c.raw(ctx, "/v1/queues")
 	case query.NodesSubject:
 		return c.raw(ctx, "/v1/nodes")
+	case query.AppliedSubject:
+		return c.raw(ctx, "/v1/applied")
 	case query.StatusSubject:
 		return c.raw(ctx, "/v1/status")
 	}
@@ -160,6 +162,12 @@ func (c *Client) Move(ctx context.Context, id workload.ID, queue, why string) er
 		parameters.Set("why", why)
 	}
 	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/move", parameters: parameters}, &httpapi.Moving{})
+}
+
+// Release asks to free the places of a workload by force.
+func (c *Client) Release(ctx context.Context, id workload.ID, why string) error {
+	parameters := url.Values{"why": {why}}
+	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/release", parameters: parameters}, &httpapi.Releasing{})
 }
 
 // Submission is a manifest to submit.

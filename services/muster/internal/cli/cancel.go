@@ -3,92 +3,127 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
-	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
-	"muster.dev/muster/services/internal/client/submission"
 )
 
 // cancelOptions are the flags of "cancel".
 type cancelOptions struct {
-	server         *server
-	namespace, why string
-	wait           bool
-	timeout        time.Duration
+	server                *server
+	namespace, queue, why string
+	phases                []string
+	all, wait             bool
+	timeout               time.Duration
 }
 
 func cancelCommand(s *server) *cobra.Command {
 	o := &cancelOptions{server: s}
 	cmd := &cobra.Command{
-		Use:   "cancel NAME|ID",
-		Short: "End a workload in any phase",
-		Args:  program.Args(1, 1, "one name or id"),
+		Use:   "cancel NAME|ID | --all --queue QUEUE",
+		Short: "End a workload in any phase, or all of a queue or namespace",
+		Example: `  muster cancel fine-tune --wait
+  muster cancel --all --queue research --phase queued --why "wrong image"`,
+		Args: program.Args(0, 1, "one name or id, or --all"),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return o.run(cmd, names[0])
+			return o.run(cmd, names)
 		},
 		ValidArgsFunction: completeWorkloads(s, true),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous; with --all, only those of this namespace")
+	flags.BoolVar(&o.all, "all", false, "end every workload of --queue, --namespace and --phase")
+	flags.StringVarP(&o.queue, "queue", "q", "", "with --all, only those of this `queue`")
+	flags.StringSliceVar(&o.phases, "phase", nil, "with --all, only those in these `phases`")
 	flags.StringVar(&o.why, "why", "", "the `reason`, which is kept with the workload")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the workload has ended")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: no limit)")
+	program.CompleteFlag(cmd, "queue", completeQueues(s))
+	program.CompleteFlag(cmd, "phase", program.Fixed(unfinished()))
 	return cmd
 }
 
-func (o *cancelOptions) run(cmd *cobra.Command, name string) error {
-	ctx, out := cmd.Context(), cmd.OutOrStdout()
-	if web, err := o.server.overHTTP(); err != nil {
+func (o *cancelOptions) run(cmd *cobra.Command, names []string) error {
+	phases, err := parsePhases(o.phases)
+	switch {
+	case err != nil:
 		return err
-	} else if web != nil && !o.wait {
-		return overWeb(ctx, web, name, o.namespace, func(ctx context.Context, record workload.Record) error {
-			if record.Phase.Final() {
-				fmt.Fprintf(out, "%s has ended already: %s\n", reference(record.Workload), record.Phase)
-				return nil
-			}
-			if err := web.Cancel(ctx, record.ID, o.why); err != nil {
-				return err
-			}
-			fmt.Fprintf(out, "%s is to be cancelled (workload %s)\n", reference(record.Workload), record.ID)
-			return nil
-		})
+	case o.all != (len(names) == 0) || !o.all && (o.queue != "" || len(phases) > 0):
+		return exit.Usagef("want one name or id, or --all with --queue or --namespace")
+	case o.all && o.queue == "" && o.namespace == "":
+		return exit.Usagef("--all: want --queue or --namespace too")
 	}
-	b, err := o.server.connect(ctx)
+	ctx := cmd.Context()
+	c, err := o.server.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	var record workload.Record
-	err = answered(ctx, func(ctx context.Context) error {
-		record, err = findWorkload(ctx, query.NewClient(b.Conn()), name, o.namespace)
-		return err
-	})
+	defer c.close()
+	records, err := o.find(ctx, c, names, phases)
 	if err != nil {
 		return err
-	}
-	if record.Phase.Final() {
-		fmt.Fprintf(out, "%s has ended already: %s\n", reference(record.Workload), record.Phase)
-		return nil
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	var life *follow.Life
-	if o.wait {
-		if life, err = follow.Start(following, b, record.Queue, record.ID); err != nil {
+	var waits []func() error
+	out := program.Lines(cmd.OutOrStdout())
+	for i := range records {
+		wait, err := o.one(following, c, out, records[i])
+		if err != nil {
 			return err
 		}
+		waits = append(waits, wait)
 	}
-	if err := submission.Cancel(ctx, b, record, o.why, time.Now()); err != nil {
+	return together(cmd.ErrOrStderr(), waits)
+}
+
+// find returns the workloads that are meant.
+func (o *cancelOptions) find(ctx context.Context, c *connection, names []string, phases []workload.Phase) (records []workload.Record, err error) {
+	if !o.all {
+		record, err := c.find(ctx, names[0], o.namespace)
+		return []workload.Record{record}, err
+	}
+	if len(phases) == 0 {
+		phases = unfinished()
+	}
+	err = answered(ctx, func(ctx context.Context) error {
+		records, err = everyWorkload(ctx, c.queries, query.WorkloadsRequest{Queue: o.queue, Namespace: o.namespace, Phases: phases})
+		if err == nil && len(records) == 0 {
+			err = exit.NotFoundf("there is no such workload; `muster get workloads` lists them")
+		}
 		return err
+	})
+	return records, err
+}
+
+// one asks for the end of a workload, and returns how to wait for it.
+func (o *cancelOptions) one(ctx context.Context, c *connection, out io.Writer, record workload.Record) (wait func() error, err error) {
+	name := reference(record.Workload)
+	nothing := func() error { return nil }
+	if record.Phase.Final() {
+		fmt.Fprintf(out, "%s has ended already: %s\n", name, record.Phase)
+		return nothing, nil
 	}
-	fmt.Fprintf(out, "%s is to be cancelled (workload %s)\n", reference(record.Workload), record.ID)
+	var steps life
+	if o.wait {
+		if steps, err = c.follow(ctx, record); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.cancel(ctx, record, o.why); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(out, "%s is to be cancelled (workload %s)\n", name, record.ID)
 	if !o.wait {
-		return nil
+		return nothing, nil
 	}
-	return (&waiting{out: out, label: reference(record.Workload), goal: gone, timeout: o.timeout}).until(ctx, life)
+	return func() error {
+		return (&waiting{out: out, label: name, goal: gone, timeout: o.timeout}).until(ctx, steps)
+	}, nil
 }

@@ -33,7 +33,10 @@ func eventsCommand(s *server) *cobra.Command {
 		Use:   "events",
 		Short: "Show the events of workloads, oldest first",
 		Long: `Show the events of workloads, oldest first. -o json and -o yaml show the
-CloudEvents as they are: one per line, or one per document.`,
+CloudEvents as they are: one per line, or one per document.
+
+Over HTTP there are the last and the following events of one workload or queue, and
+-o json and -o yaml show their data.`,
 		Example: `  muster events --follow
   muster events --workload glue -o json
   muster events --new --queue research`,
@@ -48,6 +51,7 @@ CloudEvents as they are: one per line, or one per document.`,
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "workload", completeWorkloads(s, false))
+	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
 }
 
@@ -56,6 +60,11 @@ func (o *eventsOptions) run(cmd *cobra.Command) error {
 		return exit.Usagef("queue %q: want a name of at most 63 lower-case letters, digits and dashes", o.queue)
 	}
 	ctx := cmd.Context()
+	if web, err := o.server.overHTTP(); err != nil {
+		return err
+	} else if web != nil {
+		return o.overWeb(ctx, web, cmd.OutOrStdout())
+	}
 	b, err := o.server.connect(ctx)
 	if err != nil {
 		return err
@@ -143,6 +152,11 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 		_, err = fmt.Fprintf(out, "%s  (cannot be shown: %v)\n", d.Stored.Local().Format(time.DateTime), err)
 		return err
 	}
+	return printStep(step, out)
+}
+
+// printStep writes a step as a line.
+func printStep(step follow.Step, out io.Writer) error {
 	r := &step.Record
 	name := reference(r.Workload)
 	if r.Name == "" {
@@ -152,7 +166,7 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 	if reason := output.Reason(r.Reason); reason != "" {
 		line += "  " + reason
 	}
-	_, err = fmt.Fprintln(out, output.Cell(line))
+	_, err := fmt.Fprintln(out, output.Cell(line))
 	return err
 }
 

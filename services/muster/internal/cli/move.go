@@ -9,12 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
-	"muster.dev/muster/services/internal/client/follow"
 	"muster.dev/muster/services/internal/client/program"
-	"muster.dev/muster/services/internal/client/submission"
 )
 
 // moveOptions are the flags of "move".
@@ -60,25 +57,15 @@ func (o *moveOptions) run(cmd *cobra.Command, name string) error {
 		return exit.Usagef("--queue %q: want the name of the queue to move to", o.queue)
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
-	if web, err := o.server.overHTTP(); err != nil {
-		return err
-	} else if web != nil {
-		return o.overWeb(ctx, out, web, name)
-	}
-	b, err := o.server.connect(ctx)
+	c, err := o.server.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	var record workload.Record
-	err = answered(ctx, func(ctx context.Context) error {
-		client := query.NewClient(b.Conn())
-		if err := thereIsQueue(ctx, client, o.queue); err != nil {
-			return err
-		}
-		record, err = findWorkload(ctx, client, name, o.namespace)
+	defer c.close()
+	if err := answered(ctx, func(ctx context.Context) error { return thereIsQueue(ctx, c.queries, o.queue) }); err != nil {
 		return err
-	})
+	}
+	record, err := c.find(ctx, name, o.namespace)
 	if err != nil {
 		return err
 	}
@@ -88,15 +75,15 @@ func (o *moveOptions) run(cmd *cobra.Command, name string) error {
 	}
 	following, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	life, err := follow.Start(following, b, record.Queue, record.ID)
+	steps, err := c.follow(following, record)
 	if err != nil {
 		return err
 	}
-	if err := submission.Move(ctx, b, record, o.queue, o.by, o.why, time.Now()); err != nil {
+	if err := c.move(ctx, record, o.queue, o.by, o.why); err != nil {
 		return err
 	}
 	for {
-		step, err := life.Next(following)
+		step, err := steps.Next(following)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			return exit.With(exit.Timeout, fmt.Errorf("move %s: no answer within %s; the message is stored, and is processed when queue-manager runs", reference(record.Workload), o.timeout))

@@ -10,12 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/message/query"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
-	"muster.dev/muster/services/internal/client/follow"
 	"muster.dev/muster/services/internal/client/program"
-	"muster.dev/muster/services/internal/client/submission"
 )
 
 // releaseOptions are the flags of "release".
@@ -80,16 +76,12 @@ func (o *releaseOptions) run(cmd *cobra.Command, name string) error {
 		return exit.Usagef("--why is missing; want the reason for freeing the places by force")
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
-	b, err := o.server.connect(ctx)
+	c, err := o.server.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	var record workload.Record
-	err = answered(ctx, func(ctx context.Context) error {
-		record, err = findWorkload(ctx, query.NewClient(b.Conn()), name, o.namespace)
-		return err
-	})
+	defer c.close()
+	record, err := c.find(ctx, name, o.namespace)
 	if err != nil {
 		return err
 	}
@@ -99,18 +91,18 @@ func (o *releaseOptions) run(cmd *cobra.Command, name string) error {
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	life, err := follow.Start(following, b, record.Queue, record.ID)
+	steps, err := c.follow(following, record)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s %s in namespace %s of cluster %s may still exist, with its pods. Delete what is left by hand: pods that Muster does not see have no room kept for them.\n",
 		record.Kind, record.Name, record.Namespace, record.Cluster)
-	if err := submission.Release(ctx, b, record, o.by, o.why, time.Now()); err != nil {
+	if err := c.release(ctx, record, o.by, o.why); err != nil {
 		return err
 	}
 	if record.Phase.Final() { // no event of a new phase follows
 		fmt.Fprintf(out, "%s is to be released (workload %s)\n", reference(record.Workload), record.ID)
 		return nil
 	}
-	return (&waiting{out: out, label: reference(record.Workload), goal: gone, timeout: o.timeout}).until(ctx, life)
+	return (&waiting{out: out, label: reference(record.Workload), goal: gone, timeout: o.timeout}).until(ctx, steps)
 }

@@ -68,6 +68,7 @@ pair again is the same workload, not a second one.`,
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: 30s for queued, no limit for the others)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print the ids of the workloads and nothing else")
 	program.CompleteFlag(cmd, "wait", program.Fixed(follow.Goals()))
+	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
 }
 

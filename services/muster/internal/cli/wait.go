@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,9 @@ type waiting struct {
 	again     func(context.Context) error
 	pause     time.Duration
 
+	// before is the last step of an earlier submission with the same source and id.
+	before *follow.Step
+
 	last  workload.Record
 	since time.Time
 }
@@ -45,55 +49,79 @@ type waiting struct {
 // await waits for all submissions at once and reports all that went wrong.
 func (o *submitOptions) await(cmd *cobra.Command, b *bus.Bus, goal follow.Goal, submissions []sent) error {
 	progress := program.Lines(cmd.OutOrStdout())
-	failures := make([]error, len(submissions))
-	var all sync.WaitGroup
+	var waits []func() error
 	for i := range submissions {
 		s := &submissions[i]
-		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue), pause: sendAgainAfter}
+		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue), pause: sendAgainAfter, before: s.life.Before}
 		w.again = func(ctx context.Context) error { return s.Send(ctx, b, o.queue, o.as) }
 		if o.quiet {
 			w.out = nil
 		}
-		all.Go(func() { failures[i] = w.until(cmd.Context(), s.life) })
+		waits = append(waits, func() error { return w.until(cmd.Context(), s.life) })
+	}
+	return together(cmd.ErrOrStderr(), waits)
+}
+
+// together runs all waits at once and reports all that went wrong.
+func together(errOut io.Writer, waits []func() error) error {
+	failures := make([]error, len(waits))
+	var all sync.WaitGroup
+	for i, wait := range waits {
+		all.Go(func() { failures[i] = wait() })
 	}
 	all.Wait()
-	var failed []error
-	for _, err := range failures {
-		if err != nil {
-			failed = append(failed, err)
-		}
-	}
+	return report(errOut, slices.DeleteFunc(failures, func(err error) bool { return err == nil }))
+}
+
+// report returns the only failure, or prints several and returns the exit code of the first.
+func report(errOut io.Writer, failed []error) error {
 	if len(failed) < 2 {
 		return errors.Join(failed...)
 	}
 	for _, err := range failed {
-		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %v\n", err)
+		fmt.Fprintf(errOut, "muster: %s\n", output.Cell(err.Error()))
 	}
 	return exit.With(exit.Code(failed[0]), nil) // all has been said
 }
 
 // until waits until the goal is reached, missed, or the time is over.
-func (w *waiting) until(ctx context.Context, life *follow.Life) error {
+func (w *waiting) until(ctx context.Context, steps life) error {
 	w.since = time.Now()
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if w.timeout > 0 {
 		bounded, cancel = context.WithTimeout(ctx, w.timeout)
 	}
 	defer cancel()
-	if life.Before != nil && w.goal != gone {
-		done, err := w.repeated(bounded, life)
+	if w.before != nil {
+		done, err := w.repeated(bounded, steps)
 		if done {
 			return err
 		}
 	}
 	for {
-		step, err := w.next(bounded, life)
+		step, err := w.next(bounded, steps)
 		if err != nil {
 			return w.unfinished(ctx, err)
 		}
 		if done, err := w.handle(step); done {
+			if err == nil {
+				w.decision(bounded, steps)
+			}
 			return err
 		}
+	}
+}
+
+// decision prints the first decision about a workload that has just been queued, if it comes
+// soon.
+func (w *waiting) decision(ctx context.Context, steps life) {
+	if w.goal != follow.Queued || w.out == nil || w.last.Phase != workload.Queued || w.last.Reason != nil {
+		return
+	}
+	soon, cancel := context.WithTimeout(ctx, decisionWithin)
+	defer cancel()
+	if step, err := steps.Next(soon); err == nil { // without it, what is printed is true
+		_, _ = w.handle(step)
 	}
 }
 
@@ -107,10 +135,10 @@ const (
 // next waits for the next step. A submission of which there is no news is sent again:
 // a purge may have taken it from NATS before Muster did. The same content changes
 // nothing.
-func (w *waiting) next(ctx context.Context, life *follow.Life) (follow.Step, error) {
+func (w *waiting) next(ctx context.Context, steps life) (follow.Step, error) {
 	for w.again != nil && w.last.Phase == "" {
 		patient, cancel := context.WithTimeout(ctx, w.pause)
-		step, err := life.Next(patient)
+		step, err := steps.Next(patient)
 		quiet := err != nil && patient.Err() != nil && ctx.Err() == nil
 		cancel()
 		if !quiet {
@@ -119,14 +147,14 @@ func (w *waiting) next(ctx context.Context, life *follow.Life) (follow.Step, err
 		w.pause = min(2*w.pause, sendAgainMost)
 		_ = w.again(ctx) // what was sent first may still be there; the next time tries again
 	}
-	return life.Next(ctx)
+	return steps.Next(ctx)
 }
 
 // repeated judges a submission whose workload has been there before.
-func (w *waiting) repeated(ctx context.Context, life *follow.Life) (done bool, err error) {
+func (w *waiting) repeated(ctx context.Context, steps life) (done bool, err error) {
 	graced, cancel := context.WithTimeout(ctx, repeatGrace)
 	defer cancel()
-	step, err := life.Next(graced)
+	step, err := steps.Next(graced)
 	if err != nil && graced.Err() == nil {
 		return true, err
 	}
@@ -137,7 +165,7 @@ func (w *waiting) repeated(ctx context.Context, life *follow.Life) (done bool, e
 	if err == nil {
 		return w.handle(step)
 	}
-	return w.handle(*life.Before)
+	return w.handle(*w.before)
 }
 
 // handle prints a step and judges it; done is whether the wait is over.
@@ -176,6 +204,9 @@ func (w *waiting) printRecord(r workload.Record) {
 		w.label = reference(r.Workload) // now it has a name
 	}
 	line := string(r.Phase)
+	if r.Phase == workload.Queued && r.Position > 0 {
+		line += fmt.Sprintf(", position %d", r.Position)
+	}
 	if r.Attempt > 1 {
 		line += fmt.Sprintf(" (attempt %d)", r.Attempt)
 	}

@@ -9,61 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/follow"
-	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/overhttp"
+	"muster.dev/muster/services/internal/client/program"
 )
 
-// overWeb finds a workload over HTTP and does something with it.
-func overWeb(ctx context.Context, web *overhttp.Client, name, namespace string, with func(context.Context, workload.Record) error) error {
-	return answered(ctx, func(ctx context.Context) error {
-		record, err := findWorkload(ctx, query.NewClientOver(web), name, namespace)
-		if err != nil {
-			return err
-		}
-		return with(ctx, record)
-	})
-}
-
-// lookAgain is how often a move over HTTP is looked for.
-const lookAgain = 500 * time.Millisecond
-
-// overWeb moves a workload over HTTP, and looks until it is in the other queue.
-func (o *moveOptions) overWeb(ctx context.Context, out io.Writer, web *overhttp.Client, name string) error {
-	var record workload.Record
-	err := overWeb(ctx, web, name, o.namespace, func(ctx context.Context, found workload.Record) error {
-		record = found
-		return web.Move(ctx, record.ID, o.queue, o.why)
-	})
-	if err != nil {
-		return err
-	}
-	bounded, stop := context.WithTimeout(ctx, o.timeout)
-	defer stop()
-	look := time.NewTicker(lookAgain)
-	defer look.Stop()
-	for {
-		answer, err := query.NewClientOver(web).Workloads(bounded, query.WorkloadsRequest{ID: record.ID})
-		if err == nil && len(answer.Workloads) == 1 && answer.Workloads[0].Queue == o.queue {
-			fmt.Fprintf(out, "%s is in queue %s now\n", reference(record.Workload), o.queue)
-			return nil
-		}
-		select {
-		case <-bounded.Done():
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return exit.With(exit.Timeout, fmt.Errorf("%s is not in queue %s after %s; its events say why", reference(record.Workload), o.queue, o.timeout))
-		case <-look.C:
-		}
-	}
-}
-
-// decisionWithin is how long a first decision is waited for: the answer to a submission
-// comes when it is stored, which may be before.
+// decisionWithin is how long a first decision is waited for: a submission is stored, and
+// answered, before it is decided about.
 const decisionWithin = 2 * time.Second
 
 // decided returns the workload after the first decision about it, or as it is known.
@@ -88,38 +44,87 @@ func decided(ctx context.Context, web *overhttp.Client, known workload.Record) w
 
 // overWeb submits over HTTP, whose answers come when the workloads are stored.
 func (o *submitOptions) overWeb(cmd *cobra.Command, web *overhttp.Client, goal follow.Goal, submissions []sent) error {
-	if goal != follow.Queued && goal != follow.Submitted || o.as != "" || cmd.Flags().Changed("source") {
-		return exit.Usagef("--wait=%s, --as and --source are not served over HTTP: follow the workload with `muster get` or use --nats-url instead of --server", goal)
+	if o.as != "" || cmd.Flags().Changed("source") {
+		return exit.Usagef("--as and --source are not served over HTTP, where the token or certificate names the submitter")
 	}
-	var failed []error
-	for _, s := range submissions {
+	following, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	var waits []func() error
+	progress := program.Lines(cmd.OutOrStdout())
+	for i := range submissions {
+		s := &submissions[i]
 		answer, err := web.Submit(cmd.Context(), overhttp.Submission{
 			Queue: o.queue, ID: o.id, Priority: o.priority, PriorityClass: o.priorityClass, Manifest: s.Document.Raw,
 		})
-		var refused *query.ProblemError
-		switch {
-		case errors.As(err, &refused):
-			failed = append(failed, exit.With(exit.Rejected, fmt.Errorf("%s: %w", s.Document, err)))
-			continue
-		case err != nil:
-			failed = append(failed, fmt.Errorf("%s: %w", s.Document, err))
+		if err != nil {
+			var refused *query.ProblemError
+			if err = fmt.Errorf("%s: %w", s.Document, err); errors.As(err, &refused) {
+				err = exit.With(exit.Rejected, err)
+			}
+			waits = append(waits, func() error { return err })
 			continue
 		}
 		s.Workload = answer.Workload
-		o.print(cmd.OutOrStdout(), &s)
-		if answer.Record != nil && !o.quiet {
-			record := decided(cmd.Context(), web, *answer.Record)
-			(&waiting{out: cmd.OutOrStdout(), label: s.Document.String()}).printRecord(record)
+		o.print(cmd.OutOrStdout(), s)
+		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout}
+		if o.quiet {
+			w.out = nil
+		}
+		waits = append(waits, func() error { return o.followWeb(following, web, w, answer) })
+	}
+	return together(cmd.ErrOrStderr(), waits)
+}
+
+// followWeb prints the first decision about a submitted workload, and waits for the goal.
+func (o *submitOptions) followWeb(ctx context.Context, web *overhttp.Client, w *waiting, answer httpapi.Submission) error {
+	known := workload.Record{Workload: workload.Workload{ID: answer.Workload}}
+	if answer.Record != nil {
+		known = *answer.Record
+		if w.out != nil {
+			known = decided(ctx, web, known)
+		}
+		if done, err := w.handle(follow.Step{Record: known}); done {
+			return err
 		}
 	}
-	if len(failed) == 1 {
-		return failed[0]
+	if w.goal == follow.Submitted {
+		return nil
 	}
-	for _, err := range failed {
-		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %s\n", output.Cell(err.Error()))
+	return w.until(ctx, web.Follow(ctx, known))
+}
+
+// overWeb prints the last and the following events of a workload or a queue, until the
+// workload or the user ends it.
+func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, out io.Writer) error {
+	if !o.follow && !o.fresh || (o.workload == "") == (o.queue == "") {
+		return exit.Usagef("over HTTP there are the last and the following events of one workload or queue: want --follow, and --workload or --queue; `muster describe workload NAME` shows the past")
 	}
-	if len(failed) > 0 {
-		return exit.With(exit.Code(failed[0]), nil) // all has been said
+	show := func(e overhttp.Event) error {
+		if o.output.Data() {
+			return o.printData(e.Data, out)
+		}
+		step, err := e.Step()
+		if err != nil {
+			return err
+		}
+		return printStep(step, out)
 	}
-	return nil
+	err := error(nil)
+	if o.queue != "" {
+		err = web.QueueEvents(ctx, o.queue, show)
+	} else {
+		var record workload.Record
+		err = answered(ctx, func(ctx context.Context) (err error) {
+			record, err = findWorkload(ctx, query.NewClientOver(web), o.workload, o.namespace)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = web.WorkloadEvents(ctx, record.ID, show)
+	}
+	if ctx.Err() != nil {
+		return nil // the user has seen enough
+	}
+	return err
 }

@@ -1,0 +1,78 @@
+package overhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// streams is a server whose connections end after one more event each; the last is refused.
+func streams(t *testing.T, phases ...workload.Phase) *Client {
+	t.Helper()
+	var connections atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := int(connections.Add(1))
+		if n > len(phases) {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error": "unknown caller"}`)
+			return
+		}
+		for _, phase := range phases[max(n-2, 0):n] { // the present state first, as after every connection
+			fmt.Fprintf(w, ": alive\n\nid: 1\nevent: dev.muster.workload.changed.v1\ndata: {\"id\": \"a\", \"queue\": \"q\", \"phase\": %q}\n\n", phase)
+		}
+	}))
+	t.Cleanup(server.Close)
+	client, err := New(Settings{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// TestALifeGoesOnAfterAConnection: each phase is told once, however often the connection ends,
+// and a refusal ends the wait.
+func TestALifeGoesOnAfterAConnection(t *testing.T) {
+	t.Parallel()
+	phases := []workload.Phase{workload.Queued, workload.Admitted, workload.Running}
+	client := streams(t, phases...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	life := client.Follow(ctx, workload.Record{Workload: workload.Workload{ID: "a", Queue: "q"}})
+	var told []workload.Phase
+	for {
+		step, err := life.Next(ctx)
+		if err != nil {
+			var refused *query.ProblemError
+			if !errors.As(err, &refused) || refused.Message != "unknown caller" {
+				t.Errorf("it ends with %v, want the refusal", err)
+			}
+			break
+		}
+		told = append(told, step.Record.Phase)
+	}
+	if diff := cmp.Diff(phases, told); diff != "" {
+		t.Errorf("the phases (-want +told):\n%s", diff)
+	}
+}
+
+// TestWhatIsNoEvent: a stream with something else is an error, and not passed over.
+func TestWhatIsNoEvent(t *testing.T) {
+	t.Parallel()
+	for name, e := range map[string]Event{
+		"unknown type": {Type: "dev.muster.none.v9", Data: []byte(`{}`)}, "no JSON": {Type: "dev.muster.workload.changed.v1", Data: []byte(`{`)},
+		"another event": {Type: "dev.muster.workload.cancel.v1", Data: []byte(`{}`)},
+	} {
+		if _, err := e.Step(); err == nil {
+			t.Errorf("%s is a step", name)
+		}
+	}
+}

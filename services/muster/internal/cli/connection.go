@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/overhttp"
+	"muster.dev/muster/services/internal/client/submission"
+)
+
+// life is the life of a workload, step by step.
+type life interface {
+	Next(ctx context.Context) (follow.Step, error)
+}
+
+// actor asks for changes of a workload. by names who asks, where the transport does not.
+type actor interface {
+	cancel(ctx context.Context, r workload.Record, why string) error
+	move(ctx context.Context, r workload.Record, queue, by, why string) error
+	release(ctx context.Context, r workload.Record, by, why string) error
+}
+
+// connection reaches Muster over NATS or HTTP, whichever the flags and variables choose.
+type connection struct {
+	actor
+	queries *query.Client
+	// follow returns the steps of a workload after its known state.
+	follow func(ctx context.Context, known workload.Record) (life, error)
+	close  func()
+}
+
+// open returns a connection, which the caller closes.
+func (s *server) open(ctx context.Context) (*connection, error) {
+	if web, err := s.overHTTP(); err != nil {
+		return nil, err
+	} else if web != nil {
+		return &connection{
+			actor: webActor{web}, queries: query.NewClientOver(web), close: func() {},
+			follow: func(ctx context.Context, known workload.Record) (life, error) { return web.Follow(ctx, known), nil },
+		}, nil
+	}
+	b, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{
+		actor: busActor{b}, queries: query.NewClient(b.Conn()), close: b.Close,
+		follow: func(ctx context.Context, known workload.Record) (life, error) {
+			return follow.Start(ctx, b, known.Queue, known.ID)
+		},
+	}, nil
+}
+
+// find returns the workload that a person means.
+func (c *connection) find(ctx context.Context, name, namespace string) (record workload.Record, err error) {
+	err = answered(ctx, func(ctx context.Context) error {
+		record, err = findWorkload(ctx, c.queries, name, namespace)
+		return err
+	})
+	return record, err
+}
+
+// busActor asks over NATS.
+type busActor struct{ bus *bus.Bus }
+
+func (a busActor) cancel(ctx context.Context, r workload.Record, why string) error {
+	return submission.Cancel(ctx, a.bus, r, why, time.Now())
+}
+
+func (a busActor) move(ctx context.Context, r workload.Record, queue, by, why string) error {
+	return submission.Move(ctx, a.bus, r, queue, by, why, time.Now())
+}
+
+func (a busActor) release(ctx context.Context, r workload.Record, by, why string) error {
+	return submission.Release(ctx, a.bus, r, by, why, time.Now())
+}
+
+// webActor asks over HTTP, where the caller is known.
+type webActor struct{ web *overhttp.Client }
+
+func (a webActor) cancel(ctx context.Context, r workload.Record, why string) error {
+	return a.web.Cancel(ctx, r.ID, why)
+}
+
+func (a webActor) move(ctx context.Context, r workload.Record, queue, _, why string) error {
+	return a.web.Move(ctx, r.ID, queue, why)
+}
+
+func (a webActor) release(ctx context.Context, r workload.Record, _, why string) error {
+	return a.web.Release(ctx, r.ID, why)
+}
