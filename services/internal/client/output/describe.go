@@ -65,6 +65,7 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 		{"Position", position}, {"Starts", StartsIn(&d.Record, now)}, {"Attempt", strconv.Itoa(d.Attempt)}, {"Cluster", d.Cluster},
 		{"Submitted", at(d.Times.Submitted, now)}, {"Admitted", at(d.Times.Admitted, now)},
 		{"Dispatched", at(d.Times.Dispatched, now)}, {"Running", at(d.Times.Running, now)}, {"Finished", at(d.Times.Finished, now)},
+		{"Ran", ran(&d.Record, now)},
 	})
 	if err != nil {
 		return err
@@ -80,7 +81,10 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 			return err
 		}
 	}
-	return section(w, "Life", history(d.History))
+	if err := section(w, "Life", history(d.History)); err != nil {
+		return err
+	}
+	return ways(w, &d.Record)
 }
 
 func at(t, now time.Time) string {

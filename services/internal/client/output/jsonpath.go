@@ -104,6 +104,14 @@ func namesOf(value any) (names []string, ok bool) {
 		add("node", v.Name)
 	case Node:
 		add("node", v.Name)
+	case []ClusterQueue:
+		for _, c := range v {
+			add("clusterqueue", c.Name)
+		}
+	case []query.ClusterStatus:
+		for _, c := range v {
+			add("cluster", c.Name)
+		}
 	case query.AppliedAnswer:
 		for _, o := range v.Objects {
 			add(o.Kind, o.Name)

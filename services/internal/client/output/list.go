@@ -1,6 +1,9 @@
 package output
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,26 +13,82 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// reasonWidth is how much of a reason a table shows; wide shows all.
-const reasonWidth = 72
+// The table of workloads has lines of at most lineWidth, and shows at least reasonLeast of a
+// reason; wide shows all.
+const (
+	lineWidth   = 100
+	reasonLeast = 24
+)
 
-// Workloads is the table of workloads.
+// Workloads is the table of workloads. Those of one namespace are shown without it.
 func Workloads(records []workload.Record, format Format, now time.Time) Table {
 	t := Table{Header: []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "PODS", "AGE", "REASON"}}
 	if format == Wide {
-		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "STARTS", "PRIORITY", "ATTEMPT", "CLUSTER", "PODS", "REQUESTS", "AGE", "ID", "REASON"}
+		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "STARTS", "PRIORITY", "ATTEMPT", "CLUSTER", "PODS", "REQUESTS", "AGE", "RAN", "ID", "REASON"}
 	}
 	for i := range records {
 		r := &records[i]
-		row := []string{r.Namespace, r.Name, r.Kind, r.Queue, phase(r), strconv.Itoa(r.Pods()), age(r.Times.Submitted, now), Short(Reason(r.Reason), reasonWidth)}
+		row := []string{r.Namespace, r.Name, r.Kind, r.Queue, phase(r), strconv.Itoa(r.Pods()), age(r.Times.Submitted, now), brief(r.Reason)}
 		if format == Wide {
 			row = []string{
 				r.Namespace, r.Name, r.Kind, r.Queue, phase(r), orDash(int(r.Position)), starts(r, now), strconv.Itoa(int(r.Priority)),
 				strconv.Itoa(r.Attempt), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
-				age(r.Times.Submitted, now), string(r.ID), Reason(r.Reason),
+				age(r.Times.Submitted, now), dash(ran(r, now)), string(r.ID), Reason(r.Reason),
 			}
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if format == Wide {
+		return t
+	}
+	if oneNamespace(records) {
+		t.dropFirst()
+	}
+	t.shorten(lineWidth, reasonLeast)
+	return t
+}
+
+// oneNamespace reports whether several workloads need no column for their namespace.
+func oneNamespace(records []workload.Record) bool {
+	return !slices.ContainsFunc(records, func(r workload.Record) bool { return r.Namespace != records[0].Namespace })
+}
+
+// brief is a reason for a table, with the figures first.
+func brief(r *workload.Reason) string {
+	if r == nil || r.Shortage == nil || r.Kind != workload.ReasonFit {
+		return Reason(r)
+	}
+	s := r.Shortage
+	if s.Resource == "" || s.Constraint != "" || len(s.Lacking) > 0 || s.Largest >= s.Asked {
+		return Reason(r)
+	}
+	short := s.Resource[strings.LastIndexByte(string(s.Resource), '/')+1:]
+	return fmt.Sprintf("needs %s %s, best has %s", resource.Format(s.Resource, s.Asked), short, resource.Format(s.Resource, s.Largest))
+}
+
+// ran is how long all pods of a workload have run, or had run when it ended; empty for one
+// that waits.
+func ran(r *workload.Record, now time.Time) string {
+	switch {
+	case r.Times.Running.IsZero():
+		return ""
+	case r.Phase.Final() && !r.Times.Finished.IsZero():
+		return age(r.Times.Running, r.Times.Finished)
+	case r.Phase == workload.Running:
+		return age(r.Times.Running, now)
+	}
+	return ""
+}
+
+// Clusters is the table of clusters; asked is when they were asked for.
+func Clusters(clusters []query.ClusterStatus, asked time.Time) Table {
+	t := Table{Header: []string{"NAME", "NODES", "READY", "LIVE", "WATCHER HEARD", "DISPATCHER HEARD"}}
+	for _, c := range clusters {
+		watcher, dispatcher := heard(c.WatcherHeard, asked), heard(c.DispatcherHeard, asked)
+		if c.Silent != "" {
+			watcher, dispatcher = "unknown: "+c.Silent, ""
+		}
+		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Nodes), strconv.Itoa(c.ReadyNodes), strconv.Itoa(c.Live), watcher, dispatcher})
 	}
 	return t
 }
@@ -101,15 +160,17 @@ func Nodes(nodes []query.Node, format Format) Table {
 }
 
 func status(n query.Node) string {
-	switch {
-	case !n.Ready && n.Cordoned:
-		return "NotReady,Cordoned"
-	case !n.Ready:
-		return "NotReady"
-	case n.Cordoned:
-		return "Cordoned"
+	var parts []string
+	if !n.Ready {
+		parts = append(parts, "NotReady")
 	}
-	return "Ready"
+	if n.Cordoned {
+		parts = append(parts, "Cordoned")
+	}
+	if n.Drained() {
+		parts = append(parts, "Draining")
+	}
+	return cmp.Or(strings.Join(parts, ","), "Ready")
 }
 
 func taints(n query.Node) string {

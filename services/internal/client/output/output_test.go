@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -137,6 +139,38 @@ func statusAnswer() query.StatusAnswer {
 			},
 		},
 		Attention: []string{"no node of cluster east is ready: check its API server and nodes"},
+	}
+}
+
+// TestNodeStatus: a node says why it takes nothing new.
+func TestNodeStatus(t *testing.T) {
+	t.Parallel()
+	drain := []capacity.Taint{{Key: capacity.DrainTaint, Effect: "NoSchedule"}}
+	for want, n := range map[string]capacity.Node{
+		"Ready": {Ready: true}, "NotReady": {}, "Draining": {Ready: true, Taints: drain}, "NotReady,Cordoned,Draining": {Cordoned: true, Taints: drain},
+	} {
+		if got := output.Nodes([]query.Node{{Node: n}}, output.Text).Rows[0][2]; got != want {
+			t.Errorf("the status is %q, want %q", got, want)
+		}
+	}
+}
+
+// TestTableWidth: a list of waiting workloads has its figures within a hundred columns.
+func TestTableWidth(t *testing.T) {
+	t.Parallel()
+	all := records()[:2]
+	all[1].Name, all[1].Queue = "raycluster-glue-17", "research"
+	var table strings.Builder
+	if err := output.Workloads(all, output.Text, now()).Write(&table, ""); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(table.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+			t.Errorf("a line has %d columns: %s", n, line)
+		}
+	}
+	if want := "needs 2 gpu, best has 1"; !strings.Contains(table.String(), want) {
+		t.Errorf("the table lacks %q:\n%s", want, table.String())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
@@ -116,6 +117,32 @@ func (t Table) Write(w io.Writer, indent string) error {
 		}
 	}
 	return aligned.Flush()
+}
+
+// dropFirst leaves the first column out.
+func (t *Table) dropFirst() {
+	t.Header = t.Header[1:]
+	for i := range t.Rows {
+		t.Rows[i] = t.Rows[i][1:]
+	}
+}
+
+// shorten cuts the last column so that lines are at most width long, but to no less than
+// least.
+func (t Table) shorten(width, least int) {
+	const gap = 3 // between columns
+	last := len(t.Header) - 1
+	rest := 0
+	for column := range last {
+		longest := len(t.Header[column])
+		for _, row := range t.Rows {
+			longest = max(longest, utf8.RuneCountInString(Cell(row[column])))
+		}
+		rest += longest + gap
+	}
+	for _, row := range t.Rows {
+		row[last] = Short(row[last], max(width-rest, least))
+	}
 }
 
 // age is the time since then as people say it; empty for no time.

@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"muster.dev/muster/pkg/decide/placement/certificate"
@@ -35,14 +36,18 @@ func quotaTable(lines []quota.Line) Table {
 	return t
 }
 
-// used prints what is used of each quota, and what of it is borrowed.
+// used prints what is used of each quota, and what of it is borrowed. The name of an only
+// flavor adds nothing.
 func used(q query.Queue) string {
+	bounded := slices.DeleteFunc(slices.Clone(q.Quota), func(l quota.Line) bool { return l.Unbounded })
+	several := slices.ContainsFunc(bounded, func(l quota.Line) bool { return l.Flavor != bounded[0].Flavor })
 	var parts []string
-	for _, l := range q.Quota {
-		if l.Unbounded {
-			continue
+	for _, l := range bounded {
+		flavor := ""
+		if several {
+			flavor = l.Flavor + " "
 		}
-		text := fmt.Sprintf("%s %s %s/%s", l.Flavor, l.Resource, resource.Format(l.Resource, l.Used), resource.Format(l.Resource, l.Nominal))
+		text := fmt.Sprintf("%s%s %s/%s", flavor, l.Resource, resource.Format(l.Resource, l.Used), resource.Format(l.Resource, l.Nominal))
 		if l.Borrowed > 0 {
 			text += fmt.Sprintf(" (%s borrowed)", resource.Format(l.Resource, l.Borrowed))
 		}

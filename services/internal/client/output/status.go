@@ -21,15 +21,7 @@ func Status(w io.Writer, a query.StatusAnswer) error {
 	if err != nil {
 		return err
 	}
-	clusters := Table{Header: []string{"NAME", "NODES", "READY", "LIVE", "WATCHER HEARD", "DISPATCHER HEARD"}}
-	for _, c := range a.Clusters {
-		watcher, dispatcher := heard(c.WatcherHeard, a.At), heard(c.DispatcherHeard, a.At)
-		if c.Silent != "" {
-			watcher, dispatcher = "unknown: "+c.Silent, ""
-		}
-		clusters.Rows = append(clusters.Rows, []string{c.Name, strconv.Itoa(c.Nodes), strconv.Itoa(c.ReadyNodes), strconv.Itoa(c.Live), watcher, dispatcher})
-	}
-	if err := section(w, "Clusters", clusters); err != nil {
+	if err := section(w, "Clusters", Clusters(a.Clusters, a.At)); err != nil {
 		return err
 	}
 	if err := section(w, "Streams", streams(a.NATS.Streams)); err != nil {

@@ -40,10 +40,12 @@ func describeCommand(s *server) *cobra.Command {
 		&cobra.Command{
 			Use: "queue NAME", Aliases: []string{"queues", "q"}, Short: "Show the settings of a queue and its workloads",
 			Args: program.Args(1, 1, "one name"), RunE: o.queue,
+			ValidArgsFunction: completeQueues(s),
 		},
 		&cobra.Command{
 			Use: "node NAME", Aliases: []string{"nodes", "no"}, Short: "Show what is free on a node, and the workloads with places on it",
 			Args: program.Args(1, 1, "one name"), RunE: o.node,
+			ValidArgsFunction: completeNodes(s),
 		})
 	return cmd
 }

@@ -23,23 +23,28 @@ type getOptions struct {
 	queue     string
 	namespace string
 	phases    []string
+	all       bool // namespaces, which is what there is without --namespace
+	sortBy    string
+	limit     int
+	since     time.Duration
+	watch     bool
 }
 
 func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "List workloads, queues, nodes, applied objects or dead letters",
+		Short: "List workloads, queues, ClusterQueues, nodes, clusters, applied objects or dead letters",
 		Args:  program.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exit.Usagef("get: want workloads, queues, nodes, applied or dead-letters")
+			return exit.Usagef("get: want workloads, queues, clusterqueues, nodes, clusters, applied or dead-letters")
 		},
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
 
 	workloads := &cobra.Command{
 		Use: "workloads [NAME|ID]", Aliases: []string{"workload", "wl"}, Short: "List workloads in the order of submission",
-		Example: "  muster get workloads --queue default --phase queued,running\n  muster get wl -o wide",
+		Example: "  muster get workloads --queue default --phase queued,running\n  muster get wl --phase failed --since 24h --sort-by finished -o wide\n  muster get wl --queue research --watch",
 		Args:    program.Args(0, 1, "at most one name"), RunE: o.workloads,
 		ValidArgsFunction: completeWorkloads(s, false),
 	}
@@ -47,15 +52,32 @@ func getCommand(s *server) *cobra.Command {
 	flags.StringVarP(&o.queue, "queue", "q", "", "only those of this `queue`")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "only those of this `namespace`")
 	flags.StringSliceVar(&o.phases, "phase", nil, "only those in these `phases`")
+	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "those of all namespaces, which is the default")
+	flags.StringVar(&o.sortBy, "sort-by", "", "sort by this `field` instead: "+strings.Join(sortFields(), ", "))
+	flags.IntVar(&o.limit, "limit", 0, "only the last `number` of them")
+	flags.DurationVar(&o.since, "since", 0, "only those submitted within this `time`, such as 24h")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "then print a line for each change, until Ctrl-C")
 	program.CompleteFlag(workloads, "phase", program.Fixed(workload.Phases()))
+	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
+	program.CompleteFlag(workloads, "queue", completeQueues(s))
 	cmd.AddCommand(workloads,
 		&cobra.Command{
 			Use: "queues [NAME]", Aliases: []string{"queue", "q"}, Short: "List queues",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.queues,
+			ValidArgsFunction: completeQueues(s),
+		},
+		&cobra.Command{
+			Use: "clusterqueues", Aliases: []string{"clusterqueue", "cq"}, Short: "List ClusterQueues by cohort, with their queues and quota",
+			Args: program.Args(0, 0, "no argument"), RunE: o.clusterQueues,
 		},
 		&cobra.Command{
 			Use: "nodes [NAME]", Aliases: []string{"node", "no"}, Short: "List nodes and what is free on them",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.nodes,
+			ValidArgsFunction: completeNodes(s),
+		},
+		&cobra.Command{
+			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, and when each was heard last",
+			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters,
 		},
 		&cobra.Command{
 			Use: "applied", Short: "List applied objects that configure queues",
@@ -84,25 +106,31 @@ func (o *getOptions) show(cmd *cobra.Command, ask func(context.Context, *query.C
 }
 
 func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
-	phases, err := parsePhases(o.phases)
+	picked, err := o.pick(names)
 	if err != nil {
 		return err
 	}
-	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
+	err = o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
 		if len(names) == 1 {
 			one, err := findWorkload(ctx, client, names[0], o.namespace)
+			picked.id = one.ID
 			return one, func(f output.Format) output.Table {
 				return output.Workloads([]workload.Record{one}, f, time.Now())
 			}, err
 		}
-		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: phases})
+		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: picked.phases})
 		if err == nil && o.queue != "" && len(records) == 0 {
 			err = thereIsQueue(ctx, client, o.queue)
 		}
+		records = picked.of(records, time.Now())
 		return query.WorkloadsAnswer{Workloads: records}, func(f output.Format) output.Table {
 			return output.Workloads(records, f, time.Now())
 		}, err
 	})
+	if err != nil || !o.watch {
+		return err
+	}
+	return o.watchWorkloads(cmd, picked)
 }
 
 func parsePhases(names []string) ([]workload.Phase, error) {
@@ -139,6 +167,14 @@ func (o *getOptions) queues(cmd *cobra.Command, names []string) error {
 	})
 }
 
+func (o *getOptions) clusterQueues(cmd *cobra.Command, _ []string) error {
+	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
+		answer, err := client.Queues(ctx)
+		all := output.ClusterQueuesOf(answer.Queues)
+		return all, func(output.Format) output.Table { return output.ClusterQueues(all) }, err
+	})
+}
+
 func (o *getOptions) nodes(cmd *cobra.Command, names []string) error {
 	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
 		answer, err := client.Nodes(ctx)
@@ -154,6 +190,23 @@ func (o *getOptions) nodes(cmd *cobra.Command, names []string) error {
 			value, answer.Nodes = node, []query.Node{node}
 		}
 		return value, func(f output.Format) output.Table { return output.Nodes(answer.Nodes, f) }, nil
+	})
+}
+
+func (o *getOptions) clusters(cmd *cobra.Command, names []string) error {
+	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
+		answer, err := client.Status(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		clusters := answer.Clusters
+		if len(names) == 1 {
+			clusters = slices.DeleteFunc(clusters, func(c query.ClusterStatus) bool { return c.Name != names[0] })
+			if len(clusters) == 0 {
+				return nil, nil, exit.NotFoundf("there is no cluster %q; `muster get clusters` lists them", names[0])
+			}
+		}
+		return clusters, func(output.Format) output.Table { return output.Clusters(clusters, answer.At) }, nil
 	})
 }
 

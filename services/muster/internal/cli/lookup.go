@@ -103,3 +103,20 @@ func completeWorkloads(s *server, live bool) cobra.CompletionFunc {
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
+
+// completeNodes offers the names of nodes.
+func completeNodes(s *server) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		if len(given) == 0 {
+			_ = s.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error { // without a server there is nothing to offer
+				answer, err := client.Nodes(ctx)
+				for _, n := range answer.Nodes {
+					names = append(names, n.Name)
+				}
+				return err
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -82,7 +82,7 @@ Position:  1 of 1
 Reason:    Fit: 1 of 1 pods of pod set "workers" do not fit: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Each pod requests nvidia.com/gpu 1; free: 0 on the best node, 0 in sum over 1 eligible nodes
 
 It would be admitted now with any one of these:
-  - 1 more empty nodes like gpu-0 (cpu 8, nvidia.com/gpu 1, pods 110) in cluster cluster
+  - 1 more empty node like gpu-0 (cpu 8, nvidia.com/gpu 1, pods 110) in cluster cluster
   - after the end of workload default/a
 `,
 			"muster: 1 of 1 scenarios differ from what they expect\n",

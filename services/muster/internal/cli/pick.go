@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+)
+
+// picked are the workloads that the flags of "get workloads" select, and their order.
+type picked struct {
+	id               workload.ID // the only one; empty for all
+	queue, namespace string
+	phases           []workload.Phase
+	since            time.Duration
+	limit            int
+	sort             func(a, b *workload.Record) int // nil keeps the order of submission
+}
+
+// sorts are the orders of workloads by the names of --sort-by.
+func sorts() map[string]func(a, b *workload.Record) int {
+	return map[string]func(a, b *workload.Record) int{
+		"submitted": func(a, b *workload.Record) int { return a.Times.Submitted.Compare(b.Times.Submitted) },
+		"finished":  func(a, b *workload.Record) int { return a.Times.Finished.Compare(b.Times.Finished) },
+		"name": func(a, b *workload.Record) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+		},
+		"priority": func(a, b *workload.Record) int { return cmp.Compare(b.Priority, a.Priority) },
+		"position": func(a, b *workload.Record) int {
+			return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Position, b.Position))
+		},
+	}
+}
+
+func sortFields() []string { return slices.Sorted(maps.Keys(sorts())) }
+
+// pick checks the flags of "get workloads".
+func (o *getOptions) pick(names []string) (picked, error) {
+	p := picked{queue: o.queue, namespace: o.namespace, since: o.since, limit: o.limit}
+	var err error
+	if p.phases, err = parsePhases(o.phases); err != nil {
+		return p, err
+	}
+	switch {
+	case o.all && o.namespace != "":
+		return p, exit.Usagef("--all-namespaces and --namespace %q are both set; want one of them", o.namespace)
+	case o.limit < 0:
+		return p, exit.Usagef("--limit %d: want a positive number", o.limit)
+	case o.since < 0:
+		return p, exit.Usagef("--since %s: want a positive duration", o.since)
+	case o.watch && o.output.Data():
+		return p, exit.Usagef("--watch prints lines; for data use `muster events -o json`")
+	case len(names) == 1 && (o.limit > 0 || o.since > 0 || o.sortBy != ""):
+		return p, exit.Usagef("--limit, --since and --sort-by are for lists; want no name")
+	}
+	if o.sortBy != "" {
+		if p.sort = sorts()[o.sortBy]; p.sort == nil {
+			return p, exit.Usagef("--sort-by %q: want %s", o.sortBy, strings.Join(sortFields(), ", "))
+		}
+	}
+	return p, nil
+}
+
+// of returns those of the records that are selected, in their order.
+func (p picked) of(records []workload.Record, now time.Time) []workload.Record {
+	records = slices.DeleteFunc(records, func(r workload.Record) bool { return !p.has(&r, now) })
+	if p.sort != nil {
+		slices.SortStableFunc(records, func(a, b workload.Record) int { return p.sort(&a, &b) })
+	}
+	if p.limit > 0 && len(records) > p.limit {
+		records = records[len(records)-p.limit:]
+	}
+	return records
+}
+
+// has reports whether a record is selected.
+func (p picked) has(r *workload.Record, now time.Time) bool {
+	return (p.id == "" || r.ID == p.id) && (p.queue == "" || r.Queue == p.queue) && (p.namespace == "" || r.Namespace == p.namespace) &&
+		(len(p.phases) == 0 || slices.Contains(p.phases, r.Phase)) && (p.since == 0 || r.Times.Submitted.After(now.Add(-p.since)))
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/follow"
+	"muster.dev/muster/services/internal/client/output"
+	"muster.dev/muster/services/internal/client/overhttp"
+)
+
+// watchWorkloads prints a line for each change of the selected workloads, until the user has
+// seen enough.
+func (o *getOptions) watchWorkloads(cmd *cobra.Command, selected picked) error {
+	ctx, show := cmd.Context(), func(step follow.Step) error { return o.changed(cmd.OutOrStdout(), selected, step) }
+	web, err := o.server.overHTTP()
+	if err != nil {
+		return err
+	}
+	if web != nil {
+		err = watchWeb(ctx, web, selected, show)
+	} else {
+		err = o.watchBus(ctx, selected, show)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// changed prints a step as the row of its workload, without the header, which is above.
+func (o *getOptions) changed(out io.Writer, selected picked, step follow.Step) error {
+	if step.Record.Phase == workload.Rejected || !selected.has(&step.Record, time.Now()) {
+		return nil
+	}
+	var table strings.Builder
+	if err := output.Workloads([]workload.Record{step.Record}, o.output, time.Now()).Write(&table, ""); err != nil {
+		return err
+	}
+	_, row, _ := strings.Cut(table.String(), "\n")
+	_, err := io.WriteString(out, row)
+	return err
+}
+
+// watchBus reads events as they come.
+func (o *getOptions) watchBus(ctx context.Context, selected picked, show func(follow.Step) error) error {
+	b, err := o.server.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	heard, err := b.Listen(ctx, event.EventsSubject(cmp.Or(selected.queue, "*"), workload.ID(cmp.Or(string(selected.id), "*"))))
+	if err != nil {
+		return err
+	}
+	var duplicates bus.Duplicates
+	for d := range heard {
+		step, err := follow.Read(d)
+		if err != nil || duplicates.Seen(d) {
+			continue // a newer version's event, or one that was shown
+		}
+		if err := show(step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchWeb reads the stream of a queue or a workload.
+func watchWeb(ctx context.Context, web *overhttp.Client, selected picked, show func(follow.Step) error) error {
+	handle := func(e overhttp.Event) error {
+		step, err := e.Step()
+		if err != nil {
+			return err
+		}
+		return show(step)
+	}
+	switch {
+	case selected.id != "":
+		return web.WorkloadEvents(ctx, selected.id, handle)
+	case selected.queue != "":
+		return web.QueueEvents(ctx, selected.queue, handle)
+	}
+	return exit.Usagef("over HTTP --watch is for one queue or workload: want --queue, or a name")
+}
