@@ -104,6 +104,10 @@ test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BI
 fuzz: ## run each fuzz target for FUZZ_TIME=5s (TARGET=pattern selects)
 	@FUZZ_TIME=$(or $(FUZZ_TIME),5s) .ci/fuzz '$(or $(TARGET),.)'
 
+.PHONY: properties
+properties: ## draw more for the properties, with new seeds, for PROPERTY_TIME=60 seconds (TARGET=pattern selects)
+	@PROPERTY_TIME=$(or $(PROPERTY_TIME),60) .ci/properties '$(or $(TARGET),.)'
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, import rules, licences, tidy modules, each module on its own
 	@.ci/lint $(MODULES)
