@@ -116,5 +116,5 @@ func ExampleExplain() {
 	}
 	// Output:
 	// 1 pod fewer in pod set "workers" (2 instead of 3)
-	// 1 more empty nodes like node-1 (nvidia.com/gpu 8, pods 110) in cluster east
+	// 1 more empty node like node-1 (nvidia.com/gpu 8, pods 110) in cluster east
 }

@@ -116,9 +116,13 @@ func (e *explainer) moreNodes() {
 					count = try/2 + least(try-try/2, func(k int) bool { return e.works(more(try/2 + k)) })
 				}
 			}
+			nodes := "nodes"
+			if count == 1 {
+				nodes = "node"
+			}
 			if count > 0 {
 				e.suggest(workload.Change{Kind: workload.ChangeMoreNodes, Cluster: cluster, Like: n.Name, Nodes: count},
-					"%d more empty nodes like %s (%s) in cluster %s", count, n.Name, n.Allocatable, cluster)
+					"%d more empty %s like %s (%s) in cluster %s", count, nodes, n.Name, n.Allocatable, cluster)
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func TestMoreNodesOfAKind(t *testing.T) {
 	admission.Decide(s, start)
 	want := `1 pod fewer in pod set "workers" (1 instead of 2)`
 	got := explained(t, s, "gang-1")
-	if strings.Contains(got, want) || !strings.Contains(got, "1 more empty nodes like big (cpu 64, nvidia.com/gpu 8, pods 110) in cluster c") ||
+	if strings.Contains(got, want) || !strings.Contains(got, "1 more empty node like big (cpu 64, nvidia.com/gpu 8, pods 110) in cluster c") ||
 		strings.Contains(got, "small") || !strings.Contains(got, "after the end of workload gang-0") {
 		t.Errorf("the changes are\n%s", got)
 	}
