@@ -33,7 +33,6 @@ const (
 // may submit to queue a, bob to queue b.
 type manager struct {
 	mu      sync.Mutex
-	held    bool
 	listed  []query.WorkloadsRequest
 	holds   []query.HoldRequest
 	problem error // to every question but those about queues

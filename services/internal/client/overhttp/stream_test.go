@@ -38,7 +38,7 @@ func streams(t *testing.T, phases ...workload.Phase) *Client {
 	return client
 }
 
-// TestALifeGoesOnAfterAConnection: each phase is told once, however often the connection ends,
+// TestALifeGoesOnAfterAConnection: each phase comes once, however often the connection ends,
 // and a refusal ends the wait.
 func TestALifeGoesOnAfterAConnection(t *testing.T) {
 	t.Parallel()

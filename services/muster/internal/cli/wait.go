@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -196,54 +195,6 @@ func (w *waiting) handle(step follow.Step) (done bool, err error) {
 		return true, exit.With(code, fmt.Errorf("%s was rejected: %s", w.label, output.Reason(r.Reason)))
 	}
 	return false, nil
-}
-
-// printRecord prints a line of progress.
-func (w *waiting) printRecord(r workload.Record) {
-	if w.label == "manifest" || strings.HasSuffix(w.label, "*") {
-		w.label = reference(r.Workload) // now it has a name
-	}
-	line := string(r.Phase)
-	if r.Phase == workload.Queued && r.Position > 0 {
-		line += fmt.Sprintf(", position %d", r.Position)
-	}
-	if r.Attempt > 1 {
-		line += fmt.Sprintf(" (attempt %d)", r.Attempt)
-	}
-	switch {
-	case r.Phase == workload.Admitted && len(r.Placements) > 0:
-		line += fmt.Sprintf(" to cluster %s: %s", r.Cluster, places(r.Placements))
-	case r.Reason != nil:
-		line += ": " + output.Reason(r.Reason)
-	}
-	w.printLine(line)
-	if r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonNeverFits {
-		w.printLine("warning: it cannot start while nodes and quota are as they are; cancel it, or submit it again with a smaller request")
-	}
-}
-
-func (w *waiting) printLine(text string) {
-	if w.out != nil {
-		fmt.Fprintf(w.out, "%s %s\n", output.Cell(w.label), output.Cell(text))
-	}
-}
-
-// places prints a plan, such as "headgroup on node-1, 2 small on node-2".
-func places(all []workload.Placement) string {
-	const most = 4
-	var parts []string
-	for i, p := range all {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more places", len(all)-most))
-			break
-		}
-		if p.Pods == 1 {
-			parts = append(parts, fmt.Sprintf("%s on %s", p.PodSet, p.Node))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%d %s on %s", p.Pods, p.PodSet, p.Node))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // unfinished says what is known when the wait ends without a verdict.

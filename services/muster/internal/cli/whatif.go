@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,16 +23,16 @@ import (
 
 // whatifOptions are the flags of "whatif".
 type whatifOptions struct {
-	server           *server
-	output           output.Format
-	namespace        string
-	nodes            map[string]int
-	drain            []string
-	priorities       map[string]string
-	moves            map[string]string
-	file, queue      string
-	queues           string
-	runTime, timeout time.Duration
+	server      *server
+	output      output.Format
+	namespace   string
+	nodes       map[string]int
+	drain       []string
+	priorities  map[string]string
+	moves       map[string]string
+	file, queue string
+	queues      string
+	runTime     time.Duration
 }
 
 func whatifCommand(s *server) *cobra.Command {
@@ -181,21 +179,6 @@ func (o *whatifOptions) resolve(ctx context.Context, client *query.Client, r *qu
 
 // nodeNamed finds a node by NODE or CLUSTER/NODE.
 func nodeNamed(nodes []query.Node, name string) (query.NodeName, error) {
-	cluster, node, qualified := strings.Cut(name, "/")
-	if !qualified {
-		cluster, node = "", name
-	}
-	var found []query.NodeName
-	for _, n := range nodes {
-		if n.Name == node && (cluster == "" || n.Cluster == cluster) {
-			found = append(found, query.NodeName{Cluster: n.Cluster, Name: n.Name})
-		}
-	}
-	switch len(found) {
-	case 0:
-		return query.NodeName{}, fmt.Errorf("there is no node %q: see `muster get nodes`", name)
-	case 1:
-		return found[0], nil
-	}
-	return query.NodeName{}, errors.New("node " + name + " is in several clusters; want CLUSTER/NODE")
+	found, err := findNode(nodes, name)
+	return query.NodeName{Cluster: found.Cluster, Name: found.Name}, err
 }
