@@ -1,6 +1,7 @@
 package state
 
 import (
+	"math"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
@@ -49,6 +50,8 @@ func (l *lifecycle) evictForFault(e *entry, reason *workload.Reason, now time.Ti
 	if !counted && elapsed(now, e.Times.Running, time.Duration(l.rules(e).BackoffMost)) {
 		e.Requeues = 0
 	}
-	e.Requeues++
+	if e.Requeues < math.MaxUint16 { // beyond that a limit no longer counts
+		e.Requeues++
+	}
 	l.tearDown(e, workload.Evicting, reason, now)
 }

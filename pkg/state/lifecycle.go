@@ -117,7 +117,7 @@ func (l *lifecycle) free(e *entry) {
 // back-off, or ends it when it has no more retries.
 func (l *lifecycle) requeue(e *entry, now time.Time) {
 	rules, cause := l.rules(e), e.Reason
-	if e.Requeues > *rules.Requeues || cause.Kind == workload.ReasonExitCode {
+	if int(e.Requeues) > *rules.Requeues || cause.Kind == workload.ReasonExitCode {
 		message := fmt.Sprintf("failed after %d requeues: %s", *rules.Requeues, cause.Message)
 		if cause.Kind == workload.ReasonExitCode {
 			message = cause.Message
@@ -144,7 +144,7 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 func backoffAfter(e *entry, rules workload.Rules, cause workload.ReasonKind) (backoff time.Duration, backsOff bool) {
 	switch cause {
 	case workload.ReasonNotReady, workload.ReasonPodLost:
-		return rules.Backoff(e.Requeues), true
+		return rules.Backoff(int(e.Requeues)), true
 	case workload.ReasonNotCreated:
 		return rules.Backoff(e.Attempt - 1), true
 	}

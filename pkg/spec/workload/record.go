@@ -31,7 +31,7 @@ type Record struct {
 	Holding bool `json:"holding,omitempty"`
 	// Requeues counts the times that it was queued again because it did not become
 	// ready or lost pods; NotBefore is when it takes part in the queue again.
-	Requeues  int       `json:"requeues,omitempty"`
+	Requeues  uint16    `json:"requeues,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// EvictAt is when the objects of a workload that is being torn down are
 	// deleted; until then it may save its work.

@@ -37,7 +37,8 @@ type line struct {
 	queue, namespace, kind, name, digest, phase, cluster, submitter        raw
 	reason, life, flavors                                                  raw // nil for NULL
 	priority                                                               int32
-	attempt, requeues                                                      int
+	attempt                                                                int
+	requeues                                                               uint16
 	holding, cancelRequested                                               bool
 	submitted, admitted, dispatched, running, finished, notBefore, evictAt pgtype.Timestamptz
 }
