@@ -76,7 +76,7 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 	case query.HistorySubject, query.NodesSubject, query.StatusSubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil
 	}
-	return nil, fmt.Errorf("nobody answers %s", subject)
+	return nil, fmt.Errorf("no answer to %s", subject)
 }
 
 // world is the API with callers whose token is their name.

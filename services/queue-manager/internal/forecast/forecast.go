@@ -26,8 +26,7 @@ const (
 	mostWhatIfTime = 8 * time.Second
 	horizon        = 90 * 24 * time.Hour
 	mostEnded      = 20_000 // that are learned from at once
-	learnFrom      = 30 * 24 * time.Hour
-	mostBehind     = 3 // names of workloads without an end
+	mostBehind     = 3      // names of workloads without an end
 	// rest is how many times as long as a forecast took it is left alone after it, so that
 	// it takes a small part of one core whatever the load.
 	rest = 20
@@ -43,7 +42,7 @@ type Settings = state.Settings
 type Store interface {
 	Waiting(ctx context.Context) (waits bool, version int64, err error)
 	LiveState(ctx context.Context, perQueue, most int) (store.LiveState, error)
-	Ended(ctx context.Context, after time.Time, most int) ([]workload.Record, error)
+	Ended(ctx context.Context, gone []workload.ID, after, upTo int64, most int) ([]workload.Record, error)
 }
 
 // Forecaster keeps the estimates. Fill may be called concurrently with Run.
@@ -60,9 +59,10 @@ type Forecaster struct {
 
 	learning sync.Mutex // of history, and one play at a time
 	history  estimate.History
-	learned  time.Time // the end of the last workload that was learned from
-	seen     int64     // the version of the ledger of the last forecast
-	last     time.Time // when it was made
+	known    map[workload.ID]bool // live at the last forecast
+	learned  int64                // the last submission then
+	seen     int64                // the version of the ledger of the last forecast
+	last     time.Time            // when it was made
 	scores   scores
 
 	mu   sync.Mutex
@@ -97,16 +97,16 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 		return nil
 	}
 	began := time.Now()
-	ended, err := f.learn(ctx)
-	if err != nil {
-		return err
-	}
 	if !waits && len(f.scores.open) == 0 {
 		f.publish(nil)
 		f.seen, f.last = version, now
 		return nil
 	}
 	live, err := f.Store.LiveState(ctx, mostOfQueue, mostWaiting)
+	if err != nil {
+		return err
+	}
+	ended, err := f.learn(ctx, live)
 	if err != nil {
 		return err
 	}
@@ -122,21 +122,28 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 	return nil
 }
 
-// learn takes in what has ended since the last time.
-func (f *Forecaster) learn(ctx context.Context) ([]workload.Record, error) {
-	after := f.learned
-	if after.IsZero() {
-		after = f.Now().Add(-learnFrom)
+// learn takes in what has ended since the last time: of those that were live then, and of
+// what was submitted since.
+func (f *Forecaster) learn(ctx context.Context, live store.LiveState) ([]workload.Record, error) {
+	now := make(map[workload.ID]bool, len(live.Workloads))
+	for i := range live.Workloads {
+		now[live.Workloads[i].ID] = true
 	}
-	ended, err := f.Store.Ended(ctx, after, mostEnded)
+	var gone []workload.ID
+	for id := range f.known {
+		if !now[id] {
+			gone = append(gone, id)
+		}
+	}
+	ended, err := f.Store.Ended(ctx, gone, f.learned, live.LastOrder, mostEnded)
 	if err != nil {
 		return nil, err
 	}
+	f.known, f.learned = now, live.LastOrder
 	f.learning.Lock()
 	defer f.learning.Unlock()
 	for i := range ended {
 		r := &ended[i]
-		f.learned = r.Times.Finished
 		if !r.Times.Admitted.IsZero() && ranToItsEnd(r) {
 			f.history.Learn(&r.Workload, r.Times.Finished.Sub(r.Times.Admitted))
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -52,7 +51,7 @@ func (s *Store) LiveState(ctx context.Context, perQueue, most int) (live LiveSta
 		if live.Workloads, err = newReader().loadLive(ctx, tx, uuidsOf(ids)); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, `SELECT count(*) - $1 FROM workloads`, len(ids)).Scan(&live.Left)
+		return tx.QueryRow(ctx, lastOrder+`, (SELECT count(*) - $1 FROM workloads)`, len(ids)).Scan(&live.LastOrder, &live.Left)
 	})
 	if err != nil {
 		return LiveState{}, fmt.Errorf("read what starts are estimated from: %w", err)
@@ -70,16 +69,22 @@ func (s *Store) Waiting(ctx context.Context) (waits bool, version int64, err err
 	return waits, version, nil
 }
 
-// Ended returns the last workloads that ended after a time, at most that many, in the order
-// of their ends.
-func (s *Store) Ended(ctx context.Context, after time.Time, most int) ([]workload.Record, error) {
-	rows, err := s.pool.Query(ctx, `SELECT record FROM archive WHERE finished_at > $1 ORDER BY finished_at DESC LIMIT $2`, after, most)
+// Ended returns those of the given workloads that have ended, and what was submitted after
+// one place in the order of submission and up to another and has ended: of all of these the
+// most last submitted ones, in that order. It reads by indexes only, because the archive has
+// weeks of workloads.
+func (s *Store) Ended(ctx context.Context, gone []workload.ID, after, upTo int64, most int) ([]workload.Record, error) {
+	rows, err := s.pool.Query(ctx, `SELECT record FROM (
+			(SELECT id, submission, record FROM archive WHERE submission > $2 AND submission <= $3 ORDER BY submission DESC LIMIT $4)
+			UNION ALL
+			(SELECT id, submission, record FROM archive WHERE id = ANY($1::uuid[]) AND NOT coalesce(submission > $2 AND submission <= $3, false))
+		) ended ORDER BY submission DESC NULLS LAST LIMIT $4`, uuidsOf(gone), after, upTo, most)
 	if err != nil {
-		return nil, fmt.Errorf("list what has ended since %s: %w", after, err)
+		return nil, fmt.Errorf("list what has ended of %d workloads and those submitted after %d: %w", len(gone), after, err)
 	}
 	ended, err := pgx.CollectRows(rows, pgx.RowTo[workload.Record])
 	if err != nil {
-		return nil, fmt.Errorf("list what has ended since %s: %w", after, err)
+		return nil, fmt.Errorf("list what has ended of %d workloads and those submitted after %d: %w", len(gone), after, err)
 	}
 	slices.Reverse(ended)
 	return ended, nil

@@ -60,30 +60,38 @@ func TestLiveStateIsBounded(t *testing.T) {
 	}
 }
 
-// TestEnded: the last ones after a time, in the order of their ends.
+// TestEnded: those that are named and those of a part of the order, each once and the last
+// ones, in the order of submission.
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	began := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	began := time.Now().Add(-time.Hour)
+	var ids []workload.ID
 	for i := range 4 {
 		changes := admitted(int64(i+1), fmt.Sprintf("e%d", i), 1, 1, 100)
 		l.commit(t, changes)
 		r := changes.Added[0].Record
+		ids = append(ids, r.ID)
 		r.Phase, r.Holding, r.Times.Finished = workload.Succeeded, false, began.Add(time.Duration(i)*time.Minute)
 		l.commit(t, state.Changes{Updated: []workload.Record{r}, Freed: []workload.ID{r.ID}})
 	}
 	for name, c := range map[string]struct {
-		after time.Time
-		most  int
-		want  []string
+		gone        []workload.ID
+		after, upTo int64
+		most        int
+		want        []string
 	}{
-		"all":          {began.Add(-time.Second), 10, []string{"e0", "e1", "e2", "e3"}},
-		"the last two": {began.Add(-time.Second), 2, []string{"e2", "e3"}},
-		"later ones":   {began.Add(time.Minute), 10, []string{"e2", "e3"}},
+		"all":            {nil, 0, 9, 10, []string{"e0", "e1", "e2", "e3"}},
+		"the last two":   {nil, 0, 9, 2, []string{"e2", "e3"}},
+		"later ones":     {nil, 2, 9, 10, []string{"e2", "e3"}},
+		"not yet":        {nil, 1, 2, 10, []string{"e1"}},
+		"named ones":     {ids[:2], 4, 4, 10, []string{"e0", "e1"}},
+		"each once":      {ids, 2, 9, 10, []string{"e0", "e1", "e2", "e3"}},
+		"an unknown one": {[]workload.ID{"00000000-0000-5000-8000-000000000000"}, 9, 9, 10, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ended, err := l.Ended(t.Context(), c.after, c.most)
+			ended, err := l.Ended(t.Context(), c.gone, c.after, c.upTo, c.most)
 			if err != nil {
 				t.Fatal(err)
 			}
