@@ -16,7 +16,8 @@ type copier struct {
 	flavoredCopies map[*flavoredSignature]*flavoredSignature
 	classes        map[*equivalenceClass]*equivalenceClass
 	gangs          map[*Started]*Started
-	waiting        []Waiting // room for all
+	waiting        []Waiting             // room for all
+	left           map[*Waiting]*Waiting // that no longer wait
 }
 
 // clone returns a copy of the state, at a cost that is linear in the number of gangs.
@@ -25,7 +26,7 @@ func (s *State) clone() *State {
 	c := &copier{
 		from: s, to: &to, queues: make(map[*queue]*queue, len(s.queues)), signatures: make(map[*podSetSignature]*podSetSignature, len(s.signatures)),
 		flavoredCopies: make(map[*flavoredSignature]*flavoredSignature, len(s.flavored)), classes: map[*equivalenceClass]*equivalenceClass{},
-		gangs: make(map[*Started]*Started, len(s.started)), waiting: make([]Waiting, 0, s.waiting.Len()),
+		gangs: make(map[*Started]*Started, len(s.started)), waiting: make([]Waiting, 0, s.waiting.Len()), left: map[*Waiting]*Waiting{},
 	}
 	to.fleets, to.clusters, to.tree = maps.Clone(s.fleets), slices.Clone(s.clusters), s.tree.Copy()
 	to.events.reshaped = slices.Clone(s.events.reshaped)
@@ -38,6 +39,7 @@ func (s *State) clone() *State {
 	c.copySignatures()
 	c.copyWaiting()
 	c.copyReservations()
+	c.copyKept()
 	return &to
 }
 
@@ -172,9 +174,14 @@ func (c *copier) waitingCopy(w *Waiting) *Waiting {
 	if c.from.waiting.Has(w) {
 		return c.to.waiting.Get(w.Workload.ID)
 	}
-	gone := *w
-	gone.queue, gone.signature, gone.class = c.queues[w.queue], nil, nil
-	return &gone
+	copied := c.left[w]
+	if copied == nil {
+		same := *w
+		copied = &same
+		copied.queue, copied.signature, copied.class = c.queues[w.queue], nil, nil
+		c.left[w] = copied
+	}
+	return copied
 }
 
 func (c *copier) copyList(list []*Waiting) []*Waiting {
@@ -183,6 +190,15 @@ func (c *copier) copyList(list []*Waiting) []*Waiting {
 		copies[i] = c.waitingCopy(w)
 	}
 	return copies
+}
+
+// copyKept copies for which heads quota is kept.
+func (c *copier) copyKept() {
+	for from, to := range c.queues {
+		if from.kept != nil {
+			to.kept = c.waitingCopy(from.kept)
+		}
+	}
 }
 
 // copyReservations copies nominations and head reservations.

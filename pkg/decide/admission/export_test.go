@@ -38,6 +38,15 @@ func (s *State) blockLike(class, like *equivalenceClass) {
 	}
 }
 
+// CopyDiffers tells in which field a copy of the state differs from it,
+// empty when there is none.
+func CopyDiffers(s *State) (path string) {
+	s.whatIf(s.clone, func(copied *State) {
+		path = s.differs(copied)
+	})
+	return path
+}
+
 // OnCopy returns the plan of a decision on a copy of the state.
 func OnCopy(s *State, now time.Time) (plan Plan) {
 	s.whatIf(s.clone, func(copied *State) { plan = Decide(copied, now) })

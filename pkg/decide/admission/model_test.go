@@ -108,6 +108,9 @@ func (m *model) decide() admission.Plan {
 	m.t.Helper()
 	var copied admission.Plan
 	if m.copies {
+		if path := admission.CopyDiffers(m.state); path != "" {
+			m.t.Fatalf("of a copy, %s", path)
+		}
 		copied = admission.OnCopy(m.state, m.now)
 	}
 	plan := admission.Decide(m.state, m.now)
