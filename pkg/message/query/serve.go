@@ -59,10 +59,10 @@ func HandleEach[Request, Answer any](ctx context.Context, nc *nats.Conn, subject
 			return
 		}
 		go func() {
-			defer done()
 			ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 			defer cancel()
 			result, err := answer(ctx, request)
+			done() // before the answer: who has it may ask again
 			respond(msg, result, err)
 		}()
 	})
