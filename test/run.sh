@@ -13,6 +13,7 @@ cd "$(dirname "$0")/.."
 
 export CGO_ENABLED=1 MUSTER_REQUIRE_SERVICES=1
 export MUSTER_DEVCLUSTER=${MUSTER_DEVCLUSTER:-$PWD/bin/devcluster}
+export MUSTER_NATS_SERVER=${MUSTER_NATS_SERVER:-$PWD/bin/nats-server}
 # A server that the user names serves the tests' databases too.
 export MUSTER_TEST_DATABASE_URL=${MUSTER_TEST_DATABASE_URL:-${MUSTER_DATABASE_URL:-}}
 limit=25m

@@ -1,14 +1,16 @@
-// Package natsserver runs a NATS server with JetStream inside the process, for a laptop's
-// stack and for tests. It is not for production, where NATS runs separately.
+// Package natsserver runs a NATS server with JetStream for a laptop's stack and for tests:
+// inside the process, or as a process of its own where MUSTER_NATS_SERVER names the
+// program. It is not for production, where NATS runs separately.
 package natsserver
 
 import (
-	"fmt"
-	"slices"
+	"os"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
+
+// EnvProgram is the environment variable that names a nats-server program. The test suite
+// sets it, because a server inside a test would run with the race detector, too.
+const EnvProgram = "MUSTER_NATS_SERVER"
 
 // startTimeout bounds the wait for the server to take connections.
 const startTimeout = 10 * time.Second
@@ -21,44 +23,43 @@ const maxStore = 8 << 30
 // 1 MiB.
 const maxPayload = 8 << 20
 
+// mostSubscriptions is more than the services of one Muster have.
+const mostSubscriptions = 10_000
+
+const (
+	serverName = "muster-local"
+	host       = "127.0.0.1"
+)
+
 // Server is a running server.
 type Server struct {
-	server *server.Server
+	running
+}
+
+// running is a server that runs in this process or in another.
+type running interface {
+	// URL returns the address for clients.
+	URL() string
+	// Subscribed reports whether a client subscribes to exactly this subject.
+	Subscribed(subject string) bool
+	// Stop shuts the server down and waits for it.
+	Stop()
 }
 
 // Start runs a server on the loopback interface that keeps its streams in dir. Port -1
 // selects a free one.
 func Start(dir string, port int) (*Server, error) {
-	s, err := server.NewServer(&server.Options{
-		ServerName: "muster-local", Host: "127.0.0.1", Port: port,
-		JetStream: true, StoreDir: dir, JetStreamMaxStore: maxStore, MaxPayload: maxPayload,
-		NoSigs: true, NoLog: true,
-	})
+	var (
+		server running
+		err    error
+	)
+	if program := os.Getenv(EnvProgram); program != "" {
+		server, err = startProcess(program, dir, port)
+	} else {
+		server, err = startEmbedded(dir, port)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("configure nats-server in %q: %w", dir, err)
+		return nil, err
 	}
-	s.Start()
-	if !s.ReadyForConnections(startTimeout) {
-		s.Shutdown()
-		return nil, fmt.Errorf("nats-server on port %d accepted no connections within %s: is the port in use?", port, startTimeout)
-	}
-	return &Server{server: s}, nil
-}
-
-// URL returns the address for clients.
-func (s *Server) URL() string { return s.server.ClientURL() }
-
-// Subscribed reports whether a client subscribes to exactly this subject.
-func (s *Server) Subscribed(subject string) bool {
-	found, err := s.server.Subsz(&server.SubszOptions{Subscriptions: true, Limit: mostSubscriptions})
-	return err == nil && slices.ContainsFunc(found.Subs, func(d server.SubDetail) bool { return d.Subject == subject })
-}
-
-// mostSubscriptions is more than the services of one Muster have.
-const mostSubscriptions = 10_000
-
-// Stop shuts the server down and waits for it.
-func (s *Server) Stop() {
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
+	return &Server{server}, nil
 }
