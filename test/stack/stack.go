@@ -11,11 +11,9 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,7 +21,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/deploy/install"
@@ -36,6 +33,7 @@ import (
 	"muster.dev/muster/pkg/service/tracing"
 	"muster.dev/muster/pkg/spec/workload"
 	intake "muster.dev/muster/services/intake/app"
+	"muster.dev/muster/services/muster-dev/inprocess"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
@@ -85,25 +83,24 @@ type Stack struct {
 	server      *natsserver.Server
 	dropLogin   func(context.Context) error // nil before it is made
 	kubeconfigs map[string]string
-	mu          sync.Mutex
-	running     map[string]*running
+	services    *inprocess.Services // nil before they have their settings
 }
 
 // The services.
 const (
-	Intake          = "intake"
-	CapacityWatcher = "capacity-watcher"
-	QueueManager    = "queue-manager"
-	Dispatcher      = "dispatcher"
+	Intake          = inprocess.Intake
+	CapacityWatcher = inprocess.CapacityWatcher
+	QueueManager    = inprocess.QueueManager
+	Dispatcher      = inprocess.Dispatcher
 )
 
 // Services lists them in the order of their start.
-func Services() []string { return []string{QueueManager, CapacityWatcher, Dispatcher, Intake} }
+func Services() []string { return inprocess.Names() }
 
 // Start starts a stack; Stop ends it.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	pool := "s-" + strings.ReplaceAll(uuid.NewString(), "-", "")[:10]
-	s := &Stack{Namespace: pool, Pool: pool, options: o, kubeconfigs: map[string]string{}, running: map[string]*running{}}
+	s := &Stack{Namespace: pool, Pool: pool, options: o}
 	defer func() {
 		if err != nil {
 			s.Stop()
@@ -126,10 +123,12 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if s.options.DatabaseURL, s.dropLogin, err = postgres.Login(ctx, o.DatabaseURL, queuemanager.DatabaseRole); err != nil {
 		return nil, err
 	}
-	for _, name := range Services() {
-		if err := s.StartService(ctx, name); err != nil {
-			return nil, err
-		}
+	s.services = inprocess.New(o.Logger, s.configuration())
+	s.services.Tracer = o.Tracer
+	starting, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := s.services.Start(starting, Services()...); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -161,14 +160,12 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 	if err := install.Install(ctx, admin, []string{s.Pool}, s.namespaces()); err != nil {
 		return err
 	}
-	for _, name := range []string{CapacityWatcher, Dispatcher, Intake} {
-		if s.kubeconfigs[name], err = writeKubeconfig(ctx, admin, s.options.Dir, name); err != nil {
+	if s.kubeconfigs, err = inprocess.Kubeconfigs(ctx, admin, s.options.Dir); err != nil || s.options.Through == nil {
+		return err
+	}
+	for name, file := range s.kubeconfigs {
+		if s.kubeconfigs[name], err = s.options.Through(name, file); err != nil {
 			return err
-		}
-		if s.options.Through != nil {
-			if s.kubeconfigs[name], err = s.options.Through(name, s.kubeconfigs[name]); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -182,18 +179,6 @@ func (s *Stack) namespaces() []string {
 	}
 	slices.Sort(namespaces)
 	return slices.Compact(namespaces)
-}
-
-func writeKubeconfig(ctx context.Context, admin *rest.Config, dir, name string) (string, error) {
-	content, err := install.Kubeconfig(ctx, admin, "muster-"+name)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, name+".kubeconfig")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return "", fmt.Errorf("write kubeconfig of %s: %w", name, err)
-	}
-	return path, nil
 }
 
 // Secrets returns what the services prove with who they are, by service.
@@ -222,6 +207,9 @@ func (s *Stack) Subscribed(subject string) bool { return s.server.Subscribed(sub
 // its last user.
 func (s *Stack) Stop() {
 	for _, name := range Services() {
+		if s.services == nil {
+			break
+		}
 		if err := s.StopService(name); err != nil {
 			s.options.Logger.Warn("stopping", zap.Error(err))
 		}

@@ -66,7 +66,8 @@ type Stack struct {
 	Dir        string // files of the stack; gone after Stop
 
 	options     Options
-	listening   chan net.Addr // of the HTTP API
+	kubeconfigs map[string]string // of the services' own accounts
+	listening   chan net.Addr     // of the HTTP API
 	databaseURL string
 	failed      chan error
 	stops       []func() // in the order of the starts
