@@ -65,6 +65,7 @@ func readings() map[string]reading {
 		"services/internal/client/manifest": by(2, "services/internal/client/manifest.FuzzSplit"),
 		// What Muster itself has written.
 		"pkg/local/devcluster":                  ours(2, "the answers of the dev cluster"),
+		"pkg/local/natsserver":                  ours(2, "the ports and subscriptions of a server that the test started"),
 		"services/intake/internal/trial":        ours(1, "intake gives it to the process that it starts"),
 		"services/muster/internal/cli":          ours(1, "only written out again, and Cell makes it safe"),
 		"services/muster-dev/internal/demo":     ours(1, "the demo's own manifests"),

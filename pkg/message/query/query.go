@@ -93,9 +93,15 @@ type HistoryEntry struct {
 	Reason  *workload.Reason `json:"reason,omitempty"`
 }
 
-// QueuesAnswer lists all queues by name.
+// QueuesAnswer lists all queues by name. Tenants get no more than their queues.
 type QueuesAnswer struct {
 	Queues []Queue `json:"queues"`
+	// Cohorts has a parent before its children.
+	Cohorts []quota.CohortUsage `json:"cohorts,omitempty"`
+	// Flavors are in the order of the configuration.
+	Flavors []quota.Flavor `json:"flavors,omitempty"`
+	// PriorityClasses are in the order of the configuration.
+	PriorityClasses []quota.PriorityClass `json:"priorityClasses,omitempty"`
 }
 
 // Queue is a queue and what is in it.

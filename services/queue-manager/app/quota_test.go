@@ -89,6 +89,13 @@ func TestWhatWasLentIsTakenBackAndHeldAcrossTerms(t *testing.T) {
 	if got, lent := used(w.queue("team-b")); got != 4 || lent != 2 {
 		t.Errorf("team-b uses %d GPUs, %d of them borrowed; want 4 and 2", got, lent)
 	}
+	answer, err := w.queries.Queues(w.ctx)
+	if err != nil || len(answer.Cohorts) != 1 || answer.Cohorts[0].Quota[0].Nominal != 4 || answer.Cohorts[0].Quota[0].Used != 4 {
+		t.Errorf("the cohorts are %+v, %v; want one of which 4 of 4 GPUs are in use", answer.Cohorts, err)
+	}
+	if len(answer.Flavors) != 1 || answer.Flavors[0].Name != "any" {
+		t.Errorf("the flavors are %+v", answer.Flavors)
+	}
 	if record := w.one(borrower); len(record.Flavors) == 0 || record.Flavors[0].Flavors["nvidia.com/gpu"] != "any" {
 		t.Errorf("the flavors of the borrower are %+v", record.Flavors)
 	}

@@ -63,7 +63,11 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request, caller strin
 			seen = append(seen, q.ForTenant(caller))
 		}
 	}
-	write(w, http.StatusOK, query.QueuesAnswer{Queues: seen})
+	if !s.isOperator(caller) {
+		answer = query.QueuesAnswer{}
+	}
+	answer.Queues = seen
+	write(w, http.StatusOK, answer)
 	return nil
 }
 

@@ -69,6 +69,35 @@ func TestAnOperatorSeesAll(t *testing.T) {
 	}
 }
 
+// TestPolicyIsForOperators: an operator gets the cohorts, flavors and priority classes with
+// the queues; a tenant gets its own queues and nothing else.
+func TestPolicyIsForOperators(t *testing.T) {
+	t.Parallel()
+	for caller, want := range map[string]struct {
+		queues []string
+		policy int
+	}{"olga": {[]string{"a", "b"}, 3}, "alice": {[]string{"a"}, 0}, "mallory": {nil, 0}} {
+		t.Run(caller, func(t *testing.T) {
+			t.Parallel()
+			_, body := newWorld(t, DefaultLimits()).ask(t, caller, http.MethodGet, "/v1/queues", "")
+			var answer query.QueuesAnswer
+			if err := json.Unmarshal([]byte(body), &answer); err != nil {
+				t.Fatalf("%s: %v", body, err)
+			}
+			var queues []string
+			for _, q := range answer.Queues {
+				queues = append(queues, q.Name)
+			}
+			if diff := cmp.Diff(want.queues, queues); diff != "" {
+				t.Error(diff)
+			}
+			if got := len(answer.Cohorts) + len(answer.Flavors) + len(answer.PriorityClasses); got != want.policy {
+				t.Errorf("%s has %d of cohorts, flavors and classes, want %d", body, got, want.policy)
+			}
+		})
+	}
+}
+
 // TestACallerWithoutAQueue: it gets an empty list, and queue-manager is not asked, because
 // no place means everywhere there.
 func TestACallerWithoutAQueue(t *testing.T) {

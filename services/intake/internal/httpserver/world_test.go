@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
@@ -44,7 +45,10 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 	if subject == query.QueuesSubject {
 		a := query.Queue{Name: "a", Namespaces: []string{"a1", "a2"}, Submitters: []workload.Submitters{{Who: []string{"http/alice"}, Namespaces: []string{"a1"}}}}
 		b := query.Queue{Name: "b", Namespaces: []string{"b1"}, Submitters: []workload.Submitters{{Who: []string{"http/bob"}}}}
-		return json.Marshal(query.QueuesAnswer{Queues: []query.Queue{a, b}})
+		return json.Marshal(query.QueuesAnswer{
+			Queues: []query.Queue{a, b}, Cohorts: []quota.CohortUsage{{Name: "company"}}, Flavors: []quota.Flavor{{Name: "h100"}},
+			PriorityClasses: []quota.PriorityClass{{Name: "urgent"}},
+		})
 	}
 	if m.problem != nil {
 		return nil, m.problem

@@ -18,6 +18,7 @@ type ClusterQueue struct {
 	Waiting  int          `json:"waiting"`
 	Live     int          `json:"live"`
 	Quota    []quota.Line `json:"quota,omitempty"`
+	Share    quota.Share  `json:"share,omitempty"` // of what the cohort lends, in millionths
 	Inactive string       `json:"inactive,omitempty"`
 }
 
@@ -28,7 +29,7 @@ func ClusterQueuesOf(queues []query.Queue) []ClusterQueue {
 		i := slices.IndexFunc(all, func(c ClusterQueue) bool { return c.Name == q.ClusterQueue })
 		if i < 0 {
 			i = len(all)
-			all = append(all, ClusterQueue{Name: q.ClusterQueue, Cohort: q.Cohort, Quota: q.Quota, Inactive: q.Inactive})
+			all = append(all, ClusterQueue{Name: q.ClusterQueue, Cohort: q.Cohort, Quota: q.Quota, Share: q.Share, Inactive: q.Inactive})
 		}
 		all[i].Queues = append(all[i].Queues, q.Name)
 		all[i].Waiting += q.Waiting

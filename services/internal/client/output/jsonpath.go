@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/util/jsonpath"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -107,6 +108,18 @@ func namesOf(value any) (names []string, ok bool) {
 	case []ClusterQueue:
 		for _, c := range v {
 			add("clusterqueue", c.Name)
+		}
+	case []quota.CohortUsage:
+		for _, c := range v {
+			add("cohort", c.Name)
+		}
+	case []quota.Flavor:
+		for _, f := range v {
+			add("resourceflavor", f.Name)
+		}
+	case []quota.PriorityClass:
+		for _, c := range v {
+			add("workloadpriorityclass", c.Name)
 		}
 	case []query.ClusterStatus:
 		for _, c := range v {

@@ -142,21 +142,45 @@ func heldBy(q query.Queue) string {
 	return dash(q.StopPolicy)
 }
 
-// Nodes is the table of nodes.
+// Nodes is the table of nodes: of each resource what is free of what there is. Wide shows
+// all resources, and what is reserved.
 func Nodes(nodes []query.Node, format Format) Table {
-	t := Table{Header: []string{"CLUSTER", "NAME", "STATUS", "ALLOCATABLE", "RESERVED", "FREE"}}
 	if format == Wide {
-		t.Header = append(t.Header, "UNMANAGED", "TAINTS")
+		t := Table{Header: []string{"CLUSTER", "NAME", "STATUS", "ALLOCATABLE", "RESERVED", "FREE", "UNMANAGED", "TAINTS"}}
+		for _, n := range nodes {
+			t.Rows = append(t.Rows, []string{n.Cluster, n.Name, status(n), n.Allocatable.String(), n.Reserved.String(), n.Free.String(), n.Unmanaged.String(), taints(n)})
+		}
+		return t
+	}
+	var shown []resource.Name // that any of the nodes has
+	for _, n := range nodes {
+		for _, name := range n.Allocatable.Names() {
+			if n.Allocatable[name] != 0 && !side(name) && !slices.Contains(shown, name) {
+				shown = append(shown, name)
+			}
+		}
+	}
+	slices.Sort(shown)
+	t := Table{Header: []string{"CLUSTER", "NAME", "STATUS"}}
+	for _, name := range shown {
+		t.Header = append(t.Header, "FREE "+string(name))
 	}
 	for _, n := range nodes {
-		row := []string{n.Cluster, n.Name, status(n), main(n.Allocatable), main(n.Reserved), left(n)}
-		if format == Wide {
-			row[3], row[4], row[5] = n.Allocatable.String(), n.Reserved.String(), n.Free.String()
-			row = append(row, n.Unmanaged.String(), taints(n))
+		row := []string{n.Cluster, n.Name, status(n)}
+		for _, name := range shown {
+			row = append(row, freeOf(n, name))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// freeOf prints how much of a resource is free on a node that has it.
+func freeOf(n query.Node, name resource.Name) string {
+	if n.Allocatable[name] == 0 {
+		return dash("")
+	}
+	return resource.Format(name, n.Free[name]) + " of " + resource.Format(name, n.Allocatable[name])
 }
 
 func status(n query.Node) string {
@@ -176,11 +200,7 @@ func status(n query.Node) string {
 func taints(n query.Node) string {
 	var all []string
 	for _, taint := range n.Taints {
-		text := taint.Key
-		if taint.Value != "" {
-			text += "=" + taint.Value
-		}
-		all = append(all, text+":"+taint.Effect)
+		all = append(all, setOn(taint.Key, taint.Value, taint.Effect))
 	}
 	return dash(strings.Join(all, ","))
 }
@@ -191,28 +211,6 @@ func requests(l resource.List) string {
 	without := l.Clone()
 	delete(without, resource.Pods)
 	return without.String()
-}
-
-// main prints what is mostly looked for: CPU, memory and devices.
-func main(l resource.List) string {
-	without := l.Clone()
-	for name := range without {
-		if side(name) {
-			delete(without, name)
-		}
-	}
-	return without.String()
-}
-
-// left prints what is free of that which the node has, also when it is nothing.
-func left(n query.Node) string {
-	var parts []string
-	for _, name := range n.Allocatable.Names() {
-		if n.Allocatable[name] != 0 && !side(name) {
-			parts = append(parts, string(name)+" "+resource.Format(name, n.Free[name]))
-		}
-	}
-	return dash(strings.Join(parts, ", "))
 }
 
 // side reports whether a resource is rarely looked for.

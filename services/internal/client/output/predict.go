@@ -1,7 +1,7 @@
 package output
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -107,17 +107,7 @@ func selector(labels map[string]string) string {
 func tolerated(tolerations []workload.Toleration) string {
 	var parts []string
 	for _, t := range tolerations {
-		text := t.Key
-		if t.Value != "" {
-			text += "=" + t.Value
-		}
-		if text == "" {
-			text = "*"
-		}
-		if t.Effect != "" {
-			text = fmt.Sprintf("%s:%s", text, t.Effect)
-		}
-		parts = append(parts, text)
+		parts = append(parts, setOn(cmp.Or(t.Key, "*"), t.Value, t.Effect))
 	}
 	return orNothing(strings.Join(parts, ","))
 }

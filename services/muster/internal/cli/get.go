@@ -33,10 +33,10 @@ func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "List workloads, queues, ClusterQueues, nodes, clusters, applied objects or dead letters",
+		Short: "List workloads, queues and their policy, nodes, clusters, applied objects or dead letters",
 		Args:  program.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exit.Usagef("get: want workloads, queues, clusterqueues, nodes, clusters, applied or dead-letters")
+			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, applied or dead-letters")
 		},
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
@@ -59,15 +59,12 @@ func getCommand(s *server) *cobra.Command {
 	program.CompleteFlag(workloads, "phase", program.Fixed(workload.Phases()))
 	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
 	program.CompleteFlag(workloads, "queue", completeQueues(s))
+	cmd.AddCommand(o.policyCommands()...)
 	cmd.AddCommand(workloads,
 		&cobra.Command{
 			Use: "queues [NAME]", Aliases: []string{"queue", "q"}, Short: "List queues",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.queues,
 			ValidArgsFunction: completeQueues(s),
-		},
-		&cobra.Command{
-			Use: "clusterqueues", Aliases: []string{"clusterqueue", "cq"}, Short: "List ClusterQueues by cohort, with their queues and quota",
-			Args: program.Args(0, 0, "no argument"), RunE: o.clusterQueues,
 		},
 		&cobra.Command{
 			Use: "nodes [NAME]", Aliases: []string{"node", "no"}, Short: "List nodes and what is free on them",
@@ -163,14 +160,6 @@ func (o *getOptions) queues(cmd *cobra.Command, names []string) error {
 			value, answer.Queues = one, []query.Queue{one}
 		}
 		return value, func(f output.Format) output.Table { return output.Queues(answer.Queues, f) }, nil
-	})
-}
-
-func (o *getOptions) clusterQueues(cmd *cobra.Command, _ []string) error {
-	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
-		answer, err := client.Queues(ctx)
-		all := output.ClusterQueuesOf(answer.Queues)
-		return all, func(output.Format) output.Table { return output.ClusterQueues(all) }, err
 	})
 }
 

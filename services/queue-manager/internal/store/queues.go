@@ -36,10 +36,12 @@ func (s *Store) Queues(ctx context.Context) (query.QueuesAnswer, error) {
 	if err != nil {
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)
 	}
-	if err := s.quotaOf(ctx, queues); err != nil {
+	tree, err := s.quotaOf(ctx, queues)
+	if err != nil {
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)
 	}
-	return query.QueuesAnswer{Queues: queues}, nil
+	policy := tree.Config()
+	return query.QueuesAnswer{Queues: queues, Cohorts: tree.Cohorts(), Flavors: policy.Flavors, PriorityClasses: policy.Priorities}, nil
 }
 
 // Strays returns the rule for strays of each namespace of a queue that has another one
@@ -64,12 +66,13 @@ func (s *Store) Strays(ctx context.Context) (query.StraysAnswer, error) {
 	return answer, nil
 }
 
-// quotaOf fills in what the policy and the quota ledger say of the queues.
-func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
+// quotaOf fills in what the policy and the quota ledger say of the queues, and returns
+// both as a tree.
+func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) (*quota.Tree, error) {
 	var policy quota.Config
 	err := s.pool.QueryRow(ctx, `SELECT config FROM policy`).Scan(&policy)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("read the policy: %w", err)
+		return nil, fmt.Errorf("read the policy: %w", err)
 	}
 	known := make([]state.Queue, len(queues))
 	for i, q := range queues {
@@ -77,11 +80,11 @@ func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
 	}
 	tree, err := quota.New(state.PolicyOf(known, policy))
 	if err != nil {
-		return fmt.Errorf("read the policy: %w", err)
+		return nil, fmt.Errorf("read the policy: %w", err)
 	}
 	rows, err := s.pool.Query(ctx, `SELECT scope, flavor, resource, used FROM quota_usage WHERE used > 0 AND starts_with(scope, $1)`, quota.QueueScope)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var scope string
 	var used quota.Charge
@@ -89,12 +92,12 @@ func (s *Store) quotaOf(ctx context.Context, queues []query.Queue) error {
 		tree.Ensure(strings.TrimPrefix(scope, quota.QueueScope)).Allocate([]quota.Charge{used})
 		return nil
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range queues {
 		describe(&queues[i], tree)
 	}
-	return nil
+	return tree, nil
 }
 
 func describe(q *query.Queue, tree *quota.Tree) {
