@@ -60,7 +60,7 @@ type Services struct {
 	Logger *zap.Logger
 	// Tracer returns what makes the spans of a service; nil for none.
 	Tracer func(service string) tracing.Tracer
-	// Ended, unless nil, is told of a service that ends without having been stopped.
+	// Ended, unless nil, is called when a service ends without having been stopped.
 	Ended func(error)
 
 	config  Config
