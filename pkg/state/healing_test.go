@@ -29,41 +29,45 @@ func TestAPlaceLostBeforeTheStartIsReplaced(t *testing.T) {
 			s.node(n, func(n *capacity.Node) { n.Taints = []capacity.Taint{{Key: capacity.DrainTaint, Effect: "NoSchedule"}} })
 		},
 	} {
-		for _, set := range []string{"headgroup", "workers"} {
-			s := newStage(t, workload.Rules{}, 3)
-			s.created(false)
-			s.node("spare", nil)
-			s.Flush()
-			lost := s.place(set)
-			lose(s, lost)
-			s.step(settleTime)
-			s.is(workload.Dispatched, "")
-			changes := s.Flush()
-			var spare bool
-			for _, r := range changes.Moved {
-				spare = spare || r.Node == "spare" && r.PodSet == set
-				if r.Node == lost {
-					t.Errorf("%s, %s: %s still has a place on %s", name, set, r.PodSet, lost)
-				}
+		t.Run(name, func(t *testing.T) {
+			for _, set := range []string{"headgroup", "workers"} {
+				t.Run(set, func(t *testing.T) {
+					s := newStage(t, workload.Rules{}, 3)
+					s.created(false)
+					s.node("spare", nil)
+					s.Flush()
+					lost := s.place(set)
+					lose(s, lost)
+					s.step(settleTime)
+					s.is(workload.Dispatched, "")
+					changes := s.Flush()
+					var spare bool
+					for _, r := range changes.Moved {
+						spare = spare || r.Node == "spare" && r.PodSet == set
+						if r.Node == lost {
+							t.Errorf("%s, %s: %s still has a place on %s", name, set, r.PodSet, lost)
+						}
+					}
+					if len(changes.Moved) != 3 || !spare {
+						t.Errorf("%s, %s: the reservations are %+v", name, set, changes.Moved)
+					}
+					// Without another place it goes back to the queue.
+					s.released()
+					s = newStage(t, workload.Rules{}, 3)
+					s.created(false)
+					lose(s, s.place(set))
+					s.step(settleTime)
+					if phase := s.gang().Phase; phase != workload.Evicting {
+						t.Errorf("%s, %s: without another place it is %s", name, set, phase)
+					}
+					s.released()
+					s.is(workload.Queued, "")
+					if e := s.gang(); e.Requeues != 0 || !e.NotBefore.IsZero() {
+						t.Errorf("%s, %s: the loss is held against it: %d requeues, not before %s", name, set, e.Requeues, e.NotBefore)
+					}
+				})
 			}
-			if len(changes.Moved) != 3 || !spare {
-				t.Errorf("%s, %s: the reservations are %+v", name, set, changes.Moved)
-			}
-			// Without another place it goes back to the queue.
-			s.released()
-			s = newStage(t, workload.Rules{}, 3)
-			s.created(false)
-			lose(s, s.place(set))
-			s.step(settleTime)
-			if phase := s.gang().Phase; phase != workload.Evicting {
-				t.Errorf("%s, %s: without another place it is %s", name, set, phase)
-			}
-			s.released()
-			s.is(workload.Queued, "")
-			if e := s.gang(); e.Requeues != 0 || !e.NotBefore.IsZero() {
-				t.Errorf("%s, %s: the loss is held against it: %d requeues, not before %s", name, set, e.Requeues, e.NotBefore)
-			}
-		}
+		})
 	}
 }
 
@@ -153,25 +157,27 @@ func TestLostPodsAreReplacedOrEvictTheGang(t *testing.T) {
 func TestADrainedNodeIsEmptied(t *testing.T) {
 	t.Parallel()
 	for _, set := range []string{"workers", "headgroup"} {
-		s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
-		s.created(true)
-		s.node("spare", nil)
-		s.Flush()
-		node := s.place(set)
-		s.node(node, func(n *capacity.Node) { n.Taints = []capacity.Taint{{Key: capacity.DrainTaint, Effect: "NoSchedule"}} })
-		s.is(workload.Running, workload.ReasonDrained)
-		if command := s.commanded(); command.EvictAt.IsZero() {
-			t.Errorf("%s: announced with %+v", set, command)
-		}
-		s.step(30 * time.Second)
-		if set == "headgroup" {
-			s.is(workload.Evicting, workload.ReasonDrained)
-			continue
-		}
-		s.is(workload.Running, workload.ReasonPodLost)
-		if command := s.commanded(); command.State != event.Present || !command.EvictAt.IsZero() {
-			t.Errorf("moved with %+v", command)
-		}
+		t.Run(set, func(t *testing.T) {
+			s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
+			s.created(true)
+			s.node("spare", nil)
+			s.Flush()
+			node := s.place(set)
+			s.node(node, func(n *capacity.Node) { n.Taints = []capacity.Taint{{Key: capacity.DrainTaint, Effect: "NoSchedule"}} })
+			s.is(workload.Running, workload.ReasonDrained)
+			if command := s.commanded(); command.EvictAt.IsZero() {
+				t.Errorf("%s: announced with %+v", set, command)
+			}
+			s.step(30 * time.Second)
+			if set == "headgroup" {
+				s.is(workload.Evicting, workload.ReasonDrained)
+				return
+			}
+			s.is(workload.Running, workload.ReasonPodLost)
+			if command := s.commanded(); command.State != event.Present || !command.EvictAt.IsZero() {
+				t.Errorf("moved with %+v", command)
+			}
+		})
 	}
 }
 
@@ -204,18 +210,20 @@ func TestAReplacementStaysInItsDomain(t *testing.T) {
 		return func(n *capacity.Node) { n.Labels = map[string]string{"rack": rack} }
 	}
 	for rack, want := range map[string]workload.Phase{"a": workload.Running, "b": workload.Evicting} {
-		s := newStage(t, workload.Rules{}, 0)
-		s.live.Get(gangID).PodSets[1].Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "rack"}
-		s.admission.Enqueue(admission.Waiting{Workload: &s.live.Get(gangID).Workload, Order: 1})
-		for i := range 3 {
-			s.node(fmt.Sprintf("a%d", i), in("a"))
-		}
-		s.step(0)
-		s.created(true)
-		s.is(workload.Running, "")
-		s.node("spare", in(rack))
-		s.removeNode(s.place("workers"))
-		s.is(want, "")
+		t.Run("rack "+rack, func(t *testing.T) {
+			s := newStage(t, workload.Rules{}, 0)
+			s.live.Get(gangID).PodSets[1].Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "rack"}
+			s.admission.Enqueue(admission.Waiting{Workload: &s.live.Get(gangID).Workload, Order: 1})
+			for i := range 3 {
+				s.node(fmt.Sprintf("a%d", i), in("a"))
+			}
+			s.step(0)
+			s.created(true)
+			s.is(workload.Running, "")
+			s.node("spare", in(rack))
+			s.removeNode(s.place("workers"))
+			s.is(want, "")
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -87,18 +88,20 @@ func TestASmallerClusterIsWhole(t *testing.T) {
 func TestARetryOfKubeRayIsNoLoss(t *testing.T) {
 	t.Parallel()
 	for _, all := range []bool{true, false} {
-		s := newStage(t, workload.Rules{Life: workload.Life{OnPodLoss: workload.EvictOnLoss}}, 3)
-		s.gang().Kind = "RayJob"
-		s.created(true)
-		s.loses("workers", "")
-		if all {
-			s.loses("headgroup", "")
-		}
-		s.step(settleTime)
-		want := workload.Evicting
-		if all {
-			want = workload.Running
-		}
-		s.is(want, workload.ReasonPodLost)
+		t.Run(fmt.Sprintf("all pods %t", all), func(t *testing.T) {
+			s := newStage(t, workload.Rules{Life: workload.Life{OnPodLoss: workload.EvictOnLoss}}, 3)
+			s.gang().Kind = "RayJob"
+			s.created(true)
+			s.loses("workers", "")
+			if all {
+				s.loses("headgroup", "")
+			}
+			s.step(settleTime)
+			want := workload.Evicting
+			if all {
+				want = workload.Running
+			}
+			s.is(want, workload.ReasonPodLost)
+		})
 	}
 }

@@ -43,27 +43,29 @@ func (s *stage) workerNodes() (first, second string) {
 func TestADrainIsAnnouncedWhileACordonSettles(t *testing.T) {
 	t.Parallel()
 	for _, set := range []string{"workers", "headgroup"} {
-		s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
-		s.created(true)
-		s.node("spare", nil)
-		node := s.place(set)
-		s.node(node, func(n *capacity.Node) { n.Cordoned = true })
-		s.step(time.Second)
-		s.Flush()
-		drained := s.now
-		s.node(node, func(n *capacity.Node) { n.Cordoned = true; drain(n) })
-		s.is(workload.Running, workload.ReasonDrained)
-		if command := s.commanded(); command == nil || !command.EvictAt.Equal(drained.Add(30*time.Second)) {
-			t.Errorf("%s: announced with %+v", set, command)
-		}
-		s.step(29 * time.Second)
-		if s.is(workload.Running, workload.ReasonDrained); !s.usesNode(node) {
-			t.Errorf("%s: the pods are moved before the announced time", set)
-		}
-		s.step(time.Second)
-		if s.gang().Phase == workload.Running && s.usesNode(node) {
-			t.Errorf("%s: the pods are not moved at the announced time", set)
-		}
+		t.Run(set, func(t *testing.T) {
+			s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
+			s.created(true)
+			s.node("spare", nil)
+			node := s.place(set)
+			s.node(node, func(n *capacity.Node) { n.Cordoned = true })
+			s.step(time.Second)
+			s.Flush()
+			drained := s.now
+			s.node(node, func(n *capacity.Node) { n.Cordoned = true; drain(n) })
+			s.is(workload.Running, workload.ReasonDrained)
+			if command := s.commanded(); command == nil || !command.EvictAt.Equal(drained.Add(30*time.Second)) {
+				t.Errorf("%s: announced with %+v", set, command)
+			}
+			s.step(29 * time.Second)
+			if s.is(workload.Running, workload.ReasonDrained); !s.usesNode(node) {
+				t.Errorf("%s: the pods are moved before the announced time", set)
+			}
+			s.step(time.Second)
+			if s.gang().Phase == workload.Running && s.usesNode(node) {
+				t.Errorf("%s: the pods are not moved at the announced time", set)
+			}
+		})
 	}
 }
 
@@ -123,21 +125,23 @@ func TestADrainedNodeThatIsLostIsLeftAtOnce(t *testing.T) {
 func TestAPodThatLeavesDuringTheGraceOfADrainIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, cordon := range map[string]bool{"cordoned": true, "drained": false} {
-		s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
-		s.created(true)
-		s.node("spare", nil)
-		drained, node := s.workerNodes()
-		if cordon {
-			s.node(node, func(n *capacity.Node) { n.Cordoned = true })
-		} else {
-			drained = node
-		}
-		s.node(drained, drain)
-		s.step(5 * time.Second)
-		s.loses("workers", node)
-		s.step(settleTime)
-		if s.is(workload.Running, workload.ReasonPodLost); s.usesNode(node) || cordon && !s.usesNode(drained) {
-			t.Errorf("%s: after the pod has left the places are %+v", name, s.gang().Placements)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
+			s.created(true)
+			s.node("spare", nil)
+			drained, node := s.workerNodes()
+			if cordon {
+				s.node(node, func(n *capacity.Node) { n.Cordoned = true })
+			} else {
+				drained = node
+			}
+			s.node(drained, drain)
+			s.step(5 * time.Second)
+			s.loses("workers", node)
+			s.step(settleTime)
+			if s.is(workload.Running, workload.ReasonPodLost); s.usesNode(node) || cordon && !s.usesNode(drained) {
+				t.Errorf("%s: after the pod has left the places are %+v", name, s.gang().Placements)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,11 +56,13 @@ func TestAPriorityClassIsLookedUpOnce(t *testing.T) {
 		return nil
 	}
 	for class, want := range map[string]int32{"": 0, "urgent": 100, "batch": -5} {
-		s := submission("of-"+class, class)
-		st.Submit(s, nil, now)
-		if live := st.live.Get(s.Workload.ID); live == nil || live.Priority != want {
-			t.Errorf("class %q gives %+v, want priority %d", class, live, want)
-		}
+		t.Run(fmt.Sprintf("class %q", class), func(t *testing.T) {
+			s := submission("of-"+class, class)
+			st.Submit(s, nil, now)
+			if live := st.live.Get(s.Workload.ID); live == nil || live.Priority != want {
+				t.Errorf("class %q gives %+v, want priority %d", class, live, want)
+			}
+		})
 	}
 	st.Flush()
 	unknown := submission("unknown", "urgnt")

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,14 +92,16 @@ func TestAKeptHeadOfAStrictQueueIsPassed(t *testing.T) {
 		{true, workload.Queued, workload.Admitted},
 		{false, workload.Admitted, workload.Queued},
 	} {
-		again := New(2, stored)
-		if c.kept {
-			again.Quarantine(Quarantined{Workload: gangID, Level: QuarantineFrozen, Why: "no"}, s.now)
-		}
-		again.Decide(s.now)
-		if first, another := again.live.Get(gangID), again.live.Get("later"); first.Phase != c.first || another.Phase != c.another {
-			t.Errorf("kept: %t: the head is %s because of %+v, the other one %s", c.kept, first.Phase, first.Reason, another.Phase)
-		}
+		t.Run(fmt.Sprintf("kept %t", c.kept), func(t *testing.T) {
+			again := New(2, stored)
+			if c.kept {
+				again.Quarantine(Quarantined{Workload: gangID, Level: QuarantineFrozen, Why: "no"}, s.now)
+			}
+			again.Decide(s.now)
+			if first, another := again.live.Get(gangID), again.live.Get("later"); first.Phase != c.first || another.Phase != c.another {
+				t.Errorf("kept: %t: the head is %s because of %+v, the other one %s", c.kept, first.Phase, first.Reason, another.Phase)
+			}
+		})
 	}
 }
 

@@ -46,22 +46,24 @@ func TestANewTermReplacesThePlacesThatTheLastOneFoundLost(t *testing.T) {
 			s.node(n, func(n *capacity.Node) { n.Taints = []capacity.Taint{{Key: capacity.DrainTaint, Effect: "NoSchedule"}} })
 		},
 	} {
-		s := newStage(t, workload.Rules{}, 3)
-		s.created(false)
-		s.node("spare", nil)
-		lost := s.place("workers")
-		s.CatchUp() // the last term has not decided either
-		lose(s, lost)
-		again := func() { // as old news
-			s.seq--
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, workload.Rules{}, 3)
+			s.created(false)
+			s.node("spare", nil)
+			lost := s.place("workers")
+			s.CatchUp() // the last term has not decided either
 			lose(s, lost)
-		}
-		s.replaceLeader(again)
-		s.step(settleTime)
-		s.is(workload.Dispatched, "")
-		if slices.ContainsFunc(s.gang().Placements, func(p workload.Placement) bool { return p.Node == lost }) {
-			t.Errorf("%s: the gang keeps its place on %s", name, lost)
-		}
+			again := func() { // as old news
+				s.seq--
+				lose(s, lost)
+			}
+			s.replaceLeader(again)
+			s.step(settleTime)
+			s.is(workload.Dispatched, "")
+			if slices.ContainsFunc(s.gang().Placements, func(p workload.Placement) bool { return p.Node == lost }) {
+				t.Errorf("%s: the gang keeps its place on %s", name, lost)
+			}
+		})
 	}
 }
 

@@ -154,14 +154,16 @@ func TestManySpreadsEndUndecided(t *testing.T) {
 		})
 	}
 	for _, sets := range []int{7, 8} {
-		f := fleetOf(nodes...)
-		v, bytes := measured(func() placement.Verdict { return f.Solve(spreading(sets), placement.Budget) })
-		if v.Outcome != placement.Unknown || v.Steps > placement.Budget {
-			t.Errorf("%d sets: %s after %d steps", sets, v.Outcome, v.Steps)
-		}
-		if bytes > placement.Budget*bytesPerStep {
-			t.Errorf("%d sets: %d bytes", sets, bytes)
-		}
+		t.Run(fmt.Sprintf("%d pod sets", sets), func(t *testing.T) {
+			f := fleetOf(nodes...)
+			v, bytes := measured(func() placement.Verdict { return f.Solve(spreading(sets), placement.Budget) })
+			if v.Outcome != placement.Unknown || v.Steps > placement.Budget {
+				t.Errorf("%d sets: %s after %d steps", sets, v.Outcome, v.Steps)
+			}
+			if bytes > placement.Budget*bytesPerStep {
+				t.Errorf("%d sets: %d bytes", sets, bytes)
+			}
+		})
 	}
 }
 

@@ -72,10 +72,12 @@ func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
 func TestAmountsThatCannotBeReadAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, amount := range []string{`"-1"`, `"ten"`, `"1e99999"`, `"9E"`, `null`, `true`, `"99999999999Ei"`} {
-		var q quota.ResourceQuota
-		if err := json.Unmarshal([]byte(`{"name": "cpu", "nominalQuota": `+amount+`}`), &q); err == nil {
-			t.Errorf("nominalQuota %s is taken as %d", amount, q.Nominal)
-		}
+		t.Run(amount, func(t *testing.T) {
+			var q quota.ResourceQuota
+			if err := json.Unmarshal([]byte(`{"name": "cpu", "nominalQuota": `+amount+`}`), &q); err == nil {
+				t.Errorf("nominalQuota %s is taken as %d", amount, q.Nominal)
+			}
+		})
 	}
 	var q quota.ResourceQuota
 	if err := json.Unmarshal([]byte(`{"name": "cpu", "nominalQuota": 1, "borowingLimit": 1}`), &q); err == nil {

@@ -23,22 +23,24 @@ func TestManifests(t *testing.T) {
 		t.Errorf("there are %q; want each of them in this test", files)
 	}
 	for name, pods := range manifests {
-		content, err := examples.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		object, err := ray.Read(content)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		total := 0
-		for _, set := range object.PodSets {
-			total += set.Count
-		}
-		if total != pods {
-			t.Errorf("%s: %d pods, want %d", name, total, pods)
-		}
+		t.Run(name, func(t *testing.T) {
+			content, err := examples.Read(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			object, err := ray.Read(content)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			total := 0
+			for _, set := range object.PodSets {
+				total += set.Count
+			}
+			if total != pods {
+				t.Errorf("%s: %d pods, want %d", name, total, pods)
+			}
+		})
 	}
 }
 

@@ -80,8 +80,10 @@ func TestWrongPlacesAreRefused(t *testing.T) {
 		"two racks":           certificate.Valid(nodes, rack, on(1, 1)),
 		"an unknown node":     certificate.Valid(nodes, gang(1, 3), []workload.Placement{{PodSet: "w", Node: "z", Pods: 1}}),
 	} {
-		if err == nil {
-			t.Errorf("%s: taken for right", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err == nil {
+				t.Errorf("%s: taken for right", name)
+			}
+		})
 	}
 }

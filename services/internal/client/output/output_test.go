@@ -149,9 +149,11 @@ func TestNodeStatus(t *testing.T) {
 	for want, n := range map[string]capacity.Node{
 		"Ready": {Ready: true}, "NotReady": {}, "Draining": {Ready: true, Taints: drain}, "NotReady,Cordoned,Draining": {Cordoned: true, Taints: drain},
 	} {
-		if got := output.Nodes([]query.Node{{Node: n}}, output.Text).Rows[0][2]; got != want {
-			t.Errorf("the status is %q, want %q", got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := output.Nodes([]query.Node{{Node: n}}, output.Text).Rows[0][2]; got != want {
+				t.Errorf("the status is %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -259,9 +261,11 @@ func TestFormat(t *testing.T) {
 	t.Parallel()
 	var format output.Format
 	for _, name := range []string{"text", "wide", "json", "name", "jsonpath={.a}", "yaml"} {
-		if err := format.Set(name); err != nil || format.String() != name {
-			t.Errorf("Set(%q) makes it %q, %v", name, format.String(), err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := format.Set(name); err != nil || format.String() != name {
+				t.Errorf("Set(%q) makes it %q, %v", name, format.String(), err)
+			}
+		})
 	}
 	if err := format.Set("xml"); err == nil || format != output.YAML {
 		t.Errorf(`Set("xml") makes it %q, %v`, format, err)
@@ -273,8 +277,10 @@ func TestLatency(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		1_234_567 * time.Nanosecond: "1ms", 2345 * time.Millisecond: "2.345s", 12345 * time.Millisecond: "12.3s", -1: "-",
 	} {
-		if got := output.Latency(d); got != want {
-			t.Errorf("Latency(%d) = %q, want %q", d, got, want)
-		}
+		t.Run(d.String(), func(t *testing.T) {
+			if got := output.Latency(d); got != want {
+				t.Errorf("Latency(%d) = %q, want %q", d, got, want)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,16 +70,18 @@ func TestNothingIsObeyed(t *testing.T) {
 func TestSafeOverWrites(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"ünï→😀", "a\u009bb", "\xff\xfe"} {
-		var whole, pieces bytes.Buffer
-		_, _ = Safe(&whole).Write([]byte(text))
-		s := Safe(&pieces)
-		for i := range len(text) {
-			if n, err := s.Write([]byte{text[i]}); n != 1 || err != nil {
-				t.Fatal(n, err)
+		t.Run(fmt.Sprintf("%+q", text), func(t *testing.T) {
+			var whole, pieces bytes.Buffer
+			_, _ = Safe(&whole).Write([]byte(text))
+			s := Safe(&pieces)
+			for i := range len(text) {
+				if n, err := s.Write([]byte{text[i]}); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
 			}
-		}
-		if whole.String() != pieces.String() {
-			t.Errorf("%q in pieces is %q, whole %q", text, pieces.String(), whole.String())
-		}
+			if whole.String() != pieces.String() {
+				t.Errorf("%q in pieces is %q, whole %q", text, pieces.String(), whole.String())
+			}
+		})
 	}
 }

@@ -71,8 +71,10 @@ func TestWhatIsNoEvent(t *testing.T) {
 		"unknown type": {Type: "dev.muster.none.v9", Data: []byte(`{}`)}, "no JSON": {Type: "dev.muster.workload.changed.v1", Data: []byte(`{`)},
 		"another event": {Type: "dev.muster.workload.cancel.v1", Data: []byte(`{}`)},
 	} {
-		if _, err := e.Step(); err == nil {
-			t.Errorf("%s is a step", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := e.Step(); err == nil {
+				t.Errorf("%s is a step", name)
+			}
+		})
 	}
 }

@@ -129,9 +129,11 @@ func TestNobodyThere(t *testing.T) {
 	t.Cleanup(server.Stop)
 	t.Setenv("MUSTER_NATS_URL", server.URL())
 	for _, args := range []string{"get queues", "describe workload a", "cancel a", "events", "submit -f -", "submit -f - --wait=submitted"} {
-		if got := run(t, job, strings.Fields(args)...); got.code != exit.Unreachable || got.errOut == "" {
-			t.Errorf("%s on a NATS without Muster: %+v", args, got)
-		}
+		t.Run(args, func(t *testing.T) {
+			if got := run(t, job, strings.Fields(args)...); got.code != exit.Unreachable || got.errOut == "" {
+				t.Errorf("%s on a NATS without Muster: %+v", args, got)
+			}
+		})
 	}
 }
 
@@ -147,9 +149,11 @@ func TestHelpAndVersion(t *testing.T) {
 		t.Errorf("version: %+v", got)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if got := run(t, "", "completion", shell); got.code != exit.OK || !strings.Contains(got.out, "muster") {
-			t.Errorf("completion for %s: exit code %d, %d bytes", shell, got.code, len(got.out))
-		}
+		t.Run("completion for "+shell, func(t *testing.T) {
+			if got := run(t, "", "completion", shell); got.code != exit.OK || !strings.Contains(got.out, "muster") {
+				t.Errorf("completion for %s: exit code %d, %d bytes", shell, got.code, len(got.out))
+			}
+		})
 	}
 	if got := run(t, "", "__complete", "submit", "--wait", ""); !strings.Contains(got.out, "finished") {
 		t.Errorf("completion of --wait: %+v", got)

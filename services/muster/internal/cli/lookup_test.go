@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -88,8 +89,10 @@ func TestExitCode(t *testing.T) {
 		exit.OK: nil, exit.Failure: errors.New("x"), exit.Usage: exit.Usagef("x"), exit.NotFound: errors.Join(exit.NotFoundf("x")),
 		exit.Unreachable: query.ErrNoAnswer,
 	} {
-		if got := exit.Code(err); got != want {
-			t.Errorf("exit code of %v is %d, want %d", err, got, want)
-		}
+		t.Run(fmt.Sprintf("code %d", want), func(t *testing.T) {
+			if got := exit.Code(err); got != want {
+				t.Errorf("exit code of %v is %d, want %d", err, got, want)
+			}
+		})
 	}
 }

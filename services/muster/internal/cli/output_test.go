@@ -28,8 +28,10 @@ func TestOutputIsTheSameForAllCommands(t *testing.T) {
 	}
 	look(cli.Command())
 	for _, name := range []string{"apply", "delete", "describe", "events", "explain", "get", "predict", "replay", "scenario", "simulate"} {
-		if !slices.Contains(have, name) {
-			t.Errorf("%s has no -o", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(have, name) {
+				t.Errorf("%s has no -o", name)
+			}
+		})
 	}
 }

@@ -35,24 +35,28 @@ func TestPickedWorkloads(t *testing.T) {
 		"queued":       {getOptions{phases: []string{"queued"}, all: true}, []string{"a", "b"}},
 		"elsewhere":    {getOptions{namespace: "other"}, nil},
 	} {
-		p, err := c.options.pick(nil)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		var got []string
-		for _, r := range p.of(all(), now) {
-			got = append(got, r.Name)
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			p, err := c.options.pick(nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var got []string
+			for _, r := range p.of(all(), now) {
+				got = append(got, r.Name)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		})
 	}
 	for name, o := range map[string]getOptions{
 		"unknown field": {sortBy: "colour"}, "negative limit": {limit: -1}, "negative time": {since: -time.Second},
 		"all and one": {all: true, namespace: "team"}, "watched data": {watch: true, output: "json"},
 	} {
-		if _, err := o.pick(nil); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := o.pick(nil); err == nil {
+				t.Errorf("%s is accepted", name)
+			}
+		})
 	}
 }

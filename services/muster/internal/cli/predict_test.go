@@ -136,9 +136,11 @@ func TestPredictRefusals(t *testing.T) {
 		{"no profile", cluster, []string{"--kuberay", "/nowhere/at/all.yaml"}, 2, "no such file"},
 		{"nothing", "", nil, 2, "no manifest"},
 	} {
-		got := run(t, c.manifest, append([]string{"predict", "-f", "-"}, c.args...)...)
-		if got.code != c.code || !strings.Contains(got.errOut, c.want) || c.code != 0 && got.out != "" {
-			t.Errorf("%s: exit code %d, %q and %q, want %d and %q", c.name, got.code, got.out, got.errOut, c.code, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := run(t, c.manifest, append([]string{"predict", "-f", "-"}, c.args...)...)
+			if got.code != c.code || !strings.Contains(got.errOut, c.want) || c.code != 0 && got.out != "" {
+				t.Errorf("%s: exit code %d, %q and %q, want %d and %q", c.name, got.code, got.out, got.errOut, c.code, c.want)
+			}
+		})
 	}
 }

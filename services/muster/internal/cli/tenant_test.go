@@ -112,38 +112,42 @@ func TestWhatATenantMayType(t *testing.T) {
 		event.SubmitSubject("q"):               "submit -f - -q q --source laptop --id 1 --wait=running --timeout 30s",
 		event.SubmitSubjectAs("q", "tenant-a"): "submit -f - -q q --as tenant-a --source laptop --id 2 --wait=submitted",
 	} {
-		answering.Go(func() {
-			select {
-			case d := <-submitted:
-				d.Ack()
-				if d.Subject != subject {
-					t.Errorf("%s: came on %s, want %s", line, d.Subject, subject)
+		t.Run(line, func(t *testing.T) {
+			answering.Go(func() {
+				select {
+				case d := <-submitted:
+					d.Ack()
+					if d.Subject != subject {
+						t.Errorf("%s: came on %s, want %s", line, d.Subject, subject)
+					}
+				case <-time.After(30 * time.Second):
+					t.Errorf("%s: nothing came", line)
 				}
-			case <-time.After(30 * time.Second):
-				t.Errorf("%s: nothing came", line)
+				if strings.Contains(line, "running") {
+					tell(workload.Queued)
+					tell(workload.Running)
+				}
+			})
+			if got := run(t, job, strings.Fields(line)...); got.code != exit.OK {
+				t.Errorf("%s: %+v, want exit code 0", line, got)
 			}
-			if strings.Contains(line, "running") {
-				tell(workload.Queued)
-				tell(workload.Running)
-			}
+			answering.Wait()
 		})
-		if got := run(t, job, strings.Fields(line)...); got.code != exit.OK {
-			t.Errorf("%s: %+v, want exit code 0", line, got)
-		}
-		answering.Wait()
 	}
 	for _, line := range []string{
 		"submit -f - -q theirs --wait=submitted", "submit -f - -q theirs", "submit -f - -q q --as tenant-b --wait=submitted",
 		"get workloads", "get queues", "get nodes", "get dead-letters", "explain a", "describe workload a", "cancel a", "release a --force --why x", "events", "events --follow -q q", "events --new",
 	} {
-		began := time.Now()
-		got := run(t, job, strings.Fields(line)...)
-		if got.code != exit.Failure || !strings.Contains(got.errOut, "NATS refuses it to this user") || !strings.Contains(got.errOut, "operator's rights") {
-			t.Errorf("%s: %+v, want exit code 1 and the reason", line, got)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s: took %s to say so", line, took)
-		}
+		t.Run(line, func(t *testing.T) {
+			began := time.Now()
+			got := run(t, job, strings.Fields(line)...)
+			if got.code != exit.Failure || !strings.Contains(got.errOut, "NATS refuses it to this user") || !strings.Contains(got.errOut, "operator's rights") {
+				t.Errorf("%s: %+v, want exit code 1 and the reason", line, got)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("%s: took %s to say so", line, took)
+			}
+		})
 	}
 	listens(t, func() { tell(workload.Succeeded) })
 }

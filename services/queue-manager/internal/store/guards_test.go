@@ -61,14 +61,16 @@ func TestEveryStatementIsFenced(t *testing.T) {
 		}
 		fenced++
 		for _, statement := range []string{"INSERT INTO " + table + " DEFAULT VALUES", "UPDATE " + table + " SET " + column + " = " + column, "DELETE FROM " + table} {
-			if statement == "DELETE FROM quarantine" {
-				continue // an operator takes workloads out of it
-			}
-			_, err := conn.Exec(t.Context(), statement)
-			var refused *pgconn.PgError
-			if !errors.As(err, &refused) || refused.Code != "MUFEN" {
-				t.Errorf("%s returned %v, want SQLSTATE MUFEN", statement, err)
-			}
+			t.Run(statement, func(t *testing.T) {
+				if statement == "DELETE FROM quarantine" {
+					return // an operator takes workloads out of it
+				}
+				_, err := conn.Exec(t.Context(), statement)
+				var refused *pgconn.PgError
+				if !errors.As(err, &refused) || refused.Code != "MUFEN" {
+					t.Errorf("%s returned %v, want SQLSTATE MUFEN", statement, err)
+				}
+			})
 		}
 	}
 	if fenced < 20 {
@@ -140,10 +142,12 @@ func TestAFinishedWorkloadMovesToTheArchive(t *testing.T) {
 	again.Updated, again.Freed = []workload.Record{record}, []workload.ID{record.ID}
 	l.commit(t, again)
 	for _, table := range []string{"workloads", "manifests", "archive"} {
-		var rows int
-		if err := l.connect(t).QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&rows); err != nil || rows != 1 {
-			t.Errorf("%s has %d rows, %v; want 1", table, rows, err)
-		}
+		t.Run(table, func(t *testing.T) {
+			var rows int
+			if err := l.connect(t).QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&rows); err != nil || rows != 1 {
+				t.Errorf("%s has %d rows, %v; want 1", table, rows, err)
+			}
+		})
 	}
 	known, err := l.Known(t.Context(), []workload.ID{record.ID})
 	if err != nil || known[record.ID].Phase != workload.Succeeded {

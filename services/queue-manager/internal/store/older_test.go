@@ -71,9 +71,11 @@ func TestALeaderWhoseCommitsVanishedWritesNothing(t *testing.T) {
 	}
 	l.lose(t, 1)
 	for name, c := range map[string]state.Changes{"a commit": changes, "a look at whether anything changed": nothing} {
-		if _, err := l.Commit(t.Context(), c); !errors.Is(err, store.ErrStale) {
-			t.Errorf("%s returned %v, want ErrStale", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := l.Commit(t.Context(), c); !errors.Is(err, store.ErrStale) {
+				t.Errorf("%s returned %v, want ErrStale", name, err)
+			}
+		})
 	}
 	if got := l.version(t); got != at-1 {
 		t.Errorf("the ledger is at version %d, want %d", got, at-1)
@@ -111,9 +113,11 @@ func TestALeaderWhoseCommitsVanishedMovesNoMark(t *testing.T) {
 				"a message that was sent":    relay.Sent(t.Context(), epoch, []int64{unsent[0].Seq}, "EVENTS", later),
 				"a message that is to leave": relay.CheckEpochAndAddManifests(t.Context(), epoch, unsent),
 			} {
-				if !errors.Is(err, store.ErrCommitMissing) {
-					t.Errorf("%s: %v, want ErrCommitMissing", what, err)
-				}
+				t.Run(what, func(t *testing.T) {
+					if !errors.Is(err, store.ErrCommitMissing) {
+						t.Errorf("%s: %v, want ErrCommitMissing", what, err)
+					}
+				})
 			}
 			if marks, err := l.Watermarks(t.Context()); err != nil || !marks["EVENTS"].Created.Equal(mark.Created) || marks["EVENTS"].Last != mark.Last {
 				t.Errorf("the stream is known to have had %+v, %v; want %+v", marks["EVENTS"], err, mark)

@@ -143,9 +143,11 @@ func TestWhatPassesSuspectsNothing(t *testing.T) {
 		"58030": false, "MUFEN": false,
 		"22001": true, "22021": true, "22P05": true, "23514": true, "23505": true, "42501": true, "54000": true, "P0001": true, "XX000": true,
 	} {
-		if got := store.Suspect(fmt.Errorf("commit: %w", &pgconn.PgError{Code: state})); got != suspect {
-			t.Errorf("%s: suspects %t, want %t", state, got, suspect)
-		}
+		t.Run(state, func(t *testing.T) {
+			if got := store.Suspect(fmt.Errorf("commit: %w", &pgconn.PgError{Code: state})); got != suspect {
+				t.Errorf("%s: suspects %t, want %t", state, got, suspect)
+			}
+		})
 	}
 	if store.Suspect(errors.New("connection reset")) {
 		t.Error("a lost connection suspects a workload")

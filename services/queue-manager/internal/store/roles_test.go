@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -52,7 +53,9 @@ func TestTheServicesRoleOwnsNothing(t *testing.T) {
 		`UPDATE manifests SET manifest = '{}'`, `UPDATE outbox SET subject = 'x'`, `UPDATE reservations SET node = 'x'`, `UPDATE commits SET epoch = 9`,
 		`SET session_replication_role = replica`, `CREATE ROLE other`,
 	} {
-		refused(t, conn, statement)
+		t.Run(statement, func(t *testing.T) {
+			refused(t, conn, statement)
+		})
 	}
 	var owned int
 	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_class WHERE relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
@@ -66,17 +69,23 @@ func TestTheReadersRoleOnlyReads(t *testing.T) {
 	l := open(t)
 	conn := connectAs(t, l.url, "muster_reader")
 	for _, table := range []string{"workloads", "archive", "history", "reservations", "queues", "nodes", "quota_usage"} {
-		if _, err := conn.Exec(t.Context(), `SELECT * FROM `+table); err != nil {
-			t.Errorf("read %s: %v", table, err)
-		}
-		for _, statement := range []string{`DELETE FROM `, `TRUNCATE `, `DROP TABLE `} {
-			refused(t, conn, statement+table)
-		}
+		t.Run(table, func(t *testing.T) {
+			if _, err := conn.Exec(t.Context(), `SELECT * FROM `+table); err != nil {
+				t.Errorf("read %s: %v", table, err)
+			}
+			for _, statement := range []string{`DELETE FROM `, `TRUNCATE `, `DROP TABLE `} {
+				t.Run(strings.TrimSpace(statement), func(t *testing.T) {
+					refused(t, conn, statement+table)
+				})
+			}
+		})
 	}
 	for _, statement := range []string{
 		`SELECT * FROM manifests`, `SELECT * FROM outbox`, `SELECT * FROM decisions`, `SELECT assert_leader(1)`, `UPDATE leader SET epoch = 9`, `SELECT keep_partitions(1, 1, '1 day', '1 day')`,
 	} {
-		refused(t, conn, statement)
+		t.Run(statement, func(t *testing.T) {
+			refused(t, conn, statement)
+		})
 	}
 }
 

@@ -33,7 +33,9 @@ func TestAStolenLoginEndsNoLiveLeadersTerm(t *testing.T) {
 		`UPDATE leader SET holder = 'thief'`, `UPDATE leader SET since = now()`,
 	}
 	for _, statement := range usurp {
-		refused(t, thief, statement)
+		t.Run(statement, func(t *testing.T) {
+			refused(t, thief, statement)
+		})
 	}
 	var had bool
 	if err := thief.QueryRow(t.Context(), leadersLock).Scan(&had); err != nil || had {
@@ -48,8 +50,10 @@ func TestAStolenLoginEndsNoLiveLeadersTerm(t *testing.T) {
 	stop()
 	kept.Wait()
 	l.term.End()
-	for _, statement := range usurp { // nor without the lock, when no process leads
-		refused(t, thief, statement)
+	for _, statement := range usurp {
+		t.Run(statement, func(t *testing.T) { // nor without the lock, when no process leads
+			refused(t, thief, statement)
+		})
 	}
 	// Postgres frees the lock when it has noticed that the session has ended.
 	if err := try(t, thief, `SELECT pg_advisory_lock(120351215609202)`); err != nil {
@@ -59,7 +63,9 @@ func TestAStolenLoginEndsNoLiveLeadersTerm(t *testing.T) {
 		`UPDATE leader SET epoch = 0`, `UPDATE leader SET since = now()`, `UPDATE leader SET epoch = 9000000000000000`,
 		`UPDATE leader SET epoch = epoch + 1, holder = repeat('x', 1000)`,
 	} {
-		refused(t, thief, statement)
+		t.Run(statement, func(t *testing.T) {
+			refused(t, thief, statement)
+		})
 	}
 	if err := try(t, thief, `UPDATE leader SET epoch = epoch + 1`); err != nil {
 		t.Errorf("who holds the lock begins no epoch: %v", err)
@@ -108,13 +114,15 @@ func TestAStolenLoginKeepsWhatHasHappened(t *testing.T) {
 		`SELECT keep_partitions((SELECT epoch FROM leader), 1, '-30 days', '-30 days')`,
 		`SELECT keep_partitions_of((SELECT epoch FROM leader), 'history', 1000000, '1 day')`,
 	} {
-		began := time.Now()
-		if err := try(t, thief, statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-		if rows := count(); rows != before {
-			t.Errorf("%s: %d rows of history are left of %d, after %s", statement, rows, before, time.Since(began))
-		}
+		t.Run(statement, func(t *testing.T) {
+			began := time.Now()
+			if err := try(t, thief, statement); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+			if rows := count(); rows != before {
+				t.Errorf("%s: %d rows of history are left of %d, after %s", statement, rows, before, time.Since(began))
+			}
+		})
 	}
 	// Tables of the thief's own stand in for none of the ledger's.
 	for _, statement := range []string{
@@ -125,9 +133,11 @@ func TestAStolenLoginKeepsWhatHasHappened(t *testing.T) {
 		}
 	}
 	for _, statement := range []string{`SELECT assert_leader(7)`, `DELETE FROM workloads`} {
-		if err := try(t, thief, statement); err == nil || !strings.Contains(err.Error(), "MUFEN") {
-			t.Errorf("%s with a leader of its own: %v, want it fenced", statement, err)
-		}
+		t.Run(statement, func(t *testing.T) {
+			if err := try(t, thief, statement); err == nil || !strings.Contains(err.Error(), "MUFEN") {
+				t.Errorf("%s with a leader of its own: %v, want it fenced", statement, err)
+			}
+		})
 	}
 	var unsafe []string
 	if err := owner.QueryRow(t.Context(), `SELECT coalesce(array_agg(p.proname::text), '{}') FROM pg_proc p

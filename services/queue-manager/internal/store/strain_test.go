@@ -106,17 +106,19 @@ func TestCommitsReadNoTableWhole(t *testing.T) {
 	l.Close() // the end of a session tells what it has done
 	conn := l.connect(t)
 	for _, table := range []string{"workloads", "reservations", "manifests", "shapes", "node_resources"} {
-		var whole, indexed int64
-		for indexed < cycles {
-			err := conn.QueryRow(t.Context(), `SELECT seq_scan, idx_scan FROM pg_stat_user_tables WHERE relname = $1`, table).Scan(&whole, &indexed)
-			if err != nil {
-				t.Fatalf("table %s: %v, with %d scans by index", table, err, indexed)
+		t.Run(table, func(t *testing.T) {
+			var whole, indexed int64
+			for indexed < cycles {
+				err := conn.QueryRow(t.Context(), `SELECT seq_scan, idx_scan FROM pg_stat_user_tables WHERE relname = $1`, table).Scan(&whole, &indexed)
+				if err != nil {
+					t.Fatalf("table %s: %v, with %d scans by index", table, err, indexed)
+				}
 			}
-		}
-		t.Logf("%s: %d scans by index, %d whole", table, indexed, whole)
-		if whole >= cycles {
-			t.Errorf("table %s was read whole %d times in %d cycles of a gang", table, whole, cycles)
-		}
+			t.Logf("%s: %d scans by index, %d whole", table, indexed, whole)
+			if whole >= cycles {
+				t.Errorf("table %s was read whole %d times in %d cycles of a gang", table, whole, cycles)
+			}
+		})
 	}
 }
 
@@ -133,9 +135,11 @@ func TestSessionsHaveLimits(t *testing.T) {
 	for setting, want := range map[string]string{
 		"statement_timeout": "7s", "lock_timeout": "3s", "idle_in_transaction_session_timeout": "4s", "tcp_user_timeout": "2000",
 	} {
-		if got, err := s.Setting(t.Context(), setting); err != nil || got != want {
-			t.Errorf("%s is %q, %v; want %s", setting, got, err, want)
-		}
+		t.Run(setting, func(t *testing.T) {
+			if got, err := s.Setting(t.Context(), setting); err != nil || got != want {
+				t.Errorf("%s is %q, %v; want %s", setting, got, err, want)
+			}
+		})
 	}
 }
 
