@@ -90,27 +90,29 @@ func TestServicesRunWithoutRights(t *testing.T) {
 	t.Parallel()
 	s := sources(t, time.Now(), 0o755)
 	for _, spec := range []Spec{muster(s), nats(s), devcluster(s)} {
-		if spec.Config.User != "65532:65532" {
-			t.Errorf("image %s runs as %q", spec.Name, spec.Config.User)
-		}
-		for _, name := range []string{"title", "version", "revision", "created", "licenses"} {
-			if spec.Config.Labels["org.opencontainers.image."+name] == "" {
-				t.Errorf("image %s has no label %s", spec.Name, name)
+		t.Run(spec.Name, func(t *testing.T) {
+			if spec.Config.User != "65532:65532" {
+				t.Errorf("image %s runs as %q", spec.Name, spec.Config.User)
 			}
-		}
-		image, err := spec.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
-		names := paths(t, image)
-		for _, wanted := range []string{"etc/ssl/certs/ca-certificates.crt", "usr/share/zoneinfo.zip", "tmp"} {
-			if !slices.Contains(names, wanted) {
-				t.Errorf("image %s has no %s, only %v", spec.Name, wanted, names)
+			for _, name := range []string{"title", "version", "revision", "created", "licenses"} {
+				if spec.Config.Labels["org.opencontainers.image."+name] == "" {
+					t.Errorf("image %s has no label %s", spec.Name, name)
+				}
 			}
-		}
-		if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "/sh") }) {
-			t.Errorf("image %s has a shell", spec.Name)
-		}
+			image, err := spec.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := paths(t, image)
+			for _, wanted := range []string{"etc/ssl/certs/ca-certificates.crt", "usr/share/zoneinfo.zip", "tmp"} {
+				if !slices.Contains(names, wanted) {
+					t.Errorf("image %s has no %s, only %v", spec.Name, wanted, names)
+				}
+			}
+			if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "/sh") }) {
+				t.Errorf("image %s has a shell", spec.Name)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -97,10 +98,12 @@ func TestServicesHoldTheirOwnLeasesOnly(t *testing.T) {
 		t.Fatalf("%d roles have to do with Leases, want 2", len(roles))
 	}
 	for i, service := range []string{CapacityWatcher, Dispatcher} {
-		want := []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{service + "-east"}, Verbs: []string{"get", "update"}}}
-		if diff := cmp.Diff(want, roles[i].Rules); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", service, diff)
-		}
+		t.Run(service, func(t *testing.T) {
+			want := []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{service + "-east"}, Verbs: []string{"get", "update"}}}
+			if diff := cmp.Diff(want, roles[i].Rules); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", service, diff)
+			}
+		})
 	}
 	if _, err := ForCluster("Not a cluster"); err == nil {
 		t.Error("a bad name of a cluster is taken")
@@ -127,9 +130,11 @@ func TestForNamespace(t *testing.T) {
 		t.Errorf("role binding (-want +got):\n%s", diff)
 	}
 	for _, bad := range []string{"", "Team", "a_b", "a\nb: c", "-a"} {
-		if _, err := ForNamespace(bad); err == nil {
-			t.Errorf("namespace %q is taken", bad)
-		}
+		t.Run(fmt.Sprintf("%q", bad), func(t *testing.T) {
+			if _, err := ForNamespace(bad); err == nil {
+				t.Errorf("namespace %q is taken", bad)
+			}
+		})
 	}
 }
 

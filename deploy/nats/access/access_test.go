@@ -181,12 +181,14 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 			t.Parallel()
 			probe := newProbe(t, url, keys.File(dir, user.Name))
 			for subject, rights := range subjects {
-				if got, want := probe.publishes(subject), rights[user.Name] == "w"; got != want {
-					t.Errorf("publish on %s: allowed %v, want %v", subject, got, want)
-				}
-				if got, want := probe.subscribes(subject), rights[user.Name] == "r"; got != want {
-					t.Errorf("subscribe to %s: allowed %v, want %v", subject, got, want)
-				}
+				t.Run(subject, func(t *testing.T) {
+					if got, want := probe.publishes(subject), rights[user.Name] == "w"; got != want {
+						t.Errorf("publish on %s: allowed %v, want %v", subject, got, want)
+					}
+					if got, want := probe.subscribes(subject), rights[user.Name] == "r"; got != want {
+						t.Errorf("subscribe to %s: allowed %v, want %v", subject, got, want)
+					}
+				})
 			}
 			for _, other := range users {
 				inbox := bus.InboxPrefix(public[other.Name]) + ".>"

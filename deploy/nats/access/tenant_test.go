@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,9 +77,11 @@ func TestTenantsAreNamed(t *testing.T) {
 		name   string
 		queues []string
 	}{{"a", nil}, {"A", []string{"q"}}, {"a.b", []string{"q"}}, {"a", []string{"*"}}, {"a", []string{"q", "x.>"}}, {"", []string{"q"}}} {
-		if user, err := access.Tenant(test.name, test.queues...); err == nil {
-			t.Errorf("tenant %q of %q became %v", test.name, test.queues, user)
-		}
+		t.Run(fmt.Sprintf("%q of %q", test.name, test.queues), func(t *testing.T) {
+			if user, err := access.Tenant(test.name, test.queues...); err == nil {
+				t.Errorf("tenant %q of %q became %v", test.name, test.queues, user)
+			}
+		})
 	}
 }
 
@@ -112,9 +115,11 @@ func TestOnlyCertifiedClientsConnect(t *testing.T) {
 		"another authority's server": of(elsewhere, dir),
 		"the system's authorities":   {Certificate: certificates.Certificate(dir, "client"), Key: certificates.Key(dir, "client")},
 	} {
-		if _, err := connect(t, url, seed, files); err == nil {
-			t.Errorf("connected with %s", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			if _, err := connect(t, url, seed, files); err == nil {
+				t.Errorf("connected with %s", what)
+			}
+		})
 	}
 	if _, err := connect(t, url, "", of(dir, dir)); err == nil {
 		t.Error("connected with a certificate but without a key of a user")
@@ -142,13 +147,17 @@ func TestNamedTenantsShareNoIdentity(t *testing.T) {
 	for _, user := range users {
 		probe := newProbe(t, url, keys.File(dir, user.Name))
 		for _, queue := range []string{"q", "lab"} {
-			for subject, want := range map[string]bool{
-				event.SubmitSubject(queue): false, event.SubmitSubjectAs(queue, "tenant-a"): user.Name == "tenant-a", event.SubmitSubjectAs(queue, "tenant-b"): user.Name == "tenant-b",
-			} {
-				if got := probe.publishes(subject); got != want {
-					t.Errorf("%s publishes on %s: %v, want %v", user.Name, subject, got, want)
+			t.Run(user.Name, func(t *testing.T) {
+				for subject, want := range map[string]bool{
+					event.SubmitSubject(queue): false, event.SubmitSubjectAs(queue, "tenant-a"): user.Name == "tenant-a", event.SubmitSubjectAs(queue, "tenant-b"): user.Name == "tenant-b",
+				} {
+					t.Run(subject, func(t *testing.T) {
+						if got := probe.publishes(subject); got != want {
+							t.Errorf("%s publishes on %s: %v, want %v", user.Name, subject, got, want)
+						}
+					})
 				}
-			}
+			})
 		}
 	}
 	if event.SubmissionID("tenant-a", "s", "1") == event.SubmissionID("tenant-b", "s", "1") {
