@@ -103,9 +103,11 @@ func TestWordsOf(t *testing.T) {
 		"queue-manager_x.go": {"queue", "manager", "x", "go"},
 		"ID":                 {"id"},
 	} {
-		if diff := cmp.Diff(want, wordsOf(name)); diff != "" {
-			t.Errorf("words of %s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(want, wordsOf(name)); diff != "" {
+				t.Errorf("words of %s (-want +got):\n%s", name, diff)
+			}
+		})
 	}
 }
 
@@ -130,12 +132,14 @@ func TestRetiredCommentsBite(t *testing.T) {
 		"pkg/relay":      everywhere,
 		"services/relay": slices.Insert(slices.Clone(everywhere), 2, `relay.go:12: the comment has the retired word "lane": use "publisher"`),
 	} {
-		got := checkRetiredComments(folder, parsed, words)
-		for i := range got {
-			got[i] = strings.TrimPrefix(got[i], folder+"/")
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("breaches in %s (-want +got):\n%s", folder, diff)
-		}
+		t.Run(folder, func(t *testing.T) {
+			got := checkRetiredComments(folder, parsed, words)
+			for i := range got {
+				got[i] = strings.TrimPrefix(got[i], folder+"/")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("breaches in %s (-want +got):\n%s", folder, diff)
+			}
+		})
 	}
 }

@@ -23,9 +23,11 @@ func TestTestsThatPagesNameExist(t *testing.T) {
 	tests := definedTests(t)
 	pages := append(glob(t, "../../*.md"), glob(t, "../../docs/*.md")...)
 	for short := range atLeast {
-		if !slices.Contains(pages, filepath.Join("../..", short)) {
-			t.Errorf("there is no page %s", short)
-		}
+		t.Run(short, func(t *testing.T) {
+			if !slices.Contains(pages, filepath.Join("../..", short)) {
+				t.Errorf("there is no page %s", short)
+			}
+		})
 	}
 	for _, page := range pages {
 		short := strings.TrimPrefix(filepath.ToSlash(page), "../../")
