@@ -38,7 +38,7 @@ func messages() group {
 	}
 	bare("An empty message", "")
 	bare("A manifest without the headers of a CloudEvent", cluster())
-	bare("Half of a CloudEvent in JSON", `{"specversion": "1.0", "id": "1"`)
+	bare("A truncated CloudEvent in JSON", `{"specversion": "1.0", "id": "1"`)
 	bare("A CloudEvent without an id", `{"specversion": "1.0", "source": "laptop", "type": "`+event.SubmitType+`", "data": {}}`)
 	bare("A CloudEvent without data", `{"specversion": "1.0", "id": "1", "source": "laptop", "type": "`+event.SubmitType+`"}`)
 	bare("A CloudEvent with data twice", `{"specversion": "1.0", "id": "1", "source": "laptop", "type": "`+event.SubmitType+`", "data": {}, "data_base64": "e30="}`)
@@ -51,15 +51,15 @@ func messages() group {
 	header("No source", "ce-source", "")
 	header("An id that is too long", "ce-id", strings.Repeat("x", 300))
 	header("An id that cannot be printed", "ce-id", "one\x07two")
-	header("The source of another way in", "ce-source", "http/bob")
+	header("A source that is reserved for HTTP", "ce-source", "http/bob")
 	header("A priority that is a word", "ce-priority", "high")
 	header("A priority that is too large", "ce-priority", "99999999999")
-	header("A priority class of a hostile name", "ce-priorityclass", "../../etc/passwd")
+	header("A priority class with a hostile name", "ce-priorityclass", "../../etc/passwd")
 	header("A priority and a priority class", "ce-priority", "5", "ce-priorityclass", "urgent")
 	header("A priority class that does not exist", "ce-priorityclass", "urgent")
 	for _, c := range []struct{ name, subject string }{
 		{"A queue that does not exist", "muster.submit.defualt"},
-		{"A queue whose name is none", "muster.submit.Default_Queue"},
+		{"A queue with an invalid name", "muster.submit.Default_Queue"},
 		{"A queue of other submitters", "muster.submit.theirs"},
 	} {
 		g.mistakes = append(g.mistakes, mistake{name: c.name, typed: c.subject, give: func(w *world) string {
@@ -78,14 +78,14 @@ func requests() group {
 		{"A path that does not exist", "GET", "/v1/jobs", token, ""},
 		{"A method that a path does not have", "PUT", "/v1/queues/default/workloads", token, cluster()},
 		{"A queue that does not exist, over HTTP", "POST", "/v1/queues/defualt/workloads", token, cluster()},
-		{"A queue whose name is none, over HTTP", "POST", "/v1/queues/Default_Queue/workloads", token, cluster()},
+		{"A queue with an invalid name, over HTTP", "POST", "/v1/queues/Default_Queue/workloads", token, cluster()},
 		{"A priority that is a word, over HTTP", "POST", "/v1/queues/default/workloads?priority=high", token, cluster()},
 		{"An empty body", "POST", "/v1/queues/default/workloads", token, ""},
 		{"A body that is too large", "POST", "/v1/queues/default/workloads", token, strings.Repeat("x", event.MaxSubmission+1)},
-		{"A workload whose id is none", "GET", "/v1/workloads/glue", token, ""},
+		{"A workload with an invalid id", "GET", "/v1/workloads/glue", token, ""},
 		{"A workload that does not exist", "GET", "/v1/workloads/00000000-0000-5000-8000-000000000000", token, ""},
 		{"A phase that does not exist, over HTTP", "GET", "/v1/workloads?phase=asleep", token, ""},
-		{"A limit that is no number", "GET", "/v1/workloads?limit=many", token, ""},
+		{"A limit that is not a number", "GET", "/v1/workloads?limit=many", token, ""},
 		{"A parameter that does not exist", "GET", "/v1/workloads?colour=red", token, ""},
 	} {
 		g.mistakes = append(g.mistakes, mistake{name: c.name, typed: fmt.Sprintf("%s %s", c.method, c.path), give: func(w *world) string {

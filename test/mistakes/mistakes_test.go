@@ -76,7 +76,7 @@ func TestMistakes(t *testing.T) {
 
 const head = `# Mistakes and their answers
 
-What Muster answers to wrong input. Each answer says what is wrong, where, which value it is, and what would be right. This page is made by a test that gives all of these to the running services and the command line: ` + "`go test ./test/mistakes -update`" + `.
+This page lists what Muster answers to wrong input. Each answer says what is wrong, where, with which value, and what is valid. A test gives all of these inputs to the running services and the command line, and writes the page: ` + "`go test ./test/mistakes -update`" + `.
 `
 
 // writeAnswer adds a mistake to the page.

@@ -41,7 +41,7 @@ func policies() group {
 		{"A kind of Kueue that is misspelt", "kind: ClusterQueue", "kind: ClusterQueues"},
 		{"A field that does not exist", "  resourceGroups:", "  resourceGroup:"},
 		{"A field of a deeper level that is misspelt", "nominalQuota", "nominal"},
-		{"A quota that is no quantity", "nominalQuota: 8", "nominalQuota: eight"},
+		{"A quota that is not a quantity", "nominalQuota: 8", "nominalQuota: eight"},
 		{"A quota that is negative", "nominalQuota: 8", "nominalQuota: -8"},
 		{"A flavor that does not exist", "    - name: h100", "    - name: a100"},
 		{"A resource that is not covered", "coveredResources: [nvidia.com/gpu]", "coveredResources: [cpu]"},
@@ -49,7 +49,7 @@ func policies() group {
 		{"A policy of preemption that does not exist", "  resourceGroups:", "  preemption: {withinClusterQueue: Always}\n  resourceGroups:"},
 		{"A limit of borrowing without a cohort", "nominalQuota: 8", "nominalQuota: 8, borrowingLimit: 4"},
 		{"A LocalQueue whose ClusterQueue does not exist", "clusterQueue: research}", "clusterQueue: reserch}"},
-		{"A ClusterQueue whose name is none", "metadata: {name: research}", "metadata: {name: Research Team}"},
+		{"A ClusterQueue with an invalid name", "metadata: {name: research}", "metadata: {name: Research Team}"},
 		{"A cohort whose name is hostile", "  resourceGroups:", "  cohortName: \"../a\"\n  resourceGroups:"},
 	} {
 		add(c.name, flavorAndQueue(c.old, c.replacement))
@@ -66,17 +66,17 @@ func queuesFiles() group {
 	for _, c := range []struct{ name, file string }{
 		{"A field that does not exist, in a queues file", "queues:\n- {name: research, namespace: research}\n"},
 		{"A queue without namespaces", "queues:\n- {name: research}\n"},
-		{"A queue whose name is none, in a queues file", "queues:\n- {name: Research, namespaces: [research]}\n"},
+		{"A queue with an invalid name, in a queues file", "queues:\n- {name: Research, namespaces: [research]}\n"},
 		{"Two queues of one name", "queues:\n- {name: research, namespaces: [a]}\n- {name: research, namespaces: [b]}\n"},
-		{"A namespace that is none, in a queues file", "queues:\n- {name: research, namespaces: [\"a b\"]}\n"},
+		{"A namespace with an invalid name, in a queues file", "queues:\n- {name: research, namespaces: [\"a b\"]}\n"},
 		{"A strategy that does not exist, in a queues file", "queues:\n- {name: research, namespaces: [research], strategy: FIFO}\n"},
 		{"A duration without a unit", "queues:\n- {name: research, namespaces: [research], life: {readyDeadline: 10}}\n"},
 		{"A duration that is negative", "queues:\n- {name: research, namespaces: [research], life: {readyDeadline: -10m}}\n"},
 		{"A start that does not exist, in a queues file", "queues:\n- {name: research, namespaces: [research], life: {start: late}}\n"},
 		{"Limits at the wrong place", "queues:\n- {name: research, namespaces: [research], life: {limits: {pods: 4}}}\n"},
-		{"A submitter whose name is none", "queues:\n- {name: research, namespaces: [research], submitters: [{who: [alice]}]}\n"},
+		{"A submitter with an invalid name", "queues:\n- {name: research, namespaces: [research], submitters: [{who: [alice]}]}\n"},
 		{"An identity without a user", "queues:\n- {name: research, namespaces: [research], identities: [{who: [nats/team-a]}]}\n"},
-		{"A kind that is none", "queues:\n- {name: research, namespaces: [research], objectPolicy: {kinds: [jobs]}}\n"},
+		{"A kind without its group", "queues:\n- {name: research, namespaces: [research], objectPolicy: {kinds: [jobs]}}\n"},
 		{"A way to treat stray pods that does not exist", "queues:\n- {name: research, namespaces: [research], strayPods: delete}\n"},
 		{"A list that is an object", "queues: {name: research, namespaces: [research]}\n"},
 		{"No queue", "queues: []\n"},
@@ -114,9 +114,9 @@ func scenarios() group {
 		{"A reason that does not exist", scenario("- expect: {waiting: {name: a, because: Capacity}}\n")},
 		{"A node that does not exist", scenario("- removeNodes: gpu-9\n")},
 		{"Two workloads of one name", scenario("- submit: {name: a, pods: [{name: workers}]}\n")},
-		{"A duration that is no duration", scenario("- pass: a while\n")},
+		{"A duration that is only words", scenario("- pass: a while\n")},
 		{"A scenario that is empty", ""},
-		{"A scenario of no steps", "name: nothing\nnodes: [{name: a, allocatable: {cpu: 1}}]\n"},
+		{"A scenario without steps", "name: nothing\nnodes: [{name: a, allocatable: {cpu: 1}}]\n"},
 	} {
 		g.mistakes = append(g.mistakes, mistake{name: c.name, give: func(w *world) string {
 			return w.run(map[string]string{"scenario.yaml": c.file}, "scenario", "scenario.yaml")
@@ -135,7 +135,7 @@ func traces() group {
 	}{
 		{"A log without jobs", "; MaxNodes: 4\n", nil},
 		{"A line with too few fields", "; MaxNodes: 4\n1 0 0 60 4\n", nil},
-		{"A field that is no number", "; MaxNodes: 4\n" + strings.Replace(line, " 60 4", " sixty 4", 1), nil},
+		{"A field that is not a number", "; MaxNodes: 4\n" + strings.Replace(line, " 60 4", " sixty 4", 1), nil},
 		{"A log without a number of nodes", line, nil},
 		{"A number of nodes that is zero", line, []string{"--nodes", "0"}},
 		{"A policy of simulation that does not exist", line, []string{"--nodes", "4", "--policy", "lifo"}},

@@ -67,7 +67,7 @@ func wrappers() group {
 		{"Another version of the API, of pod sets", "muster.dev/v1\n", "muster.dev/v2\n"},
 		{"A pod set without a name", "  - name: workers\n    count", "  - count"},
 		{"A pod set whose count is a word", "count: 2", "count: two"},
-		{"A pod set of no pods", "count: 2", "count: 0"},
+		{"A pod set without pods", "count: 2", "count: 0"},
 		{"A field of pod sets that does not exist", "count: 2", "replicas: 2"},
 		{"A pod set without containers", "        containers:\n        - {name: main, image: busybox, resources: {requests: {cpu: 1}}}", "        containers: []"},
 	} {

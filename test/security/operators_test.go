@@ -112,7 +112,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"bob", "", "events --follow --workload third", 0, "cancelled"},
 		{"bob", "", "release first --force --why away", 1, "is no operator"},
 		{"olga", "", "release first --force --why away", 0, "first failed: Released: http/olga"},
-		{"bob", "", "cancel second", 0, "is to be cancelled"},
+		{"bob", "", "cancel second", 0, "is being cancelled"},
 		{"bob", "", "get applied", 1, "is no operator"},
 		{"olga", "", "get applied", 0, "KIND"},
 		{"bob", "", "events", 2, "want --follow"},

@@ -141,7 +141,7 @@ func Operations() []Operation {
 			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
 		{
-			ID: "move", Method: http.MethodPost, Path: "/v1/workloads/{id}/move", Summary: "Move a workload that waits to another queue; its next event says whether it was moved",
+			ID: "move", Method: http.MethodPost, Path: "/v1/workloads/{id}/move", Summary: "Move a waiting workload to another queue; its next event says whether it was moved",
 			Parameters: []Parameter{{Name: "queue", What: "The queue to wait in from now on."}, {Name: "why", What: "A reason to store with it."}},
 			Status:     http.StatusAccepted, Answer: &Moving{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},
@@ -163,7 +163,7 @@ func Operations() []Operation {
 			Status: http.StatusOK, Answer: &query.NodesAnswer{}, Refusals: []int{http.StatusForbidden},
 		},
 		{
-			ID: "listClusters", Method: http.MethodGet, Path: "/v1/clusters", Summary: "List clusters, and when each was heard last", Operators: true,
+			ID: "listClusters", Method: http.MethodGet, Path: "/v1/clusters", Summary: "List clusters, and when each reported last", Operators: true,
 			Status: http.StatusOK, Answer: &Clusters{}, Refusals: []int{http.StatusForbidden},
 		},
 		{
@@ -171,7 +171,7 @@ func Operations() []Operation {
 			Status: http.StatusOK, Answer: &query.AppliedAnswer{}, Refusals: []int{http.StatusForbidden},
 		},
 		{
-			ID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Show how Muster's own parts are, and what needs a person", Operators: true,
+			ID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Show the state of Muster's own parts, and what needs attention", Operators: true,
 			Status: http.StatusOK, Answer: &query.StatusAnswer{}, Refusals: []int{http.StatusForbidden},
 		},
 	}

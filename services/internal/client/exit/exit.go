@@ -32,12 +32,12 @@ const Help = `Exit codes:
   2  the command line is wrong
   3  no such workload, queue or node
   4  Muster rejected a submission
-  5  --timeout is over
+  5  --timeout has passed
   6  no answer from NATS or queue-manager
   7  Muster, or the queue, is full: submit the same again later
-  8  replayed decisions came out differently`
+  8  replayed decisions differ from the recorded ones`
 
-// ErrUnreachable is wrapped when there is no NATS to talk to.
+// ErrUnreachable is wrapped when NATS cannot be reached.
 var ErrUnreachable = errors.New("cannot reach Muster")
 
 // decided is an error that decides the exit code. What it wraps is what the

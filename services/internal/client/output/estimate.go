@@ -66,13 +66,13 @@ func WhatIfSame(answer query.WhatIfAnswer) string {
 		text = waiting + " as without the change."
 	}
 	if answer.Same == 0 {
-		text = "Nothing waits for which anything differs."
+		text = "The change affects no waiting workload."
 		if len(answer.Workloads) > 0 {
 			text = "Nothing else waits."
 		}
 	}
 	if answer.LeftOut > 0 {
-		text += fmt.Sprintf(" %d far back in their queues were not looked at.", answer.LeftOut)
+		text += fmt.Sprintf(" %d far back in their queues were not simulated.", answer.LeftOut)
 	}
 	return text
 }

@@ -14,9 +14,9 @@ func TestWhatIfSame(t *testing.T) {
 	some := []query.WhatIfWorkload{{Name: "a"}}
 	for want, answer := range map[string]query.WhatIfAnswer{
 		"Nothing differs: 1 waiting workload starts as without the change.": {Same: 1},
-		"Nothing waits for which anything differs.":                         {},
-		"Nothing else waits.": {Workloads: some},
-		"7 waiting workloads start as without the change. 3 far back in their queues were not looked at.": {Workloads: some, Same: 7, LeftOut: 3},
+		"The change affects no waiting workload.":                           {},
+		"Nothing else waits.":                                               {Workloads: some},
+		"7 waiting workloads start as without the change. 3 far back in their queues were not simulated.": {Workloads: some, Same: 7, LeftOut: 3},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -92,7 +92,7 @@ func standing(p workload.Phase) string {
 	case workload.Evicting:
 		return "it is being torn down, and waits again at its old place when its pods are gone"
 	case workload.Cancelling:
-		return "it is being torn down, and does not come back"
+		return "it is being torn down, and will not start again"
 	case workload.Rejected:
 		return "it was refused when it was submitted"
 	}
@@ -127,7 +127,7 @@ func weighed(c *workload.PreemptionChoice) string {
 		text += fmt.Sprintf(", and starting again took %d", c.Cost.Restart)
 	}
 	if len(c.Other) == 0 {
-		return text + "; no other set was found that is enough"
+		return text + "; no other sufficient set was found"
 	}
 	return fmt.Sprintf("%s; evicting %s instead would have lost %d", text, ids(c.Other, c.OtherCount), c.OtherCost.Lost)
 }
@@ -185,7 +185,7 @@ func Explain(w io.Writer, e Explanation) error {
 		}
 	}
 	if e.Partial {
-		_, err := io.WriteString(w, "There may be others: not all were tried, for the time it takes.\n")
+		_, err := io.WriteString(w, "There may be others: not all changes were tried, to limit the time.\n")
 		return err
 	}
 	return nil

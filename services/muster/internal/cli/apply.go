@@ -39,10 +39,10 @@ func applyCommand(s *server) *cobra.Command {
 		Use:   "apply -f FILE",
 		Short: "Configure queues with Kueue's manifests",
 		Long: `Configure queues with Kueue's manifests (ResourceFlavor, ClusterQueue, Cohort,
-LocalQueue, WorkloadPriorityClass; others are kept without effect), v1beta1 and
-v1beta2, while Muster runs. queue-manager checks all of them together with the
-present objects, stores all or none, and decides by them from then on. Fields
-without effect are listed as warnings; an unknown field is refused.
+LocalQueue, WorkloadPriorityClass; other kinds are stored without effect), v1beta1
+and v1beta2, while Muster runs. queue-manager checks all of them together with the
+present objects, stores all or none, and uses them from then on. It warns about
+fields without effect, and refuses unknown fields.
 
 The queues file of queue-manager takes precedence over applied objects.`,
 		Example: "  muster apply -f kueue-resources.yaml\n  muster apply -f kueue-resources.yaml --dry-run",
@@ -68,8 +68,8 @@ func deleteCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete -f FILE | KIND NAME",
 		Short: "Delete applied objects",
-		Long: `Delete applied objects: those in files, or one by kind and name. Nothing is deleted
-when a queue among them has workloads, or when other objects name one of them.
+		Long: `Delete applied objects: those in files, or one by kind and name. The command deletes
+nothing if a queue among them has workloads, or another object refers to one of them.
 
 "muster cancel" ends workloads.`,
 		Example: "  muster delete localqueue user-queue -n default\n  muster delete -f kueue-resources.yaml",

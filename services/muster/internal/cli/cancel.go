@@ -41,7 +41,7 @@ func cancelCommand(s *server) *cobra.Command {
 	flags.BoolVar(&o.all, "all", false, "end every workload of --queue, --namespace and --phase")
 	flags.StringVarP(&o.queue, "queue", "q", "", "with --all, only those of this `queue`")
 	flags.StringSliceVar(&o.phases, "phase", nil, "with --all, only those in these `phases`")
-	flags.StringVar(&o.why, "why", "", "the `reason`, which is kept with the workload")
+	flags.StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the workload has ended")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: no limit)")
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
@@ -119,7 +119,7 @@ func (o *cancelOptions) one(ctx context.Context, c *connection, out io.Writer, r
 	if err := c.cancel(ctx, record, o.why); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(out, "%s is to be cancelled (workload %s)\n", name, record.ID)
+	fmt.Fprintf(out, "%s is being cancelled (workload %s)\n", name, record.ID)
 	if !o.wait {
 		return nothing, nil
 	}

@@ -25,13 +25,13 @@ type etaOptions struct {
 func etaCommand(s *server) *cobra.Command {
 	o := &etaOptions{server: s}
 	cmd := &cobra.Command{
-		Use: "eta [NAME|ID]", Short: "Show when workloads that wait are estimated to start",
-		Long: "Show when waiting workloads start: half of them by the p50, nine of ten by the p90.\n\n" +
-			"queue-manager plays what runs and waits forward with its own decisions. How long\n" +
-			"workloads run it learns from those that have ended, by queue, submitter, name and\n" +
-			"size; a declared run time bounds that. How far its estimates were off it learns from\n" +
-			"those that came true. What is submitted later can pass, and is not in them. A workload\n" +
-			"behind others that never end has no estimate, and the note says behind which.",
+		Use: "eta [NAME|ID]", Short: "Show when waiting workloads are estimated to start",
+		Long: "Show when waiting workloads will start: half of them by the p50, nine of ten by the p90.\n\n" +
+			"queue-manager simulates the running and waiting workloads with its own decisions. It\n" +
+			"learns run times from workloads that have ended, by queue, submitter, name and size;\n" +
+			"a declared run time is an upper bound. It learns the error of its estimates from\n" +
+			"workloads that have started. Later submissions may pass, and are not included. A\n" +
+			"workload behind others that never end has no estimate, and the note names them.",
 		Example: "  muster eta\n  muster eta train\n  muster eta --queue research -o json",
 		Args:    program.Args(0, 1, "at most one name or id"), RunE: o.run, ValidArgsFunction: completeWorkloads(s, false),
 	}
@@ -67,7 +67,7 @@ func (o *etaOptions) waiting(ctx context.Context, client *query.Client, names []
 		return nil, err
 	}
 	if one.Phase != workload.Queued {
-		return nil, fmt.Errorf("workload %s is %s: only a workload that waits has an estimate", one.Title(), one.Phase)
+		return nil, fmt.Errorf("workload %s is %s: only a waiting workload has an estimate", one.Title(), one.Phase)
 	}
 	return []workload.Record{one}, nil
 }

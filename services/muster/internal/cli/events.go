@@ -33,10 +33,10 @@ func eventsCommand(s *server) *cobra.Command {
 		Use:   "events",
 		Short: "Show the events of workloads, oldest first",
 		Long: `Show the events of workloads, oldest first. -o json and -o yaml show the
-CloudEvents as they are: one per line, or one per document.
+CloudEvents unchanged: one per line, or one per document.
 
-Over HTTP there are the last and the following events of one workload or queue, and
--o json and -o yaml show their data.`,
+Over HTTP the command shows the last and the following events of one workload or
+queue; -o json and -o yaml show their data.`,
 		Example: `  muster events --follow
   muster events --workload glue -o json
   muster events --new --queue research`,
@@ -44,7 +44,7 @@ Over HTTP there are the last and the following events of one workload or queue, 
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.follow, "follow", "f", false, "show new events as they come")
+	flags.BoolVarP(&o.follow, "follow", "f", false, "show new events as they arrive")
 	flags.BoolVar(&o.fresh, "new", false, "show only new events, which a tenant of the --queue may read; events are missed while the connection is lost")
 	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
 	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")

@@ -28,8 +28,8 @@ func explainCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain NAME|ID", Short: "Show why a workload waits, and the smallest changes that would admit it",
 		Long: "Show where a workload stands in its queue, why it waits, and changes each of which alone would\n" +
-			"admit it now: fewer pods, more nodes of a kind, more quota, the end of others. Each change is tried by\n" +
-			"a decision on the present state.\n\n" +
+			"admit it now: fewer pods, more nodes of a kind, more quota, the end of other workloads. queue-manager\n" +
+			"tries each change by a decision on the present state.\n\n" +
 			"With --certificate the output also has a proof that the workload cannot start now. \"muster verify\"\n" +
 			"checks it without a server.",
 		Example: "  muster explain train\n  muster explain train -o json --certificate > train.json && muster verify train.json",
@@ -68,7 +68,7 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 			told.Explanation, told.Certificate, none = answer.Explanation, answer.Certificate, answer.NoCertificate
 		}
 		if o.certify && told.Certificate == nil {
-			return fmt.Errorf("workload %s is %s and has no certificate: %s", record.Name, record.Phase, cmp.Or(none, "queue-manager is older and makes none"))
+			return fmt.Errorf("workload %s is %s and has no certificate: %s", record.Name, record.Phase, cmp.Or(none, "this queue-manager is older and creates none"))
 		}
 		if !o.output.Data() {
 			return output.Explain(cmd.OutOrStdout(), told)

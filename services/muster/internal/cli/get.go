@@ -51,11 +51,11 @@ func getCommand(s *server) *cobra.Command {
 	flags.StringVarP(&o.queue, "queue", "q", "", "only those of this `queue`")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "only those of this `namespace`")
 	flags.StringSliceVar(&o.phases, "phase", nil, "only those in these `phases`")
-	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "those of all namespaces, which is the default")
+	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "workloads of all namespaces (the default)")
 	flags.StringVar(&o.sortBy, "sort-by", "", "sort by this `field` instead: "+strings.Join(sortFields(), ", "))
 	flags.IntVar(&o.limit, "limit", 0, "only the last `number` of them")
 	flags.DurationVar(&o.since, "since", 0, "only those submitted within this `time`, such as 24h")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "then print a line for each change, until Ctrl-C")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print a line for each change, until Ctrl-C")
 	program.CompleteFlag(workloads, "phase", program.Fixed(workload.Phases()))
 	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
 	program.CompleteFlag(workloads, "queue", completeQueues(s))
@@ -72,7 +72,7 @@ func getCommand(s *server) *cobra.Command {
 			ValidArgsFunction: completeNodes(s),
 		},
 		&cobra.Command{
-			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, and when each was heard last",
+			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, and when each reported last",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters,
 		},
 		&cobra.Command{
@@ -81,9 +81,9 @@ func getCommand(s *server) *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "dead-letters", Aliases: []string{"dead"}, Short: "List messages that could not be processed, with the reason",
-			Long: `List messages that could not be processed, with the reason, the oldest first. They are
-kept for 30 days, 64 MiB at most, and block no other message; -o json shows them
-whole. Messages that NATS refuses to keep are in the table undelivered of
+			Long: `List messages that could not be processed, with the reason, the oldest first. NATS
+keeps them for 30 days, 64 MiB at most, and they block no other message; -o json
+shows them in full. Messages that NATS refuses to keep are in the table undelivered of
 queue-manager's database instead.`,
 			Args: program.Args(0, 0, "no argument"), RunE: o.deadLetters,
 		})

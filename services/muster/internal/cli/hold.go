@@ -25,13 +25,13 @@ type holdOptions struct {
 func holdCommand(s *server) *cobra.Command {
 	o := &holdOptions{server: s}
 	queue := &cobra.Command{
-		Use: "queue NAME", Short: "Admit nothing of a queue until it is resumed",
-		Long: `Admit nothing of a queue, in any of its namespaces, until "muster resume queue".
-Workloads that were admitted go on; submissions are accepted and wait. Who holds the
-queue, since when and why is in the reason of each workload that waits.
+		Use: "queue NAME", Short: "Stop the admissions of a queue until it is resumed",
+		Long: `Stop the admissions of a queue, in all of its namespaces, until "muster resume
+queue". Admitted workloads continue; submissions are accepted and wait. The reason of
+each waiting workload says who holds the queue, since when and why.
 
-To hold a queue by its manifest, or to evict what was admitted, set stopPolicy: Hold or
-HoldAndDrain in its ClusterQueue or LocalQueue.`,
+To hold a queue by its manifest, set stopPolicy: Hold in its ClusterQueue or
+LocalQueue; to evict its admitted workloads, too, set HoldAndDrain.`,
 		Example: `  muster hold queue research --why "new driver on Monday"`,
 		Args:    program.Args(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -104,7 +104,7 @@ func (o *holdOptions) hold(ctx context.Context, cmd *cobra.Command, client *quer
 	if _, err := client.Configure(ctx, "", query.ConfigureRequest{Apply: []json.RawMessage{manifest}}); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "queue %s is held: %d workloads wait, %d go on\n", q.Name, q.Waiting, q.Live)
+	fmt.Fprintf(cmd.OutOrStdout(), "queue %s is held: %d workloads wait, %d continue\n", q.Name, q.Waiting, q.Live)
 	return nil
 }
 

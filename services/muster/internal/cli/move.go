@@ -25,16 +25,16 @@ func moveCommand(s *server) *cobra.Command {
 	o := &moveOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "move NAME|ID --queue QUEUE",
-		Short: "Move a workload that waits to another queue",
-		Long: `Move a workload that waits to another queue, for operators.
+		Short: "Move a waiting workload to another queue",
+		Long: `Move a waiting workload to another queue. This command is for operators.
 
-It keeps its id, and its place by the time of its submission. The other queue must
-serve its namespace, admit its submitter, allow what it asks for, and have the same
-rules for objects and pods; otherwise it stays where it is and the reason is printed.
-Events come on the subject of the other queue from then on.
+The workload keeps its id, and its place by the time of its submission. The other
+queue must serve its namespace, admit its submitter, allow what it asks for, and have
+the same rules for objects and pods; otherwise the workload stays where it is and the
+command prints the reason. From then on its events come on the subject of the other
+queue.
 
-Who asked, when and why is kept in the workload's history and in the recorded
-inputs.`,
+The workload's history and the recorded inputs show who asked, when and why.`,
 		Example: `  muster move fine-tune --queue research --why "the deadline is Friday"`,
 		Args:    program.Args(1, 1, "one name or id"),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -43,10 +43,10 @@ inputs.`,
 		ValidArgsFunction: completeWorkloads(s, true),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.queue, "queue", "q", "", "the `queue` to wait in from now on")
+	flags.StringVarP(&o.queue, "queue", "q", "", "the `queue` to move the workload to")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
-	flags.StringVar(&o.why, "why", "", "the `reason`, which is kept with the workload")
-	flags.StringVar(&o.by, "by", account(), "`who` asks, which is kept with the workload")
+	flags.StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
+	flags.StringVar(&o.by, "by", account(), "`who` asks, stored with the workload")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait for the answer")
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd

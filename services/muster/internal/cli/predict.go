@@ -34,13 +34,13 @@ func predictCommand() *cobra.Command {
 RayJobs, RayServices and one run of RayCronJobs: how many of each group, what
 each requests of its node with everything that KubeRay adds, and where it may run.
 
-Manifests that KubeRay or the API server would refuse are rejected as by "muster
-submit". Manifests that only Muster would reject are predicted, with the reason on
-standard error. Documents of other kinds are skipped.
+The command rejects manifests that KubeRay or the API server would refuse, as "muster
+submit" does. For manifests that only Muster would reject it shows the pods, and the
+reason on standard error. It skips documents of other kinds.
 
---admitted shows the pods for which Muster reserves places instead. They differ
-for a cluster with the in-tree autoscaler, which is admitted at its maximum, or
-with the annotation muster.dev/autoscaling: minimum at its minimum.`,
+--admitted shows the pods for which Muster reserves places instead. They differ for
+a cluster with the in-tree autoscaler: Muster admits it at its maximum or, with the
+annotation muster.dev/autoscaling: minimum, at its minimum.`,
 		Example: `  muster predict -f glue.yaml
   muster predict -f glue.yaml -o json
   generate | muster predict -f - --kuberay operator.yaml`,

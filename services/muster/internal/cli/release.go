@@ -29,18 +29,17 @@ func releaseCommand(s *server) *cobra.Command {
 		Short: "Free a workload's places although its objects may still exist",
 		Long: `Free a workload's places although its objects may still exist.
 
-This is for operators, for a workload that keeps its places because its objects or
-pods cannot be seen or removed. "muster cancel" comes first: it frees the places
-when nothing runs on them any more.
+This command is for operators, for a workload that keeps its places because Muster
+cannot see or remove its objects or pods. Try "muster cancel" first: it frees the
+places when nothing runs on them any more.
 
-The workload ends, and its quota and places go to others. Muster does not look
-after what is left of it: delete that by hand. Pods that are seen count as used on
-their nodes, so their room is not given away. Pods that are not seen are not
-counted: where a node or the whole cluster is out of sight, its room may be given
-away twice.
+The workload ends, and other workloads can use its quota and places. Muster no
+longer manages its objects: delete what is left by hand. Pods that Muster sees count
+as use of their nodes, so no other workload gets their room. Pods that it does not
+see do not count: if a node or the whole cluster is unreachable, Muster may give its
+room away twice.
 
-Who asked, when and why is kept in the workload's history and in the recorded
-inputs.`,
+The workload's history and the recorded inputs show who asked, when and why.`,
 		Args: program.Args(1, 1, "one name or id"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.run(cmd, names[0])
@@ -50,8 +49,8 @@ inputs.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
 	flags.BoolVar(&o.force, "force", false, "confirm that you know what is left of the workload")
-	flags.StringVar(&o.why, "why", "", "the `reason`, which is kept with the workload")
-	flags.StringVar(&o.by, "by", account(), "`who` asks, which is kept with the workload")
+	flags.StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
+	flags.StringVar(&o.by, "by", account(), "`who` asks, stored with the workload")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the answer")
 	return cmd
 }
@@ -95,13 +94,13 @@ func (o *releaseOptions) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s %s in namespace %s of cluster %s may still exist, with its pods. Delete what is left by hand: pods that Muster does not see have no room kept for them.\n",
+	fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s %s in namespace %s of cluster %s may still exist, with its pods. Delete what is left by hand: Muster keeps no room for pods that it does not see.\n",
 		record.Kind, record.Name, record.Namespace, record.Cluster)
 	if err := c.release(ctx, record, o.by, o.why); err != nil {
 		return err
 	}
 	if record.Phase.Final() { // no event of a new phase follows
-		fmt.Fprintf(out, "%s is to be released (workload %s)\n", reference(record.Workload), record.ID)
+		fmt.Fprintf(out, "%s is being released (workload %s)\n", reference(record.Workload), record.ID)
 		return nil
 	}
 	return (&waiting{out: out, label: reference(record.Workload), goal: gone, timeout: o.timeout}).until(ctx, steps)

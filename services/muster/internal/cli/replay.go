@@ -33,11 +33,11 @@ func replayCommand() *cobra.Command {
 		Short: "Repeat recorded decisions and compare the outcomes",
 		Long: `Read the decisions that queue-manager has recorded, repeat them on the recorded
 inputs with the same code, and compare every outcome: the admissions with their
-places, the evictions, and each reason. The first difference is shown, and the exit
-code is then 8: the record was changed, or this build of Muster decides differently
-from the one that recorded.
+places, the evictions, and each reason. At the first difference the command shows
+both lines and exits with code 8: the record was changed, or this build of Muster
+decides differently from the one that recorded it.
 
-The command only reads Postgres, and queue-manager may run. It needs a login that is
+The command only reads Postgres, so queue-manager may run meanwhile. It needs a login that is
 a member of muster_queue_manager, because the recorded inputs contain manifests.`,
 		Example: `  MUSTER_QUEUE_MANAGER_DATABASE_URL=postgres://... muster replay
   muster replay --database-url-file url --since 24h -o json`,
@@ -115,11 +115,11 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 func printReplay(out io.Writer, r replay.Report) {
 	d := r.Difference
 	if d == nil {
-		fmt.Fprintf(out, "All the same: %d decisions on %d inputs in %d terms, versions %d to %d of the ledger.\n",
+		fmt.Fprintf(out, "Identical: %d decisions on %d inputs in %d terms, versions %d to %d of the ledger.\n",
 			r.Decisions, r.Inputs, r.Terms, r.From, r.To)
 		return
 	}
-	fmt.Fprintf(out, "The same: %d decisions in %d terms, from version %d to %d of the ledger.\n", r.Decisions, r.Terms, r.From, r.To)
+	fmt.Fprintf(out, "Identical: %d decisions in %d terms, from version %d to %d of the ledger.\n", r.Decisions, r.Terms, r.From, r.To)
 	fmt.Fprintf(out, "Different: decision %d of epoch %d", d.Number, d.Epoch)
 	if !d.At.IsZero() {
 		fmt.Fprintf(out, ", version %d of the ledger, %s", d.Version, d.At.UTC().Format(time.RFC3339Nano))

@@ -41,8 +41,8 @@ muster submits, shows, follows and cancels workloads over NATS. muster-dev runs 
 of Muster on a laptop, or installs what Muster needs into a cluster.
 
 muster finds NATS by --nats-url, MUSTER_NATS_URL, or the running "muster-dev up". With
---server or MUSTER_SERVER it asks the HTTP API instead, as the caller that the token in
-MUSTER_TOKEN, or the client certificate, names.
+--server or MUSTER_SERVER it uses the HTTP API instead, as the caller that the token in
+MUSTER_TOKEN or the client certificate identifies.
 
 ` + exit.Help,
 	})

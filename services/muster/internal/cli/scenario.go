@@ -29,14 +29,14 @@ func scenarioCommand() *cobra.Command {
 		Short: "Run scenario files and check what they expect",
 		Long: `Run scenario files: nodes, queues, running and waiting workloads, then steps, each
 an event and the admissions, evictions and reasons that it should cause. They run
-in memory with the decisions of queue-manager; no NATS, Postgres or Kubernetes is
-needed. docs/scenarios.md describes the format.
+in memory with the decisions of queue-manager, without NATS, Postgres or Kubernetes.
+docs/scenarios.md describes the format.
 
-With --queues the scenarios run with the queues and the policy of that file, which
-is a queues file of queue-manager, and have none of their own.
+With --queues the scenarios use the queues and the policy of that file, which is a
+queues file of queue-manager, and must have none of their own.
 
 The exit code is 1 when a scenario differs from what it expects, or expects nothing,
-and 2 when a file cannot be read. All faults of all files are printed, each as
+and 2 when a file cannot be read. The command prints all faults of all files, each as
 FILE:LINE.`,
 		Example: `  muster scenario my-queues.yaml
   muster scenario --queues queues.yaml scenarios/*.yaml

@@ -31,17 +31,17 @@ func simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate --trace FILE",
 		Short: "Simulate a log of jobs and measure the waiting times",
-		Long: `Simulate a log of parallel jobs in the Standard Workload Format, compressed with
-gzip or not, with the decisions of queue-manager, and measure how long the jobs
-wait. Only the file is needed: no NATS, no Postgres, no Kubernetes.
+		Long: `Simulate a log of parallel jobs in the Standard Workload Format, plain or compressed
+with gzip, with the decisions of queue-manager, and measure how long the jobs wait.
+The command needs no NATS, Postgres or Kubernetes.
 
 Each job is a gang of one pod per processor on as many nodes of one processor
-each as --nodes says; its requested time is its declared run time. Jobs that ask
-for more, or lack a run time or a requested time, are left out and counted.
+each as --nodes says; its requested time is its declared run time. The command leaves
+out and counts jobs that ask for more, or lack a run time or a requested time.
 
 With --eta each job that has to wait gets an estimated start time when it is submitted,
-as a running Muster makes it: from what is there, and from the run times and waits that
-came before. The result has how many jobs started by their p50 and p90.
+as in a running Muster: from the present jobs, and from earlier run times and waits. The
+result shows how many jobs started by their p50 and p90.
 
 Policies:
 ` + policyHelp() + `

@@ -14,13 +14,13 @@ func statusCommand(s *server) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show how Muster's own parts are, and what needs a person",
-		Long: `Show how Muster's own parts are: who leads, how many workloads there are, when each
-cluster reported last, Postgres with its standbys, and NATS with the fill of each
-stream. What needs a person comes last, with what to do.
+		Short: "Show the state of Muster's own parts, and what needs attention",
+		Long: `Show the state of Muster's own parts: the leader, the number of workloads, the last
+report of each cluster, Postgres with its standbys, and NATS with the fill of each
+stream. Problems that need an operator come last, with what to do.
 
 A part that does not answer within 2 s is shown as silent. When no queue-manager
-answers at all, the command ends with exit code 6.`,
+answers at all, the command exits with code 6.`,
 		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {

@@ -43,11 +43,11 @@ AppWrapper, of MCAD (v1beta1) or CodeFlare (v1beta2), is one workload with all t
 it wraps.
 
 By default the command waits until Muster has stored the workload. If Muster
-rejects it, the reason is printed and the exit code is 4. With --wait=running or
-finished the command follows the workload further.
+rejects it, the command prints the reason and exits with code 4. With --wait=running
+or finished the command follows the workload further.
 
-The pair of --source and --id identifies a submission for ever: submitting the same
-pair again is the same workload, not a second one.`,
+--source and --id together identify a submission, for as long as Muster keeps the
+workload: submitting the same pair again creates no second workload.`,
 		Example: `  muster submit -f glue.yaml
   muster submit -f glue.yaml --queue research --wait=running --timeout 10m
   generate | muster submit -f - --id nightly-2026-11-21 --wait=finished`,
@@ -59,14 +59,14 @@ pair again is the same workload, not a second one.`,
 	program.FormerFlag(flags, "file", "filename")
 	flags.StringVarP(&o.queue, "queue", "q", "default", "the `queue` to wait in")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` to run in (default: the manifest's, else the queue's)")
-	flags.Int32Var(&o.priority, "priority", 0, "a higher `number` comes first in the queue")
-	flags.StringVar(&o.priorityClass, "priority-class", "", "the priority of the `class` of this name (default: the one that a label of the manifest names)")
+	flags.Int32Var(&o.priority, "priority", 0, "the priority, a `number`; higher ones come first in the queue")
+	flags.StringVar(&o.priorityClass, "priority-class", "", "the `class` that gives the priority (default: the class that a label of the manifest names)")
 	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a generated one)")
 	flags.StringVar(&o.source, "source", submission.DefaultSource, "the `name` of the submitter; unique together with the id")
 	flags.StringVar(&o.as, "as", "", "the `user` of NATS that submits, for a queue that lists submitters; NATS lets users name only themselves")
 	flags.StringVar(&o.wait, "wait", string(follow.Queued), "wait until the workload is submitted, queued, admitted, running or finished")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: 30s for queued, no limit for the others)")
-	flags.BoolVar(&o.quiet, "quiet", false, "print the ids of the workloads and nothing else")
+	flags.BoolVar(&o.quiet, "quiet", false, "print only the ids of the workloads")
 	program.CompleteFlag(cmd, "wait", program.Fixed(follow.Goals()))
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd

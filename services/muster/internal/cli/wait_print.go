@@ -28,7 +28,7 @@ func (w *waiting) printRecord(r workload.Record) {
 	}
 	w.printLine(line)
 	if r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonNeverFits {
-		w.printLine("warning: it cannot start while nodes and quota are as they are; cancel it, or submit it again with a smaller request")
+		w.printLine("warning: it cannot start with the present nodes and quota; cancel it, or submit it again with a smaller request")
 	}
 }
 

@@ -39,12 +39,12 @@ func whatifCommand(s *server) *cobra.Command {
 	o := &whatifOptions{server: s}
 	cmd := &cobra.Command{
 		Use:   "whatif",
-		Short: "Show what a change would do to those that run and wait",
-		Long: `Play the live state forward with and without a change, and show for which workloads
-something differs: when they would start, and which would be evicted. Nothing is
-changed. Several flags are one change.
+		Short: "Show what a change would do to running and waiting workloads",
+		Long: `Simulate the live state with and without a change, and show the workloads for which
+something differs: when they would start, and which would be evicted. The command
+changes nothing. Several flags together are one change.
 
-Times are estimates, as of "muster eta", at the median of the learned run times.`,
+Times are estimates like those of "muster eta", at the median of the learned run times.`,
 		Example: `  muster whatif --add-nodes gpu-7=4
   muster whatif --drain gpu-7 --drain gpu-8
   muster whatif --priority train=100
