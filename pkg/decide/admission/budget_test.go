@@ -56,27 +56,29 @@ func hardWorld() *admission.State {
 func TestOneQueueDoesNotSpendEverybodysTime(t *testing.T) {
 	const gangs = 60
 	for _, sets := range []int{6, 7, 8} {
-		s, r := hardWorld(), rand.New(rand.NewPCG(uint64(sets), 1))
-		decide(s)
-		for i := range gangs {
-			enqueue(s, i, "hostile", hard(r, sets))
-		}
-		one := workload.PodSet{Name: "one", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1, "pods": 1}}}
-		enqueue(s, gangs, "other", []workload.PodSet{one})
-		plan, steps, bytes := spent(s, func() admission.Plan { return admission.Decide(s, start) })
-		if steps < placement.Budget*15 {
-			t.Fatalf("%d sets: %d steps: the gangs are not hard enough to tell anything", sets, steps)
-		}
-		if steps > mostQueueSteps {
-			t.Errorf("%d sets: a decision took %d steps, want at most %d", sets, steps, mostQueueSteps)
-		}
-		if most := steps*bytesPerStep + (gangs+1)*bytesPerGang; bytes > most {
-			t.Errorf("%d sets: a decision allocated %d bytes, want at most %d", sets, bytes, most)
-		}
-		if len(plan.Admissions) == 0 || plan.Admissions[len(plan.Admissions)-1].Workload != "gang-60" {
-			t.Errorf("%d sets: the other queue's gang was not admitted: %d were", sets, len(plan.Admissions))
-		}
-		allLookedAt(t, s, gangs)
+		t.Run(fmt.Sprintf("%d pod sets", sets), func(t *testing.T) {
+			s, r := hardWorld(), rand.New(rand.NewPCG(uint64(sets), 1))
+			decide(s)
+			for i := range gangs {
+				enqueue(s, i, "hostile", hard(r, sets))
+			}
+			one := workload.PodSet{Name: "one", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1, "pods": 1}}}
+			enqueue(s, gangs, "other", []workload.PodSet{one})
+			plan, steps, bytes := spent(s, func() admission.Plan { return admission.Decide(s, start) })
+			if steps < placement.Budget*15 {
+				t.Fatalf("%d sets: %d steps: the gangs are not hard enough to tell anything", sets, steps)
+			}
+			if steps > mostQueueSteps {
+				t.Errorf("%d sets: a decision took %d steps, want at most %d", sets, steps, mostQueueSteps)
+			}
+			if most := steps*bytesPerStep + (gangs+1)*bytesPerGang; bytes > most {
+				t.Errorf("%d sets: a decision allocated %d bytes, want at most %d", sets, bytes, most)
+			}
+			if len(plan.Admissions) == 0 || plan.Admissions[len(plan.Admissions)-1].Workload != "gang-60" {
+				t.Errorf("%d sets: the other queue's gang was not admitted: %d were", sets, len(plan.Admissions))
+			}
+			allLookedAt(t, s, gangs)
+		})
 	}
 }
 

@@ -28,28 +28,30 @@ func TestWhoMayEvictIsFoundByFew(t *testing.T) {
 			s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 100, policy), gpuQueue("b", 100, policy))))
 			yes, no := 0, 0
 			for _, n := range []int{1, 2, 5, gangs} {
-				r := rand.New(rand.NewPCG(uint64(i), uint64(n)))
-				started := make([]admission.Started, n)
-				for j := range started {
-					w := &workload.Workload{ID: workload.ID(fmt.Sprintf("gang-%d", j)), Priority: int32(r.IntN(priorities))}
-					started[j] = admission.Started{Workload: w, Order: r.Int64N(1000), Queue: []string{"a", "b"}[r.IntN(2)], Admitted: start}
-				}
-				kept, by := admission.Victims(s, start, started)
-				if most := 2 * (1 + priorities); kept > most {
-					t.Errorf("%d of %d gangs are compared with, want %d at most", kept, n, most)
-				}
-				for range waiting {
-					w := admission.Waiting{Workload: &workload.Workload{Priority: int32(r.IntN(priorities + 1))}, Order: r.Int64N(1000), Queue: []string{"a", "b"}[r.IntN(2)]}
-					few, all := by(w)
-					if few != all {
-						t.Fatalf("priority %d, order %d of queue %s: may evict by few is %v, by all %d is %v", w.Workload.Priority, w.Order, w.Queue, few, n, all)
+				t.Run(fmt.Sprintf("%d gangs", n), func(t *testing.T) {
+					r := rand.New(rand.NewPCG(uint64(i), uint64(n)))
+					started := make([]admission.Started, n)
+					for j := range started {
+						w := &workload.Workload{ID: workload.ID(fmt.Sprintf("gang-%d", j)), Priority: int32(r.IntN(priorities))}
+						started[j] = admission.Started{Workload: w, Order: r.Int64N(1000), Queue: []string{"a", "b"}[r.IntN(2)], Admitted: start}
 					}
-					if all {
-						yes++
-					} else {
-						no++
+					kept, by := admission.Victims(s, start, started)
+					if most := 2 * (1 + priorities); kept > most {
+						t.Errorf("%d of %d gangs are compared with, want %d at most", kept, n, most)
 					}
-				}
+					for range waiting {
+						w := admission.Waiting{Workload: &workload.Workload{Priority: int32(r.IntN(priorities + 1))}, Order: r.Int64N(1000), Queue: []string{"a", "b"}[r.IntN(2)]}
+						few, all := by(w)
+						if few != all {
+							t.Fatalf("priority %d, order %d of queue %s: may evict by few is %v, by all %d is %v", w.Workload.Priority, w.Order, w.Queue, few, n, all)
+						}
+						if all {
+							yes++
+						} else {
+							no++
+						}
+					}
+				})
 			}
 			if i > 0 && yes == 0 || no == 0 && i != 2 {
 				t.Errorf("%d may evict, %d may not: that tells nothing", yes, no)

@@ -57,19 +57,21 @@ func TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 				}
 			}
 			for who, reason := range map[string]workload.Reason{"victim": victim, "preemptor": preemptor} {
-				choice := reason.Preemption.Choice
-				switch {
-				case choice == nil:
-					t.Errorf("the reason of the %s has no choice", who)
-				case !slices.Equal(choice.Victims, []workload.ID{"short"}) || choice.Cost.Lost != 480 || choice.Cost.Restart != 240,
-					!slices.Equal(choice.Other, []workload.ID{"long"}) || choice.OtherCost.Lost != 8*3600:
-					t.Errorf("the reason of the %s has the choice %+v", who, choice)
-				case reason.Preemption.Cut:
-					t.Errorf("the reason of the %s says that the search was cut", who)
-				}
-				if tenant := reason.ForTenant(); tenant.Preemption.Choice != nil || reason.Preemption.Choice == nil {
-					t.Errorf("a tenant sees the choice in the reason of the %s: %+v", who, tenant.Preemption)
-				}
+				t.Run(who, func(t *testing.T) {
+					choice := reason.Preemption.Choice
+					switch {
+					case choice == nil:
+						t.Errorf("the reason of the %s has no choice", who)
+					case !slices.Equal(choice.Victims, []workload.ID{"short"}) || choice.Cost.Lost != 480 || choice.Cost.Restart != 240,
+						!slices.Equal(choice.Other, []workload.ID{"long"}) || choice.OtherCost.Lost != 8*3600:
+						t.Errorf("the reason of the %s has the choice %+v", who, choice)
+					case reason.Preemption.Cut:
+						t.Errorf("the reason of the %s says that the search was cut", who)
+					}
+					if tenant := reason.ForTenant(); tenant.Preemption.Choice != nil || reason.Preemption.Choice == nil {
+						t.Errorf("a tenant sees the choice in the reason of the %s: %+v", who, tenant.Preemption)
+					}
+				})
 			}
 		})
 	}

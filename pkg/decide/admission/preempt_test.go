@@ -251,20 +251,22 @@ func TestHeldAndDrainedQueues(t *testing.T) {
 		return quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "a", StopPolicy: policy}}}
 	}
 	for _, policy := range []string{quota.Hold, quota.HoldAndDrain} {
-		s := admission.NewState(treeOf(t, held(policy)))
-		s.SetNode(nodeOf("one", 8, 4))
-		s.Start(admission.Started{
-			Workload: &workload.Workload{ID: "x", Queue: "a", PodSets: []workload.PodSet{setOf("workers", 1, 0, 1)}}, Cluster: "c",
-			Placements: []workload.Placement{{PodSet: "workers", Node: "one", Pods: 1}}, Admitted: start,
+		t.Run(policy, func(t *testing.T) {
+			s := admission.NewState(treeOf(t, held(policy)))
+			s.SetNode(nodeOf("one", 8, 4))
+			s.Start(admission.Started{
+				Workload: &workload.Workload{ID: "x", Queue: "a", PodSets: []workload.PodSet{setOf("workers", 1, 0, 1)}}, Cluster: "c",
+				Placements: []workload.Placement{{PodSet: "workers", Node: "one", Pods: 1}}, Admitted: start,
+			})
+			enter(t, s, 1, "w a 0 1")
+			plan := admission.Decide(s, start)
+			if len(plan.Admissions) != 0 || s.Reason("w").Kind != workload.ReasonHeld {
+				t.Errorf("%s: the plan is %+v, w waits because of %+v", policy, plan, s.Reason("w"))
+			}
+			if drained := len(plan.Evictions) == 1 && plan.Evictions[0].Reason.Kind == workload.ReasonDrained; drained != (policy == quota.HoldAndDrain) {
+				t.Errorf("%s: evictions are %+v", policy, plan.Evictions)
+			}
 		})
-		enter(t, s, 1, "w a 0 1")
-		plan := admission.Decide(s, start)
-		if len(plan.Admissions) != 0 || s.Reason("w").Kind != workload.ReasonHeld {
-			t.Errorf("%s: the plan is %+v, w waits because of %+v", policy, plan, s.Reason("w"))
-		}
-		if drained := len(plan.Evictions) == 1 && plan.Evictions[0].Reason.Kind == workload.ReasonDrained; drained != (policy == quota.HoldAndDrain) {
-			t.Errorf("%s: evictions are %+v", policy, plan.Evictions)
-		}
 	}
 }
 

@@ -123,11 +123,13 @@ func TestASnapshotIsBounded(t *testing.T) {
 		id    workload.ID
 		names bool // changes
 	}{{"gang-5010", true}, {"gang-7999", false}} {
-		q, _ := s.Ask(c.id)
-		answer := admission.Answer(other, sn.Complete(), q, start, never)
-		if !answer.Partial || len(answer.Changes) > 0 != c.names || answer.Position != s.Position(c.id) || answer.Waiting != 300 {
-			t.Errorf("%s is explained by %+v", c.id, answer)
-		}
+		t.Run(string(c.id), func(t *testing.T) {
+			q, _ := s.Ask(c.id)
+			answer := admission.Answer(other, sn.Complete(), q, start, never)
+			if !answer.Partial || len(answer.Changes) > 0 != c.names || answer.Position != s.Position(c.id) || answer.Waiting != 300 {
+				t.Errorf("%s is explained by %+v", c.id, answer)
+			}
+		})
 	}
 }
 
