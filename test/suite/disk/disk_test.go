@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -106,25 +107,27 @@ func TestPowerOff(t *testing.T) {
 func TestNamesLast(t *testing.T) {
 	t.Parallel()
 	for _, strict := range []bool{false, true} {
-		d := newDisk(t)
-		name := func(n string) string { return filepath.Join(d.Path, n) }
-		must(t, d.Strict(strict))
-		put(t, name("a"), "a", false)
-		put(t, name("b"), "b", true)
-		must(t, d.PowerOff())
-		if strict {
-			wantNone(t, name("a"))
-			wantNone(t, name("b"))
-		} else {
-			want(t, name("a"), "")
-			want(t, name("b"), "b")
-		}
-		put(t, name("c"), "c", true)
-		force(t, d.Path)
-		put(t, name("d"), "d", true)
-		must(t, os.Rename(name("d"), name("c")))
-		must(t, d.PowerOff())
-		want(t, name("c"), "c")
+		t.Run(fmt.Sprintf("strict %t", strict), func(t *testing.T) {
+			d := newDisk(t)
+			name := func(n string) string { return filepath.Join(d.Path, n) }
+			must(t, d.Strict(strict))
+			put(t, name("a"), "a", false)
+			put(t, name("b"), "b", true)
+			must(t, d.PowerOff())
+			if strict {
+				wantNone(t, name("a"))
+				wantNone(t, name("b"))
+			} else {
+				want(t, name("a"), "")
+				want(t, name("b"), "b")
+			}
+			put(t, name("c"), "c", true)
+			force(t, d.Path)
+			put(t, name("d"), "d", true)
+			must(t, os.Rename(name("d"), name("c")))
+			must(t, d.PowerOff())
+			want(t, name("c"), "c")
+		})
 	}
 }
 
@@ -254,18 +257,20 @@ func TestStruck(t *testing.T) {
 			return d.Slow(0)
 		},
 	} {
-		must(t, set(true))
-		if err := d.Struck(); err == nil {
-			t.Errorf("%s: nothing was written, and it has hit something", name)
-		}
-		_ = os.WriteFile(filepath.Join(d.Path, name), []byte("more"), 0o600) // another file each: one that is there has room
-		f, err := os.Open(filepath.Join(d.Path, "a"))
-		must(t, err)
-		_ = f.Sync()
-		must(t, f.Close(), set(false))
-		if err := d.Struck(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			must(t, set(true))
+			if err := d.Struck(); err == nil {
+				t.Errorf("%s: nothing was written, and it has hit something", name)
+			}
+			_ = os.WriteFile(filepath.Join(d.Path, name), []byte("more"), 0o600) // another file each: one that is there has room
+			f, err := os.Open(filepath.Join(d.Path, "a"))
+			must(t, err)
+			_ = f.Sync()
+			must(t, f.Close(), set(false))
+			if err := d.Struck(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
