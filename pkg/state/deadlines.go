@@ -81,7 +81,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 		if e.disruption.head {
 			message = "the head pod was replaced, and Ray has lost the state of the job"
 		}
-		d.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: message}, now)
+		d.evictNow(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: message}, now)
 	case e.Phase == workload.Running && elapsed(now, e.disruption.since, settleTime):
 		d.healing.checkRecoveryDeadline(e, rules, now)
 	case e.Phase == workload.Admitted && elapsed(now, e.Times.Admitted, time.Duration(rules.ReadyDeadline)):
@@ -131,7 +131,7 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 		if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
 			why = ": " + e.Reason.Message
 		}
-		d.tearDown(e, workload.Evicting, &workload.Reason{
+		d.evictNow(e, &workload.Reason{
 			Kind:    workload.ReasonNotCreated,
 			Message: fmt.Sprintf("the dispatcher of cluster %s did not create the object within the readyDeadline of %s%s", e.Cluster, deadline, why),
 		}, now)
@@ -144,13 +144,13 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 		seen, message = true, message+": "+e.Reason.Message
 	}
 	if !seen {
-		d.tearDown(e, workload.Evicting, &workload.Reason{
+		d.evictNow(e, &workload.Reason{
 			Kind:    workload.ReasonNotCreated,
 			Message: fmt.Sprintf("no pod existed at the readyDeadline, %s after the creation of the object; check that the KubeRay operator runs", deadline),
 		}, now)
 		return
 	}
-	d.evictForFault(e, &workload.Reason{Kind: workload.ReasonNotReady, Message: message}, now)
+	d.evictNow(e, &workload.Reason{Kind: workload.ReasonNotReady, Message: message}, now)
 }
 
 // explainSlowStart sets the reason of a gang that does not come to run.

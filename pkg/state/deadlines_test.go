@@ -121,7 +121,7 @@ func TestEvictionsAreAnnounced(t *testing.T) {
 	s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30), MaxRunTime: seconds(1000)}}, 3)
 	s.created(true)
 	s.Flush()
-	s.evict(s.gang(), &workload.Reason{Kind: workload.ReasonDrained, Message: "test"}, s.now)
+	s.evictWithGrace(s.gang(), &workload.Reason{Kind: workload.ReasonDrained, Message: "test"}, s.now)
 	s.is(workload.Evicting, workload.ReasonDrained)
 	command := s.commanded()
 	if command.State != event.Present || !command.EvictAt.Equal(s.now.Add(30*time.Second)) {

@@ -27,7 +27,7 @@ func (s *State) Decide(now time.Time) {
 		s.sizing.applyGrowth(s.live.Get(g.Workload), g, now)
 	}
 	for _, v := range plan.Evictions { // of no gang that is kept
-		s.evict(s.live.Get(v.Workload), &v.Reason, now)
+		s.evictWithGrace(s.live.Get(v.Workload), &v.Reason, now)
 	}
 	for _, a := range plan.Admissions {
 		s.admit(s.live.Get(a.Workload), a, now)

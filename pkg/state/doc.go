@@ -29,7 +29,8 @@
 //	                   shrink.go)
 //	    idling       unused clusters (idling.go)
 //	  lifecycle    phases, teardown, commands, events, timers (lifecycle.go, transition.go,
-//	               evict.go, commands.go, changes.go, changeset.go, reasons.go, timers.go)
+//	               evict.go, requeue.go, commands.go, changes.go, changeset.go, reasons.go,
+//	               timers.go)
 //	    inquiries    questions to watchers and dispatchers (inquiries.go)
 //	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
 //	                 unreserved.go)
@@ -50,7 +51,33 @@
 //	evicting   -> queued, cancelling, succeeded, failed
 //	cancelling -> cancelled
 //
-// There are two exceptions. A cancelling workload may be cancelled again, which ends
+// # Evictions
+//
+// A started workload is evicted by evictNow or evictWithGrace (evict.go). The kind of the
+// reason decides the rest, by requeueRules (requeue.go): whether the eviction counts
+// towards the workload's retries, and how long the next attempt waits.
+//
+//	cause                                      kind        by              counts  back-off
+//	admission preempts it or drains its queue  Preempted,  evictWithGrace  no      none
+//	                                           Drained
+//	its object, or every pod, not created in   NotCreated  evictNow        no      by attempts
+//	time (deadlines.go)
+//	not ready in time (deadlines.go)           NotReady    evictNow        yes     by faults
+//	pods lost and not replaced in time, or     PodLost     evictNow        yes     by faults
+//	onPodLoss is evict (healing.go,
+//	deadlines.go); a failed job that is to be
+//	retried (status.go)
+//	its node lost or drained, or its place     NodeLost,   evictNow        no      none
+//	taken, and its pods cannot go elsewhere    Drained,
+//	(places.go)                                PlaceLost
+//	an exit code that is not retried           ExitCode    evictNow        no      it fails
+//	(evaluate.go)
+//	its removal was published before a restore Restored    evictNow        no      none
+//	(recovery.go)
+//
+// # Exceptions
+//
+// Two steps follow no arrow. A cancelling workload may be cancelled again, which ends
 // its grace period. Recovery from an older database (recovery.go, removals.go)
 // moves a workload from any phase to the published end, or back to queued; it begins with
 // Ahead, a submission that comes again, or the status of a later attempt.

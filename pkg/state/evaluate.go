@@ -61,7 +61,7 @@ func (s *State) checkExits(e *entry, now time.Time) {
 			e.Reason = reason
 			s.recordChange(e, now)
 		} else {
-			s.tearDown(e, workload.Evicting, reason, now)
+			s.evictNow(e, reason, now)
 		}
 		return
 	}

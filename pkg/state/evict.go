@@ -8,7 +8,38 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// tearDown removes the objects at once; the next step follows their release.
+// evictNow evicts a started workload and removes its objects at once. See requeueRules for
+// what the kind of the reason means for the next attempt.
+func (l *lifecycle) evictNow(e *entry, reason *workload.Reason, now time.Time) {
+	l.countFault(e, reason.Kind, now)
+	l.tearDown(e, workload.Evicting, reason, now)
+}
+
+// evictWithGrace evicts a workload that could run on, because admission preempts it or
+// drains its queue. A running one may save its work first.
+func (l *lifecycle) evictWithGrace(e *entry, reason *workload.Reason, now time.Time) {
+	l.countFault(e, reason.Kind, now)
+	l.tearDownWithGrace(e, workload.Evicting, reason, now)
+}
+
+// countFault counts an eviction for a fault of the workload. The count restarts when the
+// workload has run for longer than the longest back-off, unless the workload sets its own
+// limit.
+func (l *lifecycle) countFault(e *entry, cause workload.ReasonKind, now time.Time) {
+	if !requeueRules[cause].fault {
+		return
+	}
+	ownLimit := e.Life.Tolerance != nil && e.Life.Tolerance.Retries != nil
+	if !ownLimit && elapsed(now, e.Times.Running, time.Duration(l.rules(e).BackoffMost)) {
+		e.Requeues = 0
+	}
+	if e.Requeues < math.MaxUint16 { // beyond that a limit no longer counts
+		e.Requeues++
+	}
+}
+
+// tearDown removes the objects at once; the next step follows their release. Evictions
+// call it through evictNow, which counts.
 func (l *lifecycle) tearDown(e *entry, phase workload.Phase, reason *workload.Reason, now time.Time) {
 	l.tearDownAt(e, phase, reason, now, now)
 }
@@ -34,24 +65,4 @@ func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.
 		l.sendCommand(e, event.Absent, now)
 	}
 	l.setTimer(e)
-}
-
-// evict returns a started workload to its place in the queue, because admission preempts
-// it or drains its queue.
-func (l *lifecycle) evict(e *entry, reason *workload.Reason, now time.Time) {
-	l.tearDownWithGrace(e, workload.Evicting, reason, now)
-}
-
-// evictForFault evicts a workload that did not become ready or lost pods. The count of
-// such evictions restarts when the workload has run for longer than the longest
-// back-off, unless the workload sets its own limit.
-func (l *lifecycle) evictForFault(e *entry, reason *workload.Reason, now time.Time) {
-	counted := e.Life.Tolerance != nil && e.Life.Tolerance.Retries != nil
-	if !counted && elapsed(now, e.Times.Running, time.Duration(l.rules(e).BackoffMost)) {
-		e.Requeues = 0
-	}
-	if e.Requeues < math.MaxUint16 { // beyond that a limit no longer counts
-		e.Requeues++
-	}
-	l.tearDown(e, workload.Evicting, reason, now)
 }

@@ -135,7 +135,7 @@ func (h *healing) checkRecoveryDeadline(e *entry, rules workload.Rules, now time
 	case elapsed(now, e.disruption.since, rules.HealWithin()):
 		if h.inquiries.askWhetherAbsent(e, now) {
 			reason.Message = message + fmt.Sprintf(" %s after a pod was lost", rules.HealWithin())
-			h.evictForFault(e, reason, now)
+			h.evictNow(e, reason, now)
 		}
 	case !e.disruption.reported:
 		e.disruption.reported = true

@@ -117,9 +117,10 @@ func (l *lifecycle) free(e *entry) {
 // back-off, or ends it when it has no more retries.
 func (l *lifecycle) requeue(e *entry, now time.Time) {
 	rules, cause := l.rules(e), e.Reason
-	if int(e.Requeues) > *rules.Requeues || cause.Kind == workload.ReasonExitCode {
+	rule := requeueRules[cause.Kind]
+	if int(e.Requeues) > *rules.Requeues || rule.final {
 		message := fmt.Sprintf("failed after %d requeues: %s", *rules.Requeues, cause.Message)
-		if cause.Kind == workload.ReasonExitCode {
+		if rule.final {
 			message = cause.Message
 		}
 		l.sendCommand(e, event.Forgotten, now)
@@ -130,23 +131,11 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 	l.endAttempt(e)
 	e.resetSizes()
 	reason := cause
-	if backoff, backsOff := backoffAfter(e, rules, cause.Kind); backsOff {
-		e.NotBefore = now.Add(backoff)
+	if rule.backoff != nil {
+		e.NotBefore = now.Add(rule.backoff(e, rules))
 		reason = &workload.Reason{Kind: workload.ReasonBackoff, Message: fmt.Sprintf("back-off: attempt %d is not tried before %s. Attempt %d was evicted: %s",
 			e.Attempt, e.NotBefore.UTC().Format(time.RFC3339), e.Attempt-1, cause.Message)}
 	}
 	l.transition(e, workload.Queued, reason, now)
 	l.enqueue(e)
-}
-
-// backoffAfter returns how long a workload that was evicted for its own fault, or whose
-// objects were not created, waits before its next attempt.
-func backoffAfter(e *entry, rules workload.Rules, cause workload.ReasonKind) (backoff time.Duration, backsOff bool) {
-	switch cause {
-	case workload.ReasonNotReady, workload.ReasonPodLost:
-		return rules.Backoff(int(e.Requeues)), true
-	case workload.ReasonNotCreated:
-		return rules.Backoff(e.Attempt - 1), true
-	}
-	return 0, false
 }

@@ -139,17 +139,17 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 	running := e.Phase == workload.Running
 	for at := range moves {
 		if at.PodSet == submitterOf(e) || running && at.PodSet == setOf(e, workload.RoleHead) {
-			h.tearDown(e, workload.Evicting, reason, now)
+			h.evictNow(e, reason, now)
 			return
 		}
 	}
 	if running && h.rules(e).OnPodLoss == workload.EvictOnLoss {
-		h.tearDown(e, workload.Evicting, reason, now)
+		h.evictNow(e, reason, now)
 		return
 	}
 	if !h.reassign(e, moves) {
 		reason.Message += "; no other place is free"
-		h.tearDown(e, workload.Evicting, reason, now)
+		h.evictNow(e, reason, now)
 		return
 	}
 	if running {

@@ -122,7 +122,7 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 		r.skipTo(e, c.Attempt+1, now)
 	case c.Attempt == e.Attempt && c.Cluster == e.Cluster:
 		if c.State == event.Absent && !tearingDown(e) {
-			r.tearDown(e, workload.Evicting, restoredReason("attempt %d in cluster %q was being removed when the database was restored to an older state", c), now)
+			r.evictNow(e, restoredReason("attempt %d in cluster %q was being removed when the database was restored to an older state", c), now)
 			return false
 		}
 		return true

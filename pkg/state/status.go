@@ -90,7 +90,7 @@ func (s *State) finishJob(e *entry, reported *event.GangStatus, now time.Time) {
 		phase = workload.Failed
 		if t := e.Life.Tolerance; t != nil && t.RetryFailed {
 			if e.Phase != workload.Evicting {
-				s.evictForFault(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: reported.Message}, now)
+				s.evictNow(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: reported.Message}, now)
 			}
 			return
 		}
