@@ -151,10 +151,6 @@ func (l *ledger) write(c state.Changes) {
 
 // asStored has times as Postgres keeps them, in microseconds.
 func asStored(r workload.Record) workload.Record {
-	for _, t := range []*time.Time{
-		&r.NotBefore, &r.EvictAt, &r.Times.Submitted, &r.Times.Admitted, &r.Times.Dispatched, &r.Times.Running, &r.Times.Finished,
-	} {
-		*t = t.Truncate(time.Microsecond)
-	}
+	r.MapTimes(func(t time.Time) time.Time { return t.Truncate(time.Microsecond) })
 	return r
 }

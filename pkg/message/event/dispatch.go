@@ -43,7 +43,8 @@ type GangDesired struct {
 	// ForceAfter is how long after its grace a pod that does not end is deleted by
 	// force.
 	ForceAfter workload.Duration `json:"forceAfter,omitzero"`
-	// EvictAt, with Present: the time of the eviction, for the object's status.
+	// EvictAt, with Present: when the workload is evicted or, while queue-manager has it
+	// running, its pods leave a drained node. It is written into the object.
 	EvictAt time.Time `json:"evictAt,omitzero"`
 	// Placements are set with Present, and with Absent for what KubeRay runs after
 	// the gang.

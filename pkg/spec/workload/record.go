@@ -33,11 +33,22 @@ type Record struct {
 	// ready or lost pods; NotBefore is when it takes part in the queue again.
 	Requeues  uint16    `json:"requeues,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// EvictAt is when the objects of a workload that is being torn down are
-	// deleted; until then it may save its work.
+	// EvictAt has two meanings. Of a workload that is being torn down it is when its
+	// objects are deleted; until then it may save its work. Of one that runs it is an
+	// announcement: when its pods on a drained node are moved.
 	EvictAt time.Time `json:"evictAt,omitzero"`
 	Times   Times     `json:"times"`
 	// Estimate says when a workload that waits will start. It is in answers only, and nil
 	// until it was estimated.
 	Estimate *Estimate `json:"estimate,omitempty"`
+}
+
+// MapTimes replaces each time of the record's own by what the function makes of it: the
+// stored ones, not those of its reason or estimate.
+func (r *Record) MapTimes(change func(time.Time) time.Time) {
+	for _, t := range []*time.Time{
+		&r.NotBefore, &r.EvictAt, &r.Times.Submitted, &r.Times.Admitted, &r.Times.Dispatched, &r.Times.Running, &r.Times.Finished,
+	} {
+		*t = change(*t)
+	}
 }

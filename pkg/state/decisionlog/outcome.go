@@ -109,11 +109,7 @@ func trimmed(r workload.Record) workload.Record {
 		sizes[i] = workload.PodSet{Name: set.Name, Count: set.Count}
 	}
 	r.PodSets = sizes
-	for _, t := range []*time.Time{
-		&r.NotBefore, &r.EvictAt, &r.Times.Submitted, &r.Times.Admitted, &r.Times.Dispatched, &r.Times.Running, &r.Times.Finished,
-	} {
-		*t = t.UTC()
-	}
+	r.MapTimes(time.Time.UTC)
 	return r
 }
 

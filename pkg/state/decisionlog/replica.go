@@ -72,11 +72,7 @@ func asStored(r workload.Record) workload.Record {
 	r.Placements = slices.SortedFunc(slices.Values(r.Placements), func(a, b workload.Placement) int {
 		return cmp.Or(cmp.Compare(a.PodSet, b.PodSet), cmp.Compare(a.Node, b.Node))
 	})
-	for _, t := range []*time.Time{
-		&r.NotBefore, &r.EvictAt, &r.Times.Submitted, &r.Times.Admitted, &r.Times.Dispatched, &r.Times.Running, &r.Times.Finished,
-	} {
-		*t = t.Truncate(time.Microsecond)
-	}
+	r.MapTimes(func(t time.Time) time.Time { return t.Truncate(time.Microsecond) })
 	return r
 }
 
