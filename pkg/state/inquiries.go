@@ -57,11 +57,11 @@ type inquiries struct {
 	count   int // of the questions of the term
 }
 
-// SetAskFor sets for how long an answer counts, times two, and after how long silence is a
-// reason to name; zero asks nothing. A message may be lost without a trace, so a pod that
-// was not observed may exist all the same. Silence is never taken for absence: the state
-// waits for answers for as long as it takes.
-func (s *State) SetAskFor(most time.Duration) { s.inquiries.timeout = most }
+// SetAnswerTimeout sets after which time silence is named in the reason of a workload. A
+// question is asked again after twice that time. Zero: nothing is asked. A message may be
+// lost without a trace, so a pod that was not observed may exist all the same. Silence is
+// never taken for absence: the state waits for answers for as long as it takes.
+func (s *State) SetAnswerTimeout(most time.Duration) { s.inquiries.timeout = most }
 
 // Questions returns the unanswered questions, the oldest first, at most maxQuestions of each
 // cluster: one that is silent keeps no other waiting.

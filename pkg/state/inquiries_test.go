@@ -56,7 +56,7 @@ func TestWhatWasNotHeardIsAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
-			s.SetAskFor(asksFor)
+			s.SetAnswerTimeout(asksFor)
 			s.created(false)
 			s.step(time.Minute)
 			s.is(workload.Dispatched, "")
@@ -106,7 +106,7 @@ func TestASilentDispatcherTearsNothingDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
-			s.SetAskFor(asksFor)
+			s.SetAnswerTimeout(asksFor)
 			for range 600 {
 				s.step(asksFor / 4)
 				s.is(workload.Admitted, "")
@@ -130,7 +130,7 @@ func TestASilentDispatcherTearsNothingDown(t *testing.T) {
 func TestALostHealingIsAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
-	s.SetAskFor(asksFor)
+	s.SetAnswerTimeout(asksFor)
 	s.created(true)
 	whole := s.pods["headgroup-0"]
 	s.loses("headgroup", "")
@@ -151,7 +151,7 @@ func TestALostHealingIsAskedFor(t *testing.T) {
 func TestAnOldAnswerIsNone(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
-	s.SetAskFor(asksFor)
+	s.SetAnswerTimeout(asksFor)
 	s.created(true)
 	head := s.pods["headgroup-0"]
 	for range 2 {
@@ -170,7 +170,7 @@ func TestAnOldAnswerIsNone(t *testing.T) {
 func TestAReleaseIsAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
-	s.SetAskFor(asksFor)
+	s.SetAnswerTimeout(asksFor)
 	s.created(true)
 	s.Cancel(&event.WorkloadCancel{Workload: gangID, Why: "enough"}, s.now)
 	s.step(time.Second)
@@ -189,7 +189,7 @@ func TestAReleaseIsAskedFor(t *testing.T) {
 func TestANodeIsAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
-	s.SetAskFor(asksFor)
+	s.SetAnswerTimeout(asksFor)
 	s.created(true)
 	name := s.place("headgroup")
 	s.seq++
@@ -215,7 +215,7 @@ func TestANodeIsAskedFor(t *testing.T) {
 func TestNodesThatAreNotReadyAreAskedAboutInOrder(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 0)
-	s.SetAskFor(asksFor)
+	s.SetAnswerTimeout(asksFor)
 	var want []string
 	for i := range 8 {
 		want = append(want, fmt.Sprintf("n%d", i))

@@ -62,7 +62,7 @@ type Term struct {
 	Search int          `json:"search,omitempty"`
 	Stored state.Stored `json:"stored"`
 	Limits state.Limits `json:"limits"`
-	// AskFor is the argument of state.SetAskFor.
+	// AskFor is the argument of state.SetAnswerTimeout.
 	AskFor time.Duration `json:"askFor,omitempty"`
 }
 
@@ -77,7 +77,7 @@ func (t Term) State(workloads []state.StoredWorkload, nodes []state.StoredNode) 
 	stored.Workloads, stored.Nodes = workloads, nodes
 	s := state.New(t.Epoch, stored)
 	s.SetLimits(t.Limits)
-	s.SetAskFor(t.AskFor)
+	s.SetAnswerTimeout(t.AskFor)
 	s.CatchUp()
 	return s
 }

@@ -62,7 +62,7 @@ var (
 	LastEpoch = relay.LastEpoch
 )
 
-// AskFor is how long answers count, halved; see state.SetAskFor.
+// AskFor is the argument of state.SetAnswerTimeout.
 const AskFor = engine.AskFor
 
 // Store is the ledger in Postgres, and Configuration a transaction that changes the queues.

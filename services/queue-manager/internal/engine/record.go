@@ -66,7 +66,7 @@ func (s *Step) record(changes state.Changes, at time.Time) store.Record {
 func (s *Step) Begin(epoch int64, limits state.Limits, askFor time.Duration, at time.Time) {
 	term := decisionlog.TermOf(s.State, epoch, limits, version.String())
 	term.AskFor = askFor
-	s.State.SetAskFor(askFor)
+	s.State.SetAnswerTimeout(askFor)
 	s.decisions.Note(decisionlog.Input{Kind: decisionlog.Begin, At: at, Term: &term})
 	s.State.CatchUp()
 }
