@@ -37,43 +37,43 @@ func (d *deadlines) fire(now time.Time) {
 
 // checkDeadlines acts on the deadlines of a workload that have passed.
 func (d *deadlines) checkDeadlines(e *entry, now time.Time) {
-	switch {
-	case e.Phase == workload.Evicting || e.Phase == workload.Cancelling:
-		if elapsed(now, e.EvictAt, 0) && !e.removalSent {
-			d.sendCommand(e, event.Absent, now)
-		}
-		d.inquiries.askForRelease(e, now)
-	case e.Phase.Final():
-		if elapsed(now, e.Times.Finished, time.Duration(d.rules(e).KeepFinished)) && !e.removalSent {
-			d.sendCommand(e, event.Ended, now)
-		}
-		d.inquiries.askForRelease(e, now)
-	default:
+	if !tearingDown(e) {
 		d.checkStartedDeadlines(e, now)
+		return
+	}
+	rules := d.rules(e)
+	if d.passed(removeDeadline, e, &rules, now) {
+		d.sendCommand(e, event.Absent, now)
+	}
+	if d.passed(forgetDeadline, e, &rules, now) {
+		d.sendCommand(e, event.Ended, now)
+	}
+	if d.passed(askDeadline, e, &rules, now) {
+		d.inquiries.askForRelease(e, now)
 	}
 }
 
 func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	rules := d.rules(e)
-	longest := time.Duration(rules.MaxRunTime)
-	if e.Phase == workload.Running && longest > 0 && elapsed(now, e.Times.Running, longest) {
+	passed := func(deadline deadline) bool { return d.passed(deadline, e, &rules, now) }
+	if passed(runTimeDeadline) {
 		d.tearDownWithGrace(e, workload.Cancelling, &workload.Reason{
-			Kind: workload.ReasonMaxRunTime, Message: fmt.Sprintf("the workload reached its maxRunTime of %s", longest),
+			Kind: workload.ReasonMaxRunTime, Message: fmt.Sprintf("the workload reached its maxRunTime of %s", time.Duration(rules.MaxRunTime)),
 		}, now)
 		return
 	}
-	if d.idling.endIdle(e, rules, now) {
+	if passed(idleDeadline) && d.idling.endIdle(e, rules, now) {
 		return
 	}
-	if elapsed(now, e.moveAt, 0) {
+	if passed(moveDeadline) {
 		d.healing.replacePlaces(e, now)
 	}
-	if e.Phase == workload.Running && lossEvicts(e, rules) && elapsed(now, e.disruption.lost, settleTime) && d.healing.recreatedByKubeRay(e) {
+	if passed(lossDeadline) && d.healing.recreatedByKubeRay(e) {
 		e.disruption.lost, e.disruption.gone = time.Time{}, nil
 	}
 	switch {
 	case tearingDown(e):
-	case e.Phase == workload.Running && lossEvicts(e, rules) && elapsed(now, e.disruption.lost, settleTime):
+	case passed(lossDeadline):
 		if !d.inquiries.askWhetherAbsent(e, now) { // a job that has ended loses its pods, too
 			return
 		}
@@ -82,17 +82,17 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 			message = "the head pod was replaced, and Ray has lost the state of the job"
 		}
 		d.evictNow(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: message}, now)
-	case e.Phase == workload.Running && elapsed(now, e.disruption.since, settleTime):
-		d.healing.checkRecoveryDeadline(e, rules, now)
-	case e.Phase == workload.Admitted && elapsed(now, e.Times.Admitted, time.Duration(rules.ReadyDeadline)):
+	case passed(reportDeadline) || passed(healDeadline):
+		d.healing.checkHealDeadline(e, &rules, now)
+	case passed(readyDeadline) && e.Phase == workload.Admitted:
 		d.notCreatedInTime(e, rules, now)
-	case e.Phase != workload.Running && elapsed(now, e.Times.Dispatched, time.Duration(rules.ReadyDeadline)):
+	case passed(readyDeadline):
 		if d.inquiries.askWhetherAbsent(e, now) {
 			d.notReadyInTime(e, rules, now)
 			return
 		}
 		d.explainSilence(e, "the pods may be ready", now)
-	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart):
+	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart): // each other timer that fires serves, too
 		e.slowSince = now
 		if e.Phase == workload.Admitted {
 			d.inquiries.ask(e, now) // that its object is there may have been lost

@@ -21,7 +21,7 @@ type entry struct {
 // attemptState is what the record of an admitted workload does not have about its
 // present attempt. It is not stored.
 type attemptState struct {
-	deadline  time.Time // when checkDeadlines is due, see nextDeadline
+	deadline  time.Time // when the timer fires, see nextDeadline
 	slowSince time.Time // when it was last noted that it starts slowly
 	// moveAt is when its lost places are replaced; zero while it has all. BeginDecisions sets
 	// it again in a new term, and insert sets that of an announced move, which is stored.

@@ -75,7 +75,8 @@ func (h *healing) checkReadiness(e *entry, now time.Time) {
 		if mended {
 			e.Reason = h.growthReason(e)
 		}
-		told := !lossEvicts(e, h.rules(e)) && h.recordNewHead(e, now) // a job starts again, which its eviction says
+		rules := h.rules(e)
+		told := !lossEvicts(e, &rules) && h.recordNewHead(e, now) // a job starts again, which its eviction says
 		if mended && !told {
 			h.recordChange(e, now)
 		}
@@ -126,13 +127,13 @@ func (h *healing) trackHead(e *entry, pods []event.GangPod, now time.Time) {
 	}
 }
 
-// checkRecoveryDeadline deals with a running gang that has lacked pods for a while.
-func (h *healing) checkRecoveryDeadline(e *entry, rules workload.Rules, now time.Time) {
+// checkHealDeadline deals with a running gang that has lacked pods for a while.
+func (h *healing) checkHealDeadline(e *entry, rules *workload.Rules, now time.Time) {
 	ready, all := h.readiness(e)
 	message := fmt.Sprintf("%d of %d pods are ready", ready, all)
 	reason := &workload.Reason{Kind: workload.ReasonPodLost}
 	switch {
-	case elapsed(now, e.disruption.since, rules.HealWithin()):
+	case h.passed(healDeadline, e, rules, now):
 		if h.inquiries.askWhetherAbsent(e, now) {
 			reason.Message = message + fmt.Sprintf(" %s after a pod was lost", rules.HealWithin())
 			h.evictNow(e, reason, now)

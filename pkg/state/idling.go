@@ -79,10 +79,11 @@ func (i *idling) withoutWorkers(e *entry) bool {
 	})
 }
 
-// endIdle ends a cluster that has been idle for as long as it may.
+// endIdle ends a cluster that has been idle for as long as it may, once watcher and
+// dispatcher have reported again.
 func (i *idling) endIdle(e *entry, rules workload.Rules, now time.Time) (ended bool) {
 	longest := time.Duration(rules.IdleTime)
-	if longest == 0 || !elapsed(now, e.idleSince, longest) || !i.inquiries.askWhetherAbsent(e, now) {
+	if !i.inquiries.askWhetherAbsent(e, now) {
 		return false
 	}
 	message := fmt.Sprintf("no worker group has had a pod for the idleTime of %s", longest)
