@@ -93,15 +93,25 @@ func (l *lifecycle) notReadyNodes(e *entry) string {
 
 // afterGrace says what follows for a running gang when a node of it stays not ready.
 func (h *healing) afterGrace(e *entry) string {
-	head := setOf(e, workload.RoleHead)
+	lost := map[slot]int{}
 	for _, p := range e.Placements {
 		n := h.nodes[admission.NodeKey{Cluster: e.Cluster, Name: p.Node}]
-		if n != nil && !(n.present && n.Ready) && p.PodSet == head {
-			return "After that the gang starts again, because its head pod is there"
+		if n != nil && !(n.present && n.Ready) {
+			lost[slot{p.PodSet, p.Node}] = p.Pods
 		}
 	}
-	if h.rules(e).OnPodLoss == workload.EvictOnLoss {
+	switch h.outcomeOfLoss(e, lost) {
+	case keepsPlaces:
+		return "After that the gang keeps its places, because the database refuses to store other ones"
+	case losesHead:
+		return "After that the gang starts again, because its head pod is there"
+	case losesSubmitter:
+		return "After that the gang starts again, because the submitter of the job is there"
+	case evictedByPolicy:
 		return "After that the gang starts again, because onPodLoss is evict"
+	case hasTiedPlaces:
+		return "After that the gang starts again: no pod is moved alone, because " + whyTied
+	case movesPods:
 	}
 	return fmt.Sprintf("After that its pods get other nodes, or the gang starts again when no other place is free or not all pods are ready within %s", h.rules(e).HealWithin())
 }

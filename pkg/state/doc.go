@@ -23,8 +23,8 @@
 //	  recovery     what the streams have and an older ledger does not know
 //	               (recovery.go, removals.go, unknown.go, resend.go)
 //	  deadlines    what is due for started workloads (deadlines.go)
-//	    healing      lost pods and places (healing.go, places.go,
-//	               disruption.go)
+//	    healing      lost pods and places (healing.go, places.go, loss_outcome.go,
+//	                 disruption.go)
 //	      sizing       more and fewer places for a running gang (sizing.go, growth.go,
 //	                   shrink.go)
 //	    idling       unused clusters (idling.go)

@@ -116,9 +116,7 @@ func (s *State) insert(w StoredWorkload) {
 	} else {
 		s.beginAttempt(e)
 		s.restoreStarted(e)
-		if e.Phase == workload.Running {
-			e.moveAt = e.EvictAt // an announced move keeps its time
-		}
+		e.moveAt = e.announcedMove() // which keeps its time
 	}
 	s.setTimer(e)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // scheduleReplacement sets a timer for the gangs with places on a node that is gone, not
-// ready, barred, or has no room for them any more. A timer that is set already moves
-// forward at most: a loss does not wait for the grace of a drain.
+// ready, barred, or has no room for them any more. A timer that is set already is only
+// brought nearer: a loss does not wait for the grace of a drain.
 func (h *healing) scheduleReplacement(key admission.NodeKey, now time.Time) {
 	n := h.nodes[key]
 	if n == nil || len(n.holders) == 0 || n.healthy() {
@@ -34,6 +34,15 @@ func (h *healing) scheduleReplacement(key admission.NodeKey, now time.Time) {
 	}
 }
 
+// announcedMove is when pods of a running gang leave a drained node; zero when that is not
+// announced. EvictAt has it, which means something else when a gang is torn down.
+func (e *entry) announcedMove() time.Time {
+	if e.Phase != workload.Running {
+		return time.Time{}
+	}
+	return e.EvictAt
+}
+
 // moveBy has the lost places of a gang replaced at the given time at the latest.
 func (e *entry) moveBy(at time.Time) {
 	if e.moveAt.IsZero() || at.Before(e.moveAt) {
@@ -45,8 +54,8 @@ func (e *entry) moveBy(at time.Time) {
 // node, once its grace is over. One announcement counts for all nodes that are drained
 // before its time.
 func (h *healing) announceMove(e *entry, node string, now time.Time) {
-	if !e.EvictAt.IsZero() {
-		e.moveBy(e.EvictAt)
+	if at := e.announcedMove(); !at.IsZero() {
+		e.moveBy(at)
 		return
 	}
 	grace := time.Duration(h.rules(e).CheckpointGrace)
@@ -71,9 +80,9 @@ func (h *healing) withdrawMove(e *entry, now time.Time) {
 	h.sendCommand(e, event.Present, now)
 }
 
-// lostPlaces returns how many pods of each place of a gang need another one, and
-// why: all on a lost node, and on a drained one once the announced time has come; on
-// another barred or overfull one those that are not bound there.
+// lostPlaces returns how many pods of each place of a gang need another place, and why. On
+// a lost node all of them do, and on a drained one, too, once the announced time has come.
+// On another barred or overfull node those do that are not bound there.
 func (h *healing) lostPlaces(e *entry, now time.Time) (moves map[slot]int, reason *workload.Reason) {
 	moves, reason = map[slot]int{}, &workload.Reason{Kind: workload.ReasonPlaceLost}
 	bound := h.boundPods(e)
@@ -91,7 +100,7 @@ func (h *healing) lostPlaces(e *entry, now time.Time) (moves map[slot]int, reaso
 		switch {
 		case n.lost():
 			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonNodeLost, lostBecause(n, h.grace)
-		case n.Drained() && !e.EvictAt.After(now):
+		case n.Drained() && !e.announcedMove().After(now):
 			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonDrained, fmt.Sprintf("node %s is drained", p.Node)
 		case refusal != "" && open > 0:
 			moves[at], reason.Message = open, fmt.Sprintf("node %s accepts no more pods of pod set %q: %s", p.Node, p.PodSet, refusal)
@@ -116,15 +125,13 @@ func (h *healing) checkPlaces(e *entry, now time.Time) {
 
 // replacePlaces moves the lost places of a gang to nodes with proven room, in the
 // transaction that gives the old ones back. The gang is evicted whole when there is no
-// room for all of them, when its policy asks for that, when the lost pod is the head pod of
-// a running gang, with which Ray loses its state, or when it is the job's submitter,
-// whose place is written in the object. An announced move keeps its time.
+// room for all of them, or when outcomeOfLoss says so. An announced move keeps its time.
 func (h *healing) replacePlaces(e *entry, now time.Time) {
-	announced := elapsed(now, e.EvictAt, 0)
+	announced := elapsed(now, e.announcedMove(), 0)
 	if announced {
 		e.EvictAt = time.Time{}
 	}
-	e.moveAt = e.EvictAt
+	e.moveAt = e.announcedMove()
 	moves, reason := h.lostPlaces(e, now)
 	if len(moves) == 0 {
 		if announced {
@@ -132,27 +139,25 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 		}
 		return
 	}
-	if e.placesFixed {
+	switch h.outcomeOfLoss(e, moves) {
+	case keepsPlaces:
 		h.explainFixed(e, reason.Message, now)
 		return
-	}
-	running := e.Phase == workload.Running
-	for at := range moves {
-		if at.PodSet == submitterOf(e) || running && at.PodSet == setOf(e, workload.RoleHead) {
-			h.evictNow(e, reason, now)
-			return
-		}
-	}
-	if running && h.rules(e).OnPodLoss == workload.EvictOnLoss {
+	case losesHead, losesSubmitter, evictedByPolicy:
 		h.evictNow(e, reason, now)
 		return
+	case hasTiedPlaces:
+		reason.Message += "; no pod of the gang is moved alone, because " + whyTied
+		h.evictNow(e, reason, now)
+		return
+	case movesPods:
 	}
 	if !h.reassign(e, moves) {
 		reason.Message += "; no other place is free"
 		h.evictNow(e, reason, now)
 		return
 	}
-	if running {
+	if e.Phase == workload.Running {
 		e.Reason, e.disruption.reported = &workload.Reason{Kind: workload.ReasonPodLost, Message: reason.Message + "; its pods are moved to other nodes"}, true
 	}
 	h.recordChange(e, now)
@@ -166,7 +171,7 @@ func (h *healing) reassign(e *entry, moves map[slot]int) bool {
 	if !e.Interdependent() && h.reassignOnly(e, moves) {
 		return true
 	}
-	if len(h.boundPods(e)) > 0 {
+	if len(h.boundPods(e)) > 0 { // not interdependent, or it would have tied places
 		return false
 	}
 	all := map[slot]int{}

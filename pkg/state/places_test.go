@@ -1,6 +1,7 @@
 package state
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,54 @@ func TestAPodThatLeavesDuringTheGraceOfADrainIsReplaced(t *testing.T) {
 			s.step(settleTime)
 			if s.is(workload.Running, workload.ReasonPodLost); s.usesNode(node) || cordon && !s.usesNode(drained) {
 				t.Errorf("%s: after the pod has left the places are %+v", name, s.gang().Placements)
+			}
+		})
+	}
+}
+
+// The reason of a gang on a node that is not ready announces what follows, and that comes
+// when the grace of the node is over. There is a spare node all along.
+func TestWhatIsAnnouncedForANodeThatIsNotReadyComesTrue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set       string
+		rules     workload.Rules
+		change    func(*stage)
+		announced string
+		phase     workload.Phase
+		reason    workload.ReasonKind
+		then      string
+	}{
+		"a worker moves": {"workers", workload.Rules{}, nil,
+			"its pods get other nodes", workload.Running, workload.ReasonPodLost, "its pods are moved to other nodes"},
+		"the head is lost": {"headgroup", workload.Rules{}, nil,
+			"because its head pod is there", workload.Evicting, workload.ReasonNodeLost, "has not been ready"},
+		"the queue's rule": {"workers", workload.Rules{Life: workload.Life{OnPodLoss: workload.EvictOnLoss}}, nil,
+			"because onPodLoss is evict", workload.Evicting, workload.ReasonNodeLost, "has not been ready"},
+		"the submitter is lost": {"workers", workload.Rules{}, func(s *stage) { s.gang().PodSets[1].Role = workload.RoleSubmitter },
+			"because the submitter of the job is there", workload.Evicting, workload.ReasonNodeLost, "has not been ready"},
+		"tied pods": {"workers", workload.Rules{}, func(s *stage) {
+			s.gang().PodSets[1].Topology = &workload.Topology{SliceSize: 2, SliceLevel: "rack"}
+		}, "the places of its pods depend on each other", workload.Evicting, workload.ReasonNodeLost, "no pod of the gang is moved alone, because the places of its pods depend on each other"},
+		"fixed places": {"workers", workload.Rules{}, func(s *stage) {
+			s.Quarantine(Quarantined{Workload: gangID, Level: QuarantineHeld, Attempt: 1, Why: "no"}, s.now)
+		}, "the gang keeps its places", workload.Running, workload.ReasonNotStorable, "the gang keeps its places"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, c.rules, 3)
+			s.created(true)
+			s.node("spare", nil)
+			if c.change != nil {
+				c.change(s)
+			}
+			s.node(s.place(c.set), func(n *capacity.Node) { n.Ready = false })
+			s.is(workload.Running, workload.ReasonNodeNotReady)
+			s.says(c.announced)
+			s.step(time.Minute)
+			s.is(c.phase, c.reason)
+			if s.says(c.then); c.phase == workload.Evicting && strings.Contains(s.gang().Reason.Message, "no other place is free") {
+				t.Errorf("the spare node was free, and the reason is %q", s.gang().Reason.Message)
 			}
 		})
 	}
