@@ -21,7 +21,7 @@ func (h *healing) noteNewHead(e *entry, replacement event.GangPod) {
 // with it comes first. It reports whether it did.
 func (h *healing) recordNewHead(e *entry, now time.Time) (told bool) {
 	news := e.disruption.headNews
-	if news == "" || e.Reason != nil && e.Reason.Kind != workload.ReasonHeadReplaced {
+	if news == "" || !mayExplain(e, workload.ReasonHeadReplaced) {
 		return false
 	}
 	e.disruption.headNews = ""
@@ -42,22 +42,13 @@ func (h *healing) explainNode(n *node, now time.Time) {
 		switch {
 		case broken == "" && told:
 			e.Reason = h.growthReason(e)
-		case broken == "" || e.Reason != nil && !told && !h.giveWay(e.Reason.Kind):
+		case broken == "" || !mayExplain(e, workload.ReasonNodeNotReady):
 			continue
 		default:
 			e.Reason = &workload.Reason{Kind: workload.ReasonNodeNotReady, Message: broken + ". " + h.afterGrace(e)}
 		}
 		h.recordChange(e, now)
 	}
-}
-
-// giveWay reports whether a reason of a running gang says less than that a node is not ready.
-func (h *healing) giveWay(kind workload.ReasonKind) bool {
-	switch kind {
-	case workload.ReasonHeadReplaced, workload.ReasonGrowing, workload.ReasonBesidePlan, workload.ReasonPodLost:
-		return true
-	}
-	return false
 }
 
 // notReadyNodes names the nodes of a gang that are not ready, with since when and until when

@@ -167,8 +167,8 @@ func (e *entry) unknownGroups() []string {
 
 // explainGrowth says why a gang that grows waits for places.
 func (s *sizing) explainGrowth(e *entry, why workload.Reason, now time.Time) {
-	if e.growth == nil || e.Reason != nil && e.Reason.Kind != workload.ReasonGrowing && e.Reason.Kind != workload.ReasonHeadReplaced {
-		return // what is wrong with it matters more
+	if e.growth == nil || !mayExplain(e, workload.ReasonGrowing) {
+		return
 	}
 	s.setWaitReason(e, e.growth.reason(why), now)
 }

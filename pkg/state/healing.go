@@ -140,7 +140,7 @@ func (h *healing) checkHealDeadline(e *entry, rules *workload.Rules, now time.Ti
 		}
 	case !e.disruption.reported:
 		e.disruption.reported = true
-		if e.Reason == nil || e.Reason.Kind == workload.ReasonHeadReplaced {
+		if mayExplain(e, workload.ReasonPodLost) {
 			reason.Message = message + fmt.Sprintf("; KubeRay has %s to replace the others", rules.HealWithin())
 			e.Reason = reason
 			h.recordChange(e, now)

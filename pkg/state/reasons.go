@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,24 @@ func sameCause(a, b workload.Reason) bool {
 		return a.Quota.Flavor == b.Quota.Flavor && a.Quota.Resource == b.Quota.Resource
 	}
 	return a.Shortage == nil || a.Shortage.PodSet == b.Shortage.PodSet && a.Shortage.Resource == b.Shortage.Resource
+}
+
+// replaceable has, for each kind of reason of a running gang, the kinds in whose place it
+// may be set; what is not listed says more. A gang without a reason takes any.
+var replaceable = map[workload.ReasonKind][]workload.ReasonKind{
+	workload.ReasonNodeNotReady: {
+		workload.ReasonNodeNotReady, workload.ReasonPodLost, workload.ReasonGrowing, workload.ReasonBesidePlan, workload.ReasonHeadReplaced,
+	},
+	workload.ReasonPodLost:      {workload.ReasonHeadReplaced},
+	workload.ReasonGrowing:      {workload.ReasonGrowing, workload.ReasonHeadReplaced},
+	workload.ReasonHeadReplaced: {workload.ReasonHeadReplaced},
+	workload.ReasonBesidePlan:   {workload.ReasonBesidePlan},
+}
+
+// mayExplain reports whether a reason of the given kind may be set on a running gang, in
+// place of the reason that it has.
+func mayExplain(e *entry, kind workload.ReasonKind) bool {
+	return e.Reason == nil || slices.Contains(replaceable[kind], e.Reason.Kind)
 }
 
 // setStartingReason says what keeps a started workload from running, or that nothing

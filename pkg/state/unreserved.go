@@ -125,8 +125,8 @@ func (s *State) Misplaced() (now, ever int) { return s.misplacedPods.now, s.misp
 // explainMisplaced says of a running gang how many of its pods are not where they were
 // planned.
 func (s *State) explainMisplaced(e *entry, now time.Time) {
-	if e.Phase != workload.Running || e.Reason != nil && e.Reason.Kind != workload.ReasonBesidePlan {
-		return // what is wrong with it matters more
+	if e.Phase != workload.Running || !mayExplain(e, workload.ReasonBesidePlan) {
+		return
 	}
 	misplaced := s.gangs[gangKey{e.Cluster, e.ID}].misplaced
 	if misplaced == 0 {
