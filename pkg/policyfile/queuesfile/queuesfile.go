@@ -87,8 +87,9 @@ func Read(content []byte) (file File, notes []string, err error) {
 	return file, slices.Concat(notes, file.unreached(), file.neverAllowed(), file.Notes()), nil
 }
 
-// ValidateWritten is Validate for a file that a person wrote, with notes at
-// one place and is another's to say.
+// ValidateWritten is Validate, and refuses fields that a person wrote at a wrong place:
+// those of the queue under life, or a strategy other than the ClusterQueue of the same name
+// sets.
 func (f *File) ValidateWritten() error {
 	var faults fault.List
 	for i, q := range f.Queues {
