@@ -38,14 +38,14 @@ func (s *Store) PastUsage(ctx context.Context) ([]quota.PastUsage, error) {
 
 func loadPastUsage(ctx context.Context, tx querier) ([]quota.PastUsage, error) {
 	rows, err := tx.Query(ctx, `SELECT queue, history FROM past_usage ORDER BY queue COLLATE "C"`)
-	if err == nil {
-		var all []quota.PastUsage
-		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (past quota.PastUsage, err error) {
-			return past, row.Scan(&past.Queue, &past.History)
-		})
-		if err == nil {
-			return all, nil
-		}
+	if err != nil {
+		return nil, fmt.Errorf("load the past usage of queues: %w", err)
 	}
-	return nil, fmt.Errorf("load the past usage of queues: %w", err)
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (past quota.PastUsage, err error) {
+		return past, row.Scan(&past.Queue, &past.History)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load the past usage of queues: %w", err)
+	}
+	return all, nil
 }
