@@ -196,10 +196,10 @@ func submitter(command *event.GangDesired, set string) bool {
 	})
 }
 
-// NotOlder reports whether a command replaces the known one of its workload: the known
-// one was not sent after it. The same command is not older than itself. Epochs and orders
-// decide that, not attempts: after Postgres was restored to an older state a later leader
-// may command an earlier attempt, or a workload that was forgotten.
-func NotOlder(command, known *event.GangDesired) bool {
+// Replaces reports whether a command replaces the known one of its workload. It is true for
+// the same command or a later one, by epoch, then order. Attempts do not count: after
+// Postgres was restored to an older state a later leader may command an earlier attempt, or
+// a workload that was forgotten.
+func Replaces(command, known *event.GangDesired) bool {
 	return known == nil || !known.Supersedes(command)
 }

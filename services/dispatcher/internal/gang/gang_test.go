@@ -203,7 +203,7 @@ func TestNewer(t *testing.T) {
 		{at(1, 1), nil, true}, {at(1, 1), at(1, 1), true}, {at(1, 2), at(1, 1), true}, {at(1, 1), at(1, 2), false},
 		{at(2, 1), at(1, 2), false}, {at(1, 9), at(2, 1), true},
 	} {
-		if got := gang.NotOlder(c.command, c.known); got != c.want {
+		if got := gang.Replaces(c.command, c.known); got != c.want {
 			t.Errorf("attempt %d of epoch %d after %+v: newer is %t", c.command.Attempt, c.command.Epoch, c.known, got)
 		}
 	}

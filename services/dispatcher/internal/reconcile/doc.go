@@ -29,9 +29,10 @@
 // last status survives a restart, on the bus. So the process may die at any point:
 //
 //   - before an object is created: the next pass creates it;
-//   - after it was created and before that was reported: its creation is answered with
-//     AlreadyExists, and an object with the workload and attempt in its labels is
-//     adopted. Only if it is deleted at that moment, too, it is created twice;
+//   - after it was created and before that was reported: the next dispatcher finds it in
+//     its cache by workload and attempt, and goes on. AlreadyExists comes only when the
+//     cache is behind or an answer was lost. Only if the object is deleted at that moment,
+//     too, it is created twice;
 //   - between two pods being pinned: pinned pods keep their nodes, the next pass pins
 //     the rest;
 //   - after a deletion: the next pass finds nothing and reports that.

@@ -72,7 +72,7 @@ func (w *workloads) accept(command *event.GangDesired, now time.Time) (t *tracke
 	t = w.track(command.Workload)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !gang.NotOlder(command, t.command) {
+	if !gang.Replaces(command, t.command) {
 		return t, t.command
 	}
 	t.command, t.unconfirmed, t.forgotten = command, nil, time.Time{}
