@@ -11,9 +11,9 @@ import (
 // podNews are the pods of a gang before and after an observation.
 type podNews struct{ before, now []event.GangPod }
 
-// evaluate follows every observation of a started workload's pods, and with news of nil
-// every status of it, when what they say of its phase has been applied. The order is that
-// of what a step rests on:
+// evaluate runs after each observation of a started workload's pods. It also runs, with nil
+// news, after each status, once the status has changed the phase. What a step rests on comes
+// before it:
 //
 //  1. An exit code may end the attempt, and then nothing is replaced.
 //  2. A gang that runs now can lose pods from now on; before it ran, a pod that went away

@@ -48,7 +48,8 @@ func (n *node) unreservedRequests() resource.List {
 	return sum
 }
 
-// lost says that pods on the node do not run any more.
+// lost says that the node is gone or was not ready for the grace. Its places are replaced;
+// its pods may still run.
 func (n *node) lost() bool { return !n.present || n.overdue }
 
 // healthy says that nothing on the node needs another place.

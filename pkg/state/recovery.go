@@ -12,7 +12,8 @@ import (
 type Ahead struct {
 	// Commands are the last ones of their workloads.
 	Commands []*event.GangDesired `json:"commands,omitempty"`
-	// LastRecords are the last states of workloads that events reported.
+	// LastRecords are the last states of workloads that events reported. Their name in the
+	// decision log is stored, and never changes.
 	LastRecords []workload.Record `json:"told,omitempty"`
 	// Lost are those of them that were published as queued and are nowhere any more.
 	Lost []workload.Record `json:"lost,omitempty"`

@@ -20,8 +20,9 @@ type commit struct {
 // all that was decided after it is discarded.
 type commitQueue struct {
 	writer *Writer
-	// publish takes the messages of a commit, and observe its changes and how long it took.
-	publish func([]store.Outgoing)
+	// handToRelay gives the messages of a commit to the relay; it does not wait.
+	handToRelay func([]store.Outgoing)
+	// observe is called with the changes of a commit and how long it took.
 	observe func(state.Changes, time.Duration)
 	waiting chan commit
 }
@@ -68,7 +69,7 @@ func (q *commitQueue) giveBackRest() {
 }
 
 func (q *commitQueue) write(ctx context.Context, next commit) error {
-	err := q.writer.Write(ctx, next.decision, q.publish)
+	err := q.writer.Write(ctx, next.decision, q.handToRelay)
 	if next.written != nil {
 		next.written <- err
 	}

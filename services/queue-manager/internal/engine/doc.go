@@ -1,6 +1,7 @@
 // Package engine runs queue-manager's terms as leader: it gathers what arrives,
 // lets the state decide, commits the outcome in one transaction, and only then
-// settles the messages and lets the outbox go.
+// settles the messages. What is to be published is in the transaction, too, and the relay
+// publishes it later.
 //
 // # The loop of a term
 //
@@ -15,7 +16,8 @@
 //	prepare  Writer.Prepare    writer.go        one transaction of the decision
 //	queue    commitQueue.add   commit_queue.go  the next round begins here
 //	commit   Writer.Write      writer.go        in order, on the queue's goroutine
-//	settle   Writer.Write      writer.go        messages leave and inputs are acknowledged
+//	settle   Writer.Write      writer.go        messages go to the relay, which publishes them
+//	                                            later; inputs are acknowledged
 //
 // One goroutine decides, so there is one order of decisions, and another writes them in
 // that order. While a commit waits for the disk the next batch is decided, and what
@@ -30,8 +32,22 @@
 // (quarantine.go), rejected (rejections.go) or dead-lettered (dead_letters.go), and
 // Memory (memory.go) has the next term know it.
 //
+// # When the leader is replaced
+//
+// Nothing has to be repaired then, because a replaced leader cannot write:
+//
+//  1. The successor begins a term with the next epoch (term.go). From then on Postgres
+//     refuses the transactions of the one before.
+//  2. It takes the state that it has kept current as a standby, and reads the last commits
+//     (standby.takeOver).
+//  3. Its relay begins with what the outbox has. Each batch is checked against the epoch
+//     (store.CheckEpochAndAddManifests), so a replaced relay publishes nothing behind it.
+//  4. It decides when it has read everything that was observed before
+//     (leader.beginDecisions).
+//
 // # When the database was restored to an older state
 //
-// Before the first round a term compares the streams with the ledger (leader_recovery.go)
-// and restores what the ledger has lost (recovery.go, resubmit.go).
+// Before the first round a term compares the streams with the ledger (leader_restored.go)
+// and restores what the ledger has lost (restored.go, resubmit.go). In names of this
+// package, recovery is that, and never the replacement of a leader.
 package engine

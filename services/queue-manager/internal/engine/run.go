@@ -24,7 +24,8 @@ type Options struct {
 	Holder string
 	// File is what it was started with; objects that are applied come beside it.
 	File settings.File
-	// NodeGrace is how long a node may be not ready before gangs on it are evicted.
+	// NodeGrace is how long a node may be not ready before it counts as lost: its pods get
+	// other places, or the gang is evicted.
 	NodeGrace time.Duration
 	// CheckStreams is how often streams are compared with what they should have.
 	CheckStreams time.Duration

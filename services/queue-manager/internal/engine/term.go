@@ -145,7 +145,7 @@ func (l *leader) newRelay(compared map[string]store.Watermark) *relay.Relay {
 
 // start starts the goroutines of the term; when one fails, all end.
 func (l *leader) start(ctx context.Context, group *errgroup.Group) {
-	l.commits = &commitQueue{writer: l.writer, publish: l.relay.Hand, observe: l.Metrics.observe, waiting: make(chan commit, inFlight)}
+	l.commits = &commitQueue{writer: l.writer, handToRelay: l.relay.Hand, observe: l.Metrics.observe, waiting: make(chan commit, inFlight)}
 	group.Go(func() error {
 		retryLetters(ctx, l.refusedLetters, l.messageLog(), l.Logger)
 		return nil

@@ -17,7 +17,7 @@ type Store interface {
 }
 
 // Writer commits the decisions of a step, in their order: nothing of a decision is
-// settled or leaves before it is written. Write may run beside Step.Apply and Prepare,
+// settled or handed to the relay before it is written. Write may run beside Step.Apply and Prepare,
 // one call at a time.
 type Writer struct {
 	store  Store
@@ -42,16 +42,17 @@ func (w *Writer) Prepare(decision *Decision) error {
 	return nil
 }
 
-// Write writes a prepared decision, lets its messages leave, and settles what came in.
+// Write writes a prepared decision, hands its messages to the relay, which publishes them
+// later, and settles what came in.
 // After an error nothing has been settled or given back, and the state rests on what may
 // not be there: discard it.
-func (w *Writer) Write(ctx context.Context, decision *Decision, publish func([]store.Outgoing)) error {
+func (w *Writer) Write(ctx context.Context, decision *Decision, handToRelay func([]store.Outgoing)) error {
 	outgoing, err := decision.transaction(ctx)
 	decision.traced.end(err)
 	if err != nil {
 		return err
 	}
-	publish(outgoing)
+	handToRelay(outgoing)
 	for _, settle := range decision.settle {
 		settle()
 	}
