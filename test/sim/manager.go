@@ -68,7 +68,7 @@ type term struct {
 	behind                 int // readers that have not caught up
 	decide                 bool
 	announced              int // how often the term was announced
-	missing                []queuemanager.Missing
+	commandsFound          []queuemanager.CommandsFound
 	decisions              []*queuemanager.Decision
 	failed                 *queuemanager.Decision // and not written, for the cause
 	cause                  error
@@ -156,8 +156,8 @@ func (t *term) begin(s *state.State) bool {
 	}
 	t.relay = queuemanager.NewRelay(queuemanager.RelayOptions{
 		Epoch: t.epoch, Store: relayLedger{w.disk}, Bus: c, Logger: zap.NewNop(), CheckEvery: checkEvery, Compared: compared,
-		Missing: func(_ context.Context, missing queuemanager.Missing) {
-			t.missing = append(t.missing, missing)
+		CommandsFound: func(_ context.Context, found queuemanager.CommandsFound) {
+			t.commandsFound = append(t.commandsFound, found)
 			t.decider.wake()
 		},
 		Undeliverable: func(_ context.Context, u queuemanager.Undeliverable) {

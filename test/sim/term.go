@@ -23,7 +23,7 @@ func (t *term) decides(p *proc) {
 		}
 		ticked := false
 		switch {
-		case t.w.now.Before(tick) && len(t.missing)+len(t.capacity)+len(t.status)+len(t.work) == 0 && (t.decide || t.behind > 0):
+		case t.w.now.Before(tick) && len(t.commandsFound)+len(t.capacity)+len(t.status)+len(t.work) == 0 && (t.decide || t.behind > 0):
 			p.park(tick.Sub(t.w.now))
 			continue
 		case !t.w.now.Before(tick):
@@ -52,11 +52,10 @@ func (t *term) decides(p *proc) {
 				return
 			}
 		}
-		for _, missing := range t.missing {
-			lacks := func(subject string) bool { return missing.All || !missing.Present[subject] }
-			t.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: t.step.State.Commanded(lacks)})
+		for _, found := range t.commandsFound {
+			t.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: t.step.State.Commanded(found.Lacks)})
 		}
-		t.missing = nil
+		t.commandsFound = nil
 		batch := t.gather()
 		t.w.check.reads(t, batch)
 		if !t.decide && t.behind <= 0 && len(t.capacity)+len(t.status) == 0 {

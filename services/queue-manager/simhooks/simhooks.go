@@ -30,7 +30,7 @@ type (
 	Relay         = relay.Relay
 	RelayOptions  = relay.Options
 	RelaySteps    = relay.Steps
-	Missing       = relay.Missing
+	CommandsFound = relay.CommandsFound
 	Undeliverable = relay.Undeliverable
 	Outgoing      = store.Outgoing
 	Watermark     = store.Watermark

@@ -41,8 +41,8 @@ type leader struct {
 	// closed.
 	decide bool
 	begun  chan struct{}
-	// missing and undeliverable are what the relay finds.
-	missing       chan relay.Missing
+	// commandsFound and undeliverable are what the relay finds.
+	commandsFound chan relay.CommandsFound
 	undeliverable chan relay.Undeliverable
 	// refusedLetters are dead letters that NATS has refused.
 	refusedLetters []letter
@@ -89,8 +89,8 @@ func (l *leader) run(ctx context.Context) error {
 			err = l.tick(ctx)
 		case <-maintain.C:
 			err = l.maintain(ctx)
-		case m := <-l.missing:
-			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.state.Commanded(func(subject string) bool { return m.All || !m.Present[subject] })})
+		case found := <-l.commandsFound:
+			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.state.Commanded(found.Lacks)})
 		case u := <-l.undeliverable:
 			l.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-l.questions:

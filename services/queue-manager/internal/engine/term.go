@@ -73,7 +73,7 @@ func raiseEpoch(ctx context.Context, o Options, term *store.Leadership) error {
 func newLeader(o Options, epoch int64, single int, memory *Memory) *leader {
 	return &leader{
 		Options: o, epoch: epoch, memory: memory, single: single, clock: clock{time.Now()}, begun: make(chan struct{}),
-		missing: make(chan relay.Missing), undeliverable: make(chan relay.Undeliverable),
+		commandsFound: make(chan relay.CommandsFound), undeliverable: make(chan relay.Undeliverable),
 		questions: make(chan question), changes: make(chan change),
 	}
 }
@@ -137,7 +137,7 @@ func (l *leader) loadState(ctx context.Context, following *standby) (err error) 
 func (l *leader) newRelay(compared map[string]store.Watermark) *relay.Relay {
 	return relay.New(relay.Options{
 		Epoch: l.epoch, Store: l.Store, Bus: l.Bus, Logger: l.Logger, CheckEvery: l.CheckStreams, Compared: compared,
-		Missing:       func(ctx context.Context, m relay.Missing) { pass(ctx, l.missing, m) },
+		CommandsFound: func(ctx context.Context, f relay.CommandsFound) { pass(ctx, l.commandsFound, f) },
 		Undeliverable: func(ctx context.Context, u relay.Undeliverable) { pass(ctx, l.undeliverable, u) },
 		Refused:       func(what string) { l.Metrics.notStorable.WithLabelValues(what).Inc() },
 	})

@@ -82,7 +82,7 @@ func TestACommitQueueEndsWithTheFirstFailure(t *testing.T) {
 	away := errors.New("Postgres is away")
 	writer := NewWriter(ledger{write: away}, &Step{})
 	q := &commitQueue{
-		writer: writer, publish: func([]store.Outgoing) { t.Error("messages leave") },
+		writer: writer, handToRelay: func([]store.Outgoing) { t.Error("messages leave") },
 		observe: func(state.Changes, time.Duration) { t.Error("a commit is counted") }, waiting: make(chan commit, 2),
 	}
 	first, second := &settled{}, &settled{}

@@ -34,7 +34,7 @@ func (p *publisher) orLater(ctx context.Context, failed error) error {
 }
 
 // resync finds out where the stream ends, so that what is published next can follow.
-// If the stream has lost something, that is republished. Missing learns what commands it
+// If the stream has lost something, that is republished. CommandsFound learns what commands it
 // lacks then, and if the comparison is to be thorough.
 func (p *publisher) resync(ctx context.Context, thorough bool) error {
 	end, err := p.end(ctx)
@@ -140,7 +140,7 @@ func (p *publisher) restore(ctx context.Context, lost bool) error {
 		if err != nil {
 			return err
 		}
-		p.Missing(ctx, Missing{All: lost, Present: p.withoutStale(present)})
+		p.CommandsFound(ctx, CommandsFound{Present: p.withoutStale(present), Distrust: lost})
 		return nil
 	}
 	if !lost {

@@ -46,11 +46,11 @@ func (p *publisher) sendBatch(ctx context.Context, batch []store.Outgoing) error
 		}
 		if done > 0 {
 			due = due[done:]
-			sent := before(batch, due)
-			if err := p.sent(ctx, batch[:sent]); err != nil {
+			n := before(batch, due)
+			if err := p.removePublished(ctx, batch[:n]); err != nil {
 				return err
 			}
-			batch = batch[sent:]
+			batch = batch[n:]
 		}
 		if failed != nil {
 			if err := p.afterFailure(ctx, failed, done > 0); err != nil {
@@ -86,10 +86,10 @@ func before(batch, due []store.Outgoing) int {
 	return slices.IndexFunc(batch, func(m store.Outgoing) bool { return m.Seq == due[0].Seq })
 }
 
-// sent takes published messages out of the outbox, or keeps them there until a watermark
+// removePublished takes published messages out of the outbox, or keeps them there until a watermark
 // that covers them is stored: behind it, the next term takes what is in the stream and no
 // longer in the outbox for messages that the ledger does not know.
-func (p *publisher) sent(ctx context.Context, messages []store.Outgoing) error {
+func (p *publisher) removePublished(ctx context.Context, messages []store.Outgoing) error {
 	if p.watermark.Created.IsZero() { // the stream's end was not found out yet
 		p.keep(messages)
 		return nil
@@ -165,6 +165,10 @@ func (p *publisher) publish(ctx context.Context, messages []store.Outgoing) (don
 // one that was to follow it. From then on the end of the stream is uncertain: every message
 // of the next batch expects the same sequence, and the first fresh ack makes the end certain
 // again. Those messages are of different subjects, because any of them may be the first.
+//
+// For example, the stream ends at 7, and A, which is in it already, B and C are sent. A
+// expects 7 and is answered with its old sequence; B expects 8 and is refused. In the next
+// batch B and C both expect 7, because either may be the first that the stream has not.
 func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgoing) (done int, err error) {
 	if p.uncertain {
 		messages = messages[:differing(messages)]
@@ -172,21 +176,21 @@ func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgo
 	published := make([]*bus.Published, 0, len(messages))
 	end := bus.End{Sequence: p.watermark.Last}
 	for _, m := range messages {
-		sent, failed := p.publishAsync(ctx, m, end)
+		pending, failed := p.publishAsync(ctx, m, end)
 		if failed != nil {
 			err = failed
 			break
 		}
-		published = append(published, sent)
-		if sent != nil && !p.uncertain {
+		published = append(published, pending)
+		if pending != nil && !p.uncertain {
 			end = bus.End{Sequence: end.Sequence + 1, ID: m.EventID}
 		}
 	}
-	for i, sent := range published {
-		if sent == nil { // nothing to wait for
+	for i, pending := range published {
+		if pending == nil { // nothing to wait for
 			continue
 		}
-		sequence, failed := sent.Stored(ctx)
+		sequence, failed := pending.Stored(ctx)
 		if failed != nil {
 			return i, failed
 		}
@@ -221,14 +225,14 @@ func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.
 	if m.ManifestOf != "" {
 		return nil, nil // its workload has ended, and a later command says so
 	}
-	sent, err := p.Bus.PublishNext(m.Subject, m.EventID, m.Message, m.TTL, end)
+	pending, err := p.Bus.PublishNext(m.Subject, m.EventID, m.Message, m.TTL, end)
 	if errors.Is(err, bus.ErrTooLarge) {
 		return nil, p.moveToUndelivered(ctx, m, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &sent, nil
+	return &pending, nil
 }
 
 func commandIn(message []byte) (*event.GangDesired, error) {

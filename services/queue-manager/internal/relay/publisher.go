@@ -31,12 +31,12 @@ type publisher struct {
 	behind         atomic.Bool   // something was not handed over
 	checks         chan struct{} // a comparison is due
 
-	last int64 // in the outbox, of what this publisher has sent
+	last int64 // in the outbox, of what this publisher has published and removed
 	// watermark is what the stream is known to have had, saved what of it is stored. What
 	// is published is to follow the watermark's last message.
 	watermark, saved store.Watermark
-	// compared is up to where the stream is known to have nothing that the ledger does
-	// not know, which is looked at until own: something of this term is stored there.
+	// Up to compared the stream is known to have nothing that the ledger does not know. What
+	// follows is looked at until the stream has something of this term (own).
 	compared store.Watermark
 	own      bool
 	ticks    uint // since the publisher runs

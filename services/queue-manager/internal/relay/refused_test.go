@@ -33,7 +33,7 @@ func TestAMessageThatCannotBeRemoved(t *testing.T) {
 	for term := range 2 {
 		_, ended := w.relay(t, 1)
 		select {
-		case m := <-w.missing:
+		case m := <-w.found:
 			for i := range messages {
 				if m.Present[subject(i)] == (i == stuck) {
 					t.Errorf("term %d: that %s has its last command is reported as %t", term, subject(i), i != stuck)
@@ -140,9 +140,9 @@ func TestKeptCommandsOfTwoBatchesAreSentAgain(t *testing.T) {
 		w.add(t, under.subject(of), under.payload(of))
 	}
 	w.begins(t, under)
-	missing := <-w.missing
-	if missing.Present[subject(0)] || !missing.Present[subject(1)] || len(missing.Present) != batch-1 {
-		t.Errorf("%d subjects have their last command, that of two among them: %t", len(missing.Present), missing.Present[subject(0)])
+	found := <-w.found
+	if found.Present[subject(0)] || !found.Present[subject(1)] || len(found.Present) != batch-1 {
+		t.Errorf("%d subjects have their last command, that of two among them: %t", len(found.Present), found.Present[subject(0)])
 	}
 }
 

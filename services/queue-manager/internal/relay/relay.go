@@ -77,13 +77,16 @@ type Bus interface {
 	Reconnected() (<-chan struct{}, func())
 }
 
-// Missing says which commands NATS has; the others are to be sent again.
-type Missing struct {
-	// All: what it has may be old.
-	All bool
+// CommandsFound says which commands NATS has; the others are to be published again.
+type CommandsFound struct {
 	// Present are the subjects that have a command.
 	Present map[string]bool
+	// Distrust: those commands may be old.
+	Distrust bool
 }
+
+// Lacks reports whether the command of a subject is to be published again.
+func (f CommandsFound) Lacks(subject string) bool { return f.Distrust || !f.Present[subject] }
 
 // Undeliverable is a command that the server will never take.
 type Undeliverable struct {
@@ -104,9 +107,9 @@ type Options struct {
 	// know, and that is stored behind that before anything of this term, ends the term
 	// with an error that wraps store.ErrCommitMissing.
 	Compared map[string]store.Watermark
-	// Missing is called after each comparison, Undeliverable for each command that is
+	// CommandsFound is called after each comparison, Undeliverable for each command that is
 	// set aside. They are called from the relay's goroutines and may block.
-	Missing       func(context.Context, Missing)
+	CommandsFound func(context.Context, CommandsFound)
 	Undeliverable func(context.Context, Undeliverable)
 	// Refused is called with what the database refuses of the relay's own notes; nil for
 	// nothing.

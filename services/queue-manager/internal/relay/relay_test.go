@@ -324,7 +324,7 @@ func TestALostStreamIsFoundAndFilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, _ := w.relay(t, 1)
-	<-w.missing // of the start
+	<-w.found // of the start
 	id := workload.ID("w1")
 	for range 3 {
 		w.tell(t, r)
@@ -337,8 +337,8 @@ func TestALostStreamIsFoundAndFilled(t *testing.T) {
 	deadline := time.After(patience)
 	for {
 		select {
-		case m := <-w.missing:
-			if !m.All {
+		case m := <-w.found:
+			if !m.Distrust {
 				continue
 			}
 		case <-deadline:
@@ -387,7 +387,7 @@ func TestWhatAPublisherHasNoRoomForComesFromTheOutbox(t *testing.T) {
 	w := newWorld(t)
 	r := relay.New(relay.Options{
 		Epoch: 1, Store: w.ledger, Bus: w.bus, Logger: zap.NewNop(), CheckEvery: time.Hour,
-		Missing: func(context.Context, relay.Missing) {}, Undeliverable: func(context.Context, relay.Undeliverable) {},
+		CommandsFound: func(context.Context, relay.CommandsFound) {}, Undeliverable: func(context.Context, relay.Undeliverable) {},
 	})
 	const commits = 500
 	for i := range commits {

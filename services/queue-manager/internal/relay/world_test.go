@@ -205,17 +205,17 @@ func (l *ledger) drained(t *testing.T) {
 
 type world struct {
 	*ledger
-	dir     string
-	port    int
-	server  *natsserver.Server
-	bus     *bus.Bus
-	missing chan relay.Missing
-	failed  chan relay.Undeliverable
+	dir    string
+	port   int
+	server *natsserver.Server
+	bus    *bus.Bus
+	found  chan relay.CommandsFound
+	failed chan relay.Undeliverable
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{ledger: newLedger(), dir: t.TempDir(), missing: make(chan relay.Missing, 100), failed: make(chan relay.Undeliverable, 1)}
+	w := &world{ledger: newLedger(), dir: t.TempDir(), found: make(chan relay.CommandsFound, 100), failed: make(chan relay.Undeliverable, 1)}
 	server, err := natsserver.Start(w.dir, -1)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func (w *world) relayOver(t *testing.T, epoch int64, server relay.Bus) (*relay.R
 func (w *world) options(epoch int64, server relay.Bus) relay.Options {
 	return relay.Options{
 		Epoch: epoch, Store: w.ledger, Bus: server, Logger: zap.NewNop(), CheckEvery: time.Hour,
-		Missing:       func(_ context.Context, m relay.Missing) { w.missing <- m },
+		CommandsFound: func(_ context.Context, m relay.CommandsFound) { w.found <- m },
 		Undeliverable: func(_ context.Context, u relay.Undeliverable) { w.failed <- u },
 	}
 }
