@@ -22,7 +22,7 @@
 //	             gangs with places on it, and their deadlines do the rest (observe.go,
 //	             status.go, submit.go, move_to_queue.go, decide.go, evaluate.go)
 //	  recovery     what the streams have and an older ledger does not know
-//	               (recovery.go, removals.go, unknown.go, resend.go)
+//	               (restored.go, removals.go, unknown.go, resend.go)
 //	  deadlines    what is due for started workloads (deadlines.go)
 //	    healing      lost pods and places (healing.go, places.go, loss_outcome.go,
 //	                 disruption.go)
@@ -74,12 +74,12 @@
 //	an exit code that is not retried           ExitCode    evictNow        no      it fails
 //	(evaluate.go)
 //	its removal was published before a restore Restored    evictNow        no      none
-//	(recovery.go)
+//	(restored.go)
 //
 // # Exceptions
 //
 // Two steps follow no arrow. A cancelling workload may be cancelled again, which ends
-// its grace period. Recovery from an older database (recovery.go, removals.go)
+// its grace period. Recovery from an older database (restored.go, removals.go)
 // moves a workload from any phase to the published end, or back to queued; it begins with
 // Ahead, a submission that comes again, or the status of a later attempt.
 package state

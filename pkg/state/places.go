@@ -200,7 +200,7 @@ func (h *healing) reassignOnly(e *entry, moves map[slot]int) bool {
 		}
 		h.constrainToDomain(e, &rest[i], kept)
 	}
-	placements, fits := h.admission.Move(e.ID, kept, rest)
+	placements, fits := h.admission.Replace(e.ID, kept, rest)
 	if !fits {
 		return false
 	}

@@ -60,7 +60,7 @@ func (d *decision) backfillOn(w *Waiting, flavored *flavoredSignature, cluster s
 		return verdict.Placements, nil
 	}
 	// The head may have other places at the same time.
-	if len(against) == 1 && against[0].drained.IsZero() {
+	if len(against) == 1 && against[0].keptClear.IsZero() {
 		if places := d.moveReservation(against[0], w, flavored); places != nil {
 			return places, nil
 		}

@@ -38,7 +38,7 @@
 //	stages      decide, settle, start, preempt, victims, grow, backfill, reserve_head,
 //	            reason
 //	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost, price
-//	state       move, started, growth, waiting, nomination, nodes
+//	state       replace, started, growth, waiting, nomination, nodes
 //	refusals    invalidate, evictable, candidates, share_rank, kept_quota, never,
 //	            next_class, head_reservation, head_reason, foreign
 //	ground      queue, equivalence_class, signature, order, lacking, search, savepoint,
@@ -85,7 +85,7 @@
 // has places at that time. The expected end of a gang is its admission plus its declared
 // run time. A gang over that time has a grace of a tenth, at least a minute; then its
 // end is unknown. While an end that matters is unknown, others pass freely until the
-// patience of the head's queue is over. Then the head's nodes are drained: what it needs
+// patience of the head's queue is over. Then the head's nodes are kept clear: what it needs
 // of them goes to no gang after it, however short.
 //
 // No head starves. Let P be the patience of the queue and R the longest time for which a
@@ -94,7 +94,7 @@
 // the first of those that have. It starts at most P + 2R later, however many gangs come
 // after it. Either its start is known, and no later than the longest declared run from
 // now. Or a gang that it waits for is over time; then, from P after its submission, only
-// gangs started before the draining keep it, each for at most R. With m gangs before it
+// gangs started before the nodes were kept clear keep it, each for at most R. With m gangs before it
 // the bound is P + 2(m+1)R. It holds on nodes and among gangs of the same priority: a
 // stream of higher priority starves lower ones, and a gang that never ends, such as a
 // RayCluster that is not cancelled, is waited for without end. A head that waits for

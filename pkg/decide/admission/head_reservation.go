@@ -17,12 +17,13 @@ type headReservation struct {
 	cluster  string
 	places   []workload.Placement
 	// start is when the places will be free by declared run times; zero when that is
-	// not known and the nodes are drained.
+	// not known and the nodes are kept clear.
 	start time.Time
 	// after are the gangs whose end the head waits for.
 	after []*Started
-	// drained is since when the nodes have been drained; zero when they are not.
-	drained time.Time
+	// keptClear is since when the nodes have been kept clear for the head: what it needs of
+	// them goes to no gang after it. Zero when they are not.
+	keptClear time.Time
 	// stale: it is recomputed before it is used.
 	stale bool
 	// reported: the reason of the head has been reported with it.

@@ -223,9 +223,9 @@ func (d *decision) isHopeless(class *equivalenceClass, evicted []Eviction) bool 
 	}
 	for _, e := range evicted {
 		g := s.started[e.Workload]
-		drained := e.Reason.Kind != workload.ReasonPreempted // whatever the policies say
+		byPolicy := e.Reason.Kind == workload.ReasonPreempted // a drain asks no policy
 		evictedBefore := s.evictedFor[w.Workload.ID][e.Workload] || s.evictedFor[e.Workload][w.Workload.ID]
-		if drained || evictedBefore || e.Workload == w.Workload.ID || !w.queue.quota.SameTree(g.queue.quota) || !w.mayEvictByAnyPolicy(g) {
+		if !byPolicy || evictedBefore || e.Workload == w.Workload.ID || !w.queue.quota.SameTree(g.queue.quota) || !w.mayEvictByAnyPolicy(g) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // defaultPatience is how long a gang of a Backfill queue waits before it goes to the
-// front and nodes are drained for it, where the queue does not set it.
+// front and nodes are kept clear for it, where the queue does not set it.
 const defaultPatience = time.Hour
 
 // backfills reports whether heads of the queue get reservations.
@@ -31,7 +31,7 @@ func (q *queue) patience() time.Duration {
 }
 
 // patienceEnd returns the time from which the workload goes before shorter ones, and
-// nodes are drained for it.
+// nodes are kept clear for it.
 func (w *Waiting) patienceEnd() time.Time { return w.Since.Add(w.queue.patience()) }
 
 // headOrder orders the waiting workloads of a queue: the first is its head.

@@ -27,7 +27,7 @@ func (s *State) clearUnschedulable() {
 
 // rebuilt returns a state with the same nodes and copies of everything else, but of the
 // waiting workloads only the given ones. It has no verdicts, and keeps since when nodes
-// have been drained for a head.
+// have been kept clear for a head.
 func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
 	next.fleets, next.clusters, next.nodeSizes, next.total = s.fleets, s.clusters, maps.Clone(s.nodeSizes), s.total
@@ -112,7 +112,7 @@ func (s *State) inheritNomination(old *nomination, from *State) {
 
 // inheritReservation copies a reservation if its head is still the head of its queue.
 // The copy is stale, so it is recomputed when the head has been tried and does not
-// start. Until then no gang passes the head, and its nodes stay drained.
+// start. Until then no gang passes the head, and its nodes stay clear.
 func (s *State) inheritReservation(old *headReservation) {
 	w := s.waiting.Get(old.head.Workload.ID)
 	if w == nil || w.class == nil || !w.queue.backfills() || w.queue.head() != w {

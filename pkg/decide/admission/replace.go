@@ -7,11 +7,11 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Move gives a started gang the placements kept, and places for the pods of rest, which
+// Replace gives a started gang the placements kept, and places for the pods of rest, which
 // have lost theirs, in its cluster and its flavors; it returns all of them. It reports
 // false and changes nothing if the pods of rest have no places, or none that obey the
 // gang's topology constraints together with those kept.
-func (s *State) Move(id workload.ID, kept []workload.Placement, rest []workload.PodSet) ([]workload.Placement, bool) {
+func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []workload.PodSet) ([]workload.Placement, bool) {
 	g := s.started[id]
 	if g == nil {
 		return nil, false

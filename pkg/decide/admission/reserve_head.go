@@ -34,8 +34,9 @@ type endingGang struct {
 }
 
 // byExpectedEnd returns the gangs of a cluster by expected end: known ends first, then
-// the others by admission. Gangs that were admitted after the drain began come last.
-func (d *decision) byExpectedEnd(cluster string, drained time.Time) []endingGang {
+// the others by admission. Gangs that were admitted since the nodes
+// are kept clear come last.
+func (d *decision) byExpectedEnd(cluster string, keptClear time.Time) []endingGang {
 	var order []endingGang
 	for _, g := range d.state.started {
 		if g.Cluster == cluster {
@@ -45,7 +46,7 @@ func (d *decision) byExpectedEnd(cluster string, drained time.Time) []endingGang
 	}
 	group := func(e endingGang) int {
 		switch {
-		case !drained.IsZero() && e.Admitted.After(drained):
+		case !keptClear.IsZero() && e.Admitted.After(keptClear):
 			return 2
 		case !e.known:
 			return 1
@@ -113,7 +114,7 @@ func (d *decision) reserve(w *Waiting, old *headReservation) {
 	s := d.state
 	made := &headReservation{head: w, flavored: w.class.unplaced}
 	if old != nil {
-		made.drained = old.drained
+		made.keptClear = old.keptClear
 		s.endReservation(old)
 	}
 	var best *headReservation
@@ -125,7 +126,7 @@ func (d *decision) reserve(w *Waiting, old *headReservation) {
 	if best != nil {
 		made = best
 	} else {
-		made.drained = time.Time{}
+		made.keptClear = time.Time{}
 	}
 	if old != nil && made.sameAs(old) {
 		made.reported = old.reported
@@ -151,7 +152,7 @@ func (r *headReservation) sooner(other *headReservation) bool {
 // places on the cluster.
 func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) *headReservation {
 	fleet := d.state.fleets[cluster]
-	order := d.byExpectedEnd(cluster, made.drained)
+	order := d.byExpectedEnd(cluster, made.keptClear)
 	order = slices.DeleteFunc(order, func(e endingGang) bool { return e.Workload.ID == w.Workload.ID }) // a gang that grows goes on
 	mark := fleet.Begin()
 	defer fleet.Rollback(mark)
@@ -166,7 +167,7 @@ func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) 
 	}
 	found := *made
 	found.cluster, found.start = cluster, d.now
-	known := made.drained.IsZero()
+	known := made.keptClear.IsZero()
 	for _, e := range order[:needed] {
 		known = known && e.known
 		if e.at.After(found.start) {
@@ -182,8 +183,8 @@ func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) 
 		return nil
 	default:
 		found.start = time.Time{}
-		if found.drained.IsZero() {
-			found.drained = d.now
+		if found.keptClear.IsZero() {
+			found.keptClear = d.now
 		}
 	}
 	releaseGangs(fleet, order[:needed])
