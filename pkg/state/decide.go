@@ -11,9 +11,9 @@ import (
 )
 
 // Decide fires due timers, runs admission, and applies the plan: growth, evictions,
-// admissions, wait reasons. It follows all inputs of the same transaction: a node that
-// is reserved between two inputs, for pods that lost theirs, might be full according to
-// the second, and Postgres would refuse the commit.
+// admissions, wait reasons. It comes after all inputs of the same transaction. If it came
+// between two of them, it might reserve a node that is full according to the second, and
+// Postgres would refuse the commit.
 func (s *State) Decide(now time.Time) {
 	if !s.catchingUp { // the timers fire afterwards
 		s.deadlines.fire(now)

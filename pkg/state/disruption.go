@@ -1,108 +1,57 @@
 package state
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
-	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/message/event"
-	"muster.dev/muster/pkg/spec/workload"
 )
 
-// noteNewHead notes that the head pod of a running gang was replaced by another one.
-func (h *healing) noteNewHead(e *entry, replacement event.GangPod) {
-	e.disruption.head = true
-	e.disruption.headNews = fmt.Sprintf("the head pod %s was replaced by %s: Ray lost its jobs, tasks and actors, unless it keeps them outside of the head pod (gcsFaultToleranceOptions); connect and submit again",
-		e.head.Name, replacement.Name)
+// disruption is what a running gang lacks. It is not stored: a new term counts since from
+// the first observation that it reads. It does not know of a lost pod that was replaced
+// before that observation, because an observation does not tell a pod from its replacement.
+type disruption struct {
+	since      time.Time // not all pods are ready; zero when all are
+	lost       time.Time // a pod was seen lost, whether or not it has been replaced
+	head       bool      // the head pod was replaced
+	headNews   string    // that it was, until the workload's reason has said so
+	rayCluster string    // the RayCluster of the lost pod
+	reported   bool      // the workload's reason says so
+	// gone counts the lost pods by pod set; discounted counts those that the owner or
+	// Ray's autoscaler scaled down. Either may be reported first.
+	gone, discounted map[string]int
 }
 
-// recordNewHead says of a running gang that its head pod was replaced. What is still wrong
-// with it comes first. It reports whether it did.
-func (h *healing) recordNewHead(e *entry, now time.Time) (told bool) {
-	news := e.disruption.headNews
-	if news == "" || !mayExplain(e, workload.ReasonHeadReplaced) {
-		return false
+// discount discounts lost pods that were scaled down: fewer pods of the set are wanted,
+// and pending more will terminate.
+func (d *disruption) discount(set string, fewer, pending int) {
+	if d.gone[set] > 0 {
+		d.gone[set] = max(0, d.gone[set]-fewer)
 	}
-	e.disruption.headNews = ""
-	e.Reason = &workload.Reason{Kind: workload.ReasonHeadReplaced, Message: news}
-	h.recordChange(e, now)
-	return true
-}
-
-// explainNode says of the running gangs on a node that it is not ready, what follows and
-// when; or that it is ready again.
-func (h *healing) explainNode(n *node, now time.Time) {
-	for _, e := range h.holders(n) {
-		if e.Phase != workload.Running || h.frozen(e) {
-			continue
+	if d.discounted == nil {
+		d.discounted = map[string]int{}
+	}
+	d.discounted[set] = pending
+	for _, gone := range d.gone {
+		if gone > 0 {
+			return
 		}
-		told := e.Reason != nil && e.Reason.Kind == workload.ReasonNodeNotReady
-		broken := h.notReadyNodes(e)
-		switch {
-		case broken == "" && told:
-			e.Reason = h.growthReason(e)
-		case broken == "" || !mayExplain(e, workload.ReasonNodeNotReady):
-			continue
-		default:
-			e.Reason = &workload.Reason{Kind: workload.ReasonNodeNotReady, Message: broken + ". " + h.afterGrace(e)}
-		}
-		h.recordChange(e, now)
+	}
+	if !d.head {
+		d.lost = time.Time{}
 	}
 }
 
-// notReadyNodes names the nodes of a gang that are not ready, with since when and until when
-// that is tolerated; empty when all are.
-func (l *lifecycle) notReadyNodes(e *entry) string {
-	const named = 3
-	var texts []string
-	seen, more := map[string]bool{}, 0
-	for _, p := range e.Placements {
-		n := l.nodes[admission.NodeKey{Cluster: e.Cluster, Name: p.Node}]
-		if n == nil || seen[p.Node] || n.present && n.Ready {
-			continue
-		}
-		seen[p.Node] = true
-		text := fmt.Sprintf("node %s of cluster %s is gone", p.Node, e.Cluster)
-		if n.present && !n.notReadySince.IsZero() {
-			text = fmt.Sprintf("node %s of cluster %s is not ready since %s", p.Node, e.Cluster, n.notReadySince.UTC().Format(time.RFC3339))
-			if l.grace > 0 {
-				text += fmt.Sprintf(", which is tolerated until %s", n.notReadySince.Add(l.grace).UTC().Format(time.RFC3339))
-			}
-		}
-		if len(texts) == named {
-			more++
-			continue
-		}
-		texts = append(texts, text)
+// recordLoss notes the loss of a pod, unless fewer are wanted.
+func (d *disruption) recordLoss(pod event.GangPod, now time.Time) {
+	if d.discounted[pod.PodSet] > 0 {
+		d.discounted[pod.PodSet]--
+		return
 	}
-	if more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
+	if d.gone == nil {
+		d.gone = map[string]int{}
 	}
-	return strings.Join(texts, "; ")
-}
-
-// afterGrace says what follows for a running gang when a node of it stays not ready.
-func (h *healing) afterGrace(e *entry) string {
-	lost := map[slot]int{}
-	for _, p := range e.Placements {
-		n := h.nodes[admission.NodeKey{Cluster: e.Cluster, Name: p.Node}]
-		if n != nil && !(n.present && n.Ready) {
-			lost[slot{p.PodSet, p.Node}] = p.Pods
-		}
+	d.gone[pod.PodSet]++
+	if d.lost.IsZero() {
+		d.lost, d.rayCluster = now, pod.RayCluster
 	}
-	switch h.outcomeOfLoss(e, lost) {
-	case keepsPlaces:
-		return "After that the gang keeps its places, because the database refuses to store other ones"
-	case losesHead:
-		return "After that the gang starts again, because its head pod is there"
-	case losesSubmitter:
-		return "After that the gang starts again, because the submitter of the job is there"
-	case evictedByPolicy:
-		return "After that the gang starts again, because onPodLoss is evict"
-	case hasTiedPlaces:
-		return "After that the gang starts again: no pod is moved alone, because " + whyTied
-	case movesPods:
-	}
-	return fmt.Sprintf("After that its pods get other nodes, or the gang starts again when no other place is free or not all pods are ready within %s", h.rules(e).HealWithin())
 }

@@ -25,7 +25,7 @@
 //	               (restored.go, removals.go, unknown.go, resend.go)
 //	  deadlines    what is due for started workloads (deadlines.go)
 //	    healing      lost pods and places (healing.go, places.go, loss_outcome.go,
-//	                 disruption.go)
+//	                 disruption.go, healing_reasons.go)
 //	      sizing       more and fewer places for a running gang (sizing.go, growth.go,
 //	                   shrink.go)
 //	    idling       unused clusters (idling.go)

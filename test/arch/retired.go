@@ -110,6 +110,7 @@ func retiredWords() []retired {
 		{word: "convict", now: "diagnose", under: "services/queue-manager/internal"},
 		{word: "fate", now: "outcome", under: "services/queue-manager/internal", names: true},
 		{word: "lane", now: "publisher", under: "services/queue-manager/internal/relay"},
+		{word: "missing", now: "commands found", under: "services/queue-manager/internal/relay", names: true},
 		{word: "picture", now: "observed cache", under: "services/capacity-watcher/internal", names: true},
 	}
 }

@@ -41,7 +41,7 @@
 //	state       replace, started, growth, waiting, nomination, nodes
 //	refusals    invalidate, evictable, candidates, share_rank, kept_quota, never,
 //	            next_class, head_reservation, head_reason, foreign
-//	ground      queue, equivalence_class, signature, order, lacking, search, savepoint,
+//	ground      queue, equivalence_class, signature, order, lacking, allowance, savepoint,
 //	            plan, state
 //
 // # What-ifs
@@ -94,8 +94,8 @@
 // the first of those that have. It starts at most P + 2R later, however many gangs come
 // after it. Either its start is known, and no later than the longest declared run from
 // now. Or a gang that it waits for is over time; then, from P after its submission, only
-// gangs started before the nodes were kept clear keep it, each for at most R. With m gangs before it
-// the bound is P + 2(m+1)R. It holds on nodes and among gangs of the same priority: a
+// gangs started before the nodes were kept clear keep it, each for at most R. With m gangs
+// before it the bound is P + 2(m+1)R. It holds on nodes and among gangs of the same priority: a
 // stream of higher priority starves lower ones, and a gang that never ends, such as a
 // RayCluster that is not cancelled, is waited for without end. A head that waits for
 // quota is not passed in its own queue once its patience is over.

@@ -12,18 +12,23 @@
 //
 //	newProblem    problem.go      kinds of pods, rules on domains
 //	countAlone    solve.go        for large pod sets: room for each set alone (Counted)
-//	pack          pack.go         a node for each pod, greedily: Fits
-//	  fill        domains.go      a pod set on nodes or domains (spots.go, bins.go)
+//	pack          pack.go         the pod sets one after the other, greedily: Fits
+//	  fill        domains.go      one pod set, on nodes or domains
+//	    placeOne  spots.go        the node of one pod
+//	    put       bins.go         notes what the pods of this gang take of the node
 //	countAlone    solve.go        the same for all pod sets (Counted)
 //	sumUp         solve.go        each resource in sum (Summed)
 //	search.run    exact.go        exact, for each set with a rule, then all (Searched),
-//	                              on the data and the budget of search.go:
+//	                              on the data and the budget of search_data.go:
 //	  frontiers   frontier.go     over the tree of domains (tree.go), by rules (rules.go)
 //	  podSearch   pod_search.go   pod by pod, where domains overlap
+//	  assign      assign.go       the nodes of the counts that were found
 //	shortage      shortage.go     what a gang that does not fit lacks, for the reason
 //	                              (sentence.go)
 //
-// The node of a pod is decided in pack, or else in the search. The other files keep the
+// How many pods of a set go to a node is decided below pack, or else in the search. Which
+// pod goes there is decided later, by the dispatcher (gang.Pins); in queues that trust
+// kube-scheduler, by that. The other files keep the
 // fleet: nodes, groups and filters (node.go, fleet.go, class.go, filter.go), what gangs
 // use (allocate.go), the devices that packing keeps for others (demand.go), what-ifs
 // (savepoint.go), which gangs do not fit (unschedulable.go), which of them may after
@@ -33,7 +38,7 @@
 // that follow:
 //
 //	offers, reliefs, allocate, savepoint, snapshot, obeys, solve
-//	exact, pod_search, tree, frontier, rules, assign, search
+//	exact, pod_search, tree, frontier, rules, assign, search_data
 //	shortage, verdict, sentence
 //	pack, domains, spots, bins
 //	topology, fleet, requeue, unschedulable, demand, problem
@@ -49,9 +54,9 @@
 // # Packing
 //
 // Pod sets are packed in the order of what they ask (devices, then CPU, memory and the
-// rest; the largest first), each pod onto the node where it strands the fewest devices, by the measure of FGD (Weng et al.,
-// "Beware of Fragmentation", USENIX ATC 2023): idle devices that the typical pods, the
-// most frequent of those that run and wait, cannot use. Ties go to the fullest node,
+// rest; the largest first). Each pod goes onto the node where it strands the fewest devices,
+// by the measure of FGD (Weng et al., "Beware of Fragmentation", USENIX ATC 2023): idle
+// devices that the typical pods, the most frequent of those that run and wait, cannot use. Ties go to the fullest node,
 // then to the first by name. Pods without devices avoid nodes that have some. Only the
 // first groups of each class are compared, so packing costs O(pods log groups) on any
 // number of nodes. A pod set with a topology is packed into few domains: whole domains

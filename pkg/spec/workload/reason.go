@@ -29,7 +29,7 @@ const (
 	ReasonPending            ReasonKind = "Pending"      // the next decision considers it
 	ReasonNoNodes            ReasonKind = "NoNodes"      // no cluster has reported a node yet
 	ReasonStarting           ReasonKind = "Starting"     // KubeRay cannot create all its pods, or none starts
-	ReasonNodeLost           ReasonKind = "NodeLost"     // a reserved node went away; the gang starts again
+	ReasonNodeLost           ReasonKind = "NodeLost"     // a node was gone or not ready for too long; it starts again
 	ReasonPlaceLost          ReasonKind = "PlaceLost"    // a reserved place is taken or barred and there is no other
 	ReasonPodLost            ReasonKind = "PodLost"      // a pod of the running gang is lost
 	ReasonNodeNotReady       ReasonKind = "NodeNotReady" // it runs, and a node with pods of it is not ready

@@ -11,7 +11,8 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// Kinds of inputs.
+// Kinds of inputs. These strings are stored in the ledger: they never change, whatever the
+// constant is called.
 const (
 	Begin          = "begin"         // a term begins
 	Event          = "event"         // a message

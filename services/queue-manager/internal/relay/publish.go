@@ -108,7 +108,7 @@ func (p *publisher) removePublished(ctx context.Context, messages []store.Outgoi
 			p.keep(messages)
 			return nil
 		}
-		if err := p.sentApart(ctx, messages); err != nil {
+		if err := p.removeApart(ctx, messages); err != nil {
 			return err
 		}
 	case err != nil:

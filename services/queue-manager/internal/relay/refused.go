@@ -12,10 +12,10 @@ import (
 // What the database refuses of a relay's own notes is no decision. It ends no term:
 // a term that ends for it would do so for ever.
 
-// sentApart takes sent messages out of the outbox without the watermark of their stream,
+// removeApart takes sent messages out of the outbox without the watermark of their stream,
 // which is remembered by itself, and halves what is refused. A message that cannot be
 // removed stays, and is published again by the next term, at most.
-func (p *publisher) sentApart(ctx context.Context, messages []store.Outgoing) error {
+func (p *publisher) removeApart(ctx context.Context, messages []store.Outgoing) error {
 	seqs := make([]int64, len(messages))
 	for i, m := range messages {
 		seqs[i] = m.Seq
@@ -25,10 +25,10 @@ func (p *publisher) sentApart(ctx context.Context, messages []store.Outgoing) er
 		return err
 	}
 	if half := len(messages) / 2; half > 0 {
-		if err := p.sentApart(ctx, messages[:half]); err != nil {
+		if err := p.removeApart(ctx, messages[:half]); err != nil {
 			return err
 		}
-		return p.sentApart(ctx, messages[half:])
+		return p.removeApart(ctx, messages[half:])
 	}
 	p.refuse("outbox", "cannot remove a published message from the outbox", err, zap.String("id", messages[0].EventID))
 	if p.lastOnly() {
@@ -61,7 +61,7 @@ func (p *publisher) removeKept(ctx context.Context) error {
 		if published == 0 {
 			break
 		}
-		if err := p.sentApart(ctx, left[:published]); err != nil {
+		if err := p.removeApart(ctx, left[:published]); err != nil {
 			return err
 		}
 		after = left[published-1].Seq
