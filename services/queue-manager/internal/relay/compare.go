@@ -14,7 +14,7 @@ import (
 
 // compare finds out whether the stream has lost something, and has it republished.
 // When NATS does not answer it is tried again.
-func (p *publisher) compare(ctx context.Context) error { return p.orLater(ctx, p.resync(ctx, true)) }
+func (p *publisher) compare(ctx context.Context) error { return p.orLater(ctx, p.findEnd(ctx, true)) }
 
 // termOver reports whether an error says that the term is over: another one leads, or
 // the database was restored to an older state.
@@ -33,10 +33,10 @@ func (p *publisher) orLater(ctx context.Context, failed error) error {
 	return nil
 }
 
-// resync finds out where the stream ends, so that what is published next can follow.
-// If the stream has lost something, that is republished. CommandsFound learns what commands it
-// lacks then, and if the comparison is to be thorough.
-func (p *publisher) resync(ctx context.Context, thorough bool) error {
+// findEnd finds out where the stream ends, so that what is published next can follow.
+// If the stream has lost something, that is republished. Then, and when the comparison is to
+// be thorough, CommandsFound is called with the commands that the stream has.
+func (p *publisher) findEnd(ctx context.Context, thorough bool) error {
 	end, err := p.end(ctx)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (p *publisher) sendBatch(ctx context.Context, batch []store.Outgoing) error
 		due = lastOfSubjects(batch)
 	}
 	for len(batch) > 0 {
-		// The look at the epoch comes after the one at the stream's end (resync) and
+		// The look at the epoch comes after the one at the stream's end (findEnd) and
 		// before the message that has to follow that end: so nothing of a replaced
 		// leader comes behind what its successor has published.
 		if err := p.Store.CheckEpochAndAddManifests(ctx, p.Epoch, due); err != nil {
@@ -128,7 +128,7 @@ func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) 
 		// one of ours, of which we did not hear; or another process leads.
 		stuck := p.uncertain && !moved
 		p.uncertain = true
-		err := p.resync(ctx, false)
+		err := p.findEnd(ctx, false)
 		if ctx.Err() != nil || termOver(err) {
 			return err
 		}

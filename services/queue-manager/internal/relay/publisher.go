@@ -112,7 +112,7 @@ func (p *publisher) run(ctx context.Context) error {
 
 // begin finds out where the stream ends and sends what earlier terms left.
 func (p *publisher) begin(ctx context.Context) error {
-	if err := p.orLater(ctx, p.resync(ctx, false)); err != nil {
+	if err := p.orLater(ctx, p.findEnd(ctx, false)); err != nil {
 		return err
 	}
 	if p.lastOnly() {
@@ -179,7 +179,7 @@ func (p *publisher) unsent(messages []store.Outgoing) []store.Outgoing {
 func (p *publisher) tick(ctx context.Context) error {
 	p.ticks++
 	if !p.own && bits.OnesCount(p.ticks) == 1 {
-		return p.orLater(ctx, p.resync(ctx, false))
+		return p.orLater(ctx, p.findEnd(ctx, false))
 	}
 	if err := p.saveWatermark(ctx); err != nil {
 		return err

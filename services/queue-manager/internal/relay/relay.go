@@ -23,6 +23,9 @@
 // A message may be published twice, when the process dies before it has removed its row. Its
 // id is the same, and every reader accepts the same message twice.
 //
+// A relay whose term is over is kept out by Postgres, too: before each batch and with each
+// removal the epoch is compared (CheckEpochAndAddManifests and Sent, in package store).
+//
 // The package does not decide what is published (package state does).
 package relay
 
