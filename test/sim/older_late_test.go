@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,13 @@ func TestMessagesOfLostTimeMayArriveLate(t *testing.T) {
 	t.Parallel()
 	late := 0
 	for _, seed := range []uint64{0, 12, 14, 18, 21, 37, 42, 46} {
-		r := Run(Options{Seed: seed, Script: olderAndLate()})
-		if r.Breach != nil {
-			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
-		}
-		late += r.Made[madeLate]
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			r := Run(Options{Seed: seed, Script: olderAndLate()})
+			if r.Breach != nil {
+				t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+			}
+			late += r.Made[madeLate]
+		})
 	}
 	if late == 0 {
 		t.Errorf("there are no %s in these seeds", madeLate)
@@ -42,11 +45,13 @@ func TestLateMessagesOfLostTimeAreDrawn(t *testing.T) {
 	t.Parallel()
 	late := 0
 	for _, seed := range []uint64{1173, 1327, 1340, 1392} {
-		r := Run(Options{Seed: seed})
-		if r.Breach != nil {
-			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
-		}
-		late += r.Made[madeLate]
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			r := Run(Options{Seed: seed})
+			if r.Breach != nil {
+				t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+			}
+			late += r.Made[madeLate]
+		})
 	}
 	if late == 0 {
 		t.Errorf("there are no %s in these seeds", madeLate)

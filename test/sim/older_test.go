@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +24,15 @@ func olderAgain() *Script {
 func TestPostgresIsRestoredToAnOlderStateAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{14, 15, 22} {
-		r := Run(Options{Seed: seed, Script: olderAgain()})
-		if r.Breach != nil {
-			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
-		}
-		if r.Faults[Older] == 0 {
-			t.Errorf("seed %d: Postgres was not restored to an older state: %v", seed, r.Faults)
-		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			r := Run(Options{Seed: seed, Script: olderAgain()})
+			if r.Breach != nil {
+				t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+			}
+			if r.Faults[Older] == 0 {
+				t.Errorf("seed %d: Postgres was not restored to an older state: %v", seed, r.Faults)
+			}
+		})
 	}
 }
 
@@ -44,13 +47,15 @@ func TestWhatIsLostIsNamedThoughNATSDoesNotAnswer(t *testing.T) {
 		}
 	}
 	for _, seed := range []uint64{14, 18, 20} {
-		r := Run(Options{Seed: seed, Script: script})
-		if r.Breach != nil {
-			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
-		}
-		if r.Faults[LostRequest] == 0 {
-			t.Errorf("seed %d: no dead letter was lost: %v", seed, r.Faults)
-		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			r := Run(Options{Seed: seed, Script: script})
+			if r.Breach != nil {
+				t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+			}
+			if r.Faults[LostRequest] == 0 {
+				t.Errorf("seed %d: no dead letter was lost: %v", seed, r.Faults)
+			}
+		})
 	}
 }
 
@@ -68,9 +73,11 @@ func TestWhatIsForgottenEverywhereBeginsAgain(t *testing.T) {
 	script.Timed = append(script.Timed, TimedFault{At: back + 18*time.Second, Fault: NATSWiped, For: 100 * time.Millisecond})
 	lost := Run(Options{Seed: 1287, Script: script})
 	for name, r := range map[string]Result{"kept by NATS": kept, "lost by NATS": lost} {
-		if r.Breach != nil {
-			t.Errorf("%s: %v\n%s", name, r.Breach, strings.Join(r.Story, "\n"))
-		}
+		t.Run(name, func(t *testing.T) {
+			if r.Breach != nil {
+				t.Errorf("%s: %v\n%s", name, r.Breach, strings.Join(r.Story, "\n"))
+			}
+		})
 	}
 	if kept.Made[madeAgain] != 0 || lost.Made[madeAgain] == 0 {
 		t.Errorf("%d attempts began again with NATS as it was, %d without its data", kept.Made[madeAgain], lost.Made[madeAgain])

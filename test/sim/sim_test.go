@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,13 +65,15 @@ func TestSeedsOfClasses(t *testing.T) {
 func TestSeedsOfPolicy(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{1001, 1013, 1017, 1061} {
-		r := Run(Options{Seed: seed})
-		if r.Breach != nil {
-			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
-		}
-		if r.Faults[Reruled]+r.Faults[Resized] == 0 {
-			t.Errorf("seed %d changes no configuration and no size: %v", seed, r.Faults)
-		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			r := Run(Options{Seed: seed})
+			if r.Breach != nil {
+				t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+			}
+			if r.Faults[Reruled]+r.Faults[Resized] == 0 {
+				t.Errorf("seed %d changes no configuration and no size: %v", seed, r.Faults)
+			}
+		})
 	}
 }
 
@@ -97,10 +100,12 @@ func TestWhatIsDrawnMatters(t *testing.T) {
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{0, 1, 1017} {
-		a, b := Run(Options{Seed: seed}), Run(Options{Seed: seed})
-		if a.Hash != b.Hash || a.Events != b.Events {
-			t.Errorf("seed %d: %d events and %x, then %d and %x", seed, a.Events, a.Hash, b.Events, b.Hash)
-		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			a, b := Run(Options{Seed: seed}), Run(Options{Seed: seed})
+			if a.Hash != b.Hash || a.Events != b.Events {
+				t.Errorf("seed %d: %d events and %x, then %d and %x", seed, a.Events, a.Hash, b.Events, b.Hash)
+			}
+		})
 	}
 }
 
