@@ -54,6 +54,20 @@ const TraceparentKey = "muster.dev/traceparent"
 // suspends and resumes.
 const SuspendedUIDKey = "muster.dev/held"
 
+// StateKey and ReasonKey are annotations of an object that Muster did not create, but
+// suspends and resumes: the state of its workload and the reason for it. StateAdmitted
+// stands for every phase from the admission on in which the object is released: KubeRay's
+// status says how far its pods are.
+const (
+	StateKey      = "muster.dev/state"
+	ReasonKey     = "muster.dev/reason"
+	StateAdmitted = "admitted"
+)
+
+// WorkloadFinalizer is on an object that Muster did not create, until its workload has been
+// torn down.
+const WorkloadFinalizer = "muster.dev/workload"
+
 // IdentityKey is an annotation in the stored manifest of a suspended object: the user
 // that created it, as JSON (workload.Identity). Intake sets it from what the API server
 // stamped. Muster never reads it from an object, because its owner can write it.

@@ -52,5 +52,5 @@ func TestALabelledRayClusterRunsInItsClusterOrWaits(t *testing.T) {
 		return state(u) == "queued" && strings.Contains(u.GetAnnotations()["muster.dev/reason"], "0/1 nodes are available: 1 Insufficient nvidia.com/gpu")
 	})
 	w.nodes("large", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
-	w.rayObject("rayclusters", "pair", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	w.rayObject("rayclusters", "pair", runs)
 }

@@ -154,7 +154,7 @@ func TestAppWrappersOfMCADsGuidesByKubectl(t *testing.T) {
 	}
 	says(t, w.kubectl("", "get", "appwrappers"), "NAME +STATUS .*STATE +QUEUE STATE +AGE",
 		`raycluster-complete +Running .*Running +Running `, `raycluster-complete-1 +Suspended .*Pending +(HeadOfLine|Backoff) `)
-	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete"), "Events:", "MusterRunning", "muster")
+	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete"), "Events:", "MusterAdmitted", "muster")
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "raycluster-complete-1") {
 		t.Errorf("the second has pods:\n%s", pods)
 	}

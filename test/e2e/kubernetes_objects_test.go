@@ -123,10 +123,10 @@ func TestALabelledRayClusterThatIsEvictedIsSuspendedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.kubectl(labelled(stack.RayCluster("low", 1, 2), "muster.dev/queue-name", "default"), "create", "-f", "-")
-	before := w.rayObject("rayclusters", "low", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	before := w.rayObject("rayclusters", "low", runs)
 	high := strings.Replace(labelled(stack.RayCluster("high", 1, 2), "muster.dev/queue-name", "default"), `"labels":{`, `"labels":{"kueue.x-k8s.io/priority-class":"high",`, 1)
 	w.kubectl(high, "create", "-f", "-")
-	w.rayObject("rayclusters", "high", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	w.rayObject("rayclusters", "high", runs)
 	low := w.rayObject("rayclusters", "low", func(u *unstructured.Unstructured) bool {
 		suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
 		return suspended && state(u) == "queued"
@@ -139,7 +139,7 @@ func TestALabelledRayClusterThatIsEvictedIsSuspendedAgain(t *testing.T) {
 	}
 	says(t, w.kubectl("", "describe", "raycluster", "low"), "Events:", "MusterEvicting")
 	w.kubectl("", "delete", "raycluster", "high")
-	w.rayObject("rayclusters", "low", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	w.rayObject("rayclusters", "low", runs)
 }
 
 // Who may submit to a queue is known from the API server, whatever is written on

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
@@ -37,7 +39,17 @@ func (w *world) rayObject(resource, name string, is func(*unstructured.Unstructu
 	return found
 }
 
-func state(of *unstructured.Unstructured) string { return of.GetAnnotations()["muster.dev/state"] }
+func state(of *unstructured.Unstructured) string { return of.GetAnnotations()[kube.StateKey] }
+
+// runs reports whether a Ray object is admitted and KubeRay has all its pods ready.
+func runs(of *unstructured.Unstructured) bool {
+	at := []string{"status", "state"}
+	if of.GetKind() == workload.KindRayJob {
+		at = []string{"status", "rayClusterStatus", "state"}
+	}
+	pods, _, _ := unstructured.NestedString(of.Object, at...) // absent reads as empty
+	return state(of) == kube.StateAdmitted && pods == "ready"
+}
 
 // The RayJob of the Kueue guide: labelled, created by kubectl, Suspended although
 // no manifest has that, and Running when there is room.
@@ -61,7 +73,7 @@ func TestRayJobOfKueuesGuideByKubectl(t *testing.T) {
 
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
 	says(t, w.kubectl("", "get", "nodes"), "NAME +STATUS +ROLES +AGE +VERSION", w.NodeName("gpu", 0)+" +Ready")
-	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	w.rayObject("rayjobs", name, runs)
 	says(t, w.kubectl("", "get", "pods"), "NAME +READY +STATUS +RESTARTS +AGE", name+`-\S+-head-\S+ +1/1 +Running`)
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool { return state(u) == "succeeded" })
 }
@@ -75,7 +87,7 @@ func TestALabelledRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T)
 	for _, name := range []string{"one", "two"} {
 		w.kubectl(labelled(stack.RayCluster(name, 1, 2), "muster.dev/queue-name", "default"), "create", "-f", "-")
 		if name == "one" {
-			w.rayObject("rayclusters", name, func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+			w.rayObject("rayclusters", name, runs)
 		}
 	}
 	w.rayObject("rayclusters", "two", func(u *unstructured.Unstructured) bool {
@@ -84,7 +96,7 @@ func TestALabelledRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T)
 	says(t, w.kubectlFails("", "patch", "raycluster", "two", "--type=merge", "-p", `{"spec":{"suspend":false}}`), "is Muster's to change")
 	w.kubectl("", "patch", "raycluster", "two", "--type=merge", "-p", `{"spec":{"rayVersion":"0.0.1"}}`)
 	w.kubectl("", "delete", "raycluster", "one")
-	running := w.rayObject("rayclusters", "two", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	running := w.rayObject("rayclusters", "two", runs)
 	if version, _, _ := unstructured.NestedString(running.Object, "spec", "rayVersion"); version == "0.0.1" {
 		t.Error("what was edited while it waited runs, and not what was admitted")
 	}
@@ -123,7 +135,7 @@ func TestTheSpecOfAQueuedObjectCannotBeChanged(t *testing.T) {
 	}
 	w.kubectl("", "delete", "rayjob/waits", "--as", "owner")
 	w.nodes("more", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
-	w.rayObject("rayclusters", "waits", func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	w.rayObject("rayclusters", "waits", runs)
 	w.kubectl("", "patch", "raycluster/waits", "--as", "owner", "--type=json", "-p", `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":0}]`)
 	w.kubectl("", "delete", "raycluster/waits", "--as", "owner")
 }

@@ -160,7 +160,7 @@ func walkCramped(w *world) {
 func walkKubectl(w *world) {
 	w.kubectl(labelled(stack.RayCluster("held", 1, 1), "muster.dev/queue-name", "default"), "create", "-f", "-")
 	w.kubectl(labelled(stack.RayJob("held-job", 1, 1, "succeeded", "10m"), "muster.dev/queue-name", "default"), "create", "-f", "-")
-	running := func(u *unstructured.Unstructured) bool { return state(u) == "running" }
+	running := runs
 	w.rayObject("rayclusters", "held", running)
 	w.rayObject("rayjobs", "held-job", running)
 	w.kubectl("", "delete", "raycluster/held", "rayjob/held-job")

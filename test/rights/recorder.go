@@ -26,11 +26,20 @@ type Recorder struct {
 	mu      sync.Mutex
 	used    map[Right]bool
 	refused []string
+	answers map[Answer]int
+}
+
+// Answer is a right that was used on the objects of a namespace, empty for those of none, or
+// on the one with the name, and the code of the API server's answer.
+type Answer struct {
+	Right
+	Namespace, Name string
+	Code            int
 }
 
 // NewRecorder returns one that ends with the test.
 func NewRecorder(t *testing.T) *Recorder {
-	return &Recorder{t: t, used: map[Right]bool{}}
+	return &Recorder{t: t, used: map[Right]bool{}, answers: map[Answer]int{}}
 }
 
 // Through implements stack.Options.Through: requests are passed on with the
@@ -78,8 +87,17 @@ func (r *Recorder) note(account string, response *http.Response) {
 	if !of {
 		return
 	}
+	answer := Answer{Right: asked, Code: response.StatusCode}
+	if _, after, found := strings.Cut(request.URL.Path, "/namespaces/"); found {
+		parts := strings.Split(after, "/") // namespace, resource, name
+		answer.Namespace = parts[0]
+		if len(parts) > 2 {
+			answer.Name = parts[2]
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.answers[answer]++
 	switch response.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
 		r.refused = append(r.refused, fmt.Sprintf("%s (%s %s)", asked, request.Method, request.URL.Path))
@@ -132,4 +150,11 @@ func (r *Recorder) Seen() (used map[Right]bool, refused []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.used), slices.Compact(slices.Sorted(slices.Values(r.refused)))
+}
+
+// Answers returns how often each answer was given so far.
+func (r *Recorder) Answers() map[Answer]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.answers)
 }

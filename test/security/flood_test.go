@@ -144,13 +144,13 @@ func (r *rivals) runs(name string, most time.Duration) time.Duration {
 		if seen, err := meta.Accessor(e.Object); err == nil { // a status is not an object
 			state = seen.GetAnnotations()["muster.dev/state"]
 		}
-		return state == string(workload.Running), nil
+		return state == string(workload.Admitted), nil
 	}
-	if state == string(workload.Running) {
+	if state == string(workload.Admitted) {
 		return time.Since(began)
 	}
 	if _, err := watchtools.Until(ctx, created.GetResourceVersion(), watcher, runs); err != nil {
-		r.t.Errorf("%s of the other tenant is %q after %s, want it to run: %v", name, state, time.Since(began), err)
+		r.t.Errorf("%s of the other tenant is %q after %s, want it to be admitted: %v", name, state, time.Since(began), err)
 	}
 	return time.Since(began)
 }

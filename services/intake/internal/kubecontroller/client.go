@@ -220,7 +220,9 @@ func (c *Client) Stamps(ctx context.Context, policy string) (bool, error) {
 }
 
 func (c *Client) policyStamps(ctx context.Context, policy string) (bool, error) {
-	bindings, err := c.objects.Resource(policyBindings).List(ctx, metav1.ListOptions{})
+	// From the API server's cache, as it evaluates policies: a consistent list waits up to 100
+	// ms until that cache is known to be current.
+	bindings, err := c.objects.Resource(policyBindings).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
 		return false, nil // this Kubernetes version does not serve them
 	}

@@ -5,7 +5,8 @@
 //	watch of the cluster --+
 //	events of the bus -----+--> queue of keys --> reconcile --> finalizer
 //	reconnection, retry ---+    (fairqueue.go)    one object --> submission, cancellation
-//	                                                         --> status, annotations
+//	                                                         --> queue of keys --> mark
+//	                                                             (marks.go)        --> status, annotations, event
 //
 // It is level-triggered and has no lasting state. The next step is a function of the object,
 // of queue-manager's record of the workload, and of its observed pods. The workload's id
@@ -20,9 +21,7 @@
 package kubecontroller
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -76,6 +75,7 @@ type Options struct {
 
 const (
 	workers    = 8
+	markers    = 4 // workers that mark objects
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 30 * time.Second
 	// queryAgainAfter is the pause before queue-manager is queried again for a workload that it
@@ -92,23 +92,28 @@ type Controller struct {
 	options  Options
 	cluster  Cluster
 	messages Messages
-	queue    workqueue.TypedRateLimitingInterface[Key]
+	queue    workqueue.TypedRateLimitingInterface[Key] // of objects to reconcile
+	marks    workqueue.TypedRateLimitingInterface[Key] // of objects to mark
 
 	mu      sync.Mutex
 	tracked map[workload.ID]*tracked
+	turn    time.Time // when the next object that waits may be marked
 }
 
 // New returns a controller; it needs SetCluster before Run.
 func New(o Options, messages Messages) *Controller {
 	return &Controller{
-		options: o, messages: messages, tracked: map[workload.ID]*tracked{},
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[Key](retryFirst, retryMost),
-			workqueue.TypedRateLimitingQueueConfig[Key]{
-				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-					Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: newFairQueue()}),
-				}),
-			}),
+		options: o, messages: messages, tracked: map[workload.ID]*tracked{}, queue: newWorkQueue(), marks: newWorkQueue(),
 	}
+}
+
+func newWorkQueue() workqueue.TypedRateLimitingInterface[Key] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[Key](retryFirst, retryMost),
+		workqueue.TypedRateLimitingQueueConfig[Key]{
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Queue: newFairQueue()}),
+			}),
+		})
 }
 
 // SetCluster sets the cluster, which calls Enqueue on changes.
@@ -117,35 +122,43 @@ func (c *Controller) SetCluster(cluster Cluster) { c.cluster = cluster }
 // Enqueue adds an object to the work queue.
 func (c *Controller) Enqueue(key Key) { c.queue.Add(key) }
 
-// Run reconciles objects until ctx ends.
+// Run reconciles and marks objects until ctx ends. Marks have workers of their own, so that
+// no submission or deletion waits for the marks of other objects.
 func (c *Controller) Run(ctx context.Context) {
-	context.AfterFunc(ctx, c.queue.ShutDown)
 	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for c.next(ctx) {
-			}
-		})
+	for _, of := range []struct {
+		queue   workqueue.TypedRateLimitingInterface[Key]
+		workers int
+		do      func(context.Context, Key) (time.Duration, error)
+	}{{c.queue, workers, c.reconcile}, {c.marks, markers, c.mark}} {
+		context.AfterFunc(ctx, of.queue.ShutDown)
+		for range of.workers {
+			running.Go(func() {
+				for c.next(ctx, of.queue, of.do) {
+				}
+			})
+		}
 	}
 	running.Wait()
 }
 
-func (c *Controller) next(ctx context.Context) bool {
-	key, stopped := c.queue.Get()
+// next does the work for the next object of a queue; false means that the queue has ended.
+func (c *Controller) next(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Key], do func(context.Context, Key) (time.Duration, error)) bool {
+	key, stopped := queue.Get()
 	if stopped {
 		return false
 	}
-	defer c.queue.Done(key)
-	again, err := c.reconcile(ctx, key)
+	defer queue.Done(key)
+	again, err := do(ctx, key)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		c.options.Logger.Warn("cannot reconcile an object; retrying", zap.Stringer("object", key), zap.Error(err))
-		c.queue.AddRateLimited(key)
+		queue.AddRateLimited(key)
 	default:
-		c.queue.Forget(key)
+		queue.Forget(key)
 		if again > 0 {
-			c.queue.AddAfter(key, again)
+			queue.AddAfter(key, again)
 		}
 	}
 	return true
@@ -202,41 +215,4 @@ func (c *Controller) removed(ctx context.Context, key Key) (again time.Duration,
 		c.forget(id)
 	}
 	return again, nil
-}
-
-// lookUp completes k with queue-manager's record of the workload. It queries even after
-// a rejection, which may be that of a second submission of a live workload.
-func (c *Controller) lookUp(ctx context.Context, id workload.ID, k *tracked) error {
-	if k.record != nil {
-		return nil
-	}
-	record, err := c.messages.Record(ctx, id)
-	if err != nil || record == nil {
-		return err
-	}
-	k.record, k.rejected = record, nil
-	c.note(id, func(kept *tracked) {
-		if kept.record == nil {
-			kept.record, kept.rejected, kept.submitted = record, nil, publication{}
-		}
-	})
-	return nil
-}
-
-// submit publishes the workload, and repeats that until there is an answer: NATS may
-// lose it before queue-manager reads it.
-func (c *Controller) submit(ctx context.Context, submitted *event.WorkloadSubmitted, k *tracked) (time.Duration, error) {
-	if left := time.Until(k.submitted.next); left > 0 {
-		return left, nil
-	}
-	w := submitted.Workload
-	sequence, err := c.messages.Submit(ctx, w.Queue, submitted)
-	if err != nil {
-		return 0, fmt.Errorf("submit %s %s/%s as workload %s: %w", w.Kind, w.Namespace, w.Name, w.ID, err)
-	}
-	k.submitted.recordPublication(sequence, cmp.Or(c.options.RepeatAfter, queryAgainAfter), repeatMost)
-	c.note(w.ID, func(kept *tracked) { kept.submitted, kept.queue, kept.warned = k.submitted, w.Queue, true })
-	c.options.Logger.Info("object submitted", zap.Int("try", k.submitted.times), zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
-		zap.String("namespace", w.Namespace), zap.String("name", w.Name), zap.String("queue", w.Queue))
-	return time.Until(k.submitted.next), nil
 }

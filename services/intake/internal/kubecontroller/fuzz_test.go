@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
@@ -66,7 +67,7 @@ func FuzzReconcile(f *testing.F) {
 		func(o map[string]any) { o["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-02T03:04:05Z" },
 		func(o map[string]any) {
 			o["metadata"].(map[string]any)["annotations"] = map[string]any{
-				"muster.dev/user": "alice", groupsKey: `["a"]`, "muster.dev/held": "u", "muster.dev/identity": `{"user":"root"}`, stateKey: "",
+				"muster.dev/user": "alice", groupsKey: `["a"]`, "muster.dev/held": "u", "muster.dev/identity": `{"user":"root"}`, kube.StateKey: "",
 			}
 		},
 		func(o map[string]any) { o["spec"] = []any{1, "x", nil} },

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,12 +16,6 @@ import (
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
-)
-
-// Annotations with the state of a suspended object's workload.
-const (
-	stateKey  = "muster.dev/state"
-	reasonKey = "muster.dev/reason"
 )
 
 // reconcileRay takes the next step for a RayJob or RayCluster with a queue label.
@@ -49,11 +42,13 @@ func (c *Controller) reconcileRay(ctx context.Context, object *unstructured.Unst
 	}
 	switch {
 	case k.rejected != nil:
-		return 0, c.writeState(ctx, object, id, k, "rejected", k.rejected)
+		c.askForMark(id)
+		return 0, nil
 	case k.record != nil:
 		c.note(id, func(kept *tracked) { kept.queue = queue })
-		return 0, c.writeState(ctx, object, id, k, string(k.record.Phase), k.record.Reason)
-	case ended(object.GetAnnotations()[stateKey]):
+		c.askForMark(id)
+		return 0, nil
+	case ended(object.GetAnnotations()[kube.StateKey]):
 		return 0, nil // the end is on the object; queue-manager may have forgotten the workload
 	}
 	return c.submitRay(ctx, object, id, queue, k)
@@ -79,7 +74,8 @@ func (c *Controller) submitRay(ctx context.Context, object *unstructured.Unstruc
 	if refused != nil {
 		reason := &workload.Reason{Kind: workload.ReasonInvalid, Message: refused.Error()}
 		c.note(id, func(kept *tracked) { kept.rejected = reason })
-		return 0, c.writeState(ctx, object, id, k, "rejected", reason)
+		c.askForMark(id)
+		return 0, nil
 	}
 	submitted := read.submitted
 	submitted.Workload.Submitter = c.submitterName(user)
@@ -104,7 +100,7 @@ func queueOf(object *unstructured.Unstructured) string {
 }
 
 // notSubmitted are annotations of kubectl and Muster, which are no part of a manifest.
-var notSubmitted = []string{kube.SuspendedUIDKey, kube.IdentityKey, stateKey, reasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
+var notSubmitted = []string{kube.SuspendedUIDKey, kube.IdentityKey, kube.StateKey, kube.ReasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
 
 // labelledWorkload reads the object as it will be when it is no longer suspended, with the
 // user that created it; the warnings name likely mistakes.
@@ -160,62 +156,6 @@ func labelledWorkload(operator ray.Operator, object *unstructured.Unstructured, 
 	}}, read.Warnings, nil
 }
 
-// writeState writes the workload's state on the object as annotations, and records an
-// event if the state or its kind of reason has changed.
-func (c *Controller) writeState(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, state string, reason *workload.Reason) error {
-	why := ""
-	if reason != nil {
-		why = reason.Message
-	}
-	annotations := object.GetAnnotations()
-	if annotations[stateKey] == state && annotations[reasonKey] == why {
-		return nil
-	}
-	if err := c.cluster.Annotate(ctx, object, map[string]string{stateKey: state, reasonKey: why}); err != nil {
-		return err
-	}
-	return c.recordEvent(ctx, object, id, k, state, reason)
-}
-
-// recordEvent records an event if the state of the workload or its kind of reason has changed.
-func (c *Controller) recordEvent(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, state string, reason *workload.Reason) error {
-	occurrence, why := state, ""
-	if reason != nil {
-		occurrence += string(reason.Kind) // a change of amounts alone is no event
-		why = reason.Message
-	}
-	if k.lastEvent == occurrence {
-		return nil
-	}
-	c.note(id, func(kept *tracked) { kept.lastEvent = occurrence })
-	warning := state == "rejected" || state == string(workload.Failed) || state == string(workload.Evicting) || alarming(reason)
-	if why == "" {
-		why = "workload " + string(id) + " is " + state
-	}
-	return c.cluster.RecordEvent(ctx, object, warning, eventReason(state), why)
-}
-
-// alarming reports whether a reason of a workload that waits or runs wants the attention of
-// its owner.
-func alarming(reason *workload.Reason) bool {
-	if reason == nil {
-		return false
-	}
-	switch reason.Kind {
-	case workload.ReasonNeverFits, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonPodLost, workload.ReasonNodeLost:
-		return true
-	}
-	return false
-}
-
-// eventReason is the reason of the event that reports a state, such as MusterQueued.
-func eventReason(state string) string {
-	if state == "" {
-		return "Muster"
-	}
-	return "Muster" + strings.ToUpper(state[:1]) + state[1:]
-}
-
 // deleteRay cancels the workload, and removes the finalizer once queue-manager has
 // confirmed that: Kubernetes deletes the pods only after the object. The dispatcher
 // confirms their end.
@@ -226,7 +166,7 @@ func (c *Controller) deleteRay(ctx context.Context, object *unstructured.Unstruc
 	if err := c.lookUp(ctx, id, &k); err != nil {
 		return 0, err
 	}
-	forgotten := k.record == nil && ended(object.GetAnnotations()[stateKey])
+	forgotten := k.record == nil && ended(object.GetAnnotations()[kube.StateKey])
 	if !forgotten {
 		how, again, err := c.cancel(ctx, id, queue, k.key.String()+" was deleted", &k)
 		if err != nil || how == cancelUnheard {

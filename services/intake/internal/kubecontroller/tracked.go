@@ -20,8 +20,11 @@ type tracked struct {
 	missed int
 	// warned is whether its warnings were recorded as events.
 	warned bool
-	// lastEvent identifies the last recorded event, so that it is not repeated.
-	lastEvent string
+	// lastEvent identifies the last recorded event, so that it is not repeated; unannounced
+	// is whether the event of its admission is to come.
+	lastEvent   string
+	unannounced bool
+	pace        pace
 }
 
 func (c *Controller) forget(id workload.ID) {
@@ -51,7 +54,11 @@ func (c *Controller) note(id workload.ID, change func(*tracked)) {
 
 // Changed takes in a new state of a workload.
 func (c *Controller) Changed(e *event.WorkloadChanged) {
-	c.heard(e.ID, func(k *tracked) { record := e.Record; k.record, k.rejected, k.submitted = &record, nil, publication{} })
+	c.heard(e.ID, func(k *tracked) {
+		record := e.Record
+		k.record, k.rejected, k.submitted = &record, nil, publication{}
+		k.unannounced = k.unannounced || record.Phase == workload.Queued
+	})
 }
 
 // Rejected takes in that a submission was refused. If the workload has a record, the

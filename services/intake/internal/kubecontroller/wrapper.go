@@ -60,41 +60,16 @@ func (c *Controller) reconcileWrapper(ctx context.Context, object *unstructured.
 		}
 		view.Record, view.Rejected = k.record, k.rejected
 	}
-	status, changed := appwrapper.Status(wrapper.Version, old, view)
-	if !changed && again == 0 {
-		return c.expire(ctx, object, successTTL(wrapper, k.record), old)
-	}
-	if !changed {
+	// Before queue-manager has answered, the status is the default that its schema gives.
+	known := view.Record != nil || view.Rejected != nil
+	if _, changed := appwrapper.Status(wrapper.Version, old, view); changed && known {
+		c.askForMark(id)
 		return again, nil
 	}
-	if err := c.recordWrapperEvent(ctx, object, id, k, old, status, view); err != nil {
-		return 0, err
+	if again > 0 {
+		return again, nil
 	}
-	return again, c.cluster.WriteStatus(ctx, object, status)
-}
-
-// recordWrapperEvent records an event when the status tells of another state or reason than the
-// one that is on the object, which an earlier process may have recorded.
-func (c *Controller) recordWrapperEvent(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, old, status map[string]any, view appwrapper.View) error {
-	if old["phase"] == nil {
-		for _, warning := range view.Warnings {
-			if err := c.cluster.RecordEvent(ctx, object, true, "MusterWarning", warning); err != nil {
-				return err
-			}
-		}
-	}
-	state, reason := "rejected", view.Rejected
-	switch {
-	case reason != nil:
-	case view.Record == nil:
-		return nil
-	default:
-		state, reason = string(view.Record.Phase), view.Record.Reason
-	}
-	if k.lastEvent == "" && old["phase"] == status["phase"] && old["why"] == status["why"] {
-		return nil
-	}
-	return c.recordEvent(ctx, object, id, k, state, reason)
+	return c.expire(ctx, object, successTTL(wrapper, k.record), old)
 }
 
 // successTTL is how long an AppWrapper stays after its success; nil is for ever. The

@@ -82,7 +82,7 @@ func TestAnAppWrapperGetsEvents(t *testing.T) {
 				}
 				play(t, l, time.Second, func(d *Controller) {
 					d.Enqueue(wrappers)
-					time.Sleep(time.Second)
+					time.Sleep(2 * settle)
 					changed(d, workload.Queued, &workload.Reason{Kind: workload.ReasonFit, Message: "1 pod does not fit"})
 					changed(d, workload.Queued, &workload.Reason{Kind: workload.ReasonNeverFits, Message: "no node offers so much"})
 				})
@@ -93,7 +93,7 @@ func TestAnAppWrapperGetsEvents(t *testing.T) {
 				})
 				want := []string{
 					"Normal MusterQueued: 2 pods do not fit", "Warning MusterQueued: no node offers so much",
-					"Normal MusterRunning: workload " + string(record.ID) + " is running",
+					"Normal MusterAdmitted: workload " + string(record.ID) + " is admitted",
 				}
 				if !slices.Equal(l.events, want) {
 					t.Errorf("events (want %q): %q", want, l.events)

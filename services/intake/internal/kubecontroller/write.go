@@ -13,10 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"muster.dev/muster/pkg/kube"
 )
 
-// finalizer keeps an object until its workload has been torn down.
-const finalizer = "muster.dev/workload"
+// finalizer keeps an object until its workload has been torn down. The policies that hold
+// objects at their creation add it where intake may remove it (deploy/policy).
+const finalizer = kube.WorkloadFinalizer
 
 func hasFinalizer(object *unstructured.Unstructured) bool {
 	return slices.Contains(object.GetFinalizers(), finalizer)
@@ -29,24 +32,37 @@ func (c *Client) patch(ctx context.Context, object *unstructured.Unstructured, c
 	if err != nil {
 		return fmt.Errorf("encode patch of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	_, err = c.objects.Resource(resourceOf(object)).Namespace(object.GetNamespace()).
-		Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{}, subresources...)
+	return c.send(ctx, object, types.MergePatchType, encoded, subresources...)
+}
+
+func (c *Client) send(ctx context.Context, object *unstructured.Unstructured, kind types.PatchType, patch []byte, subresources ...string) error {
+	_, err := c.objects.Resource(resourceOf(object)).Namespace(object.GetNamespace()).
+		Patch(ctx, object.GetName(), kind, patch, metav1.PatchOptions{}, subresources...)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("patch %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 	}
 	return nil
 }
 
-// SetFinalizer adds or removes the controller's finalizer. It fails if the object has
-// changed since it was read, because others have finalizers, too.
+// SetFinalizer adds or removes the controller's finalizer. An addition fails if the object
+// has changed since it was read, because others have finalizers, too. A removal fails if
+// others have changed the finalizers.
 func (c *Client) SetFinalizer(ctx context.Context, object *unstructured.Unstructured, there bool) error {
-	finalizers := slices.DeleteFunc(object.GetFinalizers(), func(f string) bool { return f == finalizer })
 	if there {
-		finalizers = append(finalizers, finalizer)
+		return c.patch(ctx, object, map[string]any{"metadata": map[string]any{
+			"resourceVersion": object.GetResourceVersion(), "finalizers": append(object.GetFinalizers(), finalizer),
+		}})
 	}
-	return c.patch(ctx, object, map[string]any{"metadata": map[string]any{
-		"resourceVersion": object.GetResourceVersion(), "finalizers": finalizers,
-	}})
+	at := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(object.GetFinalizers(), finalizer))
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": object.GetUID()},
+		{"op": "test", "path": at, "value": finalizer},
+		{"op": "remove", "path": at},
+	})
+	if err != nil {
+		return fmt.Errorf("encode patch of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return c.send(ctx, object, types.JSONPatchType, patch)
 }
 
 // WriteStatus merges into the status; fields of others stay.

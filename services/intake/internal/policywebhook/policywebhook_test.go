@@ -82,6 +82,49 @@ func TestReview(t *testing.T) {
 	}
 }
 
+// TestFinalizersAreAddedWhereTheDispatcherMayRelease: the policies that hold an object add
+// Muster's finalizer to it, once and beside those of others, in the namespaces where the
+// dispatcher's account may patch RayClusters.
+func TestFinalizersAreAddedWhereTheDispatcherMayRelease(t *testing.T) {
+	t.Parallel()
+	const wrapper = `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"x"},"spec":{"components":[]}}`
+	with := func(object, finalizers string) string {
+		return strings.Replace(object, `"metadata":{`, `"metadata":{"finalizers":[`+finalizers+`],`, 1)
+	}
+	for name, test := range map[string]struct {
+		policy, object, account string // that may patch RayClusters in namespace n
+		want                    string
+	}{
+		"labelled":            {"hold", rayCluster, "muster-dispatcher", `{"op":"add","path":"/metadata/finalizers","value":["muster.dev/workload"]}`},
+		"beside another":      {"hold", with(rayCluster, `"a/b"`), "muster-dispatcher", `{"op":"replace","path":"/metadata/finalizers","value":["a/b","muster.dev/workload"]}`},
+		"has it":              {"hold", with(rayCluster, `"muster.dev/workload"`), "muster-dispatcher", ""},
+		"no queue's":          {"hold", rayCluster, "another", ""},
+		"AppWrapper":          {"appwrapper-user", wrapper, "muster-dispatcher", `{"op":"add","path":"/metadata/finalizers","value":["muster.dev/workload"]}`},
+		"no queue's, wrapper": {"appwrapper-user", wrapper, "another", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHandler(t, policywebhook.DefaultLimits())
+			h.Authorizer = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+				if a.GetUser().GetName() == "system:serviceaccount:muster-system:"+test.account && a.GetVerb() == "patch" && a.GetNamespace() == "n" &&
+					a.GetAPIGroup() == "ray.io" && a.GetResource() == "rayclusters" {
+					return authorizer.DecisionAllow, "", nil
+				}
+				return authorizer.DecisionNoOpinion, "", nil
+			})
+			var got admissionv1.AdmissionReview
+			answer := post(h, policy.Path+test.policy, review(test.object))
+			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Response == nil || !got.Response.Allowed {
+				t.Fatalf("answer is %s, %v", answer.Body, err)
+			}
+			patch := string(got.Response.Patch)
+			if strings.Contains(patch, "finalizers") != (test.want != "") || !strings.Contains(patch, test.want) {
+				t.Errorf("the patch is %s, want %q in it", patch, test.want)
+			}
+		})
+	}
+}
+
 // TestUpdates: the spec of an object that waits in its queue stays; labels may change.
 func TestUpdates(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,64 @@
+package kubecontroller
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// recordEvent records an event of an object. A workload that is admitted and runs without a
+// reason has one event, that of its admission; news, such as another kind of reason, have
+// one each. The success of a workload has none: the object's own status says it.
+func (c *Controller) recordEvent(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, news bool) error {
+	state, reason, known := k.state()
+	switch {
+	case !known || state == string(workload.Succeeded):
+		return nil
+	case runs(state) && reason == nil:
+		if !k.unannounced {
+			return nil
+		}
+		state = string(workload.Admitted)
+	case !news:
+		return nil
+	}
+	occurrence, why := state, "workload "+string(id)+" is "+state
+	if reason != nil {
+		occurrence += string(reason.Kind) // a change of amounts alone is no event
+		why = reason.Message
+	}
+	if k.lastEvent == occurrence {
+		return nil
+	}
+	c.note(id, func(kept *tracked) {
+		kept.lastEvent = occurrence
+		kept.unannounced = kept.unannounced && occurrence != string(workload.Admitted)
+	})
+	return c.cluster.RecordEvent(ctx, object, warns(state, reason), eventReason(state), why)
+}
+
+// warns reports whether an event wants the attention of the workload's owner.
+func warns(state string, reason *workload.Reason) bool {
+	if state == "rejected" || state == string(workload.Failed) || state == string(workload.Evicting) {
+		return true
+	}
+	if reason == nil {
+		return false
+	}
+	switch reason.Kind {
+	case workload.ReasonNeverFits, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonPodLost, workload.ReasonNodeLost:
+		return true
+	}
+	return false
+}
+
+// eventReason is the reason of the event that reports a state, such as MusterQueued.
+func eventReason(state string) string {
+	if state == "" {
+		return "Muster"
+	}
+	return "Muster" + strings.ToUpper(state[:1]) + state[1:]
+}
