@@ -28,7 +28,7 @@ func (s *Settings) Register(flags *flag.FlagSet) {
 	flags.StringVar(&s.URL, "nats-url", "nats://127.0.0.1:4222", "`URL` of the NATS server")
 	flags.StringVar(&s.Credentials, "nats-credentials", "", "`file` with NATS credentials: .creds, or the seed of an nkey")
 	s.TLS.Register(flags)
-	flags.IntVar(&s.Replicas, "nats-replicas", 0, "on how many servers of a NATS cluster each stream is kept that this service makes, the same for all services; 0 leaves it as it is")
+	flags.IntVar(&s.Replicas, "nats-replicas", 0, "how many servers of a NATS cluster keep each stream that this service creates, the same for all services; 0 leaves it as it is")
 }
 
 // Validate reports all faults at once.

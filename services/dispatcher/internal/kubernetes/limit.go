@@ -54,8 +54,8 @@ func newLimiter(registry *prometheus.Registry) *limiter {
 		})
 	}
 	registry.MustRegister(l.halvings, l.waits,
-		gauge("muster_dispatcher_api_limit", "Requests that may be on their way to the API server at once.", func() float64 { return float64(int(l.limit)) }),
-		gauge("muster_dispatcher_api_requests", "Requests on their way to the API server, watches aside.", func() float64 { return float64(l.busy) }),
+		gauge("muster_dispatcher_api_limit", "Limit on concurrent requests to the API server.", func() float64 { return float64(int(l.limit)) }),
+		gauge("muster_dispatcher_api_requests", "Requests in flight to the API server, except watches.", func() float64 { return float64(l.busy) }),
 		gauge("muster_dispatcher_api_waiting", "Requests to the API server that wait for their turn.", func() float64 { return float64(len(l.waiting)) }),
 	)
 	return l

@@ -94,9 +94,9 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		explained: in.seconds("muster_explain_seconds", 0.001, 14,
 			"Time to answer why a workload waits, beside the leader's goroutine."),
 		recovered: in.counters("muster_recovered_workloads_total", "result",
-			"Workloads that the database had forgotten: queued again, removed from clusters, ended, or lost for good."),
+			"Workloads that the database had forgotten: queued again, removed from clusters, ended, or permanently lost."),
 		oldPrimaries: in.counter("muster_old_primary_connections_total",
-			"Connections refused because the Postgres server was replaced by a standby that was promoted, and takes writes all the same."),
+			"Connections refused because the Postgres server still takes writes although a promoted standby has replaced it."),
 		illegal: in.counter("muster_illegal_transitions_total",
 			"Changes of a workload's phase that its life cycle forbids."),
 	}
