@@ -220,10 +220,12 @@ func TestBadValues(t *testing.T) {
 		"operators in one word":       {map[string]any{"http": map[string]any{"operators": []any{"olga,bob"}}}, "operators"},
 		"grace without unit":          {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
 	} {
-		_, err := rendered(test.values)
-		if err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: the error is %v, want one that names %q", name, err, test.says)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := rendered(test.values)
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s: the error is %v, want one that names %q", name, err, test.says)
+			}
+		})
 	}
 }
 
@@ -232,24 +234,26 @@ func TestServices(t *testing.T) {
 	t.Parallel()
 	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
 	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "http": all, "member": {"capacity-watcher", "dispatcher"}} {
-		objects := render(t, modes()[name])
-		var services []string
-		for _, key := range slices.Sorted(maps.Keys(objects)) {
-			object := objects[key]
-			if object.GetKind() != "Deployment" {
-				continue
-			}
-			services = append(services, strings.TrimPrefix(object.GetName(), release+"-"))
-			checkContained(t, name, object)
-			for _, kind := range []string{"ServiceAccount", "PodDisruptionBudget", "NetworkPolicy"} {
-				if objects[fmt.Sprintf("%s %s/%s", kind, namespace, object.GetName())] == nil {
-					t.Errorf("%s: %s has no %s", name, object.GetName(), kind)
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, modes()[name])
+			var services []string
+			for _, key := range slices.Sorted(maps.Keys(objects)) {
+				object := objects[key]
+				if object.GetKind() != "Deployment" {
+					continue
+				}
+				services = append(services, strings.TrimPrefix(object.GetName(), release+"-"))
+				checkContained(t, name, object)
+				for _, kind := range []string{"ServiceAccount", "PodDisruptionBudget", "NetworkPolicy"} {
+					if objects[fmt.Sprintf("%s %s/%s", kind, namespace, object.GetName())] == nil {
+						t.Errorf("%s: %s has no %s", name, object.GetName(), kind)
+					}
 				}
 			}
-		}
-		if !slices.Equal(services, want) {
-			t.Errorf("%s: services are %v, want %v", name, services, want)
-		}
+			if !slices.Equal(services, want) {
+				t.Errorf("%s: services are %v, want %v", name, services, want)
+			}
+		})
 	}
 }
 
@@ -258,10 +262,12 @@ func TestOneServiceMayFail(t *testing.T) {
 	t.Parallel()
 	objects := render(t, nil)
 	for _, service := range []string{"intake", "queue-manager", "capacity-watcher"} {
-		replicas, _, _ := unstructured.NestedFieldNoCopy(objects["Deployment "+namespace+"/"+release+"-"+service].Object, "spec", "replicas")
-		if fmt.Sprint(replicas) != "2" {
-			t.Errorf("%s has %v replicas, want 2", service, replicas)
-		}
+		t.Run(service, func(t *testing.T) {
+			replicas, _, _ := unstructured.NestedFieldNoCopy(objects["Deployment "+namespace+"/"+release+"-"+service].Object, "spec", "replicas")
+			if fmt.Sprint(replicas) != "2" {
+				t.Errorf("%s has %v replicas, want 2", service, replicas)
+			}
+		})
 	}
 }
 
@@ -280,22 +286,24 @@ func TestSettingsReachTheServices(t *testing.T) {
 		"dispatcher":    {"--nats-ca=/etc/muster/nats-tls/ca.crt", "--cluster=default"},
 	}
 	for service, arguments := range want {
-		container := containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])
-		for _, argument := range arguments {
-			if !slices.Contains(container["args"].([]any), any(argument)) {
-				t.Errorf("%s lacks the argument %s: %v", service, argument, container["args"])
+		t.Run(service, func(t *testing.T) {
+			container := containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])
+			for _, argument := range arguments {
+				if !slices.Contains(container["args"].([]any), any(argument)) {
+					t.Errorf("%s lacks the argument %s: %v", service, argument, container["args"])
+				}
 			}
-		}
-		var mounts []string
-		for _, mount := range container["volumeMounts"].([]any) {
-			mounts = append(mounts, mount.(map[string]any)["mountPath"].(string)+"/")
-		}
-		for _, argument := range container["args"].([]any) {
-			_, file, _ := strings.Cut(argument.(string), "=")
-			if strings.HasPrefix(file, "/etc/muster/") && !slices.ContainsFunc(mounts, func(m string) bool { return strings.HasPrefix(file, m) }) {
-				t.Errorf("%s: nothing is mounted at %s: %v", service, argument, mounts)
+			var mounts []string
+			for _, mount := range container["volumeMounts"].([]any) {
+				mounts = append(mounts, mount.(map[string]any)["mountPath"].(string)+"/")
 			}
-		}
+			for _, argument := range container["args"].([]any) {
+				_, file, _ := strings.Cut(argument.(string), "=")
+				if strings.HasPrefix(file, "/etc/muster/") && !slices.ContainsFunc(mounts, func(m string) bool { return strings.HasPrefix(file, m) }) {
+					t.Errorf("%s: nothing is mounted at %s: %v", service, argument, mounts)
+				}
+			}
+		})
 	}
 	hold := objects["MutatingAdmissionPolicy /"+namespace+"-"+release+"-hold"]
 	if hold == nil {
@@ -306,9 +314,11 @@ func TestSettingsReachTheServices(t *testing.T) {
 		"system:serviceaccount:" + namespace + ":" + release + "-dispatcher": true,
 		"muster.dev/queue-name": true, "kueue.x-k8s.io/queue-name": false, "QUEUE_LABELS": false, "muster-system:muster-": false,
 	} {
-		if strings.Contains(text, part) != there {
-			t.Errorf("the policy that suspends objects: contains %q: %v, want %v", part, !there, there)
-		}
+		t.Run(part, func(t *testing.T) {
+			if strings.Contains(text, part) != there {
+				t.Errorf("the policy that suspends objects: contains %q: %v, want %v", part, !there, there)
+			}
+		})
 	}
 	fixed := objects["ValidatingAdmissionPolicy /"+namespace+"-"+release+"-fixed-ray"]
 	if fixed == nil || !strings.Contains(fmt.Sprint(fixed.Object), "system:serviceaccount:"+namespace+":"+release+"-dispatcher") || strings.Contains(fmt.Sprint(fixed.Object), "OPERATOR_ACCOUNTS") {
@@ -369,28 +379,30 @@ func TestTheTrialsPartsAreReachedByTheirServicesOnly(t *testing.T) {
 	for part, want := range map[string][]string{
 		"nats": {"capacity-watcher", "dispatcher", "intake", "queue-manager"}, "postgres": {"migrate", "queue-manager"},
 	} {
-		policy := objects["NetworkPolicy "+namespace+"/"+release+"-"+part]
-		if policy == nil {
-			t.Errorf("%s has no NetworkPolicy", part)
-			continue
-		}
-		ingress, _, _ := unstructured.NestedSlice(policy.Object, "spec", "ingress")
-		if len(ingress) != 1 {
-			t.Fatalf("%s: ingress is %v", part, ingress)
-		}
-		var from []string
-		for _, peer := range ingress[0].(map[string]any)["from"].([]any) {
-			name, _, _ := unstructured.NestedString(peer.(map[string]any), "podSelector", "matchLabels", "app.kubernetes.io/component")
-			from = append(from, name)
-		}
-		slices.Sort(from)
-		if !slices.Equal(from, want) {
-			t.Errorf("%s is reached by %v, want %v", part, from, want)
-		}
-		types, _, _ := unstructured.NestedStringSlice(policy.Object, "spec", "policyTypes")
-		if egress, _, _ := unstructured.NestedSlice(policy.Object, "spec", "egress"); len(egress) != 0 || !slices.Contains(types, "Egress") {
-			t.Errorf("%s may reach %v", part, egress)
-		}
+		t.Run(part, func(t *testing.T) {
+			policy := objects["NetworkPolicy "+namespace+"/"+release+"-"+part]
+			if policy == nil {
+				t.Errorf("%s has no NetworkPolicy", part)
+				return
+			}
+			ingress, _, _ := unstructured.NestedSlice(policy.Object, "spec", "ingress")
+			if len(ingress) != 1 {
+				t.Fatalf("%s: ingress is %v", part, ingress)
+			}
+			var from []string
+			for _, peer := range ingress[0].(map[string]any)["from"].([]any) {
+				name, _, _ := unstructured.NestedString(peer.(map[string]any), "podSelector", "matchLabels", "app.kubernetes.io/component")
+				from = append(from, name)
+			}
+			slices.Sort(from)
+			if !slices.Equal(from, want) {
+				t.Errorf("%s is reached by %v, want %v", part, from, want)
+			}
+			types, _, _ := unstructured.NestedStringSlice(policy.Object, "spec", "policyTypes")
+			if egress, _, _ := unstructured.NestedSlice(policy.Object, "spec", "egress"); len(egress) != 0 || !slices.Contains(types, "Egress") {
+				t.Errorf("%s may reach %v", part, egress)
+			}
+		})
 	}
 }
 
@@ -399,25 +411,27 @@ func TestLeasesAreBoundByName(t *testing.T) {
 	t.Parallel()
 	objects := render(t, modes()["member"])
 	for _, service := range []string{"capacity-watcher", "dispatcher"} {
-		if objects["Lease "+namespace+"/"+release+"-"+service+"-east"] == nil {
-			t.Errorf("%s has no Lease", service)
-		}
-		role := objects["Role "+namespace+"/"+release+"-"+service+"-lease"]
-		if role == nil {
-			t.Fatalf("%s has no role for its Lease", service)
-		}
-		rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
-		for _, rule := range rules {
-			names, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
-			verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
-			bound := slices.Equal(names, []string{release + "-" + service + "-east"})
-			if !bound || !slices.Equal(verbs, []string{"get", "update"}) {
-				t.Errorf("%s may %v Leases %v", service, verbs, names)
+		t.Run(service, func(t *testing.T) {
+			if objects["Lease "+namespace+"/"+release+"-"+service+"-east"] == nil {
+				t.Errorf("%s has no Lease", service)
 			}
-		}
-		if lease := "--lease=" + namespace + "/" + release + "-" + service + "-east"; !slices.Contains(
-			containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])["args"].([]any), any(lease)) {
-			t.Errorf("%s is not told %s", service, lease)
-		}
+			role := objects["Role "+namespace+"/"+release+"-"+service+"-lease"]
+			if role == nil {
+				t.Fatalf("%s has no role for its Lease", service)
+			}
+			rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
+			for _, rule := range rules {
+				names, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
+				verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
+				bound := slices.Equal(names, []string{release + "-" + service + "-east"})
+				if !bound || !slices.Equal(verbs, []string{"get", "update"}) {
+					t.Errorf("%s may %v Leases %v", service, verbs, names)
+				}
+			}
+			if lease := "--lease=" + namespace + "/" + release + "-" + service + "-east"; !slices.Contains(
+				containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])["args"].([]any), any(lease)) {
+				t.Errorf("%s is not told %s", service, lease)
+			}
+		})
 	}
 }

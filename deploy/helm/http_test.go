@@ -29,13 +29,15 @@ func TestHTTP(t *testing.T) {
 		"--http-client-ca=/etc/muster/http-ca/ca.crt", "--http-tokens=/etc/muster/http/tokens.yaml", "--http-operators=olga,otto",
 		"--http-connections-per-address=256",
 	} {
-		if !slices.Contains(container["args"].([]any), any(want)) {
-			t.Errorf("intake lacks %s: %v", want, container["args"])
-		}
-		_, file, _ := strings.Cut(want, "=")
-		if strings.HasPrefix(file, "/") && !slices.Contains(mounts, filepath.Dir(file)) {
-			t.Errorf("nothing is mounted for %s: %v", want, mounts)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !slices.Contains(container["args"].([]any), any(want)) {
+				t.Errorf("intake lacks %s: %v", want, container["args"])
+			}
+			_, file, _ := strings.Cut(want, "=")
+			if strings.HasPrefix(file, "/") && !slices.Contains(mounts, filepath.Dir(file)) {
+				t.Errorf("nothing is mounted for %s: %v", want, mounts)
+			}
+		})
 	}
 	tokens, _, _ := unstructured.NestedString(objects["ConfigMap "+namespace+"/"+release+"-http"].Object, "data", "tokens.yaml")
 	if want := "- name: alice\n  sha256: " + strings.Repeat("2b", 32); strings.TrimSpace(tokens) != want {

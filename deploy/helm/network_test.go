@@ -122,20 +122,22 @@ func TestWhoReachesTheTrialsParts(t *testing.T) {
 				t.Fatalf("the trial has no pod of %s; it has %v", part, n.pods)
 			}
 			for _, service := range services {
-				client, is := n.pods[service]
-				if !is {
-					t.Fatalf("the trial has no pod of %s", service)
-				}
-				if got, want := n.reaches(t, client, server, c.port), slices.Contains(c.users, service); got != want {
-					t.Errorf("%s reaches it: %v, want %v", service, got, want)
-				}
-				disguised := pod{"team-a", client.labels}
-				if n.reaches(t, disguised, server, c.port) {
-					t.Errorf("a tenant's pod with the labels of %s reaches it: %s", service, strings.TrimSpace(client.labels.String()))
-				}
-				if n.reaches(t, client, server, c.port+1) {
-					t.Errorf("%s reaches another port of it", service)
-				}
+				t.Run(service, func(t *testing.T) {
+					client, is := n.pods[service]
+					if !is {
+						t.Fatalf("the trial has no pod of %s", service)
+					}
+					if got, want := n.reaches(t, client, server, c.port), slices.Contains(c.users, service); got != want {
+						t.Errorf("%s reaches it: %v, want %v", service, got, want)
+					}
+					disguised := pod{"team-a", client.labels}
+					if n.reaches(t, disguised, server, c.port) {
+						t.Errorf("a tenant's pod with the labels of %s reaches it: %s", service, strings.TrimSpace(client.labels.String()))
+					}
+					if n.reaches(t, client, server, c.port+1) {
+						t.Errorf("%s reaches another port of it", service)
+					}
+				})
 			}
 			if n.reaches(t, pod{server.namespace, labels.Set{"app": "neighbour"}}, server, c.port) {
 				t.Error("another pod of the namespace reaches it")

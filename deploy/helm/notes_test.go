@@ -57,13 +57,15 @@ func TestNotes(t *testing.T) {
 		},
 		"member": nil,
 	} {
-		var typed []string
-		for _, line := range command.FindAllStringSubmatch(notes(t, namespace, modes()[name]), -1) {
-			typed = append(typed, line[1])
-		}
-		if !slices.Equal(typed, want) {
-			t.Errorf("%s: the commands are %q, want %q", name, typed, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			var typed []string
+			for _, line := range command.FindAllStringSubmatch(notes(t, namespace, modes()[name]), -1) {
+				typed = append(typed, line[1])
+			}
+			if !slices.Equal(typed, want) {
+				t.Errorf("%s: the commands are %q, want %q", name, typed, want)
+			}
+		})
 	}
 	values := policyOf(t, policyValues)
 	values["queues"] = []any{}

@@ -69,9 +69,11 @@ func TestTheValuesTakeAQueuesFile(t *testing.T) {
 		t.Errorf("the file lacks something of the values:\n%s", content)
 	}
 	for _, place := range []string{"team-a", "team-b"} {
-		if objects["RoleBinding "+place+"/"+namespace+"-"+release+"-dispatcher-writes"] == nil {
-			t.Errorf("the dispatcher has no rights in %s", place)
-		}
+		t.Run(place, func(t *testing.T) {
+			if objects["RoleBinding "+place+"/"+namespace+"-"+release+"-dispatcher-writes"] == nil {
+				t.Errorf("the dispatcher has no rights in %s", place)
+			}
+		})
 	}
 }
 

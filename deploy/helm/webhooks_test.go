@@ -58,14 +58,16 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"Role " + namespace + "/" + release + "-intake-webhooks", "ClusterRole /" + namespace + "-" + release + "-webhooks"} {
-		rules, _, _ := unstructured.NestedSlice(objects[key].Object, "rules")
-		for _, rule := range rules {
-			bound, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
-			verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
-			if len(bound) != 1 || !slices.Equal(verbs, []string{"get", "update"}) {
-				t.Errorf("%s may %v %v", key, verbs, bound)
+		t.Run(key, func(t *testing.T) {
+			rules, _, _ := unstructured.NestedSlice(objects[key].Object, "rules")
+			for _, rule := range rules {
+				bound, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
+				verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
+				if len(bound) != 1 || !slices.Equal(verbs, []string{"get", "update"}) {
+					t.Errorf("%s may %v %v", key, verbs, bound)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -73,29 +75,31 @@ func TestWebhooks(t *testing.T) {
 func TestAdmissionByVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{"v1.30.4": "MutatingWebhookConfiguration", "v1.35.0-gke.1": "MutatingWebhookConfiguration", "v1.36.3": "MutatingAdmissionPolicy"} {
-		chart, err := loader.Load("muster")
-		if err != nil {
-			t.Fatal(err)
-		}
-		capabilities := common.DefaultCapabilities.Copy()
-		capabilities.KubeVersion = common.KubeVersion{Version: version}
-		values := map[string]any{"kubernetesController": map[string]any{"enabled": true}}
-		all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := engine.Render(chart, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := ""
-		for _, content := range files {
-			text += content
-		}
-		for _, kind := range []string{"MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingWebhookConfiguration"} {
-			if got := strings.Contains(text, "\nkind: "+kind+"\n"); got != (kind == want || kind == "ValidatingAdmissionPolicy") {
-				t.Errorf("%s: there is a %s: %t", version, kind, got)
+		t.Run(version, func(t *testing.T) {
+			chart, err := loader.Load("muster")
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			capabilities := common.DefaultCapabilities.Copy()
+			capabilities.KubeVersion = common.KubeVersion{Version: version}
+			values := map[string]any{"kubernetesController": map[string]any{"enabled": true}}
+			all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := engine.Render(chart, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := ""
+			for _, content := range files {
+				text += content
+			}
+			for _, kind := range []string{"MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingWebhookConfiguration"} {
+				if got := strings.Contains(text, "\nkind: "+kind+"\n"); got != (kind == want || kind == "ValidatingAdmissionPolicy") {
+					t.Errorf("%s: there is a %s: %t", version, kind, got)
+				}
+			}
+		})
 	}
 }
