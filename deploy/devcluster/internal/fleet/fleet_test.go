@@ -96,10 +96,12 @@ groups:
 		6:  {"tpu-06", "zone-1", "zone-1-rack-0"},
 		11: {"tpu-11", "zone-1", "zone-1-rack-2"},
 	} {
-		n := nodes[index]
-		if n.Name != want.name || n.Labels[ZoneLabel] != want.zone || n.Labels[RackLabel] != want.rack {
-			t.Errorf("node %d is %s in %s, %s; want %+v", index, n.Name, n.Labels[ZoneLabel], n.Labels[RackLabel], want)
-		}
+		t.Run(want.name, func(t *testing.T) {
+			n := nodes[index]
+			if n.Name != want.name || n.Labels[ZoneLabel] != want.zone || n.Labels[RackLabel] != want.rack {
+				t.Errorf("node %d is %s in %s, %s; want %+v", index, n.Name, n.Labels[ZoneLabel], n.Labels[RackLabel], want)
+			}
+		})
 	}
 	n := nodes[0]
 	if n.Labels["pool"] != "tpu" || len(n.Spec.Taints) != 1 {
@@ -108,10 +110,12 @@ groups:
 	for resource, want := range map[corev1.ResourceName][2]string{
 		corev1.ResourceCPU: {"96", "100"}, "google.com/tpu": {"4", "4"}, corev1.ResourcePods: {"110", "110"},
 	} {
-		allocatable, capacity := n.Status.Allocatable[resource], n.Status.Capacity[resource]
-		if allocatable.String() != want[0] || capacity.String() != want[1] {
-			t.Errorf("%s: allocatable %s, capacity %s; want %v", resource, &allocatable, &capacity, want)
-		}
+		t.Run(string(resource), func(t *testing.T) {
+			allocatable, capacity := n.Status.Allocatable[resource], n.Status.Capacity[resource]
+			if allocatable.String() != want[0] || capacity.String() != want[1] {
+				t.Errorf("%s: allocatable %s, capacity %s; want %v", resource, &allocatable, &capacity, want)
+			}
+		})
 	}
 }
 

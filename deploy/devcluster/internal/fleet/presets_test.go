@@ -88,8 +88,10 @@ func TestReadOpenB(t *testing.T) {
 		"wrong number of fields":  "sn,cpu_milli,memory_mib,gpu,model\nx,1\n",
 		"reading the header: EOF": "",
 	} {
-		if _, err := readOpenB(strings.NewReader(text)); !matchesFault(err, fault) {
-			t.Errorf("readOpenB(%q): %v, want a fault with %q", text, err, fault)
-		}
+		t.Run(fault, func(t *testing.T) {
+			if _, err := readOpenB(strings.NewReader(text)); !matchesFault(err, fault) {
+				t.Errorf("readOpenB(%q): %v, want a fault with %q", text, err, fault)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,9 +38,11 @@ func claim(t *testing.T, dir Dir) *Lock {
 
 func TestLocateRefusesNames(t *testing.T) {
 	for _, name := range []string{"", "A", "a/b", "..", "-a", "a-", strings.Repeat("a", 43)} {
-		if dir, err := Locate(name, ""); err == nil {
-			t.Errorf("Locate(%q) = %q, want an error", name, dir.Path)
-		}
+		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
+			if dir, err := Locate(name, ""); err == nil {
+				t.Errorf("Locate(%q) = %q, want an error", name, dir.Path)
+			}
+		})
 	}
 }
 
