@@ -62,9 +62,11 @@ func (s *stack) keepsOut(t *testing.T, tenant, other string) {
 		"name of the other":  {"--queue", other, "--as", "tenant-" + other},
 		"no name":            {"--queue", other},
 	} {
-		if out, err := s.submit(t, tenant, arguments...); err == nil || !strings.Contains(out, "refuses") {
-			t.Errorf("submit with the %s ends with %v: %s", name, err, out)
-		}
+		t.Run(name, func(t *testing.T) {
+			if out, err := s.submit(t, tenant, arguments...); err == nil || !strings.Contains(out, "refuses") {
+				t.Errorf("submit with the %s ends with %v: %s", name, err, out)
+			}
+		})
 	}
 }
 
@@ -85,10 +87,12 @@ func (s *stack) showsOwn(t *testing.T, tenant, other string) {
 		t.Errorf("GET /v1/queues: %d, %s", status, body)
 	}
 	for queue, shown := range map[string]bool{tenant: true, other: false} {
-		status, body := s.ask(t, tenant, "/v1/workloads?queue="+queue)
-		if status != http.StatusOK || strings.Contains(body, "RayJob") != shown {
-			t.Errorf("GET the workloads of %s: %d, %s", queue, status, body)
-		}
+		t.Run(queue, func(t *testing.T) {
+			status, body := s.ask(t, tenant, "/v1/workloads?queue="+queue)
+			if status != http.StatusOK || strings.Contains(body, "RayJob") != shown {
+				t.Errorf("GET the workloads of %s: %d, %s", queue, status, body)
+			}
+		})
 	}
 	if status, _ := s.ask(t, "", "/v1/queues"); status != http.StatusUnauthorized {
 		t.Errorf("GET without a token: %d", status)

@@ -92,9 +92,11 @@ func TestOneTraceFollowsAWorkload(t *testing.T) {
 		t.Fatal(command, err)
 	}
 	for where, got := range map[string]string{"header": command.Headers.Get(tracing.Header), "attribute": event.TraceparentOf(command.Data)} {
-		if !strings.HasPrefix(got, "00-"+decided.SpanContext.TraceID().String()) {
-			t.Errorf("the command's %s is %q, want the trace", where, got)
-		}
+		t.Run(where, func(t *testing.T) {
+			if !strings.HasPrefix(got, "00-"+decided.SpanContext.TraceID().String()) {
+				t.Errorf("the command's %s is %q, want the trace", where, got)
+			}
+		})
 	}
 }
 

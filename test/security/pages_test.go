@@ -41,9 +41,11 @@ func TestPagesTellNothingOfOthers(t *testing.T) {
 	}
 	t.Run("what is theirs", func(t *testing.T) {
 		for _, parameters := range []string{"queue=covered", "name=other-0", "namespace=" + theirs.Namespaces[0], "phase=queued&queue=covered", "queue=not-there"} {
-			if status, answer := page(t, parameters+"&limit=1"); status != http.StatusOK || len(answer.Workloads) > 0 || answer.Next != "" {
-				t.Errorf("%s: status %d, %d workloads, next %q; want an empty page and no other", parameters, status, len(answer.Workloads), answer.Next)
-			}
+			t.Run(parameters, func(t *testing.T) {
+				if status, answer := page(t, parameters+"&limit=1"); status != http.StatusOK || len(answer.Workloads) > 0 || answer.Next != "" {
+					t.Errorf("%s: status %d, %d workloads, next %q; want an empty page and no other", parameters, status, len(answer.Workloads), answer.Next)
+				}
+			})
 		}
 	})
 	t.Run("pages of one", func(t *testing.T) {
@@ -65,9 +67,11 @@ func TestPagesTellNothingOfOthers(t *testing.T) {
 	})
 	t.Run("behind another's", func(t *testing.T) {
 		for _, after := range []string{string(others[0]), "00000000-0000-5000-8000-000000000000", "7"} {
-			if status, answer := page(t, "limit=1&after="+after); status != http.StatusBadRequest {
-				t.Errorf("after %s: status %d, %+v; want 400", after, status, answer)
-			}
+			t.Run("after "+after, func(t *testing.T) {
+				if status, answer := page(t, "limit=1&after="+after); status != http.StatusBadRequest {
+					t.Errorf("after %s: status %d, %+v; want 400", after, status, answer)
+				}
+			})
 		}
 	})
 }

@@ -154,14 +154,16 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 		strings.Replace(twoTeams, "cohortName", "cohort", 1):               `queues.yaml:9: clusterQueues[0].cohort: there is no such field; want one of name, cohortName`,
 		strings.Replace(twoTeams, "- name: any", "- name: other", 1):       `queues.yaml:14: clusterQueues[0].resourceGroups[0].flavors[0].name: "any": there is no resourceFlavor of this name; there are other`,
 	} {
-		path := filepath.Join(t.TempDir(), "queues.yaml")
-		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		config := app.Config{NATS: bus.Settings{URL: "nats://localhost"}, DatabaseURL: "postgres://localhost/none", QueuesFile: path}
-		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("refused with %v\nwant %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "queues.yaml")
+			if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			config := app.Config{NATS: bus.Settings{URL: "nats://localhost"}, DatabaseURL: "postgres://localhost/none", QueuesFile: path}
+			if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("refused with %v\nwant %s", err, want)
+			}
+		})
 	}
 }
 

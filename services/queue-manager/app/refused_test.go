@@ -295,14 +295,16 @@ func TestAConfigurationThatIsRefusedEndsNoTerm(t *testing.T) {
 	w.refuse("applied", "INSERT", "NEW.name = 'bad'", "54000")
 	w.countTerms()
 	for _, name := range []string{"bad", "good"} {
-		manifest := json.RawMessage(fmt.Sprintf(`{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "WorkloadPriorityClass", "metadata": {"name": %q}, "value": 7}`, name))
-		if _, err := kueue.ParseOne(manifest); err != nil {
-			t.Fatal(err)
-		}
-		_, err := w.queries.Configure(w.ctx, "", query.ConfigureRequest{Apply: []json.RawMessage{manifest}})
-		if refused := err != nil && strings.Contains(err.Error(), "refuses to store"); refused != (name == "bad") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			manifest := json.RawMessage(fmt.Sprintf(`{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "WorkloadPriorityClass", "metadata": {"name": %q}, "value": 7}`, name))
+			if _, err := kueue.ParseOne(manifest); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.queries.Configure(w.ctx, "", query.ConfigureRequest{Apply: []json.RawMessage{manifest}})
+			if refused := err != nil && strings.Contains(err.Error(), "refuses to store"); refused != (name == "bad") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	w.others("first")
 	if terms := w.terms(); terms != 0 {
