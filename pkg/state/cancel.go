@@ -67,6 +67,7 @@ func (s *State) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 	reason := &workload.Reason{Kind: workload.ReasonCancelled, Message: message}
 	switch {
 	case e.Phase == workload.Queued:
+		s.withdrawRequest(e, now)
 		s.admission.Dequeue(e.ID)
 		s.finish(e, workload.Cancelled, reason, now)
 	case e.Phase.Final(): // it holds capacity: its objects have not been removed

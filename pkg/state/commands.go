@@ -43,14 +43,23 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 		_, places := e.commandedPlaces()
 		command.Placements = l.withDomains(e, places)
 	}
-	if state == event.Present {
+	if p := e.Provisioning; p != nil && p.Open {
+		command.Provision = &event.ProvisionDesired{
+			Name: p.Name, Number: p.Number, Class: p.Class, Parameters: p.Parameters, Pods: p.Pods,
+		}
+	}
+	if state == event.Present || state == event.Provision {
 		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(e.Submitter), rules.Objects
 		command.Identity, _ = rules.IdentityOf(e.Submitter)
 		command.Whole = rules.Start == workload.StartWhole
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt
 		command.PodSets, _ = e.commandedPlaces()
-		for _, f := range e.Flavors {
+		flavors := e.Flavors
+		if state == event.Provision {
+			flavors = e.Provisioning.Flavors
+		}
+		for _, f := range flavors {
 			command.Terms = append(command.Terms, l.admission.Quota().Terms(f))
 		}
 	}

@@ -32,6 +32,9 @@ func (s *State) Decide(now time.Time) {
 	for _, a := range plan.Admissions {
 		s.admit(s.live.Get(a.Workload), a, now)
 	}
+	for _, a := range plan.Asks { // their reasons are among the waits
+		s.requestNodes(s.live.Get(a.Workload), a, now)
+	}
 	for _, w := range plan.Waits {
 		if e := s.live.Get(w.Workload); e.Phase == workload.Queued {
 			s.setWaitReason(e, w.Reason, now)
@@ -44,6 +47,7 @@ func (s *State) Decide(now time.Time) {
 func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	e.Cluster, e.Placements, e.Flavors, e.Holding = a.Cluster, a.Placements, a.Flavors, true
 	s.beginAttempt(e)
+	s.useRequest(e)
 	delete(s.staleReasons, e.ID)
 	s.updateReserved(e, 1)
 	s.changed.reserved[e.ID] = e
@@ -74,5 +78,6 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 		s.changed.workloads[e.ID] = e
 	}
 	clear(s.staleReasons)
+	s.checkRequests(now)
 	s.inquiries.drop(now)
 }

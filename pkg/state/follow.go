@@ -112,6 +112,9 @@ func (s *State) insert(w StoredWorkload) {
 	s.objects.add(e)
 	s.updateReserved(e, 1)
 	if e.Phase == workload.Queued {
+		if hasRequest(e) {
+			s.asking[e.ID] = e
+		}
 		s.enqueueAs(e, e.Reason != nil)
 	} else {
 		s.beginAttempt(e)

@@ -25,7 +25,9 @@ type lifecycle struct {
 	illegal   []IllegalTransition // since the last drain
 	// staleReasons are the workloads whose stored reason differs in amounts only.
 	staleReasons map[workload.ID]*entry
-	timers       timers
+	// asking are the waiting workloads for which nodes are asked for.
+	asking asking
+	timers timers
 }
 
 // enqueue puts a workload into its queue. Its reason says whether gangs were being
@@ -40,7 +42,7 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 	}
 	l.admission.Enqueue(admission.Waiting{
 		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored,
-		Since: e.Times.Submitted, RunTime: l.runTime(e),
+		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e),
 		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
 }
@@ -72,6 +74,7 @@ func (l *lifecycle) forget(e *entry) {
 	l.liveIn[e.Queue]--
 	l.objects.remove(e)
 	delete(l.staleReasons, e.ID)
+	delete(l.asking, e.ID)
 }
 
 // release frees what a workload holds after its pods have been observed gone, and takes
@@ -129,6 +132,7 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 	}
 	e.Attempt, e.Cluster = e.Attempt+1, ""
 	l.endAttempt(e)
+	l.endRequest(e) // the command to remove the objects has removed it
 	e.resetSizes()
 	reason := cause
 	if rule.backoff != nil {

@@ -29,6 +29,7 @@ func (s *State) Move(m *event.WorkloadMove, now time.Time) bool {
 		return true
 	}
 	from := e.Queue
+	s.withdrawRequest(e, now) // the other queue may have no such check
 	s.admission.Dequeue(e.ID)
 	s.liveIn[from]--
 	s.liveIn[m.Queue]++

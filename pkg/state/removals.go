@@ -23,6 +23,21 @@ func (r *recovery) removingInOrder() []*entry {
 	return entries
 }
 
+// passNumber passes over the number of a request that the ledger does not know, and ends the
+// one that it knows.
+func (r *recovery) passNumber(e *entry, c *event.GangDesired, now time.Time) {
+	if c.Provision == nil {
+		return
+	}
+	r.withdrawRequest(e, now)
+	last := workload.Provisioning{}
+	if e.Provisioning != nil {
+		last = *e.Provisioning
+	}
+	last.Number = max(last.Number, c.Provision.Number)
+	e.Provisioning = &last
+}
+
 // removeAttempt removes the objects of an attempt that the ledger does not know. The
 // workload waits for the attempt after it, and takes part in admission once the pods of
 // the removed one are gone. Its cluster and reason say so in the ledger.
@@ -134,7 +149,7 @@ func (r *recovery) resendAbsent(c *event.GangDesired, ttl time.Duration, now tim
 func (r *recovery) resend(c *event.GangDesired, state string, ttl time.Duration, now time.Time) {
 	again := &event.GangDesired{
 		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: r.epoch, Order: r.nextOrder(), State: state,
-		Queue: c.Queue, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ForceAfter: c.ForceAfter, Trusted: c.Trusted,
+		Queue: c.Queue, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ForceAfter: c.ForceAfter, Trusted: c.Trusted, Provision: c.Provision,
 	}
 	if state != event.Forgotten {
 		again.Placements = c.Placements

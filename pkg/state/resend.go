@@ -16,6 +16,11 @@ func (s *State) Commanded(wanted func(subject string) bool) []string {
 			subjects = append(subjects, subject)
 		}
 	}
+	for _, e := range s.askingInOrder() {
+		if subject := event.DispatchSubject(e.Provisioning.Cluster, e.ID); wanted(subject) {
+			subjects = append(subjects, subject)
+		}
+	}
 	for _, e := range s.recovery.removingInOrder() {
 		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
 			subjects = append(subjects, subject)
@@ -37,6 +42,11 @@ func (s *State) ResendCommands(now time.Time, missing func(subject string) bool)
 			s.sendCommand(e, event.Ended, now)
 		default:
 			s.sendCommand(e, event.Present, now)
+		}
+	}
+	for _, e := range s.askingInOrder() {
+		if !s.frozen(e) && missing(event.DispatchSubject(e.Provisioning.Cluster, e.ID)) {
+			s.sendRequest(e, event.Provision, now)
 		}
 	}
 	for _, e := range s.recovery.removingInOrder() {

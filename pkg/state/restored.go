@@ -99,6 +99,7 @@ func (r *recovery) restoreEnd(e *entry, published workload.Record, now time.Time
 		reason = &workload.Reason{Kind: published.Reason.Kind, Message: sanitize(published.Reason.Message)}
 	}
 	if e.Phase == workload.Queued {
+		r.withdrawRequest(e, now)
 		r.admission.Dequeue(e.ID)
 	} else {
 		r.sendCommand(e, event.Forgotten, now)
@@ -117,7 +118,10 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 		if c.State != event.Forgotten {
 			r.removeUnknown(c, now)
 		}
+	case hasRequest(e) && c.Attempt == e.Attempt && c.State == event.Provision && c.Provision != nil && c.Provision.Name == e.Provisioning.Name:
+		return true
 	case e.Phase == workload.Queued && c.Attempt >= e.Attempt && c.State != event.Forgotten:
+		r.passNumber(e, c, now)
 		r.removeAttempt(e, c, now)
 	case e.Phase == workload.Queued: // it is over
 		r.skipTo(e, c.Attempt+1, now)

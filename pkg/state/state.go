@@ -80,6 +80,7 @@ func New(epoch int64, stored Stored) *State {
 		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
 		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}},
 		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, staleReasons: map[workload.ID]*entry{},
+		asking: asking{},
 	}
 	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},

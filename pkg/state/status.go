@@ -27,6 +27,9 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		return
 	}
 	s.recovery.finishRemoval(e, reported, now)
+	if !s.frozen(e) {
+		s.observeRequest(e, reported, now)
+	}
 	if reported.Attempt != e.Attempt || reported.Cluster != e.Cluster || !e.Holding || s.frozen(e) {
 		return
 	}

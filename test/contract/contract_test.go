@@ -83,6 +83,12 @@ func reflector(t *testing.T) *jsonschema.Reflector {
 				words = append(words, word)
 			}
 			return &jsonschema.Schema{Type: "string", Enum: words}
+		case reflect.TypeFor[workload.OnLoss]():
+			var words []any
+			for _, word := range workload.OnLosses() {
+				words = append(words, word)
+			}
+			return &jsonschema.Schema{Type: "string", Enum: words}
 		case reflect.TypeFor[json.RawMessage]():
 			return &jsonschema.Schema{Type: "object"}
 		case reflect.TypeFor[workload.Phase]():
@@ -181,6 +187,9 @@ func fill(v reflect.Value, name string) {
 		return
 	case workload.Start:
 		v.Set(reflect.ValueOf(workload.StartWhole))
+		return
+	case workload.OnLoss:
+		v.Set(reflect.ValueOf(workload.EvictOnLoss))
 		return
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"apiVersion":"ray.io/v1","kind":"RayCluster"}`)))

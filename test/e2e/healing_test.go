@@ -223,7 +223,7 @@ func TestLostPods(t *testing.T) {
 	w := ruled(t, workload.Rules{BackoffFirst: seconds(1)})
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
 	healing := w.submit(stack.RayCluster("healing", 1, 1))
-	evicting := w.submit(stack.Annotated(stack.RayCluster("evicting", 1, 1), kube.OnPodLossKey, workload.EvictOnLoss))
+	evicting := w.submit(stack.Annotated(stack.RayCluster("evicting", 1, 1), kube.OnPodLossKey, workload.EvictOnLoss.String()))
 	for _, id := range []workload.ID{healing, evicting} {
 		w.reaches(id, workload.Running)
 		for _, pod := range w.pods(id) {

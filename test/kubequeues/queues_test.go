@@ -138,7 +138,7 @@ spec:
 }
 
 // The guide's commands: kubectl apply of the queues, a RayJob with the label of
-// the queue is Suspended, and runs when a node with GPUs comes. What is wrong with
+// the queue is Suspended, and runs when the node comes that it asks for. What is wrong with
 // a queue is in its status; a queue that workloads are in stays as long as they.
 func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	manifests, err := os.ReadFile("../../services/muster/examples/kueue-resources.yaml")
@@ -176,6 +176,9 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	must(t, s, "", "wait", "--for=condition=Active", "clusterqueue/cluster-queue", "--timeout=60s")
 	must(t, s, "", "wait", "--for=condition=Active", "localqueue/user-queue", "-n", "default", "--timeout=60s")
 
+	if err := s.AddNodes(t.Context(), "cpu", 1, "cpu=8", "memory=32Gi"); err != nil {
+		t.Fatal(err)
+	}
 	if says := must(t, s, rayJob(1), "create", "-n", "default", "-f", "-"); !strings.Contains(says, "rayjob.ray.io/pytorch-text-classifier created") {
 		t.Errorf("kubectl says %q", says)
 	}
@@ -197,7 +200,10 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 		t.Errorf("it says %q", why)
 	}
 
-	if err := s.AddNodes(t.Context(), "gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1"); err != nil {
+	until(t, "it asks for a node", func() bool {
+		return strings.Contains(must(t, s, "", "get", "provisioningrequest", "-n", "default"), "rayjob-pytorch-text-classifier-")
+	})
+	if err := s.NodePool(t.Context(), "add", "gpu", "--max", "1", "--resource", "cpu=8,memory=32Gi", "--resource", "nvidia.com/gpu=1"); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the RayJob runs", func() bool { return strings.HasSuffix(status(), " running") })

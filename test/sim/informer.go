@@ -431,6 +431,11 @@ func (a api) DeleteItem(context.Context, bundle.Identity, string) (bool, error) 
 	return false, errNoBundles
 }
 
+// Labelled implements dispatcher.Cluster: no nodes are asked for here.
+func (a api) Labelled(context.Context, string, string, string, workload.ID) ([]dispatcher.Wrapped, error) {
+	return nil, nil
+}
+
 // Allowed implements dispatcher.Cluster.
 func (a api) Allowed(context.Context, workload.Identity, bundle.Identity) (string, error) {
 	return "", errNoBundles

@@ -27,5 +27,16 @@ func (s *Stack) Node(ctx context.Context, command ...string) error {
 	return s.options.Cluster.Node(ctx, command...)
 }
 
+// NodePool runs a command on a node pool of the dev cluster, such as "add" or "set", that is
+// named after the stack's pool. Nodes that the pool gets are the stack's.
+func (s *Stack) NodePool(ctx context.Context, command, group string, flags ...string) error {
+	name := s.Pool + "-" + group
+	arguments := append([]string{command, name}, flags...)
+	if command == "add" {
+		arguments = append(arguments, "--pattern", name+"-{0}", "--label", poolLabel+"="+s.Pool)
+	}
+	return s.options.Cluster.Pool(ctx, arguments...)
+}
+
 // poolLabel marks the nodes of one stack.
 const poolLabel = "test.muster.dev/pool"

@@ -138,7 +138,7 @@ func (c *copier) copyWaiting() {
 	for _, q := range c.from.sorted {
 		c.queues[q].patient = c.copyList(q.patient)
 	}
-	c.to.fresh, c.to.backingOff = c.copyList(c.from.fresh), c.copyList(c.from.backingOff)
+	c.to.fresh, c.to.backingOff, c.to.asked = c.copyList(c.from.fresh), c.copyList(c.from.backingOff), c.copyList(c.from.asked)
 }
 
 func (c *copier) copyClasses(list []*equivalenceClass) []*equivalenceClass {

@@ -18,6 +18,7 @@ func Decide(s *State, now time.Time) Plan {
 	d.endBackoffs()
 	d.drain()
 	d.settleNominations()
+	d.settleAsked()
 	d.promoteImpatient()
 	d.requeue()
 	d.restoreNominations()

@@ -13,6 +13,7 @@
 //
 //	endBackoffs, drain         decide.go          back-offs that are over; queues to empty
 //	settleNominations          settle.go          victims are gone: start the preemptor
+//	settleAsked                settle_asked.go    nodes have come that were asked for
 //	promoteImpatient           decide.go          patience that is over
 //	requeue                    invalidate.go      reopen the classes that events concern
 //	restoreNominations         decide.go          preemptors of an earlier term first
@@ -21,6 +22,7 @@
 //	  start                    start.go           quota, then places, for its head:
 //	    quota.Queue.Assess                        the assignments of flavors, within quota or not
 //	    fit                    start.go           the node of each pod: placement.Fleet.Solve
+//	    ask                    ask.go             for nodes; it waits with its quota
 //	    backfill               backfill.go        places that delay no head before it
 //	    preempt                preempt.go         which gangs to evict; nominate
 //	    admit, grow            start.go, grow.go  allocate, add to the plan

@@ -53,9 +53,10 @@ type events struct {
 	shareBaseChanged bool            // the amounts that shares are fractions of
 	quotaFreed       map[string]bool // by root of the tree
 	reshaped         []NodeKey       // nodes that offer something else when empty
+	provisioned      bool            // nodes have come that a workload asked for
 }
 
-func (e *events) any() bool { return e.refreshReservations() || e.shareBaseChanged }
+func (e *events) any() bool { return e.refreshReservations() || e.shareBaseChanged || e.provisioned }
 
 // refreshReservations reports whether a head may now start sooner than reserved.
 func (e *events) refreshReservations() bool {
@@ -63,7 +64,7 @@ func (e *events) refreshReservations() bool {
 }
 
 func (e *events) clear() {
-	e.capacityGrew, e.clusterAdded, e.shareBaseChanged, e.reshaped = false, false, false, nil
+	e.capacityGrew, e.clusterAdded, e.shareBaseChanged, e.provisioned, e.reshaped = false, false, false, false, nil
 	clear(e.quotaFreed)
 }
 

@@ -47,6 +47,9 @@ func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason 
 		if o.impossible[i] {
 			continue
 		}
+		if w.queue.quota.Provisioning(o.assignments[i].Flavors) != nil {
+			return why // nodes are asked for
+		}
 		lack := d.state.lackOf(flavored, clusters)
 		if lack == nil {
 			return why

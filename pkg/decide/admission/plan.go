@@ -13,6 +13,8 @@ type Plan struct {
 	// Growths are started gangs that get more places, with all places of each.
 	Growths   []Admission
 	Evictions []Eviction
+	// Asks are the waiting workloads for which nodes are to be asked for.
+	Asks []Ask
 	// Waits are the new reasons of workloads that do not start. Of an equivalence
 	// class only the first gang is named; State.Reason has the reason of each workload.
 	Waits []Wait

@@ -24,6 +24,8 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 		return w.held
 	case n != nil:
 		return n.reason()
+	case w.Asked != nil:
+		return w.reasonOfAsked()
 	case w.class == nil:
 		return &workload.Reason{
 			Kind:    workload.ReasonBackoff,

@@ -61,6 +61,11 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	for _, w := range waiting {
 		next.enqueue(w.resubmitted(s)) // the fleets have its demand already
 	}
+	for _, w := range s.asked {
+		if next.waiting.Get(w.Workload.ID) == nil { // its quota is held in every question
+			next.enqueue(w.resubmitted(s))
+		}
+	}
 	for _, n := range s.nominations {
 		next.inheritNomination(n, s)
 	}
@@ -79,7 +84,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 // resubmitted returns the waiting workload as a caller would enqueue it now.
 func (w *Waiting) resubmitted(s *State) Waiting {
 	c := *w
-	c.queue, c.signature, c.class, c.held, c.index = nil, nil, nil, nil, 0
+	c.queue, c.signature, c.class, c.held, c.index, c.holds = nil, nil, nil, nil, 0, nil
 	if w.class != nil || w.nomination(s) != nil {
 		c.NotBefore = time.Time{} // its back-off is over
 	}

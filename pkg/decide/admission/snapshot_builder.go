@@ -46,6 +46,7 @@ func (s *State) BeginSnapshot(most int) *SnapshotBuilder {
 	for _, n := range s.nominations {
 		b.waiting = append(b.waiting, n.waiting)
 	}
+	b.waiting = append(b.waiting, s.asked...)
 	b.into.complete = len(b.waiting)+len(s.backingOff) >= s.waiting.Len()
 	return b
 }

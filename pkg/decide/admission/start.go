@@ -52,6 +52,9 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 				d.admit(w, a, cluster, placements)
 				return nil
 			}
+			if d.ask(w, a, flavored, clusters, why) {
+				return nil
+			}
 			if unplaced == nil {
 				unplaced = flavored
 			}

@@ -28,6 +28,7 @@ type State struct {
 	fresh        []*Waiting         // enqueued since the last decision
 	backingOff   []*Waiting         // by NotBefore
 	nominations  []*nomination      // in the order of their workloads
+	asked        []*Waiting         // that hold quota for nodes that are asked for, in order
 	reservations []*headReservation // in the order of their heads
 	// evictedFor has the victims of each preemptor; the package comment says why
 	// preemption ends.

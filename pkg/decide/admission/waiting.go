@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -33,8 +34,12 @@ type Waiting struct {
 	// Grows: these are the pods that a started gang of the same id asks for beyond its
 	// own; see State.Grow.
 	Grows bool
+	// Asked: nodes are asked for; see State.Provisioned.
+	Asked *Asked
 
-	impatient bool // its patience is over, in a queue where that matters
+	holds     []quota.Charge   // while it is in State.asked
+	lacks     *workload.Reason // why it has no places on the nodes that have come
+	impatient bool             // its patience is over, in a queue where that matters
 	queue     *queue
 	signature *podSetSignature
 	class     *equivalenceClass // nil while held or backing off, or nominated
@@ -65,6 +70,8 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	}
 	switch added.held = s.heldBy(added); {
 	case added.held != nil:
+	case added.Asked != nil:
+		s.takeQuota(added)
 	case !w.NotBefore.IsZero() && !w.Nominated: // a nomination ended its back-off, by the clock of an earlier leader
 		i, _ := slices.BinarySearchFunc(s.backingOff, added, earlier)
 		s.backingOff = slices.Insert(s.backingOff, i, added)
@@ -108,6 +115,10 @@ func (s *State) removeWaiting(id workload.ID) {
 	}
 	if i := slices.IndexFunc(s.nominations, func(n *nomination) bool { return n.waiting == w }); i >= 0 {
 		s.withdraw(s.nominations[i])
+	}
+	if w.holds != nil {
+		s.giveBackQuota(w)
+		s.noteQuotaFreed(w.queue)
 	}
 	s.waiting.Delete(id)
 	s.removeDemand(w)

@@ -29,6 +29,8 @@ type Config struct {
 	Priorities    []PriorityClass `json:"workloadPriorityClasses,omitempty"`
 	// AdmissionChecks are those that ClusterQueues may name.
 	AdmissionChecks []AdmissionCheck `json:"admissionChecks,omitempty"`
+	// ProvisioningConfigs say how AdmissionChecks of ProvisioningController ask for nodes.
+	ProvisioningConfigs []ProvisioningConfig `json:"provisioningRequestConfigs,omitempty"`
 	// Holds are queues that operators hold.
 	Holds []QueueStop `json:"queueHolds,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 
 	"muster.dev/muster/pkg/spec/fault"
 )
@@ -66,36 +67,31 @@ func (q *ClusterQueue) checks() []string {
 
 // Inactive says of which ClusterQueues nothing may be admitted although their manifests are
 // valid, and why: they ask for what Muster does not do.
-//
-// A check of ProvisioningController does not make a queue inactive. Muster admits on nodes
-// that exist, which is what such a check waits for; it asks for no nodes.
 func (c Config) Inactive() map[string]string {
-	controllers := make(map[string]string, len(c.AdmissionChecks))
-	for _, check := range c.AdmissionChecks {
-		controllers[check.Name] = check.ControllerName
-	}
 	inactive := map[string]string{}
 	for i := range c.ClusterQueues {
-		if q := &c.ClusterQueues[i]; q.unsupported(controllers) != "" {
-			inactive[q.Name] = fmt.Sprintf("clusterQueue %q is inactive: %s", q.Name, q.unsupported(controllers))
+		if q := &c.ClusterQueues[i]; c.unsupported(q) != "" {
+			inactive[q.Name] = fmt.Sprintf("clusterQueue %q is inactive: %s", q.Name, c.unsupported(q))
 		}
 	}
 	return inactive
 }
 
-// unsupported says what the queue asks for that Muster does not do, given the controllers
-// of all checks by name; empty for nothing.
-func (q *ClusterQueue) unsupported(controllers map[string]string) string {
+// unsupported says what the queue asks for that Muster does not do, or that is not there;
+// empty for nothing.
+func (c *Config) unsupported(q *ClusterQueue) string {
 	if !q.NamespaceSelector.empty() {
 		return "Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue"
 	}
 	for _, name := range q.checks() {
-		controller, exists := controllers[name]
+		i := slices.IndexFunc(c.AdmissionChecks, func(check AdmissionCheck) bool { return check.Name == name })
 		switch {
-		case !exists:
+		case i < 0:
 			return fmt.Sprintf("AdmissionCheck %q does not exist", name)
-		case controller != ProvisioningController:
-			return fmt.Sprintf("Muster does not ask the controller %q of AdmissionCheck %q; remove the check from the queue", controller, name)
+		case c.AdmissionChecks[i].ControllerName != ProvisioningController:
+			return fmt.Sprintf("Muster does not ask the controller %q of AdmissionCheck %q; remove the check from the queue", c.AdmissionChecks[i].ControllerName, name)
+		case c.missingConfig(&c.AdmissionChecks[i]) != "":
+			return c.missingConfig(&c.AdmissionChecks[i])
 		}
 	}
 	return ""

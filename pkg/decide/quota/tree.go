@@ -23,18 +23,20 @@ type Charge struct {
 
 // Tree is a valid Config with its usage. It is not safe for concurrent use.
 type Tree struct {
-	config     Config
-	flavors    map[string]*Flavor
-	index      map[FlavorResource]int
-	names      []FlavorResource // by index
-	queues     map[string]*Queue
-	sorted     []*Queue
-	cohorts    map[string]*node
-	local      map[[2]string]*LocalQueue
-	holds      map[string]*QueueStop
-	inactive   map[string]string // why, by ClusterQueue
-	undoLog    []undo
-	savepoints int
+	config   Config
+	flavors  map[string]*Flavor
+	index    map[FlavorResource]int
+	names    []FlavorResource // by index
+	queues   map[string]*Queue
+	sorted   []*Queue
+	cohorts  map[string]*node
+	local    map[[2]string]*LocalQueue
+	holds    map[string]*QueueStop
+	inactive map[string]string // why, by ClusterQueue
+	// provisioning are the configurations of the checks that ask for nodes, by check.
+	provisioning map[string]*ProvisioningConfig
+	undoLog      []undo
+	savepoints   int
 	// usageChanged names the queues whose usage has changed since the last TakePastUsage.
 	usageChanged map[string]bool
 	// usageBefore is what queues used before their usage changed, since the last Settle.
@@ -62,6 +64,7 @@ func New(c Config) (*Tree, error) {
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
 		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{}, inactive: c.Inactive(),
 		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{},
+		provisioning: c.provisioningByCheck(),
 	}
 	for i := range c.Flavors {
 		t.flavors[c.Flavors[i].Name] = &c.Flavors[i]

@@ -20,6 +20,7 @@ func (c *Config) Validate() error {
 	v.others(c)
 	v.operatorStops(c)
 	v.admissionChecks(c)
+	v.provisioningConfigs(c)
 	return v.faults.Err()
 }
 

@@ -145,7 +145,17 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 // Node runs a `node` command of the dev cluster on this instance, such as
 // "add", "--pattern", "gpu-{0}".
 func (c *Cluster) Node(ctx context.Context, command ...string) error {
-	arguments := append([]string{"node", "--name", c.name}, command...)
+	return c.run(ctx, "node", command)
+}
+
+// Pool runs a `pool` command of the dev cluster on this instance, such as
+// "set", "l4", "--stock", "3".
+func (c *Cluster) Pool(ctx context.Context, command ...string) error {
+	return c.run(ctx, "pool", command)
+}
+
+func (c *Cluster) run(ctx context.Context, group string, command []string) error {
+	arguments := append([]string{group, "--name", c.name}, command...)
 	output, err := exec.CommandContext(ctx, c.binary, arguments...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("devcluster %q: %w: %s", arguments, err, bytes.TrimSpace(output))

@@ -72,6 +72,9 @@ func stampPod(pod map[string]any, podSet string, in ray.StampInput) error {
 		kube.WorkloadLabel: string(in.Workload), kube.ClusterLabel: in.Cluster,
 		kube.AttemptLabel: strconv.Itoa(in.Attempt), kube.PodSetLabel: podSet,
 	})
+	for key, value := range in.Annotations[podSet] {
+		child(child(pod, "metadata"), "annotations")[key] = value
+	}
 	spec := child(pod, "spec")
 	for _, terms := range in.Terms {
 		if terms.PodSet == podSet {
@@ -80,7 +83,7 @@ func stampPod(pod map[string]any, podSet string, in ray.StampInput) error {
 			}
 		}
 	}
-	if in.Trusted {
+	if in.Trusted || in.Unplaced {
 		return nil
 	}
 	gates, _ := spec["schedulingGates"].([]any)
@@ -107,6 +110,13 @@ func (i Item) stampRay(id Identity, in ray.StampInput) (json.RawMessage, error) 
 		}
 	}
 	in.Terms = ours
+	annotations := map[string]map[string]string{}
+	for podSet, added := range in.Annotations {
+		if name, of := strings.CutPrefix(podSet, i.PodSetPrefix); of {
+			annotations[name] = added
+		}
+	}
+	in.Annotations = annotations
 	stamped, err := ray.Stamp(i.Object, id.Kind, in)
 	if err != nil || i.PodSetPrefix == "" {
 		return stamped, err

@@ -31,8 +31,11 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 			return life, refuse(annotationPath(key), "is "+fault.Quote(text), "want a number and a unit, such as 90s, 10m or 2h, of at most ten years")
 		}
 	}
-	var err error
-	if life.OnPodLoss, err = readChoice(annotations, kube.OnPodLossKey, workload.HealOnLoss, workload.EvictOnLoss); err != nil {
+	onLoss, err := readChoice(annotations, kube.OnPodLossKey, workload.OnLosses()...)
+	if err == nil && onLoss != "" {
+		life.OnPodLoss, err = workload.ParseOnLoss(onLoss)
+	}
+	if err != nil {
 		return life, err
 	}
 	start, err := readChoice(annotations, kube.StartKey, workload.Starts()...)

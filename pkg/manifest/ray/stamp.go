@@ -27,6 +27,11 @@ type StampInput struct {
 	Terms []workload.PodSetTerms
 	// Trusted: the scheduler places the pods; they get no gate and no pin.
 	Trusted bool
+	// Unplaced: no pod has a place yet. The templates are for asking for nodes; they get no
+	// gate and no pin.
+	Unplaced bool
+	// Annotations are added to the pods of pod sets.
+	Annotations map[string]map[string]string
 	// Traceparent is noted on the object when it is not empty.
 	Traceparent string
 }
@@ -160,7 +165,7 @@ func (s StampInput) group(group map[string]any, podSet string) error {
 	if err != nil {
 		return err
 	}
-	if s.Trusted {
+	if s.Trusted || s.Unplaced {
 		return nil
 	}
 	gates, _ := spec["schedulingGates"].([]any)
@@ -182,42 +187,21 @@ func (s StampInput) template(template map[string]any, podSet string) (spec map[s
 	if spec, err = child(template, "spec"); err != nil {
 		return nil, err
 	}
+	if added := s.Annotations[podSet]; len(added) > 0 {
+		annotations, err := child(metadata, "annotations")
+		if err != nil {
+			return nil, err
+		}
+		for key, value := range added {
+			annotations[key] = value
+		}
+	}
 	for _, terms := range s.Terms {
 		if terms.PodSet == podSet {
 			err = AddTerms(spec, terms)
 		}
 	}
 	return spec, err
-}
-
-// AddTerms adds what flavors say to the spec of a pod; selectors that the pod has
-// stay, for they do not contradict.
-func AddTerms(spec map[string]any, terms workload.PodSetTerms) error {
-	if len(terms.NodeSelector) > 0 {
-		selector, err := child(spec, "nodeSelector")
-		if err != nil {
-			return err
-		}
-		for key, value := range terms.NodeSelector {
-			selector[key] = value
-		}
-	}
-	if len(terms.Tolerations) == 0 {
-		return nil
-	}
-	tolerations, _ := spec["tolerations"].([]any)
-	tolerations = slices.Clone(tolerations)
-	for _, t := range terms.Tolerations {
-		toleration := map[string]any{}
-		for field, value := range map[string]string{"key": t.Key, "operator": t.Operator, "value": t.Value, "effect": t.Effect} {
-			if value != "" {
-				toleration[field] = value
-			}
-		}
-		tolerations = append(tolerations, toleration)
-	}
-	spec["tolerations"] = tolerations
-	return nil
 }
 
 // capSize makes the autoscaler stay within its maximum, which was admitted.

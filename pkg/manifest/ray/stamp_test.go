@@ -215,6 +215,14 @@ func TestStampSubmitterOfTheUser(t *testing.T) {
 	if _, err := Stamp(object.Manifest, RayJob, input); err == nil || !strings.Contains(err.Error(), `no placement for pod set "submitter"`) {
 		t.Errorf("without a placement: error %v", err)
 	}
+	input.Unplaced = true
+	out, err = Stamp(object.Manifest, RayJob, input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := jobOf(t, out).Spec.SubmitterPodTemplate.Spec; spec.NodeSelector[kube.HostnameLabel] != "" {
+		t.Errorf("before its placement it is sent to %v", spec.NodeSelector)
+	}
 }
 
 // TestStampOtherModes: no submitter pod, no template.

@@ -32,7 +32,7 @@ func (s StampInput) job(spec map[string]any, size string) error {
 // lift it before KubeRay gives the job up.
 func (s StampInput) submitter(spec, cluster map[string]any) error {
 	i := slices.IndexFunc(s.Placements, func(p workload.Placement) bool { return p.PodSet == SubmitterGroup })
-	if i < 0 {
+	if i < 0 && !s.Unplaced {
 		return fmt.Errorf("no placement for pod set %q", SubmitterGroup)
 	}
 	template, given := spec["submitterPodTemplate"].(map[string]any)
@@ -47,7 +47,7 @@ func (s StampInput) submitter(spec, cluster map[string]any) error {
 	if err != nil {
 		return err
 	}
-	if s.Trusted {
+	if s.Trusted || s.Unplaced {
 		return nil
 	}
 	selector, err := child(pod, "nodeSelector")

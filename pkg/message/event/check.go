@@ -140,6 +140,9 @@ func (c *check) gang(o *GangObserved) {
 
 func (c *check) status(s *GangStatus) {
 	c.text("status", string(s.Workload), s.UID, s.Outcome, s.Yielded, s.Answers)
+	if p := s.Provision; p != nil {
+		c.text("request", p.Name, p.State)
+	}
 	for _, o := range s.Objects {
 		c.text("object", o.APIVersion, o.Kind, o.Name, o.UID)
 	}

@@ -9,6 +9,7 @@ import (
 
 // What shall be true of a workload's objects.
 const (
+	Provision = "provision" // nodes are asked for, and nothing else of the workload exists
 	Present   = "present"   // the objects of this attempt exist, pods on their placements
 	Absent    = "absent"    // no object and no pod of the workload exists
 	Ended     = "ended"     // the job is over: no pod of the workload exists; the object itself may stay, to be read
@@ -61,6 +62,9 @@ type GangDesired struct {
 	// Identity, with Present, is the user of Kubernetes that the submitter of a message
 	// is bound to. An object of a cluster has its own in the manifest.
 	Identity *workload.Identity `json:"identity,omitempty"`
+	// Provision, with Provision and Present, is the request for nodes that is to exist. With
+	// other states it is the one that is to be deleted.
+	Provision *ProvisionDesired `json:"provision,omitempty"`
 	// Yield, with Present, says that places were given up, and is the name of this
 	// command: the places are freed once GangStatus.Yielded repeats it.
 	Yield string `json:"yield,omitempty"`
@@ -80,7 +84,7 @@ func (e *GangDesired) Supersedes(other *GangDesired) bool {
 // NeedsManifest reports whether the dispatcher needs the manifest to obey: to
 // create the objects, and to find all objects of a workload that has several.
 func (e *GangDesired) NeedsManifest() bool {
-	return e.State == Present || e.Kind == workload.KindAppWrapper && e.State != Forgotten
+	return e.State == Present || e.State == Provision || e.Kind == workload.KindAppWrapper && e.State != Forgotten
 }
 
 // EventType implements Payload.
@@ -139,6 +143,8 @@ type GangStatus struct {
 	// Yielded is the GangDesired.Yield of the executed command: no pod is, or will be,
 	// sent elsewhere. Empty when the command has none.
 	Yielded string `json:"yielded,omitempty"`
+	// Provision is what became of the request for nodes; nil where none is wanted.
+	Provision *ProvisionStatus `json:"provision,omitempty"`
 	// Message has the details of a refusal or an outcome; before these, the reason why
 	// KubeRay cannot create the pods, or why none of them starts.
 	Message string `json:"message,omitempty"`

@@ -108,10 +108,15 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		if faults := decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
 			return faults
 		}
-		o.Notes = append(o.Notes, noteOfCheck(o.origin.name, c.AdmissionChecks[len(c.AdmissionChecks)-1]))
+		if check := c.AdmissionChecks[len(c.AdmissionChecks)-1]; check.ControllerName != quota.ProvisioningController {
+			o.Notes = append(o.Notes, noteOfCheck(o.origin.name, check))
+		}
 		return nil
-	case "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster":
-		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster admits on nodes that exist, without admission checks")
+	case "ProvisioningRequestConfig":
+		o.drop("podSetMergePolicy", "each pod set is asked for by itself", "podSetUpdates", "Muster sends each pod to its node")
+		return decodeInto(o.origin, &c.ProvisioningConfigs, func(p *quota.ProvisioningConfig) { p.Name = o.Name })
+	case "MultiKueueConfig", "MultiKueueCluster":
+		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster chooses among its clusters by itself")
 		return nil
 	case "Topology":
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster reads topology from the labels of nodes")
@@ -122,9 +127,6 @@ func (o *Object) says(document *yaml.Node) fault.List {
 
 // noteOfCheck says what an AdmissionCheck comes to.
 func noteOfCheck(name string, check quota.AdmissionCheck) string {
-	if check.ControllerName == quota.ProvisioningController {
-		return name + " asks for no nodes: Muster admits on nodes that exist"
-	}
 	return fmt.Sprintf("%s makes each ClusterQueue that names it inactive: Muster does not ask the controller %q", name, check.ControllerName)
 }
 

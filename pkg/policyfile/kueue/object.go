@@ -228,6 +228,7 @@ func Beside(policy, other quota.Config) quota.Config {
 	policy.LocalQueues = slices.Concat(policy.LocalQueues, other.LocalQueues)
 	policy.Priorities = slices.Concat(policy.Priorities, other.Priorities)
 	policy.AdmissionChecks = slices.Concat(policy.AdmissionChecks, other.AdmissionChecks)
+	policy.ProvisioningConfigs = slices.Concat(policy.ProvisioningConfigs, other.ProvisioningConfigs)
 	policy.Holds = slices.Concat(policy.Holds, other.Holds)
 	return policy
 }

@@ -119,6 +119,9 @@ func elements(policy quota.Config) map[string]Key {
 	for i, o := range policy.AdmissionChecks {
 		keys[fault.Index("admissionChecks", i)] = Key{Kind: "AdmissionCheck", Name: o.Name}
 	}
+	for i, o := range policy.ProvisioningConfigs {
+		keys[fault.Index("provisioningRequestConfigs", i)] = Key{Kind: "ProvisioningRequestConfig", Name: o.Name}
+	}
 	for i, o := range policy.Holds {
 		keys[fault.Index("queueHolds", i)] = Key{Kind: QueueHold, Name: o.Name}
 	}

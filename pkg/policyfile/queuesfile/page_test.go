@@ -85,6 +85,8 @@ func shown(name string, value reflect.Value) string {
 		return text
 	case workload.Start:
 		return v.String()
+	case workload.OnLoss:
+		return v.String()
 	case *int:
 		return string(rune('0' + *v))
 	default:

@@ -28,11 +28,11 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, want string }{
 		"empty":                  {"", "the file is empty"},
-		"a text":                 {"queues", `line 1: "queues": want an object with queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, queueHolds, fairSharing`},
+		"a text":                 {"queues", `line 1: "queues": want an object with queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, queueHolds, fairSharing`},
 		"no queue":               {"cohorts: [{name: all}]", "queues: is missing, and there are no localQueues; want at least one queue, such as {name: research, namespaces: [research]}"},
 		"tab":                    {"queues:\n\t- name: a\n", "line 2: a tab indents the line; want spaces, YAML takes nothing else"},
 		"two documents":          {good + "---\n" + good, "line 15: another document begins; want one in a file"},
-		"misspelt list":          {"queue: []\n", "line 1: queue: there is no such field; want one of queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, queueHolds, fairSharing"},
+		"misspelt list":          {"queue: []\n", "line 1: queue: there is no such field; want one of queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, queueHolds, fairSharing"},
 		"name":                   {"queues:\n- {name: Research_1, namespaces: [a]}\n", `line 2: queues[0].name: "Research_1": want lower-case letters, digits and dashes, at most 63`},
 		"no name":                {"queues:\n- {namespaces: [a]}\n", `line 2: queues[0].name: is missing`},
 		"name twice":             {"queues:\n- {name: a, namespaces: [a]}\n- {name: a, namespaces: [b]}\n", `line 3: queues[1].name: "a" is the name of queues[0], too; want another`},
@@ -70,7 +70,8 @@ func TestFaults(t *testing.T) {
 		"weight":                 {good + "  fairSharing: {weight: heavy}\n", `line 14: clusterQueues[0].fairSharing.weight: "heavy": want a number that is not negative, such as 2 or 0.5`},
 		"priority":               {good + "workloadPriorityClasses:\n- {name: high, value: 1e99}\n", `line 15: workloadPriorityClasses[0].value: 1e99: want a whole number`},
 		"fair sharing as a list": {good + "fairSharing: [enable]\n", `line 14: fairSharing: a list: want an object with enable, preemptionStrategies, usageHalfLifeSeconds`},
-		"several at once":        {"queues:\n- {name: a, strategy: Fifo}\n- {name: B, namespaces: [b], life: {onPodLoss: no}}\nclusterQueues:\n- {name: a, stopPolicy: Stop}\n", "line 2: queues[0].strategy: \"Fifo\", but clusterQueues[0] of the same name has quota and the queueingStrategy BestEffortFIFO, which counts; set it there and leave it out here\nline 2: queues[0].namespaces: is missing; want at least one\nline 2: queues[0].strategy: \"Fifo\": want BestEffortFIFO, StrictFIFO or Backfill\nline 3: queues[1].name: \"B\": want lower-case letters, digits and dashes, at most 63\nline 3: queues[1].life.onPodLoss: \"no\": want heal or evict\nline 5: clusterQueues[0].stopPolicy: \"Stop\": want one of None, Hold, HoldAndDrain"},
+		"several at once":        {"queues:\n- {name: a, strategy: Fifo}\n- {name: B, namespaces: [b]}\nclusterQueues:\n- {name: a, stopPolicy: Stop}\n", "line 2: queues[0].strategy: \"Fifo\", but clusterQueues[0] of the same name has quota and the queueingStrategy BestEffortFIFO, which counts; set it there and leave it out here\nline 2: queues[0].namespaces: is missing; want at least one\nline 2: queues[0].strategy: \"Fifo\": want BestEffortFIFO, StrictFIFO or Backfill\nline 3: queues[1].name: \"B\": want lower-case letters, digits and dashes, at most 63\nline 5: clusterQueues[0].stopPolicy: \"Stop\": want one of None, Hold, HoldAndDrain"},
+		"a word that is none":    {"queues:\n- {name: a, namespaces: [a], life: {onPodLoss: no}}\n", `line 2: queues[0].life.onPodLoss: "no": want heal or evict`},
 		"kueue":                  {"apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: l}\nspec:\n  clusterQueue: other\n", `line 5: LocalQueue "l": spec.clusterQueue: "other": there is no clusterQueue of this name, nor any other`},
 	} {
 		t.Run(name, func(t *testing.T) {

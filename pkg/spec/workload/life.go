@@ -4,16 +4,6 @@ import (
 	"slices"
 )
 
-// What is done when a gang that has started loses a pod.
-const (
-	// HealOnLoss: KubeRay's replacement gets the lost pod's place, or another one
-	// that is proven and then reserved instead; the gang is evicted when there is
-	// none, or when it is not whole again within its ready deadline.
-	HealOnLoss = "heal"
-	// EvictOnLoss: the gang is torn down whole and queued again.
-	EvictOnLoss = "evict"
-)
-
 // Life has the rules that a workload asks for. A field that is empty or zero is as the
 // queue has it.
 type Life struct {
@@ -22,7 +12,7 @@ type Life struct {
 	// ready.
 	ReadyDeadline Duration `json:"readyDeadline,omitzero"`
 	// OnPodLoss is HealOnLoss or EvictOnLoss.
-	OnPodLoss string `json:"onPodLoss,omitempty"`
+	OnPodLoss OnLoss `json:"onPodLoss,omitempty"`
 	// Start is StartEarly or StartWhole.
 	Start Start `json:"start,omitempty"`
 	// CheckpointGrace is the time between the announcement of an eviction that

@@ -40,15 +40,15 @@ func TestRulesAreReadAndChecked(t *testing.T) {
 	if err := rules.Validate(); err != nil || time.Duration(rules.ReadyDeadline) != 90*time.Second || *rules.WithDefaults().Requeues != 0 {
 		t.Errorf("read %+v, %v", rules, err)
 	}
-	for _, bad := range []string{`{"readyDeadline": 5}`, `{"start": "late"}`, `{"start": 1}`, `{"start": ""}`, `{"readyDeadline": "soon"}`, `{"readyDeadline": "-1s"}`, `{"keepFinished": "1000000h"}`} {
+	for _, bad := range []string{`{"readyDeadline": 5}`, `{"start": "late"}`, `{"onPodLoss": "cry"}`, `{"start": 1}`, `{"start": ""}`, `{"readyDeadline": "soon"}`, `{"readyDeadline": "-1s"}`, `{"keepFinished": "1000000h"}`} {
 		if err := json.Unmarshal([]byte(bad), &rules); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}
 	negative := -1
-	bad := Rules{Life: Life{OnPodLoss: "cry"}, Placement: "anywhere", Requeues: &negative, BackoffFirst: Duration(time.Hour), BackoffMost: Duration(time.Minute)}
+	bad := Rules{Placement: "anywhere", Requeues: &negative, BackoffFirst: Duration(time.Hour), BackoffMost: Duration(time.Minute)}
 	err := bad.Validate()
-	for _, field := range []string{"onPodLoss", "placement", "requeues", "backoffMost"} {
+	for _, field := range []string{"placement", "requeues", "backoffMost"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
 		}

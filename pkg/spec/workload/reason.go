@@ -22,6 +22,7 @@ const (
 	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
 	// is reserved for it.
 	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
+	ReasonProvisioning       ReasonKind = "Provisioning" // nodes are asked for, and its quota is reserved
 	ReasonPreempted          ReasonKind = "Preempted"    // evicted for another workload
 	ReasonDrained            ReasonKind = "Drained"      // its queue, or a node that it has pods on, is drained
 	ReasonBehindHead         ReasonKind = "BehindHead"   // no gang passes the head of its queue, or it would delay a head
@@ -61,7 +62,7 @@ const (
 // ReasonKinds lists all kinds.
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
-		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonPreempted, ReasonDrained,
+		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonPreempted, ReasonDrained,
 		ReasonBehindHead, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,

@@ -41,6 +41,8 @@ type Record struct {
 	// Estimate says when a workload that waits will start. It is in answers only, and nil
 	// until it was estimated.
 	Estimate *Estimate `json:"estimate,omitempty"`
+	// Provisioning is the last request for nodes; nil before the first.
+	Provisioning *Provisioning `json:"provisioning,omitempty"`
 }
 
 // MapTimes replaces each time of the record's own by what the function makes of it: the

@@ -75,7 +75,7 @@ func (r Rules) WithDefaults() Rules {
 		requeues := DefaultRequeues
 		r.Requeues = &requeues
 	}
-	if r.OnPodLoss == "" {
+	if r.OnPodLoss == 0 {
 		r.OnPodLoss = HealOnLoss
 	}
 	if r.Start == 0 {
@@ -92,9 +92,6 @@ func (r Rules) WithDefaults() Rules {
 func (r Rules) Validate() error {
 	r = r.WithDefaults()
 	var faults fault.List
-	if r.OnPodLoss != HealOnLoss && r.OnPodLoss != EvictOnLoss {
-		faults.Add("onPodLoss", "%q: want %s or %s", r.OnPodLoss, HealOnLoss, EvictOnLoss)
-	}
 	if r.Placement != Pinned && r.Placement != Trusted {
 		faults.Add("placement", "%q: want %s or %s", r.Placement, Pinned, Trusted)
 	}
@@ -121,7 +118,7 @@ func (r Rules) For(asked Life) Rules {
 	if asked.ReadyDeadline > 0 {
 		r.ReadyDeadline = asked.ReadyDeadline
 	}
-	if asked.OnPodLoss != "" {
+	if asked.OnPodLoss != 0 {
 		r.OnPodLoss = asked.OnPodLoss
 	}
 	if asked.Start != 0 {

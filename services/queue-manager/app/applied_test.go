@@ -87,7 +87,14 @@ metadata: {name: default-flavor}
 apiVersion: kueue.x-k8s.io/v1beta1
 kind: AdmissionCheck
 metadata: {name: rayjob-gpu}
-spec: {controllerName: kueue.x-k8s.io/provisioning-request}
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: rayjob-gpu-config}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ProvisioningRequestConfig
+metadata: {name: rayjob-gpu-config}
+spec: {provisioningClassName: queued-provisioning.gke.io, managedResources: [nvidia.com/gpu]}
 `
 
 // What is applied at run time governs at once, in the order of need whatever that
@@ -102,10 +109,10 @@ func TestAppliedObjectsGovern(t *testing.T) {
 	}
 
 	answer := w.apply(oneQueue)
-	if got := outcomes(answer); !slices.Equal(got, []string{"LocalQueue created", "ClusterQueue created", "ResourceFlavor created", "AdmissionCheck created"}) {
+	if got := outcomes(answer); !slices.Equal(got, []string{"LocalQueue created", "ClusterQueue created", "ResourceFlavor created", "AdmissionCheck created", "ProvisioningRequestConfig created"}) {
 		t.Errorf("applied: %v", got)
 	}
-	if notes := answer.Objects[3].Notes; len(notes) != 1 || !strings.Contains(notes[0], `AdmissionCheck "rayjob-gpu" asks for no nodes`) {
+	if notes := answer.Objects[3].Notes; len(notes) > 0 {
 		t.Errorf("notes are %q", notes)
 	}
 	if again := w.apply(oneQueue); again.Version != answer.Version || slices.ContainsFunc(outcomes(again), func(o string) bool { return !strings.HasSuffix(o, " unchanged") }) {
@@ -144,7 +151,7 @@ func TestAppliedObjectsGovern(t *testing.T) {
 	w.apply(strings.Replace(oneQueue, "nominalQuota: 1", "nominalQuota: 4", 1))
 	w.command(second, event.Present, 1)
 	stored, err := w.queries.Applied(w.ctx)
-	if err != nil || len(stored.Objects) != 4 {
+	if err != nil || len(stored.Objects) != 5 {
 		t.Errorf("stored are %+v, %v", stored, err)
 	}
 }
@@ -188,7 +195,7 @@ func TestAppliedObjectsAreRefusedAsAWhole(t *testing.T) {
 		})
 	}
 	stored, err := w.queries.Applied(w.ctx)
-	if err != nil || len(stored.Objects) != 4 {
+	if err != nil || len(stored.Objects) != 5 {
 		t.Errorf("stored are %+v, %v", stored, err)
 	}
 
@@ -217,7 +224,7 @@ func TestAppliedObjectsAreRefusedAsAWhole(t *testing.T) {
 func TestTheQueuesFileGoesBeforeWhatIsApplied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.apply(oneQueue)
+	w.apply(strings.Replace(oneQueue, "admissionChecks: [rayjob-gpu]", "admissionChecks: []", 1)) // it waits, and asks for no nodes
 	w.stop()
 	w.config.Policy.Flavors = []quota.Flavor{{Name: "default-flavor", NodeLabels: map[string]string{"pool": "a"}}}
 	w.start()

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,10 +16,16 @@ func TestAQueueThatAsksForMoreIsInactive(t *testing.T) {
 	check := func(controller string) string {
 		return strings.Replace(oneQueue, "kueue.x-k8s.io/provisioning-request", controller, 1)
 	}
-	missing := oneQueue[:strings.LastIndex(oneQueue, "---")]
+	documents := strings.Split(oneQueue, "---\n")
+	without := func(i int) string { return strings.Join(slices.Delete(slices.Clone(documents), i, i+1), "---\n") }
 	for name, c := range map[string]struct{ manifests, why string }{
 		"another controller": {check("example.com/budget"), `clusterQueue "cluster-queue" is inactive: Muster does not ask the controller "example.com/budget" of AdmissionCheck "rayjob-gpu"; remove the check from the queue`},
-		"no such check":      {missing, `clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" does not exist`},
+		"no such check":      {without(3), `clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" does not exist`},
+		"no configuration":   {without(4), `clusterQueue "cluster-queue" is inactive: ProvisioningRequestConfig "rayjob-gpu-config" of AdmissionCheck "rayjob-gpu" does not exist`},
+		"no parameters": {
+			strings.Replace(oneQueue, "  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: rayjob-gpu-config}\n", "", 1),
+			`clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" has no parameters; name a ProvisioningRequestConfig`,
+		},
 		"checks by flavor": {
 			strings.Replace(check("example.com/budget"), "admissionChecks: [rayjob-gpu]", "admissionChecksStrategy: {admissionChecks: [{name: rayjob-gpu, onFlavors: [default-flavor]}]}", 1),
 			`clusterQueue "cluster-queue" is inactive: Muster does not ask the controller "example.com/budget" of AdmissionCheck "rayjob-gpu"; remove the check from the queue`,

@@ -20,6 +20,7 @@ type Cluster interface {
 	quotaReader
 	sweepAPI
 	controllerReader
+	requestAPI
 	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error
 	Remaining(ctx context.Context, id workload.ID, namespace string) (kubernetes.Left, error)
 }

@@ -168,7 +168,13 @@ func (c *cluster) CreateItem(_ context.Context, id bundle.Identity, manifest jso
 	}
 	_, object := stamped(manifest)
 	object.Kind = id.Kind
-	c.do(func() { c.items[id], c.created = &kubernetes.Wrapped{Object: object}, append(c.created, id.Name) })
+	var content map[string]any
+	if err := json.Unmarshal(manifest, &content); err != nil {
+		return "", err
+	}
+	c.do(func() {
+		c.items[id], c.created = &kubernetes.Wrapped{Object: object, Content: content}, append(c.created, id.Name)
+	})
 	return object.UID, nil
 }
 
@@ -185,6 +191,15 @@ func (c *cluster) DeleteItem(_ context.Context, id bundle.Identity, uid string) 
 	}
 	c.do(func() { c.deleted = append(c.deleted, id.Name); delete(c.items, id) })
 	return false, nil
+}
+
+func (c *cluster) Labelled(_ context.Context, version, kind, _ string, of workload.ID) (found []kubernetes.Wrapped, err error) {
+	for id, object := range c.items {
+		if id.APIVersion == version && id.Kind == kind && (of == "" || object.Workload == of) {
+			found = append(found, *object)
+		}
+	}
+	return found, c.answer("list", kind)
 }
 
 func (c *cluster) Allowed(_ context.Context, _ workload.Identity, id bundle.Identity) (string, error) {

@@ -59,8 +59,15 @@ func (p *pass) run(ctx context.Context) (time.Duration, error) {
 	if p.objects, err = objectsOf(p.command); err != nil {
 		return p.unreadable(ctx, err)
 	}
-	if p.command.State == event.Present {
+	switch {
+	case p.command.State == event.Provision:
+		return p.provision(ctx)
+	case p.command.State == event.Present:
 		return p.present(ctx)
+	case p.command.Provision != nil:
+		if err := p.removeRequests(ctx, ""); err != nil {
+			return 0, err
+		}
 	}
 	again, err := p.takeDown(ctx)
 	return p.boundRemoval(ctx, again, err)
@@ -69,6 +76,9 @@ func (p *pass) run(ctx context.Context) (time.Duration, error) {
 // unreadable deals with a manifest of which no objects can be made.
 func (p *pass) unreadable(ctx context.Context, cause error) (time.Duration, error) {
 	switch {
+	case p.command.State == event.Provision:
+		p.requestStatus()
+		return p.requestRefused(ctx, finalError{cause})
 	case p.command.State != event.Present:
 		return p.boundRemoval(ctx, 0, cause)
 	case p.status.Refused:

@@ -79,19 +79,28 @@ func (a permissionChecker) checkOwn(ctx context.Context, id bundle.Identity) err
 // suspended, as intake has it from the API server, or the one that the queue binds the
 // submitter to; nil when Muster's own rights count.
 func identityOf(command *event.GangDesired) *workload.Identity {
+	annotations := annotationsOf(command.Manifest)
+	if annotations[kube.SuspendedUIDKey] == "" {
+		return command.Identity
+	}
+	var identity workload.Identity
+	if json.Unmarshal([]byte(annotations[kube.IdentityKey]), &identity) != nil || identity.User == "" {
+		return command.Identity // of an intake that recorded none
+	}
+	return &identity
+}
+
+// annotationsOf are those of the object of a manifest; none of one that cannot be read.
+func annotationsOf(manifest json.RawMessage) map[string]string {
 	var object struct {
 		Metadata struct {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 	}
-	if json.Unmarshal(command.Manifest, &object) != nil || object.Metadata.Annotations[kube.SuspendedUIDKey] == "" {
-		return command.Identity
+	if json.Unmarshal(manifest, &object) != nil {
+		return nil
 	}
-	var identity workload.Identity
-	if json.Unmarshal([]byte(object.Metadata.Annotations[kube.IdentityKey]), &identity) != nil || identity.User == "" {
-		return command.Identity // of an intake that recorded none
-	}
-	return &identity
+	return object.Metadata.Annotations
 }
 
 // stampOf is what is written into the manifests of an attempt.
@@ -100,6 +109,7 @@ func stampOf(p *pass) ray.StampInput {
 	in := ray.StampInput{
 		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: c.Epoch, Queue: c.Queue,
 		Namespace: c.Namespace, Placements: c.Placements, Terms: c.Terms, Trusted: c.Trusted,
+		Annotations: requestAnnotations(p), Unplaced: c.State == event.Provision,
 	}
 	if !p.objects.several() {
 		in.Name, in.Traceparent = c.Name, p.workload.trace()

@@ -182,6 +182,11 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 	switch {
 	case command == nil:
 		return 0, nil // unknown; the sweep cares for what is left of it
+	case command.State == event.Forgotten && command.Provision != nil:
+		if err := r.newPass(t, command).removeRequests(ctx, ""); err != nil {
+			return 0, err
+		}
+		return 0, r.reports.forget(ctx, t)
 	case command.State == event.Forgotten:
 		return 0, r.reports.forget(ctx, t)
 	}

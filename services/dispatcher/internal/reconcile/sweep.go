@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
@@ -23,8 +24,10 @@ const askTimeout = 5 * time.Second
 // sweepAPI is the API server, to check and delete what the sweep finds.
 type sweepAPI interface {
 	podDeleter
+	requestAPI
 	Get(ctx context.Context, kind, namespace, name string) (*kubernetes.Object, error)
 	Delete(ctx context.Context, object kubernetes.Object) error
+	DeleteItem(ctx context.Context, id bundle.Identity, uid string) (gone bool, err error)
 	OrphanedPods(ctx context.Context, id workload.ID, pods []gang.Pod) ([]gang.Pod, error)
 }
 
@@ -66,6 +69,7 @@ func (s *sweeper) sweep(ctx context.Context, truth Truth) {
 		}
 	}
 	s.sweepPods(ctx, truth)
+	s.sweepRequests(ctx, truth)
 }
 
 // isKnown reports whether there is a command for the attempt, or for one after

@@ -80,6 +80,7 @@ func changingColumns(rows []row) []column {
 		timeColumn("not_before", rows, func(r row) time.Time { return r.NotBefore }),
 		timeColumn("evict_at", rows, func(r row) time.Time { return r.EvictAt }),
 		columnOf("queue", "text", rows, func(r row) string { return r.Queue }), // of one that waits
+		jsonColumn("provisioning", rows, func(r row) (*workload.Provisioning, bool) { return r.Provisioning, r.Provisioning != nil }),
 		jsonColumn("flavors", rows, func(r row) ([]workload.PodSetFlavors, bool) { return r.Flavors, r.Flavors != nil }),
 	}
 }

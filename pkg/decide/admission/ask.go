@@ -1,0 +1,97 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Ask is the decision to ask for nodes.
+type Ask struct {
+	Workload workload.ID
+	Cluster  string
+	Check    string
+	Flavors  []workload.PodSetFlavors
+	// Pods are those that lack a place.
+	Pods []workload.PodCount
+}
+
+// ask asks for the nodes that the workload lacks, and reports whether it did. From then on
+// the workload holds the quota of the assignment.
+func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string, why *workload.Reason) bool {
+	if w.Grows || why.Kind != workload.ReasonFit && why.Kind != workload.ReasonTopology {
+		return false
+	}
+	check := w.queue.quota.Provisioning(a.Flavors)
+	if check == nil {
+		return false
+	}
+	for _, cluster := range clusters {
+		pods := d.lackingPods(w.queue, d.state.fleets[cluster], flavored.w, check)
+		if len(pods) == 0 {
+			continue // what it lacks is nothing that the check asks for
+		}
+		d.state.removeFromClass(w)
+		w.Asked = &Asked{Cluster: cluster, Flavors: a.Flavors}
+		d.state.takeQuota(w)
+		d.noteUsage(w.queue, a)
+		d.plan.Asks = append(d.plan.Asks, Ask{Workload: w.Workload.ID, Cluster: cluster, Check: check.Check, Flavors: a.Flavors, Pods: pods})
+		d.wait(w, askedReason(cluster, check.Check, pods))
+		w.Reported = true
+		return true
+	}
+	return false
+}
+
+// lackingPods counts the pods without a place, of the pod sets that the check asks for. One
+// pod set after the other gets as many places as there are beside those before it; one that
+// has to stay together gets all or none.
+func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Workload, check *quota.Provisioning) (lacking []workload.PodCount) {
+	sets := slices.Clone(w.PodSets)
+	for i := range sets {
+		sets[i].Count = 0
+	}
+	fits := func() bool {
+		verdict, _ := d.solve(q, fleet, &workload.Workload{PodSets: sets})
+		return verdict.Outcome == placement.Fits
+	}
+	for i := range sets {
+		all := w.PodSets[i].Count
+		sets[i].Count = all
+		if all == 0 || fits() {
+			continue
+		}
+		most := 0
+		if sets[i].Topology == nil {
+			for low, high := 0, all-1; low <= high; {
+				sets[i].Count = (low + high + 1) / 2
+				if sets[i].Count == 0 || fits() {
+					most, low = sets[i].Count, sets[i].Count+1
+				} else {
+					high = sets[i].Count - 1
+				}
+			}
+		}
+		sets[i].Count = most
+		if check.Manages(&w.PodSets[i]) {
+			lacking = append(lacking, workload.PodCount{PodSet: sets[i].Name, Pods: all - most})
+		}
+	}
+	return lacking
+}
+
+// askedReason is why a workload waits that has asked for nodes.
+func askedReason(cluster, check string, pods []workload.PodCount) *workload.Reason {
+	of := make([]string, len(pods))
+	for i, p := range pods {
+		of[i] = fmt.Sprintf("%d of %s", p.Pods, p.PodSet)
+	}
+	return &workload.Reason{
+		Kind:    workload.ReasonProvisioning,
+		Message: fmt.Sprintf("nodes for %s pods are asked for in cluster %s (AdmissionCheck %q); its quota is reserved", strings.Join(of, " and "), cluster, check),
+	}
+}

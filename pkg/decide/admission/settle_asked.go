@@ -1,0 +1,70 @@
+package admission
+
+import (
+	"reflect"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// settleAsked starts the workloads whose nodes have come. One whose nodes do not hold all
+// pods waits on: the exact fit decides, not the answer to the request.
+func (d *decision) settleAsked() {
+	s := d.state
+	if !s.events.any() && len(s.fresh) == 0 {
+		return
+	}
+	for _, w := range slices.Clone(s.asked) {
+		if !w.Asked.Ready {
+			continue
+		}
+		s.giveBackQuota(w)
+		s.addToClass(w)
+		why := d.startOnProvisioned(w)
+		if why == nil {
+			continue
+		}
+		s.removeFromClass(w)
+		s.takeQuota(w)
+		if w.lacks == nil || w.lacks.Message != why.Message {
+			w.lacks = why
+			d.wait(w, why)
+			w.Reported = true
+		}
+	}
+}
+
+// startOnProvisioned admits a workload in the cluster of its request, by the flavors by
+// which it asked; it returns why it cannot.
+func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
+	s, o := d.state, d.state.optionsOf(w.queue, w.signature)
+	i := slices.IndexFunc(o.assignments, func(a quota.Assignment) bool { return reflect.DeepEqual(a.Flavors, w.Asked.Flavors) })
+	fleet := s.fleets[w.Asked.Cluster]
+	switch {
+	case i < 0:
+		return notPlaced("its queue does not give it the flavors any more by which it asked")
+	case fleet == nil:
+		return notPlaced("cluster " + w.Asked.Cluster + " has reported no node")
+	}
+	a := quota.Assess{Assignment: &o.assignments[i], Mode: quota.Within, Level: w.queue.quota.BorrowingLevel(o.assignments[i].Charges)}
+	if over := w.queue.quota.Over(a.Charges); over != nil {
+		return over.Reason()
+	}
+	verdict, _ := d.solve(w.queue, fleet, o.flavored[i].w)
+	if verdict.Outcome != placement.Fits {
+		why := *verdict.Reason()
+		why.Message = "the nodes that were asked for are said to be there, but do not hold all pods: " + why.Message
+		return &why
+	}
+	if why := d.topologyConflict(w, verdict.Placements); why != nil {
+		return why
+	}
+	d.admit(w, a, w.Asked.Cluster, verdict.Placements)
+	return nil
+}
+
+func notPlaced(why string) *workload.Reason {
+	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: "the nodes that were asked for are said to be there, but " + why}
+}

@@ -1,0 +1,35 @@
+package event
+
+import "muster.dev/muster/pkg/spec/workload"
+
+// ProvisionDesired is a ProvisioningRequest that is to exist.
+type ProvisionDesired struct {
+	// Name of the object, with the number of the request in it.
+	Name   string `json:"name"`
+	Number int    `json:"number"`
+	// Class is the provisioningClassName, Parameters are its parameters.
+	Class      string            `json:"class"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// Pods are those that lack a place.
+	Pods []workload.PodCount `json:"pods"`
+}
+
+// States of a request for nodes.
+const (
+	RequestPending     = "Pending"         // no answer yet
+	RequestAccepted    = "Accepted"        // an autoscaler works on it
+	RequestProvisioned = "Provisioned"     // the nodes are said to be there
+	RequestFailed      = "Failed"          // there will be none
+	RequestExpired     = "BookingExpired"  // the nodes are not kept any more
+	RequestRevoked     = "CapacityRevoked" // the nodes were taken away
+	RequestGone        = "Deleted"         // another party deleted the request
+)
+
+// ProvisionStatus is what became of a ProvisioningRequest.
+type ProvisionStatus struct {
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"` // of the condition
+	// Created: the request was seen in the API server.
+	Created bool `json:"created,omitempty"`
+}

@@ -1,0 +1,31 @@
+package workload
+
+import "time"
+
+// PodCount is a number of pods of a pod set.
+type PodCount struct {
+	PodSet string `json:"podSet"`
+	Pods   int    `json:"pods"`
+}
+
+// Provisioning is a request for nodes, and what came of those before it.
+type Provisioning struct {
+	// Number is in the name of the request. No two requests of a workload have the same.
+	Number int `json:"number"`
+	// Open: the request exists, or is to be created. All below is of an open request.
+	Open    bool   `json:"open,omitempty"`
+	Cluster string `json:"cluster,omitempty"`
+	// Name of the ProvisioningRequest, and the AdmissionCheck that it is for.
+	Name  string `json:"name,omitempty"`
+	Check string `json:"check,omitempty"`
+	// Flavors by which quota is reserved.
+	Flavors []PodSetFlavors `json:"flavors,omitempty"`
+	Pods    []PodCount      `json:"pods,omitempty"`
+	// Class and Parameters are of the configuration as it was then.
+	Class      string            `json:"class,omitempty"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// ReadySince is when the nodes were said to be there; zero before.
+	ReadySince time.Time `json:"readySince,omitzero"`
+	// Failures counts the requests that have failed since the last admission.
+	Failures int `json:"failures,omitempty"`
+}

@@ -1,0 +1,179 @@
+package state
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// settleProvisioned is how long a gang waits for places on nodes that are said to be there:
+// the news of the nodes and of the request come on different ways.
+const settleProvisioned = 5 * time.Minute
+
+// asking are the waiting workloads for which nodes are asked for.
+type asking map[workload.ID]*entry
+
+// hasRequest reports whether a waiting workload asks for nodes.
+func hasRequest(e *entry) bool {
+	return e.Phase == workload.Queued && e.Provisioning != nil && e.Provisioning.Open
+}
+
+// askedOf is what admission knows of the request of a waiting workload; nil for none.
+func askedOf(e *entry) *admission.Asked {
+	if !hasRequest(e) {
+		return nil
+	}
+	p := e.Provisioning
+	return &admission.Asked{Cluster: p.Cluster, Flavors: p.Flavors, Ready: !p.ReadySince.IsZero()}
+}
+
+// requestNodes has the dispatcher ask for nodes, by a number that was never used before.
+func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
+	next := workload.Provisioning{Open: true, Number: 1, Cluster: a.Cluster, Check: a.Check, Flavors: a.Flavors, Pods: a.Pods}
+	if last := e.Provisioning; last != nil {
+		next.Number, next.Failures = last.Number+1, last.Failures
+	}
+	config := l.admission.QueueOf(&e.Workload).Provisioning(a.Flavors).Config
+	next.Class, next.Parameters = config.Class, config.Parameters
+	next.Name = requestName(&e.Workload, a.Check, next.Number)
+	e.Provisioning = &next
+	l.asking[e.ID] = e
+	l.changed.workloads[e.ID] = e
+	l.sendRequest(e, event.Provision, now)
+}
+
+// maxRequestName is the length of a Kubernetes name.
+const maxRequestName = 253
+
+// requestName is the name of a ProvisioningRequest, as Kueue writes it.
+func requestName(w *workload.Workload, check string, number int) string {
+	sum := sha256.Sum256([]byte(w.ID))
+	name := fmt.Sprintf("%s-%s-%s-%s-%d", strings.ToLower(w.Kind), w.Name, hex.EncodeToString(sum[:])[:5], check, number)
+	if len(name) <= maxRequestName {
+		return name
+	}
+	whole := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s-%s", name[:maxRequestName-6], hex.EncodeToString(whole[:])[:5])
+}
+
+// sendRequest commands the dispatcher of a workload that waits.
+func (l *lifecycle) sendRequest(e *entry, state string, now time.Time) {
+	command, ttl := l.command(e, state), time.Duration(0)
+	command.Cluster, command.Order = e.Provisioning.Cluster, l.nextOrder()
+	if state == event.Forgotten {
+		ttl = forgottenFor
+	}
+	l.emit(now, event.DispatchSubject(command.Cluster, e.ID), ttl, command)
+}
+
+// withdrawRequest ends the request of a workload that waits, if it has one: the dispatcher
+// deletes it.
+func (l *lifecycle) withdrawRequest(e *entry, now time.Time) {
+	if !hasRequest(e) {
+		return
+	}
+	l.sendRequest(e, event.Forgotten, now)
+	l.endRequest(e)
+}
+
+// endRequest notes that the request is over. Its number is not used again.
+func (l *lifecycle) endRequest(e *entry) {
+	delete(l.asking, e.ID)
+	if e.Provisioning != nil {
+		e.Provisioning = &workload.Provisioning{Number: e.Provisioning.Number, Failures: e.Provisioning.Failures}
+		l.changed.workloads[e.ID] = e
+	}
+}
+
+// observeRequest takes in what became of the request of a waiting workload.
+func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now time.Time) {
+	r := reported.Provision
+	if r == nil || !hasRequest(e) || reported.Cluster != e.Provisioning.Cluster || r.Name != e.Provisioning.Name {
+		return
+	}
+	switch r.State {
+	case event.RequestProvisioned:
+		if e.Provisioning.ReadySince.IsZero() {
+			ready := *e.Provisioning
+			ready.ReadySince = now.UTC() // as it is read from Postgres
+			e.Provisioning = &ready
+			l.changed.workloads[e.ID] = e
+			l.admission.Provisioned(e.ID)
+		}
+	case event.RequestFailed, event.RequestExpired, event.RequestRevoked, event.RequestGone:
+		l.requestFailed(e, fmt.Sprintf("ProvisioningRequest %s: %s: %s", r.Name, r.State, sanitize(r.Message)), now)
+	}
+}
+
+// requestFailed lets a workload ask again after a back-off, or ends it when it has asked
+// often enough.
+func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
+	config := &quota.ProvisioningConfig{}
+	if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Flavors); check != nil {
+		config = check.Config
+	}
+	l.withdrawRequest(e, now)
+	failed := *e.Provisioning
+	failed.Failures++
+	e.Provisioning = &failed
+	if failed.Failures > config.Limit() {
+		l.admission.Dequeue(e.ID)
+		l.finish(e, workload.Failed, &workload.Reason{
+			Kind: workload.ReasonProvisioning, Message: fmt.Sprintf("the nodes were asked for %d times: %s", failed.Failures, why),
+		}, now)
+		return
+	}
+	e.NotBefore = now.Add(config.Backoff(failed.Failures))
+	e.Reason = &workload.Reason{
+		Kind:    workload.ReasonBackoff,
+		Message: fmt.Sprintf("back-off: nodes are not asked for again before %s. %s", e.NotBefore.UTC().Format(time.RFC3339), why),
+	}
+	l.recordChange(e, now)
+	l.enqueueAs(e, true)
+}
+
+// checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
+// and those that the queue does not ask for any more.
+func (l *lifecycle) checkRequests(now time.Time) {
+	for _, e := range l.askingInOrder() {
+		switch p := e.Provisioning; {
+		case l.frozen(e):
+		case l.admission.QueueOf(&e.Workload).Provisioning(p.Flavors) == nil:
+			l.withdrawRequest(e, now)
+			l.recordChange(e, now)
+			l.enqueue(e)
+		case elapsed(now, p.ReadySince, settleProvisioned):
+			why := fmt.Sprintf("ProvisioningRequest %s was provisioned, and its nodes did not hold all pods for %s", p.Name, settleProvisioned)
+			if lacks := l.admission.Reason(e.ID); lacks != nil {
+				why += ": " + lacks.Message
+			}
+			l.requestFailed(e, why, now)
+		}
+	}
+}
+
+// askingInOrder lists the waiting workloads with a request, by submission.
+func (l *lifecycle) askingInOrder() []*entry {
+	return slices.SortedFunc(maps.Values(l.asking), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+}
+
+// useRequest notes that the workload is admitted: with its request, or in spite of one that
+// failed before.
+func (l *lifecycle) useRequest(e *entry) {
+	delete(l.asking, e.ID)
+	if e.Provisioning != nil {
+		used := *e.Provisioning
+		used.Failures = 0
+		e.Provisioning = &used
+	}
+}

@@ -1,0 +1,206 @@
+package state
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// asker is a state with a queue that asks for nodes, a node without room, and a gang of two
+// workers that each fill a node.
+type asker struct{ *stage }
+
+const requestOne, requestTwo = "rayjob-job-50e72-nodes-1", "rayjob-job-50e72-nodes-2"
+
+func newAsker(t *testing.T) *asker {
+	t.Helper()
+	a := &asker{&stage{T: t, now: time.Unix(1_000_000, 0), pods: map[string]event.GangPod{}}}
+	limit := int64(1)
+	a.State = New(1, Stored{
+		MaxEvent: 1 << 20, Queues: []Queue{{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO}},
+		Policy: quota.Config{
+			Flavors: []quota.Flavor{{Name: "default"}},
+			ClusterQueues: []quota.ClusterQueue{{
+				Name: "q", AdmissionChecks: []string{"nodes"}, ResourceGroups: []quota.ResourceGroup{{
+					CoveredResources: []resource.Name{"cpu"},
+					Flavors:          []quota.FlavorQuotas{{Name: "default", Resources: []quota.ResourceQuota{{Name: "cpu", Nominal: 8}}}},
+				}},
+			}},
+			LocalQueues: []quota.LocalQueue{{Namespace: "ns", Name: "q", ClusterQueue: "q"}},
+			AdmissionChecks: []quota.AdmissionCheck{{
+				Name: "nodes", ControllerName: quota.ProvisioningController,
+				Parameters: &quota.CheckParameters{APIGroup: "kueue.x-k8s.io", Kind: "ProvisioningRequestConfig", Name: "config"},
+			}},
+			ProvisioningConfigs: []quota.ProvisioningConfig{{
+				Name: "config", Class: "queued-provisioning.gke.io", Parameters: map[string]string{"maxRunDurationSeconds": "60"},
+				Retry: &quota.RetryStrategy{LimitCount: &limit},
+			}},
+		},
+	})
+	a.node("full", func(n *capacity.Node) { n.Allocatable = resource.List{"cpu": 1, "pods": 10} })
+	a.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		ID: gangID, Queue: "q", Kind: "RayJob", Name: "job", PodSets: []workload.PodSet{{
+			Name: "workers", Role: workload.RoleWorker, Count: 2, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}},
+		}},
+	}}, nil, a.now)
+	a.step(0)
+	return a
+}
+
+// answers reports what became of a request.
+func (a *asker) answers(request, state string) {
+	e := a.gang()
+	a.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: e.Attempt, Provision: &event.ProvisionStatus{
+		Name: request, State: state, Message: "said the autoscaler", Created: true,
+	}}, a.now, a.now)
+	a.step(0)
+}
+
+// sent lists the commands since the last call: the state, and the request in it.
+func (a *asker) sent() (commands []string) {
+	for _, m := range a.Flush().Messages {
+		if c, is := m.Payload.(*event.GangDesired); is {
+			text := c.State
+			if c.Provision != nil {
+				text += " " + c.Provision.Name
+			}
+			commands = append(commands, text)
+		}
+	}
+	return commands
+}
+
+func (a *asker) wantSent(want ...string) {
+	a.Helper()
+	if got := a.sent(); !slices.Equal(got, want) {
+		a.Errorf("commands are %q, want %q", got, want)
+	}
+}
+
+func (a *asker) wantPhase(phase workload.Phase, kind workload.ReasonKind) {
+	a.Helper()
+	e := a.gang()
+	if e.Phase != phase || kind != "" && (e.Reason == nil || e.Reason.Kind != kind) {
+		a.Errorf("the gang is %s with %+v, want %s with %s", e.Phase, e.Reason, phase, kind)
+	}
+}
+
+func (a *asker) nodesCome() {
+	a.node("n0", nil)
+	a.node("n1", nil)
+}
+
+func TestAGangAsksAndStartsOnItsNodes(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.wantPhase(workload.Queued, workload.ReasonProvisioning)
+	p := a.gang().Provisioning
+	if p == nil || p.Number != 1 || p.Class != "queued-provisioning.gke.io" || p.Parameters["maxRunDurationSeconds"] != "60" ||
+		!slices.Equal(p.Pods, []workload.PodCount{{PodSet: "workers", Pods: 2}}) {
+		t.Errorf("the record has the request %+v", p)
+	}
+	a.wantSent("provision " + requestOne)
+	a.answers(requestOne, event.RequestAccepted)
+	a.nodesCome()
+	a.step(time.Second)
+	a.wantPhase(workload.Queued, workload.ReasonProvisioning)
+	a.wantSent()
+	a.answers("another", event.RequestProvisioned) // of no request of this gang
+	a.wantPhase(workload.Queued, workload.ReasonProvisioning)
+	a.answers(requestOne, event.RequestProvisioned)
+	a.wantPhase(workload.Admitted, "")
+	a.wantSent("present " + requestOne)
+	a.answers(requestOne, event.RequestExpired) // nothing: it has its places
+	a.wantPhase(workload.Admitted, "")
+	a.wantSent()
+}
+
+func TestWhatEndsARequestBeforeTheAdmission(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{event.RequestFailed, event.RequestExpired, event.RequestRevoked, event.RequestGone} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			a := newAsker(t)
+			a.sent()
+			a.answers(requestOne, state)
+			a.wantPhase(workload.Queued, workload.ReasonBackoff)
+			a.wantSent("forgotten " + requestOne)
+			if !strings.Contains(a.gang().Reason.Message, "said the autoscaler") {
+				t.Errorf("the reason is %q, want the autoscaler's words in it", a.gang().Reason.Message)
+			}
+			a.step(59 * time.Second)
+			a.wantSent()
+			a.answers(requestOne, state) // once more: nothing
+			a.wantSent()
+			a.step(time.Second)
+			a.wantSent("provision " + requestTwo)
+			a.answers(requestTwo, state)
+			a.wantSent("forgotten " + requestTwo)
+			if a.live.Get(gangID) != nil {
+				t.Error("the gang is live after its last retry")
+			}
+		})
+	}
+}
+
+func TestNodesThatDoNotHoldTheGangAreNotWaitedForWithoutEnd(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.sent()
+	a.node("n0", nil) // one of two
+	a.answers(requestOne, event.RequestProvisioned)
+	a.wantPhase(workload.Queued, workload.ReasonFit)
+	a.step(settleProvisioned - time.Second)
+	a.wantSent()
+	a.step(time.Second)
+	a.wantPhase(workload.Queued, workload.ReasonBackoff)
+	a.wantSent("forgotten " + requestOne)
+}
+
+func TestACancelledGangLeavesNoRequest(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.sent()
+	a.Cancel(&event.WorkloadCancel{Workload: gangID}, a.now)
+	a.wantSent("forgotten " + requestOne)
+	if a.live.Get(gangID) != nil || len(a.asking) > 0 {
+		t.Error("the gang or its request is still there")
+	}
+}
+
+func TestAMovedGangLeavesItsRequest(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.sent()
+	settings := a.Settings()
+	settings.Queues = append(slices.Clone(settings.Queues), Queue{Name: "plain", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO})
+	a.ApplyConfiguration(settings.Queues, settings.Policy, a.version)
+	a.Move(&event.WorkloadMove{Workload: gangID, Queue: "plain", By: "op"}, a.now)
+	a.step(0)
+	a.wantSent("forgotten " + requestOne)
+	a.wantPhase(workload.Queued, workload.ReasonNeverFits)
+	a.nodesCome()
+	a.step(0)
+	a.wantPhase(workload.Admitted, "")
+}
+
+func TestAQueueThatLosesItsCheckTakesRequestsBack(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.sent()
+	settings := a.Settings()
+	settings.Policy.ClusterQueues = slices.Clone(settings.Policy.ClusterQueues)
+	settings.Policy.ClusterQueues[0].AdmissionChecks = nil
+	a.ApplyConfiguration(settings.Queues, settings.Policy, a.version)
+	a.step(0)
+	a.wantSent("forgotten " + requestOne)
+	a.wantPhase(workload.Queued, workload.ReasonNeverFits)
+}

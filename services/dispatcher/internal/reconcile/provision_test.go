@@ -1,0 +1,249 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+const (
+	oneRequest  = "raycluster-r-0f0f0-nodes-1"
+	oneTemplate = "ppt-raycluster-r-0f0f0-nodes-1-workers"
+	clusterJSON = `{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"r","annotations":{"provreq.kueue.x-k8s.io/ValidUntilSeconds":"60","other/key":"x"}},"spec":{
+		"headGroupSpec":{"template":{"spec":{"containers":[{"name":"head"}]}}},
+		"workerGroupSpecs":[{"groupName":"workers","template":{"spec":{"containers":[{"name":"worker","resources":{"limits":{"cpu":"2","nvidia.com/gpu":1},"requests":{"cpu":"1"}}}]}}}]}}`
+)
+
+// provisionCommand asks for nodes for 3 workers.
+func provisionCommand(order int64) *event.GangDesired {
+	return &event.GangDesired{
+		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: order, State: event.Provision, Kind: "RayCluster", Namespace: "n", Name: "r",
+		Manifest: json.RawMessage(clusterJSON),
+		Provision: &event.ProvisionDesired{
+			Name: oneRequest, Number: 1, Class: "queued-provisioning.gke.io", Pods: []workload.PodCount{{PodSet: "workers", Pods: 3}},
+		},
+	}
+}
+
+func requestID(name string) bundle.Identity {
+	return bundle.Identity{APIVersion: requestVersion, Kind: requestKind, Namespace: "n", Name: name}
+}
+
+// setCondition answers a request.
+func (p *played) setCondition(name, condition, message string) {
+	p.cluster.items[requestID(name)].Content = map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Accepted", "status": "True"},
+		map[string]any{"type": condition, "status": "True", "message": message},
+	}}}
+}
+
+func (p *played) wantRequest(t *testing.T, state, message string) {
+	t.Helper()
+	if got := p.status.Provision; got == nil || got.State != state || !strings.Contains(got.Message, message) {
+		t.Errorf("the status has the request %+v, want %s with %q", got, state, message)
+	}
+}
+
+// What is asked for is complete: requests that the manifest leaves to the limits, and
+// parameters of the object.
+func TestARequestHasRequestsAndParameters(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	command := provisionCommand(1)
+	command.Provision.Parameters = map[string]string{"ValidUntilSeconds": "0", "maxRunDurationSeconds": "10"}
+	p.Command(command)
+	if err := p.see(t, 1); err != nil {
+		t.Fatal(err)
+	}
+	spec := p.cluster.items[requestID(oneRequest)].Content["spec"].(map[string]any)
+	if got := fmt.Sprint(spec["parameters"]); got != "map[ValidUntilSeconds:60 maxRunDurationSeconds:10]" {
+		t.Errorf("the parameters are %s", got)
+	}
+	template := p.cluster.items[bundle.Identity{APIVersion: podTemplatesAPI, Kind: podTemplateKind, Namespace: "n", Name: oneTemplate}].Content
+	pod := template["template"].(map[string]any)["spec"].(map[string]any)
+	if pod["schedulingGates"] != nil {
+		t.Errorf("the template has the gates %v", pod["schedulingGates"])
+	}
+	containers := pod["containers"].([]any)
+	if got := fmt.Sprint(containers[0].(map[string]any)["resources"].(map[string]any)["requests"]); got != "map[cpu:1 nvidia.com/gpu:1]" {
+		t.Errorf("a worker requests %s", got)
+	}
+}
+
+// The submitter of a job gets its node from the command, which has none yet.
+func TestAJobAsksBeforeItsSubmitterHasAPlace(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	command := provisionCommand(1)
+	command.Kind = workload.KindRayJob
+	command.Manifest = json.RawMessage(`{"apiVersion":"ray.io/v1","kind":"RayJob","metadata":{"name":"r"},"spec":{"entrypoint":"e",
+		"rayClusterSpec":` + string(must(json.Marshal(must(ray.Tree(json.RawMessage(clusterJSON)))["spec"]))) + `}}`)
+	p.Command(command)
+	if err := p.see(t, 1); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{oneTemplate, oneRequest}; !slices.Equal(p.cluster.created, want) {
+		t.Errorf("created: %v, want %v; the status is %+v", p.cluster.created, want, p.status.Provision)
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func TestARequestIsCreatedOnceAndFollowed(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	p.Command(provisionCommand(1))
+	if err := p.see(t, 1); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{oneTemplate, oneRequest}; !slices.Equal(p.cluster.created, want) {
+		t.Fatalf("created: %v, want %v", p.cluster.created, want)
+	}
+	p.wantRequest(t, event.RequestPending, "")
+	for _, state := range []string{event.RequestAccepted, event.RequestProvisioned, event.RequestExpired, event.RequestRevoked, event.RequestFailed} {
+		p.setCondition(oneRequest, state, "so "+state)
+		p.Look("w")
+		if err := p.see(t, 1); err != nil {
+			t.Fatal(err)
+		}
+		p.wantRequest(t, state, "")
+	}
+	if len(p.cluster.created) != 2 {
+		t.Errorf("created: %v, want one request", p.cluster.created)
+	}
+}
+
+// Wherever the dispatcher dies, the next one ends with one request.
+func TestTheNextDispatcherGoesOnWithARequest(t *testing.T) {
+	t.Parallel()
+	for die := 1; die <= 6; die++ {
+		c, writes := newCluster(), 0
+		c.write = func() {
+			if writes++; writes == die {
+				panic("the process dies")
+			}
+		}
+		p := playOn(t, c)
+		p.Command(provisionCommand(1))
+		func() {
+			defer func() { _ = recover() }()
+			_ = p.see(t, 1)
+		}()
+		c.write = nil
+		next := playOn(t, c)
+		next.Command(provisionCommand(1))
+		if err := next.see(t, 1); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(c.created)
+		if want := []string{oneTemplate, oneRequest}; !slices.Equal(c.created, want) {
+			t.Errorf("after a death at write %d there is created: %v, want %v", die, c.created, want)
+		}
+	}
+}
+
+func TestARequestThatIsTakenAwayOrTakenIsReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set            func(*played)
+		state, message string
+	}{
+		"deleted by another party": {func(p *played) { delete(p.cluster.items, requestID(oneRequest)) }, event.RequestGone, "not by Muster"},
+		"of another party":         {func(p *played) { p.cluster.items[requestID(oneRequest)].Workload = "" }, event.RequestFailed, "does not belong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.Command(provisionCommand(1))
+			_ = p.see(t, 1)
+			c.set(p)
+			p.Look("w")
+			if err := p.see(t, 1); err != nil {
+				t.Fatal(err)
+			}
+			p.wantRequest(t, c.state, c.message)
+			if len(p.cluster.created) != 2 || len(p.cluster.deleted) > 0 {
+				t.Errorf("created %v, deleted %v; want nothing more", p.cluster.created, p.cluster.deleted)
+			}
+		})
+	}
+}
+
+func TestARequestGoesWithItsCommand(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{event.Forgotten, event.Absent, event.Ended} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.Command(provisionCommand(1))
+			_ = p.see(t, 1)
+			over := provisionCommand(2)
+			over.State = state
+			p.Command(over)
+			if err := p.see(t, 1); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(p.cluster.deleted)
+			if want := []string{oneTemplate, oneRequest}; !slices.Equal(p.cluster.deleted, want) {
+				t.Errorf("deleted: %v, want %v", p.cluster.deleted, want)
+			}
+		})
+	}
+}
+
+func TestTheNextRequestReplacesTheOneBefore(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	p.Command(provisionCommand(1))
+	_ = p.see(t, 1)
+	next := provisionCommand(2)
+	next.Provision.Name, next.Provision.Number = "raycluster-r-0f0f0-nodes-2", 2
+	p.Command(next)
+	if err := p.see(t, 1); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(p.cluster.deleted)
+	if want := []string{oneTemplate, oneRequest}; !slices.Equal(p.cluster.deleted, want) {
+		t.Errorf("deleted: %v, want %v", p.cluster.deleted, want)
+	}
+	if p.cluster.items[requestID("raycluster-r-0f0f0-nodes-2")] == nil {
+		t.Error("the next request is not there")
+	}
+}
+
+// The pods of an admitted gang name the request whose nodes they use.
+func TestPodsNameTheirRequest(t *testing.T) {
+	t.Parallel()
+	command := provisionCommand(1)
+	command.State = event.Present
+	tools := play(t).tools
+	pass := tools.newPass(&tracked{id: "w"}, command)
+	pass.objects = newRayObject(command)
+	templates, err := pass.stampedTemplates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations := func(podSet string) map[string]any {
+		metadata, _ := templates[podSet]["metadata"].(map[string]any)
+		found, _ := metadata["annotations"].(map[string]any)
+		return found
+	}
+	if got := annotations("workers"); got[consumeKey] != oneRequest || got[classKey] != "queued-provisioning.gke.io" {
+		t.Errorf("workers have the annotations %v", got)
+	}
+	if got := annotations("headgroup"); got[consumeKey] != nil {
+		t.Errorf("the head, which has a place, has the annotations %v", got)
+	}
+}
