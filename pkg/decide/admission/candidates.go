@@ -151,11 +151,7 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 				w.class.retryBy(until)
 				continue
 			}
-			ran := max(0, d.now.Sub(g.Admitted)) / time.Second
-			list = append(list, candidate{
-				Started: g, policy: policy, lost: int64(g.Workload.Pods()) * int64(ran),
-				shareRank: ranks[q], evictedBefore: evictedBefore,
-			})
+			list = append(list, candidate{Started: g, policy: policy, regret: d.regretOf(g), shareRank: ranks[q], evictedBefore: evictedBefore})
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int {

@@ -39,12 +39,13 @@
 //	            current_reasons, whatif, snapshot, clone, reconfigure, certify
 //	stages      decide, settle, start, preempt, victims, grow, backfill, reserve_head,
 //	            reason
-//	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost, price
+//	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost,
+//	            price_floor, price
 //	state       replace, started, growth, waiting, nomination, nodes
 //	refusals    invalidate, evictable, candidates, share_rank, kept_quota, never,
 //	            next_class, head_reservation, head_reason, foreign
-//	ground      queue, equivalence_class, signature, order, lacking, allowance, savepoint,
-//	            plan, state
+//	ground      regret, queue, equivalence_class, signature, order, lacking, allowance,
+//	            savepoint, plan, state
 //
 // # What-ifs
 //
@@ -126,19 +127,21 @@
 // count as gone, so a new leader finds the nominations of the last one again without new
 // victims.
 //
-// The victims are the cheapest set that is enough: the fewest gangs; then, under fair
-// sharing, those of the queues with the largest shares, computed again after each
-// eviction; then the fewest of the own queue; then those of the lowest priorities; then
-// those that lose the least work. Which sets there are is Kueue's rule (candidates.go).
+// The victims are the cheapest set that is enough: under fair sharing, those of the queues
+// with the largest shares, computed again after each eviction; then those of other queues
+// before the own; then those of lower priorities; within a priority those with the least
+// regret (regret.go); then the fewest. A level is compared before the next lower one, so no
+// gang goes where gangs of a lower level are enough. Which sets there are is Kueue's rule
+// (candidates.go).
 // The search has three steps. First, candidates are evicted in the order of their set,
 // within a priority the last admitted first, until that is enough, and those not needed
 // are spared: O(log n) what-ifs for n candidates, and one for each victim. Quota is asked
 // in the same order; what it permits may depend on the order, and time alone does not
 // change it. Second, if that found none, one what-if tells whether evicting all candidates
-// would be enough. Third, sets of one gang, of two and so on are searched depth first,
-// bounded by what each gang can bring of what is lacking (quota, room for pods) and by the
-// price. That is exponential in the number of victims where the bounds do not help, so it
-// has a budget of steps, after which the best set found is taken.
+// would be enough. Third, sets of one gang, of two and so on, while they may cost less,
+// are searched depth first, bounded by what each gang can bring of what is lacking (quota,
+// room for pods) and by the price. That is exponential in the number of victims where the
+// bounds do not help, so it has a budget of steps, after which the best set found is taken.
 //
 // Preemption ends. Of two gangs one is evicted for the other at most once, and the other
 // never for it, until one of them ends, is cancelled, or loses a node; with n gangs those

@@ -9,10 +9,10 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Progress is what is known of the work of a started gang. It is reported, and no choice
-// of victims depends on it: who reports a false time gains nothing.
+// Progress is what is known of the work of a started gang.
 type Progress struct {
-	// Checkpoint is the time of its last checkpoint; zero without a report.
+	// Checkpoint is the time of its last checkpoint; zero without a report. No choice of
+	// victims depends on it: who reports a false time gains nothing.
 	Checkpoint time.Time
 	// Startup is how long it took from the admission until all pods were ready; zero
 	// while unknown.
@@ -26,20 +26,6 @@ func (s *State) SetProgress(id workload.ID, p Progress) {
 	}
 }
 
-// units returns how many accelerators the gang has, as the device that it has most of; of
-// a gang without accelerators, its pods.
-func (g *Started) units() (count int64, accelerators bool) {
-	for name, amount := range g.Workload.Requests() {
-		if resource.Whole(name) && name != resource.Pods {
-			count = max(count, amount)
-		}
-	}
-	if count > 0 {
-		return count, true
-	}
-	return int64(g.Workload.Pods()), false
-}
-
 // evictionCost returns what the gang loses when it is evicted now.
 func (d *decision) evictionCost(g *Started) workload.EvictionCost {
 	units, _ := g.units()
@@ -50,12 +36,6 @@ func (d *decision) evictionCost(g *Started) workload.EvictionCost {
 	cost.Lost = seconds(d.now.Sub(cost.Since), units)
 	cost.Restart = seconds(g.Progress.Startup, units)
 	return cost
-}
-
-// seconds multiplies whole seconds, within what can be counted.
-func seconds(of time.Duration, units int64) int64 {
-	whole := int64(max(0, of) / time.Second)
-	return resource.List{"s": whole}.Times(units)["s"]
 }
 
 // mostListed bounds the victims that a choice lists: each of them has it in its reason.

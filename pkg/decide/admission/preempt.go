@@ -21,7 +21,7 @@ const (
 type candidate struct {
 	*Started
 	policy string
-	lost   int64 // pods x seconds of work that its eviction loses
+	regret regret // what its eviction loses
 	// shareRank is, under fair sharing, the rank of its queue in the tree by falling
 	// share before any eviction; else zero.
 	shareRank int

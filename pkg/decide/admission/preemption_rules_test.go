@@ -14,8 +14,8 @@ import (
 // target is one that may be evicted.
 type target struct {
 	admission.Started
-	gpus int64
-	lost int64
+	gpus                   int64
+	gpuSeconds, podSeconds int64 // lost
 }
 
 func (t target) own() bool { return t.Workload.Queue == "a" }
@@ -45,7 +45,8 @@ func (s *siege) rules() *rules {
 	}
 	for _, g := range s.running {
 		r.used[g.Workload.Queue] += gpusOf(g.Workload)
-		r.all = append(r.all, target{g, gpusOf(g.Workload), int64(g.Workload.Pods()) * int64(start.Sub(g.Admitted)/time.Second)})
+		again := int64((start.Sub(g.Admitted) + g.Progress.Startup) / time.Second)
+		r.all = append(r.all, target{g, gpusOf(g.Workload), gpusOf(g.Workload) * again, int64(g.Workload.Pods()) * again})
 	}
 	return r
 }
@@ -158,20 +159,6 @@ func (r *rules) rank(set []target) int64 {
 	return worst
 }
 
-// bill is what evictions cost, the most important part first.
-type bill [5]int64
-
-func (r *rules) billOf(set []target) bill {
-	b := bill{int64(len(set)), r.rank(set), 0, -1, 0}
-	for _, t := range set {
-		if t.own() {
-			b[2]++
-		}
-		b[3], b[4] = max(b[3], int64(t.Workload.Priority)), b[4]+t.lost
-	}
-	return b
-}
-
 // orders are the orders in which evictions are permitted: the gangs of the largest share,
 // of the lowest priority and admitted last first, and those of the own queue last or first.
 func (r *rules) orders(set []target) [][]target {
@@ -195,49 +182,4 @@ func (r *rules) orders(set []target) [][]target {
 		}
 	}
 	return [][]target{slices.Concat(others, own), slices.Concat(own, others)}
-}
-
-// cheapest tries all sets.
-func (s *siege) cheapest() (best bill, found bool) {
-	r := s.rules()
-	if !r.config.FairSharing.Enable {
-		return r.cheapestOf(r.classical)
-	}
-	for _, second := range []bool{false, true} { // only for what the first cannot do
-		best, found = r.cheapestOf(func(set []target) bool {
-			return slices.ContainsFunc(r.orders(set), func(set []target) bool { return r.fair(set, second) })
-		})
-		if found {
-			return best, true
-		}
-	}
-	return best, found
-}
-
-func (r *rules) cheapestOf(permitted func([]target) bool) (best bill, found bool) {
-	calm := r.config
-	calm.ClusterQueues = slices.Clone(calm.ClusterQueues)
-	for i := range calm.ClusterQueues {
-		calm.ClusterQueues[i].Preemption = nil
-	}
-	all := slices.DeleteFunc(slices.Clone(r.all), func(t target) bool { return !r.obeys(t) })
-	for mask := 1; mask < 1<<len(all); mask++ {
-		var set []target
-		gone := map[workload.ID]bool{}
-		for i, t := range all {
-			if mask>>i&1 == 1 {
-				set = append(set, t)
-				gone[t.Workload.ID] = true
-			}
-		}
-		if cost := r.billOf(set); found && slices.Compare(cost[:], best[:]) >= 0 || !permitted(set) {
-			continue
-		}
-		rest := slices.DeleteFunc(slices.Clone(r.running), func(g admission.Started) bool { return gone[g.Workload.ID] })
-		peace, _ := quota.New(calm)
-		if len(r.play(peace, rest).Admissions) == 1 {
-			best, found = r.billOf(set), true
-		}
-	}
-	return best, found
 }

@@ -8,43 +8,82 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// price is what the eviction of a set of gangs costs. Adding a gang never lowers it.
+// price is what the eviction of a set of gangs costs.
 type price struct {
-	gangs     int
-	shareRank int // of the queue with the smallest share when its gang is evicted
-	own       int // of them, gangs of the workload's own queue
-	highest   int32
-	lost      int64
+	// shareRank is that of the queue with the smallest share when its gang is evicted.
+	shareRank int
+	// regrets are what is lost at each level that has a victim, the highest level first.
+	regrets []levelRegret
+	gangs   int
+}
+
+// level orders gangs by who is evicted last: those of the workload's own queue, and of
+// these as of the others the ones with the highest priority.
+type level struct {
+	own      bool
+	priority int32
+}
+
+type levelRegret struct {
+	level
+	regret
+}
+
+func (l level) compare(other level) int {
+	if l.own != other.own {
+		if l.own {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(l.priority, other.priority)
+}
+
+// regretOf returns the level of a candidate, and what its eviction loses.
+func (c candidate) regretOf() levelRegret {
+	return levelRegret{level{c.policy == withinQueue, c.Workload.Priority}, c.regret}
+}
+
+func (r levelRegret) compare(other levelRegret) int {
+	return cmp.Or(r.level.compare(other.level), r.regret.compare(other.regret))
+}
+
+// addRegret adds to regrets, which it changes.
+func addRegret(regrets []levelRegret, r levelRegret) []levelRegret {
+	i, found := slices.BinarySearchFunc(regrets, r, func(a, b levelRegret) int { return b.level.compare(a.level) })
+	if found {
+		regrets[i].regret = regrets[i].plus(r.regret)
+		return regrets
+	}
+	return slices.Insert(regrets, i, r)
+}
+
+// compareRegrets compares at the highest level first. A level without victims costs less
+// than any victim at it.
+func compareRegrets(a, b []levelRegret) int {
+	return slices.CompareFunc(a, b, levelRegret.compare)
 }
 
 // priceOf returns the price of a set. Its shareRank is a lower bound, which holds for the
 // gang that is evicted first.
 func priceOf(list []candidate) price {
-	p := price{shareRank: math.MaxInt, highest: math.MinInt32}
+	p := price{shareRank: math.MaxInt}
 	for _, c := range list {
 		p = p.plus(c)
 	}
 	return p
 }
 
+// plus returns the price with one more victim, which is higher.
 func (p price) plus(c candidate) price {
-	own := 0
-	if c.policy == withinQueue {
-		own = 1
-	}
-	return p.sum(price{1, c.shareRank, own, c.Workload.Priority, c.lost})
+	return price{min(p.shareRank, c.shareRank), addRegret(slices.Clone(p.regrets), c.regretOf()), p.gangs + 1}
 }
 
-func (p price) sum(other price) price {
-	return price{p.gangs + other.gangs, min(p.shareRank, other.shareRank), p.own + other.own, max(p.highest, other.highest), p.lost + other.lost}
-}
-
-// compare orders prices: fewer gangs first, then those of the queues with the largest
-// shares, then fewer of the own queue, then those whose highest priority is the lowest,
-// then less lost work.
+// compare orders prices: first those of the queues with the largest shares, then those
+// with the least regret at the highest level, then at the next one and so on, then fewer
+// gangs. So no gang is evicted where gangs of a lower level are enough.
 func (p price) compare(other price) int {
-	return cmp.Or(cmp.Compare(p.gangs, other.gangs), cmp.Compare(p.shareRank, other.shareRank),
-		cmp.Compare(p.own, other.own), cmp.Compare(p.highest, other.highest), cmp.Compare(p.lost, other.lost))
+	return cmp.Or(cmp.Compare(p.shareRank, other.shareRank), compareRegrets(p.regrets, other.regrets), cmp.Compare(p.gangs, other.gangs))
 }
 
 // cheaper returns the victims that cost less, a if they cost the same; nil stands for

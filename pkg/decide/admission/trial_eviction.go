@@ -83,6 +83,12 @@ func (p *preemption) remove(g *Started) {
 	g.queue.quota.Release(g.charges)
 }
 
+// putBack undoes remove.
+func (p *preemption) putBack(g *Started) {
+	p.d.state.fleets[g.Cluster].Allocate(g.Workload, g.Placements)
+	g.queue.quota.Allocate(g.charges)
+}
+
 // fits returns the places of the workload if it is within quota and has any.
 func (p *preemption) fits(borrow bool) []workload.Placement {
 	if q := p.w.queue.quota; !q.Fits(p.charges) || !borrow && q.Borrows(p.charges) {

@@ -55,13 +55,13 @@ func (p *preemption) lackingCharges() []quota.Charge {
 	return p.charges
 }
 
-// weighOther looks for victims that spare the one of the chosen with the most lost work,
+// weighOther looks for victims that spare the one of the chosen with the most regret,
 // where no other set has been found. It takes the first that are enough.
 func (p *preemption) weighOther(sets []candidateSet, chosen *victims) {
 	if p.other != nil || chosen == nil || len(chosen.list) == 0 || p.d.refill(p.w.queue).steps <= 0 || p.d.state.allowance.steps <= 0 {
 		return
 	}
-	dearest := slices.MaxFunc(chosen.list, func(a, b candidate) int { return int(min(1, max(-1, a.lost-b.lost))) })
+	dearest := slices.MaxFunc(chosen.list, func(a, b candidate) int { return a.regret.compare(b.regret) })
 	cut := p.cut
 	for _, a := range sets {
 		rest := slices.DeleteFunc(slices.Clone(a.candidates), func(c candidate) bool { return c.Started == dearest.Started })

@@ -61,7 +61,8 @@ func drawSiege(t *rapid.T) *siege {
 		pods := 0
 		s := admission.Started{
 			Workload: w, Order: int64(i), Cluster: "c", Admitted: start.Add(-time.Duration(rapid.IntRange(2, 20).Draw(t, "ran")) * time.Second),
-			Flavors: []workload.PodSetFlavors{{PodSet: "workers", Flavors: map[resource.Name]string{"nvidia.com/gpu": "default"}}},
+			Flavors:  []workload.PodSetFlavors{{PodSet: "workers", Flavors: map[resource.Name]string{"nvidia.com/gpu": "default"}}},
+			Progress: admission.Progress{Startup: time.Duration(rapid.IntRange(0, 5).Draw(t, "startup")) * time.Second},
 		}
 		for _, n := range g.nodes {
 			here := min(int64(2-pods), free[n.Name]/each)
@@ -97,9 +98,9 @@ func (s *siege) play(tree *quota.Tree, running []admission.Started) admission.Pl
 }
 
 // The victims of a gang are the cheapest of all sets that are enough, by trying them all:
-// the fewest gangs, then those of the queues with the largest shares, then the fewest of
-// the own queue, then of the lowest priority, then with the least work lost. Where no set is enough, no gang is evicted;
-// where one is, gangs are.
+// those of the queues with the largest shares; then the least loss of the own queue; then
+// the least loss of the highest priority, of the next one and so on; then the fewest gangs.
+// Where no set is enough, no gang is evicted; where one is, gangs are.
 func TestVictimsAreTheCheapest(t *testing.T) {
 	t.Parallel()
 	sizes := map[int]int{}
@@ -124,7 +125,7 @@ func TestVictimsAreTheCheapest(t *testing.T) {
 			got = append(got, r.all[i])
 		}
 		if r.billOf(got) != want {
-			t.Fatalf("evicted are %+v at a cost (gangs, rank of share, own, priority, lost work) of %v, and %v would do", plan.Evictions, r.billOf(got), want)
+			t.Fatalf("evicted are %+v at a cost (rank of share, lost by priority, gangs) of %v, and %v would do", plan.Evictions, r.billOf(got), want)
 		}
 	})
 	t.Logf("decisions by number of victims: %v", sizes)
