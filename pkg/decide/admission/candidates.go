@@ -102,6 +102,7 @@ func (w *Waiting) classicalSets(a quota.Assess, lacking []quota.Charge, others, 
 // it cannot do. Whether it permits an eviction can depend on the evictions before, those
 // of the own queue among them, so these are tried last and first.
 func (d *decision) fairSets(others, own []candidate) []candidateSet {
+	rankAmong(others, own)
 	if len(others) == 0 {
 		return []candidateSet{{candidates: own, borrow: true}}
 	}
@@ -117,6 +118,27 @@ func (d *decision) fairSets(others, own []candidate) []candidateSet {
 		}
 	}
 	return sets
+}
+
+// rankAmong ranks candidates among the queues that have candidates. Only so is the rank of
+// the gang that is evicted first a lower bound.
+func rankAmong(lists ...[]candidate) {
+	ranks := map[*queue]int{}
+	for _, list := range lists {
+		for _, c := range list {
+			ranks[c.queue] = c.shareRank
+		}
+	}
+	for _, list := range lists {
+		for i, c := range list {
+			list[i].shareRank = 0
+			for _, rank := range ranks { // a count, so the order does not matter
+				if rank < c.shareRank {
+					list[i].shareRank++
+				}
+			}
+		}
+	}
 }
 
 // strategies returns the strategies of fair sharing, in order.

@@ -143,15 +143,15 @@ func (s *victimSearch) evaluate() {
 	if places == nil {
 		return
 	}
+	undo := s.p.d.state.savepoint()
+	for _, c := range s.chosen { // shares are those before the first eviction
+		s.p.putBack(c.Started)
+	}
 	found := s.p.victimsOf(slices.Clone(s.chosen), places, &s.candidates)
 	if s.p.d.state.fair() && len(s.chosen) > 1 && cheaper(s.best, found) == found {
 		*s.steps -= len(s.chosen) * (stepWhatIf + s.p.w.Workload.Pods())
-		undo := s.p.d.state.savepoint()
-		for _, c := range s.chosen {
-			s.p.putBack(c.Started)
-		}
 		found = s.p.spareUnneeded(s.chosen, &s.candidates)
-		undo()
 	}
+	undo()
 	s.best = s.p.weigh(s.best, found)
 }

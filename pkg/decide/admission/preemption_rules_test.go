@@ -149,7 +149,7 @@ func (r *rules) rank(set []target) int64 {
 		}
 		return rank
 	}
-	for left := slices.Clone(set); len(left) > 0; {
+	for left := r.orders(slices.Clone(set))[0]; len(left) > 0; { // whatever order the set has
 		first := slices.MinFunc(left, func(a, b target) int { return cmp.Compare(rankOf(a.Workload.Queue), rankOf(b.Workload.Queue)) })
 		worst = max(worst, rankOf(first.Workload.Queue))
 		used[first.Workload.Queue] -= first.gpus
