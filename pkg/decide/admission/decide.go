@@ -191,8 +191,8 @@ func (d *decision) nextAt() time.Time {
 		for class := range q.blocked {
 			note(class.retryAt)
 		}
-		if q.backfills() && q.all.Len() > 0 {
-			note(q.all.list[0].first().patienceEnd())
+		if !q.strict() && q.all.Len() > 0 && !q.head().Since.IsZero() {
+			note(q.head().patienceEnd())
 		}
 		if len(q.patient) > 0 {
 			note(q.patient[0].patienceEnd())

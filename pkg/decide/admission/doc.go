@@ -91,6 +91,9 @@
 // patience of the head's queue is over. Then the head's nodes are kept clear: what it needs
 // of them goes to no gang after it, however short.
 //
+// The head of a BestEffortFIFO queue has a patience, too, a day by default. When that is
+// over it gets a reservation in the same way; until then all pass it that fit.
+//
 // No head starves. Let P be the patience of the queue and R the longest time for which a
 // gang really has its places. Take a gang that would fit on an empty cluster and has
 // become the first of its queue; under ShortestFirst, one that has waited for P and is

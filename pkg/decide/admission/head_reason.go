@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -41,7 +40,7 @@ func (r *headReservation) foreignIDs(reader *workload.Workload) []workload.ID {
 func (r *headReservation) reasonBehindHead(w *Waiting) *workload.Reason {
 	where := "the head of another queue"
 	if w.Workload.Queue == r.head.Workload.Queue {
-		where = fmt.Sprintf("the head of queue %q (%s)", r.head.queue.name, quota.Backfill)
+		where = fmt.Sprintf("the head of queue %q (%s)", r.head.queue.name, r.head.queue.strategy())
 	}
 	return &workload.Reason{
 		Kind:    workload.ReasonBehindHead,

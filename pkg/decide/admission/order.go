@@ -8,12 +8,31 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 )
 
-// defaultPatience is how long a gang of a Backfill queue waits before it goes to the
-// front and nodes are kept clear for it, where the queue does not set it.
-const defaultPatience = time.Hour
+// How long a gang waits before nodes are kept clear for it, where its queue does not set it.
+// In a Backfill queue it then goes to the front, too. In a BestEffortFIFO queue, whose
+// users expect gangs that fit to pass, only a wait that is out of all proportion ends that.
+const (
+	defaultPatience    = time.Hour
+	bestEffortPatience = 24 * time.Hour
+)
 
-// backfills reports whether heads of the queue get reservations.
+// backfills reports whether heads of the queue get reservations from the first.
 func (q *queue) backfills() bool { return q.quota.Strategy == quota.Backfill }
+
+// reserves reports whether the head of the queue gets a reservation: that of a Backfill
+// queue from the first, that of a BestEffortFIFO queue when its patience is over.
+func (q *queue) reserves(now time.Time) bool {
+	if q.all.Len() == 0 || q.strict() {
+		return false
+	}
+	return q.backfills() || q.head().patienceIsOver(now)
+}
+
+// patienceIsOver reports whether the workload has waited for too long. It is not known of
+// one without a time of submission.
+func (w *Waiting) patienceIsOver(now time.Time) bool {
+	return !w.Since.IsZero() && !now.Before(w.patienceEnd())
+}
 
 // order returns how the queue chooses its head, and which gangs pass it first.
 func (q *queue) order() string {
@@ -24,8 +43,12 @@ func (q *queue) order() string {
 }
 
 func (q *queue) patience() time.Duration {
-	if q.quota.Backfill == nil || q.quota.Backfill.PatienceSeconds == 0 {
+	switch {
+	case q.quota.Backfill != nil && q.quota.Backfill.PatienceSeconds > 0:
+	case q.backfills():
 		return defaultPatience
+	default:
+		return bestEffortPatience
 	}
 	return time.Duration(q.quota.Backfill.PatienceSeconds) * time.Second
 }

@@ -59,6 +59,9 @@ func (s *State) clusterQueue(w *workload.Workload) string {
 // head returns the head of a queue that is not empty.
 func (q *queue) head() *Waiting { return q.all.list[0].first() }
 
+// strategy returns the queue's strategy, for readers.
+func (q *queue) strategy() string { return cmp.Or(q.quota.Strategy, quota.BestEffortFIFO) }
+
 func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
 
 // candidate returns the class that the queue tries next, nil for none.
@@ -68,7 +71,7 @@ func (q *queue) candidate(now time.Time) *equivalenceClass {
 		return nil
 	case q.strict():
 		return q.all.list[0]
-	case q.backfills():
+	case q.reserves(now):
 		if head := q.all.list[0]; head.atOpen >= 0 {
 			return head
 		}
@@ -79,14 +82,25 @@ func (q *queue) candidate(now time.Time) *equivalenceClass {
 	return q.open.list[0]
 }
 
-// closedToBackfill reports whether no gang may pass the head of a Backfill queue: the
-// head waits for quota and its patience is over, so what its queue frees is kept for it.
+// closedToBackfill reports whether no gang may pass the head of the queue: the head waits
+// for quota and its patience is over, so what its queue frees is kept for it.
 func (q *queue) closedToBackfill(now time.Time) bool {
-	if !q.backfills() || q.all.Len() == 0 {
+	if !q.reserves(now) {
 		return false
 	}
 	head := q.all.list[0]
-	return head.atOpen < 0 && head.unplaced == nil && waitsForQuota(head.reason) && !now.Before(head.first().patienceEnd())
+	if head.atOpen >= 0 || head.unplaced != nil || !waitsForQuota(head.reason) || now.Before(head.first().patienceEnd()) {
+		return false
+	}
+	return q.backfills() || q.frees(head)
+}
+
+// frees reports whether what the queue frees can be enough for its head: the head never
+// waits in vain, and in one of its flavors it asks for no more than the nominal quota.
+func (q *queue) frees(head *equivalenceClass) bool {
+	return head.reason.Kind != workload.ReasonNeverFits && slices.ContainsFunc(head.overQuota, func(c quota.Charge) bool {
+		return !q.quota.ExceedsNominal([]quota.Charge{c})
+	})
 }
 
 // inOrder returns the started gangs of the queue by submission.

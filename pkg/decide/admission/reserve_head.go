@@ -71,7 +71,7 @@ func (d *decision) byExpectedEnd(cluster string, keptClear time.Time) []endingGa
 func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	s := d.state
 	for _, r := range slices.Clone(s.reservations) {
-		if w := r.head; w.class == nil || s.headLackingPlaces(w.queue) != w {
+		if w := r.head; w.class == nil || s.headLackingPlaces(w.queue, d.now) != w {
 			opened = opened || len(r.blocked) > 0
 			d.effects.reservationsMoved = true
 			s.endReservation(r)
@@ -79,7 +79,7 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	}
 	var heads []*Waiting
 	for _, q := range s.sorted {
-		if w := s.headLackingPlaces(q); w != nil && w != but {
+		if w := s.headLackingPlaces(q, d.now); w != nil && w != but {
 			heads = append(heads, w)
 		}
 	}
@@ -93,10 +93,10 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	return opened
 }
 
-// headLackingPlaces returns the head of a Backfill queue if it was refused for lack of
-// places, else nil.
-func (s *State) headLackingPlaces(q *queue) *Waiting {
-	if !q.backfills() || q.all.Len() == 0 {
+// headLackingPlaces returns the head of a queue that reserves for it if it was refused for
+// lack of places, else nil.
+func (s *State) headLackingPlaces(q *queue, now time.Time) *Waiting {
+	if !q.reserves(now) {
 		return nil
 	}
 	class := q.all.list[0]

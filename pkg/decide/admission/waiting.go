@@ -116,6 +116,7 @@ func (s *State) removeWaiting(id workload.ID) {
 	if i := slices.IndexFunc(s.nominations, func(n *nomination) bool { return n.waiting == w }); i >= 0 {
 		s.withdraw(s.nominations[i])
 	}
+	reserves := w.queue.reserves(s.decidedAt)
 	if w.holds != nil {
 		s.giveBackQuota(w)
 		s.noteQuotaFreed(w.queue)
@@ -124,7 +125,7 @@ func (s *State) removeWaiting(id workload.ID) {
 	s.removeDemand(w)
 	s.backingOff = slices.DeleteFunc(s.backingOff, func(l *Waiting) bool { return l == w })
 	s.removeFromClass(w)
-	if w.queue.strict() || w.queue.backfills() {
+	if w.queue.strict() || w.queue.backfills() || reserves {
 		s.noteQuotaFreed(w.queue) // it may have a new head
 	}
 	s.dropSignature(w.signature)

@@ -93,7 +93,8 @@ type ClusterQueue struct {
 	Strategy           string             `json:"queueingStrategy,omitempty"` // BestEffortFIFO if empty
 	Fungibility        *FlavorFungibility `json:"flavorFungibility,omitempty"`
 	Preemption         *Preemption        `json:"preemption,omitempty"`
-	// Backfill settles how a queue with that strategy is passed. Muster's own.
+	// Backfill settles how a queue with that strategy is passed, and until when the head
+	// of a BestEffortFIFO queue is. Muster's own.
 	Backfill    *BackfillPolicy `json:"backfill,omitempty"`
 	FairSharing *FairSharing    `json:"fairSharing,omitempty"`
 	StopPolicy  string          `json:"stopPolicy,omitempty"` // None if empty
@@ -112,7 +113,8 @@ type BackfillPolicy struct {
 	// PatienceSeconds is how long a gang waits before nodes are drained for it
 	// when the run times that matter have not been declared, and, with
 	// ShortestFirst, before it comes ahead of all that have waited for less. Zero
-	// is one hour.
+	// is one hour; in a BestEffortFIFO queue, where the head has no reservation before,
+	// one day.
 	PatienceSeconds int64 `json:"patienceSeconds,omitempty"`
 }
 

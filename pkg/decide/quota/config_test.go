@@ -48,7 +48,8 @@ func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
 			`clusterQueues[0].flavorFungibility.preference: "BorrowingOverPreemption" is for whenCanBorrow TryNextFlavor and whenCanPreempt TryNextFlavor; want both, or no preference`,
 		},
 		{`{"clusterQueues": [{"name": "a", "preemption": {"minRunSeconds": -5}}]}`, `clusterQueues[0].preemption.minRunSeconds: -5 is negative; want zero or more`},
-		{`{"clusterQueues": [{"name": "a", "backfill": {"order": "Fast"}}]}`, `clusterQueues[0].backfill: is for queueingStrategy Backfill, and that of this queue is "BestEffortFIFO"` + "\n" + `clusterQueues[0].backfill.order: "Fast": want one of Submission, ShortestBackfill, ShortestFirst`},
+		{`{"clusterQueues": [{"name": "a", "queueingStrategy": "StrictFIFO", "backfill": {}}]}`, `clusterQueues[0].backfill: is for queueingStrategy Backfill or BestEffortFIFO, and that of this queue is "StrictFIFO"`},
+		{`{"clusterQueues": [{"name": "a", "backfill": {"order": "Fast"}}]}`, `clusterQueues[0].backfill.order: is for queueingStrategy Backfill, and that of this queue is "BestEffortFIFO"` + "\n" + `clusterQueues[0].backfill.order: "Fast": want one of Submission, ShortestBackfill, ShortestFirst`},
 		{
 			`{"clusterQueues": [{"name": "a", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "gold", "resources": []}]}]}]}`,
 			`clusterQueues[0].resourceGroups[0].flavors[0].name: "gold": there is no resourceFlavor of this name, nor any other` + "\n" +

@@ -106,8 +106,11 @@ func (v *validation) backfill(path string, q *ClusterQueue) {
 	if b == nil {
 		return
 	}
-	if q.Strategy != Backfill {
-		v.faults.Add(path+".backfill", "is for queueingStrategy %s, and that of this queue is %q", Backfill, cmp.Or(q.Strategy, BestEffortFIFO))
+	switch {
+	case q.Strategy == StrictFIFO:
+		v.faults.Add(path+".backfill", "is for queueingStrategy %s or %s, and that of this queue is %q", Backfill, BestEffortFIFO, q.Strategy)
+	case q.Strategy != Backfill && b.Order != "":
+		v.faults.Add(path+".backfill.order", "is for queueingStrategy %s, and that of this queue is %q", Backfill, cmp.Or(q.Strategy, BestEffortFIFO))
 	}
 	v.oneOf(path+".backfill.order", b.Order, Submission, ShortestBackfill, ShortestFirst)
 	v.notNegative(path+".backfill.patienceSeconds", b.PatienceSeconds)
