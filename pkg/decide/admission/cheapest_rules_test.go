@@ -29,7 +29,7 @@ func (r *rules) billOf(set []target) bill {
 func (s *siege) cheapest() (best bill, found bool) {
 	r := s.rules()
 	if !r.config.FairSharing.Enable {
-		return r.cheapestOf(r.classical)
+		return r.cheapestOf(func(set []target) bool { return r.classical(r.orders(set)[0]) })
 	}
 	for _, second := range []bool{false, true} { // only for what the first cannot do
 		best, found = r.cheapestOf(func(set []target) bool {

@@ -88,7 +88,7 @@ func (r *rules) classical(set []target) bool {
 	}
 	after := maps.Clone(r.used)
 	whileBorrowing := true
-	for _, t := range set { // in any order: each must be beyond nominal when it goes
+	for _, t := range set { // its queue must be beyond nominal when it goes
 		name := t.Workload.Queue
 		if !t.own() && after[name] <= r.nominal[name] {
 			return false

@@ -26,7 +26,7 @@ func (p *preemption) search(sets []candidateSet) *victims {
 	var best *victims
 	steps := victimSteps
 	for i, a := range sets {
-		if a.fallback && best != nil {
+		if a.fallback && best != nil && !best.fallback {
 			sets = sets[:i]
 			break
 		}
