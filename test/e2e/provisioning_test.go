@@ -38,7 +38,7 @@ func TestSeedsRayJobAsksForNodes(t *testing.T) {
 	}
 
 	w.setPool("--stock", "9")
-	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool { return state(u) == "running" })
+	w.rayObject("rayjobs", name, runs)
 	says(t, w.kubectl("", "get", "provisioningrequest"), "-rayjob-gpu-1 +True +True +False")
 	if nodes := w.poolNodes(); nodes != 1 {
 		t.Errorf("the pool has %d nodes, want 1", nodes)

@@ -206,7 +206,7 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	if err := s.NodePool(t.Context(), "add", "gpu", "--max", "1", "--resource", "cpu=8,memory=32Gi", "--resource", "nvidia.com/gpu=1"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the RayJob runs", func() bool { return strings.HasSuffix(status(), " running") })
+	until(t, "the RayJob runs", func() bool { return status() == "Running admitted" })
 	if pods := must(t, s, "", "get", "pods", "-n", "default"); !strings.Contains(pods, "-head-") || !strings.Contains(pods, "Running") {
 		t.Errorf("the pods are:\n%s", pods)
 	}
