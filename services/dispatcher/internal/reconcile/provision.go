@@ -133,7 +133,7 @@ func stateOfRequest(object map[string]any) (state, message string) {
 		}
 	}
 	for _, state := range []string{event.RequestFailed, event.RequestRevoked, event.RequestExpired, event.RequestProvisioned} {
-		if text, true := is[state]; true {
+		if text, holds := is[state]; holds {
 			return state, text
 		}
 	}
