@@ -206,7 +206,7 @@ func TestCommandsOnAStack(t *testing.T) {
 		muster.want(t, exit.OK, "cluster-queue", "", "describe", "queue", "user-queue")
 		muster.want(t, exit.OK, "10000Gi", "", "describe", "queue", "user-queue")
 		muster.want(t, exit.OK, "ProvisioningRequestConfig", "", "get", "applied")
-		muster.want(t, exit.Timeout, "nvidia.com/gpu", strings.Replace(second, "glue-1", "glue-4", 1), "submit", "-f", "-", "--queue=user-queue", "--wait=admitted", "--timeout=1s")
+		muster.want(t, exit.Timeout, `queued: Provisioning: nodes for 1 of small-group pods are asked for in cluster local (AdmissionCheck "rayjob-gpu")`, strings.Replace(second, "glue-1", "glue-4", 1), "submit", "-f", "-", "--queue=user-queue", "--wait=admitted", "--timeout=1s")
 		muster.want(t, exit.OK, "raycluster-glue-4", "", "get", "wl", "--queue=user-queue")
 		muster.want(t, exit.Rejected, `queue "user-queue" of namespace "default" has 1 workloads that have not ended`, "", "delete", "localqueue", "user-queue")
 		muster.want(t, exit.Rejected, `ClusterQueue "cluster-queue": spec.colour: there is no such field`, strings.Replace(manifests, "spec:\n  namespaceSelector", "spec:\n  colour: red\n  namespaceSelector", 1), "apply", "-f", "-")
