@@ -26,8 +26,9 @@ func (s *Stack) configuration() inprocess.Config {
 	}
 }
 
-// StartService starts a service and waits until it is ready.
+// StartService starts a service, with what the stack has now, and waits until it is ready.
 func (s *Stack) StartService(ctx context.Context, name string) error {
+	s.services.Configure(s.configuration())
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return s.services.Start(ctx, name)

@@ -81,12 +81,22 @@ func New(logger *zap.Logger, c Config) *Services {
 	return &Services{Logger: logger, config: c, running: map[string]*running{}}
 }
 
+// Configure sets what services that start from now on are given.
+func (s *Services) Configure(c Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config = c
+}
+
 // Start starts services and returns when all are ready, or one has ended. ctx bounds the
 // wait; a service runs until Stop.
 func (s *Services) Start(ctx context.Context, names ...string) error {
+	s.mu.Lock()
+	config := s.config
+	s.mu.Unlock()
 	runs := make([]func(context.Context, *service.Runtime) error, len(names))
 	for i, name := range names {
-		run, err := s.config.runner(name)
+		run, err := config.runner(name)
 		if err != nil {
 			return fmt.Errorf("settings of %s: %w", name, err)
 		}
