@@ -157,11 +157,7 @@ func (l *look) request(ctx context.Context, r *request) error {
 	}
 	for p := range needs {
 		if p.Fail > 0 {
-			failed := func(stored *Pool) { stored.Fail = max(0, stored.Fail-1) }
-			if err := Set(ctx, l.client, p.Name, failed); err != nil {
-				return err
-			}
-			return l.write(ctx, r, r.set(Failed, true, "FailedToProvision", fmt.Sprintf("pool %s was told to fail", p.Name)))
+			return l.fail(ctx, r, p)
 		}
 	}
 	for p, count := range needs {
@@ -199,21 +195,38 @@ func (l *look) expire(ctx context.Context, r *request, of []*pool) error {
 	return l.write(ctx, r, r.set(BookingExpired, true, "BookingExpired", fmt.Sprintf("the nodes were kept for %s", booking)))
 }
 
+// fail fails a request because the pool was told to. That counts once it is written.
+func (l *look) fail(ctx context.Context, r *request, p *pool) error {
+	r.set(Failed, true, "FailedToProvision", fmt.Sprintf("pool %s was told to fail", p.Name))
+	written, err := l.store(ctx, r)
+	if err != nil || !written {
+		return err
+	}
+	return Set(ctx, l.client, p.Name, func(stored *Pool) { stored.Fail = max(0, stored.Fail-1) })
+}
+
 func (l *look) write(ctx context.Context, r *request, changed bool) error {
 	if !changed {
 		return nil
 	}
+	_, err := l.store(ctx, r)
+	return err
+}
+
+// store writes the status of a request; false when the request has changed meanwhile, so
+// that the next look sees why.
+func (l *look) store(ctx context.Context, r *request) (bool, error) {
 	written, err := r.written()
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = l.requests.Resource(Requests).Namespace(r.Namespace).UpdateStatus(ctx, written, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		l.waits = true
-		return nil // the next look sees why
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("writing the status of request %s/%s: %w", r.Namespace, r.Name, err)
+		return false, fmt.Errorf("writing the status of request %s/%s: %w", r.Namespace, r.Name, err)
 	}
-	return nil
+	return true, nil
 }
