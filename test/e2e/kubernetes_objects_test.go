@@ -162,7 +162,7 @@ func TestSubmittersByKubectl(t *testing.T) {
 		return w.kubectl("", "get", "raycluster", name, "-n", "default", "-o", "jsonpath={.metadata.annotations.muster\\.dev/"+field+"}")
 	}
 	create("fenced-hers", "fenced-alice")
-	w.until("hers runs", func() bool { return said("fenced-hers", "state") == "running" })
+	w.until("hers is admitted", func() bool { return said("fenced-hers", "state") == "admitted" })
 	create("fenced-his", "fenced-bob") // he writes that it is hers
 	w.until("his is rejected", func() bool { return said("fenced-his", "state") == "rejected" })
 	if why := said("fenced-his", "reason"); !strings.Contains(why, `queue "fenced" does not exist or does not admit this submitter`) {
