@@ -2,6 +2,7 @@ package admission
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -123,20 +124,16 @@ func (d *decision) fairSets(others, own []candidate) []candidateSet {
 // rankAmong ranks candidates among the queues that have candidates. Only so is the rank of
 // the gang that is evicted first a lower bound.
 func rankAmong(lists ...[]candidate) {
-	ranks := map[*queue]int{}
+	byQueue := map[*queue]int{}
 	for _, list := range lists {
 		for _, c := range list {
-			ranks[c.queue] = c.shareRank
+			byQueue[c.queue] = c.shareRank
 		}
 	}
+	ranks := slices.Sorted(maps.Values(byQueue))
 	for _, list := range lists {
 		for i, c := range list {
-			list[i].shareRank = 0
-			for _, rank := range ranks { // a count, so the order does not matter
-				if rank < c.shareRank {
-					list[i].shareRank++
-				}
-			}
+			list[i].shareRank, _ = slices.BinarySearch(ranks, c.shareRank) // how many are smaller
 		}
 	}
 }

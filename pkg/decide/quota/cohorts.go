@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // CohortUsage is a cohort with what all ClusterQueues below it have and use together.
@@ -20,12 +19,15 @@ type CohortUsage struct {
 
 // Cohorts returns all cohorts, a parent before its children, otherwise by name.
 func (t *Tree) Cohorts() []CohortUsage {
+	below := map[*node][]*node{} // cohorts by parent; nil for those without
+	for _, name := range slices.Sorted(maps.Keys(t.cohorts)) {
+		n := t.cohorts[name]
+		below[n.parent] = append(below[n.parent], n)
+	}
 	var all []CohortUsage
 	var list func(parent *node)
 	list = func(parent *node) {
-		children := slices.DeleteFunc(slices.Collect(maps.Values(t.cohorts)), func(n *node) bool { return n.parent != parent })
-		slices.SortFunc(children, func(a, b *node) int { return strings.Compare(a.name, b.name) })
-		for _, n := range children {
+		for _, n := range below[parent] {
 			use := CohortUsage{Name: n.name, Quota: t.linesBelow(n)}
 			if parent != nil {
 				use.Parent, use.Share = parent.name, t.share(n)

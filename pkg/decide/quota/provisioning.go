@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -167,7 +168,7 @@ func (v *validation) provisioningConfigs(c *Config) {
 		if len(config.Parameters) > maxParameters {
 			v.faults.Add(path+".parameters", "has %d parameters; want at most %d", len(config.Parameters), maxParameters)
 		}
-		for _, name := range sortedKeys(config.Parameters) {
+		for _, name := range slices.Sorted(maps.Keys(config.Parameters)) {
 			if value := config.Parameters[name]; len(value) > maxParameter || strings.ContainsAny(value, "\x00") {
 				v.faults.Add(path+".parameters."+name, "has %d bytes; want at most %d", len(value), maxParameter)
 			}
@@ -183,25 +184,17 @@ func (v *validation) retry(path string, r *RetryStrategy) {
 	if r == nil {
 		return
 	}
-	for field, bound := range map[string]struct {
+	for _, bound := range []struct {
+		field string
 		value *int64
 		most  int64
 	}{
-		".backoffLimitCount":  {r.LimitCount, maxBackoffLimit},
-		".backoffBaseSeconds": {r.BaseSeconds, maxBackoffSeconds},
-		".backoffMaxSeconds":  {r.MaxSeconds, maxBackoffSeconds},
+		{"backoffLimitCount", r.LimitCount, maxBackoffLimit},
+		{"backoffBaseSeconds", r.BaseSeconds, maxBackoffSeconds},
+		{"backoffMaxSeconds", r.MaxSeconds, maxBackoffSeconds},
 	} {
 		if bound.value != nil && (*bound.value < 0 || *bound.value > bound.most) {
-			v.faults.Add(path+field, "%d: want 0 to %d", *bound.value, bound.most)
+			v.faults.Add(path+"."+bound.field, "%d: want 0 to %d", *bound.value, bound.most)
 		}
 	}
-}
-
-func sortedKeys(of map[string]string) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
