@@ -97,13 +97,14 @@ type Controller struct {
 
 	mu      sync.Mutex
 	tracked map[workload.ID]*tracked
-	turn    time.Time // when the next object that waits may be marked
+	// turns has by namespace when the last of its objects that wait may be marked.
+	turns map[string]time.Time
 }
 
 // New returns a controller; it needs SetCluster before Run.
 func New(o Options, messages Messages) *Controller {
 	return &Controller{
-		options: o, messages: messages, tracked: map[workload.ID]*tracked{}, queue: newWorkQueue(), marks: newWorkQueue(),
+		options: o, messages: messages, tracked: map[workload.ID]*tracked{}, turns: map[string]time.Time{}, queue: newWorkQueue(), marks: newWorkQueue(),
 	}
 }
 

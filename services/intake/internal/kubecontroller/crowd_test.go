@@ -55,10 +55,16 @@ func (w *crowd) run(t *testing.T, do func()) {
 
 // add creates an object, with queue-manager's record of it unless phase is empty.
 func (w *crowd) add(name string, phase workload.Phase, reason *workload.Reason) Key {
+	return w.addIn("team", name, phase, reason)
+}
+
+// addIn is add in a namespace.
+func (w *crowd) addIn(namespace, name string, phase workload.Phase, reason *workload.Reason) Key {
 	object := suspendedCluster()
+	object.SetNamespace(namespace)
 	object.SetName(name)
 	object.SetUID(types.UID(name))
-	k := Key{Resource: key.Resource, Namespace: "team", Name: name}
+	k := Key{Resource: key.Resource, Namespace: namespace, Name: name}
 	w.mu.Lock()
 	w.objects[k] = object
 	if id := w.controller.ID(name); phase != "" {
@@ -107,7 +113,7 @@ func (w *crowd) note(kind, name, content string) {
 
 func (w *crowd) Annotate(_ context.Context, object *unstructured.Unstructured, annotations map[string]string) error {
 	w.note("annotations", object.GetName(), annotations[kube.StateKey]+" "+annotations[kube.ReasonKey])
-	w.change(Key{Resource: key.Resource, Namespace: "team", Name: object.GetName()}, func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
+	w.change(Key{Resource: key.Resource, Namespace: object.GetNamespace(), Name: object.GetName()}, func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package kubecontroller
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -25,10 +26,13 @@ const (
 	// sameEvery is the pause before an object in another state is marked with that state
 	// again, such as with other numbers of pods.
 	sameEvery = time.Second
-	// turnEvery bounds the marks of all objects that wait, to 50 a second; turnsAtOnce of
-	// them may come at once.
+	// turnEvery bounds the marks of the objects of a namespace that wait, to 50 a second;
+	// turnsAtOnce of them may come at once. Namespaces do not wait for each other.
 	turnEvery   = 20 * time.Millisecond
 	turnsAtOnce = 50
+	// spareTurns is of how many namespaces the last turn is kept before those that have
+	// passed are dropped.
+	spareTurns = 1000
 )
 
 // pace says when an object may be marked.
@@ -37,7 +41,7 @@ type pace struct {
 	since  time.Time // when this process saw it first
 	marked string    // the state of the last mark that this process wrote
 	next   time.Time // when a mark with the same state may follow
-	turn   time.Time // of an object that waits, among all of them; zero before it has one
+	turn   time.Time // of an object that waits, among those of its namespace; zero before it has one
 }
 
 // state returns what an object's mark is about; it is not known before queue-manager has
@@ -84,7 +88,7 @@ func (k *tracked) untilMark(now time.Time) time.Duration {
 }
 
 // untilTurn returns how long the object of a workload that waits must not be marked because
-// of the others; zero if it may be marked now.
+// of the others in its namespace; zero if it may be marked now.
 func (c *Controller) untilTurn(id workload.ID) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,11 +97,16 @@ func (c *Controller) untilTurn(id workload.ID) time.Duration {
 		return 0
 	}
 	if k.pace.turn.IsZero() {
-		if earliest := now.Add(-turnsAtOnce * turnEvery); c.turn.Before(earliest) {
-			c.turn = earliest
+		earliest := now.Add(-turnsAtOnce * turnEvery)
+		if len(c.turns) >= spareTurns {
+			maps.DeleteFunc(c.turns, func(_ string, last time.Time) bool { return last.Before(earliest) })
 		}
-		c.turn = c.turn.Add(turnEvery)
-		k.pace.turn = c.turn
+		last := c.turns[k.key.Namespace]
+		if last.Before(earliest) {
+			last = earliest
+		}
+		k.pace.turn = last.Add(turnEvery)
+		c.turns[k.key.Namespace] = k.pace.turn
 	}
 	return max(k.pace.turn.Sub(now), 0)
 }

@@ -158,3 +158,25 @@ func TestSubmissionsAndDeletionsGoBeforeMarks(t *testing.T) {
 		}
 	})
 }
+
+// TestMarksOfOneNamespaceDelayNoOther: while 10,000 objects of one namespace wait, an object
+// of another one says within seconds that it waits.
+func TestMarksOfOneNamespaceDelayNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newCrowd()
+		waits := &workload.Reason{Kind: workload.ReasonFit, Message: "1 lacks"}
+		var other Key
+		w.run(t, func() {
+			for i := range 10_000 {
+				w.addIn("many", fmt.Sprint("o-", i), workload.Queued, waits)
+			}
+			time.Sleep(10 * time.Second)
+			other = w.addIn("few", "one", workload.Queued, waits)
+			time.Sleep(2 * time.Second)
+		})
+		if got := w.Object(other).GetAnnotations()[kube.StateKey]; got != string(workload.Queued) {
+			t.Errorf("after two seconds the object of the other namespace is marked %q, want queued", got)
+		}
+	})
+}
