@@ -102,6 +102,8 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 		return
 	}
 	switch r.State {
+	case event.RequestPending, event.RequestAccepted:
+		l.explainRequest(e, r, now)
 	case event.RequestProvisioned:
 		if e.Provisioning.ReadySince.IsZero() {
 			ready := *e.Provisioning
@@ -112,6 +114,20 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 		}
 	case event.RequestFailed, event.RequestExpired, event.RequestRevoked, event.RequestGone:
 		l.requestFailed(e, fmt.Sprintf("ProvisioningRequest %s: %s: %s", r.Name, r.State, sanitize(r.Message)), now)
+	}
+}
+
+// explainRequest says that nodes are asked for, or what keeps the dispatcher from creating
+// the request, which it goes on trying.
+func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.Time) {
+	p := e.Provisioning
+	why := admission.AskedReason(p.Cluster, p.Check, p.Pods)
+	if !r.Created && r.Message != "" {
+		why.Message = fmt.Sprintf("ProvisioningRequest %s cannot be created: %s", r.Name, sanitize(r.Message))
+	}
+	if e.Reason == nil || e.Reason.Kind == why.Kind && e.Reason.Message != why.Message { // a held queue says more
+		e.Reason = why
+		l.recordChange(e, now)
 	}
 }
 

@@ -40,7 +40,7 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		d.state.takeQuota(w)
 		d.noteUsage(w.queue, a)
 		d.plan.Asks = append(d.plan.Asks, Ask{Workload: w.Workload.ID, Cluster: cluster, Check: check.Check, Flavors: a.Flavors, Pods: pods})
-		d.wait(w, askedReason(cluster, check.Check, pods))
+		d.wait(w, AskedReason(cluster, check.Check, pods))
 		w.Reported = true
 		return true
 	}
@@ -84,8 +84,9 @@ func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Wor
 	return lacking
 }
 
-// askedReason is why a workload waits that has asked for nodes.
-func askedReason(cluster, check string, pods []workload.PodCount) *workload.Reason {
+// AskedReason is why a workload waits that has asked for nodes: for these pods, in a cluster,
+// by an AdmissionCheck.
+func AskedReason(cluster, check string, pods []workload.PodCount) *workload.Reason {
 	of := make([]string, len(pods))
 	for i, p := range pods {
 		of[i] = fmt.Sprintf("%d of %s", p.Pods, p.PodSet)

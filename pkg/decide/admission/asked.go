@@ -46,7 +46,7 @@ func (s *State) Provisioned(id workload.ID) {
 	}
 }
 
-// reasonOfAsked is askedReason for one whose request was made in an earlier term.
+// reasonOfAsked is AskedReason for one whose request was made in an earlier term.
 func (w *Waiting) reasonOfAsked() *workload.Reason {
 	if w.lacks != nil {
 		return w.lacks

@@ -121,8 +121,13 @@ func (p *pass) isForGood(cause error) bool {
 	if kubernetes.IsUnknownKind(cause) && p.objects.several() && tries >= unknownKindRetries {
 		return true
 	}
-	early := mayBeEarly(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errDispatcherForbidden)
-	return early && tries >= earlyRetries
+	return mayPass(cause) && tries >= earlyRetries
+}
+
+// mayPass reports whether something else than the object has to change before it can be
+// created: a namespace, a definition or a right.
+func mayPass(cause error) bool {
+	return mayBeEarly(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errDispatcherForbidden)
 }
 
 // refusedForGood reports whether the API server refuses the object itself.

@@ -37,7 +37,7 @@ func (p *pass) createRequest(ctx context.Context) (time.Duration, error) {
 	for i, t := range templates {
 		id := bundle.Identity{APIVersion: podTemplatesAPI, Kind: podTemplateKind, Namespace: p.command.Namespace, Name: t.name}
 		if err := p.createItem(ctx, id, t.manifest); err != nil {
-			return p.requestRefused(ctx, err)
+			return p.requestNotCreated(ctx, err)
 		}
 		sets[i] = map[string]any{"podTemplateRef": map[string]any{"name": t.name}, "count": t.pods}
 	}
@@ -51,9 +51,9 @@ func (p *pass) createRequest(ctx context.Context) (time.Duration, error) {
 		err = p.createRequestAs(ctx, requestBeta, spec)
 	}
 	if err != nil {
-		return p.requestRefused(ctx, err)
+		return p.requestNotCreated(ctx, err)
 	}
-	p.status.Provision.Created = true
+	p.status.Provision.Created, p.status.Provision.Message = true, ""
 	p.logger.Info("nodes asked for", p.fields()...)
 	return requestLookAgain, p.report(ctx)
 }
@@ -112,6 +112,17 @@ func (p *pass) metadataOf(name string, annotations map[string]any) map[string]an
 			kube.AttemptLabel: strconv.Itoa(c.Attempt),
 		},
 	}
+}
+
+// requestNotCreated has a creation tried again for as long as it takes where an administrator
+// can mend what keeps it away, such as a missing definition or right: no autoscaler has
+// answered yet. What keeps it away is reported.
+func (p *pass) requestNotCreated(ctx context.Context, cause error) (time.Duration, error) {
+	if !mayPass(cause) {
+		return p.requestRefused(ctx, cause)
+	}
+	p.status.Provision.Message = cause.Error()
+	return 0, errors.Join(fmt.Errorf("ask for nodes: %w", cause), p.report(ctx))
 }
 
 // requestRefused reports what keeps nodes from being asked for, for good, and has the rest

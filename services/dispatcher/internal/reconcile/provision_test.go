@@ -2,10 +2,15 @@ package reconcile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
@@ -176,6 +181,43 @@ func TestARequestThatIsTakenAwayOrTakenIsReported(t *testing.T) {
 			p.wantRequest(t, c.state, c.message)
 			if len(p.cluster.created) != 2 || len(p.cluster.deleted) > 0 {
 				t.Errorf("created %v, deleted %v; want nothing more", p.cluster.created, p.cluster.deleted)
+			}
+		})
+	}
+}
+
+// What an administrator can mend is no answer of an autoscaler: the request is pending with
+// what keeps it away, however often that is tried, and is created when it is mended.
+func TestARequestWaitsForWhatAnAdministratorCanMend(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		object string
+		answer error
+	}{
+		"no definition":   {oneRequest, &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "autoscaling.x-k8s.io", Kind: requestKind}}},
+		"no right":        {oneRequest, apierrors.NewForbidden(schema.GroupResource{Resource: "provisioningrequests"}, oneRequest, errors.New("no role"))},
+		"no templates":    {oneTemplate, apierrors.NewForbidden(schema.GroupResource{Resource: "podtemplates"}, oneTemplate, errors.New("no role"))},
+		"its own refusal": {oneRequest, apierrors.NewBadRequest("spec.parameters is too long")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.answers["create "+c.object] = c.answer
+			p.Command(provisionCommand(1))
+			for range 2 * earlyRetries {
+				_ = p.see(t, 1)
+			}
+			if name == "its own refusal" {
+				p.wantRequest(t, event.RequestFailed, c.answer.Error())
+				return
+			}
+			p.wantRequest(t, event.RequestPending, c.answer.Error())
+			delete(p.cluster.answers, "create "+c.object)
+			if err := p.see(t, 1); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.status.Provision; !got.Created || got.Message != "" {
+				t.Errorf("after it was mended the status has the request %+v, want it created", got)
 			}
 		})
 	}
