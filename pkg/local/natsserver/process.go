@@ -44,15 +44,17 @@ func startProcess(program, dir string, port int) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the configuration of nats-server: %w", err)
 	}
-	config := filepath.Join(own, "server.conf")
-	if err := os.WriteFile(config, []byte(configuration(dir, own, port)), 0o600); err != nil {
-		return nil, fmt.Errorf("write the configuration of nats-server: %w", err)
-	}
 	p := &process{log: filepath.Join(own, "log"), exited: make(chan struct{})}
-	p.cmd = exec.Command(program, "-c", config, "-l", p.log)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := p.start(); err != nil {
-		return nil, err
+	config := filepath.Join(own, "server.conf")
+	err = os.WriteFile(config, []byte(configuration(dir, own, port)), 0o600)
+	if err == nil {
+		p.cmd = exec.Command(program, "-c", config, "-l", p.log)
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		err = p.start()
+	}
+	if err != nil {
+		_ = os.RemoveAll(own)
+		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
 	if err := p.awaitPorts(filepath.Join(own, fmt.Sprintf("%s_%d.ports", filepath.Base(program), p.cmd.Process.Pid))); err != nil {
 		p.Stop()
@@ -85,10 +87,7 @@ func (p *process) start() error {
 			close(p.exited)
 		}
 	}()
-	if err := <-started; err != nil {
-		return fmt.Errorf("start %s: %w", p.cmd.Path, err)
-	}
-	return nil
+	return <-started
 }
 
 func (p *process) awaitPorts(file string) error {
