@@ -82,12 +82,16 @@ func TestARefusedMoveChangesNothing(t *testing.T) {
 		"not for who asks":        {Queue{Name: "to", Namespaces: namespaces, Rules: workload.Rules{Submitters: []workload.Submitters{{Who: []string{"nats/*"}}}}}, event.WorkloadMove{Submitter: "http/alice"}, "does not admit"},
 		"other rules for objects": {Queue{Name: "to", Namespaces: namespaces, Rules: workload.Rules{Objects: workload.ObjectPolicy{Kinds: []string{"ConfigMap"}}}}, event.WorkloadMove{}, "other rules"},
 		"too large":               {Queue{Name: "to", Namespaces: namespaces, Rules: workload.Rules{Limits: workload.Limits{Pods: 1}}}, event.WorkloadMove{}, "allows a workload 1 at most"},
+		"other graces":            {Queue{Name: "to", Namespaces: namespaces, Rules: workload.Rules{Limits: workload.Limits{CheckpointGrace: seconds(7)}}}, event.WorkloadMove{}, "other rules"},
+		"other rules for pods":    {Queue{Name: "to", Namespaces: namespaces, Rules: workload.Rules{Pods: workload.PodPolicy{Mode: workload.PodsRestricted}}}, event.WorkloadMove{}, "other rules"},
+		"full":                    {Queue{Name: "to", Namespaces: namespaces, Rules: workload.Rules{Limits: workload.Limits{Workloads: 1}}}, event.WorkloadMove{}, "is full"},
 		"not of this class":       {Queue{Name: "to", Namespaces: namespaces, Rules: workload.Rules{Limits: workload.Limits{PriorityClasses: []string{"batch"}}}}, event.WorkloadMove{}, "priority"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st, id, now := movable(t, c.to)
 			c.move.Workload, c.move.Queue, c.move.By = id, "to", "bob"
+			st.liveIn["to"] = 1 // another one waits there
 			st.Move(&c.move, now)
 			changes := st.Flush()
 			if e := st.live.Get(id); e.Queue != "from" || len(changes.History) != 0 || len(changes.Updated) != 0 {

@@ -118,9 +118,11 @@ func TestAGangAsksAndStartsOnItsNodes(t *testing.T) {
 	a.answers(requestOne, event.RequestProvisioned)
 	a.wantPhase(workload.Admitted, "")
 	a.wantSent("present " + requestOne)
-	a.answers(requestOne, event.RequestExpired) // nothing: it has its places
-	a.wantPhase(workload.Admitted, "")
-	a.wantSent()
+	for _, state := range []string{event.RequestExpired, event.RequestRevoked, event.RequestFailed, event.RequestGone} {
+		a.answers(requestOne, state) // nothing: it has its places
+		a.wantPhase(workload.Admitted, "")
+		a.wantSent()
+	}
 }
 
 func TestWhatEndsARequestBeforeTheAdmission(t *testing.T) {

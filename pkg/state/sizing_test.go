@@ -111,6 +111,8 @@ func TestAGrowingGangStandsInLine(t *testing.T) {
 	s.sizes(3)
 	s.is(workload.Running, workload.ReasonGrowing)
 	s.another("behind")
+	s.sizes(4) // another size keeps the place in line
+	s.sizes(3)
 	s.node("n3", nil)
 	s.step(0)
 	if e := s.live.Get("before"); e.Phase != workload.Admitted {
@@ -236,7 +238,7 @@ func TestANewAttemptBeginsAsSubmitted(t *testing.T) {
 	}
 }
 
-// Places that the autoscaler may come back to are kept.
+// Places that the autoscaler may come back to are kept until its maximum is lowered.
 func TestAnAutoscaledGangKeepsItsMaximum(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
@@ -246,6 +248,28 @@ func TestAnAutoscaledGangKeepsItsMaximum(t *testing.T) {
 	s.step(time.Hour)
 	s.has(2)
 	s.is(workload.Running, "")
+	s.Flush()
+	s.sizes(1) // the maximum is 1 now
+	command := s.commanded()
+	if command == nil || command.Yield == "" {
+		t.Fatalf("with a lower maximum it commands %+v, want to give up a place", command)
+	}
+	s.sizes(1, obeys(command))
+	s.has(1)
+}
+
+// A gang that has grown is whole without its new pods: that they are not ready evicts nothing.
+func TestAGrownGangIsWholeWithoutItsNewPods(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(100)}}, 5)
+	s.created(true)
+	s.sizes(4)
+	s.has(4)
+	s.step(time.Hour)
+	if e := s.gang(); e.Phase != workload.Running || e.Attempt != 1 {
+		t.Errorf("it is %s in attempt %d because of %+v", e.Phase, e.Attempt, e.Reason)
+	}
+	s.has(4)
 }
 
 // A worker group that a user adds to the object gets no places, and the reason says so.

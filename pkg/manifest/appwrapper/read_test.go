@@ -106,6 +106,10 @@ func TestPodsOfOtherKinds(t *testing.T) {
 		"{apiVersion: v1, kind: Pod, metadata: {name: d}, spec: {containers: [{name: c, image: i}]}}":                                                                         {"0.pod worker 1"},
 		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: d}, spec: {replicatedJobs: [{replicas: 2, template: {spec: {parallelism: 3, template: T}}}]}}": {"0.jobset worker 6"},
 		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: d}, spec: {pytorchReplicaSpecs: {Master: {template: T}, Worker: {replicas: 2, template: T}}}}":      {"0.pytorchjob-0 worker 1", "0.pytorchjob-1 worker 2"},
+		"{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: d}, spec: {replicas: 2, template: T}}":                                                                      {"0.replicaset worker 2"},
+		"{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: d}, spec: {tasks: [{replicas: 2, template: T}, {template: T}]}}":                                 {"0.job-0 worker 2", "0.job-1 worker 1"},
+		"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: d}, spec: {entrypoint: e, submissionMode: HTTPMode, rayClusterSpec: {headGroupSpec: {template: T}}}}":         {"headgroup head 1"},
+		"{apiVersion: ray.io/v1, kind: RayService, metadata: {name: d}, spec: {rayClusterConfig: {headGroupSpec: {template: T}}}}":                                            {"headgroup head 1"},
 	} {
 		t.Run(object, func(t *testing.T) {
 			w, err := read(t, v1beta1(item(" "+strings.ReplaceAll(object, "T}", template+"}"), "")))
@@ -249,15 +253,15 @@ func TestOtherGPUsThanThePodsHave(t *testing.T) {
 // Every accepted field acts or earns a warning.
 func TestFieldsWithoutEffectAreNamed(t *testing.T) {
 	t.Parallel()
-	manifest := v1beta1(item(fmt.Sprintf(rayCluster, "a"), "\n      minavailable: 2\n      allocated: 1\n      priorityslope: 0.5")) +
-		"\n    Items: []\n    metadata: {}\n  service: {spec: {a: 1}}\n  priorityslope: 1.5\n  schedulingSpec:\n    minAvailable: 2\n" +
+	manifest := v1beta1(item(fmt.Sprintf(rayCluster, "a"), "\n      minavailable: 2\n      allocated: 1\n      priority: 3\n      priorityslope: 0.5")) +
+		"\n    Items: []\n    metadata: {}\n  service: {spec: {a: 1}}\n  selector: {matchLabels: {a: b}}\n  priorityslope: 1.5\n  schedulingSpec:\n    minAvailable: 2\n" +
 		"    nodeSelector: {a: b}\n    requeuing: {timeInSeconds: 30, growthType: linear, maxTimeInSeconds: 60, initialTimeInSeconds: 7, numRequeuings: 1, maxNumRequeuings: 4}\n    dispatchDuration: {limit: 120, expected: 60}\n"
 	w, err := read(t, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, field := range []string{
-		"GenericItems[0].minavailable", "GenericItems[0].allocated", "GenericItems[0].priorityslope", "spec.service", "spec.priorityslope",
+		"GenericItems[0].minavailable", "GenericItems[0].allocated", "GenericItems[0].priority", "spec.selector", "GenericItems[0].priorityslope", "spec.service", "spec.priorityslope",
 		"schedulingSpec.nodeSelector", "requeuing.growthType", "requeuing.maxTimeInSeconds", "requeuing.initialTimeInSeconds", "requeuing.numRequeuings",
 		"dispatchDuration.expected",
 	} {
@@ -265,7 +269,7 @@ func TestFieldsWithoutEffectAreNamed(t *testing.T) {
 			t.Errorf("no warning of %s in %q", field, w.Warnings)
 		}
 	}
-	if len(w.Warnings) != 11 {
+	if len(w.Warnings) != 13 {
 		t.Errorf("%d warnings: %q", len(w.Warnings), w.Warnings)
 	}
 	if w.Life.ReadyDeadline != workload.Duration(30*time.Second) || w.Life.MaxRunTime != workload.Duration(2*time.Minute) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/manifest/appwrapper"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -89,6 +90,29 @@ func TestWordsOfMCAD(t *testing.T) {
 			}
 			if message := status["message"]; len(c.view.Warnings) > 0 && message != "a does nothing. b too." {
 				t.Errorf("%s: message %v", name, message)
+			}
+		})
+	}
+}
+
+// The numbers beside the words: what the gang asks for in all, and its pods by phase.
+func TestNumbersOfMCAD(t *testing.T) {
+	t.Parallel()
+	record := at(workload.Running, 1, "", "")
+	record.Priority = 9
+	record.PodSets = []workload.PodSet{
+		{Name: "head", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 2500, "memory": 4 << 30}}},
+		{Name: "workers", Count: 3, Template: workload.Template{Requests: resource.List{"cpu": 1000, "memory": 1 << 30, "nvidia.com/gpu": 2}}},
+	}
+	view := appwrapper.View{Created: began, Now: began, Record: record, Pods: appwrapper.Counts{Pending: 1, Running: 2, Succeeded: 3, Failed: 4}}
+	status, _ := appwrapper.Status(appwrapper.V1beta1, nil, view)
+	for field, want := range map[string]string{
+		"canrun": "true", "systempriority": "9", "totalcpu": "5500", "totalmemory": "7516192768", "totalgpu": "6",
+		"pending": "1", "running": "2", "Succeeded": "3", "failed": "4",
+	} {
+		t.Run(field, func(t *testing.T) {
+			if got := fmt.Sprint(status[field]); got != want {
+				t.Errorf("%s is %s, want %s", field, got, want)
 			}
 		})
 	}

@@ -39,6 +39,7 @@ func TestEnded(t *testing.T) {
 		"a word that is unknown":  {[]string{"Complete"}, thing + "status: {conditions: [{type: Complete, status: Unknown}]}", Lasts, ""},
 		"a part of a word":        {[]string{"Complete"}, thing + "status: {conditions: [{type: Incomplete, status: 'True'}]}", Lasts, ""},
 		"a word of a RayJob":      {[]string{"RUNNING"}, rayJob + "status: {jobStatus: RUNNING}", Succeeded, "RayJob lab/j is RUNNING"},
+		"a word of a Pod":         {[]string{"Running"}, pod + "status: {phase: Running}", Succeeded, "Pod lab/p is Running"},
 		"another word, but fails": {[]string{"Ready"}, job + "status: {conditions: [{type: Failed, status: 'True'}]}", Failed, "is Failed"},
 		"another word, complete":  {[]string{"Ready"}, job + "status: {conditions: [{type: Complete, status: 'True'}]}", Lasts, ""},
 		"no status":               {[]string{"Ready"}, job, Lasts, ""},

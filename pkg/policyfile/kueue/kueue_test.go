@@ -134,6 +134,30 @@ description: first
 	}
 }
 
+// What is accepted and has no effect is named, so that its author does not count on it.
+func TestWhatDoesNothingIsNamed(t *testing.T) {
+	t.Parallel()
+	for manifest, want := range map[string]string{
+		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":                                         `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
+		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":                                               `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
+		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}":                                  `MultiKueueCluster "m" does nothing`,
+		"kind: ClusterQueue\nmetadata: {name: q}\nspec: {admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}}": `ClusterQueue "q": spec.admissionScope does nothing`,
+		"kind: LocalQueue\nmetadata: {name: q, namespace: n}\nspec: {clusterQueue: q, fairSharing: {weight: 2}}":           `spec.fairSharing does nothing`,
+		"kind: ProvisioningRequestConfig\nmetadata: {name: p}\nspec: {podSetMergePolicy: IdenticalPodTemplates}":           `spec.podSetMergePolicy does nothing`,
+		"kind: ProvisioningRequestConfig\nmetadata: {name: p}\nspec: {podSetUpdates: {nodeSelector: []}}":                  `spec.podSetUpdates does nothing`,
+	} {
+		t.Run(want, func(t *testing.T) {
+			objects, err := kueue.Parse([]byte("apiVersion: kueue.x-k8s.io/v1beta1\n" + manifest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes := objects[0].Notes; len(notes) != 1 || !strings.Contains(notes[0], want) {
+				t.Errorf("notes are %q, want %q", notes, want)
+			}
+		})
+	}
+}
+
 func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: "

@@ -252,7 +252,7 @@ func TestALostCancellationIsRepeated(t *testing.T) {
 					t.Errorf("it was cancelled %d times, and queue-manager has %+v; want 4 times, until it has heard it", len(l.cancels), l.record)
 				}
 				if l.object != nil {
-					t.Error("the object successTTL although queue-manager has heard of its deletion")
+					t.Error("the object stays although queue-manager has heard of its deletion")
 				}
 			})
 		})
@@ -292,7 +292,7 @@ func TestALostCancellationOfAnAppWrapperIsRepeated(t *testing.T) {
 			d.Changed(&event.WorkloadChanged{Record: ended})
 		})
 		if l.object != nil {
-			t.Error("the AppWrapper successTTL although nothing of it is left")
+			t.Error("the AppWrapper stays although nothing of it is left")
 		}
 	})
 }

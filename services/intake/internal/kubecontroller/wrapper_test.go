@@ -40,7 +40,7 @@ func TestAChangeOfTheTTLOnlyShortensIt(t *testing.T) {
 				got = *ttl
 			}
 			if got != c.want {
-				t.Errorf("%s: it successTTL %s, want %s", name, got, c.want)
+				t.Errorf("%s: it stays for %s, want %s", name, got, c.want)
 			}
 		})
 	}
