@@ -54,6 +54,18 @@ func TestFailedAttemptsAreTriedAgainAsOftenAsTheWorkloadAsks(t *testing.T) {
 	}
 }
 
+// A workload that does not ask for it is tried once: its failure is its end.
+func TestAFailedAttemptIsTheEndOfOneThatDoesNotAsk(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Requeues: limit(5)}, 3)
+	s.created(true)
+	s.Flush()
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Outcome: event.OutcomeFailed, Message: "Job ns/j is Failed"}, s.now, s.now)
+	if last := s.ended(); last.Phase != workload.Failed || last.Attempt != 1 || last.Reason.Kind != workload.ReasonJobEnded {
+		t.Errorf("it ended as %s in attempt %d because of %+v", last.Phase, last.Attempt, last.Reason)
+	}
+}
+
 // A container that ends with a code after which the workload asks not to be tried
 // again ends it, whichever news comes first.
 func TestExitCodesEndAWorkload(t *testing.T) {

@@ -109,34 +109,6 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	}
 }
 
-// TestPlantedBugsAreFound shows that the checkers bite. Each bug is looked for from a
-// seed on that is known to have found it, and if the world has changed since, in
-// those behind it.
-func TestPlantedBugsAreFound(t *testing.T) {
-	t.Parallel()
-	const seeds = 40
-	for bug, first := range map[Bug]uint64{
-		BugUnfenced: 0, BugFreedBySaying: 2, BugTwice: 8, BugEarlyAck: 39, BugClock: 0, BugLostOutbox: 8, BugPassing: 1,
-		BugUnordered: 1, BugForgotten: 421, BugUnsaid: 1000, BugTakenFirst: 1011, BugOldMemory: 1008, BugEveryTerm: 1005, BugByLabels: 1000,
-		BugOldCohort: 1001, BugLostNomination: 1001, BugUncompared: 1050, BugSameEpoch: 1013, BugLarger: 1009, BugSurplus: 2129, BugAnyNamespace: 1003,
-		BugUnstoredNominations: 2057, BugGenerous: 1029,
-		BugWatermarkMoves: 42, BugLateUncompared: 0, BugBeside: 2141, BugForgottenUsage: 1001,
-		BugCramped: 1044, BugNotWhole: 1,
-	} {
-		t.Run(string(bug), func(t *testing.T) {
-			t.Parallel()
-			for seed := first; seed < first+seeds; seed++ {
-				o := Options{Seed: seed, Bug: bug, Script: scriptOf(bug)}
-				if r := Run(o); r.Breach != nil {
-					t.Logf("found in seed %d after %d events: %.300s", seed, r.Events, r.Breach)
-					return
-				}
-			}
-			t.Errorf("not found in %d seeds; `go run ./test/sim/run -seeds 1000 -bug %q` says where it is now", seeds, bug)
-		})
-	}
-}
-
 // lateLeaders has the leader stand still again and again, each time for longer than
 // NATS remembers ids, with messages of it on their way. Seeds rarely draw what
 // BugUnordered takes: that one of them is a command, and its subject has a later one

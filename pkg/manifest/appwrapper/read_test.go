@@ -280,6 +280,18 @@ func TestFieldsWithoutEffectAreNamed(t *testing.T) {
 	}
 }
 
+// In MCAD 0 is no limit; a gang that is queued again without end is what a queue's rule is for.
+func TestNoLimitOfRequeuingsIsTheQueuesRule(t *testing.T) {
+	t.Parallel()
+	w, err := read(t, v1beta1(item(fmt.Sprintf(rayCluster, "a"), ""))+"\n  schedulingSpec: {minAvailable: 2, requeuing: {timeInSeconds: 30, maxNumRequeuings: 0}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Life.Tolerance != nil || w.Life.ReadyDeadline != workload.Duration(30*time.Second) {
+		t.Errorf("life is %+v, want the time and no number of requeues", w.Life)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	config := " {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"
