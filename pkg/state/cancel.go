@@ -32,11 +32,11 @@ func (s *State) ForceRelease(r *event.WorkloadRelease, now time.Time) bool {
 		"%s released the places in cluster %s by force: %s. %d pods were observed then; delete what is left of them",
 		sanitize(r.By), e.Cluster, sanitize(r.Why), running)}
 	s.free(e)
-	s.sendCommand(e, event.Forgotten, now)
+	s.emitCommand(e, event.Forgotten, now)
 	switch {
 	case e.Phase.Final():
 		e.Reason = reason
-		s.recordChange(e, now)
+		s.emitChanged(e, now)
 		s.forget(e)
 	case e.Phase == workload.Cancelling:
 		s.finish(e, workload.Cancelled, reason, now)
@@ -71,7 +71,7 @@ func (s *State) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 		s.admission.Dequeue(e.ID)
 		s.finish(e, workload.Cancelled, reason, now)
 	case e.Phase.Final(): // it holds capacity: its objects have not been removed
-		s.sendCommand(e, event.Absent, now)
+		s.emitCommand(e, event.Absent, now)
 		s.changed.workloads[e.ID] = e
 	default:
 		s.tearDown(e, workload.Cancelling, reason, now)

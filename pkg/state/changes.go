@@ -170,7 +170,8 @@ func (s *State) reservations(e *entry) []Reservation {
 	return rows
 }
 
-// emit queues a message; its id is unique for ever, as epochs are.
+// emit adds a message to the changes; its id is unique for ever, as epochs are. What leaves
+// a step goes through it: commands, requests, removals and events.
 func (l *lifecycle) emit(now time.Time, subject string, ttl time.Duration, payload event.Payload) {
 	if c, ok := payload.(*event.WorkloadChanged); ok { // tenants read it
 		c.Record = c.Record.ForTenant()
@@ -181,12 +182,12 @@ func (l *lifecycle) emit(now time.Time, subject string, ttl time.Duration, paylo
 	})
 }
 
-// nextOrder is the order of a command that emit queues next: the number in its id.
-func (l *lifecycle) nextOrder() int64 { return int64(l.messages + 1) }
+// commandOrder is the order of the command that emit adds next: the number in its id.
+func (l *lifecycle) commandOrder() int64 { return int64(l.messages + 1) }
 
-// recordChange announces the present state of a workload, with warnings when it is new,
-// and notes it in its history.
-func (l *lifecycle) recordChange(e *entry, now time.Time, warnings ...string) {
+// emitChanged emits the present state of a workload, with warnings when it is new, and adds
+// its row and a line of its history to the changes.
+func (l *lifecycle) emitChanged(e *entry, now time.Time, warnings ...string) {
 	l.changed.workloads[e.ID] = e
 	l.setTimer(e)
 	record := e.Record // as it is now, whatever happens to it later in this batch

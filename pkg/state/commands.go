@@ -13,15 +13,15 @@ import (
 // forgottenFor is how long the command to forget a workload stays readable.
 const forgottenFor = time.Hour
 
-// sendCommand commands the dispatcher. The manifest is added from Postgres when the
+// emitCommand emits a command to the dispatcher. The manifest is added from Postgres when the
 // message is written.
-func (l *lifecycle) sendCommand(e *entry, state string, now time.Time) {
+func (l *lifecycle) emitCommand(e *entry, state string, now time.Time) {
 	e.removalSent = state != event.Present
 	if e.removalSent {
 		e.askAt = now.Add(releaseInquiryInterval)
 	}
 	command, ttl := l.command(e, state), time.Duration(0)
-	command.Order = l.nextOrder()
+	command.Order = l.commandOrder()
 	if state == event.Present && e.scaleDown != nil {
 		e.scaleDown.id, e.scaleDown.confirmed = l.scaleDownID(command.Order), false
 		command.Yield = e.scaleDown.id

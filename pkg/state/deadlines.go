@@ -43,10 +43,10 @@ func (d *deadlines) checkDeadlines(e *entry, now time.Time) {
 	}
 	rules := d.rules(e)
 	if d.passed(removeDeadline, e, &rules, now) {
-		d.sendCommand(e, event.Absent, now)
+		d.emitCommand(e, event.Absent, now)
 	}
 	if d.passed(forgetDeadline, e, &rules, now) {
-		d.sendCommand(e, event.Ended, now)
+		d.emitCommand(e, event.Ended, now)
 	}
 	if d.passed(askDeadline, e, &rules, now) {
 		d.inquiries.askForRelease(e, now)

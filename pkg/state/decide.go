@@ -52,7 +52,7 @@ func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	s.updateReserved(e, 1)
 	s.changed.reserved[e.ID] = e
 	s.transition(e, workload.Admitted, nil, now)
-	s.sendCommand(e, event.Present, now)
+	s.emitCommand(e, event.Present, now)
 }
 
 // Tick schedules replacements for nodes that have not been ready for the given grace,

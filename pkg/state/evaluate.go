@@ -59,7 +59,7 @@ func (s *State) checkExits(e *entry, now time.Time) {
 		}
 		if e.Phase == workload.Evicting {
 			e.Reason = reason
-			s.recordChange(e, now)
+			s.emitChanged(e, now)
 		} else {
 			s.evictNow(e, reason, now)
 		}

@@ -60,9 +60,9 @@ func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.
 	l.admission.Leave(e.ID)
 	l.transition(e, phase, reason, now)
 	if at.After(now) {
-		l.sendCommand(e, event.Present, now)
+		l.emitCommand(e, event.Present, now)
 	} else {
-		l.sendCommand(e, event.Absent, now)
+		l.emitCommand(e, event.Absent, now)
 	}
 	l.setTimer(e)
 }

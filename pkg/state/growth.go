@@ -30,14 +30,13 @@ func (s *sizing) requestGrowth(e *entry, now time.Time) {
 			s.setWaitReason(e, workload.Reason{Kind: workload.ReasonGrowing, Message: refusal}, now)
 		} else if e.Reason != nil && e.Reason.Kind == workload.ReasonGrowing {
 			e.Reason = nil
-			s.recordChange(e, now)
+			s.emitChanged(e, now)
 		}
 		return
 	case e.growth != nil && reflect.DeepEqual(e.growth.sets, more):
 		return // it stands in line with that
 	case e.growth == nil:
-		s.lastOrder++
-		e.growth = &growth{order: s.lastOrder, since: now}
+		e.growth = &growth{order: s.takeOrder(), since: now}
 	}
 	e.growth.sets = more
 	s.admission.Grow(admission.Growth{
@@ -194,8 +193,8 @@ func (s *sizing) applyGrowth(e *entry, g admission.Admission, now time.Time) {
 		e.Reason = nil
 	}
 	delete(s.staleReasons, e.ID)
-	s.recordChange(e, now)
-	s.sendCommand(e, event.Present, now)
+	s.emitChanged(e, now)
+	s.emitCommand(e, event.Present, now)
 }
 
 // recordMove notes that a started gang has other places.

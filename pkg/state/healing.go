@@ -28,7 +28,7 @@ func (h *healing) checkReadiness(e *entry, now time.Time) {
 		rules := h.rules(e)
 		told := !lossEvicts(e, &rules) && h.recordNewHead(e, now) // a job starts again, which its eviction says
 		if mended && !told {
-			h.recordChange(e, now)
+			h.emitChanged(e, now)
 		}
 		return
 	}
@@ -93,7 +93,7 @@ func (h *healing) checkHealDeadline(e *entry, rules *workload.Rules, now time.Ti
 		if mayExplain(e, workload.ReasonPodLost) {
 			reason.Message = message + fmt.Sprintf("; KubeRay has %s to replace the others", rules.HealWithin())
 			e.Reason = reason
-			h.recordChange(e, now)
+			h.emitChanged(e, now)
 		}
 	}
 }

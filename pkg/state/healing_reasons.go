@@ -26,7 +26,7 @@ func (h *healing) recordNewHead(e *entry, now time.Time) (told bool) {
 	}
 	e.disruption.headNews = ""
 	e.Reason = &workload.Reason{Kind: workload.ReasonHeadReplaced, Message: news}
-	h.recordChange(e, now)
+	h.emitChanged(e, now)
 	return true
 }
 
@@ -47,7 +47,7 @@ func (h *healing) explainNode(n *node, now time.Time) {
 		default:
 			e.Reason = &workload.Reason{Kind: workload.ReasonNodeNotReady, Message: broken + ". " + h.afterGrace(e)}
 		}
-		h.recordChange(e, now)
+		h.emitChanged(e, now)
 	}
 }
 

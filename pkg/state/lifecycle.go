@@ -21,13 +21,19 @@ type lifecycle struct {
 	messages int // numbers the messages of the term
 	// maxEvent is the size of the largest event that can be sent, in bytes.
 	maxEvent  int64
-	lastOrder int64               // of submission
+	lastOrder int64               // of submission; commands have another order, see commandOrder
 	illegal   []IllegalTransition // since the last drain
 	// staleReasons are the workloads whose stored reason differs in amounts only.
 	staleReasons map[workload.ID]*entry
 	// asking are the waiting workloads for which nodes are asked for.
 	asking asking
 	timers timers
+}
+
+// takeOrder returns the place behind all others in the order of submission.
+func (l *lifecycle) takeOrder() int64 {
+	l.lastOrder++
+	return l.lastOrder
 }
 
 // enqueue puts a workload into its queue. Its reason says whether gangs were being
@@ -85,11 +91,11 @@ func (l *lifecycle) release(e *entry, now time.Time) {
 	case e.Phase == workload.Evicting:
 		l.requeue(e, now)
 	case e.Phase == workload.Cancelling:
-		l.sendCommand(e, event.Forgotten, now)
+		l.emitCommand(e, event.Forgotten, now)
 		l.finish(e, workload.Cancelled, e.Reason, now)
 	default:
-		l.sendCommand(e, event.Forgotten, now)
-		l.recordChange(e, now)
+		l.emitCommand(e, event.Forgotten, now)
+		l.emitChanged(e, now)
 		l.forget(e)
 	}
 }
@@ -126,7 +132,7 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 		if rule.final {
 			message = cause.Message
 		}
-		l.sendCommand(e, event.Forgotten, now)
+		l.emitCommand(e, event.Forgotten, now)
 		l.finish(e, workload.Failed, &workload.Reason{Kind: cause.Kind, Message: message}, now)
 		return
 	}

@@ -10,11 +10,11 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Move has a workload that waits wait in another queue, where it keeps its place by
+// MoveToQueue has a workload that waits wait in another queue, where it keeps its place by
 // submission. Its history and a last event on the subject of the former queue say so. A
 // move that the other queue does not allow changes nothing, and an event says why. It
 // reports whether the workload is live.
-func (s *State) Move(m *event.WorkloadMove, now time.Time) bool {
+func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
 	e := s.live.Get(m.Workload)
 	if e == nil || s.frozen(e) {
 		return false
@@ -40,7 +40,7 @@ func (s *State) Move(m *event.WorkloadMove, now time.Time) bool {
 		message += ": " + sanitize(m.Why)
 	}
 	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: message}
-	s.recordChange(e, now)
+	s.emitChanged(e, now)
 	s.emit(now, event.EventsSubject(from, e.ID), 0, &event.WorkloadChanged{Record: e.Record}) // for those who follow it there
 	s.enqueue(e)
 	return true

@@ -35,7 +35,7 @@ func TestAWorkloadIsMoved(t *testing.T) {
 	t.Parallel()
 	st, id, now := movable(t, Queue{Name: "to", Namespaces: []string{"other", "ns"}})
 	order := st.live.Get(id).order
-	if !st.Move(&event.WorkloadMove{Workload: id, Queue: "to", By: "bob@desk", Why: "Friday"}, now) {
+	if !st.MoveToQueue(&event.WorkloadMove{Workload: id, Queue: "to", By: "bob@desk", Why: "Friday"}, now) {
 		t.Fatal("the workload is not live")
 	}
 	st.Decide(now)
@@ -92,7 +92,7 @@ func TestARefusedMoveChangesNothing(t *testing.T) {
 			st, id, now := movable(t, c.to)
 			c.move.Workload, c.move.Queue, c.move.By = id, "to", "bob"
 			st.liveIn["to"] = 1 // another one waits there
-			st.Move(&c.move, now)
+			st.MoveToQueue(&c.move, now)
 			changes := st.Flush()
 			if e := st.live.Get(id); e.Queue != "from" || len(changes.History) != 0 || len(changes.Updated) != 0 {
 				t.Errorf("it is in queue %s; stored is %+v with the history %+v", e.Queue, changes.Updated, changes.History)
@@ -114,7 +114,7 @@ func TestARunningGangIsNotMoved(t *testing.T) {
 	s := newStage(t, workload.Rules{}, 3)
 	s.created(true)
 	s.Flush()
-	s.Move(&event.WorkloadMove{Workload: gangID, Queue: "to", By: "bob"}, s.now)
+	s.MoveToQueue(&event.WorkloadMove{Workload: gangID, Queue: "to", By: "bob"}, s.now)
 	changed, _ := s.Flush().Messages[0].Payload.(*event.WorkloadChanged)
 	if changed == nil || !strings.Contains(changed.Reason.Message, "it is running") || s.gang().Queue != "q" {
 		t.Errorf("the event is %+v, its queue %s", changed, s.gang().Queue)

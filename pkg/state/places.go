@@ -66,8 +66,8 @@ func (h *healing) announceMove(e *entry, node string, now time.Time) {
 	e.EvictAt = now.Add(grace)
 	e.Reason = &workload.Reason{Kind: workload.ReasonDrained, Message: fmt.Sprintf("node %s is drained: its pods are moved, or the gang is evicted, at %s",
 		node, e.EvictAt.UTC().Format(time.RFC3339))}
-	h.recordChange(e, now)
-	h.sendCommand(e, event.Present, now)
+	h.emitChanged(e, now)
+	h.emitCommand(e, event.Present, now)
 }
 
 // withdrawMove reports that an announced move does not happen: the node is not drained
@@ -76,8 +76,8 @@ func (h *healing) withdrawMove(e *entry, now time.Time) {
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonDrained {
 		e.Reason = h.growthReason(e)
 	}
-	h.recordChange(e, now)
-	h.sendCommand(e, event.Present, now)
+	h.emitChanged(e, now)
+	h.emitCommand(e, event.Present, now)
 }
 
 // lostPlaces returns how many pods of each place of a gang need another place, and why. On
@@ -160,8 +160,8 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 	if e.Phase == workload.Running {
 		e.Reason, e.disruption.reported = &workload.Reason{Kind: workload.ReasonPodLost, Message: reason.Message + "; its pods are moved to other nodes"}, true
 	}
-	h.recordChange(e, now)
-	h.sendCommand(e, event.Present, now)
+	h.emitChanged(e, now)
+	h.emitCommand(e, event.Present, now)
 	h.sizing.resize(e, now)
 }
 

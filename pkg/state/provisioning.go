@@ -49,7 +49,7 @@ func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
 	e.Provisioning = &next
 	l.asking[e.ID] = e
 	l.changed.workloads[e.ID] = e
-	l.sendRequest(e, event.Provision, now)
+	l.emitRequest(e, event.Provision, now)
 }
 
 // maxRequestName is the length of a Kubernetes name.
@@ -66,10 +66,10 @@ func requestName(w *workload.Workload, check string, number int) string {
 	return fmt.Sprintf("%s-%s", name[:maxRequestName-6], hex.EncodeToString(whole[:])[:5])
 }
 
-// sendRequest commands the dispatcher of a workload that waits.
-func (l *lifecycle) sendRequest(e *entry, state string, now time.Time) {
+// emitRequest emits a command about the request for nodes of a workload that waits.
+func (l *lifecycle) emitRequest(e *entry, state string, now time.Time) {
 	command, ttl := l.command(e, state), time.Duration(0)
-	command.Cluster, command.Order = e.Provisioning.Cluster, l.nextOrder()
+	command.Cluster, command.Order = e.Provisioning.Cluster, l.commandOrder()
 	if state == event.Forgotten {
 		ttl = forgottenFor
 	}
@@ -82,7 +82,7 @@ func (l *lifecycle) withdrawRequest(e *entry, now time.Time) {
 	if !hasRequest(e) {
 		return
 	}
-	l.sendRequest(e, event.Forgotten, now)
+	l.emitRequest(e, event.Forgotten, now)
 	l.endRequest(e)
 }
 
@@ -127,7 +127,7 @@ func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.
 	}
 	if e.Reason == nil || e.Reason.Kind == why.Kind && e.Reason.Message != why.Message { // a held queue says more
 		e.Reason = why
-		l.recordChange(e, now)
+		l.emitChanged(e, now)
 	}
 }
 
@@ -154,7 +154,7 @@ func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
 		Kind:    workload.ReasonBackoff,
 		Message: fmt.Sprintf("back-off: nodes are not asked for again before %s. %s", e.NotBefore.UTC().Format(time.RFC3339), why),
 	}
-	l.recordChange(e, now)
+	l.emitChanged(e, now)
 	l.enqueueAs(e, true)
 }
 
@@ -166,7 +166,7 @@ func (l *lifecycle) checkRequests(now time.Time) {
 		case l.frozen(e):
 		case l.admission.QueueOf(&e.Workload).Provisioning(p.Flavors) == nil:
 			l.withdrawRequest(e, now)
-			l.recordChange(e, now)
+			l.emitChanged(e, now)
 			l.enqueue(e)
 		case elapsed(now, p.ReadySince, settleProvisioned):
 			why := fmt.Sprintf("ProvisioningRequest %s was provisioned, and its nodes did not hold all pods for %s", p.Name, settleProvisioned)

@@ -185,7 +185,7 @@ func TestAMovedGangLeavesItsRequest(t *testing.T) {
 	settings := a.Settings()
 	settings.Queues = append(slices.Clone(settings.Queues), Queue{Name: "plain", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO})
 	a.ApplyConfiguration(settings.Queues, settings.Policy, a.version)
-	a.Move(&event.WorkloadMove{Workload: gangID, Queue: "plain", By: "op"}, a.now)
+	a.MoveToQueue(&event.WorkloadMove{Workload: gangID, Queue: "plain", By: "op"}, a.now)
 	a.step(0)
 	a.wantSent("forgotten " + requestOne)
 	a.wantPhase(workload.Queued, workload.ReasonNeverFits)

@@ -62,7 +62,7 @@ func (s *State) quarantineEntry(e *entry, a *Quarantined, now time.Time) {
 		s.admission.Dequeue(e.ID)
 		e.delayRetry(a)
 		s.enqueue(e)
-		s.recordChange(e, now)
+		s.emitChanged(e, now)
 	case waits && a.Level == QuarantineFailed:
 		s.admission.Dequeue(e.ID)
 		s.finish(e, workload.Failed, a.Reason(), now)

@@ -24,7 +24,7 @@ func (l *lifecycle) setWaitReason(e *entry, reason workload.Reason, now time.Tim
 		l.staleReasons[e.ID] = e
 		return
 	}
-	l.recordChange(e, now)
+	l.emitChanged(e, now)
 }
 
 func sameCause(a, b workload.Reason) bool {
@@ -66,7 +66,7 @@ func (l *lifecycle) setStartingReason(e *entry, message string, now time.Time) {
 	default:
 		return
 	}
-	l.recordChange(e, now)
+	l.emitChanged(e, now)
 }
 
 // growthReason is why a gang that grows waits, nil when it does not.
@@ -87,7 +87,7 @@ func (l *lifecycle) explainFixed(e *entry, why string, now time.Time) {
 	reason.Message = why + "; the gang keeps its places: " + reason.Message
 	if e.Reason == nil || e.Reason.Message != reason.Message {
 		e.Reason = reason
-		l.recordChange(e, now)
+		l.emitChanged(e, now)
 	}
 }
 

@@ -56,11 +56,10 @@ func (r *recovery) removeAttempt(e *entry, c *event.GangDesired, now time.Time) 
 	r.resendAbsent(c, 0, now)
 }
 
-// sendRemoval sends the command to remove an attempt again, because the stream has lost
-// it.
-func (r *recovery) sendRemoval(e *entry, now time.Time) {
+// emitRemoval emits the command to remove an attempt again, because the stream has lost it.
+func (r *recovery) emitRemoval(e *entry, now time.Time) {
 	command := r.removal(e)
-	command.Order = r.nextOrder()
+	command.Order = r.commandOrder()
 	r.emit(now, event.DispatchSubject(e.Cluster, e.ID), 0, command)
 }
 
@@ -71,7 +70,7 @@ func (r *recovery) finishRemoval(e *entry, s *event.GangStatus, now time.Time) {
 	}
 	delete(r.removals.removing, e.ID)
 	e.Cluster, e.Reason = "", nil
-	r.recordChange(e, now)
+	r.emitChanged(e, now)
 	r.enqueue(e)
 }
 
@@ -148,7 +147,7 @@ func (r *recovery) resendAbsent(c *event.GangDesired, ttl time.Duration, now tim
 // including the manifest of a bundle, which the ledger may not have.
 func (r *recovery) resend(c *event.GangDesired, state string, ttl time.Duration, now time.Time) {
 	again := &event.GangDesired{
-		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: r.epoch, Order: r.nextOrder(), State: state,
+		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: r.epoch, Order: r.commandOrder(), State: state,
 		Queue: c.Queue, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ForceAfter: c.ForceAfter, Trusted: c.Trusted, Provision: c.Provision,
 	}
 	if state != event.Forgotten {

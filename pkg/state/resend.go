@@ -7,9 +7,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Commanded lists the subjects, of workloads that hold capacity, that are as
-// wanted.
-func (s *State) Commanded(wanted func(subject string) bool) []string {
+// CommandSubjects lists the subjects of the commands of workloads that hold capacity, ask for
+// nodes or are being removed, as far as they are wanted.
+func (s *State) CommandSubjects(wanted func(subject string) bool) []string {
 	var subjects []string
 	for _, e := range s.startedInOrder() {
 		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
@@ -37,21 +37,21 @@ func (s *State) ResendCommands(now time.Time, missing func(subject string) bool)
 		case s.frozen(e):
 		case !missing(event.DispatchSubject(e.Cluster, e.ID)):
 		case e.CancelRequested, (e.Phase == workload.Evicting || e.Phase == workload.Cancelling) && elapsed(now, e.EvictAt, 0):
-			s.sendCommand(e, event.Absent, now)
+			s.emitCommand(e, event.Absent, now)
 		case e.Phase.Final() && elapsed(now, e.Times.Finished, time.Duration(s.rules(e).KeepFinished)):
-			s.sendCommand(e, event.Ended, now)
+			s.emitCommand(e, event.Ended, now)
 		default:
-			s.sendCommand(e, event.Present, now)
+			s.emitCommand(e, event.Present, now)
 		}
 	}
 	for _, e := range s.askingInOrder() {
 		if !s.frozen(e) && missing(event.DispatchSubject(e.Provisioning.Cluster, e.ID)) {
-			s.sendRequest(e, event.Provision, now)
+			s.emitRequest(e, event.Provision, now)
 		}
 	}
 	for _, e := range s.recovery.removingInOrder() {
 		if missing(event.DispatchSubject(e.Cluster, e.ID)) {
-			s.recovery.sendRemoval(e, now)
+			s.recovery.emitRemoval(e, now)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (r *recovery) skipTo(e *entry, next int, now time.Time) {
 		return
 	}
 	e.Attempt = next
-	r.recordChange(e, now)
+	r.emitChanged(e, now)
 }
 
 // restoreEnd ends a workload whose end was published and is missing in the ledger.
@@ -102,7 +102,7 @@ func (r *recovery) restoreEnd(e *entry, published workload.Record, now time.Time
 		r.withdrawRequest(e, now)
 		r.admission.Dequeue(e.ID)
 	} else {
-		r.sendCommand(e, event.Forgotten, now)
+		r.emitCommand(e, event.Forgotten, now)
 		r.free(e)
 	}
 	r.setPhase(e, published.Phase, reason, now) // from any phase
@@ -137,8 +137,8 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 		r.removeAttempt(e, c, now)
 	case c.Cluster == e.Cluster: // it ends, and with it the attempt that is there
 		e.Attempt = c.Attempt
-		r.sendCommand(e, event.Absent, now)
-		r.recordChange(e, now)
+		r.emitCommand(e, event.Absent, now)
+		r.emitChanged(e, now)
 	default:
 		r.removeUnknown(c, now)
 	}

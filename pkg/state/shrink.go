@@ -31,10 +31,10 @@ func (s *sizing) shrink(e *entry, now time.Time) {
 		s.finishScaleDown(e, now)
 	case less:
 		e.scaleDown = &scaleDown{sets: sets, places: kept}
-		s.sendCommand(e, event.Present, now)
+		s.emitCommand(e, event.Present, now)
 	case e.scaleDown != nil: // they are wanted again
 		e.scaleDown = nil
-		s.sendCommand(e, event.Present, now)
+		s.emitCommand(e, event.Present, now)
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *sizing) scaleDownApproved(e *entry, id string, now time.Time) {
 	case e.scaleDown == nil && id != "":
 		// Of an earlier term, or wanted again meanwhile: it shall know what the gang
 		// has.
-		s.sendCommand(e, event.Present, now)
+		s.emitCommand(e, event.Present, now)
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *sizing) finishScaleDown(e *entry, now time.Time) {
 		delete(e.disruption.discounted, set.Name) // who was to go has gone
 	}
 	s.recordMove(e)
-	s.recordChange(e, now)
-	s.sendCommand(e, event.Present, now)
+	s.emitChanged(e, now)
+	s.emitCommand(e, event.Present, now)
 	s.shrink(e, now) // more may have gone meanwhile
 }

@@ -57,8 +57,7 @@ func (s *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time)
 		s.reject(e, *reason, now)
 		return
 	}
-	s.lastOrder++
-	added := &entry{order: s.lastOrder, Record: workload.Record{
+	added := &entry{order: s.takeOrder(), Record: workload.Record{
 		Workload: w, Phase: workload.Queued, Attempt: s.removals.used[w.ID] + 1, Times: workload.Times{Submitted: now},
 	}}
 	delete(s.removals.used, w.ID)
@@ -69,7 +68,7 @@ func (s *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time)
 	s.liveIn[w.Queue]++
 	s.objects.add(added)
 	s.changed.added[w.ID] = e.Manifest
-	s.recordChange(added, now, e.Warnings...)
+	s.emitChanged(added, now, e.Warnings...)
 	s.enqueue(added)
 	s.recovery.afterUsed(added, now)
 }

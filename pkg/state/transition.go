@@ -60,7 +60,7 @@ func (l *lifecycle) setPhase(e *entry, to workload.Phase, reason *workload.Reaso
 	case to.Final():
 		e.Times.Finished = now
 	}
-	l.recordChange(e, now)
+	l.emitChanged(e, now)
 }
 
 // DrainIllegalTransitions returns the illegal transitions since the last call.

@@ -132,7 +132,7 @@ func (s *State) explainMisplaced(e *entry, now time.Time) {
 	if misplaced == 0 {
 		if e.Reason != nil {
 			e.Reason = nil
-			s.recordChange(e, now)
+			s.emitChanged(e, now)
 		}
 		return
 	}
@@ -142,6 +142,6 @@ func (s *State) explainMisplaced(e *entry, now time.Time) {
 	}
 	if e.Reason == nil || e.Reason.Message != message {
 		e.Reason = &workload.Reason{Kind: workload.ReasonBesidePlan, Message: message}
-		s.recordChange(e, now)
+		s.emitChanged(e, now)
 	}
 }

@@ -53,7 +53,7 @@ func (t *term) decides(p *proc) {
 			}
 		}
 		for _, found := range t.commandsFound {
-			t.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: t.step.State.Commanded(found.Lacks)})
+			t.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: t.step.State.CommandSubjects(found.Lacks)})
 		}
 		t.commandsFound = nil
 		batch := t.gather()

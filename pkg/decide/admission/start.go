@@ -16,8 +16,8 @@ import (
 func (d *decision) start(w *Waiting) *workload.Reason {
 	o := d.state.optionsOf(w.queue, w.signature)
 	class := w.class
-	var unplaced *flavoredSignature
-	defer func() { class.unplaced = unplaced }()
+	var t tried
+	defer func() { class.unplaced = t.unplaced }()
 	clusters := d.state.clustersFor(w)
 	if w.Grows && len(clusters) == 0 {
 		return &workload.Reason{Kind: workload.ReasonGrowing, Message: "the gang is being removed and gets no more places"}
@@ -26,70 +26,95 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	if o.why != nil {
 		return o.why
 	}
-	var noPlace, over *workload.Reason
-	var rest []quota.Assess
-	kept := false
-	assessed := w.queue.quota.Assess(o.assignments)
-	for _, a := range assessed {
-		if why := d.state.flavorConflict(w, a); why != nil {
-			over = why
-			continue
-		}
-		if why := d.quotaKept(w, a); why != nil {
-			over, kept = why, true
-			continue
-		}
-		flavored := o.flavoredFor(a)
-		if a.Mode == quota.Within {
-			cluster, placements, why := d.fit(w, flavored, clusters)
-			if why == nil && d.constrained(w) {
-				cluster, placements, why = d.backfill(w, flavored)
-			}
-			if why == nil {
-				why = d.topologyConflict(w, placements)
-			}
-			if why == nil {
-				d.admit(w, a, cluster, placements)
-				return nil
-			}
-			if d.ask(w, a, flavored, clusters, why) {
-				return nil
-			}
-			if unplaced == nil {
-				unplaced = flavored
-			}
-			if noPlace == nil || nearer(*why, *noPlace) {
-				noPlace = why
-			}
-		} else {
-			class.overQuota = append(class.overQuota, a.Over.Charge)
-			if over == nil {
-				over = a.Over.Reason()
-			}
-		}
-		switch {
-		case a.Mode == quota.Impossible:
-		case !w.queue.quota.StopsWhenPreempting() && (a.Mode == quota.Within || !w.queue.quota.PrefersNearer()):
-			rest = append(rest, a)
-		case d.preempt(w, a, flavored):
+	for _, a := range w.queue.quota.Assess(o.assignments) {
+		if d.startUnder(w, a, o, clusters, &t) {
 			return nil
 		}
 	}
-	for _, a := range rest {
+	for _, a := range t.rest {
 		if d.preempt(w, a, o.flavoredFor(a)) {
 			return nil
 		}
 	}
-	if kept && !class.triedPreemption { // until usage permits it
+	if t.kept && !class.triedPreemption { // until usage permits it
 		class.triedPreemption, class.hopelessAt = true, notHopeless
 	}
+	return t.reason()
+}
+
+// tried is what the assignments of a workload that were tried have come to.
+type tried struct {
+	noPlace  *workload.Reason   // of the assignment within quota that lacks least
+	over     *workload.Reason   // why an assignment is not within quota, or not allowed
+	kept     bool               // quota is kept for others
+	unplaced *flavoredSignature // the first within quota that has no places
+	rest     []quota.Assess     // where evictions are tried when all have been tried without
+}
+
+// reason returns why nothing was started.
+func (t *tried) reason() *workload.Reason {
 	switch {
-	case noPlace != nil:
-		return noPlace
-	case over != nil:
-		return over
+	case t.noPlace != nil:
+		return t.noPlace
+	case t.over != nil:
+		return t.over
 	}
 	return &workload.Reason{Kind: workload.ReasonInvalid, Message: "the workload has no pods"}
+}
+
+// startUnder tries one assignment. It reports whether the workload was admitted, asks for
+// nodes, or has gangs evicted for it.
+func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clusters []string, t *tried) bool {
+	if why := d.state.flavorConflict(w, a); why != nil {
+		t.over = why
+		return false
+	}
+	if why := d.quotaKept(w, a); why != nil {
+		t.over, t.kept = why, true
+		return false
+	}
+	flavored := o.flavoredFor(a)
+	if a.Mode == quota.Within {
+		why := d.admitUnder(w, a, flavored, clusters)
+		if why == nil || d.ask(w, a, flavored, clusters, why) {
+			return true
+		}
+		if t.unplaced == nil {
+			t.unplaced = flavored
+		}
+		if t.noPlace == nil || nearer(*why, *t.noPlace) {
+			t.noPlace = why
+		}
+	} else {
+		w.class.overQuota = append(w.class.overQuota, a.Over.Charge)
+		if t.over == nil {
+			t.over = a.Over.Reason()
+		}
+	}
+	switch {
+	case a.Mode == quota.Impossible:
+	case !w.queue.quota.StopsWhenPreempting() && (a.Mode == quota.Within || !w.queue.quota.PrefersNearer()):
+		t.rest = append(t.rest, a)
+	default:
+		return d.preempt(w, a, flavored)
+	}
+	return false
+}
+
+// admitUnder admits the workload under an assignment that is within quota, or returns why
+// it has no places.
+func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) *workload.Reason {
+	cluster, placements, why := d.fit(w, flavored, clusters)
+	if why == nil && d.constrained(w) {
+		cluster, placements, why = d.backfill(w, flavored)
+	}
+	if why == nil {
+		why = d.topologyConflict(w, placements)
+	}
+	if why == nil {
+		d.admit(w, a, cluster, placements)
+	}
+	return why
 }
 
 // flavoredFor returns what is to be placed under the assignment.

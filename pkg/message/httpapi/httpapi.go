@@ -7,6 +7,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
@@ -98,6 +99,11 @@ type Parameter struct {
 
 // Operations lists all of them.
 func Operations() []Operation {
+	return slices.Concat(workloadOperations(), queueOperations(), operatorOperations())
+}
+
+// workloadOperations submit a workload, show it and end it.
+func workloadOperations() []Operation {
 	return []Operation{
 		{
 			ID: "submit", Method: http.MethodPost, Path: "/v1/queues/{queue}/workloads",
@@ -134,6 +140,12 @@ func Operations() []Operation {
 			ID: "cancel", Method: http.MethodDelete, Path: "/v1/workloads/{id}", Summary: "End a workload in any phase",
 			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}}, Status: http.StatusAccepted, Answer: &Cancelling{}, Refusals: []int{http.StatusNotFound},
 		},
+	}
+}
+
+// queueOperations show a queue, and move a workload to one.
+func queueOperations() []Operation {
+	return []Operation{
 		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
 		{ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads", Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound}},
 		{
@@ -145,6 +157,13 @@ func Operations() []Operation {
 			Parameters: []Parameter{{Name: "queue", What: "The queue to wait in from now on."}, {Name: "why", What: "A reason to store with it."}},
 			Status:     http.StatusAccepted, Answer: &Moving{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},
+	}
+}
+
+// operatorOperations are for operators alone: they tell of all queues, or change what others
+// wait for.
+func operatorOperations() []Operation {
+	return []Operation{
 		{
 			ID: "release", Method: http.MethodPost, Path: "/v1/workloads/{id}/release", Summary: "Free the places of a workload although its objects may still exist", Operators: true,
 			Parameters: []Parameter{{Name: "why", What: "The reason, which is kept with the workload; it may not be empty."}},

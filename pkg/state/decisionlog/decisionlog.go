@@ -146,7 +146,7 @@ func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload
 	case *event.WorkloadRelease:
 		return s.ForceRelease(p, at)
 	case *event.WorkloadMove:
-		return s.Move(p, at)
+		return s.MoveToQueue(p, at)
 	case *event.NodeObserved:
 		s.Node(p, at)
 	case *event.NodeRemoved:

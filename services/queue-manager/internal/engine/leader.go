@@ -90,7 +90,7 @@ func (l *leader) run(ctx context.Context) error {
 		case <-maintain.C:
 			err = l.maintain(ctx)
 		case found := <-l.commandsFound:
-			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.state.Commanded(found.Lacks)})
+			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.state.CommandSubjects(found.Lacks)})
 		case u := <-l.undeliverable:
 			l.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-l.questions:
