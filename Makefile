@@ -12,6 +12,7 @@ MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster depl
 # Everything that is linked without race detector is linked statically, and
 # with the same flags, so that the build cache serves all of it.
 export CGO_ENABLED ?= 0
+GORUN := go run -trimpath -buildvcs=false
 
 .PHONY: help
 help: ## say what can be made
@@ -77,7 +78,7 @@ images: services $(BIN)/devcluster $(BIN)/nats-server secrets ## build the conta
 	@deploy/images/build.sh $(VERSION)
 
 secrets:
-	@go run ./deploy/compose .devstate/compose
+	@$(GORUN) ./deploy/compose .devstate/compose
 
 .PHONY: up up-containers up-process
 up: ## start the local stack and leave it running (FLEET=laptop: other nodes)
@@ -129,18 +130,18 @@ vulncheck: ## look for known vulnerabilities (needs vuln.go.dev, and says when i
 
 .PHONY: bench
 bench: need-postgres services $(BIN)/devcluster ## measure; prints what docs/performance.md shows
-	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster go run ./test/bench
-	@go run ./test/decisions
-	@go run ./services/queue-manager/ledgerbench
-	@go run ./test/packing
+	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster $(GORUN) ./test/bench
+	@$(GORUN) ./test/decisions
+	@$(GORUN) ./services/queue-manager/ledgerbench
+	@$(GORUN) ./test/packing
 
 .PHONY: soak
 soak: need-postgres services $(BIN)/devcluster ## churn for MINUTES=10 on the dev cluster, watched by an independent recorder; prints figures
-	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster go run ./test/soak -minutes $(or $(MINUTES),10)
+	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster $(GORUN) ./test/soak -minutes $(or $(MINUTES),10)
 
 .PHONY: sim
 sim: ## play SEEDS=1000 worlds with faults against the services' own steps; checks every promise after every event
-	@go run ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
+	@$(GORUN) ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
 
 .PHONY: chaos
 chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; writes docs/reliability.md
