@@ -29,6 +29,7 @@ var released = map[string]string{
 	"0013_moved_queues.sql": "cf9ea8e2635dd448d754f009c0dd19c4cb3689bcd0fd9d46a37a9887e8acb17f",
 	"0014_past_usage.sql":   "40fc6d107a2154f24290ea4104f380391cf12873601d1cfbc06569a1674aa3ff",
 	"0015_provisioning.sql": "50ee5f2085b3d42038b496172c16d0f1b13afe6fcce3aa963e9f1ac802331d9a",
+	"0016_holds.sql":        "83bf486d782ea2752170671cf1ade357eb46c65e0ebf9299fccfc4214c0db781",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -47,7 +47,7 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 		return
 	}
 	l.admission.Enqueue(admission.Waiting{
-		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored,
+		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored, Held: e.Hold.Message(),
 		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e),
 		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})

@@ -15,17 +15,12 @@ import (
 // move that the other queue does not allow changes nothing, and an event says why. It
 // reports whether the workload is live.
 func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
-	e := s.live.Get(m.Workload)
-	if e == nil || s.frozen(e) {
-		return false
-	}
-	if m.Submitter != "" && !s.queues[e.Queue].Rules.MaySubmit(m.Submitter, e.Namespace) || e.Queue == m.Queue {
-		return true // intake has answered the submitter; this is the second look
+	e, live := s.asked(m.Workload, m.Submitter)
+	if e == nil || e.Queue == m.Queue {
+		return live
 	}
 	if why := s.refuseMove(e, m); why != "" {
-		record := e.Record
-		record.Reason = &workload.Reason{Kind: workload.ReasonQueue, Message: notMoved + sanitize(why)}
-		s.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record})
+		s.emitRefusal(e, workload.ReasonQueue, notMoved+sanitize(why), now)
 		return true
 	}
 	from := e.Queue
@@ -35,19 +30,13 @@ func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
 	s.liveIn[m.Queue]++
 	delete(s.staleReasons, e.ID)
 	e.Queue = m.Queue
-	message := fmt.Sprintf("%s moved it from queue %q to queue %q", sanitize(m.By), from, m.Queue)
-	if m.Why != "" {
-		message += ": " + sanitize(m.Why)
-	}
+	message := saysWhy(fmt.Sprintf("%s moved it from queue %q to queue %q", sanitize(m.By), from, m.Queue), m.Why)
 	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: message}
 	s.emitChanged(e, now)
 	s.emit(now, event.EventsSubject(from, e.ID), 0, &event.WorkloadChanged{Record: e.Record}) // for those who follow it there
 	s.enqueue(e)
 	return true
 }
-
-// notMoved begins the reason in the event of a refused move, which is no reason to wait.
-const notMoved = "not moved: "
 
 // refuseMove returns why a workload cannot wait in another queue; empty when it can.
 func (s *State) refuseMove(e *entry, m *event.WorkloadMove) string {

@@ -27,6 +27,7 @@ var requeueRules = map[workload.ReasonKind]requeueRule{
 	workload.ReasonDrained:    {},
 	workload.ReasonPreempted:  {},
 	workload.ReasonRestored:   {},
+	workload.ReasonRequeued:   {},
 	workload.ReasonExitCode:   {final: true},
 }
 

@@ -58,6 +58,7 @@ func (l *lifecycle) setPhase(e *entry, to workload.Phase, reason *workload.Reaso
 		}
 		l.updateProgress(e)
 	case to.Final():
+		e.Hold = nil
 		e.Times.Finished = now
 	}
 	l.emitChanged(e, now)

@@ -147,8 +147,8 @@
 // bounds do not help, so it has a budget of steps, after which the best set found is taken.
 //
 // Preemption ends. Of two gangs one is evicted for the other at most once, and the other
-// never for it, until one of them ends, is cancelled, or loses a node; with n gangs those
-// are at most n(n-1)/2 evictions. Beyond that there are only exchanges: one gang for
+// never for it, until one of them ends, is cancelled, loses a node or gets another
+// priority; with n gangs those are at most n(n-1)/2 evictions. Beyond that there are only exchanges: one gang for
 // another with the same charges, in its own queue by the order of the queue, or in
 // another queue if the shares in the tree become more even (quota.Queue.Evens). Suppose
 // that nothing happens from outside and that all evictions but exchanges are over. An

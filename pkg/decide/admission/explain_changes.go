@@ -14,12 +14,22 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// resume suggests to release a held queue.
+// resume suggests to resume a held workload, or a held queue.
 func (e *explainer) resume() {
 	if e.w.held == nil {
 		return
 	}
 	w := e.w.Workload
+	if e.w.Held != "" {
+		if e.works(func(s *State) {
+			again := e.w.resubmitted(e.s)
+			again.Held = ""
+			s.Enqueue(again)
+		}) {
+			e.suggest(workload.Change{Kind: workload.ChangeResume}, "when the workload is not held any more")
+		}
+		return
+	}
 	if e.worksWith(e.config().Resumed(w.Namespace, w.Queue, e.w.queue.name)) {
 		e.suggest(workload.Change{Kind: workload.ChangeResume}, "when queue %q is not held any more", w.Queue)
 	}

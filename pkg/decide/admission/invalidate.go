@@ -25,6 +25,7 @@ import (
 //	the base of shares changed        classes that tried preemption     shares justify victims
 //	retryAt of a class                that class                        protection of a victim
 //	                                                                    or a search budget
+//	a gang gets another priority      classes that may evict it         it is a new candidate
 //	any of these but the base of      all reservations, and classes     the head may start
 //	shares, or NextAt                 that one keeps back               sooner, or elsewhere
 //

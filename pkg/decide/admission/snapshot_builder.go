@@ -47,7 +47,7 @@ func (s *State) BeginSnapshot(most int) *SnapshotBuilder {
 		b.waiting = append(b.waiting, n.waiting)
 	}
 	b.waiting = append(b.waiting, s.asked...)
-	b.into.complete = len(b.waiting)+len(s.backingOff) >= s.waiting.Len()
+	b.into.complete = len(b.waiting)+len(s.backingOff)+s.held >= s.waiting.Len()
 	return b
 }
 

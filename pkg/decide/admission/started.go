@@ -66,6 +66,46 @@ func (s *State) Freeze(id workload.ID) {
 	}
 }
 
+// SetPriority changes the priority of a started gang, and of its request for more places. A
+// waiting workload is enqueued again instead. Evictions in the past, which kept the gang and
+// others from evicting each other twice, do not count any more.
+func (s *State) SetPriority(id workload.ID, priority int32) {
+	s.forgetEvictions(id)
+	g := s.started[id]
+	if g == nil {
+		return
+	}
+	w := *g.Workload // a what-if may share it
+	w.Priority = priority
+	g.Workload = &w
+	if asks := s.waiting.Get(id); asks != nil && asks.Grows {
+		again, grown := asks.resubmitted(s), *asks.Workload
+		grown.Priority = priority
+		again.Workload, again.Reported = &grown, false
+		s.Enqueue(again)
+	}
+	s.departed++ // what was hopeless may not be now
+	s.noteQuotaFreed(g.queue)
+	for _, q := range s.sorted {
+		if q.quota.Preemption == nil || !q.quota.SameTree(g.queue.quota) {
+			continue
+		}
+		for class := range q.blocked {
+			if class.first().mayEvictByAnyPolicy(g) {
+				s.reopen(class)
+			}
+		}
+	}
+}
+
+// forgetEvictions forgets which gangs were evicted for a gang, and for which it was.
+func (s *State) forgetEvictions(id workload.ID) {
+	delete(s.evictedFor, id)
+	for _, victims := range s.evictedFor {
+		delete(victims, id)
+	}
+}
+
 // Release frees the places and the quota of a started gang whose pods are gone.
 func (s *State) Release(id workload.ID) {
 	g := s.started[id]

@@ -25,6 +25,7 @@ type State struct {
 	aliases      map[*workload.PodSet]*podSetSignature
 	waiting      *index.Index[workload.ID, Waiting]
 	started      map[workload.ID]*Started
+	held         int                // of the waiting, those that are held themselves
 	fresh        []*Waiting         // enqueued since the last decision
 	backingOff   []*Waiting         // by NotBefore
 	nominations  []*nomination      // in the order of their workloads
@@ -35,7 +36,7 @@ type State struct {
 	evictedFor        map[workload.ID]map[workload.ID]bool
 	events            events
 	decidedAt, nextAt time.Time // when the last decision was made, and its NextAt
-	departed          int64     // gangs that have left without an eviction
+	departed          int64     // gangs that have left without an eviction, or have another priority
 	nodeSizes         map[NodeKey]resource.List
 	total             resource.List // allocatable on all nodes
 	searched          Searched

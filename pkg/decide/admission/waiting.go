@@ -36,6 +36,8 @@ type Waiting struct {
 	Grows bool
 	// Asked: nodes are asked for; see State.Provisioned.
 	Asked *Asked
+	// Held says why it alone is not admitted; empty when it may be.
+	Held string
 
 	holds     []quota.Charge   // while it is in State.asked
 	lacks     *workload.Reason // why it has no places on the nodes that have come
@@ -64,6 +66,9 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	added.signature = s.signatureOf(w.Workload)
 	added.signature.refs++
 	s.waiting.Put(added)
+	if w.Held != "" {
+		s.held++
+	}
 	s.fresh = append(s.fresh, added)
 	if len(s.fresh) > 2*s.waiting.Len()+spareFresh { // a state without decisions
 		s.fresh = slices.DeleteFunc(s.fresh, func(f *Waiting) bool { return !s.waiting.Has(f) })
@@ -81,8 +86,11 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	return added
 }
 
-// heldBy returns the reason of a held queue, nil when it is not held.
+// heldBy returns the reason of a held workload or queue, nil when neither is held.
 func (s *State) heldBy(w *Waiting) *workload.Reason {
+	if w.Held != "" {
+		return &workload.Reason{Kind: workload.ReasonHeld, Message: w.Held}
+	}
 	if why := s.tree.HeldBy(w.Workload.Namespace, w.Workload.Queue, w.queue.name); why != "" {
 		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
 	}
@@ -122,6 +130,9 @@ func (s *State) removeWaiting(id workload.ID) {
 		s.noteQuotaFreed(w.queue)
 	}
 	s.waiting.Delete(id)
+	if w.Held != "" {
+		s.held--
+	}
 	s.removeDemand(w)
 	s.backingOff = slices.DeleteFunc(s.backingOff, func(l *Waiting) bool { return l == w })
 	s.removeFromClass(w)

@@ -12,6 +12,7 @@ import (
 func prototypes() []Payload {
 	return []Payload{
 		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{}, &WorkloadMove{},
+		&WorkloadHold{}, &WorkloadRequeue{}, &WorkloadPriority{},
 		&NodeObserved{}, &NodeRemoved{}, &CapacitySynced{}, &GangObserved{},
 		&GangDesired{}, &GangStatus{}, &ReportWanted{},
 	}

@@ -75,6 +75,14 @@ func (*WorkloadChanged) EventType() string { return "dev.muster.workload.changed
 // CloudEventSubject implements Payload.
 func (e *WorkloadChanged) CloudEventSubject() string { return string(e.ID) }
 
+// Request is an event that asks something of a workload that was submitted. It may come
+// before the submission, and after the end.
+type Request interface {
+	Payload
+	// About returns the workload.
+	About() workload.ID
+}
+
 // WorkloadCancel asks to end a workload, whatever phase it is in.
 type WorkloadCancel struct {
 	Workload workload.ID `json:"workload"`
@@ -89,6 +97,9 @@ func (*WorkloadCancel) EventType() string { return "dev.muster.workload.cancel.v
 
 // CloudEventSubject implements Payload.
 func (e *WorkloadCancel) CloudEventSubject() string { return string(e.Workload) }
+
+// About implements Request.
+func (e *WorkloadCancel) About() workload.ID { return e.Workload }
 
 // WorkloadRelease asks to end a workload and to free its places at once, although
 // its objects may still exist. It is for operators, when what exists cannot be seen
@@ -106,6 +117,9 @@ func (*WorkloadRelease) EventType() string { return "dev.muster.workload.release
 
 // CloudEventSubject implements Payload.
 func (e *WorkloadRelease) CloudEventSubject() string { return string(e.Workload) }
+
+// About implements Request.
+func (e *WorkloadRelease) About() workload.ID { return e.Workload }
 
 // WorkloadMove asks to move a workload that waits to another queue. It keeps its id, its
 // objects' name and its place by submission.
@@ -126,3 +140,6 @@ func (*WorkloadMove) EventType() string { return "dev.muster.workload.move.v1" }
 
 // CloudEventSubject implements Payload.
 func (e *WorkloadMove) CloudEventSubject() string { return string(e.Workload) }
+
+// About implements Request.
+func (e *WorkloadMove) About() workload.ID { return e.Workload }

@@ -56,6 +56,11 @@ type Releasing struct {
 	Workload workload.ID `json:"workload"`
 }
 
+// Changing names the workload that is to be changed.
+type Changing struct {
+	Workload workload.ID `json:"workload"`
+}
+
 // Clusters are the clusters that Muster knows.
 type Clusters struct {
 	Clusters []query.ClusterStatus `json:"clusters"`
@@ -164,6 +169,26 @@ func queueOperations() []Operation {
 // wait for.
 func operatorOperations() []Operation {
 	return []Operation{
+		{
+			ID: "holdWorkload", Method: http.MethodPut, Path: "/v1/workloads/{id}/hold", Summary: "Keep a waiting workload from admission until it is resumed; its next event says whether it is held",
+			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "resumeWorkload", Method: http.MethodDelete, Path: "/v1/workloads/{id}/hold", Summary: "Let a held workload be admitted again; a hold of an operator is for operators to end",
+			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "requeue", Method: http.MethodPost, Path: "/v1/workloads/{id}/requeue", Summary: "Take an admitted workload down and queue it again, at its place by submission",
+			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "setPriority", Method: http.MethodPut, Path: "/v1/workloads/{id}/priority", Summary: "Set the priority of a waiting or running workload", Operators: true,
+			Parameters: []Parameter{{Name: "value", What: "The priority; a higher number comes first.", Number: true}, {Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
+		},
 		{
 			ID: "release", Method: http.MethodPost, Path: "/v1/workloads/{id}/release", Summary: "Free the places of a workload although its objects may still exist", Operators: true,
 			Parameters: []Parameter{{Name: "why", What: "The reason, which is kept with the workload; it may not be empty."}},

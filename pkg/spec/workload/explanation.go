@@ -42,7 +42,7 @@ const (
 	ChangeMoreNodes ChangeKind = "MoreNodes" // Nodes more that are like node Like, empty, in Cluster
 	ChangeMoreQuota ChangeKind = "MoreQuota" // the nominal quota of Quota raised
 	ChangeAfterEnd  ChangeKind = "AfterEnd"  // Workloads end, and their pods go
-	ChangeResume    ChangeKind = "Resume"    // its queue is not held any more
+	ChangeResume    ChangeKind = "Resume"    // it, or its queue, is not held any more
 	ChangePriority  ChangeKind = "Priority"  // it has at least Priority
 )
 

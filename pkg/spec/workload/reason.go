@@ -18,13 +18,14 @@ const (
 	// ReasonNeverFits: no node offers so much even when empty, or its queue can never have
 	// so much; it waits until nodes or quota change.
 	ReasonNeverFits ReasonKind = "NeverFits"
-	ReasonHeld      ReasonKind = "Held" // its queue is held
+	ReasonHeld      ReasonKind = "Held" // it is held, or its queue
 	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
 	// is reserved for it.
 	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
 	ReasonProvisioning       ReasonKind = "Provisioning" // nodes are asked for, and its quota is reserved
 	ReasonPreempted          ReasonKind = "Preempted"    // evicted for another workload
 	ReasonDrained            ReasonKind = "Drained"      // its queue, or a node that it has pods on, is drained
+	ReasonRequeued           ReasonKind = "Requeued"     // evicted because an operator, or its submitter, asked for it
 	ReasonBehindHead         ReasonKind = "BehindHead"   // no gang passes the head of its queue, or it would delay a head
 	ReasonUnknown            ReasonKind = "Unknown"      // the search for places ended without an answer
 	ReasonPending            ReasonKind = "Pending"      // the next decision considers it
@@ -50,7 +51,7 @@ const (
 	ReasonDeleted    ReasonKind = "Deleted"   // its object was deleted, not by Muster
 	ReasonRefused    ReasonKind = "Refused"   // Kubernetes refused its object
 	ReasonJobEnded   ReasonKind = "JobEnded"  // the Ray job came to its end
-	ReasonInvalid    ReasonKind = "Invalid"   // the submission is not acceptable
+	ReasonInvalid    ReasonKind = "Invalid"   // the submission, or what was asked of the workload, is not acceptable
 	ReasonDuplicate  ReasonKind = "Duplicate" // the id or the name is taken by another workload
 	ReasonFull       ReasonKind = "Full"      // Muster, or the queue, has as many workloads as it may; try again later
 	ReasonQueue      ReasonKind = "Queue"     // the queue is unknown or may not use the namespace
@@ -62,7 +63,7 @@ const (
 // ReasonKinds lists all kinds.
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
-		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonPreempted, ReasonDrained,
+		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonPreempted, ReasonDrained, ReasonRequeued,
 		ReasonBehindHead, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,

@@ -33,6 +33,8 @@ type Record struct {
 	// ready or lost pods; NotBefore is when it takes part in the queue again.
 	Requeues  uint16    `json:"requeues,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Hold keeps it from admission; nil when it is not held.
+	Hold *Hold `json:"hold,omitempty"`
 	// EvictAt has two meanings. Of a workload that is being torn down it is when its
 	// objects are deleted; until then it may save its work. Of one that runs it is an
 	// announcement: when its pods on a drained node are moved.

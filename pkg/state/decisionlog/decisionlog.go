@@ -135,8 +135,8 @@ func Apply(s *state.State, in Input) error {
 }
 
 // ApplyMessage has a state take an event in, that came in the envelope at the given time.
-// It reports whether the event is one for a state, and of a cancellation, release or move whether
-// the workload is live.
+// It reports whether the event is one for a state, and of what is asked of a workload (event.Request)
+// whether that is live.
 func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, at time.Time) bool {
 	switch p := payload.(type) {
 	case *event.WorkloadSubmitted:
@@ -147,6 +147,12 @@ func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload
 		return s.ForceRelease(p, at)
 	case *event.WorkloadMove:
 		return s.MoveToQueue(p, at)
+	case *event.WorkloadHold:
+		return s.Hold(p, at)
+	case *event.WorkloadRequeue:
+		return s.Requeue(p, at)
+	case *event.WorkloadPriority:
+		return s.SetPriority(p, at)
 	case *event.NodeObserved:
 		s.Node(p, at)
 	case *event.NodeRemoved:

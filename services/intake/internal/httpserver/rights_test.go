@@ -21,6 +21,7 @@ func TestAHiddenWorkloadIsAMissingOne(t *testing.T) {
 	w := newWorld(t, DefaultLimits())
 	for _, c := range []struct{ method, suffix string }{
 		{http.MethodGet, ""}, {http.MethodGet, "/explanation"}, {http.MethodGet, "/events"}, {http.MethodDelete, ""}, {http.MethodPost, "/move?queue=a"},
+		{http.MethodPut, "/hold"}, {http.MethodDelete, "/hold"}, {http.MethodPost, "/requeue"},
 	} {
 		t.Run(c.method+c.suffix, func(t *testing.T) {
 			t.Parallel()
@@ -121,9 +122,7 @@ func TestOnlyOperators(t *testing.T) {
 			continue
 		}
 		path := strings.NewReplacer("{queue}", "a", "{id}", string(foreign)).Replace(operation.Path)
-		if operation.ID == "release" { // of a workload that holds no places
-			path += "?why=away"
-		}
+		path += map[string]string{"release": "?why=away", "setPriority": "?value=0"}[operation.ID] // the workload holds no places, and has this priority
 		answer, body := w.ask(t, "alice", operation.Method, path, "")
 		refused(t, answer, body, http.StatusForbidden, "http/alice is no operator")
 		answer, body = w.ask(t, "olga", operation.Method, path, "")

@@ -146,30 +146,6 @@ func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query
 	return query.ConfigureAnswer{Objects: []query.Configured{{Key: kueue.Key{Kind: kueue.QueueHold, Name: q.Name}, Outcome: outcome}}}, nil
 }
 
-// Cancel asks for the end of a workload.
-func (c *Client) Cancel(ctx context.Context, id workload.ID, why string) error {
-	parameters := url.Values{}
-	if why != "" {
-		parameters.Set("why", why)
-	}
-	return c.do(ctx, request{method: http.MethodDelete, path: "/v1/workloads/" + url.PathEscape(string(id)), parameters: parameters}, &httpapi.Cancelling{})
-}
-
-// Move asks to have a workload wait in another queue.
-func (c *Client) Move(ctx context.Context, id workload.ID, queue, why string) error {
-	parameters := url.Values{"queue": {queue}}
-	if why != "" {
-		parameters.Set("why", why)
-	}
-	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/move", parameters: parameters}, &httpapi.Moving{})
-}
-
-// Release asks to free the places of a workload by force.
-func (c *Client) Release(ctx context.Context, id workload.ID, why string) error {
-	parameters := url.Values{"why": {why}}
-	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/release", parameters: parameters}, &httpapi.Releasing{})
-}
-
 // Submission is a manifest to submit.
 type Submission struct {
 	Queue, ID, PriorityClass string

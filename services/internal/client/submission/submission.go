@@ -124,43 +124,6 @@ func (s Submission) Send(ctx context.Context, b *bus.Bus, queue, user string) er
 	return nil
 }
 
-// Cancel asks for the end of a workload.
-func Cancel(ctx context.Context, b *bus.Bus, r workload.Record, why string, at time.Time) error {
-	if err := ask(ctx, b, r, &event.WorkloadCancel{Workload: r.ID, Why: why}, at); err != nil {
-		return fmt.Errorf("cancel workload %s: %w", r.ID, err)
-	}
-	return nil
-}
-
-// Release asks for the places of a workload to be freed by force.
-func Release(ctx context.Context, b *bus.Bus, r workload.Record, by, why string, at time.Time) error {
-	if err := ask(ctx, b, r, &event.WorkloadRelease{Workload: r.ID, By: by, Why: why}, at); err != nil {
-		return fmt.Errorf("release workload %s: %w", r.ID, err)
-	}
-	return nil
-}
-
-// Move asks to have a workload wait in another queue.
-func Move(ctx context.Context, b *bus.Bus, r workload.Record, queue, by, why string, at time.Time) error {
-	if err := ask(ctx, b, r, &event.WorkloadMove{Workload: r.ID, Queue: queue, By: by, Why: why}, at); err != nil {
-		return fmt.Errorf("move workload %s to queue %s: %w", r.ID, queue, err)
-	}
-	return nil
-}
-
-// ask publishes what is asked of a workload.
-func ask(ctx context.Context, b *bus.Bus, r workload.Record, asked event.Payload, at time.Time) error {
-	envelope, err := event.New(event.NewID(), DefaultSource, at, asked)
-	if err != nil {
-		return err
-	}
-	encoded, err := envelope.Encode()
-	if err != nil {
-		return err
-	}
-	return send(ctx, b, event.WorkloadSubject(r.Queue), envelope.ID, encoded)
-}
-
 func send(ctx context.Context, b *bus.Bus, subject, id string, encoded []byte) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, sendTimeout, ErrNotStored)
 	defer cancel()

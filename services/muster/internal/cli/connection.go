@@ -22,6 +22,9 @@ type actor interface {
 	cancel(ctx context.Context, r workload.Record, why string) error
 	move(ctx context.Context, r workload.Record, queue, by, why string) error
 	release(ctx context.Context, r workload.Record, by, why string) error
+	hold(ctx context.Context, r workload.Record, resume bool, by, why string) error
+	requeue(ctx context.Context, r workload.Record, by, why string) error
+	setPriority(ctx context.Context, r workload.Record, priority int32, by, why string) error
 }
 
 // connection reaches Muster over NATS or HTTP, whichever the flags and variables choose.
@@ -79,6 +82,18 @@ func (a busActor) release(ctx context.Context, r workload.Record, by, why string
 	return submission.Release(ctx, a.bus, r, by, why, time.Now())
 }
 
+func (a busActor) hold(ctx context.Context, r workload.Record, resume bool, by, why string) error {
+	return submission.Hold(ctx, a.bus, r, resume, by, why, time.Now())
+}
+
+func (a busActor) requeue(ctx context.Context, r workload.Record, by, why string) error {
+	return submission.Requeue(ctx, a.bus, r, by, why, time.Now())
+}
+
+func (a busActor) setPriority(ctx context.Context, r workload.Record, priority int32, by, why string) error {
+	return submission.SetPriority(ctx, a.bus, r, priority, by, why, time.Now())
+}
+
 // webActor asks over HTTP, where the caller is known.
 type webActor struct{ web *overhttp.Client }
 
@@ -92,4 +107,16 @@ func (a webActor) move(ctx context.Context, r workload.Record, queue, _, why str
 
 func (a webActor) release(ctx context.Context, r workload.Record, _, why string) error {
 	return a.web.Release(ctx, r.ID, why)
+}
+
+func (a webActor) hold(ctx context.Context, r workload.Record, resume bool, _, why string) error {
+	return a.web.HoldWorkload(ctx, r.ID, resume, why)
+}
+
+func (a webActor) requeue(ctx context.Context, r workload.Record, _, why string) error {
+	return a.web.Requeue(ctx, r.ID, why)
+}
+
+func (a webActor) setPriority(ctx context.Context, r workload.Record, priority int32, _, why string) error {
+	return a.web.SetPriority(ctx, r.ID, priority, why)
 }

@@ -41,7 +41,7 @@ LocalQueue; to evict its admitted workloads, too, set HoldAndDrain.`,
 	}
 	queue.Flags().StringVar(&o.why, "why", "", "the `reason`, shown with the waiting workloads")
 	queue.Flags().StringVar(&o.by, "by", account(), "`who` holds the queue, shown with the waiting workloads")
-	return group("hold", "Stop the admissions of a queue", queue)
+	return group("hold", "Stop the admissions of a queue, or of one workload", queue, holdWorkloadCommand(s))
 }
 
 func resumeCommand(s *server) *cobra.Command {
@@ -54,14 +54,14 @@ func resumeCommand(s *server) *cobra.Command {
 		},
 		ValidArgsFunction: completeQueues(s),
 	}
-	return group("resume", "Resume the admissions of a held queue", queue)
+	return group("resume", "Resume the admissions of a held queue or workload", queue, resumeWorkloadCommand(s))
 }
 
 // group is a command with one subcommand for each kind of object.
 func group(name, short string, kinds ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: program.NoSuchCommand,
-		RunE: func(*cobra.Command, []string) error { return exit.Usagef("%s: want queue NAME", name) },
+		RunE: func(*cobra.Command, []string) error { return exit.Usagef("%s: want queue NAME or workload NAME", name) },
 	}
 	cmd.AddCommand(kinds...)
 	return cmd

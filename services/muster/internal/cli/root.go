@@ -54,7 +54,7 @@ MUSTER_TOKEN or the client certificate identifies.
 	}{
 		{"workloads", "Workloads:", []*cobra.Command{
 			submitCommand(server), getCommand(server), describeCommand(server), explainCommand(server), etaCommand(server), eventsCommand(server),
-			cancelCommand(server), moveCommand(server), releaseCommand(server),
+			cancelCommand(server), requeueCommand(server), priorityCommand(server), moveCommand(server), releaseCommand(server),
 		}},
 		{"queues", "Queues:", []*cobra.Command{
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server),

@@ -108,7 +108,7 @@ It would be admitted now with any one of these:
 
 const (
 	see   = "See `muster --help` and `muster COMMAND --help`.\n"
-	kinds = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, Preempted, Drained, BehindHead, Unknown, Pending, NoNodes, Starting, NodeLost, PlaceLost, " +
+	kinds = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, Preempted, Drained, Requeued, BehindHead, Unknown, Pending, NoNodes, Starting, NodeLost, PlaceLost, " +
 		"PodLost, NodeNotReady, HeadReplaced, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 )
 

@@ -83,12 +83,8 @@ func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]stat
 	case *event.WorkloadSubmitted:
 		_, err := s.applyMessage(m, storedAs(p, known), now)
 		return m.Ack, err
-	case *event.WorkloadCancel:
-		return s.applyRequest(ctx, m, p.Workload, known, now)
-	case *event.WorkloadRelease:
-		return s.applyRequest(ctx, m, p.Workload, known, now)
-	case *event.WorkloadMove:
-		return s.applyRequest(ctx, m, p.Workload, known, now)
+	case event.Request:
+		return s.applyRequest(ctx, m, p.About(), known, now)
 	case *event.NodeObserved, *event.NodeRemoved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus:
 		if m.Settles() { // an observation is no work; no reader would settle it
 			s.deadLetter(ctx, m.Delivery, p.EventType()+" is not for queue-manager to do")
@@ -119,8 +115,8 @@ func storedAs(p *event.WorkloadSubmitted, known map[workload.ID]state.Known) *st
 	return nil
 }
 
-// applyRequest applies a cancellation, release or move. A workload that is stored and not live
-// has finished.
+// applyRequest applies what is asked of a workload. One that is stored and not live has
+// finished.
 func (s *Step) applyRequest(ctx context.Context, m received, id workload.ID, known map[workload.ID]state.Known, now time.Time) (settle func(), err error) {
 	_, stored := known[id]
 	live, err := s.applyMessage(m, nil, now)
@@ -130,7 +126,7 @@ func (s *Step) applyRequest(ctx context.Context, m received, id workload.ID, kno
 	return s.settleRequest(ctx, id, m.Delivery, live || stored), nil
 }
 
-// A cancellation or release may overtake its submission; it is tried again for a while.
+// What is asked of a workload may overtake its submission; it is tried again for a while.
 const (
 	cancelRetries    = 10
 	cancelRetryAfter = 500 * time.Millisecond
@@ -147,6 +143,6 @@ func (s *Step) settleRequest(ctx context.Context, id workload.ID, d bus.Delivery
 	case d.Attempts <= cancelRetries:
 		return func() { d.Retry(cancelRetryAfter) }
 	default:
-		return func() { s.deadLetter(ctx, d, fmt.Sprintf("there is no workload %s to cancel or release", id)) }
+		return func() { s.deadLetter(ctx, d, fmt.Sprintf("there is no workload %s of which this could be asked", id)) }
 	}
 }

@@ -90,12 +90,8 @@ func (e *examination) index(d bus.Delivery) {
 	switch p := payload.(type) {
 	case *event.WorkloadSubmitted:
 		e.submitted[p.Workload.ID] = d
-	case *event.WorkloadCancel:
-		e.about[p.Workload] = append(e.about[p.Workload], d)
-	case *event.WorkloadRelease:
-		e.about[p.Workload] = append(e.about[p.Workload], d)
-	case *event.WorkloadMove:
-		e.about[p.Workload] = append(e.about[p.Workload], d)
+	case event.Request:
+		e.about[p.About()] = append(e.about[p.About()], d)
 	case *event.GangStatus:
 		e.about[p.Workload] = append(e.about[p.Workload], d)
 	}

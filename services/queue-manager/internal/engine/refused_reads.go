@@ -77,12 +77,8 @@ func namedIn(payload event.Payload) []workload.ID {
 			return []workload.ID{p.Workload.ID, p.Former}
 		}
 		return []workload.ID{p.Workload.ID}
-	case *event.WorkloadCancel:
-		return []workload.ID{p.Workload}
-	case *event.WorkloadRelease:
-		return []workload.ID{p.Workload}
-	case *event.WorkloadMove:
-		return []workload.ID{p.Workload}
+	case event.Request:
+		return []workload.ID{p.About()}
 	}
 	return nil
 }

@@ -53,7 +53,6 @@ func fixedColumns(rows []row) []column {
 		columnOf("namespace", "text", rows, func(r row) string { return r.Namespace }),
 		columnOf("kind", "text", rows, func(r row) string { return r.Kind }),
 		columnOf("name", "text", rows, func(r row) string { return r.Name }),
-		columnOf("priority", "int", rows, func(r row) int32 { return r.Priority }),
 		columnOf("digest", "text", rows, func(r row) string { return r.Digest }),
 		columnOf("submitted_at", "timestamptz", rows, func(r row) time.Time { return r.Times.Submitted }),
 		columnOf("life", "jsonb", rows, func(r row) string { return encoded(r.Life) }),
@@ -80,6 +79,8 @@ func changingColumns(rows []row) []column {
 		timeColumn("not_before", rows, func(r row) time.Time { return r.NotBefore }),
 		timeColumn("evict_at", rows, func(r row) time.Time { return r.EvictAt }),
 		columnOf("queue", "text", rows, func(r row) string { return r.Queue }), // of one that waits
+		columnOf("priority", "int", rows, func(r row) int32 { return r.Priority }),
+		jsonColumn("hold", rows, func(r row) (*workload.Hold, bool) { return r.Hold, r.Hold != nil }),
 		jsonColumn("provisioning", rows, func(r row) (*workload.Provisioning, bool) { return r.Provisioning, r.Provisioning != nil }),
 		jsonColumn("flavors", rows, func(r row) ([]workload.PodSetFlavors, bool) { return r.Flavors, r.Flavors != nil }),
 	}

@@ -1,0 +1,100 @@
+package httpserver
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strconv"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// asker is for whom something is asked of a workload, and why.
+type asker struct {
+	by, why string
+	// submitter is empty for operators.
+	submitter string
+}
+
+// change publishes what a caller asks of a workload that it may see. asked returns that, nil
+// when it is so already, or the error of a workload of which it cannot be asked now.
+func (s *Server) change(w http.ResponseWriter, r *http.Request, caller string, asked func(record workload.Record, by asker) (event.Payload, error)) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	record, err := s.record(ctx, caller, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	by := asker{by: caller, submitter: caller}
+	if s.isOperator(caller) {
+		by.submitter = ""
+	}
+	if by.why, err = whyOf(r); err != nil {
+		return err
+	}
+	message, err := asked(record, by)
+	if err != nil {
+		return err
+	}
+	if message != nil {
+		if err := s.publishOf(ctx, record, message); err != nil {
+			return err
+		}
+	}
+	write(w, http.StatusAccepted, httpapi.Changing{Workload: record.ID})
+	return nil
+}
+
+// holdWorkload keeps a workload that waits from admission.
+func (s *Server) holdWorkload(w http.ResponseWriter, r *http.Request, caller string) error {
+	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
+		if record.Phase != workload.Queued && record.Phase != workload.Evicting {
+			return nil, fail(http.StatusConflict, "workload %s is %s: only one that waits can be held; requeue has one that was admitted wait again", record.ID, record.Phase)
+		}
+		return &event.WorkloadHold{Workload: record.ID, By: by.by, Why: by.why, Submitter: by.submitter}, nil
+	})
+}
+
+// resumeWorkload lets a held workload be admitted again.
+func (s *Server) resumeWorkload(w http.ResponseWriter, r *http.Request, caller string) error {
+	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
+		switch {
+		case record.Hold == nil:
+			return nil, fail(http.StatusConflict, "workload %s is not held", record.ID)
+		case by.submitter != "" && !record.Hold.Own:
+			return nil, fail(http.StatusConflict, "workload %s is %s; only an operator can resume it", record.ID, record.Hold.Message())
+		}
+		return &event.WorkloadHold{Workload: record.ID, Resume: true, By: by.by, Why: by.why, Submitter: by.submitter}, nil
+	})
+}
+
+// requeue has a workload that was admitted wait again.
+func (s *Server) requeue(w http.ResponseWriter, r *http.Request, caller string) error {
+	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
+		switch record.Phase {
+		case workload.Admitted, workload.Dispatched, workload.Running:
+			return &event.WorkloadRequeue{Workload: record.ID, By: by.by, Why: by.why, Submitter: by.submitter}, nil
+		}
+		return nil, fail(http.StatusConflict, "workload %s is %s: only one that was admitted can be requeued", record.ID, record.Phase)
+	})
+}
+
+// setPriority sets the priority of a workload.
+func (s *Server) setPriority(w http.ResponseWriter, r *http.Request, caller string) error {
+	text := r.URL.Query().Get("value")
+	value, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return fail(http.StatusBadRequest, "value %.80q: want a whole number from %d to %d", text, math.MinInt32, math.MaxInt32)
+	}
+	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
+		switch {
+		case record.Priority == int32(value):
+			return nil, nil
+		case record.Phase.Final():
+			return nil, fail(http.StatusConflict, "workload %s has ended: it is %s", record.ID, record.Phase)
+		}
+		return &event.WorkloadPriority{Workload: record.ID, Priority: int32(value), By: by.by, Why: by.why}, nil
+	})
+}

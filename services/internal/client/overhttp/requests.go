@@ -1,0 +1,59 @@
+package overhttp
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Cancel asks for the end of a workload.
+func (c *Client) Cancel(ctx context.Context, id workload.ID, why string) error {
+	return c.do(ctx, request{method: http.MethodDelete, path: "/v1/workloads/" + url.PathEscape(string(id)), parameters: reason(why)}, &httpapi.Cancelling{})
+}
+
+// Move asks to have a workload wait in another queue.
+func (c *Client) Move(ctx context.Context, id workload.ID, queue, why string) error {
+	parameters := reason(why)
+	parameters.Set("queue", queue)
+	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/move", parameters: parameters}, &httpapi.Moving{})
+}
+
+// Release asks to free the places of a workload by force.
+func (c *Client) Release(ctx context.Context, id workload.ID, why string) error {
+	parameters := url.Values{"why": {why}}
+	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/release", parameters: parameters}, &httpapi.Releasing{})
+}
+
+// HoldWorkload asks to keep a workload from admission, or to resume it.
+func (c *Client) HoldWorkload(ctx context.Context, id workload.ID, resume bool, why string) error {
+	method := http.MethodPut
+	if resume {
+		method = http.MethodDelete
+	}
+	return c.do(ctx, request{method: method, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/hold", parameters: reason(why)}, &httpapi.Changing{})
+}
+
+// Requeue asks to take a workload down and queue it again.
+func (c *Client) Requeue(ctx context.Context, id workload.ID, why string) error {
+	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/requeue", parameters: reason(why)}, &httpapi.Changing{})
+}
+
+// SetPriority asks for another priority of a workload.
+func (c *Client) SetPriority(ctx context.Context, id workload.ID, priority int32, why string) error {
+	parameters := reason(why)
+	parameters.Set("value", strconv.Itoa(int(priority)))
+	return c.do(ctx, request{method: http.MethodPut, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/priority", parameters: parameters}, &httpapi.Changing{})
+}
+
+// reason returns the parameters with the reason of a change.
+func reason(why string) url.Values {
+	parameters := url.Values{}
+	if why != "" {
+		parameters.Set("why", why)
+	}
+	return parameters
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/program"
+)
+
+// requestOptions are the flags of the commands that ask for a change of one workload.
+type requestOptions struct {
+	server             *server
+	namespace, why, by string
+	timeout            time.Duration
+}
+
+// change is what is asked of a workload.
+type change struct {
+	verb string // for errors
+	// ready checks what needs no workload; nil for nothing.
+	ready func(ctx context.Context, c *connection) error
+	// made says that the workload is as wanted; empty while it is not.
+	made func(r *workload.Record) string
+	// ask asks for it.
+	ask func(ctx context.Context, c *connection, r workload.Record) error
+	// refused begins the reason in the event of a refusal.
+	refused string
+}
+
+// addFlags adds the flags to a command.
+func (o *requestOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
+	flags.StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
+	flags.StringVar(&o.by, "by", account(), "`who` asks, stored with the workload")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait for the answer")
+}
+
+// run asks for a change, and waits until it is made or refused.
+func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) error {
+	ctx, out := cmd.Context(), program.Lines(cmd.OutOrStdout())
+	c, err := o.server.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if wanted.ready != nil {
+		if err := answered(ctx, func(ctx context.Context) error { return wanted.ready(ctx, c) }); err != nil {
+			return err
+		}
+	}
+	record, err := c.find(ctx, name, o.namespace)
+	if err != nil {
+		return err
+	}
+	label := reference(record.Workload)
+	if says := wanted.made(&record); says != "" {
+		fmt.Fprintf(out, "unchanged: %s %s\n", label, says)
+		return nil
+	}
+	following, stop := context.WithTimeout(ctx, o.timeout)
+	defer stop()
+	steps, err := c.follow(following, record)
+	if err != nil {
+		return err
+	}
+	if err := wanted.ask(ctx, c, record); err != nil {
+		var refused *query.ProblemError
+		if errors.As(err, &refused) && !refused.Busy {
+			return exit.With(exit.Rejected, fmt.Errorf("%s %s: %w", wanted.verb, label, err))
+		}
+		return err
+	}
+	for {
+		step, err := steps.Next(following)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return exit.With(exit.Timeout, fmt.Errorf("%s %s: no answer within %s; the message is stored, and is processed when queue-manager runs", wanted.verb, label, o.timeout))
+		}
+		if err != nil {
+			return err
+		}
+		if says := wanted.made(&step.Record); says != "" {
+			fmt.Fprintf(out, "%s %s\n", label, says)
+			return nil
+		}
+		if step.Record.Reason != nil && strings.HasPrefix(step.Record.Reason.Message, wanted.refused) {
+			return exit.With(exit.Rejected, fmt.Errorf("%s: %s", label, step.Record.Reason.Message))
+		}
+		if step.Record.Phase.Final() {
+			return exit.With(exit.Rejected, fmt.Errorf("%s %s: it has ended: it is %s", wanted.verb, label, step.Record.Phase))
+		}
+	}
+}
