@@ -16,7 +16,7 @@ func Node(cluster string, node *corev1.Node) (capacity.Node, error) {
 	}
 	observed := capacity.Node{
 		Cluster: cluster, Name: node.Name, Labels: node.Labels,
-		Cordoned: node.Spec.Unschedulable, Allocatable: allocatable,
+		Cordoned: node.Spec.Unschedulable, Created: node.CreationTimestamp.UTC(), Allocatable: allocatable,
 	}
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {

@@ -3,6 +3,7 @@ package kube
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +16,7 @@ import (
 func TestNode(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{HostnameLabel: "host-1", "zone": "a"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{HostnameLabel: "host-1", "zone": "a"}, CreationTimestamp: metav1.Unix(1_000_000, 0)},
 		Spec: corev1.NodeSpec{
 			Unschedulable: true,
 			Taints:        []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}},
@@ -30,7 +31,7 @@ func TestNode(t *testing.T) {
 		},
 	}
 	want := capacity.Node{
-		Cluster: "c1", Name: "n1", Ready: true, Cordoned: true,
+		Cluster: "c1", Name: "n1", Ready: true, Cordoned: true, Created: time.Unix(1_000_000, 0).UTC(),
 		Labels:      map[string]string{HostnameLabel: "host-1", "zone": "a"},
 		Taints:      []capacity.Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}},
 		Allocatable: resource.List{"cpu": 7910, "memory": 64 << 30, "pods": 110, "nvidia.com/gpu": 8},

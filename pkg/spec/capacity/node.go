@@ -7,6 +7,7 @@ package capacity
 
 import (
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
@@ -34,13 +35,15 @@ func (n *Node) Drained() bool {
 
 // Node is one node of one cluster as last observed.
 type Node struct {
-	Cluster     string            `json:"cluster"`
-	Name        string            `json:"name"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Taints      []Taint           `json:"taints,omitempty"`
-	Ready       bool              `json:"ready"`
-	Cordoned    bool              `json:"cordoned,omitempty"`
-	Allocatable resource.List     `json:"allocatable"`
+	Cluster  string            `json:"cluster"`
+	Name     string            `json:"name"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Taints   []Taint           `json:"taints,omitempty"`
+	Ready    bool              `json:"ready"`
+	Cordoned bool              `json:"cordoned,omitempty"`
+	// Created is when the node's object was created; zero where the watcher does not say.
+	Created     time.Time     `json:"created,omitzero"`
+	Allocatable resource.List `json:"allocatable"`
 	// Unmanaged is what pods that Muster does not manage use, one pod slot each.
 	Unmanaged resource.List `json:"unmanaged,omitempty"`
 	// UsedPorts are the host ports of pods that Muster does not manage.

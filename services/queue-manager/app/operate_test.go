@@ -80,6 +80,7 @@ func TestARequeuedGangWaitsBehindAHigherPriority(t *testing.T) {
 	w.status(event.GangStatus{Workload: first, Attempt: 1, Created: true, Gone: true, Released: true})
 	w.command(second, event.Present, 1)
 	w.waits(first, workload.ReasonFit)
+	w.nodes("the node is as old as its watcher says", func(nodes []query.Node) bool { return nodes[0].Created.Equal(nodeOf("a", 1).Created) })
 	if r := w.recordOf(second); r.Priority != 500 {
 		t.Errorf("it has the priority %d", r.Priority)
 	}

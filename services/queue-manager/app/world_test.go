@@ -134,7 +134,7 @@ func (w *world) node(name string, gpus int64) {
 
 func nodeOf(name string, gpus int64) capacity.Node {
 	return capacity.Node{
-		Cluster: cluster, Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": name},
+		Cluster: cluster, Name: name, Ready: true, Created: time.Unix(1_000_000, 0).UTC(), Labels: map[string]string{"kubernetes.io/hostname": name},
 		Allocatable: resource.List{"cpu": 64_000, "memory": 256 << 30, "pods": 110, "nvidia.com/gpu": gpus},
 	}
 }

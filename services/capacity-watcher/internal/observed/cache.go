@@ -212,7 +212,7 @@ func sortedPods[V any](pods map[Pod]V) []Pod {
 
 func sameNode(a, b capacity.Node) bool {
 	return a.Cluster == b.Cluster && a.Name == b.Name && a.Ready == b.Ready && a.Cordoned == b.Cordoned &&
-		maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Taints, b.Taints) && a.Allocatable.Equal(b.Allocatable)
+		a.Created.Equal(b.Created) && maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Taints, b.Taints) && a.Allocatable.Equal(b.Allocatable)
 }
 
 func sameMember(a, b Member) bool {

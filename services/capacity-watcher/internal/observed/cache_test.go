@@ -3,6 +3,7 @@ package observed
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,6 +41,8 @@ func TestStory(t *testing.T) {
 	p := New("c")
 	cordoned := machine("n1")
 	cordoned.Cordoned = true
+	recreated := machine("n1")
+	recreated.Created = time.Unix(1_000_000, 0)
 	member := Member{Workload: "w", GangPod: event.GangPod{Name: "w-head", Attempt: 1, PodSet: "head", Phase: "Pending"}}
 	running := member
 	running.Node, running.Phase, running.Ready = "n1", "Running", true
@@ -63,6 +66,7 @@ func TestStory(t *testing.T) {
 			[]event.Payload{observed(machine("n1"), resource.List{resource.CPU: 600, resource.Pods: 2})}},
 		{"it is recreated elsewhere", func() { p.SetUnmanaged(Pod{"x", "o"}, elsewhere) },
 			[]event.Payload{observed(machine("n1"), daemon.Requests)}},
+		{"one of the same name", func() { p.SetNode(recreated) }, []event.Payload{observed(recreated, daemon.Requests)}},
 		{"cordon", func() { p.SetNode(cordoned) }, []event.Payload{observed(cordoned, daemon.Requests)}},
 		{"a pod of a gang", func() { p.SetMember(head, member) },
 			[]event.Payload{&event.GangObserved{Cluster: "c", Workload: "w", Pods: []event.GangPod{member.GangPod}}}},

@@ -199,13 +199,13 @@ type Node struct {
 }
 
 // DescribeNode writes a node and whose places are on it.
-func DescribeNode(w io.Writer, d Node) error {
+func DescribeNode(w io.Writer, d Node, now time.Time) error {
 	var labels []string
 	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
 		labels = append(labels, key+"="+d.Labels[key])
 	}
 	err := writeFields(w, []field{
-		{"Name", d.Name}, {"Cluster", d.Cluster}, {"Status", status(d.Node)}, {"Taints", taints(d.Node)}, {"Labels", strings.Join(labels, ", ")},
+		{"Name", d.Name}, {"Cluster", d.Cluster}, {"Status", status(d.Node)}, {"Created", at(d.Created, now)}, {"Taints", taints(d.Node)}, {"Labels", strings.Join(labels, ", ")},
 	})
 	if err != nil {
 		return err

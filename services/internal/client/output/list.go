@@ -144,11 +144,11 @@ func heldBy(q query.Queue) string {
 
 // Nodes is the table of nodes: of each resource what is free of what there is. Wide shows
 // all resources, and what is reserved.
-func Nodes(nodes []query.Node, format Format) Table {
+func Nodes(nodes []query.Node, format Format, now time.Time) Table {
 	if format == Wide {
-		t := Table{Header: []string{"CLUSTER", "NAME", "STATUS", "ALLOCATABLE", "RESERVED", "FREE", "UNMANAGED", "TAINTS"}}
+		t := Table{Header: []string{"CLUSTER", "NAME", "STATUS", "AGE", "ALLOCATABLE", "RESERVED", "FREE", "UNMANAGED", "TAINTS"}}
 		for _, n := range nodes {
-			t.Rows = append(t.Rows, []string{n.Cluster, n.Name, status(n), n.Allocatable.String(), n.Reserved.String(), n.Free.String(), n.Unmanaged.String(), taints(n)})
+			t.Rows = append(t.Rows, []string{n.Cluster, n.Name, status(n), dash(age(n.Created, now)), n.Allocatable.String(), n.Reserved.String(), n.Free.String(), n.Unmanaged.String(), taints(n)})
 		}
 		return t
 	}
@@ -161,12 +161,12 @@ func Nodes(nodes []query.Node, format Format) Table {
 		}
 	}
 	slices.Sort(shown)
-	t := Table{Header: []string{"CLUSTER", "NAME", "STATUS"}}
+	t := Table{Header: []string{"CLUSTER", "NAME", "STATUS", "AGE"}}
 	for _, name := range shown {
 		t.Header = append(t.Header, "FREE "+string(name))
 	}
 	for _, n := range nodes {
-		row := []string{n.Cluster, n.Name, status(n)}
+		row := []string{n.Cluster, n.Name, status(n), dash(age(n.Created, now))}
 		for _, name := range shown {
 			row = append(row, freeOf(n, name))
 		}

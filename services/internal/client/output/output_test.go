@@ -107,7 +107,7 @@ func explanation() output.Explanation {
 func node() query.Node {
 	return query.Node{
 		Node: capacity.Node{
-			Cluster: "local", Name: "n2", Ready: true, Cordoned: true,
+			Cluster: "local", Name: "n2", Ready: true, Cordoned: true, Created: now().Add(-50 * time.Hour),
 			Labels:      map[string]string{"zone": "a", "gpu": "v100"},
 			Taints:      []capacity.Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}, {Key: "x", Effect: "NoExecute"}},
 			Allocatable: resource.List{resource.CPU: 16000, resource.Memory: 122 * gib, "nvidia.com/gpu": 4, resource.Pods: 110},
@@ -150,7 +150,7 @@ func TestNodeStatus(t *testing.T) {
 		"Ready": {Ready: true}, "NotReady": {}, "Draining": {Ready: true, Taints: drain}, "NotReady,Cordoned,Draining": {Cordoned: true, Taints: drain},
 	} {
 		t.Run(want, func(t *testing.T) {
-			if got := output.Nodes([]query.Node{{Node: n}}, output.Text).Rows[0][2]; got != want {
+			if got := output.Nodes([]query.Node{{Node: n}}, output.Text, now()).Rows[0][2]; got != want {
 				t.Errorf("the status is %q, want %q", got, want)
 			}
 		})
@@ -199,8 +199,8 @@ func TestGolden(t *testing.T) {
 		"workloads.yaml":     list(output.YAML),
 		"queues-wide.txt":    table(output.Queues([]query.Queue{queue()}, output.Wide)),
 		"queues-held.txt":    table(output.Queues([]query.Queue{heldQueue()}, output.Text)),
-		"nodes.txt":          table(output.Nodes([]query.Node{node()}, output.Text)),
-		"nodes-wide.txt":     table(output.Nodes([]query.Node{node()}, output.Wide)),
+		"nodes.txt":          table(output.Nodes([]query.Node{node()}, output.Text, now())),
+		"nodes-wide.txt":     table(output.Nodes([]query.Node{node()}, output.Wide, now())),
 		"describe-workload-waiting.txt": func(w io.Writer) error {
 			return output.DescribeWorkload(w, output.Workload{Record: records()[1], History: history}, now())
 		},
@@ -225,7 +225,7 @@ func TestGolden(t *testing.T) {
 			})
 		},
 		"describe-node.txt": func(w io.Writer) error {
-			return output.DescribeNode(w, output.Node{Node: node(), Workloads: records()[:1]})
+			return output.DescribeNode(w, output.Node{Node: node(), Workloads: records()[:1]}, now())
 		},
 	}
 	for name, print := range tests {

@@ -145,7 +145,7 @@ func (s *story) introduce(ctx context.Context, o Options) (cast, error) {
 		return c, err
 	}
 	s.report.step("Muster sees %d nodes.", len(answer.Nodes))
-	if err := output.Nodes(answer.Nodes, output.Text).Write(o.Out, "   "); err != nil {
+	if err := output.Nodes(answer.Nodes, output.Text, time.Now()).Write(o.Out, "   "); err != nil {
 		return c, err
 	}
 	if !o.Fitted {

@@ -120,7 +120,7 @@ func (o *describeOptions) node(cmd *cobra.Command, names []string) error {
 		d := output.Node{Node: node, Workloads: slices.DeleteFunc(records, func(r workload.Record) bool {
 			return !placedOn(r, node)
 		})}
-		return d, func(w io.Writer) error { return output.DescribeNode(w, d) }, nil
+		return d, func(w io.Writer) error { return output.DescribeNode(w, d, time.Now()) }, nil
 	})
 }
 
