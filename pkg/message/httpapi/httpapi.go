@@ -126,10 +126,11 @@ func workloadOperations() []Operation {
 			Parameters: []Parameter{
 				{Name: "queue", What: "Only those of this queue."}, {Name: "namespace", What: "Only those of this namespace."},
 				{Name: "name", What: "Only those of this name."}, {Name: "phase", What: "Only those in one of these phases, separated by commas."},
+				{Name: "labelSelector", What: "Only those whose manifest has such labels, as kubectl takes it: team=a,stage!=test. Of an AppWrapper the labels of its first object count."},
 				{Name: "limit", What: "The most workloads to look at, up to 500.", Number: true},
 				{Name: "after", What: "The next of the page before: the id of its last workload. A page has a next as long as there are more."},
 			},
-			Status: http.StatusOK, Answer: &WorkloadsPage{},
+			Status: http.StatusOK, Answer: &WorkloadsPage{}, Refusals: []int{http.StatusNotImplemented},
 		},
 		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "Show a workload and its history", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
 		{

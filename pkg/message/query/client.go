@@ -45,7 +45,11 @@ func NewClientOver(t Transport) *Client { return &Client{t} }
 
 // Workloads returns one page.
 func (c *Client) Workloads(ctx context.Context, request WorkloadsRequest) (WorkloadsAnswer, error) {
-	return ask[WorkloadsAnswer](ctx, c.transport, WorkloadsSubject, request)
+	answer, err := ask[WorkloadsAnswer](ctx, c.transport, WorkloadsSubject, request)
+	if err == nil && len(request.Labels) > 0 && !answer.Selected {
+		return WorkloadsAnswer{}, fmt.Errorf("list workloads by labels: %w", ErrNotSelected)
+	}
+	return answer, err
 }
 
 // History returns the life of a workload.

@@ -59,6 +59,8 @@ type WorkloadsRequest struct {
 	AfterID workload.ID `json:"afterID,omitempty"`
 	// Within leaves out the workloads of all other places; empty is everywhere.
 	Within []Place `json:"within,omitempty"`
+	// Labels are conditions on the labels of the manifest, all of which hold.
+	Labels []LabelRequirement `json:"labels,omitempty"`
 }
 
 // Place is a queue, or some namespaces of it.
@@ -73,6 +75,8 @@ type WorkloadsAnswer struct {
 	Workloads []workload.Record `json:"workloads"`
 	// Next is the After of the following page; zero after the last.
 	Next int64 `json:"next,omitempty"`
+	// Selected: the request has Labels, and they were considered.
+	Selected bool `json:"selected,omitempty"`
 }
 
 // HistoryRequest asks for the life of one workload.

@@ -136,6 +136,8 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 	case errors.As(err, &known):
 	case r.Context().Err() != nil:
 		return // the caller has disconnected
+	case errors.Is(err, query.ErrNotSelected):
+		known = &failure{http.StatusNotImplemented, httpapi.Problem{Error: err.Error()}}
 	case errors.Is(err, query.ErrNoAnswer), errors.Is(err, context.DeadlineExceeded), errors.Is(err, bus.ErrNoStream), errors.Is(err, bus.ErrFull):
 		known = &failure{http.StatusServiceUnavailable, httpapi.Problem{Error: err.Error()}}
 	case errors.As(err, &refused) && refused.Busy:

@@ -132,6 +132,11 @@ func listRequest(r *http.Request) (query.WorkloadsRequest, error) {
 		}
 	}
 	var err error
+	if text := values.Get("labelSelector"); text != "" {
+		if request.Labels, err = query.ParseSelector(text); err != nil {
+			return request, fail(http.StatusBadRequest, "labelSelector: %v", err)
+		}
+	}
 	if text := values.Get("limit"); text != "" {
 		if request.Limit, err = strconv.Atoi(text); err != nil || request.Limit < 1 || request.Limit > query.MaxPage {
 			return request, fail(http.StatusBadRequest, "limit %q: want a whole number from 1 to %d", text, query.MaxPage)

@@ -76,6 +76,9 @@ func (c *Client) workloads(ctx context.Context, r query.WorkloadsRequest) (query
 			parameters.Set(name, value)
 		}
 	}
+	if len(r.Labels) > 0 {
+		parameters.Set("labelSelector", query.SelectorText(r.Labels))
+	}
 	var phases []string
 	for _, phase := range r.Phases {
 		phases = append(phases, string(phase))
@@ -83,7 +86,7 @@ func (c *Client) workloads(ctx context.Context, r query.WorkloadsRequest) (query
 	if len(phases) > 0 {
 		parameters.Set("phase", strings.Join(phases, ","))
 	}
-	var answer query.WorkloadsAnswer
+	answer := query.WorkloadsAnswer{Selected: len(r.Labels) > 0} // a server without the parameter refuses it
 	for {
 		var page httpapi.WorkloadsPage
 		if err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads", parameters: parameters}, &page); err != nil {

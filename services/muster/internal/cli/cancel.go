@@ -18,6 +18,8 @@ import (
 type cancelOptions struct {
 	server                *server
 	namespace, queue, why string
+	selector              string
+	labels                []query.LabelRequirement
 	phases                []string
 	all, wait             bool
 	timeout               time.Duration
@@ -26,21 +28,23 @@ type cancelOptions struct {
 func cancelCommand(s *server) *cobra.Command {
 	o := &cancelOptions{server: s}
 	cmd := &cobra.Command{
-		Use:   "cancel NAME|ID | --all --queue QUEUE",
-		Short: "End a workload in any phase, or all of a queue or namespace",
+		Use:   "cancel NAME|ID | --all --queue QUEUE | --selector LABELS",
+		Short: "End a workload in any phase, or all of a queue, namespace or label",
 		Example: `  muster cancel fine-tune --wait
-  muster cancel --all --queue research --phase queued --why "wrong image"`,
-		Args: program.Args(0, 1, "one name or id, or --all"),
+  muster cancel --all --queue research --phase queued --why "wrong image"
+  muster cancel -l team=vision,stage=test --queue research`,
+		Args: program.Args(0, 1, "one name or id, --all or --selector"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.run(cmd, names)
 		},
 		ValidArgsFunction: completeWorkloads(s, true),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous; with --all, only those of this namespace")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous; with --all or --selector, only those of this namespace")
 	flags.BoolVar(&o.all, "all", false, "end every workload of --queue, --namespace and --phase")
-	flags.StringVarP(&o.queue, "queue", "q", "", "with --all, only those of this `queue`")
-	flags.StringSliceVar(&o.phases, "phase", nil, "with --all, only those in these `phases`")
+	flags.StringVarP(&o.selector, "selector", "l", "", "end every workload whose manifest has such `labels`, as kubectl takes them: team=a,stage!=test")
+	flags.StringVarP(&o.queue, "queue", "q", "", "with --all or --selector, only those of this `queue`")
+	flags.StringSliceVar(&o.phases, "phase", nil, "with --all or --selector, only those in these `phases`")
 	flags.StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the workload has ended")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: no limit)")
@@ -51,12 +55,16 @@ func cancelCommand(s *server) *cobra.Command {
 
 func (o *cancelOptions) run(cmd *cobra.Command, names []string) error {
 	phases, err := parsePhases(o.phases)
+	if err == nil {
+		o.labels, err = parseSelector(o.selector)
+	}
+	o.all = o.all || len(o.labels) > 0
 	switch {
 	case err != nil:
 		return err
 	case o.all != (len(names) == 0) || !o.all && (o.queue != "" || len(phases) > 0):
-		return exit.Usagef("want one name or id, or --all with --queue or --namespace")
-	case o.all && o.queue == "" && o.namespace == "":
+		return exit.Usagef("want one name or id, or --all with --queue or --namespace, or --selector")
+	case o.all && o.queue == "" && o.namespace == "" && len(o.labels) == 0:
 		return exit.Usagef("--all: want --queue or --namespace too")
 	}
 	ctx := cmd.Context()
@@ -93,7 +101,7 @@ func (o *cancelOptions) find(ctx context.Context, c *connection, names []string,
 		phases = unfinished()
 	}
 	err = answered(ctx, func(ctx context.Context) error {
-		records, err = everyWorkload(ctx, c.queries, query.WorkloadsRequest{Queue: o.queue, Namespace: o.namespace, Phases: phases})
+		records, err = everyWorkload(ctx, c.queries, query.WorkloadsRequest{Queue: o.queue, Namespace: o.namespace, Phases: phases, Labels: o.labels})
 		if err == nil && len(records) == 0 {
 			err = exit.NotFoundf("there is no such workload; `muster get workloads` lists them")
 		}

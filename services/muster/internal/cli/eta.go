@@ -16,10 +16,10 @@ import (
 
 // etaOptions are the flags of "eta".
 type etaOptions struct {
-	server    *server
-	output    output.Format
-	queue     string
-	namespace string
+	namespaces
+	server *server
+	output output.Format
+	queue  string
 }
 
 func etaCommand(s *server) *cobra.Command {
@@ -37,11 +37,14 @@ func etaCommand(s *server) *cobra.Command {
 	}
 	program.AddOutput(cmd, cmd.Flags(), &o.output)
 	cmd.Flags().StringVarP(&o.queue, "queue", "q", "", "only those of this `queue`")
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "only those of this `namespace`")
+	o.addFlags(cmd.Flags(), "only those of this `namespace`")
 	return cmd
 }
 
 func (o *etaOptions) run(cmd *cobra.Command, names []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		records, err := o.waiting(ctx, client, names)
 		if err != nil {

@@ -21,10 +21,11 @@ import (
 
 // eventsOptions are the flags of "events".
 type eventsOptions struct {
-	server                     *server
-	follow, fresh              bool
-	queue, workload, namespace string
-	output                     output.Format
+	server          *server
+	follow, fresh   bool
+	queue, workload string
+	namespaces
+	output output.Format
 }
 
 func eventsCommand(s *server) *cobra.Command {
@@ -48,7 +49,7 @@ queue; -o json and -o yaml show their data.`,
 	flags.BoolVar(&o.fresh, "new", false, "show only new events, which a tenant of the --queue may read; events are missed while the connection is lost")
 	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
 	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
+	o.addFlags(flags, "only workloads of this `namespace`")
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "workload", completeWorkloads(s, false))
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
@@ -58,6 +59,9 @@ queue; -o json and -o yaml show their data.`,
 func (o *eventsOptions) run(cmd *cobra.Command) error {
 	if o.queue != "" && !workload.ValidName(o.queue) {
 		return exit.Usagef("queue %q: want a name of at most 63 lower-case letters, digits and dashes", o.queue)
+	}
+	if err := o.check(); err != nil {
+		return err
 	}
 	ctx := cmd.Context()
 	if web, err := o.server.overHTTP(); err != nil {
@@ -144,15 +148,24 @@ func (o *eventsOptions) printAll(heard <-chan bus.Delivery, out io.Writer) error
 }
 
 func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
+	step, err := follow.Read(d)
+	if err == nil && o.elsewhere(&step.Record) {
+		return nil
+	}
 	if o.output.Data() {
 		return o.printData(d.Data, out)
 	}
-	step, err := follow.Read(d)
 	if err != nil {
 		_, err = fmt.Fprintf(out, "%s  (cannot be shown: %v)\n", d.Stored.Local().Format(time.DateTime), err)
 		return err
 	}
 	return printStep(step, out)
+}
+
+// elsewhere reports whether a workload is of another namespace than the chosen one. That of a
+// rejected one is not known.
+func (o *eventsOptions) elsewhere(r *workload.Record) bool {
+	return o.namespace != "" && r.Namespace != "" && r.Namespace != o.namespace
 }
 
 // printStep writes a step as a line.

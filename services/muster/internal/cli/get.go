@@ -17,16 +17,16 @@ import (
 
 // getOptions are the flags of "get".
 type getOptions struct {
-	server    *server
-	output    output.Format
-	queue     string
-	namespace string
-	phases    []string
-	all       bool // namespaces, which is what there is without --namespace
-	sortBy    string
-	limit     int
-	since     time.Duration
-	watch     bool
+	namespaces
+	server   *server
+	output   output.Format
+	queue    string
+	selector string
+	phases   []string
+	sortBy   string
+	limit    int
+	since    time.Duration
+	watch    bool
 }
 
 func getCommand(s *server) *cobra.Command {
@@ -43,15 +43,15 @@ func getCommand(s *server) *cobra.Command {
 
 	workloads := &cobra.Command{
 		Use: "workloads [NAME|ID]", Aliases: []string{"workload", "wl"}, Short: "List workloads in the order of submission",
-		Example: "  muster get workloads --queue default --phase queued,running\n  muster get wl --phase failed --since 24h --sort-by finished -o wide\n  muster get wl --queue research --watch",
+		Example: "  muster get workloads --queue default --phase queued,running\n  muster get wl --phase failed --since 24h --sort-by finished -o wide\n  muster get wl -l team=vision,stage!=test\n  muster get wl --queue research --watch",
 		Args:    program.Args(0, 1, "at most one name"), RunE: o.workloads,
 		ValidArgsFunction: completeWorkloads(s, false),
 	}
 	flags := workloads.Flags()
 	flags.StringVarP(&o.queue, "queue", "q", "", "only those of this `queue`")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "only those of this `namespace`")
+	o.addFlags(flags, "only those of this `namespace`")
+	flags.StringVarP(&o.selector, "selector", "l", "", selectorUsage)
 	flags.StringSliceVar(&o.phases, "phase", nil, "only those in these `phases`")
-	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "workloads of all namespaces (the default)")
 	flags.StringVar(&o.sortBy, "sort-by", "", "sort by this `field` instead: "+strings.Join(sortFields(), ", "))
 	flags.IntVar(&o.limit, "limit", 0, "only the last `number` of them")
 	flags.DurationVar(&o.since, "since", 0, "only those submitted within this `time`, such as 24h")
@@ -60,12 +60,13 @@ func getCommand(s *server) *cobra.Command {
 	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
 	program.CompleteFlag(workloads, "queue", completeQueues(s))
 	cmd.AddCommand(o.policyCommands()...)
-	cmd.AddCommand(workloads,
-		&cobra.Command{
-			Use: "queues [NAME]", Aliases: []string{"queue", "q"}, Short: "List queues",
-			Args: program.Args(0, 1, "at most one name"), RunE: o.queues,
-			ValidArgsFunction: completeQueues(s),
-		},
+	queues := &cobra.Command{
+		Use: "queues [NAME]", Aliases: []string{"queue", "q"}, Short: "List queues",
+		Args: program.Args(0, 1, "at most one name"), RunE: o.queues,
+		ValidArgsFunction: completeQueues(s),
+	}
+	o.addFlags(queues.Flags(), "only those that serve this `namespace`")
+	cmd.AddCommand(workloads, queues,
 		&cobra.Command{
 			Use: "nodes [NAME]", Aliases: []string{"node", "no"}, Short: "List nodes and what is free on them",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.nodes,
@@ -114,7 +115,7 @@ func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
 				return output.Workloads([]workload.Record{one}, f, time.Now())
 			}, err
 		}
-		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: picked.phases})
+		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: picked.phases, Labels: picked.labels})
 		if err == nil && o.queue != "" && len(records) == 0 {
 			err = thereIsQueue(ctx, client, o.queue)
 		}
@@ -146,6 +147,9 @@ func parsePhases(names []string) ([]workload.Phase, error) {
 }
 
 func (o *getOptions) queues(cmd *cobra.Command, names []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
 		answer, err := client.Queues(ctx)
 		if err != nil {
@@ -158,6 +162,9 @@ func (o *getOptions) queues(cmd *cobra.Command, names []string) error {
 				return nil, nil, err
 			}
 			value, answer.Queues = one, []query.Queue{one}
+		} else if o.namespace != "" {
+			answer.Queues = slices.DeleteFunc(answer.Queues, func(q query.Queue) bool { return !slices.Contains(q.Namespaces, o.namespace) })
+			value = answer
 		}
 		return value, func(f output.Format) output.Table { return output.Queues(answer.Queues, f) }, nil
 	})
@@ -177,7 +184,7 @@ func (o *getOptions) nodes(cmd *cobra.Command, names []string) error {
 			}
 			value, answer.Nodes = node, []query.Node{node}
 		}
-		return value, func(f output.Format) output.Table { return output.Nodes(answer.Nodes, f) }, nil
+		return value, func(f output.Format) output.Table { return output.Nodes(answer.Nodes, f, time.Now()) }, nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 )
@@ -16,6 +17,7 @@ type picked struct {
 	id               workload.ID // the only one; empty for all
 	queue, namespace string
 	phases           []workload.Phase
+	labels           []query.LabelRequirement
 	since            time.Duration
 	limit            int
 	sort             func(a, b *workload.Record) int // nil keeps the order of submission
@@ -45,17 +47,23 @@ func (o *getOptions) pick(names []string) (picked, error) {
 	if p.phases, err = parsePhases(o.phases); err != nil {
 		return p, err
 	}
+	if p.labels, err = parseSelector(o.selector); err != nil {
+		return p, err
+	}
+	if err := o.check(); err != nil {
+		return p, err
+	}
 	switch {
-	case o.all && o.namespace != "":
-		return p, exit.Usagef("--all-namespaces and --namespace %q are both set; want one of them", o.namespace)
+	case o.watch && len(p.labels) > 0:
+		return p, exit.Usagef("--watch and --selector: the events of workloads have no labels; want one of them")
 	case o.limit < 0:
 		return p, exit.Usagef("--limit %d: want a positive number", o.limit)
 	case o.since < 0:
 		return p, exit.Usagef("--since %s: want a positive duration", o.since)
 	case o.watch && o.output.Data():
 		return p, exit.Usagef("--watch prints lines; for data use `muster events -o json`")
-	case len(names) == 1 && (o.limit > 0 || o.since > 0 || o.sortBy != ""):
-		return p, exit.Usagef("--limit, --since and --sort-by are for lists; want no name")
+	case len(names) == 1 && (o.limit > 0 || o.since > 0 || o.sortBy != "" || len(p.labels) > 0):
+		return p, exit.Usagef("--limit, --since, --selector and --sort-by are for lists; want no name")
 	}
 	if o.sortBy != "" {
 		if p.sort = sorts()[o.sortBy]; p.sort == nil {
@@ -63,6 +71,21 @@ func (o *getOptions) pick(names []string) (picked, error) {
 		}
 	}
 	return p, nil
+}
+
+// selectorUsage is the help of --selector.
+const selectorUsage = "only those whose manifest has such `labels`, as kubectl takes them: team=a,stage!=test; of an AppWrapper those of its first object"
+
+// parseSelector reads --selector; empty is none.
+func parseSelector(text string) ([]query.LabelRequirement, error) {
+	if text == "" {
+		return nil, nil
+	}
+	labels, err := query.ParseSelector(text)
+	if err != nil {
+		return nil, exit.Usagef("--selector: %w", err)
+	}
+	return labels, nil
 }
 
 // of returns those of the records that are selected, in their order.

@@ -32,8 +32,8 @@ func TestPickedWorkloads(t *testing.T) {
 		"by finished":  {getOptions{sortBy: "finished"}, []string{"c", "a", "b"}},
 		"the last two": {getOptions{limit: 2}, []string{"a", "b"}},
 		"recent":       {getOptions{since: 150 * time.Minute}, []string{"a", "b"}},
-		"queued":       {getOptions{phases: []string{"queued"}, all: true}, []string{"a", "b"}},
-		"elsewhere":    {getOptions{namespace: "other"}, nil},
+		"queued":       {getOptions{phases: []string{"queued"}, namespaces: namespaces{all: true}}, []string{"a", "b"}},
+		"elsewhere":    {getOptions{namespaces: namespaces{namespace: "other"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := c.options.pick(nil)
@@ -51,7 +51,8 @@ func TestPickedWorkloads(t *testing.T) {
 	}
 	for name, o := range map[string]getOptions{
 		"unknown field": {sortBy: "colour"}, "negative limit": {limit: -1}, "negative time": {since: -time.Second},
-		"all and one": {all: true, namespace: "team"}, "watched data": {watch: true, output: "json"},
+		"all and one": {namespaces: namespaces{"team", true}}, "watched data": {watch: true, output: "json"},
+		"a bad selector": {selector: "team a"}, "watched labels": {selector: "team=a", watch: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := o.pick(nil); err == nil {

@@ -100,10 +100,13 @@ func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, out i
 		return exit.Usagef("over HTTP there are the last and the following events of one workload or queue: want --follow, and --workload or --queue; `muster describe workload NAME` shows the past")
 	}
 	show := func(e overhttp.Event) error {
+		step, err := e.Step()
+		if err == nil && o.elsewhere(&step.Record) {
+			return nil
+		}
 		if o.output.Data() {
 			return o.printData(e.Data, out)
 		}
-		step, err := e.Step()
 		if err != nil {
 			return err
 		}

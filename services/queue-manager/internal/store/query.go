@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -26,7 +27,10 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 		r.Limit = query.MaxPage
 	}
 	if r.ID != "" && uuid.Validate(string(r.ID)) != nil || r.AfterID != "" && uuid.Validate(string(r.AfterID)) != nil {
-		return query.WorkloadsAnswer{Workloads: []workload.Record{}}, nil
+		return query.WorkloadsAnswer{Workloads: []workload.Record{}, Selected: len(r.Labels) > 0}, nil
+	}
+	if err := query.CheckLabels(r.Labels); err != nil {
+		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
 	var found []state.StoredWorkload
 	// One snapshot: a workload that moves to the archive meanwhile is in one place.
@@ -49,7 +53,7 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
 	slices.SortFunc(found, func(a, b state.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
-	answer := query.WorkloadsAnswer{Workloads: []workload.Record{}}
+	answer := query.WorkloadsAnswer{Workloads: []workload.Record{}, Selected: len(r.Labels) > 0}
 	for i, w := range found {
 		if i == r.Limit {
 			answer.Next = found[i-1].Order
@@ -61,8 +65,9 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 }
 
 // filter is the part of a statement that selects the workloads of a request;
-// what is not asked for is left out, so that the indexes serve.
-func filter(r query.WorkloadsRequest) (where string, args []any) {
+// what is not asked for is left out, so that the indexes serve. manifest is a FROM clause
+// with the manifest of the row.
+func filter(r query.WorkloadsRequest, manifest string) (where string, args []any) {
 	where = "submission > $1"
 	args = []any{r.After}
 	add := func(condition string, arg any) {
@@ -96,8 +101,33 @@ func filter(r query.WorkloadsRequest) (where string, args []any) {
 		}
 		add("phase = ANY($%d)", phases)
 	}
+	if len(r.Labels) > 0 {
+		var labels string
+		labels, args = labelled(r.Labels, args)
+		where += " AND EXISTS (SELECT FROM (SELECT coalesce(manifest #> '{metadata,labels}', manifest #> '{items,0,object,metadata,labels}') AS labels" +
+			manifest + ") l WHERE " + labels + ")"
+	}
 	args = append(args, r.Limit+1)
 	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
+}
+
+// labelled is the condition on the labels of a manifest, with its arguments after others.
+func labelled(requirements []query.LabelRequirement, args []any) (where string, all []any) {
+	conditions := map[query.LabelOperator]string{
+		query.LabelIn: "l.labels->>$%[1]d = ANY($%[2]d)", query.LabelNotIn: "(l.labels->>$%[1]d = ANY($%[2]d)) IS NOT TRUE",
+		query.LabelExists: "l.labels->>$%[1]d IS NOT NULL", query.LabelAbsent: "l.labels->>$%[1]d IS NULL",
+	}
+	parts := make([]string, len(requirements))
+	for i, r := range requirements {
+		args = append(args, r.Key)
+		if len(r.Values) == 0 {
+			parts[i] = fmt.Sprintf(conditions[r.Operator], len(args))
+			continue
+		}
+		args = append(args, r.Values)
+		parts[i] = fmt.Sprintf(conditions[r.Operator], len(args)-1, len(args))
+	}
+	return strings.Join(parts, " AND "), args
 }
 
 // flatten returns the queues that are whole, and the others with each of their namespaces.
@@ -114,7 +144,7 @@ func flatten(places []query.Place) (queues, inQueue, namespaces []string) {
 }
 
 func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
-	where, args := filter(r)
+	where, args := filter(r, " FROM manifests WHERE workload = workloads.id")
 	rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
 	if err != nil {
 		return nil, err
@@ -161,7 +191,7 @@ func positions(ctx context.Context, tx querier, live []state.StoredWorkload) err
 }
 
 func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
-	where, args := filter(r)
+	where, args := filter(r, "")
 	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -61,5 +62,69 @@ func TestPagesWithinPlaces(t *testing.T) {
 				t.Errorf("the page is %v, next %d; want %v, more %t", got, answer.Next, c.want, c.more)
 			}
 		})
+	}
+}
+
+// A selector chooses by the labels of the manifest, of workloads that live and that have
+// ended; of an AppWrapper by those of its first object.
+func TestWorkloadsAreSelectedByLabels(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	for i, each := range []struct {
+		name, manifest string
+		ended          bool
+	}{
+		{"vision", `{"metadata":{"labels":{"team":"vision","stage":"test","example.org/old":""}}}`, false},
+		{"ended", `{"metadata":{"labels":{"team":"vision"}}}`, true},
+		{"speech", `{"metadata":{"labels":{"team":"speech"}}}`, false},
+		{"wrapper", `{"items":[{"object":{"metadata":{"labels":{"team":"vision"}}}},{"object":{"metadata":{"labels":{"team":"speech"}}}}]}`, false},
+		{"none", `{"metadata":{"name":"none"}}`, false},
+		{"odd", `{"metadata":{"labels":"team"}}`, false},
+	} {
+		changes := admitted(int64(i+1), each.name, 1, 1, 1)
+		changes.Added[0].Manifest = json.RawMessage(each.manifest)
+		if each.ended {
+			r := &changes.Added[0].Record
+			r.Phase, r.Holding, r.Placements, changes.Reserved = workload.Failed, false, nil, nil
+			r.Times.Finished = r.Times.Submitted
+		}
+		l.commit(t, changes)
+	}
+	for selector, want := range map[string][]string{
+		"team=vision":               {"vision", "ended", "wrapper"},
+		"team in (vision,speech)":   {"vision", "ended", "speech", "wrapper"},
+		"team!=vision":              {"speech", "none", "odd"},
+		"team":                      {"vision", "ended", "speech", "wrapper"},
+		"!team":                     {"none", "odd"},
+		"team=vision,stage!=test":   {"ended", "wrapper"},
+		"example.org/old":           {"vision"},
+		"example.org/old=,stage":    {"vision"},
+		"team=vision' OR 'a'='a":    nil,
+		"stage notin (test),!other": {"ended", "speech", "wrapper", "none", "odd"},
+	} {
+		t.Run(selector, func(t *testing.T) {
+			t.Parallel()
+			labels, err := query.ParseSelector(selector)
+			if want == nil {
+				labels, err = []query.LabelRequirement{{Key: selector, Operator: query.LabelExists}}, nil // no text of SQL
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := l.Workloads(t.Context(), query.WorkloadsRequest{Labels: labels})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range answer.Workloads {
+				got = append(got, w.Name)
+			}
+			if !slices.Equal(got, want) || !answer.Selected {
+				t.Errorf("selected are %v, want %v; it says so: %t", got, want, answer.Selected)
+			}
+		})
+	}
+	if _, err := l.Workloads(t.Context(), query.WorkloadsRequest{Labels: []query.LabelRequirement{{Key: "a", Operator: "Like"}}}); err == nil {
+		t.Error("an operator that there is not is taken")
 	}
 }
