@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func getCommand(s *server) *cobra.Command {
 	flags.StringVar(&o.sortBy, "sort-by", "", "sort by this `field` instead: "+strings.Join(sortFields(), ", "))
 	flags.IntVar(&o.limit, "limit", 0, "only the last `number` of them")
 	flags.DurationVar(&o.since, "since", 0, "only those submitted within this `time`, such as 24h")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print a line for each change, until Ctrl-C")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print a line for each change, until Ctrl-C; a terminal shows the list as it changes")
 	program.CompleteFlag(workloads, "phase", program.Fixed(workload.Phases()))
 	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
 	program.CompleteFlag(workloads, "queue", completeQueues(s))
@@ -107,27 +108,49 @@ func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	err = o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
+	to := terminalOf(cmd.OutOrStdout())
+	if o.watch && to != nil {
+		return o.live(cmd, picked, names, to)
+	}
+	err = o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
+		records, err := o.list(ctx, client, names, &picked)
+		if err != nil {
+			return err
+		}
+		table := output.Workloads(records, o.output, time.Now())
+		if to != nil && !to.plain && !o.output.Data() {
+			var text strings.Builder
+			if err := table.Write(&text, ""); err != nil {
+				return err
+			}
+			_, err := io.WriteString(to, colored(text.String()))
+			return err
+		}
+		var value any = query.WorkloadsAnswer{Workloads: records}
 		if len(names) == 1 {
-			one, err := findWorkload(ctx, client, names[0], o.namespace)
-			picked.id = one.ID
-			return one, func(f output.Format) output.Table {
-				return output.Workloads([]workload.Record{one}, f, time.Now())
-			}, err
+			value = records[0]
 		}
-		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: picked.phases, Labels: picked.labels})
-		if err == nil && o.queue != "" && len(records) == 0 {
-			err = thereIsQueue(ctx, client, o.queue)
-		}
-		records = picked.of(records, time.Now())
-		return query.WorkloadsAnswer{Workloads: records}, func(f output.Format) output.Table {
-			return output.Workloads(records, f, time.Now())
-		}, err
+		return output.Print(cmd.OutOrStdout(), o.output, value, func() output.Table { return table })
 	})
 	if err != nil || !o.watch {
 		return err
 	}
 	return o.watchWorkloads(cmd, picked)
+}
+
+// list returns the selected workloads, or the one that is named, which is then the only one
+// that is selected.
+func (o *getOptions) list(ctx context.Context, client *query.Client, names []string, selected *picked) ([]workload.Record, error) {
+	if len(names) == 1 {
+		one, err := findWorkload(ctx, client, names[0], o.namespace)
+		selected.id = one.ID
+		return []workload.Record{one}, err
+	}
+	records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: selected.phases, Labels: selected.labels})
+	if err == nil && o.queue != "" && len(records) == 0 {
+		err = thereIsQueue(ctx, client, o.queue)
+	}
+	return selected.of(records, time.Now()), err
 }
 
 func parsePhases(names []string) ([]workload.Phase, error) {

@@ -41,7 +41,7 @@ func (o *requestOptions) requeue() change {
 		verb: "requeue", refused: "not requeued: ",
 		made: func(r *workload.Record) string {
 			switch {
-			case attempt == 0: // nobody has asked yet
+			case attempt == 0: // before it is asked for
 				return ""
 			case r.Phase == workload.Evicting && r.Attempt == attempt:
 				return fmt.Sprintf("is being requeued: attempt %d is taken down", attempt)

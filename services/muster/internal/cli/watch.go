@@ -21,7 +21,11 @@ import (
 // watchWorkloads prints a line for each change of the selected workloads, until the user has
 // seen enough.
 func (o *getOptions) watchWorkloads(cmd *cobra.Command, selected picked) error {
-	ctx, show := cmd.Context(), func(step follow.Step) error { return o.changed(cmd.OutOrStdout(), selected, step) }
+	return o.follow(cmd.Context(), selected, func(step follow.Step) error { return o.changed(cmd.OutOrStdout(), selected, step) })
+}
+
+// follow passes the steps of workloads on until ctx ends.
+func (o *getOptions) follow(ctx context.Context, selected picked, show func(follow.Step) error) error {
 	web, err := o.server.overHTTP()
 	if err != nil {
 		return err
