@@ -73,6 +73,9 @@ func TestOperatorsSeeAndChangeOthersOverHTTP(t *testing.T) {
 	c.reaches(held, workload.Admitted)
 }
 
+// overNATS is who asks over NATS, with all rights.
+const overNATS = "nats"
+
 // The command line does over HTTP what it does over NATS, with the rights of its token.
 func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 	t.Parallel()
@@ -115,6 +118,13 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"bob", "", "hold workload first", 4, "only one that waits can be held"},
 		{"bob", "", "requeue second", 4, "only one that was admitted"},
 		{"bob", stack.RayCluster("huge", 1, 100), "submit -f - --queue both", 0, "submitted (workload "},
+		{overNATS, "", "hold workload huge --by ann --why size", 0, "huge held by an operator: ann, since "},
+		{overNATS, "", "priority huge 7 --by ann", 0, "huge has the priority 7"},
+		{overNATS, "", "requeue huge", 4, "not requeued: it is queued"},
+		{overNATS, "", "describe workload huge", 0, "ann set its priority to 7, from 0"},
+		{overNATS, "", "resume workload huge --by ann", 0, "huge is not held"},
+		{overNATS, "", "hold workload first", 4, "only a workload that waits can be held; `muster requeue`"},
+		{overNATS, "", "get workloads -l !team -n nowhere", 0, "NAME"},
 		{"olga", "", "get nodes", 0, "gpu"},
 		{"olga", "", "status", 0, "Leader"},
 		{"olga", "", "resume queue mine", 0, "queue mine is resumed"},
@@ -138,6 +148,9 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 	} {
 		muster := exec.CommandContext(t.Context(), program, strings.Fields(step.command)...)
 		muster.Env = []string{"MUSTER_SERVER=" + c.url, "MUSTER_TOKEN=" + step.who, "HOME=" + t.TempDir()}
+		if step.who == overNATS {
+			muster.Env = []string{"MUSTER_NATS_URL=" + c.NATSURL, "HOME=" + t.TempDir()}
+		}
 		muster.Stdin = strings.NewReader(step.input)
 		output, _ := muster.CombinedOutput() // its exit code is compared
 		if code := muster.ProcessState.ExitCode(); code != step.code || !strings.Contains(string(output), step.says) {
