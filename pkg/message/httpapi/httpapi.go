@@ -104,7 +104,7 @@ type Parameter struct {
 
 // Operations lists all of them.
 func Operations() []Operation {
-	return slices.Concat(workloadOperations(), queueOperations(), operatorOperations())
+	return slices.Concat(workloadOperations(), requestOperations(), queueOperations(), operatorOperations())
 }
 
 // workloadOperations submit a workload, show it and end it.
@@ -149,7 +149,7 @@ func workloadOperations() []Operation {
 	}
 }
 
-// queueOperations show a queue, and move a workload to one.
+// queueOperations show a queue.
 func queueOperations() []Operation {
 	return []Operation{
 		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
@@ -158,18 +158,17 @@ func queueOperations() []Operation {
 			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",
 			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
+	}
+}
+
+// requestOperations change a workload that was submitted.
+func requestOperations() []Operation {
+	return []Operation{
 		{
 			ID: "move", Method: http.MethodPost, Path: "/v1/workloads/{id}/move", Summary: "Move a waiting workload to another queue; its next event says whether it was moved",
 			Parameters: []Parameter{{Name: "queue", What: "The queue to wait in from now on."}, {Name: "why", What: "A reason to store with it."}},
 			Status:     http.StatusAccepted, Answer: &Moving{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},
-	}
-}
-
-// operatorOperations are for operators alone: they tell of all queues, or change what others
-// wait for.
-func operatorOperations() []Operation {
-	return []Operation{
 		{
 			ID: "holdWorkload", Method: http.MethodPut, Path: "/v1/workloads/{id}/hold", Summary: "Keep a waiting workload from admission until it is resumed; its next event says whether it is held",
 			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
@@ -190,6 +189,13 @@ func operatorOperations() []Operation {
 			Parameters: []Parameter{{Name: "value", What: "The priority; a higher number comes first.", Number: true}, {Name: "why", What: "A reason to store with it."}},
 			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 		},
+	}
+}
+
+// operatorOperations are for operators alone: they tell of all queues, or change what others
+// wait for.
+func operatorOperations() []Operation {
+	return []Operation{
 		{
 			ID: "release", Method: http.MethodPost, Path: "/v1/workloads/{id}/release", Summary: "Free the places of a workload although its objects may still exist", Operators: true,
 			Parameters: []Parameter{{Name: "why", What: "The reason, which is kept with the workload; it may not be empty."}},
