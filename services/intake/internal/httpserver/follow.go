@@ -29,6 +29,10 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, caller string) e
 	if err != nil {
 		return err
 	}
+	skipPast(ctx, following)
+	if record, err = s.record(ctx, caller, record.ID); err != nil { // with what the skipped events said
+		return err
+	}
 	queue := record.Queue
 	return s.stream(w, r, following.C, func(p event.Payload) bool {
 		if changed, is := p.(*event.WorkloadChanged); is {
@@ -43,6 +47,28 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, caller string) e
 		changed, is := p.(*event.WorkloadChanged)
 		return is && changed.Phase.Final() && !changed.Holding
 	}, &record)
+}
+
+// skipPast drops the events from before the subscription. They are no changes: the last one on
+// the subject of a queue from which the workload was moved is older than its present state.
+func skipPast(ctx context.Context, following *bus.Following) {
+	ctx, cancel := context.WithTimeout(ctx, storedTimeout)
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-following.C:
+			if !open {
+				return
+			}
+		case <-following.CaughtUp:
+			for len(following.C) > 0 {
+				<-following.C
+			}
+			return
+		}
+	}
 }
 
 // followQueue streams the events of a queue that the caller may see.
