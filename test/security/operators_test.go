@@ -90,6 +90,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build muster: %v: %s", err, output)
 	}
+	labelled := strings.Replace(stack.RayCluster("huge", 1, 100), `"name":"huge"`, `"labels":{"team":"vision"},"name":"huge"`, 1)
 	for _, step := range []struct {
 		who, input, command string
 		code                int
@@ -117,7 +118,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"olga", "", "priority second 7 --why Friday", 0, "second has the priority 7"},
 		{"bob", "", "hold workload first", 4, "only one that waits can be held"},
 		{"bob", "", "requeue second", 4, "only one that was admitted"},
-		{"bob", stack.RayCluster("huge", 1, 100), "submit -f - --queue both", 0, "submitted (workload "},
+		{"bob", labelled, "submit -f - --queue both", 0, "submitted (workload "},
 		{overNATS, "", "hold workload huge --by ann --why size", 0, "huge held by an operator: ann, since "},
 		{overNATS, "", "priority huge 7 --by ann", 0, "huge has the priority 7"},
 		{overNATS, "", "requeue huge", 4, "not requeued: it is queued"},
@@ -125,6 +126,9 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{overNATS, "", "resume workload huge --by ann", 0, "huge is not held"},
 		{overNATS, "", "hold workload first", 4, "only a workload that waits can be held; `muster requeue`"},
 		{overNATS, "", "get workloads -l !team -n nowhere", 0, "NAME"},
+		{"bob", "", "get workloads -l team=vision", 0, "huge"},
+		{overNATS, "", "cancel -l team=vision --phase running", 3, "there is no such workload"},
+		{overNATS, "", "get workloads -l team=vision,stage!=test -o name", 0, "huge"},
 		{"olga", "", "get nodes", 0, "gpu"},
 		{"olga", "", "status", 0, "Leader"},
 		{"olga", "", "resume queue mine", 0, "queue mine is resumed"},
