@@ -138,21 +138,6 @@ func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
 	return o.watchWorkloads(cmd, picked)
 }
 
-// list returns the selected workloads, or the one that is named, which is then the only one
-// that is selected.
-func (o *getOptions) list(ctx context.Context, client *query.Client, names []string, selected *picked) ([]workload.Record, error) {
-	if len(names) == 1 {
-		one, err := findWorkload(ctx, client, names[0], o.namespace)
-		selected.id = one.ID
-		return []workload.Record{one}, err
-	}
-	records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: selected.phases, Labels: selected.labels})
-	if err == nil && o.queue != "" && len(records) == 0 {
-		err = thereIsQueue(ctx, client, o.queue)
-	}
-	return selected.of(records, time.Now()), err
-}
-
 func parsePhases(names []string) ([]workload.Phase, error) {
 	var phases []workload.Phase
 	for _, name := range names {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -86,6 +87,21 @@ func parseSelector(text string) ([]query.LabelRequirement, error) {
 		return nil, exit.Usagef("--selector: %w", err)
 	}
 	return labels, nil
+}
+
+// list returns the selected workloads, or the one that is named, which is then the only one
+// that is selected.
+func (o *getOptions) list(ctx context.Context, client *query.Client, names []string, selected *picked) ([]workload.Record, error) {
+	if len(names) == 1 {
+		one, err := findWorkload(ctx, client, names[0], o.namespace)
+		selected.id = one.ID
+		return []workload.Record{one}, err
+	}
+	records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: selected.phases, Labels: selected.labels})
+	if err == nil && o.queue != "" && len(records) == 0 {
+		err = thereIsQueue(ctx, client, o.queue)
+	}
+	return selected.of(records, time.Now()), err
 }
 
 // of returns those of the records that are selected, in their order.
