@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster.dev/muster/test/containers/docker"
 	"muster.dev/muster/test/suite"
 )
 
@@ -16,18 +17,19 @@ func TestPromisesWhenPartsFail(t *testing.T) {
 	if os.Getenv("MUSTER_TEST_PROVIDER") == "local" {
 		t.Skip("MUSTER_TEST_PROVIDER=local: test/suite/local runs the suites")
 	}
-	engine, err := connect(t.Context())
+	engine, err := docker.Connect(t.Context())
 	if err != nil {
 		t.Skipf("%v", err)
 	}
-	swept, err := sweep(t.Context(), engine)
+	swept, err := docker.Sweep(t.Context(), engine)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(swept) > 0 {
 		t.Logf("removed what an aborted run has left: %s", strings.Join(swept, ", "))
 	}
-	if missing := missingImages(t.Context(), engine); len(missing) > 0 {
+	missing := docker.MissingImages(t.Context(), engine, docker.MusterImage(), docker.NATSImage(), docker.PostgresImage(), docker.DevclusterImage())
+	if len(missing) > 0 {
 		if os.Getenv("MUSTER_REQUIRE_SERVICES") != "" {
 			t.Fatalf("the engine has no images %v: run `make images`", missing)
 		}

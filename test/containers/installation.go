@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/deploy/nats/access"
+	"muster.dev/muster/test/containers/docker"
 	"muster.dev/muster/test/suite"
 )
 
@@ -41,7 +42,7 @@ func (in *installation) Holder(part string) string { return part + "," }
 
 func (in *installation) makeNetworks(ctx context.Context) error {
 	for _, name := range []*string{&in.bus, &in.database} {
-		n, err := network.New(ctx, network.WithLabels(labels()))
+		n, err := network.New(ctx, network.WithLabels(docker.Labels()))
 		if err != nil {
 			return fmt.Errorf("make a network: %w", err)
 		}
@@ -72,7 +73,7 @@ func (in *installation) startNATS(ctx context.Context) error {
 		name := suite.NATS(i + 1)
 		config := suite.NATSServer{Name: name, Port: 4222, ClusterPort: 6222, Store: "/data", Accounts: "./accounts.conf", Routes: routes}.Config()
 		in.made[name] = part{
-			image: natsImage(), command: []string{"--config", "/tmp/nats-server.conf"}, networks: map[string]string{in.bus: name},
+			image: docker.NATSImage(), command: []string{"--config", "/tmp/nats-server.conf"}, networks: map[string]string{in.bus: name},
 			files: map[string]string{"/tmp/nats-server.conf": config, "/tmp/accounts.conf": string(accounts)},
 			ports: map[int]int{4222: ports[i]}, logs: "Server is ready", host: name,
 		}
@@ -118,7 +119,7 @@ func (in *installation) startPostgres(ctx context.Context) error {
 	}
 	in.password = password()
 	in.made[suite.Postgres] = part{
-		image: postgresImage(), networks: map[string]string{in.database: suite.Postgres}, ports: map[int]int{5432: ports[0]},
+		image: docker.PostgresImage(), networks: map[string]string{in.database: suite.Postgres}, ports: map[int]int{5432: ports[0]},
 		env:    map[string]string{"POSTGRES_USER": "muster", "POSTGRES_DB": "muster", "POSTGRES_PASSWORD": in.password},
 		health: []string{"pg_isready", "--host=127.0.0.1", "--username=muster", "--dbname=muster"}, host: suite.Postgres,
 		user: "999:999", // postgres, also in the official image

@@ -1,3 +1,6 @@
+// Package containers runs the suites of package suite in Docker containers,
+// each part from the image that an installation uses, and without an engine in
+// processes of this machine.
 package containers
 
 import (
@@ -25,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"muster.dev/muster/test/containers/docker"
 	"muster.dev/muster/test/suite"
 )
 
@@ -52,7 +56,7 @@ func newProvider(ctx context.Context, engine *client.Client, dir string) (*provi
 	if v, err := engine.ServerVersion(ctx, client.ServerVersionOptions{}); err == nil {
 		p.version = v.Version
 	}
-	n, err := network.New(ctx, network.WithLabels(labels()))
+	n, err := network.New(ctx, network.WithLabels(docker.Labels()))
 	if err != nil {
 		return p, fmt.Errorf("make the network of the dev cluster: %w", err)
 	}
@@ -63,7 +67,7 @@ func newProvider(ctx context.Context, engine *client.Client, dir string) (*provi
 	}
 	p.port = ports[0]
 	p.cluster, err = run(ctx, part{
-		image: devclusterImage(), networks: map[string]string{p.network: clusterHost},
+		image: docker.DevclusterImage(), networks: map[string]string{p.network: clusterHost},
 		command: []string{"up", "--fleet=p3", fmt.Sprintf("--listen=0.0.0.0:%d", p.port), "--hostname=" + clusterHost},
 		ports:   map[int]int{p.port: p.port}, tmpfs: map[string]string{"/tmp": "mode=1777"},
 		health: []string{"devcluster", "status", "--check"},
@@ -95,7 +99,7 @@ func (p *provider) stop(ctx context.Context) error {
 
 // Name implements suite.Provider.
 func (p *provider) Name() string {
-	return fmt.Sprintf("containers of Docker engine %s (%s, %s, %s, %s)", p.version, musterImage(), natsImage(), postgresImage(), devclusterImage())
+	return fmt.Sprintf("containers of Docker engine %s (%s, %s, %s, %s)", p.version, docker.MusterImage(), docker.NATSImage(), docker.PostgresImage(), docker.DevclusterImage())
 }
 
 // Start implements suite.Provider.
@@ -138,7 +142,7 @@ type part struct {
 func (p part) request() testcontainers.GenericContainerRequest {
 	bindings := dockernetwork.PortMap{}
 	r := testcontainers.ContainerRequest{
-		Image: p.image, Cmd: p.command, Env: p.env, Labels: labels(), Tmpfs: p.tmpfs, NetworkAliases: map[string][]string{},
+		Image: p.image, Cmd: p.command, Env: p.env, Labels: docker.Labels(), Tmpfs: p.tmpfs, NetworkAliases: map[string][]string{},
 		ConfigModifier: func(c *container.Config) {
 			c.Hostname, c.User = p.host, p.user
 			if p.health != nil {

@@ -11,6 +11,7 @@ import (
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/pkg/local/postgres"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/containers/docker"
 	"muster.dev/muster/test/suite"
 )
 
@@ -21,7 +22,7 @@ func (in *installation) startServices(ctx context.Context) error {
 	}
 	databaseFile := map[string]string{"/tmp/database-url": in.databaseURL(suite.Postgres + ":5432")}
 	migration, err := run(ctx, part{
-		image: musterImage(), networks: map[string]string{in.database: "migrate"}, files: databaseFile,
+		image: docker.MusterImage(), networks: map[string]string{in.database: "migrate"}, files: databaseFile,
 		command: []string{"queue-manager", "migrate", "--database-url-file=/tmp/database-url"}, logs: "schema is up to date",
 	})
 	if err != nil {
@@ -41,7 +42,7 @@ func (in *installation) startServices(ctx context.Context) error {
 			return err
 		}
 		service := part{
-			image: musterImage(), host: name, restart: true, networks: map[string]string{in.bus: name},
+			image: docker.MusterImage(), host: name, restart: true, networks: map[string]string{in.bus: name},
 			files:  map[string]string{"/tmp/nats.nk": string(seed)},
 			health: []string{"muster", "health", "http://127.0.0.1:8080/readyz"},
 		}

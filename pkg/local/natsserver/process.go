@@ -46,9 +46,10 @@ func startProcess(program, dir string, port int) (*process, error) {
 	}
 	p := &process{log: filepath.Join(own, "log"), exited: make(chan struct{})}
 	config := filepath.Join(own, "server.conf")
-	err = os.WriteFile(config, []byte(configuration(dir, own, port)), 0o600)
+	err = os.WriteFile(config, []byte(configuration(own, port)), 0o600)
 	if err == nil {
-		p.cmd = exec.Command(program, "-c", config, "-l", p.log)
+		// The paths are arguments, for a program that runs the server elsewhere.
+		p.cmd = exec.Command(program, "-c", config, "-l", p.log, "--store_dir", dir)
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		err = p.start()
 	}
@@ -56,21 +57,21 @@ func startProcess(program, dir string, port int) (*process, error) {
 		_ = os.RemoveAll(own)
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	if err := p.awaitPorts(filepath.Join(own, fmt.Sprintf("%s_%d.ports", filepath.Base(program), p.cmd.Process.Pid))); err != nil {
+	if err := p.awaitPorts(own); err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("start nats-server on port %d: %w", port, err)
 	}
 	return p, nil
 }
 
-func configuration(dir, own string, port int) string {
+func configuration(own string, port int) string {
 	return fmt.Sprintf(`server_name: %s
 listen: "%s:%d"
 http: "%s:-1"
 ports_file_dir: %s
 max_payload: %d
-jetstream { store_dir: %s, max_file_store: %d }
-`, serverName, host, port, host, strconv.Quote(own), maxPayload, strconv.Quote(dir), int64(maxStore))
+jetstream { max_file_store: %d }
+`, serverName, host, port, host, strconv.Quote(own), maxPayload, int64(maxStore))
 }
 
 // start starts the process. The kernel kills it when the starting thread ends, so that
@@ -90,13 +91,14 @@ func (p *process) start() error {
 	return <-started
 }
 
-func (p *process) awaitPorts(file string) error {
+// awaitPorts waits for the file of ports, the only one in the directory. Its name has the
+// process id, which in a container is another than here.
+func (p *process) awaitPorts(own string) error {
 	deadline := time.After(startTimeout)
 	ticker := time.NewTicker(readyPoll)
 	defer ticker.Stop()
 	for {
-		content, err := os.ReadFile(file)
-		if err == nil && json.Unmarshal(content, &p.ports) == nil && len(p.ports.NATS) > 0 && len(p.ports.Monitoring) > 0 {
+		if p.readPorts(own) {
 			return nil
 		}
 		select {
@@ -107,6 +109,16 @@ func (p *process) awaitPorts(file string) error {
 			return fmt.Errorf("no connections within %s: is the port in use? %s", startTimeout, p.logTail())
 		}
 	}
+}
+
+// readPorts reports whether the server has written all of its ports.
+func (p *process) readPorts(own string) bool {
+	files, _ := filepath.Glob(filepath.Join(own, "*.ports")) // the pattern is well formed
+	if len(files) != 1 {
+		return false
+	}
+	content, err := os.ReadFile(files[0])
+	return err == nil && json.Unmarshal(content, &p.ports) == nil && len(p.ports.NATS) > 0 && len(p.ports.Monitoring) > 0
 }
 
 // logTail returns the end of the server's log.

@@ -58,26 +58,34 @@ func (s *Server) encrypt(files TLS) error {
 	return nil
 }
 
-// configuration returns settings for a laptop: many short connections, little memory.
-func configuration(options Options) string {
+// Settings returns the settings of a server for a laptop, by name: many short connections,
+// little memory. Without fsync they trade durability for speed.
+func Settings(fsync bool) map[string]string {
 	settings := map[string]string{
-		"listen_addresses":        "'127.0.0.1'",
-		"unix_socket_directories": "''",
-		"max_connections":         "300",
-		"shared_buffers":          "'64MB'",
-		"max_wal_size":            "'512MB'",
-		"jit":                     "off",
-		"huge_pages":              "off",
-		"timezone":                "'UTC'",
-		"log_timezone":            "'UTC'",
+		"max_connections": "300",
+		"shared_buffers":  "64MB",
+		"max_wal_size":    "512MB",
+		"jit":             "off",
+		"huge_pages":      "off",
+		"timezone":        "UTC",
+		"log_timezone":    "UTC",
 	}
-	if options.TLS != nil {
-		settings["ssl"] = "on"
-	}
-	if options.NoFsync {
+	if !fsync {
 		settings["fsync"] = "off"
 		settings["full_page_writes"] = "off"
 		settings["synchronous_commit"] = "off"
+	}
+	return settings
+}
+
+// configuration returns the content of the file of settings.
+func configuration(options Options) string {
+	settings := map[string]string{"listen_addresses": "'127.0.0.1'", "unix_socket_directories": "''"}
+	for name, value := range Settings(!options.NoFsync) {
+		settings[name] = "'" + value + "'"
+	}
+	if options.TLS != nil {
+		settings["ssl"] = "on"
 	}
 	maps.Copy(settings, options.Settings)
 	var lines strings.Builder

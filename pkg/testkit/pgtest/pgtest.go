@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/testkit/tally"
 )
 
 // Server makes databases from one migrated template.
@@ -49,6 +50,8 @@ func Start(migrate func(ctx context.Context, url string) error) (*Server, error)
 			return nil, err
 		}
 		s.admin, s.stop = local.URL(), local.Stop
+	} else if err := tally.Add(tally.Postgres, tally.Shared); err != nil {
+		return nil, err
 	}
 	s.template = "template_" + strings.ToLower(rand.Text())
 	if err := s.create(ctx, s.template, "template1"); err != nil {
@@ -84,6 +87,9 @@ func Local(t testing.TB, options postgres.Options) *postgres.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
+	if err := tally.Add(tally.Postgres, tally.Own); err != nil {
+		t.Fatal(err)
+	}
 	return server
 }
 

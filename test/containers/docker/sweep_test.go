@@ -1,4 +1,4 @@
-package containers
+package docker
 
 import (
 	"context"
@@ -18,15 +18,15 @@ func TestAnAbortedRunIsSwept(t *testing.T) {
 	if os.Getenv("MUSTER_TEST_PROVIDER") == "local" {
 		t.Skip("MUSTER_TEST_PROVIDER=local: nothing is made in an engine")
 	}
-	engine, err := connect(t.Context())
+	engine, err := Connect(t.Context())
 	if err != nil {
 		t.Skipf("%v", err)
 	}
-	if _, err := engine.ImageInspect(t.Context(), natsImage()); err != nil {
+	if _, err := engine.ImageInspect(t.Context(), NATSImage()); err != nil {
 		if os.Getenv("MUSTER_REQUIRE_SERVICES") != "" {
-			t.Fatalf("the engine has no image %s: run `make images`", natsImage())
+			t.Fatalf("the engine has no image %s: run `make images`", NATSImage())
 		}
-		t.Skipf("the engine has no image %s: run `make images`", natsImage())
+		t.Skipf("the engine has no image %s: run `make images`", NATSImage())
 	}
 	ended := exec.Command("true")
 	if err := ended.Run(); err != nil {
@@ -34,7 +34,7 @@ func TestAnAbortedRunIsSwept(t *testing.T) {
 	}
 	aborted := leave(t, engine, ended.Process.Pid)
 	living := leave(t, engine, os.Getppid())
-	swept, err := sweep(t.Context(), engine)
+	swept, err := Sweep(t.Context(), engine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ type leftover struct{ container, volume, network string }
 // leave makes what a run makes, as if the process had done it.
 func leave(t *testing.T, engine *client.Client, pid int) leftover {
 	t.Helper()
-	of := maps.Clone(labels())
+	of := maps.Clone(Labels())
 	of[ownerLabel] = owner(pid)
 	n, err := engine.NetworkCreate(t.Context(), fmt.Sprintf("muster-sweep-%d-%d", os.Getpid(), pid), client.NetworkCreateOptions{Labels: of})
 	if err != nil {
@@ -62,7 +62,7 @@ func leave(t *testing.T, engine *client.Client, pid int) leftover {
 	left := leftover{network: n.ID}
 	t.Cleanup(func() { _, _ = engine.NetworkRemove(context.Background(), n.ID, client.NetworkRemoveOptions{}) }) // it may be gone
 	c, err := engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Config: &container.Config{Image: natsImage(), Labels: of, Volumes: map[string]struct{}{"/left": {}}},
+		Config: &container.Config{Image: NATSImage(), Labels: of, Volumes: map[string]struct{}{"/left": {}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package containers runs the suites of package suite in Docker containers,
-// each part from the image that an installation uses, and without an engine in
-// processes of this machine.
-package containers
+// Package docker finds a Docker engine and the images of Muster, and removes what aborted
+// test runs have left in it. The images have the names that make images gives them, unless
+// the variables of docker-compose.yaml name others.
+package docker
 
 import (
 	"context"
@@ -14,12 +14,17 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Images, by the names that make images gives them. Others are settings, as in
-// docker-compose.yaml.
-func musterImage() string     { return setting("MUSTER_IMAGE", "muster:local") }
-func natsImage() string       { return setting("MUSTER_NATS_IMAGE", "muster-nats:2.15.2") }
-func postgresImage() string   { return setting("MUSTER_POSTGRES_IMAGE", "muster-postgres:15") }
-func devclusterImage() string { return setting("MUSTER_DEVCLUSTER_IMAGE", "muster-devcluster:local") }
+// MusterImage is the image of the services and the client.
+func MusterImage() string { return setting("MUSTER_IMAGE", "muster:local") }
+
+// NATSImage is the image of nats-server.
+func NATSImage() string { return setting("MUSTER_NATS_IMAGE", "muster-nats:2.15.2") }
+
+// PostgresImage is the image of Postgres.
+func PostgresImage() string { return setting("MUSTER_POSTGRES_IMAGE", "muster-postgres:15") }
+
+// DevclusterImage is the image of the dev cluster.
+func DevclusterImage() string { return setting("MUSTER_DEVCLUSTER_IMAGE", "muster-devcluster:local") }
 
 func setting(variable, otherwise string) string {
 	if value := os.Getenv(variable); value != "" {
@@ -31,8 +36,8 @@ func setting(variable, otherwise string) string {
 // askTimeout bounds the first question to the engine.
 const askTimeout = 5 * time.Second
 
-// connect returns a client of an engine that answers.
-func connect(ctx context.Context) (*client.Client, error) {
+// Connect returns a client of an engine that answers.
+func Connect(ctx context.Context) (*client.Client, error) {
 	engine, err := client.New(client.FromEnv)
 	if err != nil {
 		return nil, fmt.Errorf("no Docker engine: %w", err)
@@ -45,11 +50,11 @@ func connect(ctx context.Context) (*client.Client, error) {
 	return engine, nil
 }
 
-// missingImages lists the images that the engine does not have. None is ever
+// MissingImages lists those of the images that the engine does not have. None is ever
 // pulled.
-func missingImages(ctx context.Context, engine *client.Client) []string {
+func MissingImages(ctx context.Context, engine *client.Client, images ...string) []string {
 	var missing []string
-	for _, image := range []string{musterImage(), natsImage(), postgresImage(), devclusterImage()} {
+	for _, image := range images {
 		if _, err := engine.ImageInspect(ctx, image); err != nil {
 			missing = append(missing, image)
 		}
@@ -68,7 +73,8 @@ const (
 // left over.
 const abandonedAfter = 2 * time.Hour
 
-func labels() map[string]string {
+// Labels are for everything that this process makes in an engine.
+func Labels() map[string]string {
 	return map[string]string{ownerLabel: owner(os.Getpid()), startedLabel: strconv.FormatInt(time.Now().Unix(), 10)}
 }
 
@@ -91,9 +97,9 @@ func abandoned(labels map[string]string, now time.Time) bool {
 	return err != nil || now.Sub(time.Unix(started, 0)) > abandonedAfter
 }
 
-// sweep removes the containers, with their volumes, and the networks of aborted
+// Sweep removes the containers, with their volumes, and the networks of aborted
 // runs, and says what it removed.
-func sweep(ctx context.Context, engine *client.Client) ([]string, error) {
+func Sweep(ctx context.Context, engine *client.Client) ([]string, error) {
 	ours := make(client.Filters).Add("label", ownerLabel)
 	found, err := engine.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
 	if err != nil {
