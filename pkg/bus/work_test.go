@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/local/natsserver"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/testkit/bustest"
+	"muster.dev/muster/pkg/testkit/smalldisk"
 )
 
 // publish sends a number of messages on a subject.
@@ -179,7 +179,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 // room again, and what it has not confirmed was refused with an error.
 func TestAFullDiskRefuses(t *testing.T) {
 	t.Parallel()
-	dir := smallDisk(t, 24)
+	dir := smalldisk.Mount(t, 24)
 	server, err := natsserver.Start(dir, -1)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestAFullDiskRefuses(t *testing.T) {
 	t.Logf("%d messages stored, then: %v", len(stored), refusal)
 	b.Close()
 	server.Stop()
-	grow(t, dir, 256)
+	smalldisk.Grow(t, dir, 256)
 	if server, err = natsserver.Start(dir, -1); err != nil {
 		t.Fatal(err)
 	}
@@ -236,24 +236,6 @@ func TestAFullDiskRefuses(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Fatalf("confirmed, and lost: %v", stored)
 		}
-	}
-}
-
-// smallDisk mounts a file system of the given megabytes.
-func smallDisk(t *testing.T, megabytes int) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
-		t.Skipf("no right to mount a small file system: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
-}
-
-func grow(t *testing.T, dir string, megabytes int) {
-	t.Helper()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%dm", megabytes)); err != nil {
-		t.Fatal(err)
 	}
 }
 

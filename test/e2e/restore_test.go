@@ -69,7 +69,8 @@ func dropDatabase(t *testing.T, admin, name string) {
 // starts when there is room.
 func TestABackupOfPostgresIsEnough(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	// pg_dump must not be older than the server.
+	w := startWorld(t, stack.Options{DatabaseURL: databases.Here(t).Database(t)})
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
 	runs := w.submit(stack.RayCluster("runs", 1, 1))
 	w.reaches(runs, workload.Running)

@@ -62,7 +62,10 @@ func startWorld(t *testing.T, o stack.Options) *world {
 	if os.Getenv("MUSTER_TEST_LOG") != "" {
 		level = zap.DebugLevel
 	}
-	o.Cluster, o.DatabaseURL, o.Dir = cluster.Cluster, databases.Database(t), t.TempDir()
+	o.Cluster, o.Dir = cluster.Cluster, t.TempDir()
+	if o.DatabaseURL == "" {
+		o.DatabaseURL = databases.Database(t)
+	}
 	if o.Logger == nil {
 		o.Logger = zaptest.NewLogger(t, zaptest.Level(level))
 	}

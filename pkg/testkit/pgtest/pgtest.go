@@ -28,6 +28,8 @@ type Server struct {
 	admin    string // URL of a role that may create databases
 	template string
 	missing  error // why there is no server
+	here     bool  // whether it runs on this machine
+	migrate  func(ctx context.Context, url string) error
 	stop     func()
 }
 
@@ -40,11 +42,11 @@ const templateTimeout = 2 * time.Minute
 func Start(migrate func(ctx context.Context, url string) error) (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), templateTimeout)
 	defer cancel()
-	s := &Server{admin: os.Getenv("MUSTER_TEST_DATABASE_URL"), stop: func() {}}
-	if s.admin == "" {
+	s := &Server{admin: os.Getenv("MUSTER_TEST_DATABASE_URL"), migrate: migrate, stop: func() {}}
+	if s.here = s.admin == ""; s.here {
 		local, err := postgres.Start(ctx, postgres.Options{NoFsync: true})
 		if errors.Is(err, postgres.ErrNotInstalled) {
-			return &Server{missing: err, stop: func() {}}, nil
+			return &Server{missing: err, here: true, stop: func() {}}, nil
 		}
 		if err != nil {
 			return nil, err
@@ -53,16 +55,38 @@ func Start(migrate func(ctx context.Context, url string) error) (*Server, error)
 	} else if err := tally.Add(tally.Postgres, tally.Shared); err != nil {
 		return nil, err
 	}
-	s.template = "template_" + strings.ToLower(rand.Text())
-	if err := s.create(ctx, s.template, "template1"); err != nil {
+	if err := s.makeTemplate(ctx); err != nil {
 		s.Stop()
 		return nil, err
 	}
-	if err := migrate(ctx, s.url(s.template)); err != nil {
-		s.Stop()
-		return nil, fmt.Errorf("migrate the template database: %w", err)
-	}
 	return s, nil
+}
+
+func (s *Server) makeTemplate(ctx context.Context) error {
+	s.template = "template_" + strings.ToLower(rand.Text())
+	if err := s.create(ctx, s.template, "template1"); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx, s.url(s.template)); err != nil {
+		return fmt.Errorf("migrate the template database: %w", err)
+	}
+	return nil
+}
+
+// Here returns a server that runs on this machine, for a test that gives it files of this
+// machine, or applies programs of the same version as the server to it. It is s itself,
+// unless MUSTER_TEST_DATABASE_URL names that; then it ends with the test.
+func (s *Server) Here(t testing.TB) *Server {
+	t.Helper()
+	if s.here {
+		return s
+	}
+	server := Local(t, postgres.Options{NoFsync: true})
+	own := &Server{admin: server.URL(), here: true, migrate: s.migrate, stop: func() {}}
+	if err := own.makeTemplate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return own
 }
 
 // Stop removes the template and stops the server if it was started here.

@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
+	"muster.dev/muster/pkg/testkit/smalldisk"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -146,15 +147,7 @@ func TestDeadLetters(t *testing.T) {
 // of its own, of the given megabytes.
 func (w *world) smallTablespace(megabytes int) (dir string) {
 	w.t.Helper()
-	dir, err := os.MkdirTemp("", "muster-small-disk-")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=0777", megabytes)); err != nil {
-		w.t.Skipf("no right to mount a small file system: %v", err)
-	}
-	w.t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	dir = smalldisk.Mount(w.t, megabytes)
 	space := filepath.Join(dir, "space")
 	if err := os.Mkdir(space, 0o700); err != nil {
 		w.t.Fatal(err)
@@ -194,7 +187,8 @@ func (w *world) smallTablespace(megabytes int) (dir string) {
 // that is not stored, and when there is room again everything is.
 func TestAFullDiskOfPostgresLosesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	// Its tables move to a file system of this machine.
+	w := newWorldOn(t, postgres.Here(t), func(*app.Config) {})
 	dir := w.smallTablespace(64)
 	w.stop()
 	filler := filepath.Join(dir, "filler")

@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -54,6 +55,12 @@ func newWorld(t *testing.T, queues ...app.Queue) *world {
 // newWorldWith is newWorld with other settings.
 func newWorldWith(t *testing.T, set func(*app.Config)) *world {
 	t.Helper()
+	return newWorldOn(t, postgres, set)
+}
+
+// newWorldOn is newWorldWith on a given server.
+func newWorldOn(t *testing.T, databases *pgtest.Server, set func(*app.Config)) *world {
+	t.Helper()
 	server, err := natsserver.Start(t.TempDir(), -1)
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +77,8 @@ func newWorldWith(t *testing.T, set func(*app.Config)) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, ctx: ctx, bus: b, queries: query.NewClient(b.Conn()), heard: bustest.New(t)}
-	w.ownerURL = postgres.Database(t)
-	w.config = app.Config{NATS: bus.Settings{URL: server.URL()}, DatabaseURL: postgres.As(t, w.ownerURL, "muster_queue_manager"), NodeGrace: time.Hour}
+	w.ownerURL = databases.Database(t)
+	w.config = app.Config{NATS: bus.Settings{URL: server.URL()}, DatabaseURL: databases.As(t, w.ownerURL, "muster_queue_manager"), NodeGrace: time.Hour}
 	set(&w.config)
 	if err := w.config.Validate(); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,8 @@ var noise = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.
 
 func TestTheDumpedSchemaIsWhatTheMigrationsMake(t *testing.T) {
 	t.Parallel()
-	url := testServer.Database(t)
+	// A newer server keeps what an older pg_dump takes for a part of the schema.
+	url := testServer.Here(t).Database(t)
 	dir, err := postgres.Installed(t.Context())
 	if err != nil {
 		t.Fatal(err)
