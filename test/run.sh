@@ -7,7 +7,7 @@
 #
 # With RERUN=1, which CI sets, up to three tests that failed without a panic or a data
 # race run once more, one at a time with the machine to themselves. The run is good when
-# they pass then, and its last lines name them as flaky.
+# they pass then, and lines at its end name them as flaky.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,10 @@ limit=25m
 # memory, where there is plenty, the kernel spends a third of the time on them. What the
 # compiler makes stays on disk.
 memory=/dev/shm
-if free=$(df --output=avail -k "$memory" 2>/dev/null | tail -1) &&
+mine=
+if [ -n "${MUSTER_TEST_TALLY:-}" ]; then
+	: # this is the run beside the containers, which has them there
+elif free=$(df --output=avail -k "$memory" 2>/dev/null | tail -1) &&
 	available=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) &&
 	((free > 8 << 20 && available > 12 << 20)) && mine=$(mktemp -d "$memory/muster-test.XXXXXX" 2>/dev/null); then
 	chmod 755 "$mine" # Postgres runs in another account
@@ -32,13 +35,24 @@ else
 	mine=
 	echo "test: temporary files are kept in ${TMPDIR:-/tmp}: $memory has too little room"
 fi
-# The suites of what holds when parts fail run in containers where that can be,
-# else in processes of this machine; an engine that is there is used.
-if why=$(deploy/local/compose.sh able 2>&1); then
-	echo "test: a Docker engine answers: the suites of test/suite run in containers"
+# Where a Docker engine answers, it is used: the suites of what holds when parts fail run in
+# containers, and all other tests have their Postgres and NATS there. Elsewhere everything
+# runs in processes of this machine.
+if [ -n "${MUSTER_TEST_TALLY:-}" ]; then
+	: # they are there
+elif [ "${MUSTER_TEST_PROVIDER:-}" = local ]; then
+	echo "test: MUSTER_TEST_PROVIDER=local: Postgres, NATS and the suites of test/suite run in processes of this machine, NOT in containers"
+elif why=$(deploy/local/compose.sh able 2>&1); then
+	echo "test: a Docker engine answers: the suites of test/suite run in containers, and Postgres and NATS of all other tests"
+	programs=$(mktemp -d)
+	trap 'rm -rf "$programs" ${mine:+"$mine"}' EXIT
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$programs/servers" ./test/containers/servers
+	code=0
+	"$programs/servers" -nats-server "$MUSTER_NATS_SERVER" ${mine:+-memory} -- test/run.sh "$@" || code=$?
+	exit $code
 else
 	export MUSTER_TEST_PROVIDER=local
-	echo "test: ${why//$'\n'/ }: the suites of test/suite run in processes of this machine, NOT in containers"
+	echo "test: ${why//$'\n'/ }: Postgres, NATS and the suites of test/suite run in processes of this machine, NOT in containers"
 fi
 
 # The packages under test/ each start a whole stack, and wait most of the time: two

@@ -2,9 +2,7 @@ package security
 
 import (
 	"context"
-	"errors"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
@@ -18,6 +16,7 @@ import (
 	"muster.dev/muster/pkg/local/natsserver"
 	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
@@ -29,16 +28,10 @@ func encrypted(t *testing.T) (owner, login, ca string) {
 	if err := certificates.Ensure(dir, certificates.Wanted{Name: "postgres", Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
-	server, err := postgres.Start(t.Context(), postgres.Options{NoFsync: true, TLS: &postgres.TLS{
+	server := pgtest.Local(t, postgres.Options{NoFsync: true, TLS: &postgres.TLS{
 		CA: certificates.CA(dir), Certificate: certificates.Certificate(dir, "postgres"), Key: certificates.Key(dir, "postgres"),
 	}})
-	if errors.Is(err, postgres.ErrNotInstalled) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	var err error
 	if owner, err = server.CreateDatabase(t.Context(), "muster", ""); err != nil {
 		t.Fatal(err)
 	}

@@ -52,8 +52,6 @@ func Start(migrate func(ctx context.Context, url string) error) (*Server, error)
 			return nil, err
 		}
 		s.admin, s.stop = local.URL(), local.Stop
-	} else if err := tally.Add(tally.Postgres, tally.Shared); err != nil {
-		return nil, err
 	}
 	if err := s.makeTemplate(ctx); err != nil {
 		s.Stop()
@@ -154,6 +152,11 @@ func (s *Server) database(t testing.TB, template string) string {
 			t.Fatalf("Postgres is required: %v", s.missing)
 		}
 		t.Skipf("no Postgres: %v", s.missing)
+	}
+	if !s.here {
+		if err := tally.Add(tally.Postgres, tally.Shared); err != nil {
+			t.Fatal(err)
+		}
 	}
 	name := "test_" + strings.ToLower(rand.Text())
 	if err := s.create(t.Context(), name, template); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/netip"
 	"net/url"
 	"os"
@@ -50,8 +51,11 @@ func startPostgres(ctx context.Context) (string, removal, error) {
 		testcontainers.WithWaitStrategy(wait.ForExec([]string{"pg_isready", "--host=127.0.0.1", "--username=" + superuser}).
 			WithPollInterval(200*time.Millisecond).WithStartupTimeout(startTimeout)))
 	c, err := postgresmodule.Run(ctx, docker.PostgresImage(), options...)
+	if c == nil {
+		return "", nil, fmt.Errorf("make the tests' Postgres: %w", err)
+	}
 	if err != nil {
-		return "", terminate(c), fmt.Errorf("start the tests' Postgres: %w", err)
+		return "", terminate(c), fmt.Errorf("start the tests' Postgres: %w: %s", err, said(ctx, c))
 	}
 	port, err := c.MappedPort(ctx, postgresPort)
 	if err != nil {
@@ -83,24 +87,23 @@ const inContainer = "/servers"
 // machine's loopback interface and keep their streams in the tests' directories, as they
 // do where there is no engine.
 func (s *servers) startNATS(ctx context.Context) (removal, error) {
-	self, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(self, s.asker())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+	if err := os.Symlink(s.program, s.asker()); err != nil {
+		return nil, fmt.Errorf("give this program the name of nats-server: %w", err)
 	}
 	directories := os.TempDir()
 	options := append(contained(fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), func(h *container.HostConfig) {
 		h.NetworkMode = "host"
 		h.Binds = []string{directories + ":" + directories}
 	}),
-		testcontainers.WithFiles(testcontainers.ContainerFile{HostFilePath: self, ContainerFilePath: inContainer, FileMode: 0o555}),
+		testcontainers.WithFiles(testcontainers.ContainerFile{HostFilePath: s.program, ContainerFilePath: inContainer, FileMode: 0o555}),
 		testcontainers.WithEntrypoint(inContainer), testcontainers.WithCmd(keeperName, s.socket()),
 		testcontainers.WithWaitStrategy(wait.ForLog(keeperReady).WithStartupTimeout(startTimeout)))
 	c, err := natsmodule.Run(ctx, docker.NATSImage(), options...)
+	if c == nil {
+		return nil, fmt.Errorf("make the container of the tests' NATS servers: %w", err)
+	}
 	if err != nil {
-		return terminate(c), fmt.Errorf("start the container of the tests' NATS servers: %w", err)
+		return terminate(c), fmt.Errorf("start the container of the tests' NATS servers: %w: %s", err, said(ctx, c))
 	}
 	return terminate(c), nil
 }
@@ -119,11 +122,25 @@ func contained(user string, more func(*container.HostConfig)) []testcontainers.C
 	}
 }
 
-// terminate removes a container; nil is none.
+// terminate removes a container.
 func terminate(c testcontainers.Container) removal {
 	return func(ctx context.Context) error {
 		return testcontainers.TerminateContainer(c, testcontainers.StopContext(ctx))
 	}
+}
+
+// mostSaid bounds what is shown of a container's log, in bytes.
+const mostSaid = 4000
+
+// said is the beginning of the container's log.
+func said(ctx context.Context, c testcontainers.Container) string {
+	logs, err := c.Logs(context.WithoutCancel(ctx))
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = logs.Close() }()
+	content, _ := io.ReadAll(io.LimitReader(logs, mostSaid)) // what there is
+	return string(content)
 }
 
 // quiet keeps testcontainers from telling of each step.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/testcontainers/testcontainers-go/log"
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/testkit/tally"
@@ -38,13 +39,16 @@ func serve(ctx context.Context, arguments []string) (int, error) {
 		return 1, fmt.Errorf("make a directory for the sockets of the tests' servers: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	s := &servers{dir: dir, natsServer: o.natsServer, database: os.Getenv(envDatabase)}
+	program, err := os.Executable()
+	if err != nil {
+		return 1, fmt.Errorf("find this program: %w", err)
+	}
+	s := &servers{dir: dir, program: program, natsServer: o.natsServer, database: os.Getenv(envDatabase)}
 	defer s.stop()
 	if err := s.start(ctx); err != nil {
 		return 1, err
 	}
-	fmt.Printf("test: %s\n", s.postgresLine())
-	fmt.Printf("test: NATS: the tests' servers run in a container of %s; some tests of package natsserver run one in the test's process too\n", docker.NATSImage())
+	s.introduce()
 	code, err := run(o.command, s.environment())
 	return code, errors.Join(err, s.tell())
 }
@@ -83,6 +87,7 @@ func run(command, environment []string) (int, error) {
 // servers are the containers.
 type servers struct {
 	dir        string // of sockets and notes; the container of NATS sees it
+	program    string // this one, linked statically, because the container has no libraries
 	natsServer string // of this machine
 	database   string // URL of Postgres
 	named      bool   // by the user: no container of Postgres
@@ -112,6 +117,7 @@ func (s *servers) start(ctx context.Context) error {
 	if missing := docker.MissingImages(ctx, engine, images...); len(missing) > 0 {
 		return fmt.Errorf("the Docker engine has no images %v: run `make images`", missing)
 	}
+	log.SetDefault(quiet{})
 	// No container removes what is left over: the next run does, by its labels.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return err
@@ -180,9 +186,12 @@ func (s *servers) tell() error {
 	return nil
 }
 
-func (s *servers) postgresLine() string {
+// introduce says what the tests use.
+func (s *servers) introduce() {
+	where := "in a container of " + docker.PostgresImage()
 	if s.named {
-		return "Postgres: the tests' databases are on the server that " + envDatabase + " names"
+		where = "that " + envDatabase + " names"
 	}
-	return "Postgres: the tests' databases are on one server, in a container of " + docker.PostgresImage()
+	fmt.Println("test: Postgres: each test has a database on one server, " + where)
+	fmt.Println("test: NATS: each test has a server of its own, in a container of " + docker.NATSImage())
 }

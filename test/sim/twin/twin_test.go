@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/testkit/tally"
 	"muster.dev/muster/test/sim"
 )
 
@@ -20,6 +21,9 @@ func start(t *testing.T) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
+	if err := tally.Add(tally.Postgres, tally.Own); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

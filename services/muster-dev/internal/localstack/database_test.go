@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
@@ -36,11 +37,7 @@ func TestFreshDatabase(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil { // Postgres runs as another user when we are root
 		t.Fatal(err)
 	}
-	server, err := postgres.Start(t.Context(), postgres.Options{Dir: dir, NoFsync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := pgtest.Local(t, postgres.Options{Dir: dir, NoFsync: true})
 
 	fresh, drop, err := freshDatabase(t.Context(), server.URL())
 	if err != nil {
@@ -70,11 +67,7 @@ func TestFreshDatabaseRefusesWhatIsNoURL(t *testing.T) {
 
 func TestTheServiceLogsInAsItsOwnRole(t *testing.T) {
 	t.Parallel()
-	server, err := postgres.Start(t.Context(), postgres.Options{NoFsync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := pgtest.Local(t, postgres.Options{NoFsync: true})
 	if err := queuemanager.Migrate(t.Context(), server.URL(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
