@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts a file system of so many megabytes, which ends with the test, and returns
+// Mount mounts a file system of the given megabytes, which ends with the test, and returns
 // its directory, which any account may enter. Without the right to mount the test is
 // skipped; in continuous integration, where CI is set, it fails: there it must run.
 func Mount(t testing.TB, megabytes int) string {
@@ -37,7 +37,7 @@ func refuse(t testing.TB, required bool, err error) {
 	t.Skipf("no right to mount a small file system, root has it: %v", err)
 }
 
-// Grow gives the file system so many megabytes.
+// Grow makes the file system that large, in megabytes.
 func Grow(t testing.TB, dir string, megabytes int) {
 	t.Helper()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%dm", megabytes)); err != nil {

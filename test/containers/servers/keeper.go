@@ -99,7 +99,7 @@ func answerOne(conn net.Conn, program string) {
 		_ = to.Encode(answer{Failure: err.Error()})
 		return
 	}
-	if err := to.Encode(answer{}); err != nil { // nobody waits for it any more
+	if err := to.Encode(answer{}); err != nil { // the program that asked has ended
 		_ = cmd.Process.Kill()
 	}
 	go obey(from, cmd.Process)
