@@ -32,7 +32,6 @@ elif free=$(df --output=avail -k "$memory" 2>/dev/null | tail -1) &&
 	export GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}} TMPDIR=$mine
 	echo "test: temporary files are kept in memory, below $mine"
 else
-	mine=
 	echo "test: temporary files are kept in ${TMPDIR:-/tmp}: $memory has too little room"
 fi
 # Where a Docker engine answers, it is used: the suites of what holds when parts fail run in

@@ -29,6 +29,8 @@ const (
 	superuser    = "muster"
 	postgresUser = "999:999"
 	postgresPort = "5432/tcp"
+	// postgresData is where both images have the databases.
+	postgresData = "/var/lib/postgresql/data"
 	// mostConnections is for the tests of several packages at once. Where there is no
 	// engine each has a server of 300 connections of its own.
 	mostConnections = 1500
@@ -38,10 +40,13 @@ const (
 
 // startPostgres starts a server with the settings that one of this machine would have, and
 // returns the URL of its superuser.
-func startPostgres(ctx context.Context) (string, removal, error) {
+func startPostgres(ctx context.Context, memory bool) (string, removal, error) {
 	password := rand.Text()
 	options := append(contained(postgresUser, func(h *container.HostConfig) {
 		h.ShmSize = sharedMemory
+		if memory {
+			h.Tmpfs = map[string]string{postgresData: "mode=0700,uid=999,gid=999"}
+		}
 		h.PortBindings = network.PortMap{network.MustParsePort(postgresPort): {{HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1})}}}
 	}),
 		postgresmodule.WithUsername(superuser), postgresmodule.WithPassword(password), postgresmodule.WithDatabase("postgres"),

@@ -39,7 +39,7 @@ func TestServersInContainers(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v: %s", err, output)
 	}
-	s := &servers{dir: dir, program: program, natsServer: "/none"}
+	s := &servers{dir: dir, program: program, natsServer: "/none", memory: true}
 	t.Cleanup(s.stop)
 	if err := s.start(context.Background()); err != nil {
 		t.Fatal(err)

@@ -43,6 +43,7 @@ func main() {
 // options are the arguments of the program.
 type options struct {
 	natsServer string // program that runs where the container cannot
+	memory     bool
 	command    []string
 }
 
@@ -50,6 +51,7 @@ func parse(arguments []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("servers", flag.ContinueOnError)
 	flags.StringVar(&o.natsServer, "nats-server", "", "nats-server of this machine, for servers whose files the container does not see")
+	flags.BoolVar(&o.memory, "memory", false, "keep the databases in memory")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
 	}

@@ -43,7 +43,7 @@ func serve(ctx context.Context, arguments []string) (int, error) {
 	if err != nil {
 		return 1, fmt.Errorf("find this program: %w", err)
 	}
-	s := &servers{dir: dir, program: program, natsServer: o.natsServer, database: os.Getenv(envDatabase)}
+	s := &servers{dir: dir, program: program, natsServer: o.natsServer, memory: o.memory, database: os.Getenv(envDatabase)}
 	defer s.stop()
 	if err := s.start(ctx); err != nil {
 		return 1, err
@@ -89,6 +89,7 @@ type servers struct {
 	dir        string // of sockets and notes; the container of NATS sees it
 	program    string // this one, linked statically, because the container has no libraries
 	natsServer string // of this machine
+	memory     bool   // has the databases
 	database   string // URL of Postgres
 	named      bool   // by the user: no container of Postgres
 	remove     []func(context.Context) error
@@ -126,7 +127,7 @@ func (s *servers) start(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() (err error) { nats, err = s.startNATS(ctx); return err })
 	if !s.named {
-		group.Go(func() (err error) { s.database, postgres, err = startPostgres(ctx); return err })
+		group.Go(func() (err error) { s.database, postgres, err = startPostgres(ctx, s.memory); return err })
 	}
 	err = group.Wait()
 	for _, each := range []removal{postgres, nats} {

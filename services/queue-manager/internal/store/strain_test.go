@@ -24,8 +24,8 @@ func TestAnOldSnapshotDoesNotStopTheQueue(t *testing.T) {
 			t.Logf("a gang admitted and ended: %.1f pages of %s and %.1f of its indexes over %d, %.1f and %.1f over %d",
 				before.heap, table, before.index, few, after.heap, after.index, many)
 			// A table of the many, read through its dead rows, has tens of pages. All gangs
-			// are on one node: Postgres follows the versions of its row from page to page,
-			// for whoever reads it.
+			// are on one node: Postgres follows the versions of its row from page to page
+			// for each reader.
 			if table != "node_resources" && after.heap > before.heap+1 {
 				t.Errorf("under an old snapshot a gang read %.1f pages of %s over %d of them, and %.1f over %d", before.heap, table, few, after.heap, many)
 			}
