@@ -95,10 +95,11 @@ func (s *servers) startNATS(ctx context.Context) (removal, error) {
 	if err := os.Symlink(s.program, s.asker()); err != nil {
 		return nil, fmt.Errorf("give this program the name of nats-server: %w", err)
 	}
-	directories := os.TempDir()
 	options := append(contained(fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), func(h *container.HostConfig) {
 		h.NetworkMode = "host"
-		h.Binds = []string{directories + ":" + directories}
+		for _, dir := range temporary(os.TempDir(), os.Getenv("GOTMPDIR")) {
+			h.Binds = append(h.Binds, dir+":"+dir)
+		}
 	}),
 		testcontainers.WithFiles(testcontainers.ContainerFile{HostFilePath: s.program, ContainerFilePath: inContainer, FileMode: 0o555}),
 		testcontainers.WithEntrypoint(inContainer), testcontainers.WithCmd(keeperName, s.socket()),
@@ -111,6 +112,15 @@ func (s *servers) startNATS(ctx context.Context) (removal, error) {
 		return terminate(c), fmt.Errorf("start the container of the tests' NATS servers: %w: %s", err, said(ctx, c))
 	}
 	return terminate(c), nil
+}
+
+// temporary are the directories in which tests make theirs: by package os in that for
+// temporary files, by package testing in Go's own when that is named.
+func temporary(files, gos string) []string {
+	if gos == "" || gos == files {
+		return []string{files}
+	}
+	return []string{files, gos}
 }
 
 // contained are the options of every container: no rights, and labels by which the next

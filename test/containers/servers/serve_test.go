@@ -62,6 +62,25 @@ func TestTheCommandsCodeIsPassedOn(t *testing.T) {
 	}
 }
 
+func TestDirectoriesOfTests(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files, gos string
+		want       []string
+	}{
+		"one":         {"/tmp", "", []string{"/tmp"}},
+		"both are it": {"/tmp", "/tmp", []string{"/tmp"}},
+		"two":         {"/dev/shm/tests", "/tmp", []string{"/dev/shm/tests", "/tmp"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := temporary(test.files, test.gos); !slices.Equal(got, test.want) {
+				t.Errorf("the container sees %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestTheSummaryNamesEachPackage(t *testing.T) {
 	t.Parallel()
 	got := summary("/repo", []tally.Note{
