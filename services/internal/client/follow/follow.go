@@ -34,17 +34,28 @@ func Read(d bus.Delivery) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
+	step, known := StepOf(payload)
+	if !known {
+		return Step{}, fmt.Errorf("message %d on %s: %w: %s", d.Sequence, d.Subject, errNoStep, envelope.Type)
+	}
+	step.At = envelope.Time
+	return step, nil
+}
+
+// StepOf is what an event tells of a workload's life, without the time; known is false for
+// one that tells nothing.
+func StepOf(payload event.Payload) (step Step, known bool) {
 	switch e := payload.(type) {
 	case *event.WorkloadChanged:
-		return Step{At: envelope.Time, Record: e.Record, Warnings: e.Warnings}, nil
+		return Step{Record: e.Record, Warnings: e.Warnings}, true
 	case *event.WorkloadRejected:
 		reason := e.Reason
-		return Step{At: envelope.Time, MessageID: e.MessageID, Record: workload.Record{
+		return Step{MessageID: e.MessageID, Record: workload.Record{
 			Workload: workload.Workload{ID: e.Workload, Queue: e.Queue},
 			Phase:    workload.Rejected, Reason: &reason,
-		}}, nil
+		}}, true
 	}
-	return Step{}, fmt.Errorf("message %d on %s: %w: %s", d.Sequence, d.Subject, errNoStep, envelope.Type)
+	return Step{}, false
 }
 
 // lookAgainAfter is how often the last event is read, beside those that come by

@@ -40,11 +40,12 @@ func (e Event) Step() (follow.Step, error) {
 	if err != nil {
 		return follow.Step{}, fmt.Errorf("read an event of the stream: %w", err)
 	}
-	changed, is := payload.(*event.WorkloadChanged)
-	if !is {
+	step, known := follow.StepOf(payload)
+	if !known {
 		return follow.Step{}, fmt.Errorf("read an event of the stream: got a %s, want the change of a workload", e.Type)
 	}
-	return follow.Step{At: time.Now(), Record: changed.Record, Warnings: changed.Warnings}, nil
+	step.At = time.Now()
+	return step, nil
 }
 
 // QueueEvents hands each event of a queue from now on to handle, until ctx ends, handle
@@ -96,7 +97,9 @@ func (l *Life) run(ctx context.Context, c *Client, last workload.Record) error {
 			if err != nil || sameStep(step.Record, last) {
 				return err
 			}
-			last = step.Record
+			if step.Record.Phase != workload.Rejected { // another submission with its key changes nothing
+				last = step.Record
+			}
 			select {
 			case l.steps <- step:
 				return nil

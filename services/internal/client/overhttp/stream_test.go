@@ -78,3 +78,14 @@ func TestWhatIsNoEvent(t *testing.T) {
 		})
 	}
 }
+
+// TestARejectionIsAStep: the stream of a workload tells that another submission with its key
+// was rejected, and goes on.
+func TestARejectionIsAStep(t *testing.T) {
+	t.Parallel()
+	e := Event{Type: "dev.muster.workload.rejected.v1", Data: []byte(`{"workload": "a", "queue": "q", "messageId": "m", "reason": {"message": "other content"}}`)}
+	step, err := e.Step()
+	if err != nil || step.Record.Phase != workload.Rejected || step.Record.ID != "a" || step.MessageID != "m" || step.Record.Reason.Message != "other content" {
+		t.Errorf("%+v, %v; want the rejection of workload a with its reason", step, err)
+	}
+}

@@ -87,6 +87,9 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 		if err != nil {
 			return err
 		}
+		if step.Record.Phase == workload.Rejected { // another submission under its id; it stays as it is
+			continue
+		}
 		if says := wanted.made(&step.Record); says != "" {
 			fmt.Fprintf(out, "%s %s\n", label, says)
 			return nil
