@@ -33,11 +33,11 @@ const Help = `Exit codes:
   3  no such workload, queue or node
   4  Muster rejected a submission
   5  --timeout has passed
-  6  no answer from NATS or queue-manager
+  6  no answer from NATS, the HTTP API or queue-manager
   7  Muster, or the queue, is full: submit the same again later
   8  replayed decisions differ from the recorded ones`
 
-// ErrUnreachable is wrapped when NATS cannot be reached.
+// ErrUnreachable is wrapped when NATS, or the server of the HTTP API, cannot be reached.
 var ErrUnreachable = errors.New("cannot reach Muster")
 
 // decided is an error that decides the exit code. What it wraps is what the

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/message/query"
-	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -21,13 +20,17 @@ type Workload struct {
 	History []query.HistoryEntry `json:"history"`
 }
 
-// field is a line of a description.
+// field is a line of a description; one without a name goes on with the one before.
 type field struct{ name, value string }
 
 func writeFields(w io.Writer, fields []field) error {
 	aligned := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, f := range fields {
-		if f.value != "" {
+		switch {
+		case f.value == "":
+		case f.name == "":
+			fmt.Fprintf(aligned, "\t%s\n", Cell(f.value))
+		default:
 			fmt.Fprintf(aligned, "%s:\t%s\n", f.name, Cell(f.value))
 		}
 	}
@@ -61,7 +64,7 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 	}
 	err := writeFields(w, []field{
 		{"Name", d.Name}, {"Namespace", d.Namespace}, {"Kind", d.Kind}, {"ID", string(d.ID)}, {"Queue", d.Queue},
-		{"Priority", strconv.Itoa(int(d.Priority))}, {"Phase", phase(&d.Record)}, {"Reason", Reason(d.Reason)}, {"Hold", d.Hold.Message()}, {"Weighed", weighedIn(d.Reason)},
+		{"Priority", strconv.Itoa(int(d.Priority))}, {"Phase", Phase(&d.Record)}, {"Reason", Reason(d.Reason)}, {"Hold", d.Hold.Message()}, {"Weighed", weighedIn(d.Reason)},
 		{"Position", position}, {"Starts", StartsIn(&d.Record, now)}, {"Attempt", strconv.Itoa(d.Attempt)}, {"Cluster", d.Cluster},
 		{"Submitted", at(d.Times.Submitted, now)}, {"Admitted", at(d.Times.Admitted, now)},
 		{"Dispatched", at(d.Times.Dispatched, now)}, {"Running", at(d.Times.Running, now)}, {"Finished", at(d.Times.Finished, now)},
@@ -118,13 +121,13 @@ func shortage(w io.Writer, s *workload.Shortage) error {
 	if s.Resource != "" {
 		fields = append(fields,
 			field{"  Resource", string(s.Resource)},
-			field{"  Each pod requests", resource.Format(s.Resource, s.Asked)},
-			field{"  Free on the best node", resource.Format(s.Resource, s.Largest)},
-			field{"  Free in sum", fmt.Sprintf("%s over %d eligible nodes", resource.Format(s.Resource, s.Sum), s.Eligible)})
+			field{"  Each pod requests", atMost(s.Resource, s.Asked)},
+			field{"  Free on the best node", atLeast(s.Resource, s.Largest)},
+			field{"  Free in sum", fmt.Sprintf("%s over %d eligible nodes", atLeast(s.Resource, s.Sum), s.Eligible)})
 	}
 	for _, l := range s.Lacking {
 		fields = append(fields, field{"  Lacking", fmt.Sprintf("%s on %d of %d eligible nodes (each pod requests %s)",
-			l.Resource, l.Nodes, s.Eligible, resource.Format(l.Resource, l.Asked))})
+			l.Resource, l.Nodes, s.Eligible, atMost(l.Resource, l.Asked))})
 	}
 	var excluded []string
 	for _, cause := range slices.Sorted(maps.Keys(s.Excluded)) {
@@ -135,7 +138,7 @@ func shortage(w io.Writer, s *workload.Shortage) error {
 }
 
 func history(entries []query.HistoryEntry) Table {
-	t := Table{Header: []string{"AT", "AFTER", "PHASE", "ATTEMPT", "REASON"}}
+	t := Table{Header: []string{"AT", "AFTER", "PHASE", "ATTEMPT", "REASON"}} // all of each reason, at every width
 	for i, e := range entries {
 		after := ""
 		if i > 0 {
@@ -200,23 +203,22 @@ type Node struct {
 
 // DescribeNode writes a node and whose places are on it.
 func DescribeNode(w io.Writer, d Node, now time.Time) error {
-	var labels []string
-	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
-		labels = append(labels, key+"="+d.Labels[key])
+	fields := []field{
+		{"Name", d.Name}, {"Cluster", d.Cluster}, {"Status", status(d.Node)}, {"Created", at(d.Created, now)}, {"Taints", taints(d.Node)},
 	}
-	err := writeFields(w, []field{
-		{"Name", d.Name}, {"Cluster", d.Cluster}, {"Status", status(d.Node)}, {"Created", at(d.Created, now)}, {"Taints", taints(d.Node)}, {"Labels", strings.Join(labels, ", ")},
-	})
-	if err != nil {
+	name := "Labels" // the first has it
+	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
+		fields = append(fields, field{name, key + "=" + d.Labels[key]})
+		name = ""
+	}
+	if err := writeFields(w, fields); err != nil {
 		return err
 	}
 	resources := Table{Header: []string{"RESOURCE", "ALLOCATABLE", "UNMANAGED", "RESERVED", "FREE"}}
 	for _, name := range d.Allocatable.Names() {
-		row := []string{string(name)}
-		for _, l := range []resource.List{d.Allocatable, d.Unmanaged, d.Reserved, d.Free} {
-			row = append(row, resource.Format(name, l[name]))
-		}
-		resources.Rows = append(resources.Rows, row)
+		resources.Rows = append(resources.Rows, []string{
+			string(name), atLeast(name, d.Allocatable[name]), atMost(name, d.Unmanaged[name]), atMost(name, d.Reserved[name]), atLeast(name, d.Free[name]),
+		})
 	}
 	if err := section(w, "Resources", resources); err != nil {
 		return err
@@ -226,7 +228,7 @@ func DescribeNode(w io.Writer, d Node, now time.Time) error {
 		r := &d.Workloads[i]
 		for _, p := range r.Placements {
 			if p.Node == d.Name {
-				places.Rows = append(places.Rows, []string{r.Namespace, r.Name, r.Kind, phase(r), p.PodSet, strconv.Itoa(p.Pods)})
+				places.Rows = append(places.Rows, []string{r.Namespace, r.Name, r.Kind, Phase(r), p.PodSet, strconv.Itoa(p.Pods)})
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // Estimates is the table of when workloads that wait will start.
 func Estimates(records []workload.Record, now time.Time) Table {
-	t := Table{Header: []string{"NAMESPACE", "NAME", "QUEUE", "POSITION", "STARTS IN (P50)", "BY (P90)", "ESTIMATED", "NOTE"}}
+	t := Table{Header: []string{"NAMESPACE", "NAME", "QUEUE", "POSITION", "STARTS IN (P50)", "BY (P90)", "ESTIMATED", "NOTE"}, Long: []string{"NOTE"}}
 	for i := range records {
 		r := &records[i]
 		row := []string{r.Namespace, r.Name, r.Queue, orDash(int(r.Position)), "-", "-", "-", "not estimated yet"}
@@ -31,7 +31,7 @@ func Estimates(records []workload.Record, now time.Time) Table {
 
 // WhatIf is the table of what a change would do.
 func WhatIf(answer query.WhatIfAnswer, now time.Time) Table {
-	t := Table{Header: []string{"NAMESPACE", "NAME", "QUEUE", "STARTS WITHOUT", "STARTS WITH", "NOTE"}}
+	t := Table{Header: []string{"NAMESPACE", "NAME", "QUEUE", "STARTS WITHOUT", "STARTS WITH", "NOTE"}, Long: []string{"NOTE"}}
 	in := func(at time.Time) string {
 		if at.IsZero() {
 			return "unknown"

@@ -13,38 +13,34 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// The table of workloads has lines of at most lineWidth, and shows at least reasonLeast of a
-// reason; wide shows all.
-const (
-	lineWidth   = 100
-	reasonLeast = 24
-)
-
 // Workloads is the table of workloads. Those of one namespace are shown without it.
 func Workloads(records []workload.Record, format Format, now time.Time) Table {
-	t := Table{Header: []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "PODS", "AGE", "REASON"}}
+	t := NamespacedWorkloads(records, format, now)
+	if format != Wide && oneNamespace(records) {
+		t.Drop("NAMESPACE")
+	}
+	return t
+}
+
+// NamespacedWorkloads is the table of workloads with their namespaces.
+func NamespacedWorkloads(records []workload.Record, format Format, now time.Time) Table {
+	t := Table{Header: []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "PODS", "AGE", "REASON"}, Long: []string{"REASON"}}
 	if format == Wide {
 		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "STARTS", "PRIORITY", "ATTEMPT", "CLUSTER", "PODS", "REQUESTS", "AGE", "RAN", "ID", "REASON"}
+		t.Long = nil
 	}
 	for i := range records {
 		r := &records[i]
-		row := []string{r.Namespace, r.Name, r.Kind, r.Queue, phase(r), strconv.Itoa(r.Pods()), age(r.Times.Submitted, now), brief(r.Reason)}
+		row := []string{r.Namespace, r.Name, r.Kind, r.Queue, Phase(r), strconv.Itoa(r.Pods()), age(r.Times.Submitted, now), brief(r.Reason)}
 		if format == Wide {
 			row = []string{
-				r.Namespace, r.Name, r.Kind, r.Queue, phase(r), orDash(int(r.Position)), starts(r, now), strconv.Itoa(int(r.Priority)),
+				r.Namespace, r.Name, r.Kind, r.Queue, Phase(r), orDash(int(r.Position)), starts(r, now), strconv.Itoa(int(r.Priority)),
 				strconv.Itoa(r.Attempt), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
 				age(r.Times.Submitted, now), dash(ran(r, now)), string(r.ID), Reason(r.Reason),
 			}
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	if format == Wide {
-		return t
-	}
-	if oneNamespace(records) {
-		t.dropFirst()
-	}
-	t.shorten(lineWidth, reasonLeast)
 	return t
 }
 
@@ -63,7 +59,7 @@ func brief(r *workload.Reason) string {
 		return Reason(r)
 	}
 	short := s.Resource[strings.LastIndexByte(string(s.Resource), '/')+1:]
-	return fmt.Sprintf("needs %s %s, best has %s", resource.Format(s.Resource, s.Asked), short, resource.Format(s.Resource, s.Largest))
+	return fmt.Sprintf("needs %s %s, best has %s", atMost(s.Resource, s.Asked), short, atLeast(s.Resource, s.Largest))
 }
 
 // ran is how long all pods of a workload have run, or had run when it ended; empty for one
@@ -84,24 +80,26 @@ func ran(r *workload.Record, now time.Time) string {
 func Clusters(clusters []query.ClusterStatus, asked time.Time) Table {
 	t := Table{Header: []string{"NAME", "NODES", "READY", "LIVE", "WATCHER HEARD", "DISPATCHER HEARD"}}
 	for _, c := range clusters {
-		watcher, dispatcher := heard(c.WatcherHeard, asked), heard(c.DispatcherHeard, asked)
+		row := []string{c.Name, strconv.Itoa(c.Nodes), strconv.Itoa(c.ReadyNodes), strconv.Itoa(c.Live)}
 		if c.Silent != "" {
-			watcher, dispatcher = "unknown: "+c.Silent, ""
+			row = append(row, "unknown: "+c.Silent)
+		} else {
+			row = append(row, heard(c.WatcherHeard, asked), heard(c.DispatcherHeard, asked))
 		}
-		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Nodes), strconv.Itoa(c.ReadyNodes), strconv.Itoa(c.Live), watcher, dispatcher})
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// phase shows what a phase alone does not: an end that still holds capacity.
-func phase(r *workload.Record) string {
+// Phase shows what a phase alone does not: an end that still holds capacity.
+func Phase(r *workload.Record) string {
 	if r.Holding && r.Phase.Final() {
 		return string(r.Phase) + " (pods remain)"
 	}
 	return string(r.Phase)
 }
 
-// Reason is the sentence with its kind; empty for no reason.
+// Reason is the sentence with its kind, unless it begins with that; empty for no reason.
 func Reason(r *workload.Reason) string {
 	if r == nil {
 		return ""
@@ -109,19 +107,22 @@ func Reason(r *workload.Reason) string {
 	if r.Message == "" {
 		return string(r.Kind)
 	}
+	if begin := r.Message[:min(len(r.Kind), len(r.Message))]; strings.EqualFold(begin, string(r.Kind)) {
+		return r.Message
+	}
 	return string(r.Kind) + ": " + r.Message
 }
 
-// Queues is the table of queues.
+// Queues is the table of queues. Wide shows their settings, too.
 func Queues(queues []query.Queue, format Format) Table {
-	t := Table{Header: []string{"NAME", "STRATEGY", "HELD", "WAITING", "LIVE", "QUOTA USED", "RESERVED"}}
+	t := Table{Header: []string{"NAME", "HELD", "WAITING", "LIVE", "QUOTA USED", "RESERVED"}, Long: []string{"QUOTA USED", "RESERVED"}}
 	if format == Wide {
-		t.Header = append(t.Header, "COHORT", "NAMESPACES")
+		t.Header, t.Long = append(t.Header, "STRATEGY", "COHORT", "NAMESPACES"), nil
 	}
 	for _, q := range queues {
-		row := []string{q.Name, q.Strategy, Short(heldBy(q), heldWidth), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
+		row := []string{q.Name, Short(heldBy(q), heldWidth), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
 		if format == Wide {
-			row = append(row, dash(q.Cohort), strings.Join(q.Namespaces, ","))
+			row = append(row, q.Strategy, dash(q.Cohort), strings.Join(q.Namespaces, ","))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -180,7 +181,7 @@ func freeOf(n query.Node, name resource.Name) string {
 	if n.Allocatable[name] == 0 {
 		return dash("")
 	}
-	return resource.Format(name, n.Free[name]) + " of " + resource.Format(name, n.Allocatable[name])
+	return atLeast(name, n.Free[name]) + " of " + atLeast(name, n.Allocatable[name])
 }
 
 func status(n query.Node) string {
@@ -210,7 +211,7 @@ func taints(n query.Node) string {
 func requests(l resource.List) string {
 	without := l.Clone()
 	delete(without, resource.Pods)
-	return without.String()
+	return amounts(without, atMost)
 }
 
 // side reports whether a resource is rarely looked for.

@@ -73,7 +73,7 @@ func quantity(name resource.Name, amount int64) string {
 // Predicted is the table of predicted pods, with a line of totals for each
 // object.
 func Predicted(groups []Group) Table {
-	t := Table{Header: []string{"OBJECT", "GROUP", "ROLE", "PODS", "EACH ASKS", "NODE SELECTOR", "TOLERATES"}}
+	t := Table{Header: []string{"OBJECT", "GROUP", "ROLE", "PODS", "EACH ASKS", "NODE SELECTOR", "TOLERATES"}, Long: []string{"EACH ASKS", "NODE SELECTOR", "TOLERATES"}}
 	for i := 0; i < len(groups); {
 		object, pods, sum := groups[i].Object, 0, resource.List{}
 		for ; i < len(groups) && groups[i].Object == object; i++ {

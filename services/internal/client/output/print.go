@@ -10,9 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
@@ -57,12 +55,6 @@ func (f *Format) Type() string { return "format" }
 // Data reports whether programs read the answer.
 func (f Format) Data() bool { return f != Text && f != Wide }
 
-// Table is a header and rows of as many cells.
-type Table struct {
-	Header []string
-	Rows   [][]string
-}
-
 // Print writes value in the format; table gives the rows for people.
 func Print(w io.Writer, format Format, value any, table func() Table) error {
 	switch format {
@@ -101,48 +93,6 @@ func printJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
-}
-
-// Write aligns the columns; each line starts with indent.
-func (t Table) Write(w io.Writer, indent string) error {
-	aligned := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
-	for _, row := range append([][]string{t.Header}, t.Rows...) {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = Cell(cell)
-		}
-		line := indent + strings.Join(cells, "\t")
-		if _, err := fmt.Fprintln(aligned, strings.TrimRight(line, "\t ")); err != nil {
-			return err
-		}
-	}
-	return aligned.Flush()
-}
-
-// dropFirst leaves the first column out.
-func (t *Table) dropFirst() {
-	t.Header = t.Header[1:]
-	for i := range t.Rows {
-		t.Rows[i] = t.Rows[i][1:]
-	}
-}
-
-// shorten cuts the last column so that lines are at most width long, but to no less than
-// least.
-func (t Table) shorten(width, least int) {
-	const gap = 3 // between columns
-	last := len(t.Header) - 1
-	rest := 0
-	for column := range last {
-		longest := len(t.Header[column])
-		for _, row := range t.Rows {
-			longest = max(longest, utf8.RuneCountInString(Cell(row[column])))
-		}
-		rest += longest + gap
-	}
-	for _, row := range t.Rows {
-		row[last] = Short(row[last], max(width-rest, least))
-	}
 }
 
 // age is the time since then as people say it; empty for no time.

@@ -47,9 +47,9 @@ func used(q query.Queue) string {
 		if several {
 			flavor = l.Flavor + " "
 		}
-		text := fmt.Sprintf("%s%s %s/%s", flavor, l.Resource, resource.Format(l.Resource, l.Used), resource.Format(l.Resource, l.Nominal))
+		text := fmt.Sprintf("%s%s %s/%s", flavor, l.Resource, atMost(l.Resource, l.Used), atLeast(l.Resource, l.Nominal))
 		if l.Borrowed > 0 {
-			text += fmt.Sprintf(" (%s borrowed)", resource.Format(l.Resource, l.Borrowed))
+			text += fmt.Sprintf(" (%s borrowed)", atMost(l.Resource, l.Borrowed))
 		}
 		parts = append(parts, text)
 	}

@@ -46,13 +46,19 @@ func single(r rune) string { return fmt.Sprintf("\\U%08x", r) }
 // Safe returns a writer that lets through what a terminal shows, and writes out
 // what it would obey. Ends of lines and tabs stay. In JSON and YAML the same values
 // are meant afterwards.
-func Safe(w io.Writer) *Terminal { return &Terminal{to: w} }
+// Tables write lines of at most so many columns, 0 for any length.
+func Safe(w io.Writer, columns int) *Terminal { return &Terminal{to: w, columns: columns} }
 
 // Terminal is a writer that Safe has made.
 type Terminal struct {
 	to   io.Writer
 	rest []byte // the begin of a character of which the end has not come
+
+	columns int
 }
+
+// Columns is how long a line is; 0 for any length.
+func (s *Terminal) Columns() int { return s.columns }
 
 // Unwrap returns the writer behind, for what the program itself tells the terminal.
 func (s *Terminal) Unwrap() io.Writer { return s.to }

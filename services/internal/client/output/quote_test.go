@@ -27,14 +27,14 @@ func TestNothingIsObeyed(t *testing.T) {
 	}, Cluster: nasty, Reason: &workload.Reason{Kind: workload.ReasonInvalid, Message: nasty}}
 	printed := func(format Format) string {
 		var out bytes.Buffer
-		if err := Print(Safe(&out), format, record, func() Table { return Workloads([]workload.Record{record}, format, time.Time{}) }); err != nil {
+		if err := Print(Safe(&out, 0), format, record, func() Table { return Workloads([]workload.Record{record}, format, time.Time{}) }); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
 	describe := func() string {
 		var out bytes.Buffer
-		if err := DescribeWorkload(Safe(&out), Workload{record, []query.HistoryEntry{{Phase: workload.Queued, Reason: record.Reason}}}, time.Time{}); err != nil {
+		if err := DescribeWorkload(Safe(&out, 0), Workload{record, []query.HistoryEntry{{Phase: workload.Queued, Reason: record.Reason}}}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -72,8 +72,8 @@ func TestSafeOverWrites(t *testing.T) {
 	for _, text := range []string{"ünï→😀", "a\u009bb", "\xff\xfe"} {
 		t.Run(fmt.Sprintf("%+q", text), func(t *testing.T) {
 			var whole, pieces bytes.Buffer
-			_, _ = Safe(&whole).Write([]byte(text))
-			s := Safe(&pieces)
+			_, _ = Safe(&whole, 0).Write([]byte(text))
+			s := Safe(&pieces, 0)
 			for i := range len(text) {
 				if n, err := s.Write([]byte{text[i]}); n != 1 || err != nil {
 					t.Fatal(n, err)

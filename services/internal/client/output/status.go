@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/message/query"
-	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -124,13 +123,23 @@ func streams(all []query.StreamStatus) Table {
 	return t
 }
 
-// size writes bytes as Kubernetes does, to the whole unit.
+// size writes bytes with a unit, to two digits or more.
 func size(bytes uint64) string {
-	unit := uint64(1)
-	for unit < 1<<40 && bytes >= unit<<10*10 {
-		unit <<= 10
+	if bytes < 1<<10 {
+		return fmt.Sprintf("%d B", bytes)
 	}
-	return resource.Format(resource.Memory, int64(bytes/unit*unit))
+	unit, suffix := uint64(1), ""
+	for _, next := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if bytes < unit<<10 {
+			break
+		}
+		unit, suffix = unit<<10, next
+	}
+	whole, rest := bytes/unit, bytes%unit
+	if tenth := rest * 10 / unit; whole < 10 && rest > 0 && tenth > 0 {
+		return fmt.Sprintf("%d.%d%s", whole, tenth, suffix)
+	}
+	return fmt.Sprintf("%d%s", whole, suffix)
 }
 
 // heard is the age of a last report.

@@ -22,6 +22,7 @@ import (
 
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/services/internal/client/exit"
 )
 
 // Settings are where the server is, and as whom to ask.
@@ -138,7 +139,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	answer, err := c.http.Do(sent)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errUnreachable, err)
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, c.unreachable(err))
 	}
 	return answer, nil
 }
@@ -176,5 +177,23 @@ func refusal(status int, content []byte) error {
 	return refused
 }
 
-// errUnreachable is wrapped when there is no answer from the server.
-var errUnreachable = query.ErrNoAnswer
+// unreachableError says that there is no answer from the server.
+type unreachableError struct {
+	server string
+	cause  error
+}
+
+func (u *unreachableError) Error() string {
+	return fmt.Sprintf("cannot reach the server %s: %v", u.server, u.cause)
+}
+
+func (u *unreachableError) Unwrap() []error { return []error{exit.ErrUnreachable, u.cause} }
+
+// unreachable words an error of a connection, whose request is known already.
+func (c *Client) unreachable(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return &unreachableError{c.base.Redacted(), err}
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/services/internal/client/exit"
 )
 
 // TestATokenStaysWithItsServer: a token goes over TLS or to this machine, and no
@@ -65,5 +66,18 @@ func TestOtherAnswers(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestNobodyAnswers: where no server is, the error names it, and tells nothing of NATS.
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	client, err := New(Settings{URL: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = query.NewClientOver(client).Queues(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "cannot reach the server http://127.0.0.1:1: ") || strings.Contains(err.Error(), "NATS") || exit.Code(err) != exit.Unreachable {
+		t.Errorf("%v, want that the server cannot be reached", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/follow"
 )
 
@@ -113,7 +114,7 @@ func (l *Life) run(ctx context.Context, c *Client, last workload.Record) error {
 			return ctx.Err()
 		case errors.As(err, &refused) && refused.status != http.StatusServiceUnavailable && refused.status != http.StatusTooManyRequests && refused.status != http.StatusNotFound:
 			return err
-		case err != nil && !errors.As(err, &refused) && !errors.Is(err, errUnreachable):
+		case err != nil && !errors.As(err, &refused) && !errors.Is(err, exit.ErrUnreachable):
 			return err
 		}
 		select { // the server was away, or stores the workload at the moment
@@ -129,7 +130,7 @@ func sameStep(a, b workload.Record) bool {
 	return a.Phase == b.Phase && a.Attempt == b.Attempt && a.Queue == b.Queue && a.Holding == b.Holding && reflect.DeepEqual(a.Reason, b.Reason)
 }
 
-// stream reads server-sent events. Its error wraps errUnreachable when the connection is lost.
+// stream reads server-sent events. Its error wraps exit.ErrUnreachable when the connection is lost.
 func (c *Client) stream(ctx context.Context, path string, handle func(Event) error) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
@@ -167,7 +168,7 @@ func (c *Client) stream(ctx context.Context, path string, handle func(Event) err
 		if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
 			err = cause
 		}
-		return fmt.Errorf("GET %s: %w: %w", path, errUnreachable, err)
+		return fmt.Errorf("GET %s: %w", path, c.unreachable(err))
 	}
 	return nil
 }

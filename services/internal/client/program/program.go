@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,9 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/service/version"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/output"
 )
@@ -42,18 +45,61 @@ func Root(root *cobra.Command) *cobra.Command {
 	root.Args = NoSuchCommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetFlagErrorFunc(wrongFlag)
+	root.SetHelpCommand(helpCommand(root))
 	return root
+}
+
+// helpCommand shows the help of a command, and refuses names of none.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show the help of a command",
+		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if above, rest, err := root.Find(given); err == nil && len(rest) == 0 {
+				for _, c := range above.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, names []string) error {
+			found, rest, err := root.Find(names)
+			if err != nil || len(rest) > 0 {
+				if found == nil || len(rest) == 0 {
+					found, rest = root, names
+				}
+				return NoSuchCommand(found, rest)
+			}
+			found.InitDefaultHelpFlag()
+			found.InitDefaultVersionFlag()
+			return found.Help()
+		},
+	}
+}
+
+// WithoutConnection has the help of commands leave the flags of the root out, which are for
+// reaching a server.
+func WithoutConnection(commands ...*cobra.Command) []*cobra.Command {
+	for _, cmd := range commands {
+		cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
+			c.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+			c.Root().HelpFunc()(c, args)
+		})
+	}
+	return commands
 }
 
 // Run runs one command line of a root command. A context that NATS has ended by a
 // refusal gets no other answer than that.
 func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer) int {
-	out, errOut = output.Safe(out), output.Safe(errOut)
+	out, errOut = output.Safe(out, columnsOf(out)), output.Safe(errOut, columnsOf(errOut))
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrRefused) {
 		err = cause
 	}
@@ -61,10 +107,31 @@ func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, 
 		fmt.Fprintf(errOut, "%s: %v\n", root.Name(), err)
 	}
 	code := exit.Code(err)
-	if code == exit.Usage {
-		fmt.Fprintf(errOut, "See `%[1]s --help` and `%[1]s COMMAND --help`.\n", root.Name())
+	if code == exit.Usage && !ofFile(err) {
+		fmt.Fprintf(errOut, "See `%s --help`.\n", cmd.CommandPath())
 	}
 	return code
+}
+
+// ofFile reports whether an error is about a file, of which no help tells more.
+func ofFile(err error) bool {
+	var missing *fs.PathError
+	var faults fault.List
+	var one fault.Fault
+	return errors.As(err, &missing) || errors.As(err, &faults) || errors.As(err, &one)
+}
+
+// columnsOf is how long a line of a terminal is; 0 for what is none.
+func columnsOf(w io.Writer) int {
+	file, is := w.(*os.File)
+	if !is || !term.IsTerminal(int(file.Fd())) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // NoSuchCommand refuses arguments of a command that only has subcommands.

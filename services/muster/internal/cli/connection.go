@@ -42,7 +42,7 @@ func (s *server) open(ctx context.Context) (*connection, error) {
 		return nil, err
 	} else if web != nil {
 		return &connection{
-			actor: webActor{web}, queries: query.NewClientOver(web), close: func() {},
+			actor: webActor{web}, queries: query.NewClientOver(web).Patient(), close: func() {},
 			follow: func(ctx context.Context, known workload.Record) (life, error) { return web.Follow(ctx, known), nil },
 		}, nil
 	}
@@ -51,7 +51,7 @@ func (s *server) open(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	return &connection{
-		actor: busActor{b}, queries: query.NewClient(b.Conn()), close: b.Close,
+		actor: busActor{b}, queries: query.NewClient(b.Conn()).Patient(), close: b.Close,
 		follow: func(ctx context.Context, known workload.Record) (life, error) {
 			return follow.Start(ctx, b, known.Queue, known.ID)
 		},

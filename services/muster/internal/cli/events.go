@@ -49,7 +49,7 @@ queue; -o json and -o yaml show their data.`,
 	flags.BoolVar(&o.fresh, "new", false, "show only new events, which a tenant of the --queue may read; events are missed while the connection is lost")
 	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
 	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")
-	o.addFlags(flags, "only workloads of this `namespace`")
+	o.addFlags(flags, "only workloads of this `namespace`, without rejections, of which it is not known")
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "workload", completeWorkloads(s, false))
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
@@ -163,9 +163,9 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 }
 
 // elsewhere reports whether a workload is of another namespace than the chosen one. That of a
-// rejected one is not known.
+// rejected one is not known, unless it has the id of the chosen workload.
 func (o *eventsOptions) elsewhere(r *workload.Record) bool {
-	return o.namespace != "" && r.Namespace != "" && r.Namespace != o.namespace
+	return o.namespace != "" && r.Namespace != o.namespace && !(r.Namespace == "" && o.workload != "")
 }
 
 // printStep writes a step as a line.
@@ -175,7 +175,7 @@ func printStep(step follow.Step, out io.Writer) error {
 	if r.Name == "" {
 		name = "workload " + string(r.ID)
 	}
-	line := fmt.Sprintf("%s  %-10s  %-10s  %s", step.At.Local().Format("2006-01-02 15:04:05.000"), r.Queue, r.Phase, name)
+	line := fmt.Sprintf("%s  %-10s  %-10s  %s", step.At.Local().Format("2006-01-02 15:04:05.000"), r.Queue, output.Phase(r), name)
 	if reason := output.Reason(r.Reason); reason != "" {
 		line += "  " + reason
 	}

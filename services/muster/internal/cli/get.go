@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type getOptions struct {
 	limit    int
 	since    time.Duration
 	watch    bool
+
+	noHeaders bool
 }
 
 func getCommand(s *server) *cobra.Command {
@@ -41,6 +44,7 @@ func getCommand(s *server) *cobra.Command {
 		},
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
+	cmd.PersistentFlags().BoolVar(&o.noHeaders, "no-headers", false, "print tables without their header")
 
 	workloads := &cobra.Command{
 		Use: "workloads [NAME|ID]", Aliases: []string{"workload", "wl"}, Short: "List workloads in the order of submission",
@@ -99,8 +103,42 @@ func (o *getOptions) show(cmd *cobra.Command, ask func(context.Context, *query.C
 		if err != nil {
 			return err
 		}
-		return output.Print(cmd.OutOrStdout(), o.output, value, func() output.Table { return table(o.output) })
+		return o.print(cmd, value, func() output.Table { return table(o.output) })
 	})
+}
+
+// print prints an answer in the chosen format. That there is nothing is for people.
+func (o *getOptions) print(cmd *cobra.Command, value any, table func() output.Table) error {
+	if o.output.Data() {
+		return output.Print(cmd.OutOrStdout(), o.output, value, nil)
+	}
+	t := table()
+	if len(t.Rows) == 0 {
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No %s found%s.\n", nounOf(cmd), o.where())
+		return err
+	}
+	t.NoHeader = o.noHeaders
+	return t.Write(cmd.OutOrStdout(), "")
+}
+
+// nounOf names what a command lists.
+func nounOf(cmd *cobra.Command) string {
+	if cmd.Name() == "applied" {
+		return "applied objects"
+	}
+	return strings.ReplaceAll(cmd.Name(), "-", " ")
+}
+
+// where names what a list is restricted to.
+func (o *getOptions) where() string {
+	text := ""
+	if o.queue != "" {
+		text += " in queue " + output.Cell(o.queue)
+	}
+	if o.namespace != "" {
+		text += " in namespace " + output.Cell(o.namespace)
+	}
+	return text
 }
 
 func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
@@ -112,15 +150,23 @@ func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
 	if o.watch && to != nil {
 		return o.live(cmd, picked, names, to)
 	}
+	var watched *changes
 	err = o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		records, err := o.list(ctx, client, names, &picked)
 		if err != nil {
 			return err
 		}
+		if o.watch {
+			watched, err = newChanges(cmd.OutOrStdout(), picked, o.output, records, o.noHeaders)
+			return err
+		}
+		records = picked.of(records, time.Now())
 		table := output.Workloads(records, o.output, time.Now())
-		if to != nil && !to.plain && !o.output.Data() {
+		table.NoHeader = o.noHeaders
+		if to != nil && !to.plain && !o.output.Data() && len(records) > 0 {
 			var text strings.Builder
-			if err := table.Write(&text, ""); err != nil {
+			columns, _ := to.size()
+			if err := table.Write(output.Within(&text, columns), ""); err != nil {
 				return err
 			}
 			_, err := io.WriteString(to, colored(text.String()))
@@ -130,12 +176,17 @@ func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
 		if len(names) == 1 {
 			value = records[0]
 		}
-		return output.Print(cmd.OutOrStdout(), o.output, value, func() output.Table { return table })
+		return o.print(cmd, value, func() output.Table { return table })
 	})
 	if err != nil || !o.watch {
 		return err
 	}
-	return o.watchWorkloads(cmd, picked)
+	web, err := o.server.overHTTP()
+	if err != nil {
+		return err
+	}
+	watched.replayed = web != nil
+	return o.follow(cmd.Context(), picked, watched.step)
 }
 
 func parsePhases(names []string) ([]workload.Phase, error) {
@@ -231,6 +282,6 @@ func (o *getOptions) deadLetters(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		return output.Print(cmd.OutOrStdout(), o.output, dead, func() output.Table { return output.DeadLetters(dead, time.Now()) })
+		return o.print(cmd, dead, func() output.Table { return output.DeadLetters(dead, time.Now()) })
 	})
 }

@@ -27,7 +27,7 @@ func TestPhasesAreColoured(t *testing.T) {
 // What is no terminal gets neither colours nor a view that is drawn again.
 func TestAFileIsNoTerminal(t *testing.T) {
 	t.Parallel()
-	if to := terminalOf(output.Safe(&bytes.Buffer{})); to != nil {
+	if to := terminalOf(output.Safe(&bytes.Buffer{}, 0)); to != nil {
 		t.Errorf("a buffer is %+v", to)
 	}
 }

@@ -89,19 +89,23 @@ func parseSelector(text string) ([]query.LabelRequirement, error) {
 	return labels, nil
 }
 
-// list returns the selected workloads, or the one that is named, which is then the only one
-// that is selected.
+// list returns the workloads of which the selected ones are some, or the one that is named,
+// which is then the only one that is selected.
 func (o *getOptions) list(ctx context.Context, client *query.Client, names []string, selected *picked) ([]workload.Record, error) {
 	if len(names) == 1 {
 		one, err := findWorkload(ctx, client, names[0], o.namespace)
 		selected.id = one.ID
 		return []workload.Record{one}, err
 	}
-	records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: selected.phases, Labels: selected.labels})
+	request := query.WorkloadsRequest{Namespace: o.namespace, Queue: o.queue, Phases: selected.phases, Labels: selected.labels}
+	if o.watch { // others may come to a selected phase, or have been in one
+		request.Phases = nil
+	}
+	records, err := everyWorkload(ctx, client, request)
 	if err == nil && o.queue != "" && len(records) == 0 {
 		err = thereIsQueue(ctx, client, o.queue)
 	}
-	return selected.of(records, time.Now()), err
+	return records, err
 }
 
 // of returns those of the records that are selected, in their order.

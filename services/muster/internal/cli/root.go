@@ -59,8 +59,8 @@ MUSTER_TOKEN or the client certificate identifies.
 		{"queues", "Queues:", []*cobra.Command{
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server),
 		}},
-		{"offline", "Without a server:", []*cobra.Command{predictCommand(), scenarioCommand(), simulateCommand(), verifyCommand()}},
-		{"operation", "Operation:", []*cobra.Command{statusCommand(server), whatifCommand(server), healthCommand(), replayCommand()}},
+		{"offline", "Without a server:", program.WithoutConnection(predictCommand(), scenarioCommand(), simulateCommand(), verifyCommand())},
+		{"operation", "Operation:", []*cobra.Command{statusCommand(server), whatifCommand(server), program.WithoutConnection(healthCommand())[0], program.WithoutConnection(replayCommand())[0]}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, c := range group.commands {
@@ -68,7 +68,7 @@ MUSTER_TOKEN or the client certificate identifies.
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(program.Version())
+	root.AddCommand(program.WithoutConnection(program.Version())...)
 	for _, moved := range [][2]string{{"dev", "up"}, {"demo", "demo"}, {"install", "install"}} {
 		root.AddCommand(movedCommand(moved[0], moved[1]))
 	}

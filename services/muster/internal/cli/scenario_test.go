@@ -60,13 +60,13 @@ FAIL  wrong.yaml  The second waits for the first
 fault.yaml:7: steps[0].expect.waiting[0].because: "Fitt": want one of ` + kinds + `
 other-fault.yaml:3: nodes[0].count: "two": want a whole number
 nothing.yaml: open nothing.yaml: no such file or directory
-` + see,
+`,
 		},
 		"--queues queues.yaml right.yaml": {
 			exit.OK, "ok    right.yaml  The second waits for the first\n",
 			`muster: queues.yaml: no queue and no LocalQueue leads to ClusterQueue "lonely": nothing can be submitted to it` + "\n",
 		},
-		"--queues bad-queues.yaml right.yaml": {exit.Usage, "", "muster: bad-queues.yaml:1: queues[0].namespaces: is missing; want at least one\n" + see},
+		"--queues bad-queues.yaml right.yaml": {exit.Usage, "", "muster: bad-queues.yaml:1: queues[0].namespaces: is missing; want at least one\n"},
 		"--explain wrong.yaml": {
 			exit.Failure,
 			`FAIL  wrong.yaml  The second waits for the first
@@ -107,7 +107,6 @@ It would be admitted now with any one of these:
 }
 
 const (
-	see   = "See `muster --help` and `muster COMMAND --help`.\n"
 	kinds = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, Preempted, Drained, Requeued, BehindHead, Unknown, Pending, NoNodes, Starting, NodeLost, PlaceLost, " +
 		"PodLost, NodeNotReady, HeadReplaced, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 )
@@ -168,7 +167,7 @@ func TestTheFaultsOfThePage(t *testing.T) {
 	}
 	path := fileOf(t, "misspelt.yaml", "nodes: [{name: \"gpu-{0}\",\n  count: two, allocatable: {cpu: 8}}]\nwaiting:\n- name: a\n  pods: [{name: workers, request: {cpu: 1}}]\n")
 	got := run(t, "", "scenario", path)
-	if text := strings.ReplaceAll(got.errOut, filepath.Dir(path)+"/", ""); text != want+see {
+	if text := strings.ReplaceAll(got.errOut, filepath.Dir(path)+"/", ""); text != want {
 		t.Errorf("told\n%s\nthe page has\n%s", text, want)
 	}
 }

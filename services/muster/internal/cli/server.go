@@ -149,14 +149,14 @@ func (s *server) ask(ctx context.Context, with func(context.Context, *query.Clie
 	if web, err := s.overHTTP(); err != nil {
 		return err
 	} else if web != nil {
-		return answered(ctx, func(ctx context.Context) error { return with(ctx, query.NewClientOver(web)) })
+		return answered(ctx, func(ctx context.Context) error { return with(ctx, query.NewClientOver(web).Patient()) })
 	}
 	b, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	return answered(ctx, func(ctx context.Context) error { return with(ctx, query.NewClient(b.Conn())) })
+	return answered(ctx, func(ctx context.Context) error { return with(ctx, query.NewClient(b.Conn()).Patient()) })
 }
 
 // answered bounds a question: no answer in time means that no server is there.

@@ -186,7 +186,10 @@ func (w *waiting) handle(step follow.Step) (done bool, err error) {
 	case follow.Reached:
 		return true, nil
 	case follow.Missed:
-		return true, fmt.Errorf("%s is %s: %s", w.label, r.Phase, output.Reason(r.Reason))
+		if w.out != nil { // the reason has been printed
+			return true, fmt.Errorf("%s is %s", w.label, r.Phase)
+		}
+		return true, fmt.Errorf("%s is %s", w.label, stateOf(string(r.Phase), r.Reason))
 	case follow.Rejected:
 		code := exit.Rejected
 		if r.Reason != nil && r.Reason.Kind == workload.ReasonFull {
@@ -207,9 +210,5 @@ func (w *waiting) unfinished(ctx context.Context, err error) error {
 		return exit.With(exit.Timeout, fmt.Errorf("wait for %s: no event within %s; the message is stored, and is processed when intake and queue-manager run",
 			w.label, waited))
 	}
-	state := string(w.last.Phase)
-	if reason := output.Reason(w.last.Reason); reason != "" {
-		state += ": " + reason
-	}
-	return exit.With(exit.Timeout, fmt.Errorf("%s is not %s after %s; it is %s", w.label, w.goal, waited, state))
+	return exit.With(exit.Timeout, fmt.Errorf("%s is not %s after %s; it is %s", w.label, w.goal, waited, stateOf(string(w.last.Phase), w.last.Reason)))
 }

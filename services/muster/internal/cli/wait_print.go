@@ -13,7 +13,7 @@ func (w *waiting) printRecord(r workload.Record) {
 	if w.label == "manifest" || strings.HasSuffix(w.label, "*") {
 		w.label = reference(r.Workload) // now it has a name
 	}
-	line := string(r.Phase)
+	line := output.Phase(&r)
 	if r.Phase == workload.Queued && r.Position > 0 {
 		line += fmt.Sprintf(", position %d", r.Position)
 	}
@@ -24,12 +24,24 @@ func (w *waiting) printRecord(r workload.Record) {
 	case r.Phase == workload.Admitted && len(r.Placements) > 0:
 		line += fmt.Sprintf(" to cluster %s: %s", r.Cluster, places(r.Placements))
 	case r.Reason != nil:
-		line += ": " + output.Reason(r.Reason)
+		line = stateOf(line, r.Reason)
 	}
 	w.printLine(line)
 	if r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonNeverFits {
-		w.printLine("warning: it cannot start with the present nodes and quota; cancel it, or submit it again with a smaller request")
+		w.printLine("warning: it cannot start with the present nodes and quota; cancel it, or submit it again with a request that the nodes and the quota can meet")
 	}
+}
+
+// stateOf is a phase with its reason, which may begin with the phase itself.
+func stateOf(phase string, reason *workload.Reason) string {
+	text := output.Reason(reason)
+	switch {
+	case text == "":
+		return phase
+	case len(text) >= len(phase) && strings.EqualFold(text[:len(phase)], phase):
+		return text
+	}
+	return phase + ": " + text
 }
 
 func (w *waiting) printLine(text string) {

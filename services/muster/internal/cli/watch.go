@@ -3,26 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
-	"io"
-	"strings"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/follow"
-	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/overhttp"
 )
-
-// watchWorkloads prints a line for each change of the selected workloads, until the user has
-// seen enough.
-func (o *getOptions) watchWorkloads(cmd *cobra.Command, selected picked) error {
-	return o.follow(cmd.Context(), selected, func(step follow.Step) error { return o.changed(cmd.OutOrStdout(), selected, step) })
-}
 
 // follow passes the steps of workloads on until ctx ends.
 func (o *getOptions) follow(ctx context.Context, selected picked, show func(follow.Step) error) error {
@@ -38,20 +26,6 @@ func (o *getOptions) follow(ctx context.Context, selected picked, show func(foll
 	if ctx.Err() != nil {
 		return nil
 	}
-	return err
-}
-
-// changed prints a step as the row of its workload, without the header, which is above.
-func (o *getOptions) changed(out io.Writer, selected picked, step follow.Step) error {
-	if step.Record.Phase == workload.Rejected || !selected.has(&step.Record, time.Now()) {
-		return nil
-	}
-	var table strings.Builder
-	if err := output.Workloads([]workload.Record{step.Record}, o.output, time.Now()).Write(&table, ""); err != nil {
-		return err
-	}
-	_, row, _ := strings.Cut(table.String(), "\n")
-	_, err := io.WriteString(out, row)
 	return err
 }
 
