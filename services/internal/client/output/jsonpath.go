@@ -64,11 +64,14 @@ func printPath(w io.Writer, expression string, value any) error {
 	return err
 }
 
+// ErrNoNames says that the format is wrong for an answer.
+var ErrNoNames = errors.New("-o name: this command shows no objects with names; want text, wide, json, yaml or jsonpath=EXPRESSION")
+
 // printNames writes KIND/NAME of each object of a value, in lines.
 func printNames(w io.Writer, value any) error {
 	names, ok := namesOf(value)
 	if !ok {
-		return errors.New("-o name: this command shows no objects with names; want text, wide, json, yaml or jsonpath=...")
+		return ErrNoNames
 	}
 	for _, name := range names {
 		if _, err := fmt.Fprintln(w, Cell(name)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -95,6 +96,9 @@ func WithoutConnection(commands ...*cobra.Command) []*cobra.Command {
 // refusal gets no other answer than that.
 func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer) int {
 	out, errOut = output.Safe(out, columnsOf(out)), output.Safe(errOut, columnsOf(errOut))
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		withoutQuotes(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -102,6 +106,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, 
 	cmd, err := root.ExecuteContextC(ctx)
 	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrRefused) {
 		err = cause
+	}
+	if errors.Is(err, output.ErrNoNames) {
+		err = exit.Usagef("%w", err)
 	}
 	if err != nil && !exit.Silent(err) {
 		fmt.Fprintf(errOut, "%s: %v\n", root.Name(), err)
@@ -111,6 +118,17 @@ func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, 
 		fmt.Fprintf(errOut, "See `%s --help`.\n", cmd.CommandPath())
 	}
 	return code
+}
+
+// withoutQuotes takes from the texts of flags what marks the name of a value in the help: a
+// completion shows them as they are.
+func withoutQuotes(cmd *cobra.Command) {
+	plain := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+	cmd.LocalNonPersistentFlags().VisitAll(plain)
+	cmd.PersistentFlags().VisitAll(plain)
+	for _, below := range cmd.Commands() {
+		withoutQuotes(below)
+	}
 }
 
 // ofFile reports whether an error is about a file, of which no help tells more.
@@ -141,7 +159,9 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	}
 	message := fmt.Sprintf("%q has no command %q", cmd.CommandPath(), args[0])
 	cmd.SuggestionsMinimumDistance = 2 // letters
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+	if hint := hintFor(cmd, args); hint != "" {
+		message += ": " + hint
+	} else if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		message += "; did you mean " + strings.Join(like, " or ") + "?"
 	}
 	return exit.Usagef("%s", message)
@@ -158,6 +178,50 @@ func Args(least, most int, what string) cobra.PositionalArgs {
 			got = fmt.Sprintf("%q", given)
 		}
 		return exit.Usagef("want %s; got %s", what, got)
+	}
+}
+
+// hinted begins the annotations of a command that say what to type instead of a word.
+const hinted = "muster.dev/hint/"
+
+// Hint is the annotation of a command that says what is right in the place of words after it
+// that are no commands; without words, of any that is like none. NAME stands for the word, or
+// for the one after it when the word is listed.
+func Hint(text string, words ...string) map[string]string {
+	if len(words) == 0 {
+		return map[string]string{hinted: text}
+	}
+	hints := map[string]string{}
+	for _, word := range words {
+		hints[hinted+word] = text
+	}
+	return hints
+}
+
+func hintFor(cmd *cobra.Command, args []string) string {
+	if hint := cmd.Annotations[hinted+strings.ToLower(args[0])]; hint != "" {
+		if len(args) > 1 {
+			hint = strings.ReplaceAll(hint, "NAME", args[1])
+		}
+		return hint
+	}
+	if len(cmd.SuggestionsFor(args[0])) > 0 {
+		return ""
+	}
+	return strings.ReplaceAll(cmd.Annotations[hinted], "NAME", args[0])
+}
+
+// FixedList completes a flag that takes values of a list, separated by commas.
+func FixedList[T ~string](values []T) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		given := begun[:strings.LastIndexByte(begun, ',')+1]
+		var names []cobra.Completion
+		for _, value := range values {
+			if !slices.Contains(strings.Split(given, ","), string(value)) {
+				names = append(names, given+string(value))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

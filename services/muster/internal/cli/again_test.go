@@ -71,3 +71,85 @@ func awaitStored(t *testing.T, stream jetstream.Stream) {
 		}
 	}
 }
+
+// tell publishes an event of a workload, as queue-manager and intake do.
+func tell(t *testing.T, b *bus.Bus, id workload.ID, payload event.Payload) {
+	t.Helper()
+	e, err := event.New(event.NewID(), "test", time.Now(), payload)
+	if err == nil {
+		err = b.Publish(t.Context(), event.EventsSubject("q", id), e)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEventsOfANamespace: --namespace shows no events of others, and no rejections, of which
+// it is not known; those of a named workload stay.
+func TestEventsOfANamespace(t *testing.T) {
+	t.Parallel()
+	b := bustest.Connect(t)
+	id := event.WorkloadID("laptop", "1")
+	record := workload.Record{Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a", Namespace: "team"}, Phase: workload.Succeeded, Holding: true}
+	tell(t, b, id, &event.WorkloadChanged{Record: record})
+	record.Holding = false
+	tell(t, b, id, &event.WorkloadChanged{Record: record})
+	tell(t, b, "refused", &event.WorkloadRejected{Workload: "refused", Queue: "q", Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: "no head"}})
+	events := func(args ...string) result {
+		return run(t, "", append([]string{"events", "--nats-url", b.Conn().ConnectedUrl()}, args...)...)
+	}
+	if got := events("-n", "nope"); got.code != exit.OK || got.out != "" {
+		t.Errorf("of another namespace: %+v", got)
+	}
+	got := events("-n", "team")
+	if got.code != exit.OK || strings.Count(got.out, "\n") != 2 || !strings.Contains(got.out, "succeeded (pods remain)  rayjob/a\n") || !strings.Contains(got.out, "succeeded   rayjob/a\n") {
+		t.Errorf("of the namespace: %+v; want the end, and the end of the pods", got)
+	}
+	if got := events(); strings.Count(got.out, "\n") != 3 || !strings.Contains(got.out, "no head") {
+		t.Errorf("of all: %+v", got)
+	}
+}
+
+// TestWhatIsRejectedWasNotSubmitted: a submission that Muster rejects is only told to be
+// rejected, one that it takes to be submitted, and the reason of an end is told once.
+func TestWhatIsRejectedWasNotSubmitted(t *testing.T) {
+	t.Parallel()
+	id := event.WorkloadID("laptop", "1")
+	record := workload.Record{Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a"}, Phase: workload.Cancelled,
+		Reason: &workload.Reason{Kind: workload.ReasonCancelled, Message: "cancelled on request: typo"}}
+	for name, test := range map[string]struct {
+		event event.Payload
+		want  result
+	}{
+		"rejected": {
+			&event.WorkloadRejected{Workload: id, Queue: "q", Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: "no head"}},
+			result{exit.Rejected, "", "muster: rayjob/a was rejected: Invalid: no head\n"},
+		},
+		"cancelled": {
+			&event.WorkloadChanged{Record: record},
+			result{exit.Failure, "rayjob/a submitted (workload " + string(id) + ")\nrayjob/a cancelled on request: typo\n", "muster: rayjob/a is cancelled\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bustest.Connect(t)
+			js, err := jetstream.New(b.Conn())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream, err := js.Stream(t.Context(), bus.SubmitStream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan result, 1)
+			go func() {
+				ended <- run(t, job, "submit", "-f", "-", "-q", "q", "--source", "laptop", "--id", "1", "--wait=finished", "--timeout", "60s", "--nats-url", b.Conn().ConnectedUrl())
+			}()
+			awaitStored(t, stream)
+			tell(t, b, id, test.event)
+			if got := <-ended; got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,7 @@ import (
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/manifest"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
 )
@@ -105,6 +108,9 @@ func (o *configureOptions) key(names []string) (kueue.Key, error) {
 		return kueue.Key{}, exit.Usagef("got arguments %q and %d files; want KIND NAME, or -f FILE", names, len(o.files))
 	}
 	kind, err := kueue.KindOf(names[0])
+	if err != nil && isWorkloadKind(names[0]) {
+		return kueue.Key{}, exit.Usagef("kind %q is of workloads: `muster cancel %s` ends one", names[0], output.Cell(names[1]))
+	}
 	if err != nil {
 		return kueue.Key{}, exit.Usagef("%w", err)
 	}
@@ -113,6 +119,13 @@ func (o *configureOptions) key(names []string) (kueue.Key, error) {
 		key.Namespace = o.namespace
 	}
 	return key, nil
+}
+
+// isWorkloadKind reports whether a kind is submitted, and not applied; people write it as
+// kubectl takes it, too.
+func isWorkloadKind(kind string) bool {
+	kind = strings.TrimSuffix(strings.ToLower(kind), "s")
+	return slices.Contains([]string{"workload", "raycluster", "rayjob", "rayservice", "raycronjob", "appwrapper"}, kind)
 }
 
 // read reads the manifests of all files.
@@ -125,6 +138,11 @@ func (o *configureOptions) read(in io.Reader) ([]kueue.Object, error) {
 		content, err := readFile(file, in)
 		if err != nil {
 			return nil, exit.Usagef("%w", err)
+		}
+		for _, d := range manifest.Split(content) {
+			if isWorkloadKind(d.Kind) {
+				return nil, exit.Usagef("%s: %s is a workload: `muster submit -f %[1]s` submits it", file, d)
+			}
 		}
 		parsed, err := kueue.Parse(content)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,16 +29,17 @@ type cancelOptions struct {
 func cancelCommand(s *server) *cobra.Command {
 	o := &cancelOptions{server: s}
 	cmd := &cobra.Command{
-		Use:   "cancel NAME|ID | --all --queue QUEUE | --selector LABELS",
-		Short: "End a workload in any phase, or all of a queue, namespace or label",
+		Use:   "cancel NAME|ID... | --all --queue QUEUE | --selector LABELS",
+		Short: "End workloads in any phase, or all of a queue, namespace or label",
 		Example: `  muster cancel fine-tune --wait
+  muster cancel train-1 train-2
   muster cancel --all --queue research --phase queued --why "wrong image"
   muster cancel -l team=vision,stage=test --queue research`,
-		Args: program.Args(0, 1, "one name or id, --all or --selector"),
+		Args: program.Args(0, -1, "names or ids, --all or --selector"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.run(cmd, names)
 		},
-		ValidArgsFunction: completeWorkloads(s, true),
+		ValidArgsFunction: completeAllOf(completeWorkloads(s, true)),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous; with --all or --selector, only those of this namespace")
@@ -49,7 +51,7 @@ func cancelCommand(s *server) *cobra.Command {
 	flags.BoolVar(&o.wait, "wait", false, "wait until the workload has ended")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: no limit)")
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
-	program.CompleteFlag(cmd, "phase", program.Fixed(unfinished()))
+	program.CompleteFlag(cmd, "phase", program.FixedList(unfinished()))
 	return cmd
 }
 
@@ -62,8 +64,12 @@ func (o *cancelOptions) run(cmd *cobra.Command, names []string) error {
 	switch {
 	case err != nil:
 		return err
+	case cmd.Flags().Changed("timeout") && !o.wait:
+		return exit.Usagef("--timeout %s is how long --wait waits; add --wait", o.timeout)
+	case o.timeout < 0:
+		return exit.Usagef("--timeout %s: want a positive duration", o.timeout)
 	case o.all != (len(names) == 0) || !o.all && (o.queue != "" || len(phases) > 0):
-		return exit.Usagef("want one name or id, or --all with --queue or --namespace, or --selector")
+		return exit.Usagef("want one name or id, or several, or --all with --queue or --namespace, or --selector")
 	case o.all && o.queue == "" && o.namespace == "" && len(o.labels) == 0:
 		return exit.Usagef("--all: want --queue or --namespace too")
 	}
@@ -94,8 +100,16 @@ func (o *cancelOptions) run(cmd *cobra.Command, names []string) error {
 // find returns the workloads that are meant.
 func (o *cancelOptions) find(ctx context.Context, c *connection, names []string, phases []workload.Phase) (records []workload.Record, err error) {
 	if !o.all {
-		record, err := c.find(ctx, names[0], o.namespace)
-		return []workload.Record{record}, err
+		for _, name := range names { // all of them before any is cancelled
+			record, err := c.find(ctx, name, o.namespace)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(records, func(r workload.Record) bool { return r.ID == record.ID }) {
+				records = append(records, record)
+			}
+		}
+		return records, nil
 	}
 	if len(phases) == 0 {
 		phases = unfinished()

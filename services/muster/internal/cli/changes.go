@@ -31,6 +31,10 @@ func newChanges(out io.Writer, selected picked, format output.Format, all []work
 	list := c.table(selected.of(slices.Clone(all), time.Now()))
 	list.NoHeader = headless
 	c.widths = list.Widths(0)
+	for _, phase := range workload.Phases() { // others may come
+		at := slices.Index(list.Header, "PHASE")
+		c.widths[at] = max(c.widths[at], len(phase))
+	}
 	return c, list.WriteRows(out, "", c.widths)
 }
 

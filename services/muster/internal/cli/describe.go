@@ -27,8 +27,8 @@ func describeCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe",
 		Short: "Show details of a workload, queue or node",
-		Args:  program.NoSuchCommand,
-		RunE:  func(*cobra.Command, []string) error { return exit.Usagef("describe: want workload, queue or node") },
+		Args:  program.NoSuchCommand, Annotations: program.Hint("want `muster describe workload NAME`"),
+		RunE: func(*cobra.Command, []string) error { return exit.Usagef("describe: want workload, queue or node") },
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
 	one := &cobra.Command{

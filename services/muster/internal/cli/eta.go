@@ -50,6 +50,10 @@ func (o *etaOptions) run(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return err
 		}
+		if len(records) == 0 && !o.output.Data() {
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No waiting workloads found%s.\n", within(o.queue, o.namespace))
+			return err
+		}
 		return output.Print(cmd.OutOrStdout(), o.output, query.WorkloadsAnswer{Workloads: records}, func() output.Table {
 			return output.Estimates(records, time.Now())
 		})

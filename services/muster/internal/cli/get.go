@@ -39,6 +39,8 @@ func getCommand(s *server) *cobra.Command {
 		Use:   "get",
 		Short: "List workloads, queues and their policy, nodes, clusters, applied objects or dead letters",
 		Args:  program.NoSuchCommand,
+		Annotations: program.Hint("`muster get workloads NAME` shows one; Muster lists RayClusters, RayJobs and others as workloads: `muster get workloads`",
+			"raycluster", "rayclusters", "rayjob", "rayjobs", "rayservice", "rayservices", "job", "jobs", "appwrapper", "appwrappers", "pod", "pods"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, applied or dead-letters")
 		},
@@ -61,7 +63,7 @@ func getCommand(s *server) *cobra.Command {
 	flags.IntVar(&o.limit, "limit", 0, "only the last `number` of them")
 	flags.DurationVar(&o.since, "since", 0, "only those submitted within this `time`, such as 24h")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print a line for each change, until Ctrl-C; a terminal shows the list as it changes")
-	program.CompleteFlag(workloads, "phase", program.Fixed(workload.Phases()))
+	program.CompleteFlag(workloads, "phase", program.FixedList(workload.Phases()))
 	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
 	program.CompleteFlag(workloads, "queue", completeQueues(s))
 	cmd.AddCommand(o.policyCommands()...)
@@ -114,7 +116,7 @@ func (o *getOptions) print(cmd *cobra.Command, value any, table func() output.Ta
 	}
 	t := table()
 	if len(t.Rows) == 0 {
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No %s found%s.\n", nounOf(cmd), o.where())
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No %s found%s.\n", nounOf(cmd), within(o.queue, o.namespace))
 		return err
 	}
 	t.NoHeader = o.noHeaders
@@ -129,14 +131,14 @@ func nounOf(cmd *cobra.Command) string {
 	return strings.ReplaceAll(cmd.Name(), "-", " ")
 }
 
-// where names what a list is restricted to.
-func (o *getOptions) where() string {
+// within names what a list is restricted to.
+func within(queue, namespace string) string {
 	text := ""
-	if o.queue != "" {
-		text += " in queue " + output.Cell(o.queue)
+	if queue != "" {
+		text += " in queue " + output.Cell(queue)
 	}
-	if o.namespace != "" {
-		text += " in namespace " + output.Cell(o.namespace)
+	if namespace != "" {
+		text += " in namespace " + output.Cell(namespace)
 	}
 	return text
 }

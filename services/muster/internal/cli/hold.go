@@ -61,7 +61,8 @@ func resumeCommand(s *server) *cobra.Command {
 func group(name, short string, kinds ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: program.NoSuchCommand,
-		RunE: func(*cobra.Command, []string) error { return exit.Usagef("%s: want queue NAME or workload NAME", name) },
+		Annotations: program.Hint("want `muster " + name + " queue NAME` or `muster " + name + " workload NAME`"),
+		RunE:        func(*cobra.Command, []string) error { return exit.Usagef("%s: want queue NAME or workload NAME", name) },
 	}
 	cmd.AddCommand(kinds...)
 	return cmd

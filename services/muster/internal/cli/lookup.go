@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,14 +87,21 @@ func choose(found []workload.Record, name, namespace string) (workload.Record, e
 // completeWorkloads offers the names of workloads; all of them, or those that
 // have not ended.
 func completeWorkloads(s *server, live bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(given) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
 		var names []cobra.Completion
+		phases := map[string]workload.Phase{} // of the last of each name
 		err := s.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 			records, err := everyWorkload(ctx, client, query.WorkloadsRequest{})
 			for _, r := range records {
 				if !live || !r.Phase.Final() {
-					names = append(names, cobra.CompletionWithDesc(r.Name, string(r.Phase)))
+					phases[r.Name] = r.Phase
 				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(phases)) {
+				names = append(names, cobra.CompletionWithDesc(name, string(phases[name])))
 			}
 			return err
 		})
@@ -101,6 +109,17 @@ func completeWorkloads(s *server, live bool) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeAllOf offers, for a command that takes several names, those that are not given yet.
+func completeAllOf(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		names, directive := complete(cmd, nil, begun)
+		return slices.DeleteFunc(names, func(name cobra.Completion) bool {
+			bare, _, _ := strings.Cut(name, "\t")
+			return slices.Contains(given, bare)
+		}), directive
 	}
 }
 

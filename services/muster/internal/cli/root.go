@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +47,8 @@ MUSTER_TOKEN or the client certificate identifies.
 
 ` + exit.Help,
 	})
+	root.Annotations = program.Hint("want `muster get workloads`, `muster get queues` or `muster get nodes`", "list", "ls")
+	maps.Copy(root.Annotations, program.Hint("`muster describe workload NAME` prints the kubectl commands for its logs", "log", "logs"))
 	server.addFlags(root)
 	server.addWebFlags(root)
 	for _, group := range []struct {
@@ -72,6 +75,7 @@ MUSTER_TOKEN or the client certificate identifies.
 	for _, moved := range [][2]string{{"dev", "up"}, {"demo", "demo"}, {"install", "install"}} {
 		root.AddCommand(movedCommand(moved[0], moved[1]))
 	}
+	completeFlags(server, root)
 	return root
 }
 

@@ -113,7 +113,9 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 		if err := s.Send(ctx, b, o.queue, o.as); err != nil {
 			return err
 		}
-		o.print(cmd.OutOrStdout(), s)
+		if goal == follow.Submitted { // the others say so when Muster has not rejected it
+			o.print(cmd.OutOrStdout(), s)
+		}
 	}
 	if goal == follow.Submitted {
 		return nil

@@ -30,6 +30,7 @@ const gone = follow.Goal("gone")
 type waiting struct {
 	out     io.Writer // nil prints no progress
 	label   string
+	id      workload.ID
 	goal    follow.Goal
 	timeout time.Duration // zero is without end
 	// messageID is of our submission, if it is one that we wait for, and again sends it
@@ -37,6 +38,9 @@ type waiting struct {
 	messageID string
 	again     func(context.Context) error
 	pause     time.Duration
+
+	// accepted says that a submission was not rejected; nil for none.
+	accepted func()
 
 	// before is the last step of an earlier submission with the same source and id.
 	before *follow.Step
@@ -51,8 +55,9 @@ func (o *submitOptions) await(cmd *cobra.Command, b *bus.Bus, goal follow.Goal, 
 	var waits []func() error
 	for i := range submissions {
 		s := &submissions[i]
-		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue), pause: sendAgainAfter, before: s.life.Before}
+		w := &waiting{out: progress, label: s.Document.String(), id: s.Workload, goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue), pause: sendAgainAfter, before: s.life.Before}
 		w.again = func(ctx context.Context) error { return s.Send(ctx, b, o.queue, o.as) }
+		w.accepted = sync.OnceFunc(func() { o.print(progress, s) })
 		if o.quiet {
 			w.out = nil
 		}
@@ -160,6 +165,7 @@ func (w *waiting) repeated(ctx context.Context, steps life) (done bool, err erro
 	if err == nil && step.Record.Phase == workload.Rejected {
 		return w.handle(step)
 	}
+	w.accept()
 	w.printLine("was submitted before with the same source and id")
 	if err == nil {
 		return w.handle(step)
@@ -171,6 +177,7 @@ func (w *waiting) repeated(ctx context.Context, steps life) (done bool, err erro
 func (w *waiting) handle(step follow.Step) (done bool, err error) {
 	r := step.Record
 	if r.Phase != workload.Rejected {
+		w.accept()
 		w.printRecord(r)
 		for _, warning := range step.Warnings {
 			w.printLine("warning: " + warning)
@@ -200,6 +207,12 @@ func (w *waiting) handle(step follow.Step) (done bool, err error) {
 	return false, nil
 }
 
+func (w *waiting) accept() {
+	if w.accepted != nil {
+		w.accepted()
+	}
+}
+
 // unfinished says what is known when the wait ends without a verdict.
 func (w *waiting) unfinished(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
@@ -207,8 +220,8 @@ func (w *waiting) unfinished(ctx context.Context, err error) error {
 	}
 	waited := time.Since(w.since).Round(time.Second)
 	if w.last.Phase == "" {
-		return exit.With(exit.Timeout, fmt.Errorf("wait for %s: no event within %s; the message is stored, and is processed when intake and queue-manager run",
-			w.label, waited))
+		return exit.With(exit.Timeout, fmt.Errorf("wait for %s: no event of workload %s within %s; the message is stored, and is processed when intake and queue-manager run",
+			w.label, w.id, waited))
 	}
 	return exit.With(exit.Timeout, fmt.Errorf("%s is not %s after %s; it is %s", w.label, w.goal, waited, stateOf(string(w.last.Phase), w.last.Reason)))
 }

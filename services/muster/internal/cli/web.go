@@ -66,7 +66,7 @@ func (o *submitOptions) overWeb(cmd *cobra.Command, web *overhttp.Client, goal f
 		}
 		s.Workload = answer.Workload
 		o.print(cmd.OutOrStdout(), s)
-		w := &waiting{out: progress, label: s.Document.String(), goal: goal, timeout: o.timeout}
+		w := &waiting{out: progress, label: s.Document.String(), id: s.Workload, goal: goal, timeout: o.timeout}
 		if o.quiet {
 			w.out = nil
 		}

@@ -64,6 +64,9 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	flags.DurationVar(&o.runTime, "run-time", 0, "how long it runs, unless it declares that itself")
 	flags.StringVar(&o.queues, "queues", "", "use this queues `file` instead of the present one")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of workloads whose names are ambiguous")
+	for _, name := range []string{"add-nodes", "priority", "move"} {
+		flags.Lookup(name).DefValue = "" // not [], which the help would show
+	}
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
