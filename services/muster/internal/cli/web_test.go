@@ -86,12 +86,12 @@ func TestAgainstAServer(t *testing.T) {
 	const header = "NAME     KIND     QUEUE   PHASE        PODS   AGE   REASON\n"
 	row := func(name, phase string) string { return fmt.Sprintf("%-9sRayJob   q       %-10s   0\n", name, phase) }
 	for args, want := range map[string]result{
-		"get wl -n nope":              {exit.OK, "", "No workloads found in namespace nope.\n"},
-		"get wl -n nope -o name":      {exit.OK, "", ""},
-		"get wl first --no-headers":   {exit.OK, "first   RayJob   q   queued   0\n", ""},
-		"get clusterqueues -o name":   {exit.OK, "clusterqueue/\n", ""},
-		"get flavors":                 {exit.OK, "", "No flavors found.\n"},
-		"eta -n nope":                 {exit.OK, "", "No waiting workloads found in namespace nope.\n"},
+		"get wl -n nope":            {exit.OK, "", "No workloads found in namespace nope.\n"},
+		"get wl -n nope -o name":    {exit.OK, "", ""},
+		"get wl first --no-headers": {exit.OK, "first   RayJob   q   queued   0\n", ""},
+		"get clusterqueues -o name": {exit.OK, "clusterqueue/\n", ""},
+		"get flavors":               {exit.OK, "", "No flavors found.\n"},
+		"eta -n nope":               {exit.OK, "", "No waiting workloads found in namespace nope.\n"},
 		"get wl -q q -n team --watch": {exit.OK, header + row("again", "succeeded") + row("again", "running") + row("first", "queued") + row("second", "queued") +
 			row("first", "cancelled"), ""},
 		"get wl -q q -n team -w --phase queued": {exit.OK, header + row("first", "queued") + row("second", "queued") + row("first", "cancelled"), ""},
