@@ -16,7 +16,7 @@ GORUN := go run -trimpath -buildvcs=false
 
 .PHONY: help
 help: ## say what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats ## build all binaries into bin/
@@ -88,7 +88,7 @@ up: ## start the local stack and leave it running (FLEET=laptop: other nodes)
 up-containers: images
 	@FLEET=$(FLEET) deploy/local/compose.sh up
 
-up-process: stack-parts
+up-process: stack-parts ## the same in one process, where there is a Docker engine, too
 	@deploy/local/stack.sh up --fleet $(FLEET)
 
 .PHONY: down

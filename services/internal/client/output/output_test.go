@@ -214,6 +214,11 @@ func TestGolden(t *testing.T) {
 		"describe-workload-running.txt": func(w io.Writer) error {
 			return output.DescribeWorkload(w, output.Workload{Record: records()[0]}, now())
 		},
+		"describe-workload-failed.txt": func(w io.Writer) error {
+			failed := records()[0]
+			failed.Kind, failed.Phase, failed.Holding, failed.Times.Finished = "RayJob", workload.Failed, false, now().Add(-time.Minute)
+			return output.DescribeWorkload(w, output.Workload{Record: failed}, now())
+		},
 		"describe-queue.txt": func(w io.Writer) error {
 			return output.DescribeQueue(w, output.Queue{Queue: queue(), Workloads: records()[:2]}, now())
 		},
