@@ -99,7 +99,8 @@ func Phase(r *workload.Record) string {
 	return string(r.Phase)
 }
 
-// Reason is the sentence with its kind, unless it begins with that; empty for no reason.
+// Reason is the sentence with its kind; empty for no reason. That of a cancellation says
+// itself that it is one.
 func Reason(r *workload.Reason) string {
 	if r == nil {
 		return ""
@@ -107,7 +108,7 @@ func Reason(r *workload.Reason) string {
 	if r.Message == "" {
 		return string(r.Kind)
 	}
-	if begin := r.Message[:min(len(r.Kind), len(r.Message))]; strings.EqualFold(begin, string(r.Kind)) {
+	if r.Kind == workload.ReasonCancelled && strings.HasPrefix(r.Message, string(workload.Cancelled)) {
 		return r.Message
 	}
 	return string(r.Kind) + ": " + r.Message

@@ -127,7 +127,8 @@ func (l *Life) run(ctx context.Context, c *Client, last workload.Record) error {
 
 // sameStep reports whether two records show the same.
 func sameStep(a, b workload.Record) bool {
-	return a.Phase == b.Phase && a.Attempt == b.Attempt && a.Queue == b.Queue && a.Holding == b.Holding && reflect.DeepEqual(a.Reason, b.Reason)
+	return a.Phase == b.Phase && a.Attempt == b.Attempt && a.Queue == b.Queue && a.Holding == b.Holding && a.Priority == b.Priority &&
+		reflect.DeepEqual(a.Hold, b.Hold) && reflect.DeepEqual(a.Reason, b.Reason)
 }
 
 // stream reads server-sent events. Its error wraps exit.ErrUnreachable when the connection is lost.

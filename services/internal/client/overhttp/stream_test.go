@@ -64,6 +64,22 @@ func TestALifeGoesOnAfterAConnection(t *testing.T) {
 	}
 }
 
+// TestWhatIsAskedMayBeDoneBeforeTheStreamOpens: the stream begins with the present state, in
+// which only the priority or the hold may be another than in the known one.
+func TestWhatIsAskedMayBeDoneBeforeTheStreamOpens(t *testing.T) {
+	t.Parallel()
+	known := workload.Record{Workload: workload.Workload{ID: "a", Queue: "q"}, Phase: workload.Queued}
+	ranked, held := known, known
+	ranked.Priority, held.Hold = 7, &workload.Hold{By: "ann"}
+	for name, other := range map[string]workload.Record{"priority": ranked, "hold": held} {
+		t.Run(name, func(t *testing.T) {
+			if sameStep(known, other) || !sameStep(other, other) {
+				t.Errorf("another %s is the same state, or the same is another", name)
+			}
+		})
+	}
+}
+
 // TestWhatIsNoEvent: a stream with something else is an error, and not passed over.
 func TestWhatIsNoEvent(t *testing.T) {
 	t.Parallel()

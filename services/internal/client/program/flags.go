@@ -2,7 +2,6 @@ package program
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,10 +20,6 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		if want := wanted(invalid.GetFlag().Value.Type()); want != "" {
 			return exit.Usagef("--%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 		}
-	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
-		return exit.Usagef("%w; %s lists the flags", err, fmt.Sprintf("`%s --help`", cmd.CommandPath()))
 	}
 	return exit.Usagef("%w", err)
 }

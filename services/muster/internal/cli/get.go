@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,8 +40,7 @@ func getCommand(s *server) *cobra.Command {
 		Use:   "get",
 		Short: "List workloads, queues and their policy, nodes, clusters, applied objects or dead letters",
 		Args:  program.NoSuchCommand,
-		Annotations: program.Hint("`muster get workloads NAME` shows one; Muster lists RayClusters, RayJobs and others as workloads: `muster get workloads`",
-			"raycluster", "rayclusters", "rayjob", "rayjobs", "rayservice", "rayservices", "job", "jobs", "appwrapper", "appwrappers", "pod", "pods"),
+		Annotations: kindHints(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, applied or dead-letters")
 		},
@@ -96,6 +96,14 @@ queue-manager's database instead.`,
 			Args: program.Args(0, 0, "no argument"), RunE: o.deadLetters,
 		})
 	return cmd
+}
+
+// kindHints say what to type in the place of kinds of Kubernetes.
+func kindHints() map[string]string {
+	hints := program.Hint("Muster calls RayClusters, RayJobs and their like workloads; want `muster get workloads`, or `muster get workloads NAME`",
+		"raycluster", "rayclusters", "rayjob", "rayjobs", "rayservice", "rayservices", "job", "jobs", "appwrapper", "appwrappers")
+	maps.Copy(hints, program.Hint("`muster describe workload NAME` shows the pods of one, and where they are", "pod", "pods"))
+	return hints
 }
 
 // show asks and prints in the chosen format.
