@@ -46,7 +46,7 @@ func single(r rune) string { return fmt.Sprintf("\\U%08x", r) }
 // Safe returns a writer that lets through what a terminal shows, and writes out
 // what it would obey. Ends of lines and tabs stay. In JSON and YAML the same values
 // are meant afterwards.
-// Tables write lines of at most so many columns, 0 for any length.
+// Tables write lines of at most this length, 0 for any length.
 func Safe(w io.Writer, columns int) *Terminal { return &Terminal{to: w, columns: columns} }
 
 // Terminal is a writer that Safe has made.

@@ -24,7 +24,7 @@ const (
 	columnGap = 3
 )
 
-// Within returns a writer to which tables write lines of at most so many columns, where they
+// Within returns a writer to which tables write lines of at most this length, where they
 // can. Other writers get all of a table.
 func Within(w io.Writer, columns int) io.Writer { return narrow{w, columns} }
 
@@ -53,7 +53,7 @@ func (t Table) Write(w io.Writer, indent string) error {
 	return t.WriteRows(w, indent, t.Widths(most))
 }
 
-// Widths are those of the columns when lines have at most so many columns; 0 is without
+// Widths are those of the columns when lines have at most this length; 0 is without
 // bound.
 func (t Table) Widths(most int) []int {
 	widths, sum := make([]int, len(t.Header)), columnGap*(len(t.Header)-1)

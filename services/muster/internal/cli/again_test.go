@@ -111,7 +111,7 @@ func TestEventsOfANamespace(t *testing.T) {
 }
 
 // TestWhatIsRejectedWasNotSubmitted: a submission that Muster rejects is only told to be
-// rejected, one that it takes to be submitted, and the reason of an end is told once.
+// rejected, one that it takes to be submitted, and the reason of an end comes once.
 func TestWhatIsRejectedWasNotSubmitted(t *testing.T) {
 	t.Parallel()
 	id := event.WorkloadID("laptop", "1")

@@ -37,9 +37,9 @@ type getOptions struct {
 func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
-		Use:   "get",
-		Short: "List workloads, queues and their policy, nodes, clusters, applied objects or dead letters",
-		Args:  program.NoSuchCommand,
+		Use:         "get",
+		Short:       "List workloads, queues and their policy, nodes, clusters, applied objects or dead letters",
+		Args:        program.NoSuchCommand,
 		Annotations: kindHints(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, applied or dead-letters")
