@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -50,48 +48,6 @@ func Root(root *cobra.Command) *cobra.Command {
 	return root
 }
 
-// helpCommand shows the help of a command, and refuses names of none.
-func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Show the help of a command",
-		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			var names []cobra.Completion
-			if above, rest, err := root.Find(given); err == nil && len(rest) == 0 {
-				for _, c := range above.Commands() {
-					if c.IsAvailableCommand() {
-						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
-					}
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, names []string) error {
-			found, rest, err := root.Find(names)
-			if err != nil || len(rest) > 0 {
-				if found == nil || len(rest) == 0 {
-					found, rest = root, names
-				}
-				return NoSuchCommand(found, rest)
-			}
-			found.InitDefaultHelpFlag()
-			found.InitDefaultVersionFlag()
-			return found.Help()
-		},
-	}
-}
-
-// WithoutConnection has the help of commands leave the flags of the root out, which are for
-// reaching a server.
-func WithoutConnection(commands ...*cobra.Command) []*cobra.Command {
-	for _, cmd := range commands {
-		cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
-			c.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
-			c.Root().HelpFunc()(c, args)
-		})
-	}
-	return commands
-}
-
 // Run runs one command line of a root command. A context that NATS has ended by a
 // refusal gets no other answer than that.
 func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer) int {
@@ -120,17 +76,6 @@ func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, 
 	return code
 }
 
-// withoutQuotes takes from the texts of flags what marks the name of a value in the help: a
-// completion shows them as they are.
-func withoutQuotes(cmd *cobra.Command) {
-	plain := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
-	cmd.LocalNonPersistentFlags().VisitAll(plain)
-	cmd.PersistentFlags().VisitAll(plain)
-	for _, below := range cmd.Commands() {
-		withoutQuotes(below)
-	}
-}
-
 // ofFile reports whether an error is about a file, of which no help tells more.
 func ofFile(err error) bool {
 	var missing *fs.PathError
@@ -152,21 +97,6 @@ func columnsOf(w io.Writer) int {
 	return columns
 }
 
-// NoSuchCommand refuses arguments of a command that only has subcommands.
-func NoSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	message := fmt.Sprintf("%q has no command %q", cmd.CommandPath(), args[0])
-	cmd.SuggestionsMinimumDistance = 2 // letters
-	if hint := hintFor(cmd, args); hint != "" {
-		message += ": " + hint
-	} else if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		message += "; did you mean " + strings.Join(like, " or ") + "?"
-	}
-	return exit.Usagef("%s", message)
-}
-
 // Args checks the number of arguments; a negative most means any.
 func Args(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, given []string) error {
@@ -178,66 +108,6 @@ func Args(least, most int, what string) cobra.PositionalArgs {
 			got = fmt.Sprintf("%q", given)
 		}
 		return exit.Usagef("want %s; got %s", what, got)
-	}
-}
-
-// hinted begins the annotations of a command that say what to type instead of a word.
-const hinted = "muster.dev/hint/"
-
-// Hint is the annotation of a command that says what is right in the place of words after it
-// that are no commands; without words, of any that is like none. NAME stands for the word, or
-// for the one after it when the word is listed.
-func Hint(text string, words ...string) map[string]string {
-	if len(words) == 0 {
-		return map[string]string{hinted: text}
-	}
-	hints := map[string]string{}
-	for _, word := range words {
-		hints[hinted+word] = text
-	}
-	return hints
-}
-
-func hintFor(cmd *cobra.Command, args []string) string {
-	if hint := cmd.Annotations[hinted+strings.ToLower(args[0])]; hint != "" {
-		if len(args) > 1 {
-			hint = strings.ReplaceAll(hint, "NAME", args[1])
-		}
-		return hint
-	}
-	if len(cmd.SuggestionsFor(args[0])) > 0 {
-		return ""
-	}
-	return strings.ReplaceAll(cmd.Annotations[hinted], "NAME", args[0])
-}
-
-// FixedList completes a flag that takes values of a list, separated by commas.
-func FixedList[T ~string](values []T) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		given := begun[:strings.LastIndexByte(begun, ',')+1]
-		var names []cobra.Completion
-		for _, value := range values {
-			if !slices.Contains(strings.Split(given, ","), string(value)) {
-				names = append(names, given+string(value))
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-}
-
-// Fixed completes a flag or argument from a list.
-func Fixed[T ~string](values []T) cobra.CompletionFunc {
-	var names []string
-	for _, value := range values {
-		names = append(names, string(value))
-	}
-	return cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)
-}
-
-// CompleteFlag offers values for a flag of the command.
-func CompleteFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // there is no such flag: a mistake in the program
 	}
 }
 

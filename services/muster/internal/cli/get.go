@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -98,14 +96,6 @@ queue-manager's database instead.`,
 	return cmd
 }
 
-// kindHints say what to type in the place of kinds of Kubernetes.
-func kindHints() map[string]string {
-	hints := program.Hint("Muster calls RayClusters, RayJobs and their like workloads; want `muster get workloads`, or `muster get workloads NAME`",
-		"raycluster", "rayclusters", "rayjob", "rayjobs", "rayservice", "rayservices", "job", "jobs", "appwrapper", "appwrappers")
-	maps.Copy(hints, program.Hint("`muster describe workload NAME` shows the pods of one, and where they are", "pod", "pods"))
-	return hints
-}
-
 // show asks and prints in the chosen format.
 func (o *getOptions) show(cmd *cobra.Command, ask func(context.Context, *query.Client) (any, func(output.Format) output.Table, error)) error {
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
@@ -115,40 +105,6 @@ func (o *getOptions) show(cmd *cobra.Command, ask func(context.Context, *query.C
 		}
 		return o.print(cmd, value, func() output.Table { return table(o.output) })
 	})
-}
-
-// print prints an answer in the chosen format. That there is nothing is for people.
-func (o *getOptions) print(cmd *cobra.Command, value any, table func() output.Table) error {
-	if o.output.Data() {
-		return output.Print(cmd.OutOrStdout(), o.output, value, nil)
-	}
-	t := table()
-	if len(t.Rows) == 0 {
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No %s found%s.\n", nounOf(cmd), within(o.queue, o.namespace))
-		return err
-	}
-	t.NoHeader = o.noHeaders
-	return t.Write(cmd.OutOrStdout(), "")
-}
-
-// nounOf names what a command lists.
-func nounOf(cmd *cobra.Command) string {
-	if cmd.Name() == "applied" {
-		return "applied objects"
-	}
-	return strings.ReplaceAll(cmd.Name(), "-", " ")
-}
-
-// within names what a list is restricted to.
-func within(queue, namespace string) string {
-	text := ""
-	if queue != "" {
-		text += " in queue " + output.Cell(queue)
-	}
-	if namespace != "" {
-		text += " in namespace " + output.Cell(namespace)
-	}
-	return text
 }
 
 func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
@@ -197,22 +153,6 @@ func (o *getOptions) workloads(cmd *cobra.Command, names []string) error {
 	}
 	watched.replayed = web != nil
 	return o.follow(cmd.Context(), picked, watched.step)
-}
-
-func parsePhases(names []string) ([]workload.Phase, error) {
-	var phases []workload.Phase
-	for _, name := range names {
-		phase := workload.Phase(name)
-		if !slices.Contains(workload.Phases(), phase) {
-			var known []string
-			for _, p := range workload.Phases() {
-				known = append(known, string(p))
-			}
-			return nil, exit.Usagef("phase %q: want %s", name, strings.Join(known, ", "))
-		}
-		phases = append(phases, phase)
-	}
-	return phases, nil
 }
 
 func (o *getOptions) queues(cmd *cobra.Command, names []string) error {

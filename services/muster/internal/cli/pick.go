@@ -74,6 +74,22 @@ func (o *getOptions) pick(names []string) (picked, error) {
 	return p, nil
 }
 
+func parsePhases(names []string) ([]workload.Phase, error) {
+	var phases []workload.Phase
+	for _, name := range names {
+		phase := workload.Phase(name)
+		if !slices.Contains(workload.Phases(), phase) {
+			var known []string
+			for _, p := range workload.Phases() {
+				known = append(known, string(p))
+			}
+			return nil, exit.Usagef("phase %q: want %s", name, strings.Join(known, ", "))
+		}
+		phases = append(phases, phase)
+	}
+	return phases, nil
+}
+
 // selectorUsage is the help of --selector.
 const selectorUsage = "only those whose manifest has such `labels`, as kubectl takes them: team=a,stage!=test; of an AppWrapper those of its first object"
 
