@@ -29,7 +29,7 @@ type submitOptions struct {
 	id, source, as   string
 	wait             string
 	timeout          time.Duration
-	quiet            bool
+	quiet, dryRun    bool
 }
 
 func submitCommand(s *server) *cobra.Command {
@@ -49,6 +49,7 @@ or finished the command follows the workload further.
 --source and --id together identify a submission, for as long as Muster keeps the
 workload: submitting the same pair again creates no second workload.`,
 		Example: `  muster submit -f glue.yaml
+  muster submit -f glue.yaml --dry-run
   muster submit -f glue.yaml --queue research --wait=running --timeout 10m
   generate | muster submit -f - --id nightly-2026-11-21 --wait=finished`,
 		Args: program.Args(0, 0, "no argument, but -f FILE"),
@@ -67,6 +68,7 @@ workload: submitting the same pair again creates no second workload.`,
 	flags.StringVar(&o.wait, "wait", string(follow.Queued), "wait until the workload is submitted, queued, admitted, running or finished")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: 30s for queued, no limit for the others)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print only the ids of the workloads")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "check the manifests and that the queue is there, but submit nothing; `muster whatif -f FILE` estimates the start")
 	program.CompleteFlag(cmd, "wait", program.Fixed(follow.Goals()))
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
@@ -90,6 +92,9 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if o.dryRun {
+		return o.try(cmd, submissions)
+	}
 	ctx := cmd.Context()
 	if web, err := o.server.overHTTP(); err != nil {
 		return err
@@ -111,6 +116,11 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 			}
 		}
 		if err := s.Send(ctx, b, o.queue, o.as); err != nil {
+			if goal != follow.Submitted {
+				for j := range submissions[:i] { // nobody waits for them now
+					o.print(cmd.OutOrStdout(), &submissions[j])
+				}
+			}
 			return err
 		}
 		if goal == follow.Submitted { // the others say so when Muster has not rejected it

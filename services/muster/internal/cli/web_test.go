@@ -152,3 +152,33 @@ func TestSeveralAreCancelled(t *testing.T) {
 		t.Errorf("%+v and %d cancelled, want two", got, len(cancelled))
 	}
 }
+
+// TestADryRunSubmitsNothing: --dry-run says what would be rejected, and why, and asks only for
+// the queues.
+func TestADryRunSubmitsNothing(t *testing.T) {
+	t.Parallel()
+	url := api(t, nil)
+	const pods = "spec: {containers: [{name: ray, image: rayproject/ray:2.46.0, resources: {limits: {cpu: 2, memory: 4Gi}}}]}"
+	const glue = "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: glue, namespace: team}\nspec:\n  rayVersion: 2.46.0\n  headGroupSpec:\n    rayStartParams: {}\n    template: {" + pods + "}\n"
+	for name, test := range map[string]struct {
+		manifest, args string
+		code           int
+		says           string
+	}{
+		"what is right":       {glue, "-q q", exit.OK, "raycluster/glue would be submitted to queue q: 1 pod, cpu 2, memory 4Gi (dry run)"},
+		"another kind":        {"apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a}\n", "-q q", exit.OK, "checked only when it is submitted"},
+		"no queue":            {glue, "-q nowhere", exit.Rejected, `there is no queue "nowhere"`},
+		"no such namespace":   {strings.Replace(glue, "namespace: team", "namespace: mine", 1), "-q q", exit.Rejected, `does not serve namespace "mine"; it serves team`},
+		"no such class":       {glue, "-q q --priority-class low", exit.Rejected, `priority class "low" does not exist`},
+		"a wrong manifest":    {strings.Replace(glue, "cpu: 2", "cpu: two", 1), "-q q", exit.Rejected, "two"},
+		"one of two is wrong": {glue + "---\n" + job, "-q q", exit.Rejected, "raycluster/glue would be submitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, test.manifest, append([]string{"submit", "-f", "-", "--dry-run", "--server", url}, strings.Fields(test.args)...)...)
+			if got.code != test.code || !strings.Contains(got.out+got.errOut, test.says) {
+				t.Errorf("%+v, want exit code %d and %q", got, test.code, test.says)
+			}
+		})
+	}
+}
