@@ -117,7 +117,7 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 		}
 		if err := s.Send(ctx, b, o.queue, o.as); err != nil {
 			if goal != follow.Submitted {
-				for j := range submissions[:i] { // nobody waits for them now
+				for j := range submissions[:i] { // there is no wait for them now
 					o.print(cmd.OutOrStdout(), &submissions[j])
 				}
 			}
