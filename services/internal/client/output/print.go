@@ -68,7 +68,11 @@ func Print(w io.Writer, format Format, value any, table func() Table) error {
 	if expression, is := strings.CutPrefix(string(format), jsonPathPrefix); is {
 		return printPath(w, expression, value)
 	}
-	return table().Write(w, "")
+	t := table()
+	if format == Wide {
+		t.Long = nil
+	}
+	return t.Write(w, "")
 }
 
 // printYAML writes YAML; a value with what a terminal would obey is written as JSON,

@@ -68,3 +68,19 @@ func TestTablesFitTerminals(t *testing.T) {
 		})
 	}
 }
+
+// TestWideIsComplete: -o wide cuts nothing, on a terminal either.
+func TestWideIsComplete(t *testing.T) {
+	t.Parallel()
+	note := records()[1]
+	note.Estimate = &workload.Estimate{Unknown: "it waits behind workloads that never end"}
+	for format, complete := range map[output.Format]bool{output.Text: false, output.Wide: true} {
+		t.Run(string(format), func(t *testing.T) {
+			var text strings.Builder
+			err := output.Print(output.Within(&text, 100), format, nil, func() output.Table { return output.Estimates([]workload.Record{note}, now()) })
+			if err != nil || strings.Contains(text.String(), note.Estimate.Unknown) != complete {
+				t.Errorf("%v, all of the note: want %t in:\n%s", err, complete, text.String())
+			}
+		})
+	}
+}
