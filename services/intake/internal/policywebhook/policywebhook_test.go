@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,43 @@ func TestFinalizersAreAddedWhereTheDispatcherMayRelease(t *testing.T) {
 			patch := string(got.Response.Patch)
 			if strings.Contains(patch, "finalizers") != (test.want != "") || !strings.Contains(patch, test.want) {
 				t.Errorf("the patch is %s, want %q in it", patch, test.want)
+			}
+		})
+	}
+}
+
+// TestAnObjectThatNothingReleasesIsRefused: an object with a queue in a namespace where the
+// dispatcher may not release it is refused, where its account is known to be the dispatcher's.
+func TestAnObjectThatNothingReleasesIsRefused(t *testing.T) {
+	t.Parallel()
+	const watches, releases = "watch  rayclusters", "patch n rayclusters"
+	for name, test := range map[string]struct {
+		object string
+		rights []string // of the dispatcher's account
+		says   string
+	}{
+		"a queue's namespace":       {rayCluster, []string{watches, releases}, ""},
+		"another namespace":         {rayCluster, []string{watches}, "metadata.namespace: Muster serves no queue in this namespace"},
+		"another, without a queue":  {strings.ReplaceAll(rayCluster, "queue-name", "other"), []string{watches}, ""},
+		"the account is not in use": {rayCluster, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHandler(t, policywebhook.DefaultLimits())
+			h.Authorizer = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+				right := fmt.Sprintf("%s %s %s", a.GetVerb(), a.GetNamespace(), a.GetResource())
+				if a.GetUser().GetName() == "system:serviceaccount:muster-system:muster-dispatcher" && slices.Contains(test.rights, right) {
+					return authorizer.DecisionAllow, "", nil
+				}
+				return authorizer.DecisionNoOpinion, "", nil
+			})
+			var got admissionv1.AdmissionReview
+			answer := post(h, policy.Path+"holdable", review(test.object))
+			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Response == nil {
+				t.Fatalf("answer is %s, %v", answer.Body, err)
+			}
+			if r := got.Response; r.Allowed != (test.says == "") || test.says != "" && !strings.Contains(r.Result.Message, test.says) {
+				t.Errorf("answer is %+v, want %q", r, test.says)
 			}
 		})
 	}
