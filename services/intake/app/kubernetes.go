@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
@@ -38,6 +39,9 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 	}
 	d := kubecontroller.New(kubecontroller.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn()), runtime.Tracer})
 	d.SetCluster(client)
+	runtime.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "muster_intake_objects_forbidden", Help: "Objects of the cluster that are not submitted because intake may not write them.",
+	}, func() float64 { return float64(d.Forbidden()) }))
 	var namespaces []string
 	if config.KubeNamespaces != "" {
 		namespaces = strings.Split(config.KubeNamespaces, ",")

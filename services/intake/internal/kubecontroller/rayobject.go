@@ -35,7 +35,7 @@ func (c *Controller) reconcileRay(ctx context.Context, object *unstructured.Unst
 		return c.deleteRay(ctx, object, id, queue, k)
 	}
 	if !hasFinalizer(object) {
-		return 0, c.cluster.SetFinalizer(ctx, object, true) // the change enqueues the object again
+		return c.addFinalizer(ctx, object, id)
 	}
 	if err := c.lookUp(ctx, id, &k); err != nil {
 		return 0, err

@@ -25,6 +25,8 @@ type tracked struct {
 	lastEvent   string
 	unannounced bool
 	pace        pace
+	// forbidden is whether intake may not write the object, of which an event tells.
+	forbidden bool
 }
 
 func (c *Controller) forget(id workload.ID) {

@@ -40,7 +40,7 @@ func (c *Controller) reconcileWrapper(ctx context.Context, object *unstructured.
 		return c.deleteWrapper(ctx, object, id, queue, k)
 	}
 	if !hasFinalizer(object) {
-		return 0, c.cluster.SetFinalizer(ctx, object, true) // the change enqueues the object again
+		return c.addFinalizer(ctx, object, id)
 	}
 	view := appwrapper.View{Created: object.GetCreationTimestamp().Time, Warnings: wrapper.Warnings, Pods: k.pods, Now: time.Now()}
 	old, _, _ := unstructured.NestedMap(object.Object, "status") // absent reads as empty

@@ -1,0 +1,52 @@
+package kubecontroller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// notServed is the event and the log line of an object that intake may not write. It names
+// what the reader can do: rights in a namespace come with a queue in it.
+const notServed = "namespace %s is of no queue of Muster, or intake has no right to write there: the object is not submitted; use a namespace of the queue, or ask the operators of Muster for a queue in this one"
+
+// addFinalizer adds the finalizer, with which the object is submitted. An object that intake
+// may not write has an event that says so, which does not depend on that right, and is tried
+// again without another line in the log.
+func (c *Controller) addFinalizer(ctx context.Context, object *unstructured.Unstructured, id workload.ID) (again time.Duration, err error) {
+	err = c.cluster.SetFinalizer(ctx, object, true) // the change enqueues the object again
+	if !apierrors.IsForbidden(err) {
+		c.note(id, func(kept *tracked) { kept.forbidden = false })
+		return 0, err
+	}
+	told := false
+	c.note(id, func(kept *tracked) { told, kept.forbidden = kept.forbidden, true })
+	if told {
+		return retryMost, nil
+	}
+	why := fmt.Sprintf(notServed, object.GetNamespace())
+	c.options.Logger.Warn(why, zap.String("kind", object.GetKind()), zap.String("namespace", object.GetNamespace()), zap.String("name", object.GetName()), zap.Error(err))
+	if err := c.cluster.RecordEvent(ctx, object, true, "MusterNotServed", why); err != nil {
+		return 0, err
+	}
+	return retryMost, nil
+}
+
+// Forbidden counts the objects that wait because intake may not write them.
+func (c *Controller) Forbidden() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	count := 0
+	for _, k := range c.tracked {
+		if k.forbidden {
+			count++
+		}
+	}
+	return count
+}
