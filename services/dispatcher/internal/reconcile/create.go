@@ -7,14 +7,17 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
 // Answers to a creation.
 var (
 	// errForeign follows the name of the object in a message: the object of another party stays.
-	errForeign = errors.New("already exists and does not belong to this workload; delete it or use another name")
+	errForeign = errors.New("already exists and does not belong to this workload")
 	// errLeaving: an earlier object has to go first.
 	errLeaving = errors.New("an object of an earlier attempt is being deleted")
 	// errExists: an object of the name has to be looked at.
@@ -22,6 +25,13 @@ var (
 	// errWithdrawn: the suspended object that was to be released is not there.
 	errWithdrawn = errors.New("the suspended object is gone")
 )
+
+// foreignError follows the name of an object that another one has, with what removes that one.
+func foreignError(id bundle.Identity) error {
+	resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(id.APIVersion, id.Kind))
+	return fmt.Errorf("%w; use another name, or delete it if nobody needs it: kubectl delete %s -n %s %s", errForeign,
+		resource.GroupResource(), id.Namespace, id.Name)
+}
 
 // finalError is a failure that trying again does not mend; its text is the cause's.
 type finalError struct{ error }

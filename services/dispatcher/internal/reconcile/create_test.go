@@ -28,6 +28,39 @@ func rayOf(id workload.ID, attempt int) *kubernetes.Object {
 	return &kubernetes.Object{Kind: "RayCluster", Namespace: "n", Name: "r", UID: "uid-r", Workload: id, Attempt: attempt, Stamped: true}
 }
 
+// endedJob is an object like rayOf of an ended workload, as it is kept to be read.
+func endedJob(change func(*kubernetes.Object)) *kubernetes.Object {
+	o := rayOf("other", 1)
+	o.UID, o.Outcome = "uid-ended", event.OutcomeSucceeded
+	if change != nil {
+		change(o)
+	}
+	return o
+}
+
+// TestTheObjectOfALiveWorkloadIsNotReplaced: a finished job of which a workload still has a
+// command to be present stays.
+func TestTheObjectOfALiveWorkloadIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for state, refused := range map[string]bool{event.Present: true, event.Absent: true, event.Ended: false, event.Forgotten: false} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			has(endedJob(nil))(p.cluster, nil)
+			other, command := rayCommand(1), rayCommand(1)
+			other.Workload, other.State = "other", state
+			p.Command(&other)
+			p.Command(&command)
+			if err := p.see(t, 2); err != nil {
+				t.Fatal(err)
+			}
+			if p.status.Refused != refused || p.status.Created == refused {
+				t.Errorf("the status is %+v, want refused %v", p.status, refused)
+			}
+		})
+	}
+}
+
 // TestCreateRayObject: what each answer of the API server leads to. A refusal is for
 // good only when trying again does not mend it.
 func TestCreateRayObject(t *testing.T) {
@@ -35,6 +68,7 @@ func TestCreateRayObject(t *testing.T) {
 	for name, c := range map[string]struct {
 		set     func(*cluster, *event.GangDesired)
 		fails   int // looks at it, and with it failures
+		looks   int // after them; 0 is one
 		created bool
 		refused string // a part of the message
 		gone    bool
@@ -47,6 +81,11 @@ func TestCreateRayObject(t *testing.T) {
 		"forbidden, for good":    {set: answers("create r", errDenied), fails: earlyRetries, refused: "forbidden"},
 		"of another workload":    {set: has(rayOf("other", 1)), refused: "does not belong to this workload"},
 		"of no workload":         {set: has(rayOf("", 0)), refused: "does not belong to this workload"},
+		"of no job of Muster's":  {set: has(endedJob(func(o *kubernetes.Object) { o.Stamped = false })), refused: "does not belong to this workload"},
+		"of a job that runs":     {set: has(endedJob(func(o *kubernetes.Object) { o.Outcome = "" })), refused: "kubectl delete rayclusters.ray.io -n n r"},
+		"of a user's ended job":  {set: has(endedJob(func(o *kubernetes.Object) { o.Resumed = true })), refused: "kubectl delete rayclusters.ray.io -n n r"},
+		"of an ended job":        {set: has(endedJob(nil)), looks: 2, created: true},
+		"another's, on its way":  {set: has(endedJob(func(o *kubernetes.Object) { o.Deleting, o.Stamped = true, false }))},
 		"created before restart": {set: has(rayOf("w", 1)), created: true},
 		"not cached":             {set: hasUncached(rayOf("w", 1)), created: true},
 		"another's, not cached":  {set: hasUncached(rayOf("other", 1)), refused: "does not belong to this workload"},
@@ -73,7 +112,7 @@ func TestCreateRayObject(t *testing.T) {
 			}
 			p.Command(&command)
 			p.fail(t, c.fails)
-			err := p.see(t, 1)
+			err := p.see(t, max(c.looks, 1))
 			if (err != nil) != c.err {
 				t.Errorf("the look ended with %v, want an error: %v", err, c.err)
 			}

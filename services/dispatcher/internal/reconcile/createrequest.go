@@ -93,7 +93,7 @@ func (p *pass) createItem(ctx context.Context, id bundle.Identity, manifest json
 	case there == nil || there.Deleting:
 		return fmt.Errorf("%s: %w", id, errLeaving)
 	case there.Workload != p.command.Workload:
-		return finalError{fmt.Errorf("%s %w", id, errForeign)}
+		return finalError{fmt.Errorf("%s %w", id, foreignError(id))}
 	}
 	return nil
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -64,7 +67,27 @@ func isEarlier(pod gang.Pod, attempt int) bool {
 	return pod.Holds() && pod.Attempt > 0 && pod.Attempt < attempt
 }
 
-// replace removes the Ray object of an earlier attempt, for which removeWithin is enough.
+// makesRoom reports whether the object of another workload that has the name leaves it to
+// this one: it is on its way out, or it is a finished job of Muster's, kept to be read, whose
+// workload has ended. That the name was given to this workload says so, because queue-manager
+// has one live workload for a name. What a user created and Muster released stays the user's.
+func (p *pass) makesRoom(object *kubernetes.Object) bool {
+	if object.Deleting {
+		return true
+	}
+	if object.Outcome == "" || !object.Stamped || object.Resumed || object.Owned {
+		return false
+	}
+	cached := p.cache.Object(object.Kind, object.Namespace, object.Name) // has those of this Muster alone
+	if cached == nil || cached.UID != object.UID {
+		return false
+	}
+	before := p.placer.starter.workloads.get(object.Workload).wanted()
+	return before == nil || before.State == event.Ended || before.State == event.Forgotten
+}
+
+// replace removes the Ray object of an earlier attempt, or of an ended workload of the same
+// name, for which removeWithin is enough.
 func (p *pass) replace(ctx context.Context, object *kubernetes.Object) (time.Duration, error) {
 	if p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())) > removeWithin {
 		return p.refuse(ctx, fmt.Errorf("%s of attempt %d still exists after %s; remove what blocks its deletion, such as a finalizer",
@@ -72,6 +95,9 @@ func (p *pass) replace(ctx context.Context, object *kubernetes.Object) (time.Dur
 	}
 	if object.Deleting {
 		return pollAfter, nil
+	}
+	if object.Workload != p.command.Workload {
+		p.logger.Info("object of an ended workload of the same name is replaced", append(p.fields(), zap.String("ended", string(object.Workload)))...)
 	}
 	return pollAfter, p.cluster.Delete(ctx, *object)
 }

@@ -26,7 +26,10 @@ func (p *pass) watch(ctx context.Context, seen observation) (time.Duration, erro
 		p.status.Yielded = p.command.Yield // no pod is sent anywhere
 		return p.awaitRelease(ctx)
 	case foreign:
-		return p.refuse(ctx, fmt.Errorf("%s %w", p.name(), errForeign))
+		if p.makesRoom(seen.object) {
+			return p.replace(ctx, seen.object)
+		}
+		return p.refuse(ctx, fmt.Errorf("%s %w", p.name(), foreignError(p.objects.parts()[0].identity())))
 	case later:
 		return p.outdated(ctx, seen.object)
 	case earlier:

@@ -58,8 +58,10 @@ func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err erro
 		return "", err
 	case found == nil:
 		return "", errLeaving // it went this very moment
+	case found.Workload != p.command.Workload && found.Deleting:
+		return "", errLeaving
 	case found.Workload != p.command.Workload:
-		return "", errForeign
+		return "", foreignError(i.id)
 	case found.Attempt == p.command.Attempt && !found.Deleting:
 		return found.UID, nil // ours: created before a restart
 	case found.Deleting:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -129,7 +130,7 @@ func (o *cancelOptions) one(ctx context.Context, c *connection, out io.Writer, r
 	name := reference(record.Workload)
 	nothing := func() error { return nil }
 	if record.Phase.Final() {
-		fmt.Fprintf(out, "%s has ended already: %s\n", name, record.Phase)
+		fmt.Fprintf(out, "%s has ended already: %s%s\n", name, record.Phase, keptObject(record.Workload))
 		return nothing, nil
 	}
 	var steps life
@@ -148,4 +149,13 @@ func (o *cancelOptions) one(ctx context.Context, c *connection, out io.Writer, r
 	return func() error {
 		return (&waiting{out: out, label: name, goal: gone, timeout: o.timeout}).until(ctx, steps)
 	}, nil
+}
+
+// keptObject says how to remove the object that is kept of an ended workload, to be read. An
+// AppWrapper that was submitted to Muster is itself no object of a cluster.
+func keptObject(w workload.Workload) string {
+	if w.Kind == workload.KindAppWrapper {
+		return ""
+	}
+	return fmt.Sprintf("; an object that is kept of it goes by: kubectl delete %s -n %s %s", strings.ToLower(w.Kind), w.Namespace, w.Name)
 }
