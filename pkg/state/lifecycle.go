@@ -47,10 +47,17 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 		return
 	}
 	l.admission.Enqueue(admission.Waiting{
-		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored, Held: e.Hold.Message(),
+		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored && l.saysWhetherHeld(e), Held: e.Hold.Message(),
 		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e),
 		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
+}
+
+// saysWhetherHeld reports whether the reason of a waiting workload is true as far as it says
+// that it, or its queue, is held or is not.
+func (l *lifecycle) saysWhetherHeld(e *entry) bool {
+	held := e.Hold.Message() != "" || l.admission.HeldBy(e.Namespace, e.Queue) != ""
+	return held == (e.Reason != nil && e.Reason.Kind == workload.ReasonHeld)
 }
 
 // end moves a workload into a final phase; it keeps what it holds until its release.

@@ -59,7 +59,10 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		}
 	}
 	for _, w := range waiting {
-		next.enqueue(w.resubmitted(s)) // the fleets have its demand already
+		again := next.enqueue(w.resubmitted(s)) // the fleets have its demand already
+		if !sameHold(w.held, again.held) {
+			again.Reported = false // its queue is held now, or is no longer
+		}
 	}
 	for _, w := range s.asked {
 		if next.waiting.Get(w.Workload.ID) == nil { // its quota is held in every question
@@ -79,6 +82,10 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		}
 	}
 	return next
+}
+
+func sameHold(a, b *workload.Reason) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Message == b.Message)
 }
 
 // resubmitted returns the waiting workload as a caller would enqueue it now.

@@ -1,0 +1,44 @@
+package admission_test
+
+import (
+	"testing"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// TestAHoldIsToldToAllThatWait: workloads that wait when their queue is held get that reason,
+// each of them, and another one when it is held no longer. A policy that changes nothing for
+// them tells nothing.
+func TestAHoldIsToldToAllThatWait(t *testing.T) {
+	t.Parallel()
+	s := stateOf([]capacity.Node{nodeOf("one", 8, 1)}, []workload.PodSet{setOf("w", 2, 1, 1)}, []workload.PodSet{setOf("w", 2, 1, 1)})
+	decide(s)
+	config := func(stop string) quota.Config {
+		return quota.Config{
+			ClusterQueues: []quota.ClusterQueue{{Name: "queue", StopPolicy: stop}},
+		}
+	}
+	for _, c := range []struct {
+		stop string
+		told int
+		want workload.ReasonKind
+	}{
+		{quota.StopNone, 0, ""}, {quota.Hold, 2, workload.ReasonHeld}, {quota.Hold, 0, ""}, {quota.StopNone, 2, ""},
+	} {
+		s.Reconfigure(treeOf(t, config(c.stop)))
+		kinds := map[workload.ID]workload.ReasonKind{}
+		for _, w := range decide(s).Waits {
+			kinds[w.Workload] = w.Reason.Kind
+		}
+		for id, kind := range kinds {
+			if held := kind == workload.ReasonHeld; held != (c.want == workload.ReasonHeld) {
+				t.Errorf("with stop policy %q, %s has the reason %s", c.stop, id, kind)
+			}
+		}
+		if c.told > 0 && len(kinds) != c.told {
+			t.Errorf("with stop policy %q, %d workloads are told: %v; want %d", c.stop, len(kinds), kinds, c.told)
+		}
+	}
+}
