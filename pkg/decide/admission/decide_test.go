@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,11 +161,28 @@ func TestFitAgreesWithBruteForce(t *testing.T) {
 	})
 }
 
-// reasonOnEmpty is why a gang does not fit on empty nodes: NeverFits when some pod alone has
-// no node.
+// reasonOnEmpty is why a gang does not fit on empty nodes: NeverFits when some pod set alone
+// does not, or when all pods request more than there is on the nodes that take some of them.
 func reasonOnEmpty(nodes []capacity.Node, sets []workload.PodSet) workload.ReasonKind {
+	asked, offered := resource.List{}, resource.List{}
 	for _, set := range sets {
-		if !bruteForce(nodes, []resource.List{set.Template.Requests}) {
+		if !bruteForce(nodes, pods([]workload.PodSet{set})) {
+			return workload.ReasonNeverFits
+		}
+		for range set.Count {
+			asked = asked.Plus(set.Template.Requests)
+		}
+	}
+	for name := range asked {
+		for _, n := range nodes {
+			takes := slices.ContainsFunc(sets, func(set workload.PodSet) bool {
+				return set.Template.Requests[name] > 0 && bruteForce([]capacity.Node{n}, []resource.List{set.Template.Requests})
+			})
+			if takes {
+				offered[name] += n.Allocatable[name]
+			}
+		}
+		if asked[name] > offered[name] {
 			return workload.ReasonNeverFits
 		}
 	}

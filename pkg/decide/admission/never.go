@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -10,15 +11,15 @@ import (
 )
 
 // A workload never fits when no node of any cluster where it may be offers so much to one
-// of its pods, even when empty, or when its queue could not have so much if nothing were
-// in use. That is a reason to wait like others, because nodes and quota change. It is
+// of its pods, even when empty, when all nodes of each cluster together do not offer so much
+// to all of them, or when its queue could not have so much if nothing were in use. That is a reason to wait like others, because nodes and quota change. It is
 // looked at when a class is refused anyway, and kept until a node with other amounts,
 // labels or taints may change it: what runs on nodes does not matter.
 
 // offer is what the empty nodes of a cluster offer to a flavored signature.
 type offer struct {
-	lack  *placement.Lack // nil when each pod set has a node
-	nodes []string        // such a node of each pod set
+	lack  *placement.Lack // nil when the nodes have room for the gang, by count
+	nodes []string        // that show it
 }
 
 // wordNever returns the reason of a refused class, of the kind ReasonNeverFits when no
@@ -73,11 +74,17 @@ func (s *State) lackOf(flavored *flavoredSignature, clusters []string) *placemen
 		if lack == nil {
 			return nil
 		}
-		if least == nil || lack.Most > least.Most {
+		if least == nil || nearerLack(lack, least) {
 			least = lack
 		}
 	}
 	return least
+}
+
+// nearerLack reports whether a lacks less than b: one that only all nodes together lack is
+// nearer than one that each node lacks.
+func nearerLack(a, b *placement.Lack) bool {
+	return cmp.Or(cmp.Compare(a.Sum, b.Sum), cmp.Compare(a.Room, b.Room), cmp.Compare(a.Most, b.Most)) > 0
 }
 
 // NeverFit counts the waiting workloads with the reason ReasonNeverFits. It looks at all
@@ -145,11 +152,13 @@ func (d *decision) recheckOffers() {
 		return
 	}
 	for _, flavored := range s.flavored {
+		looked := map[string]bool{} // one look is of all nodes as they are now
 		for _, key := range s.events.reshaped {
 			old, known := flavored.offers[key.Cluster]
-			if !known || !s.mayChange(flavored, old, key) {
+			if !known || looked[key.Cluster] || !s.mayChange(flavored, old, key) {
 				continue
 			}
+			looked[key.Cluster] = true
 			delete(flavored.offers, key.Cluster)
 			if now := s.offerOf(flavored, key.Cluster); (now.lack == nil) == (old.lack == nil) {
 				continue

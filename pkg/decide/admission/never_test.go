@@ -33,7 +33,8 @@ func TestWhatNeverFits(t *testing.T) {
 		set  workload.PodSet
 		want string // "" when it only waits
 	}{
-		"more than is free":               {setOf("w", 3, 8, 4), ""},
+		"as much as is away":              {setOf("w", 4, 8, 0), ""},
+		"more than all nodes together":    {setOf("w", 3, 8, 4), `pod set "w" has 3 pods, and all nodes that take them have room for 2 together when empty`},
 		"a node that is away":             {setOf("w", 1, 16, 0), ""},
 		"more than a node has":            {setOf("w", 1, 1, 8), `each pod of pod set "w" requests nvidia.com/gpu 8, and the largest node that takes it offers 4 when empty`},
 		"two resources on different ones": {setOf("w", 1, 16, 4), "requests cpu 16 and nvidia.com/gpu 4, and no node that takes it offers all of them"},
@@ -55,6 +56,32 @@ func TestWhatNeverFits(t *testing.T) {
 				t.Errorf("it waits because of %s: %s\nwant %q", why.Kind, why.Message, c.want)
 			}
 		})
+	}
+}
+
+// Of pod sets that each fit alone, the sums are compared: 1 GPU for the head and 8 for the
+// workers are more than there are. A node more is enough, and its end is not.
+func TestAGangLargerThanAllNodesNeverFits(t *testing.T) {
+	t.Parallel()
+	gang := []workload.PodSet{setOf("head", 1, 1, 1), setOf("w", 8, 1, 1)}
+	busy := nodeOf("three", 8, 4)
+	busy.Unmanaged = resource.List{"nvidia.com/gpu": 4}
+	s := stateOf([]capacity.Node{nodeOf("one", 8, 4), nodeOf("two", 8, 4)}, gang)
+	const want = "the gang requests nvidia.com/gpu 9 together, and all nodes that take its pods offer 8 when empty; it waits until"
+	if why := decide(s).Waits[0].Reason; why.Kind != workload.ReasonNeverFits || !strings.HasPrefix(why.Message, want) {
+		t.Fatalf("it waits because of %s: %s\nwant %q", why.Kind, why.Message, want)
+	}
+	s.SetNode(busy)
+	if why := decide(s).Waits[0].Reason; why.Kind != workload.ReasonFit {
+		t.Fatalf("with a node more it waits because of %+v", why)
+	}
+	s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "two"})
+	if why := decide(s).Waits[0].Reason; why.Kind != workload.ReasonNeverFits {
+		t.Fatalf("with a node less it waits because of %+v", why)
+	}
+	s.SetNode(nodeOf("four", 8, 4))
+	if plan := decide(s); len(plan.Admissions) != 0 || plan.Waits[0].Reason.Kind != workload.ReasonFit {
+		t.Fatalf("4 of 12 GPUs are busy, and the plan is %+v", plan)
 	}
 }
 

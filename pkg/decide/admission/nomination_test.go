@@ -58,7 +58,7 @@ func TestANominationThatANewTermDoesNotFindIsTold(t *testing.T) {
 		want   workload.ReasonKind
 	}{
 		"its queue is held": {held, "", workload.ReasonHeld},
-		"a node is lost":    {nominationPolicy(t), "two", workload.ReasonFit},
+		"a node is lost":    {nominationPolicy(t), "two", workload.ReasonNeverFits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ func TestANominationThatIsOverIsTold(t *testing.T) {
 	admission.Decide(s, start.Add(2*time.Minute))
 	s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "two"})
 	s.Release("x")
-	wantTold(t, admission.Decide(s, start.Add(3*time.Minute)), workload.ReasonFit)
+	wantTold(t, admission.Decide(s, start.Add(3*time.Minute)), workload.ReasonNeverFits)
 }
 
 // wantTold wants w to be told a reason, once.

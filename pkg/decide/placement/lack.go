@@ -12,10 +12,10 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Lack is what no node of a fleet offers to a pod of a pod set, even if the node were
-// empty, ready and not cordoned.
+// Lack is what no node of a fleet offers to a pod of a pod set, or all nodes together do not
+// offer to all pods, even if the nodes were empty, ready and not cordoned.
 type Lack struct {
-	PodSet string
+	PodSet string // empty where several pod sets lack it together
 	// Amounts are what no node offers: one resource, or several that no node has enough
 	// of together. Empty when the pods' terms exclude all nodes.
 	Amounts resource.List
@@ -25,12 +25,23 @@ type Lack struct {
 	Similar resource.Name
 	// Terms says which of the pods' terms exclude all nodes; or, with Amounts, is empty.
 	Terms string
+	// Pods of the set are more than Room, the room of all nodes for them. Zero where
+	// another thing lacks.
+	Pods, Room int
+	// Sum is what all nodes that take any of the pods offer of Amounts, which the whole gang
+	// requests. Set only without a pod set.
+	Sum int64
 }
 
 // Sentence says what is missing.
 func (l *Lack) Sentence() string {
 	names := l.Amounts.Names()
 	switch {
+	case l.PodSet == "":
+		return fmt.Sprintf("the gang requests %s %s together, and all nodes that take its pods offer %s when empty",
+			names[0], resource.Format(names[0], l.Amounts[names[0]]), resource.Format(names[0], l.Sum))
+	case l.Pods > 0:
+		return fmt.Sprintf("pod set %q has %d pods, and all nodes that take them have room for %d together when empty", l.PodSet, l.Pods, l.Room)
 	case l.Terms != "":
 		return fmt.Sprintf("pods of pod set %q fit on no node: %s", l.PodSet, l.Terms)
 	case len(names) > 1:
@@ -50,34 +61,32 @@ func (l *Lack) Sentence() string {
 	return text
 }
 
-// Lacks returns what no node offers to the pods; nil when each pod set has a node, and
-// then one node for each, in the order of the pod sets ("" where there are no pods). A
-// fleet without nodes lacks nothing, because nothing is known of it.
+// Lacks returns what no node offers to the pods, or all nodes together do not; nil when
+// neither is so, and then the nodes, by name, that show it. It counts amounts alone, so what
+// lacks nothing may still have no places. A fleet without nodes lacks nothing, because nothing
+// is known of it.
 func (f *Fleet) Lacks(podSets []workload.PodSet) (lack *Lack, nodes []string) {
 	if f.Len() == 0 {
 		return nil, nil
 	}
-	nodes = make([]string, len(podSets))
-	for i := range podSets {
-		if podSets[i].Count == 0 {
-			continue
+	c := newOfferCount(podSets)
+	for _, n := range f.inOrder() { // fleets of another history give the same ones
+		if c.enough() {
+			break
 		}
-		if nodes[i] = f.anyOffering(&podSets[i].Template); nodes[i] == "" {
+		if c.add(&n.Node) {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	for i := range podSets {
+		if podSets[i].Count > 0 && c.room[i] == 0 {
 			return f.lackOf(&podSets[i]), nil
 		}
 	}
-	return nil, nodes
-}
-
-// anyOffering returns the first such node by name, so that fleets of another history give
-// the same one.
-func (f *Fleet) anyOffering(t *workload.Template) string {
-	for _, n := range f.inOrder() {
-		if offers(&n.Node, t) {
-			return n.Name
-		}
+	if lack := c.lack(); lack != nil {
+		return lack, nil
 	}
-	return ""
+	return nil, nodes
 }
 
 // lackOf says why no node offers room to a pod of the set: what the whole fleet lacks,
@@ -117,15 +126,7 @@ func narrowed(nodes []*node, keep func(*node) bool) []*node {
 // ones first.
 func lackingAmount(set *workload.PodSet, nodes []*node) *Lack {
 	names := set.Template.Requests.Names()
-	slices.SortStableFunc(names, func(a, b resource.Name) int {
-		switch {
-		case extended(a) == extended(b):
-			return 0
-		case extended(a):
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(names, extendedFirst)
 	for _, name := range names {
 		asked, most := set.Template.Requests[name], int64(0)
 		for _, n := range nodes {
@@ -136,6 +137,16 @@ func lackingAmount(set *workload.PodSet, nodes []*node) *Lack {
 		}
 	}
 	return nil
+}
+
+func extendedFirst(a, b resource.Name) int {
+	switch {
+	case extended(a) == extended(b):
+		return 0
+	case extended(a):
+		return -1
+	}
+	return 1
 }
 
 // excludingTerms says which of the labels that pods select no node has, if one alone
