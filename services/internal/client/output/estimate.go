@@ -36,7 +36,7 @@ func WhatIf(answer query.WhatIfAnswer, now time.Time) Table {
 		if at.IsZero() {
 			return "unknown"
 		}
-		return "in " + until(at, now)
+		return within(at, now)
 	}
 	for _, w := range answer.Workloads {
 		row := []string{w.Namespace, w.Name, w.Queue, in(w.Before), in(w.After), "later"}
@@ -85,7 +85,7 @@ func starts(r *workload.Record, now time.Time) string {
 	case e.P50.IsZero():
 		return "unknown"
 	default:
-		return fmt.Sprintf("in %s, by %s", until(e.P50, now), until(e.P90, now))
+		return fmt.Sprintf("%s, by %s", within(e.P50, now), until(e.P90, now))
 	}
 }
 
@@ -96,6 +96,10 @@ func StartsIn(r *workload.Record, now time.Time) string {
 		return ""
 	case e.P50.IsZero():
 		return "unknown: " + unknownStart(e)
+	case !e.P90.After(now): // both times have passed since it was estimated
+		return fmt.Sprintf("expected now; estimated %s ago", age(e.MadeAt, now))
+	case !e.P50.After(now):
+		return fmt.Sprintf("expected now; by %s (p90); estimated %s ago", e.P90.Local().Format(time.DateTime), age(e.MadeAt, now))
 	default:
 		return fmt.Sprintf("in about %s, at %s (p50); by %s (p90); estimated %s ago",
 			until(e.P50, now), e.P50.Local().Format(time.DateTime), e.P90.Local().Format(time.DateTime), age(e.MadeAt, now))
@@ -111,4 +115,17 @@ func unknownStart(e *workload.Estimate) string {
 }
 
 // until prints how far a time is ahead; a start that is due is so at any moment.
-func until(then, now time.Time) string { return duration.HumanDuration(max(0, then.Sub(now))) }
+func until(then, now time.Time) string {
+	if !then.After(now) {
+		return "now"
+	}
+	return duration.HumanDuration(then.Sub(now))
+}
+
+// within is until with its preposition.
+func within(then, now time.Time) string {
+	if !then.After(now) {
+		return until(then, now)
+	}
+	return "in " + until(then, now)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,14 +153,21 @@ func (f *Forecaster) learn(ctx context.Context, live store.LiveState) ([]workloa
 }
 
 // ranToItsEnd reports whether a workload ran for as long as it wanted to: a job that
-// succeeded, and a cluster that its owner deleted.
+// succeeded, and a cluster whose object its owner deleted or that was idle. One that was
+// cancelled says nothing about how long another one runs.
 func ranToItsEnd(r *workload.Record) bool {
-	return r.Phase == workload.Succeeded || r.Phase == workload.Cancelled && r.Kind == workload.KindRayCluster
+	deleted := r.Phase == workload.Cancelled && r.Kind == workload.KindRayCluster &&
+		(r.Reason == nil || r.Reason.Kind != workload.ReasonCancelled)
+	return r.Phase == workload.Succeeded || deleted
 }
 
 // estimate plays a snapshot forward.
 func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID]*workload.Estimate, error) {
 	from := snapshotOf(now, s)
+	reasons := map[workload.ID]*workload.Reason{}
+	for i := range s.Workloads {
+		reasons[s.Workloads[i].ID] = s.Workloads[i].Reason
+	}
 	titles := map[workload.ID]string{}
 	for i := range from.Running {
 		titles[from.Running[i].ID] = from.Running[i].Title()
@@ -177,7 +185,7 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 		if at, known := forecast.Starts[w.ID]; known {
 			f.scores.quantiles(w, now, at.Sub(now), made)
 		} else {
-			made.Unknown, made.Behind = unknown(forecast, titles)
+			made.Unknown, made.Behind = unknown(reasons[w.ID], forecast, titles)
 		}
 		estimates[w.ID] = made
 	}
@@ -203,8 +211,17 @@ func snapshotOf(now time.Time, s store.LiveState) estimate.Snapshot {
 	return from
 }
 
-// unknown says why a workload has no start.
-func unknown(forecast estimate.Forecast, titles map[workload.ID]string) (why string, behind []string) {
+// unknown says why a workload that waits for a reason has no start. What never fits, or is
+// held, does not start after those that run.
+func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[workload.ID]string) (why string, behind []string) {
+	switch {
+	case reason == nil:
+	case reason.Kind == workload.ReasonNeverFits:
+		never, _, _ := strings.Cut(reason.Message, "; it waits until")
+		return "it never fits: " + never, nil
+	case reason.Kind == workload.ReasonHeld:
+		return "the queue is on hold: " + reason.Message, nil
+	}
 	for _, id := range forecast.Endless {
 		if title, runs := titles[id]; runs && len(behind) < mostBehind {
 			behind = append(behind, title)
