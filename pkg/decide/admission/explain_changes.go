@@ -102,7 +102,7 @@ func (e *explainer) moreQuota() {
 			texts = append(texts, fmt.Sprintf("%s %s of flavor %q", resource.Format(c.Resource, lacking), c.Resource, c.Flavor))
 		}
 		if len(raises) > 0 && e.worksWith(config) {
-			e.suggest(workload.Change{Kind: workload.ChangeMoreQuota, Quota: raises}, "more quota in queue %q: %s", e.w.queue.name, strings.Join(texts, ", "))
+			e.suggest(workload.Change{Kind: workload.ChangeMoreQuota, Quota: raises}, "more quota in ClusterQueue %q: %s", e.w.queue.name, strings.Join(texts, ", "))
 			return
 		}
 	}

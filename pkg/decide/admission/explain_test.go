@@ -145,7 +145,7 @@ func TestWhatWouldChangeIt(t *testing.T) {
 	enter(t, s, 2, "v a 0 5")
 	admission.Decide(s, start)
 	want = `2 pods fewer in pod set "workers" (3 instead of 5)
-more quota in queue "a": 2 nvidia.com/gpu of flavor "default"
+more quota in ClusterQueue "a": 2 nvidia.com/gpu of flavor "default"
 after the end of workload x`
 	if got := explained(t, s, "v"); got != want {
 		t.Errorf("quota alone is short; the changes are\n%s\nwant\n%s", got, want)

@@ -79,3 +79,23 @@ func TestTheExplanationOfThePage(t *testing.T) {
 		t.Errorf("the explanation (-page +printed):\n%s", diff)
 	}
 }
+
+// TestExplainNamesBothQueues: an explanation shows the queue that the workload was submitted
+// to, as other commands do, and its ClusterQueue where that has another name.
+func TestExplainNamesBothQueues(t *testing.T) {
+	t.Parallel()
+	for local, want := range map[string]string{
+		"research":    "Queue:         research\nClusterQueue:  research-cq\n",
+		"research-cq": "Queue:     research-cq\n",
+		"":            "Queue:     research-cq\n",
+	} {
+		e := output.Explanation{Explanation: workload.Explanation{Workload: "id", Queue: "research-cq"}, Name: "train", Phase: workload.Queued, LocalQueue: local}
+		var text strings.Builder
+		if err := output.Explain(&text, e); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("of the queue %q it says\n%s\nwant %q in it", local, text.String(), want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -72,6 +73,8 @@ type Explanation struct {
 	workload.Explanation
 	Name  string         `json:"name"`
 	Phase workload.Phase `json:"phase"`
+	// LocalQueue is the queue that the workload was submitted to; Queue is its ClusterQueue.
+	LocalQueue string `json:"localQueue,omitempty"`
 	// Estimate says when it will start, Starts the same for people; empty if that was not
 	// estimated.
 	Estimate *workload.Estimate `json:"estimate,omitempty"`
@@ -147,7 +150,10 @@ func ids(first []workload.ID, count int) string {
 
 // Explain writes why a workload waits and what would admit it.
 func Explain(w io.Writer, e Explanation) error {
-	fields := []field{{"Workload", e.Name}, {"Id", string(e.Workload)}, {"Phase", string(e.Phase)}, {"Queue", e.Queue}}
+	fields := []field{{"Workload", e.Name}, {"Id", string(e.Workload)}, {"Phase", string(e.Phase)}, {"Queue", cmp.Or(e.LocalQueue, e.Queue)}}
+	if e.LocalQueue != "" && e.LocalQueue != e.Queue {
+		fields = append(fields, field{"ClusterQueue", e.Queue})
+	}
 	if e.Position > 0 {
 		fields = append(fields, field{"Position", fmt.Sprintf("%d of %d", e.Position, e.Waiting)})
 	}

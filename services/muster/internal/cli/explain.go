@@ -52,7 +52,7 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 		}
 		told := output.Explanation{Name: record.Name, Phase: record.Phase}
 		none := "it has ended"
-		told.Workload, told.Queue = record.ID, record.Queue
+		told.Workload, told.Queue, told.LocalQueue = record.ID, record.Queue, record.Queue
 		told.Estimate, told.Starts = record.Estimate, output.StartsIn(&record, time.Now())
 		if record.Reason != nil {
 			told.Reason = *record.Reason
