@@ -140,11 +140,13 @@ func TestAnotherPolicyGoverns(t *testing.T) {
 	}
 	queues := []Queue{{Name: "q", Namespaces: []string{"ns"}}}
 	s := newStage(t, workload.Rules{}, 2) // one node is missing
-	s.is(workload.Queued, workload.ReasonFit)
+	s.is(workload.Queued, workload.ReasonNeverFits)
 	s.ApplyConfiguration(queues, policy(4), s.Version()+1)
 	s.node("n2", nil)
 	s.step(time.Second)
-	s.is(workload.Queued, workload.ReasonNeverFits)
+	if s.is(workload.Queued, workload.ReasonNeverFits); s.gang().Reason.Quota == nil {
+		t.Errorf("with nodes enough it waits because of %+v, want the quota", s.gang().Reason)
+	}
 	if got := s.LiveByQueue()[LocalQueueKey{"ns", "q"}]; got != 1 {
 		t.Errorf("%d are in the queue, want 1", got)
 	}
