@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -204,21 +205,5 @@ func difference(a, b string) int {
 	if a == b || a[strings.LastIndex(a, "/")+1:] == b[strings.LastIndex(b, "/")+1:] {
 		return 1
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			edits := diagonal
-			if a[i] != b[j] {
-				edits++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(edits, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return fault.Edits(a, b)
 }

@@ -64,8 +64,8 @@ type Wrapper struct {
 // Labels that name a queue or a priority class; Kueue's serve where Muster's are
 // not there.
 const (
-	QueueLabel         = "muster.dev/queue-name"
-	PriorityLabel      = "muster.dev/priority-class"
+	QueueLabel         = kube.QueueNameLabel
+	PriorityLabel      = kube.PriorityClassLabel
 	KueuePriorityLabel = "kueue.x-k8s.io/priority-class"
 )
 
@@ -111,6 +111,7 @@ func Read(operator ray.Operator, tree map[string]any) (Wrapper, error) {
 	if err == nil {
 		err = r.finish()
 	}
+	r.Warnings = append(r.Warnings, kube.MistakenKeys(tree)...)
 	return r.Wrapper, err
 }
 

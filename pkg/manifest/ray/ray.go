@@ -150,7 +150,7 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 	if where, what, why := kube.BadMetadata(tree); why != "" {
 		return Prediction{}, refuse(where, what, why)
 	}
-	object.PodSets, object.Warnings = admitted, v.warnings
+	object.PodSets, object.Warnings = admitted, append(v.warnings, kube.MistakenKeys(tree)...)
 	return Prediction{Object: object, Created: created, Refusal: v.refusal}, nil
 }
 

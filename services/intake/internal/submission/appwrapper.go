@@ -12,7 +12,7 @@ import (
 )
 
 // appWrapper reads the manifest if it is an AppWrapper or pod sets. The queue is that
-// of the submission, not that of its labels; a priority of the submission overrides
+// of the submission, which its label may not contradict; a priority of the submission overrides
 // its own.
 func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmitted, is bool, err error) {
 	tree, err := ray.Tree(manifest)
@@ -31,6 +31,11 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	wrapper, err := appwrapper.Read(s.operator, tree)
 	if err != nil {
 		return nil, true, paths.Of(err)
+	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	if err := s.checkQueueLabel(labels); err != nil {
+		return nil, true, err
 	}
 	bundled, err := wrapper.Manifest()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"muster.dev/muster/pkg/manifest/appwrapper"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -155,6 +156,9 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkQueueLabel(labels); err != nil {
+		return nil, err
+	}
 	class, err := s.classBeside(appwrapper.PriorityClassOf(labels))
 	if err != nil {
 		return nil, err
@@ -167,6 +171,18 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 		ID: s.id, Queue: s.queue, Namespace: object.Namespace, Kind: object.Kind, Name: object.Name,
 		Priority: s.priority, Digest: digest, PodSets: object.PodSets, Life: object.Life, Submitter: s.message.Submitter,
 	}}, nil
+}
+
+// checkQueueLabel refuses a manifest whose label names another queue than the submission:
+// which of them is meant, only its author knows. Kueue's label is not looked at, because the
+// same manifest may be for Kueue elsewhere.
+func (s *submission) checkQueueLabel(labels map[string]any) error {
+	named, there := labels[kube.QueueNameLabel]
+	if !there || named == "" || named == s.queue {
+		return nil
+	}
+	return fmt.Errorf("metadata.labels[%s]: is %s, but the submission is to queue %q; submit it to the queue that the label names, or change the label",
+		kube.QueueNameLabel, fault.Quote(fmt.Sprint(named)), s.queue)
 }
 
 // checkMetadata returns the labels. It refuses the annotations that the Kubernetes

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/pkg/kube"
 )
 
 // Document is one manifest as the user wrote it. What could not be read of it is
@@ -21,6 +23,8 @@ type Document struct {
 	JSON bool // Raw is JSON; otherwise YAML, or something that Muster will refuse
 
 	APIVersion, Kind, Namespace, Name, GenerateName string
+	// Queue is the one that its label names.
+	Queue string
 }
 
 // head is the part of a manifest that says what it is.
@@ -28,9 +32,10 @@ type head struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Namespace    string `json:"namespace"`
-		Name         string `json:"name"`
-		GenerateName string `json:"generateName"`
+		Namespace    string         `json:"namespace"`
+		Name         string         `json:"name"`
+		GenerateName string         `json:"generateName"`
+		Labels       map[string]any `json:"labels"`
 	} `json:"metadata"`
 }
 
@@ -83,6 +88,7 @@ func read(raw []byte, isJSON bool) Document {
 		return d // Muster will say what is wrong with it
 	}
 	d.APIVersion, d.Kind, d.Namespace, d.Name, d.GenerateName = h.APIVersion, h.Kind, h.Metadata.Namespace, h.Metadata.Name, h.Metadata.GenerateName
+	d.Queue, _ = h.Metadata.Labels[kube.QueueNameLabel].(string)
 	return d
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/follow"
@@ -58,7 +59,7 @@ workload: submitting the same pair again creates no second workload.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` of manifests; - is standard input (may be repeated)")
 	program.FormerFlag(flags, "file", "filename")
-	flags.StringVarP(&o.queue, "queue", "q", "default", "the `queue` to wait in")
+	flags.StringVarP(&o.queue, "queue", "q", "default", "the `queue` to wait in; without this flag the label "+kube.QueueNameLabel+" of the manifest decides")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` to run in (default: the manifest's, else the queue's)")
 	flags.Int32Var(&o.priority, "priority", 0, "the priority, a `number`; higher ones come first in the queue")
 	flags.StringVar(&o.priorityClass, "priority-class", "", "the `class` that gives the priority (default: the class that a label of the manifest names)")
@@ -77,7 +78,8 @@ workload: submitting the same pair again creates no second workload.`,
 // sent is a submission that is followed.
 type sent struct {
 	submission.Submission
-	life *follow.Life
+	queue string
+	life  *follow.Life
 }
 
 func (o *submitOptions) run(cmd *cobra.Command) error {
@@ -88,7 +90,7 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	submissions, err := o.read(cmd.InOrStdin())
+	submissions, err := o.read(cmd.InOrStdin(), cmd.Flags().Changed("queue"))
 	if err != nil {
 		return err
 	}
@@ -111,11 +113,11 @@ func (o *submitOptions) run(cmd *cobra.Command) error {
 	for i := range submissions {
 		s := &submissions[i]
 		if goal != follow.Submitted {
-			if s.life, err = follow.Start(following, b, o.queue, s.Workload); err != nil {
+			if s.life, err = follow.Start(following, b, s.queue, s.Workload); err != nil {
 				return err
 			}
 		}
-		if err := s.Send(ctx, b, o.queue, o.as); err != nil {
+		if err := s.Send(ctx, b, s.queue, o.as); err != nil {
 			if goal != follow.Submitted {
 				for j := range submissions[:i] { // there is no wait for them now
 					o.print(cmd.OutOrStdout(), &submissions[j])
@@ -163,8 +165,17 @@ func (o *submitOptions) check() (follow.Goal, error) {
 	return goal, nil
 }
 
-// read makes a submission of each document.
-func (o *submitOptions) read(in io.Reader) ([]sent, error) {
+// queueOf is the queue of a document: that of the flag, which the document's label may not
+// contradict, or else that of the label. A label that names no queue is left to be refused.
+func (o *submitOptions) queueOf(d manifest.Document, named bool) string {
+	if named || !workload.ValidName(d.Queue) {
+		return o.queue
+	}
+	return d.Queue
+}
+
+// read makes a submission of each document; named says that the flag names the queue.
+func (o *submitOptions) read(in io.Reader, named bool) ([]sent, error) {
 	var submissions []sent
 	for _, file := range o.files {
 		content, err := readFile(file, in)
@@ -184,7 +195,7 @@ func (o *submitOptions) read(in io.Reader) ([]sent, error) {
 			if err != nil {
 				return nil, err
 			}
-			submissions = append(submissions, sent{Submission: s})
+			submissions = append(submissions, sent{Submission: s, queue: o.queueOf(document, named)})
 		}
 	}
 	if o.id != "" && len(submissions) > 1 {

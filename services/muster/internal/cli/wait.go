@@ -55,8 +55,8 @@ func (o *submitOptions) await(cmd *cobra.Command, b *bus.Bus, goal follow.Goal, 
 	var waits []func() error
 	for i := range submissions {
 		s := &submissions[i]
-		w := &waiting{out: progress, label: s.Document.String(), id: s.Workload, goal: goal, timeout: o.timeout, messageID: s.MessageID(o.queue), pause: sendAgainAfter, before: s.life.Before}
-		w.again = func(ctx context.Context) error { return s.Send(ctx, b, o.queue, o.as) }
+		w := &waiting{out: progress, label: s.Document.String(), id: s.Workload, goal: goal, timeout: o.timeout, messageID: s.MessageID(s.queue), pause: sendAgainAfter, before: s.life.Before}
+		w.again = func(ctx context.Context) error { return s.Send(ctx, b, s.queue, o.as) }
 		w.accepted = sync.OnceFunc(func() { o.print(progress, s) })
 		if o.quiet {
 			w.out = nil

@@ -54,7 +54,7 @@ func (o *submitOptions) overWeb(cmd *cobra.Command, web *overhttp.Client, goal f
 	for i := range submissions {
 		s := &submissions[i]
 		answer, err := web.Submit(cmd.Context(), overhttp.Submission{
-			Queue: o.queue, ID: o.id, Priority: o.priority, PriorityClass: o.priorityClass, Manifest: s.Document.Raw,
+			Queue: s.queue, ID: o.id, Priority: o.priority, PriorityClass: o.priorityClass, Manifest: s.Document.Raw,
 		})
 		if err != nil {
 			var refused *query.ProblemError
