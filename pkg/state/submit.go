@@ -136,6 +136,16 @@ func commandSize(w workload.Workload, manifest int) int64 {
 	return int64(frameBytes + 2*manifest + podSetBytes*len(w.PodSets) + placeBytes*w.Pods())
 }
 
+// taken says that a submission has the id of another workload, in the words of the interface
+// that it came by.
+func taken(w *workload.Workload, phase workload.Phase) string {
+	what, other := "source and id are", "id"
+	if strings.HasPrefix(w.Submitter, workload.ByHTTP+"/") {
+		what, other = "the Idempotency-Key is", "key"
+	}
+	return fmt.Sprintf("%s taken by workload %s (%s), which has other content; use a new %s", what, w.ID, phase, other)
+}
+
 // refuse fills in the default namespace and the priority of the class, and returns
 // why the submission cannot be accepted, nil when it can.
 func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workload.Reason {
@@ -161,9 +171,8 @@ func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 	}
 	if stored != nil {
 		return &workload.Reason{
-			Kind: workload.ReasonDuplicate,
-			Message: fmt.Sprintf("source and id are taken by workload %s (%s), which has other content; use a new id",
-				w.ID, stored.Phase),
+			Kind:    workload.ReasonDuplicate,
+			Message: taken(w, stored.Phase),
 		}
 	}
 	if other := s.objects.get(w.Namespace, w.Kind, w.Name); other != nil && other.Queue != w.Queue {

@@ -96,7 +96,7 @@ func (w *waiting) until(ctx context.Context, steps life) error {
 		bounded, cancel = context.WithTimeout(ctx, w.timeout)
 	}
 	defer cancel()
-	if w.before != nil {
+	if w.before != nil && w.before.Record.Phase != workload.Rejected { // a rejected one was never a workload
 		done, err := w.repeated(bounded, steps)
 		if done {
 			return err

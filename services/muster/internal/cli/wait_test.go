@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/follow"
+)
+
+// stepsOf has steps to come, and then none.
+type stepsOf []follow.Step
+
+func (s *stepsOf) Next(ctx context.Context) (follow.Step, error) {
+	if len(*s) == 0 {
+		<-ctx.Done()
+		return follow.Step{}, ctx.Err()
+	}
+	next := (*s)[0]
+	*s = (*s)[1:]
+	return next, nil
+}
+
+// TestWhatWasRejectedWasNotSubmittedBefore: a submission after a rejected one of its id is not
+// said to repeat it; one after an accepted one is.
+func TestWhatWasRejectedWasNotSubmittedBefore(t *testing.T) {
+	t.Parallel()
+	for phase, repeats := range map[workload.Phase]bool{workload.Rejected: false, workload.Queued: true} {
+		t.Run(string(phase), func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			queued := follow.Step{Record: workload.Record{Phase: workload.Queued, Reason: &workload.Reason{Kind: workload.ReasonFit, Message: "2 lack"}}}
+			w := &waiting{out: &out, label: "rayjob/a", goal: follow.Queued, timeout: time.Minute, before: &follow.Step{Record: workload.Record{Phase: phase}}}
+			if err := w.until(t.Context(), &stepsOf{queued}); err != nil {
+				t.Fatal(err)
+			}
+			if said := strings.Contains(out.String(), "was submitted before"); said != repeats {
+				t.Errorf("it prints %q; want that it was submitted before: %v", out.String(), repeats)
+			}
+		})
+	}
+}
