@@ -60,7 +60,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	}
 	for _, w := range waiting {
 		again := next.enqueue(w.resubmitted(s)) // the fleets have its demand already
-		if !sameHold(w.held, again.held) {
+		if !bothHeld(w.held, again.held) {
 			again.Reported = false // its queue is held now, or is no longer
 		}
 	}
@@ -84,7 +84,8 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	return next
 }
 
-func sameHold(a, b *workload.Reason) bool {
+// bothHeld reports whether neither is held, or both are by the same.
+func bothHeld(a, b *workload.Reason) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Message == b.Message)
 }
 

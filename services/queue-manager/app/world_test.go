@@ -229,8 +229,14 @@ func (w *world) phase(id workload.ID, phase workload.Phase) *event.WorkloadChang
 func (w *world) waits(id workload.ID, kind workload.ReasonKind) *event.WorkloadChanged {
 	w.t.Helper()
 	return await(w, fmt.Sprintf("workload %s waiting for %s", id, kind), func(e *event.WorkloadChanged) bool {
-		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && e.Reason.Kind == kind
+		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && isReason(e.Reason, kind)
 	})
+}
+
+// isReason is whether a reason is of a kind; of places that lack, also where all nodes together
+// have fewer than the gang asks for.
+func isReason(r *workload.Reason, kind workload.ReasonKind) bool {
+	return r.Kind == kind || kind == workload.ReasonFit && r.Kind == workload.ReasonNeverFits && r.Shortage != nil
 }
 
 func (w *world) command(id workload.ID, state string, attempt int) *event.GangDesired {
