@@ -156,3 +156,17 @@ func TestWhatCannotBeSuspendedIsRefusedAtCreation(t *testing.T) {
 	// Without a queue Muster leaves it alone.
 	says(t, w.kubectl(stack.RayCluster("free", 0, 0), "create", "--dry-run=server", "-o", "yaml", "-f", "-"), "name: free")
 }
+
+// An object with a queue in a namespace of no queue is refused when it is created: nothing
+// could release it.
+func TestAQueuedObjectInANamespaceOfNoQueueIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	elsewhere := w.Namespace + "-elsewhere"
+	w.kubectl("", "create", "namespace", elsewhere)
+	defer w.kubectl("", "delete", "namespace", elsewhere, "--wait=false")
+	manifest := stack.RayCluster("lost", 1, 1)
+	says(t, w.kubectlFails(labelled(manifest, "muster.dev/queue-name", "default"), "create", "-n", elsewhere, "-f", "-"), "Muster serves no queue in this namespace")
+	w.kubectl(manifest, "create", "-n", elsewhere, "--dry-run=server", "-f", "-")
+	w.kubectl(labelled(manifest, "muster.dev/queue-name", "default"), "create", "--dry-run=server", "-f", "-")
+}

@@ -6,8 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 
@@ -61,6 +63,26 @@ func TestRayJobsRunToTheirEndAndFreeTheirPlaces(t *testing.T) {
 		t.Errorf("failed because of %+v", reason)
 	}
 	w.released(bad)
+}
+
+// A job that is submitted again under its name when it has ended takes the place of the
+// finished object, which is kept to be read until then.
+func TestAFinishedJobMakesRoomForTheNextOfItsName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	var before string
+	for _, ends := range []string{"failed", "succeeded"} {
+		id := w.submit(stack.RayJob("again", 1, 1, ends, "1s"))
+		w.reaches(id, workload.Phase(ends))
+		w.released(id)
+		kept := w.rayObject("rayjobs", "again", func(u *unstructured.Unstructured) bool { return u.GetLabels()[kube.WorkloadLabel] == string(id) })
+		if uid := string(kept.GetUID()); uid == before {
+			t.Errorf("the job that ends as %s has the object of the one before", ends)
+		} else {
+			before = uid
+		}
+	}
 }
 
 func TestCancelInEachPhase(t *testing.T) {
