@@ -12,9 +12,10 @@ import (
 // few of the nodes.
 type offerCount struct {
 	podSets []workload.PodSet
-	room    []int         // of the nodes counted, for each pod set alone
-	asked   resource.List // by the whole gang
-	offered resource.List // of it, by the nodes counted that take a pod that requests it
+	room    []int           // of the nodes counted, for each pod set alone
+	asked   resource.List   // by the whole gang
+	names   []resource.Name // of asked, accelerators first
+	offered resource.List   // of it, by the nodes counted that take a pod that requests it
 }
 
 func newOfferCount(podSets []workload.PodSet) *offerCount {
@@ -24,6 +25,8 @@ func newOfferCount(podSets []workload.PodSet) *offerCount {
 			c.asked[name] = add(c.asked[name], multiply(amount, int64(podSets[i].Count)))
 		}
 	}
+	c.names = c.asked.Names()
+	slices.SortStableFunc(c.names, extendedFirst)
 	return c
 }
 
@@ -72,9 +75,7 @@ func (c *offerCount) lack() *Lack {
 			return &Lack{PodSet: set.Name, Pods: set.Count, Room: c.room[i]}
 		}
 	}
-	names := c.asked.Names()
-	slices.SortStableFunc(names, extendedFirst)
-	for _, name := range names {
+	for _, name := range c.names {
 		if c.asked[name] > c.offered[name] {
 			return &Lack{Amounts: resource.List{name: c.asked[name]}, Sum: c.offered[name]}
 		}
