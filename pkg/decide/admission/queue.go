@@ -49,12 +49,7 @@ func (s *State) queue(name string) *queue {
 	return q
 }
 
-func (s *State) clusterQueue(w *workload.Workload) string {
-	if local := s.tree.Local(w.Namespace, w.Queue); local != nil {
-		return local.ClusterQueue
-	}
-	return w.Queue
-}
+func (s *State) clusterQueue(w *workload.Workload) string { return s.tree.Leads(w.Namespace, w.Queue) }
 
 // head returns the head of a queue that is not empty.
 func (q *queue) head() *Waiting { return q.all.list[0].first() }

@@ -202,3 +202,12 @@ func (t *Tree) Ensure(name string) *Queue {
 
 // Local returns the LocalQueue of a namespace, nil when there is none.
 func (t *Tree) Local(namespace, name string) *LocalQueue { return t.local[[2]string{namespace, name}] }
+
+// Leads returns the name of the ClusterQueue that workloads of a queue in a namespace are
+// charged to: that of its LocalQueue, or one of the queue's name.
+func (t *Tree) Leads(namespace, queue string) string {
+	if local := t.Local(namespace, queue); local != nil {
+		return local.ClusterQueue
+	}
+	return queue
+}

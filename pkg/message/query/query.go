@@ -97,9 +97,11 @@ type HistoryEntry struct {
 	Reason  *workload.Reason `json:"reason,omitempty"`
 }
 
-// QueuesAnswer lists all queues by name. Tenants get no more than their queues.
+// QueuesAnswer lists all queues by name and namespace. Tenants get no more than their queues.
 type QueuesAnswer struct {
 	Queues []Queue `json:"queues"`
+	// ClusterQueues are in the order of cohorts and names, with those that no queue leads to.
+	ClusterQueues []ClusterQueue `json:"clusterQueues,omitempty"`
 	// Cohorts has a parent before its children.
 	Cohorts []quota.CohortUsage `json:"cohorts,omitempty"`
 	// Flavors are in the order of the configuration.
@@ -108,14 +110,17 @@ type QueuesAnswer struct {
 	PriorityClasses []quota.PriorityClass `json:"priorityClasses,omitempty"`
 }
 
-// Queue is a queue and what is in it.
+// Queue is a queue and what is in it. LocalQueues of one name are queues of their own, each
+// with its namespace; a queue of the queues file without LocalQueues has all of its namespaces.
 type Queue struct {
-	Name       string        `json:"name"`
-	Namespaces []string      `json:"namespaces"`
-	Strategy   string        `json:"strategy"`
-	Waiting    int           `json:"waiting"`
-	Live       int           `json:"live"`     // admitted, dispatched, running or being torn down
-	Reserved   resource.List `json:"reserved"` // by its live workloads
+	Name       string   `json:"name"`
+	Namespaces []string `json:"namespaces"`
+	Strategy   string   `json:"strategy"`
+	Waiting    int      `json:"waiting"`
+	// Provisioning are those of the waiting ones that hold quota while nodes are asked for.
+	Provisioning int           `json:"provisioning,omitempty"`
+	Live         int           `json:"live"`     // admitted, dispatched, running or being torn down
+	Reserved     resource.List `json:"reserved"` // by its live workloads
 	// ClusterQueue from whose quota its workloads are charged, and the cohort of
 	// that.
 	ClusterQueue string `json:"clusterQueue"`

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,10 +15,6 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
-
-// positionsCounted is how far from the head of its queue a workload has a position in
-// answers; one that is further back has none.
-const positionsCounted = 1000
 
 // Workloads returns a page of workloads, live and finished.
 func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
@@ -158,36 +153,6 @@ func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]
 		return nil, err
 	}
 	return live, positions(ctx, tx, live)
-}
-
-// positions fills in the places in the queues.
-func positions(ctx context.Context, tx querier, live []state.StoredWorkload) error {
-	queues := map[string]bool{}
-	for _, w := range live {
-		if w.Phase == workload.Queued {
-			queues[w.Queue] = true
-		}
-	}
-	if len(queues) == 0 {
-		return nil
-	}
-	rows, err := tx.Query(ctx, `SELECT w.id, w.place FROM unnest($1::text[]) AS q (name), LATERAL (
-			SELECT id, row_number() OVER (ORDER BY priority DESC, submission) AS place FROM (
-				SELECT id, priority, submission FROM workloads WHERE queue = q.name AND phase = 'queued'
-				ORDER BY priority DESC, submission LIMIT $2) first) w`, slices.Collect(maps.Keys(queues)), positionsCounted)
-	if err != nil {
-		return err
-	}
-	places := map[workload.ID]int32{}
-	var id workload.ID
-	var place int32
-	if _, err := pgx.ForEachRow(rows, []any{&id, &place}, func() error { places[id] = place; return nil }); err != nil {
-		return err
-	}
-	for i := range live {
-		live[i].Position = places[live[i].ID]
-	}
-	return nil
 }
 
 func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
