@@ -153,7 +153,11 @@ func workloadOperations() []Operation {
 func queueOperations() []Operation {
 	return []Operation{
 		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
-		{ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads", Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound}},
+		{
+			ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads",
+			Parameters: []Parameter{{Name: "namespace", What: "The namespace of the queue, where several have one of its name."}},
+			Status:     http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound},
+		},
 		{
 			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",
 			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},

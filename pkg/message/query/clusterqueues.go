@@ -58,3 +58,22 @@ func ClusterQueuesOf(known []ClusterQueue, queues []Queue) []ClusterQueue {
 	})
 	return all
 }
+
+// Named returns the queues of a name that serve a namespace, or all of the name for none.
+func Named(queues []Queue, name, namespace string) (found []Queue) {
+	for _, q := range queues {
+		if q.Name == name && (namespace == "" || slices.Contains(q.Namespaces, namespace)) {
+			found = append(found, q)
+		}
+	}
+	return found
+}
+
+// NamespacesOf returns the namespaces of some queues, sorted.
+func NamespacesOf(queues []Queue) (all []string) {
+	for _, q := range queues {
+		all = append(all, q.Namespaces...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

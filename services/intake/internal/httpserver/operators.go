@@ -95,7 +95,7 @@ func (s *Server) resumeQueue(w http.ResponseWriter, r *http.Request, caller stri
 func (s *Server) changeHold(w http.ResponseWriter, r *http.Request, change query.HoldRequest) error {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	q, err := s.queue(ctx, change.Queue)
+	q, err := s.queue(ctx, change.By, change.Queue, "")
 	if err != nil {
 		return err
 	}
@@ -103,25 +103,12 @@ func (s *Server) changeHold(w http.ResponseWriter, r *http.Request, change query
 		if _, err := s.Queries.Hold(ctx, change); err != nil {
 			return err
 		}
-		if q, err = s.queue(ctx, change.Queue); err != nil {
+		if q, err = s.queue(ctx, change.By, change.Queue, ""); err != nil {
 			return err
 		}
 	}
 	write(w, http.StatusOK, q)
 	return nil
-}
-
-// queue returns a queue as it is now.
-func (s *Server) queue(ctx context.Context, name string) (query.Queue, error) {
-	answer, err := s.Queries.Queues(ctx)
-	if err != nil {
-		return query.Queue{}, err
-	}
-	i := slices.IndexFunc(answer.Queues, func(q query.Queue) bool { return q.Name == name })
-	if i < 0 {
-		return query.Queue{}, fail(http.StatusNotFound, "there is no queue %.80q", name)
-	}
-	return answer.Queues[i], nil
 }
 
 // move has a workload of the caller's wait in another queue that the caller may submit to.

@@ -3,13 +3,17 @@ package httpserver
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// rights returns the queues, at most rightsKept old.
+// rights returns the queues by their names with all namespaces of a name, at most rightsKept
+// old.
 func (s *Server) rights(ctx context.Context) (map[string]query.Queue, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,6 +26,9 @@ func (s *Server) rights(ctx context.Context) (map[string]query.Queue, error) {
 	}
 	s.queues, s.asked = map[string]query.Queue{}, time.Now()
 	for _, q := range answer.Queues {
+		if of, known := s.queues[q.Name]; known { // the rules of a queue are those of its name
+			q.Namespaces = slices.Concat(of.Namespaces, q.Namespaces)
+		}
 		s.queues[q.Name] = q
 	}
 	return s.queues, nil
@@ -51,18 +58,7 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request, caller strin
 	if err != nil {
 		return err
 	}
-	queues, err := s.rights(ctx)
-	if err != nil {
-		return err
-	}
-	seen := []query.Queue{}
-	for _, q := range answer.Queues {
-		if s.isOperator(caller) {
-			seen = append(seen, q)
-		} else if mayAny(queues, caller, q.Name) {
-			seen = append(seen, q.ForTenant(caller))
-		}
-	}
+	seen := s.visible(caller, answer.Queues)
 	if !s.isOperator(caller) {
 		answer = query.QueuesAnswer{}
 	}
@@ -74,21 +70,57 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request, caller strin
 func (s *Server) describeQueue(w http.ResponseWriter, r *http.Request, caller string) error {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	name := r.PathValue("queue")
-	queues, err := s.rights(ctx)
+	namespace, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
-	if !s.mayAny(queues, caller, name) {
-		return fail(http.StatusNotFound, "there is no queue %q", name)
-	}
-	q, err := s.queue(ctx, name)
+	q, err := s.queue(ctx, caller, r.PathValue("queue"), namespace)
 	if err != nil {
 		return err
-	}
-	if !s.isOperator(caller) {
-		q = q.ForTenant(caller)
 	}
 	write(w, http.StatusOK, q)
 	return nil
+}
+
+// visible returns the queues that the caller may submit to in one of their namespaces, as it
+// sees them; an operator sees all.
+func (s *Server) visible(caller string, queues []query.Queue) []query.Queue {
+	seen := []query.Queue{}
+	for _, q := range queues {
+		if s.isOperator(caller) {
+			seen = append(seen, q)
+		} else if mayAny(map[string]query.Queue{q.Name: q}, caller, q.Name) {
+			seen = append(seen, q.ForTenant(caller))
+		}
+	}
+	return seen
+}
+
+// queue returns a queue as it is now and as the caller sees it. Queues of one name in several
+// namespaces are different ones, so the namespace must then be given.
+func (s *Server) queue(ctx context.Context, caller, name, namespace string) (query.Queue, error) {
+	answer, err := s.Queries.Queues(ctx)
+	if err != nil {
+		return query.Queue{}, err
+	}
+	found := query.Named(s.visible(caller, answer.Queues), name, namespace)
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return query.Queue{}, fail(http.StatusBadRequest, "%.80q is the name of queues in namespaces %.400s; want ?namespace= with one of them",
+			name, strings.Join(query.NamespacesOf(found), ", "))
+	case namespace != "":
+		return query.Queue{}, fail(http.StatusNotFound, "there is no queue %.80q in namespace %.80q", name, namespace)
+	}
+	return query.Queue{}, fail(http.StatusNotFound, "there is no queue %.80q", name)
+}
+
+// namespaceOf reads the namespace that tells queues of one name apart; empty for none.
+func namespaceOf(r *http.Request) (string, error) {
+	namespace := r.URL.Query().Get("namespace")
+	if why := kube.BadText(namespace); why != "" || len(namespace) > longestName {
+		return "", fail(http.StatusBadRequest, "namespace %.80q: want the name of a namespace, of at most %d printable characters", namespace, longestName)
+	}
+	return namespace, nil
 }

@@ -77,7 +77,7 @@ func TestPolicyIsForOperators(t *testing.T) {
 	for caller, want := range map[string]struct {
 		queues []string
 		policy int
-	}{"olga": {[]string{"a", "b"}, 3}, "alice": {[]string{"a"}, 0}, "mallory": {nil, 0}} {
+	}{"olga": {[]string{"a", "b", "local", "local"}, 4}, "alice": {[]string{"a"}, 0}, "mallory": {nil, 0}} {
 		t.Run(caller, func(t *testing.T) {
 			t.Parallel()
 			_, body := newWorld(t, DefaultLimits()).ask(t, caller, http.MethodGet, "/v1/queues", "")
@@ -92,7 +92,7 @@ func TestPolicyIsForOperators(t *testing.T) {
 			if diff := cmp.Diff(want.queues, queues); diff != "" {
 				t.Error(diff)
 			}
-			if got := len(answer.Cohorts) + len(answer.Flavors) + len(answer.PriorityClasses); got != want.policy {
+			if got := len(answer.ClusterQueues) + len(answer.Cohorts) + len(answer.Flavors) + len(answer.PriorityClasses); got != want.policy {
 				t.Errorf("%s has %d of cohorts, flavors and classes, want %d", body, got, want.policy)
 			}
 		})
@@ -151,5 +151,37 @@ func TestTheNamesOfOtherQueuesStayHidden(t *testing.T) {
 	}
 	if len(seen.Queues) != 1 || seen.Queues[0].Name != "a" || !cmp.Equal(seen.Queues[0].Namespaces, []string{"a1"}) || seen.Queues[0].Submitters != nil {
 		t.Errorf("queues %+v, want a with the namespace a1 alone, and no submitters", seen.Queues)
+	}
+}
+
+// TestQueuesOfOneNameOverHTTP: each of them has its own quota, so the namespace must be given
+// where the caller sees several, and no caller sees that of a namespace it may not use.
+func TestQueuesOfOneNameOverHTTP(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		caller, path string
+		status       int
+		want         string
+	}{
+		"ambiguous":            {"carol", "/v1/queues/local", http.StatusBadRequest, `\"local\" is the name of queues in namespaces c1, c2; want ?namespace= with one of them`},
+		"one of them":          {"carol", "/v1/queues/local?namespace=c2", http.StatusOK, `"clusterQueue":"of-c2"`},
+		"the other one":        {"olga", "/v1/queues/local?namespace=c1", http.StatusOK, `"clusterQueue":"of-c1"`},
+		"none":                 {"carol", "/v1/queues/local?namespace=a1", http.StatusNotFound, "there is no queue"},
+		"the only visible one": {"dora", "/v1/queues/local", http.StatusOK, `"clusterQueue":"of-c2"`},
+		"a hidden one":         {"dora", "/v1/queues/local?namespace=c1", http.StatusNotFound, "there is no queue"},
+		"a bad namespace":      {"carol", "/v1/queues/local?namespace=" + strings.Repeat("c", 300), http.StatusBadRequest, "want the name of a namespace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer, body := newWorld(t, DefaultLimits()).ask(t, c.caller, http.MethodGet, c.path, "")
+			if answer.StatusCode != c.status || !strings.Contains(body, c.want) {
+				t.Errorf("%s is answered by %d %s; want %d and %s", c.path, answer.StatusCode, body, c.status, c.want)
+			}
+		})
+	}
+	_, body := newWorld(t, DefaultLimits()).ask(t, "dora", http.MethodGet, "/v1/queues", "")
+	var seen query.QueuesAnswer
+	if err := json.Unmarshal([]byte(body), &seen); err != nil || len(seen.Queues) != 1 || seen.Queues[0].ClusterQueue != "of-c2" || len(seen.ClusterQueues) > 0 {
+		t.Errorf("dora is shown %s, %v; want the queue of c2 alone", body, err)
 	}
 }

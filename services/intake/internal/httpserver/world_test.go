@@ -39,6 +39,13 @@ type manager struct {
 	problem error // to every question but those about queues
 }
 
+// ofCarol is one of two LocalQueues of a name: carol may submit to both, dora to that of c2.
+func ofCarol(namespace string) query.Queue {
+	return query.Queue{Name: "local", Namespaces: []string{namespace}, ClusterQueue: "of-" + namespace, Submitters: []workload.Submitters{
+		{Who: []string{"http/carol"}}, {Who: []string{"http/dora"}, Namespaces: []string{"c2"}},
+	}}
+}
+
 func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +53,7 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		a := query.Queue{Name: "a", Namespaces: []string{"a1", "a2"}, Submitters: []workload.Submitters{{Who: []string{"http/alice"}, Namespaces: []string{"a1"}}}}
 		b := query.Queue{Name: "b", Namespaces: []string{"b1"}, Submitters: []workload.Submitters{{Who: []string{"http/bob"}}}}
 		return json.Marshal(query.QueuesAnswer{
-			Queues: []query.Queue{a, b}, Cohorts: []quota.CohortUsage{{Name: "company"}}, Flavors: []quota.Flavor{{Name: "h100"}},
+			Queues: []query.Queue{a, b, ofCarol("c1"), ofCarol("c2")}, ClusterQueues: []query.ClusterQueue{{Name: "b"}}, Cohorts: []quota.CohortUsage{{Name: "company"}}, Flavors: []quota.Flavor{{Name: "h100"}},
 			PriorityClasses: []quota.PriorityClass{{Name: "urgent"}},
 		})
 	}

@@ -162,7 +162,7 @@ func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 	fields := []field{
 		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Held", held(d.Queue, now)}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
 		{"Cohort", d.Cohort}, {"Share", share(d.Queue)},
-		{"Waiting", strconv.Itoa(d.Waiting)}, {"Live", strconv.Itoa(d.Live)}, {"Reserved", requests(d.Reserved)},
+		{"Waiting", waitingOf(d.Queue)}, {"Live", strconv.Itoa(d.Live)}, {"Reserved", requests(d.Reserved)},
 	}
 	if d.ClusterQueue != d.Name {
 		fields = append(fields, field{"Cluster queue", d.ClusterQueue})
@@ -174,6 +174,14 @@ func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 		return err
 	}
 	return section(w, "Workloads", Workloads(d.Workloads, Text, now))
+}
+
+// waitingOf counts what waits, and what of it holds quota.
+func waitingOf(q query.Queue) string {
+	if q.Provisioning == 0 {
+		return strconv.Itoa(q.Waiting)
+	}
+	return fmt.Sprintf("%d, of which %d hold quota while nodes are asked for", q.Waiting, q.Provisioning)
 }
 
 // held says who or what holds a queue; empty when nothing does.

@@ -108,7 +108,7 @@ func namesOf(value any) (names []string, ok bool) {
 		add("node", v.Name)
 	case Node:
 		add("node", v.Name)
-	case []ClusterQueue:
+	case []query.ClusterQueue:
 		for _, c := range v {
 			add("clusterqueue", c.Name)
 		}

@@ -114,18 +114,25 @@ func Reason(r *workload.Reason) string {
 	return string(r.Kind) + ": " + r.Message
 }
 
-// Queues is the table of queues. Wide shows their settings, too.
+// Queues is the table of queues. Wide shows their settings, too. Without queues of one name in
+// several namespaces it has no column for the namespace.
 func Queues(queues []query.Queue, format Format) Table {
-	t := Table{Header: []string{"NAME", "HELD", "WAITING", "LIVE", "QUOTA USED", "RESERVED"}, Long: []string{"QUOTA USED", "RESERVED"}}
+	t := Table{Header: []string{"NAMESPACE", "NAME", "HELD", "WAITING", "LIVE", "QUOTA USED", "RESERVED"}, Long: []string{"QUOTA USED", "RESERVED"}}
 	if format == Wide {
-		t.Header, t.Long = append(t.Header, "STRATEGY", "COHORT", "NAMESPACES"), nil
+		t.Header, t.Long = append(t.Header, "STRATEGY", "CLUSTER QUEUE", "COHORT", "NAMESPACES"), nil
 	}
+	names, repeated := map[string]bool{}, false
 	for _, q := range queues {
-		row := []string{q.Name, Short(heldBy(q), heldWidth), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
+		repeated = repeated || names[q.Name]
+		names[q.Name] = true
+		row := []string{strings.Join(q.Namespaces, ","), q.Name, Short(heldBy(q), heldWidth), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
 		if format == Wide {
-			row = append(row, q.Strategy, dash(q.Cohort), strings.Join(q.Namespaces, ","))
+			row = append(row, q.Strategy, q.ClusterQueue, dash(q.Cohort), strings.Join(q.Namespaces, ","))
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if !repeated {
+		t.Drop("NAMESPACE")
 	}
 	return t
 }

@@ -14,7 +14,7 @@ import (
 
 // Cohorts is the tree of cohorts with their ClusterQueues, which are indented below the
 // cohort that they are in.
-func Cohorts(cohorts []quota.CohortUsage, all []ClusterQueue) Table {
+func Cohorts(cohorts []quota.CohortUsage, all []query.ClusterQueue) Table {
 	t := Table{Header: []string{"COHORT", "KIND", "SHARE", "QUOTA USED"}}
 	depths := map[string]int{} // of those that are listed: a parent comes first
 	for _, c := range cohorts {

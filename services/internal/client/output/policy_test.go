@@ -22,7 +22,7 @@ func TestPolicyTables(t *testing.T) {
 	}{
 		"cohorts": {output.Cohorts(
 			[]quota.CohortUsage{{Name: "company", Quota: gpus(14, 10, 0)}, {Name: "research", Parent: "company", Quota: gpus(6, 9, 3), Share: 214_285}, {Name: "zoo"}},
-			output.ClusterQueuesOf([]query.Queue{
+			query.ClusterQueuesOf(nil, []query.Queue{
 				{Name: "night", ClusterQueue: "night", Cohort: "research", Quota: gpus(4, 9, 5), Share: 357_142},
 				{Name: "product", ClusterQueue: "product", Cohort: "company", Quota: gpus(8, 1, 0), Share: quota.MaxShare},
 				{Name: "alone", ClusterQueue: "alone"},

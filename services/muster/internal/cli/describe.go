@@ -36,12 +36,13 @@ func describeCommand(s *server) *cobra.Command {
 		Args: program.Args(1, 1, "one name or id"), RunE: o.workload, ValidArgsFunction: completeWorkloads(s, false),
 	}
 	one.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
-	cmd.AddCommand(one,
-		&cobra.Command{
-			Use: "queue NAME", Aliases: []string{"queues", "q"}, Short: "Show the settings of a queue and its workloads",
-			Args: program.Args(1, 1, "one name"), RunE: o.queue,
-			ValidArgsFunction: completeQueues(s),
-		},
+	queue := &cobra.Command{
+		Use: "queue NAME", Aliases: []string{"queues", "q"}, Short: "Show the settings of a queue and its workloads",
+		Args: program.Args(1, 1, "one name"), RunE: o.queue,
+		ValidArgsFunction: completeQueues(s),
+	}
+	queue.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the queue, if its name is ambiguous")
+	cmd.AddCommand(one, queue,
 		&cobra.Command{
 			Use: "node NAME", Aliases: []string{"nodes", "no"}, Short: "Show what is free on a node, and the workloads with places on it",
 			Args: program.Args(1, 1, "one name"), RunE: o.node,
@@ -90,17 +91,26 @@ func (o *describeOptions) queue(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		one, err := findQueue(answer.Queues, names[0])
+		one, err := findQueue(answer.Queues, names[0], o.namespace)
 		if err != nil {
 			return nil, nil, err
 		}
-		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Queue: names[0], Phases: unfinished()})
+		records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Queue: names[0], Namespace: only(one.Namespaces), Phases: unfinished()})
 		if err != nil {
 			return nil, nil, err
 		}
+		records = slices.DeleteFunc(records, func(r workload.Record) bool { return !slices.Contains(one.Namespaces, r.Namespace) })
 		d := output.Queue{Queue: one, Workloads: records}
 		return d, func(w io.Writer) error { return output.DescribeQueue(w, d, time.Now()) }, nil
 	})
+}
+
+// only returns the namespace where there is but one, so that no others are asked for.
+func only(namespaces []string) string {
+	if len(namespaces) == 1 {
+		return namespaces[0]
+	}
+	return ""
 }
 
 func (o *describeOptions) node(cmd *cobra.Command, names []string) error {

@@ -166,7 +166,7 @@ func (o *getOptions) queues(cmd *cobra.Command, names []string) error {
 		}
 		var value any = answer
 		if len(names) == 1 {
-			one, err := findQueue(answer.Queues, names[0])
+			one, err := findQueue(answer.Queues, names[0], o.namespace)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -15,7 +15,7 @@ func (o *getOptions) policyCommands() []*cobra.Command {
 	return []*cobra.Command{
 		{
 			Use: "clusterqueues", Aliases: []string{"clusterqueue", "cq"}, Short: "List ClusterQueues by cohort, with their queues and quota",
-			Args: program.Args(0, 0, "no argument"), RunE: o.clusterQueues,
+			Args: program.Args(0, 0, "no argument"), RunE: o.listClusterQueues,
 		},
 		{
 			Use: "cohorts", Aliases: []string{"cohort"}, Short: "List the tree of cohorts and their ClusterQueues, with quota and share",
@@ -32,10 +32,10 @@ func (o *getOptions) policyCommands() []*cobra.Command {
 	}
 }
 
-func (o *getOptions) clusterQueues(cmd *cobra.Command, _ []string) error {
+func (o *getOptions) listClusterQueues(cmd *cobra.Command, _ []string) error {
 	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
 		answer, err := client.Queues(ctx)
-		all := output.ClusterQueuesOf(answer.Queues)
+		all := clusterQueues(answer)
 		return all, func(output.Format) output.Table { return output.ClusterQueues(all) }, err
 	})
 }
@@ -44,7 +44,7 @@ func (o *getOptions) cohorts(cmd *cobra.Command, _ []string) error {
 	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
 		answer, err := client.Queues(ctx)
 		return answer.Cohorts, func(output.Format) output.Table {
-			return output.Cohorts(answer.Cohorts, output.ClusterQueuesOf(answer.Queues))
+			return output.Cohorts(answer.Cohorts, clusterQueues(answer))
 		}, err
 	})
 }
@@ -61,4 +61,13 @@ func (o *getOptions) priorityClasses(cmd *cobra.Command, _ []string) error {
 		answer, err := client.Queues(ctx)
 		return answer.PriorityClasses, func(output.Format) output.Table { return output.PriorityClasses(answer.PriorityClasses) }, err
 	})
+}
+
+// clusterQueues returns the ClusterQueues of an answer. A tenant's answer has none, and tells of
+// them by his queues.
+func clusterQueues(answer query.QueuesAnswer) []query.ClusterQueue {
+	if len(answer.ClusterQueues) > 0 {
+		return answer.ClusterQueues
+	}
+	return query.ClusterQueuesOf(nil, answer.Queues)
 }

@@ -18,8 +18,9 @@ import (
 
 // holdOptions are the flags of "hold queue" and "resume queue".
 type holdOptions struct {
-	server  *server
-	why, by string
+	server    *server
+	namespace string
+	why, by   string
 }
 
 func holdCommand(s *server) *cobra.Command {
@@ -77,7 +78,7 @@ func (o *holdOptions) change(cmd *cobra.Command, name string,
 		if err != nil {
 			return err
 		}
-		q, err := findQueue(answer.Queues, name)
+		q, err := findQueue(answer.Queues, name, o.namespace)
 		if err != nil {
 			return err
 		}
@@ -133,9 +134,7 @@ func completeQueues(s *server) cobra.CompletionFunc {
 		if len(given) == 0 {
 			_ = s.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error { // without a server there is nothing to offer
 				answer, err := client.Queues(ctx)
-				for _, q := range answer.Queues {
-					names = append(names, q.Name)
-				}
+				names = queueNames(answer.Queues)
 				return err
 			})
 		}

@@ -40,12 +40,13 @@ func (o *submitOptions) try(cmd *cobra.Command, submissions []sent) error {
 
 // tried describes what a submission asks for, or says why it would be rejected.
 func (o *submitOptions) tried(s sent, answer query.QueuesAnswer) (string, error) {
-	q, err := findQueue(answer.Queues, o.queue)
-	if err != nil {
-		return "", err
+	found := query.Named(answer.Queues, o.queue, "")
+	if len(found) == 0 {
+		return "", noQueue(answer.Queues, o.queue, "")
 	}
-	if at := s.Document.Namespace; at != "" && len(q.Namespaces) > 0 && !slices.Contains(q.Namespaces, at) {
-		return "", fmt.Errorf("queue %q does not serve namespace %q; it serves %s", q.Name, at, strings.Join(q.Namespaces, ", "))
+	namespaces := query.NamespacesOf(found)
+	if at := s.Document.Namespace; at != "" && len(namespaces) > 0 && !slices.Contains(namespaces, at) {
+		return "", fmt.Errorf("queue %q does not serve namespace %q; it serves %s", o.queue, at, strings.Join(namespaces, ", "))
 	}
 	if o.priorityClass != "" && !slices.ContainsFunc(answer.PriorityClasses, func(c quota.PriorityClass) bool { return c.Name == o.priorityClass }) {
 		return "", fmt.Errorf("priority class %q does not exist", o.priorityClass)
