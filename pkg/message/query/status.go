@@ -24,12 +24,21 @@ type StatusAnswer struct {
 	// Workloads counts the workloads that have not ended, by phase.
 	Workloads map[workload.Phase]int `json:"workloads,omitempty"`
 	// Held lists the queues that are held, each with who or what holds it.
-	Held     []string        `json:"held,omitempty"`
+	Held []string `json:"held,omitempty"`
+	// Inactive lists the inactive ClusterQueues for which workloads wait.
+	Inactive []InactiveQueue `json:"inactive,omitempty"`
 	Clusters []ClusterStatus `json:"clusters,omitempty"`
 	Postgres PostgresStatus  `json:"postgres"`
 	NATS     NATSStatus      `json:"nats"`
 	// Attention lists what a person has to look at, each with what to do.
 	Attention []string `json:"attention,omitempty"`
+}
+
+// InactiveQueue is a ClusterQueue that admits nothing although its manifest is valid.
+type InactiveQueue struct {
+	Name    string `json:"name"`
+	Why     string `json:"why"`
+	Waiting int    `json:"waiting"`
 }
 
 // LeaderStatus is the queue-manager that leads.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -48,6 +49,9 @@ func TestAQueueThatAsksForMoreIsInactive(t *testing.T) {
 			if got := w.waits(gang, workload.ReasonHeld).Reason.Message; got != c.why {
 				t.Errorf("it waits because %q, want %q", got, c.why)
 			}
+			w.awaitStatus("the inactive queue needs attention", func(a query.StatusAnswer) bool {
+				return slices.Contains(a.Attention, c.why+" (waiting workloads: 1)")
+			})
 			if q := w.queue("user-queue"); q.Inactive != c.why {
 				t.Errorf("the queue is inactive because %q, want %q", q.Inactive, c.why)
 			}

@@ -68,14 +68,14 @@ func inactive(object *unstructured.Unstructured, queues []query.Queue) string {
 }
 
 func clusterQueue(name string, queues []query.Queue) map[string]any {
-	var waiting, live int64
+	var waiting, provisioning, live int
 	flavors := map[string][]any{}
 	var order []string
 	for _, q := range queues {
 		if q.ClusterQueue != name {
 			continue
 		}
-		waiting, live = waiting+int64(q.Waiting), live+int64(q.Live)
+		waiting, provisioning, live = waiting+q.Waiting, provisioning+q.Provisioning, live+q.Live
 		if len(order) > 0 {
 			continue // each of its queues has the same quota
 		}
@@ -95,19 +95,26 @@ func clusterQueue(name string, queues []query.Queue) map[string]any {
 	for _, flavor := range order {
 		used = append(used, map[string]any{"name": flavor, "resources": flavors[flavor]})
 	}
-	return map[string]any{
-		"pendingWorkloads": waiting, "reservingWorkloads": live, "admittedWorkloads": live,
-		"flavorsReservation": used, "flavorsUsage": used,
-	}
+	status := counts(waiting, provisioning, live)
+	status["flavorsReservation"], status["flavorsUsage"] = used, used
+	return status
 }
 
-// localQueue has counts only for a queue of one namespace, because Muster counts by
-// queue.
+// localQueue has the counts of a LocalQueue, which queue-manager keeps apart from those of its
+// name in other namespaces. An older queue-manager counts by name.
 func localQueue(namespace, name string, queues []query.Queue) map[string]any {
 	for _, q := range queues {
 		if q.Name == name && len(q.Namespaces) == 1 && q.Namespaces[0] == namespace {
-			return map[string]any{"pendingWorkloads": int64(q.Waiting), "reservingWorkloads": int64(q.Live), "admittedWorkloads": int64(q.Live)}
+			return counts(q.Waiting, q.Provisioning, q.Live)
 		}
 	}
 	return map[string]any{}
+}
+
+// counts are those of Kueue: a workload for which nodes are asked for is not admitted and has
+// reserved its quota.
+func counts(waiting, provisioning, live int) map[string]any {
+	return map[string]any{
+		"pendingWorkloads": int64(waiting - provisioning), "reservingWorkloads": int64(live + provisioning), "admittedWorkloads": int64(live),
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -302,5 +303,34 @@ func TestUsageOfAClusterQueue(t *testing.T) {
 	want := `{"admittedWorkloads":4,"flavorsReservation":` + used + `,"flavorsUsage":` + used + `,"pendingWorkloads":3,"reservingWorkloads":4}`
 	if string(got) != want {
 		t.Errorf("status\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLocalQueuesOfOneName: each has its own counts and those of its own ClusterQueue, and is
+// active when that is.
+func TestLocalQueuesOfOneName(t *testing.T) {
+	t.Parallel()
+	queues := []query.Queue{
+		{Name: "batch", Namespaces: []string{"team-b"}, ClusterQueue: "team-b-cq", Waiting: 1},
+		{Name: "user-queue", Namespaces: []string{"team-a"}, ClusterQueue: "team-a-cq", Live: 4, Inactive: "it asks for more"},
+		{Name: "user-queue", Namespaces: []string{"team-b"}, ClusterQueue: "team-b-cq", Waiting: 2, Provisioning: 1, Live: 1},
+	}
+	for place, want := range map[string]string{
+		"LocalQueue team-a user-queue": "pending 0 reserving 4 admitted 4", "LocalQueue team-b user-queue": "pending 1 reserving 2 admitted 1",
+		"LocalQueue team-b batch": "pending 1 reserving 0 admitted 0", "ClusterQueue  team-a-cq": "pending 0 reserving 4 admitted 4",
+		"ClusterQueue  team-b-cq": "pending 2 reserving 2 admitted 1", "ClusterQueue  idle": "pending 0 reserving 0 admitted 0",
+	} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			of := strings.Split(place, " ")
+			status := localQueue(of[1], of[2], queues)
+			if of[0] == "ClusterQueue" {
+				status = clusterQueue(of[2], queues)
+			}
+			got := fmt.Sprintf("pending %v reserving %v admitted %v", status["pendingWorkloads"], status["reservingWorkloads"], status["admittedWorkloads"])
+			if got != want {
+				t.Errorf("the counts are %s, want %s", got, want)
+			}
+		})
 	}
 }

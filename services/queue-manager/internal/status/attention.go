@@ -12,6 +12,9 @@ import (
 // of history drop their oldest messages, so they may be full.
 const nearlyFull = 75
 
+// inactiveNamed is how many inactive ClusterQueues are named one by one.
+const inactiveNamed = 5
+
 // attention lists what a person has to look at, the most serious first.
 func attention(a query.StatusAnswer) []string {
 	var found []string
@@ -39,6 +42,12 @@ func attention(a query.StatusAnswer) []string {
 	}
 	if n := a.Postgres.Undelivered; n > 0 {
 		add("%d messages are in the table undelivered: NATS refuses to keep them as dead letters", n)
+	}
+	for _, q := range a.Inactive[:min(len(a.Inactive), inactiveNamed)] {
+		add("%s (waiting workloads: %d)", q.Why, q.Waiting)
+	}
+	if more := len(a.Inactive) - inactiveNamed; more > 0 {
+		add("workloads wait for %d more ClusterQueues that are inactive: see `muster get clusterqueues`", more)
 	}
 	for _, c := range a.Clusters {
 		if c.Nodes > 0 && c.ReadyNodes == 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -11,6 +13,7 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
 )
 
 // maxHeldListed bounds the held queues of an answer.
@@ -105,6 +108,37 @@ func (s *Store) heldQueues(ctx context.Context, answer *query.StatusAnswer) erro
 	}
 	answer.Held = policy.Held()
 	answer.Held = answer.Held[:min(len(answer.Held), maxHeldListed)]
+	return s.inactiveQueues(ctx, policy, answer)
+}
+
+// inactiveQueues lists the inactive ClusterQueues for which workloads wait.
+func (s *Store) inactiveQueues(ctx context.Context, policy quota.Config, answer *query.StatusAnswer) error {
+	inactive := policy.Inactive()
+	if len(inactive) == 0 {
+		return nil
+	}
+	led := leading{}
+	for _, l := range policy.LocalQueues {
+		led[state.LocalQueueKey{Namespace: l.Namespace, Queue: l.Name}] = l.ClusterQueue
+	}
+	rows, err := s.pool.Query(ctx, `SELECT namespace, queue, count(*)::int FROM workloads WHERE phase = 'queued' GROUP BY namespace, queue`)
+	if err != nil {
+		return err
+	}
+	waiting := map[string]int{}
+	var namespace, queue string
+	var count int
+	if _, err := pgx.ForEachRow(rows, []any{&namespace, &queue, &count}, func() error {
+		waiting[led.by(namespace, queue)] += count
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(inactive)) {
+		if waiting[name] > 0 && len(answer.Inactive) < maxHeldListed {
+			answer.Inactive = append(answer.Inactive, query.InactiveQueue{Name: name, Why: inactive[name], Waiting: waiting[name]})
+		}
+	}
 	return nil
 }
 
