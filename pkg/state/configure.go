@@ -25,14 +25,26 @@ func (s *State) LiveByQueue() map[LocalQueueKey]int {
 	return places
 }
 
-// HeldQueues counts the queues of which nothing is admitted in any namespace.
+// HeldQueues counts the queues of which nothing is admitted: each LocalQueue is one, and each
+// queue in its other namespaces together.
 func (s *State) HeldQueues() int {
+	local := map[LocalQueueKey]bool{}
+	for _, l := range s.policy.LocalQueues {
+		local[LocalQueueKey{Namespace: l.Namespace, Queue: l.Name}] = true
+	}
 	held := 0
 	for name, q := range s.queues {
-		open := slices.ContainsFunc(q.Namespaces, func(namespace string) bool {
-			return s.admission.HeldBy(namespace, name) == ""
-		})
-		if !open && len(q.Namespaces) > 0 {
+		shared, open := false, false
+		for _, namespace := range q.Namespaces {
+			admits := s.admission.HeldBy(namespace, name) == ""
+			switch {
+			case !local[LocalQueueKey{Namespace: namespace, Queue: name}]:
+				shared, open = true, open || admits
+			case !admits:
+				held++
+			}
+		}
+		if shared && !open {
 			held++
 		}
 	}

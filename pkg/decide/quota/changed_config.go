@@ -46,6 +46,9 @@ func (c Config) Resumed(namespace, local, queue string) Config {
 			l.StopPolicy = ""
 		}
 	}
-	c.Holds = slices.DeleteFunc(slices.Clone(c.Holds), func(s QueueStop) bool { return s.Name == local })
+	c.Holds = slices.DeleteFunc(slices.Clone(c.Holds), func(s QueueStop) bool {
+		return s.Name == local && (s.Namespace == "" || s.Namespace == namespace)
+	})
+	c.ClusterQueueHolds = slices.DeleteFunc(slices.Clone(c.ClusterQueueHolds), func(s QueueStop) bool { return s.Name == queue })
 	return c
 }

@@ -33,6 +33,8 @@ type Config struct {
 	ProvisioningConfigs []ProvisioningConfig `json:"provisioningRequestConfigs,omitempty"`
 	// Holds are queues that operators hold.
 	Holds []QueueStop `json:"queueHolds,omitempty"`
+	// ClusterQueueHolds are ClusterQueues that operators hold.
+	ClusterQueueHolds []QueueStop `json:"clusterQueueHolds,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
 	// share; without it priority and submission decide across queues, too.
 	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`

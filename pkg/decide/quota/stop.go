@@ -1,39 +1,62 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 )
 
-// QueueStop is an operator's order to admit nothing of a queue, in any of its namespaces,
-// until the hold is deleted. What was admitted goes on. It is Muster's own; Kueue's
-// stopPolicy does the same in a manifest.
+// QueueStop is an operator's order to admit nothing of a queue, in one or any of its
+// namespaces, or of a ClusterQueue, until the hold is deleted. What was admitted goes on. It is
+// Muster's own; Kueue's stopPolicy does the same in a manifest.
 type QueueStop struct {
-	Name  string    `json:"name"` // of the queue
-	Since time.Time `json:"since"`
-	By    string    `json:"by"`
-	Why   string    `json:"why,omitempty"`
+	Name string `json:"name"` // of the queue, or the ClusterQueue
+	// Namespace of the queue; empty for all of its namespaces.
+	Namespace string    `json:"namespace,omitempty"`
+	Since     time.Time `json:"since"`
+	By        string    `json:"by"`
+	Why       string    `json:"why,omitempty"`
 }
 
 // Message says that the queue is held.
 func (h QueueStop) Message() string {
-	text := fmt.Sprintf("queue %q is held since %s by %s", h.Name, h.Since.UTC().Format(time.RFC3339), h.By)
+	what := fmt.Sprintf("queue %q", h.Name)
+	if h.Namespace != "" {
+		what += fmt.Sprintf(" of namespace %q", h.Namespace)
+	}
+	return h.message(what)
+}
+
+// OfClusterQueue says that the ClusterQueue is held.
+func (h QueueStop) OfClusterQueue() string { return h.message(fmt.Sprintf("clusterQueue %q", h.Name)) }
+
+func (h QueueStop) message(what string) string {
+	text := fmt.Sprintf("%s is held since %s by %s", what, h.Since.UTC().Format(time.RFC3339), h.By)
 	if h.Why != "" {
 		text += ": " + h.Why
 	}
 	return text
 }
 
-// StoppedBy returns the hold of a queue, nil when no operator holds it.
-func (t *Tree) StoppedBy(queue string) *QueueStop { return t.holds[queue] }
+// StoppedBy returns the hold of a queue in a namespace, that of all namespaces first; nil when
+// no operator holds it.
+func (t *Tree) StoppedBy(namespace, queue string) *QueueStop {
+	return cmp.Or(t.holds[[2]string{"", queue}], t.holds[[2]string{namespace, queue}])
+}
+
+// ClusterQueueStoppedBy returns the hold of a ClusterQueue, nil when no operator holds it.
+func (t *Tree) ClusterQueueStoppedBy(name string) *QueueStop { return t.clusterQueueHolds[name] }
 
 // HeldBy says what keeps workloads of a queue in a namespace, charged to a ClusterQueue,
 // from being admitted; empty when nothing does.
 func (t *Tree) HeldBy(namespace, queue, clusterQueue string) string {
-	if h := t.holds[queue]; h != nil {
+	if h := t.StoppedBy(namespace, queue); h != nil {
 		return h.Message()
+	}
+	if h := t.ClusterQueueStoppedBy(clusterQueue); h != nil {
+		return h.OfClusterQueue()
 	}
 	if why := t.inactive[clusterQueue]; why != "" {
 		return why
@@ -53,6 +76,9 @@ func (c Config) Held() []string {
 	var held []string
 	for _, h := range c.Holds {
 		held = append(held, h.Message())
+	}
+	for _, h := range c.ClusterQueueHolds {
+		held = append(held, h.OfClusterQueue())
 	}
 	inactive := c.Inactive()
 	for _, name := range slices.Sorted(maps.Keys(inactive)) {

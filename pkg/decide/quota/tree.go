@@ -23,16 +23,17 @@ type Charge struct {
 
 // Tree is a valid Config with its usage. It is not safe for concurrent use.
 type Tree struct {
-	config   Config
-	flavors  map[string]*Flavor
-	index    map[FlavorResource]int
-	names    []FlavorResource // by index
-	queues   map[string]*Queue
-	sorted   []*Queue
-	cohorts  map[string]*node
-	local    map[[2]string]*LocalQueue
-	holds    map[string]*QueueStop
-	inactive map[string]string // why, by ClusterQueue
+	config            Config
+	flavors           map[string]*Flavor
+	index             map[FlavorResource]int
+	names             []FlavorResource // by index
+	queues            map[string]*Queue
+	sorted            []*Queue
+	cohorts           map[string]*node
+	local             map[[2]string]*LocalQueue
+	holds             map[[2]string]*QueueStop // by namespace and queue
+	clusterQueueHolds map[string]*QueueStop
+	inactive          map[string]string // why, by ClusterQueue
 	// provisioning are the configurations of the checks that ask for nodes, by check.
 	provisioning map[string]*ProvisioningConfig
 	undoLog      []undo
@@ -62,7 +63,7 @@ func New(c Config) (*Tree, error) {
 	}
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
-		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[string]*QueueStop{}, inactive: c.Inactive(),
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, inactive: c.Inactive(),
 		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{},
 		provisioning: c.provisioningByCheck(),
 	}
@@ -74,7 +75,10 @@ func New(c Config) (*Tree, error) {
 		t.local[[2]string{l.Namespace, l.Name}] = l
 	}
 	for i := range c.Holds {
-		t.holds[c.Holds[i].Name] = &c.Holds[i]
+		t.holds[[2]string{c.Holds[i].Namespace, c.Holds[i].Name}] = &c.Holds[i]
+	}
+	for i := range c.ClusterQueueHolds {
+		t.clusterQueueHolds[c.ClusterQueueHolds[i].Name] = &c.ClusterQueueHolds[i]
 	}
 	for _, co := range c.Cohorts {
 		n := t.cohort(co.Name)

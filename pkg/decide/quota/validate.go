@@ -133,24 +133,40 @@ func (v *validation) preemption(path string, p *Preemption) {
 
 // Bounds of the texts of a hold, which every waiting workload of the queue repeats.
 const (
-	maxStopBy  = 200
-	maxStopWhy = 500
+	maxStopNamespace = 63
+	maxStopBy        = 200
+	maxStopWhy       = 500
 )
 
 func (v *validation) operatorStops(c *Config) {
-	seen := map[string]string{}
+	seen := map[string]map[string]string{} // by namespace
 	for i, h := range c.Holds {
-		path := fault.Index("queueHolds", i)
-		v.name(path, h.Name, seen)
-		if h.Since.IsZero() {
-			v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
+		if seen[h.Namespace] == nil {
+			seen[h.Namespace] = map[string]string{}
 		}
-		if h.By == "" {
-			v.faults.Add(path+".by", "is missing; want who holds the queue")
-		}
-		v.line(path+".by", h.By, maxStopBy)
-		v.line(path+".why", h.Why, maxStopWhy)
+		v.operatorStop(fault.Index("queueHolds", i), h, seen[h.Namespace])
 	}
+	held := map[string]string{}
+	for i, h := range c.ClusterQueueHolds {
+		path := fault.Index("clusterQueueHolds", i)
+		v.operatorStop(path, h, held)
+		if h.Namespace != "" {
+			v.faults.Add(path+".namespace", "%q: a clusterQueue has no namespace; leave it out", h.Namespace)
+		}
+	}
+}
+
+func (v *validation) operatorStop(path string, h QueueStop, seen map[string]string) {
+	v.name(path, h.Name, seen)
+	if h.Since.IsZero() {
+		v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
+	}
+	if h.By == "" {
+		v.faults.Add(path+".by", "is missing; want who holds the queue")
+	}
+	v.line(path+".namespace", h.Namespace, maxStopNamespace)
+	v.line(path+".by", h.By, maxStopBy)
+	v.line(path+".why", h.Why, maxStopWhy)
 }
 
 func (v *validation) localQueues(c *Config) {

@@ -207,11 +207,28 @@ func operatorOperations() []Operation {
 		},
 		{
 			ID: "holdQueue", Method: http.MethodPut, Path: "/v1/queues/{queue}/hold", Summary: "Admit nothing of a queue until it is resumed", Operators: true,
-			Parameters: []Parameter{{Name: "why", What: "A reason, which those who wait see."}}, Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+			Parameters: []Parameter{
+				{Name: "why", What: "A reason, which those who wait see."}, {Name: "namespace", What: "The namespace in which the queue is held, where several have one of its name."},
+				{Name: "allNamespaces", What: "With true the queues of the name in all namespaces are held."},
+			},
+			Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
 		},
 		{
 			ID: "resumeQueue", Method: http.MethodDelete, Path: "/v1/queues/{queue}/hold", Summary: "Admit workloads of a held queue again", Operators: true,
+			Parameters: []Parameter{
+				{Name: "namespace", What: "The namespace of the hold, if it is of one."},
+				{Name: "allNamespaces", What: "With true a hold of all namespaces ends, where several have a queue of its name."},
+			},
 			Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "holdClusterQueue", Method: http.MethodPut, Path: "/v1/clusterqueues/{clusterQueue}/hold", Summary: "Admit nothing of a ClusterQueue until it is resumed", Operators: true,
+			Parameters: []Parameter{{Name: "why", What: "A reason, which those who wait see."}},
+			Status:     http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "resumeClusterQueue", Method: http.MethodDelete, Path: "/v1/clusterqueues/{clusterQueue}/hold", Summary: "Admit workloads of a held ClusterQueue again", Operators: true,
+			Status: http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
 		},
 		{
 			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes and what is free on them", Operators: true,

@@ -24,6 +24,8 @@ type ClusterQueue struct {
 	// StopPolicy is set while its manifest holds it: Hold or HoldAndDrain.
 	StopPolicy string `json:"stopPolicy,omitempty"`
 	Inactive   string `json:"inactive,omitempty"`
+	// Hold is set while an operator holds it.
+	Hold *quota.QueueStop `json:"hold,omitempty"`
 }
 
 // Title names a queue among those of its name: a queue of one namespace by that, too.
@@ -47,7 +49,7 @@ func ClusterQueuesOf(known []ClusterQueue, queues []Queue) []ClusterQueue {
 		if !there {
 			i = len(all)
 			at[q.ClusterQueue] = i
-			all = append(all, ClusterQueue{Name: q.ClusterQueue, Cohort: q.Cohort, Strategy: q.Strategy, Quota: q.Quota, Share: q.Share, Inactive: q.Inactive})
+			all = append(all, ClusterQueue{Name: q.ClusterQueue, Cohort: q.Cohort, Strategy: q.Strategy, Quota: q.Quota, Share: q.Share, Inactive: q.Inactive, Hold: q.ClusterQueueHold})
 		}
 		c := &all[i]
 		c.Queues = append(c.Queues, q.Title())

@@ -15,9 +15,14 @@ import (
 // publish on ConfigureSubject would let them change everything else, too.
 const HoldSubject = "muster.hold"
 
-// HoldRequest holds a queue, or ends its hold. The same request again changes nothing.
+// HoldRequest holds a queue or a ClusterQueue, or ends its hold. The same request again changes
+// nothing.
 type HoldRequest struct {
-	Queue string `json:"queue"`
+	Queue string `json:"queue,omitempty"`
+	// Namespace of the queue; empty for all of its namespaces.
+	Namespace string `json:"namespace,omitempty"`
+	// ClusterQueue instead of a queue.
+	ClusterQueue string `json:"clusterQueue,omitempty"`
 	// Resume ends the hold.
 	Resume bool `json:"resume,omitempty"`
 	// By is who asks, and Why the reason; both are shown to those who wait.
@@ -25,17 +30,33 @@ type HoldRequest struct {
 	Why string `json:"why,omitempty"`
 }
 
+// Key names the object that the hold is.
+func (r HoldRequest) Key() kueue.Key {
+	if r.ClusterQueue != "" {
+		return kueue.Key{Kind: kueue.ClusterQueueHold, Name: r.ClusterQueue}
+	}
+	return kueue.Key{Kind: kueue.QueueHold, Namespace: r.Namespace, Name: r.Queue}
+}
+
 // ConfigureRequest is the change of the configuration that the request means.
 func (r HoldRequest) ConfigureRequest(now time.Time) (ConfigureRequest, error) {
+	if r.ClusterQueue != "" && (r.Queue != "" || r.Namespace != "") {
+		return ConfigureRequest{}, fmt.Errorf("clusterQueue %.80q and queue %.80q of namespace %.80q: want one of them", r.ClusterQueue, r.Queue, r.Namespace)
+	}
+	key := r.Key()
 	if r.Resume {
-		return ConfigureRequest{Delete: []kueue.Key{{Kind: kueue.QueueHold, Name: r.Queue}}}, nil
+		return ConfigureRequest{Delete: []kueue.Key{key}}, nil
+	}
+	metadata := map[string]string{"name": key.Name}
+	if key.Namespace != "" {
+		metadata["namespace"] = key.Namespace
 	}
 	manifest, err := json.Marshal(map[string]any{
-		"apiVersion": "muster.dev/v1beta1", "kind": kueue.QueueHold, "metadata": map[string]string{"name": r.Queue},
+		"apiVersion": "muster.dev/v1beta1", "kind": key.Kind, "metadata": metadata,
 		"spec": map[string]string{"since": now.UTC().Format(time.RFC3339), "by": r.By, "why": r.Why},
 	})
 	if err != nil {
-		return ConfigureRequest{}, fmt.Errorf("write the hold of queue %s: %w", r.Queue, err)
+		return ConfigureRequest{}, fmt.Errorf("write the hold %s: %w", key, err)
 	}
 	return ConfigureRequest{Apply: []json.RawMessage{manifest}}, nil
 }

@@ -130,8 +130,10 @@ type Queue struct {
 	// Inactive says why nothing of the ClusterQueue is admitted although its manifest is
 	// valid: it asks for what Muster does not do.
 	Inactive string `json:"inactive,omitempty"`
-	// Hold is set while an operator holds the queue.
-	Hold *quota.QueueStop `json:"hold,omitempty"`
+	// Hold is set while an operator holds the queue, in one or all of its namespaces, and
+	// ClusterQueueHold while he holds its ClusterQueue.
+	Hold             *quota.QueueStop `json:"hold,omitempty"`
+	ClusterQueueHold *quota.QueueStop `json:"clusterQueueHold,omitempty"`
 	// Quota is what the ClusterQueue has and uses, by flavor and resource; empty
 	// without quota.
 	Quota []quota.Line `json:"quota,omitempty"`

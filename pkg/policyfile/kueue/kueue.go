@@ -31,22 +31,28 @@ const (
 // stored and deleted as Kueue's kinds are, and of no cluster.
 const QueueHold = "QueueHold"
 
+// ClusterQueueHold is the kind of an operator's hold of a ClusterQueue.
+const ClusterQueueHold = "ClusterQueueHold"
+
+// IsHold reports whether a kind is that of an operator's hold.
+func IsHold(kind string) bool { return kind == QueueHold || kind == ClusterQueueHold }
+
 // groupOf returns the API group of a kind and its versions.
 func groupOf(kind string) (name string, versions []string) {
-	if kind == QueueHold {
+	if IsHold(kind) {
 		return ownGroup, []string{"v1beta1"}
 	}
 	return group, []string{"v1alpha1", "v1beta1", "v1beta2"}
 }
 
-// Is reports whether the first document of a file is one of Kueue's, or a QueueHold.
+// Is reports whether the first document of a file is one of Kueue's, or an operator's hold.
 func Is(content []byte) bool {
 	var first yaml.Node
 	if yaml.NewDecoder(bytes.NewReader(content)).Decode(&first) != nil || len(first.Content) == 0 {
 		return false
 	}
 	api, kind := text(first.Content[0], "apiVersion"), text(first.Content[0], "kind")
-	return strings.HasPrefix(api, group) || kind == QueueHold && strings.HasPrefix(api, ownGroup)
+	return strings.HasPrefix(api, group) || IsHold(kind) && strings.HasPrefix(api, ownGroup)
 }
 
 // text is a field of an object that is a text; empty when there is none.
@@ -103,7 +109,9 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		}
 		return decodeInto(o.origin, &c.Priorities, func(p *quota.PriorityClass) { p.Name = o.Name })
 	case QueueHold:
-		return decodeInto(o.origin, &c.Holds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
+		return decodeInto(o.origin, &c.Holds, func(h *quota.QueueStop) { h.Namespace, h.Name, h.Since = o.Namespace, o.Name, h.Since.UTC() })
+	case ClusterQueueHold:
+		return decodeInto(o.origin, &c.ClusterQueueHolds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
 	case "AdmissionCheck":
 		if faults := decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
 			return faults
@@ -122,7 +130,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster reads topology from the labels of nodes")
 		return nil
 	}
-	return refuse("kind", "is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass or QueueHold")
+	return refuse("kind", "is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass, QueueHold or ClusterQueueHold")
 }
 
 // noteOfCheck says what an AdmissionCheck comes to.

@@ -165,7 +165,7 @@ func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, namespaceSelector, admissionChecks, admissionChecksStrategy`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":   `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":             `line 4: ClusterQueue "q": spec: want an object`,
-		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass or QueueHold`,
+		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass, QueueHold or ClusterQueueHold`,
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: q}":           `line 1: ConfigMap "q": apiVersion: "v1": want kueue.x-k8s.io/v1beta1 or v1beta2`,
 		head + "Cohort\nmetadata: {name: q}\nsepc: {}":                   `line 4: Cohort "q": sepc: there is no such field; want one of apiVersion, kind, metadata, spec, value, description, status`,
 		head + "Cohort\nmetadata: &m {name: q}":                          `line 3: Cohort "q": the YAML alias or anchor "m": write the value out`,

@@ -16,7 +16,8 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// Key names an object. Namespace is empty for all kinds but LocalQueue.
+// Key names an object. Namespace is empty for all kinds but LocalQueue, and QueueHold of one
+// namespace.
 type Key struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -52,7 +53,7 @@ type Object struct {
 // kinds are those that are read, in the order in which they rest on each other.
 var kinds = []string{
 	"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass",
-	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology", QueueHold,
+	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology", QueueHold, ClusterQueueHold,
 }
 
 // Kinds lists the kinds that are read, those that others name first.
@@ -144,6 +145,9 @@ func parse(document *yaml.Node) (Object, fault.List) {
 	if o.Kind == "LocalQueue" {
 		o.Namespace = cmp.Or(text(document, "metadata", "namespace"), "default")
 	}
+	if o.Kind == QueueHold {
+		o.Namespace = text(document, "metadata", "namespace")
+	}
 	o.origin = origin{document: document, name: o.called(), field: fieldOf(o.Kind)}
 	var faults fault.List
 	add := func(line int, path, format string, args ...any) {
@@ -160,7 +164,7 @@ func parse(document *yaml.Node) (Object, fault.List) {
 	apiVersion := text(document, "apiVersion")
 	group, versions := groupOf(o.Kind)
 	switch version := strings.TrimPrefix(apiVersion, group); {
-	case (version == apiVersion || !slices.Contains(versions, version)) && o.Kind == QueueHold:
+	case (version == apiVersion || !slices.Contains(versions, version)) && IsHold(o.Kind):
 		add(strictyaml.Line(document, "apiVersion"), "apiVersion", "%q: want %sv1beta1", apiVersion, group)
 	case version == apiVersion, !slices.Contains(versions, version):
 		add(strictyaml.Line(document, "apiVersion"), "apiVersion", "%q: want %sv1beta1 or v1beta2", apiVersion, group)
@@ -230,6 +234,7 @@ func Beside(policy, other quota.Config) quota.Config {
 	policy.AdmissionChecks = slices.Concat(policy.AdmissionChecks, other.AdmissionChecks)
 	policy.ProvisioningConfigs = slices.Concat(policy.ProvisioningConfigs, other.ProvisioningConfigs)
 	policy.Holds = slices.Concat(policy.Holds, other.Holds)
+	policy.ClusterQueueHolds = slices.Concat(policy.ClusterQueueHolds, other.ClusterQueueHolds)
 	return policy
 }
 

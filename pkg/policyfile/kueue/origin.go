@@ -123,7 +123,10 @@ func elements(policy quota.Config) map[string]Key {
 		keys[fault.Index("provisioningRequestConfigs", i)] = Key{Kind: "ProvisioningRequestConfig", Name: o.Name}
 	}
 	for i, o := range policy.Holds {
-		keys[fault.Index("queueHolds", i)] = Key{Kind: QueueHold, Name: o.Name}
+		keys[fault.Index("queueHolds", i)] = Key{Kind: QueueHold, Namespace: o.Namespace, Name: o.Name}
+	}
+	for i, o := range policy.ClusterQueueHolds {
+		keys[fault.Index("clusterQueueHolds", i)] = Key{Kind: ClusterQueueHold, Name: o.Name}
 	}
 	return keys
 }

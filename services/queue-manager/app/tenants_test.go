@@ -91,3 +91,76 @@ func TestQueuesOfOneName(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotaWhileNodesAreAskedFor: a gang that asks for nodes holds its quota, so the queue
+// uses it.
+func TestQuotaWhileNodesAreAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("one", 0)
+	w.apply(oneQueue)
+	asks := w.submit(gangOf("asks", "user-queue", 1))
+	w.waits(asks, workload.ReasonProvisioning)
+	next := w.submit(gangOf("next", "user-queue", 1))
+	w.waits(next, workload.ReasonQuota)
+	q := w.queue("user-queue")
+	if gpus, _ := used(q); gpus != 1 || q.Waiting != 2 || q.Provisioning != 1 || q.Live != 0 {
+		t.Errorf("queue %+v uses %d GPUs; want 1, two that wait and one of them that holds quota", q, gpus)
+	}
+	w.cancel("user-queue", asks)
+	w.waits(next, workload.ReasonProvisioning)
+	q = w.queue("user-queue")
+	if gpus, _ := used(q); gpus != 1 || q.Waiting != 1 || q.Provisioning != 1 {
+		t.Errorf("with the next one queue %+v uses %d GPUs; want 1, and one that waits and holds quota", q, gpus)
+	}
+}
+
+// TestAnOperatorHoldsOneOfTheTenants: a hold of a namespace is for its queue alone, and one of a
+// ClusterQueue for all queues that lead to it.
+func TestAnOperatorHoldsOneOfTheTenants(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t, tenants)
+	w.node("one", 8)
+	hold := func(r query.HoldRequest) {
+		t.Helper()
+		r.By = "ann@ops"
+		if _, err := w.queries.Hold(w.ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(query.HoldRequest{Queue: "user-queue", Namespace: "team-a"})
+	hold(query.HoldRequest{ClusterQueue: "team-b-cq"})
+	a, batch := w.submit(in("team-a", "user-queue", "a", 1)), w.submit(in("team-b", "batch", "b", 1))
+	if why := w.waits(a, workload.ReasonHeld).Reason.Message; !strings.HasPrefix(why, `queue "user-queue" of namespace "team-a" is held since `) {
+		t.Errorf("a waits because %q", why)
+	}
+	if why := w.waits(batch, workload.ReasonHeld).Reason.Message; !strings.HasPrefix(why, `clusterQueue "team-b-cq" is held since `) {
+		t.Errorf("b waits because %q", why)
+	}
+	w.command(w.submit(in("default", "user-queue", "d", 1)), event.Present, 1)
+	answer, err := w.queries.Queues(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range answer.Queues {
+		if (q.Hold != nil) != (q.Title() == "team-a/user-queue") || (q.ClusterQueueHold != nil) != (q.ClusterQueue == "team-b-cq") {
+			t.Errorf("queue %s has the holds %+v and %+v", q.Title(), q.Hold, q.ClusterQueueHold)
+		}
+	}
+	for _, q := range answer.ClusterQueues {
+		if (q.Hold != nil) != (q.Name == "team-b-cq") {
+			t.Errorf("ClusterQueue %s has the hold %+v", q.Name, q.Hold)
+		}
+	}
+	w.metric("muster_queues_held", 3) // two of team-b
+	w.stop()
+	w.start() // another leader
+	w.metric("muster_queues_held", 3)
+	hold(query.HoldRequest{Queue: "user-queue", Namespace: "team-a", Resume: true})
+	w.command(a, event.Present, 1)
+	hold(query.HoldRequest{ClusterQueue: "team-b-cq", Resume: true})
+	w.command(batch, event.Present, 1)
+	if _, err := w.queries.Hold(w.ctx, query.HoldRequest{Queue: "user-queue", ClusterQueue: "team-b-cq"}); err == nil || !strings.Contains(err.Error(), "want one of them") {
+		t.Errorf("a hold of both is answered by %v", err)
+	}
+}

@@ -78,39 +78,6 @@ func (s *Server) listClusters(w http.ResponseWriter, r *http.Request, _ string) 
 	return nil
 }
 
-func (s *Server) holdQueue(w http.ResponseWriter, r *http.Request, caller string) error {
-	why, err := whyOf(r)
-	if err != nil {
-		return err
-	}
-	return s.changeHold(w, r, query.HoldRequest{Queue: r.PathValue("queue"), By: caller, Why: why})
-}
-
-func (s *Server) resumeQueue(w http.ResponseWriter, r *http.Request, caller string) error {
-	return s.changeHold(w, r, query.HoldRequest{Queue: r.PathValue("queue"), By: caller, Resume: true})
-}
-
-// changeHold holds a queue that is not held, or resumes it, and answers with the queue as it
-// is then.
-func (s *Server) changeHold(w http.ResponseWriter, r *http.Request, change query.HoldRequest) error {
-	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-	defer cancel()
-	q, err := s.queue(ctx, change.By, change.Queue, "")
-	if err != nil {
-		return err
-	}
-	if (q.Hold != nil) == change.Resume {
-		if _, err := s.Queries.Hold(ctx, change); err != nil {
-			return err
-		}
-		if q, err = s.queue(ctx, change.By, change.Queue, ""); err != nil {
-			return err
-		}
-	}
-	write(w, http.StatusOK, q)
-	return nil
-}
-
 // move has a workload of the caller's wait in another queue that the caller may submit to.
 func (s *Server) move(w http.ResponseWriter, r *http.Request, caller string) error {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)

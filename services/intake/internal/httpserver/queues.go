@@ -108,12 +108,21 @@ func (s *Server) queue(ctx context.Context, caller, name, namespace string) (que
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return query.Queue{}, fail(http.StatusBadRequest, "%.80q is the name of queues in namespaces %.400s; want ?namespace= with one of them",
-			name, strings.Join(query.NamespacesOf(found), ", "))
-	case namespace != "":
-		return query.Queue{}, fail(http.StatusNotFound, "there is no queue %.80q in namespace %.80q", name, namespace)
+		return query.Queue{}, ambiguous(name, found)
 	}
-	return query.Queue{}, fail(http.StatusNotFound, "there is no queue %.80q", name)
+	return query.Queue{}, noQueue(name, namespace)
+}
+
+func ambiguous(name string, found []query.Queue) error {
+	return fail(http.StatusBadRequest, "%.80q is the name of queues in namespaces %.400s; want ?namespace= with one of them",
+		name, strings.Join(query.NamespacesOf(found), ", "))
+}
+
+func noQueue(name, namespace string) error {
+	if namespace != "" {
+		return fail(http.StatusNotFound, "there is no queue %.80q in namespace %.80q", name, namespace)
+	}
+	return fail(http.StatusNotFound, "there is no queue %.80q", name)
 }
 
 // namespaceOf reads the namespace that tells queues of one name apart; empty for none.

@@ -121,7 +121,7 @@ func TestOnlyOperators(t *testing.T) {
 		if !operation.Operators {
 			continue
 		}
-		path := strings.NewReplacer("{queue}", "a", "{id}", string(foreign)).Replace(operation.Path)
+		path := strings.NewReplacer("{queue}", "a", "{clusterQueue}", "b", "{id}", string(foreign)).Replace(operation.Path)
 		path += map[string]string{"release": "?why=away", "setPriority": "?value=0"}[operation.ID] // the workload holds no places, and has this priority
 		answer, body := w.ask(t, "alice", operation.Method, path, "")
 		refused(t, answer, body, http.StatusForbidden, "http/alice is no operator")
@@ -130,8 +130,8 @@ func TestOnlyOperators(t *testing.T) {
 			t.Errorf("%s by an operator: %d %s", operation.ID, answer.StatusCode, body)
 		}
 	}
-	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}}, w.holds); diff != "" {
-		t.Errorf("holds (queue a is not held, so there is nothing to resume):\n%s", diff)
+	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}, {ClusterQueue: "b", By: "http/olga"}}, w.holds); diff != "" {
+		t.Errorf("holds (neither is held, so there is nothing to resume):\n%s", diff)
 	}
 }
 
@@ -183,5 +183,34 @@ func TestQueuesOfOneNameOverHTTP(t *testing.T) {
 	var seen query.QueuesAnswer
 	if err := json.Unmarshal([]byte(body), &seen); err != nil || len(seen.Queues) != 1 || seen.Queues[0].ClusterQueue != "of-c2" || len(seen.ClusterQueues) > 0 {
 		t.Errorf("dora is shown %s, %v; want the queue of c2 alone", body, err)
+	}
+}
+
+// TestHoldsOverHTTP: what is held is the queue of one namespace, or all of a name that are meant.
+func TestHoldsOverHTTP(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		path   string
+		status int
+		want   []query.HoldRequest
+	}{
+		"ambiguous":       {"/v1/queues/local/hold", http.StatusBadRequest, nil},
+		"a namespace":     {"/v1/queues/local/hold?namespace=c2&why=x", http.StatusOK, []query.HoldRequest{{Queue: "local", Namespace: "c2", By: "http/olga", Why: "x"}}},
+		"all":             {"/v1/queues/local/hold?allNamespaces=true", http.StatusOK, []query.HoldRequest{{Queue: "local", By: "http/olga"}}},
+		"not there":       {"/v1/queues/local/hold?namespace=a1", http.StatusNotFound, nil},
+		"a ClusterQueue":  {"/v1/clusterqueues/b/hold?why=x", http.StatusOK, []query.HoldRequest{{ClusterQueue: "b", By: "http/olga", Why: "x"}}},
+		"no ClusterQueue": {"/v1/clusterqueues/c/hold", http.StatusNotFound, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, DefaultLimits())
+			answer, body := w.ask(t, "olga", http.MethodPut, c.path, "")
+			if answer.StatusCode != c.status {
+				t.Errorf("%s is answered by %d %s, want %d", c.path, answer.StatusCode, body, c.status)
+			}
+			if diff := cmp.Diff(c.want, w.holds); diff != "" {
+				t.Errorf("holds:\n%s", diff)
+			}
+		})
 	}
 }

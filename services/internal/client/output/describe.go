@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -187,12 +188,13 @@ func waitingOf(q query.Queue) string {
 // held says who or what holds a queue; empty when nothing does.
 func held(q query.Queue, now time.Time) string {
 	var parts []string
-	if h := q.Hold; h != nil {
-		text := fmt.Sprintf("by %s since %s", h.By, at(h.Since, now))
-		if h.Why != "" {
-			text += ": " + h.Why
-		}
-		parts = append(parts, text)
+	if h := q.Hold; h != nil && h.Namespace != "" && len(q.Namespaces) > 1 {
+		parts = append(parts, stopText(*h, now)+", in namespace "+h.Namespace)
+	} else if h != nil {
+		parts = append(parts, stopText(*h, now))
+	}
+	if h := q.ClusterQueueHold; h != nil {
+		parts = append(parts, stopText(*h, now)+", with its ClusterQueue "+h.Name)
 	}
 	if q.Inactive != "" {
 		parts = append(parts, "itself: "+q.Inactive)
@@ -201,6 +203,14 @@ func held(q query.Queue, now time.Time) string {
 		parts = append(parts, "stopPolicy "+q.StopPolicy)
 	}
 	return strings.Join(parts, ", and by ")
+}
+
+func stopText(h quota.QueueStop, now time.Time) string {
+	text := fmt.Sprintf("by %s since %s", h.By, at(h.Since, now))
+	if h.Why != "" {
+		text += ": " + h.Why
+	}
+	return text
 }
 
 // Node is what `describe node` tells.

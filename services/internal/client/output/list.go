@@ -145,6 +145,9 @@ func heldBy(q query.Queue) string {
 	if q.Hold != nil {
 		return "by " + q.Hold.By
 	}
+	if q.ClusterQueueHold != nil {
+		return "by " + q.ClusterQueueHold.By
+	}
 	if q.Inactive != "" {
 		return "inactive"
 	}

@@ -121,32 +121,42 @@ func (c *Client) explain(ctx context.Context, r query.ExplainRequest) (query.Exp
 	return answer, err
 }
 
-// configure holds or resumes a queue; other changes of the configuration need NATS. The
-// server writes who asks, and since when.
+// configure holds or resumes a queue or ClusterQueue; other changes of the configuration need
+// NATS. The server writes who asks, and since when.
 func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
 	hold := struct {
 		Kind     string
-		Metadata struct{ Name string }
+		Metadata struct{ Namespace, Name string }
 		Spec     struct{ Why string }
 	}{}
-	change, outcome := request{method: http.MethodDelete}, query.Deleted
+	change, outcome := request{method: http.MethodDelete, parameters: url.Values{}}, query.Deleted
 	switch {
-	case len(r.Apply) == 1 && len(r.Delete) == 0 && json.Unmarshal(r.Apply[0], &hold) == nil && hold.Kind == kueue.QueueHold:
+	case len(r.Apply) == 1 && len(r.Delete) == 0 && json.Unmarshal(r.Apply[0], &hold) == nil && kueue.IsHold(hold.Kind):
 		change.method, outcome = http.MethodPut, query.Created
 		if hold.Spec.Why != "" {
-			change.parameters = url.Values{"why": {hold.Spec.Why}}
+			change.parameters.Set("why", hold.Spec.Why)
 		}
-	case len(r.Delete) == 1 && len(r.Apply) == 0 && r.Delete[0].Kind == kueue.QueueHold:
-		hold.Metadata.Name = r.Delete[0].Name
+	case len(r.Delete) == 1 && len(r.Apply) == 0 && kueue.IsHold(r.Delete[0].Kind):
+		hold.Kind, hold.Metadata.Namespace, hold.Metadata.Name = r.Delete[0].Kind, r.Delete[0].Namespace, r.Delete[0].Name
 	default:
 		return query.ConfigureAnswer{}, fmt.Errorf("apply or delete manifests: %w", errNotOverHTTP)
 	}
-	change.path = "/v1/queues/" + url.PathEscape(hold.Metadata.Name) + "/hold"
-	var q query.Queue
-	if err := c.do(ctx, change, &q); err != nil {
+	key := kueue.Key{Kind: hold.Kind, Namespace: hold.Metadata.Namespace, Name: hold.Metadata.Name}
+	kind := "queues"
+	if key.Kind == kueue.ClusterQueueHold {
+		kind = "clusterqueues"
+	}
+	change.path = "/v1/" + kind + "/" + url.PathEscape(key.Name) + "/hold"
+	if key.Namespace != "" {
+		change.parameters.Set("namespace", key.Namespace)
+	} else if key.Kind == kueue.QueueHold {
+		change.parameters.Set("allNamespaces", "true") // as in the manifest of a hold
+	}
+	var ignored json.RawMessage // the queue as it is then
+	if err := c.do(ctx, change, &ignored); err != nil {
 		return query.ConfigureAnswer{}, err
 	}
-	return query.ConfigureAnswer{Objects: []query.Configured{{Key: kueue.Key{Kind: kueue.QueueHold, Name: q.Name}, Outcome: outcome}}}, nil
+	return query.ConfigureAnswer{Objects: []query.Configured{{Key: key, Outcome: outcome}}}, nil
 }
 
 // Submission is a manifest to submit.

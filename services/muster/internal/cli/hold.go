@@ -1,25 +1,26 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
-	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
 )
 
-// holdOptions are the flags of "hold queue" and "resume queue".
+// holdOptions are the flags of "hold" and "resume".
 type holdOptions struct {
 	server    *server
 	namespace string
+	all       bool // namespaces of a queue
 	why, by   string
 }
 
@@ -27,22 +28,37 @@ func holdCommand(s *server) *cobra.Command {
 	o := &holdOptions{server: s}
 	queue := &cobra.Command{
 		Use: "queue NAME", Short: "Stop the admissions of a queue until it is resumed",
-		Long: `Stop the admissions of a queue, in all of its namespaces, until "muster resume
-queue". Admitted workloads continue; submissions are accepted and wait. The reason of
-each waiting workload says who holds the queue, since when and why.
+		Long: `Stop the admissions of a queue until "muster resume queue": of a LocalQueue with
+--namespace, of all queues of the name with --all-namespaces. Neither is needed for a
+name that only one queue has. Admitted workloads continue; submissions are accepted and
+wait. The reason of each waiting workload says who holds the queue, since when and why.
 
 To hold a queue by its manifest, set stopPolicy: Hold in its ClusterQueue or
 LocalQueue; to evict its admitted workloads, too, set HoldAndDrain.`,
-		Example: `  muster hold queue research --why "new driver on Monday"`,
-		Args:    program.Args(1, 1, "one name"),
+		Example: `  muster hold queue research --why "new driver on Monday"
+  muster hold queue user-queue --namespace team-a`,
+		Args: program.Args(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return o.change(cmd, names[0], o.hold)
+			return o.queue(cmd, names[0], o.hold)
 		},
 		ValidArgsFunction: completeQueues(s),
 	}
-	queue.Flags().StringVar(&o.why, "why", "", "the `reason`, shown with the waiting workloads")
-	queue.Flags().StringVar(&o.by, "by", account(), "`who` holds the queue, shown with the waiting workloads")
-	return group("hold", "Stop the admissions of a queue, or of one workload", queue, holdWorkloadCommand(s))
+	clusterQueue := &cobra.Command{
+		Use: "clusterqueue NAME", Aliases: []string{"cq"}, Short: "Stop the admissions of a ClusterQueue until it is resumed",
+		Long: `Stop the admissions of all queues that lead to a ClusterQueue until "muster resume
+clusterqueue". Admitted workloads continue; submissions are accepted and wait.`,
+		Example: `  muster hold clusterqueue team-a-cq --why "new driver on Monday"`,
+		Args:    program.Args(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.clusterQueue(cmd, names[0], o.hold)
+		},
+	}
+	o.addNamespace(queue)
+	for _, cmd := range []*cobra.Command{queue, clusterQueue} {
+		cmd.Flags().StringVar(&o.why, "why", "", "the `reason`, shown with the waiting workloads")
+		cmd.Flags().StringVar(&o.by, "by", account(), "`who` holds the queue, shown with the waiting workloads")
+	}
+	return group("hold", "Stop the admissions of a queue or ClusterQueue, or of one workload", queue, clusterQueue, holdWorkloadCommand(s))
 }
 
 func resumeCommand(s *server) *cobra.Command {
@@ -51,80 +67,174 @@ func resumeCommand(s *server) *cobra.Command {
 		Use: "queue NAME", Short: "Admit workloads of a held queue again",
 		Args: program.Args(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return o.change(cmd, names[0], o.resume)
+			return o.queue(cmd, names[0], o.resume)
 		},
 		ValidArgsFunction: completeQueues(s),
 	}
-	return group("resume", "Resume the admissions of a held queue or workload", queue, resumeWorkloadCommand(s))
+	o.addNamespace(queue)
+	clusterQueue := &cobra.Command{
+		Use: "clusterqueue NAME", Aliases: []string{"cq"}, Short: "Admit workloads of a held ClusterQueue again",
+		Args: program.Args(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.clusterQueue(cmd, names[0], o.resume)
+		},
+	}
+	return group("resume", "Resume the admissions of a held queue, ClusterQueue or workload", queue, clusterQueue, resumeWorkloadCommand(s))
+}
+
+func (o *holdOptions) addNamespace(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the queue, if its name is ambiguous")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "the queues of this name in all namespaces")
 }
 
 // group is a command with one subcommand for each kind of object.
 func group(name, short string, kinds ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: program.NoSuchCommand,
-		Annotations: program.Hint("want `muster " + name + " queue NAME` or `muster " + name + " workload NAME`"),
-		RunE:        func(*cobra.Command, []string) error { return exit.Usagef("%s: want queue NAME or workload NAME", name) },
+		Annotations: program.Hint("want `muster " + name + " queue NAME`, `muster " + name + " clusterqueue NAME` or `muster " + name + " workload NAME`"),
+		RunE: func(*cobra.Command, []string) error {
+			return exit.Usagef("%s: want queue NAME, clusterqueue NAME or workload NAME", name)
+		},
 	}
 	cmd.AddCommand(kinds...)
 	return cmd
 }
 
-// change looks the queue up and changes its hold.
-func (o *holdOptions) change(cmd *cobra.Command, name string,
-	change func(ctx context.Context, cmd *cobra.Command, client *query.Client, q query.Queue) error,
-) error {
+// held is what a command holds or resumes.
+type held struct {
+	query.HoldRequest
+	what          string           // for messages
+	now, partly   *quota.QueueStop // the hold of all that is meant, or in one namespace of it
+	waiting, live int
+	stopPolicy    string
+}
+
+// changeHold is what "hold" and "resume" do with what they have found.
+type changeHold func(ctx context.Context, cmd *cobra.Command, client *query.Client, h held) error
+
+// queue looks a queue up and changes its hold.
+func (o *holdOptions) queue(cmd *cobra.Command, name string, change changeHold) error {
+	if o.all && o.namespace != "" {
+		return exit.Usagef("--all-namespaces and --namespace %q are both set; want one of them", o.namespace)
+	}
+	return o.apply(cmd, func(answer query.QueuesAnswer) (held, error) { return o.findQueue(answer.Queues, name) }, change)
+}
+
+// findQueue returns the queue that is meant: the only one of the name, unless a namespace
+// is given, or all of the name are meant or held together.
+func (o *holdOptions) findQueue(queues []query.Queue, name string) (held, error) {
+	h := held{HoldRequest: query.HoldRequest{Queue: name, Namespace: o.namespace}, what: "queue " + name}
+	found := query.Named(queues, name, "")
+	if o.all && len(found) == 0 {
+		return h, noQueue(queues, name, "")
+	}
+	whole := len(found) > 0 && found[0].Hold != nil && found[0].Hold.Namespace == "" // all of the name are held together
+	if !o.all && (o.namespace != "" || !whole) {
+		q, err := findQueue(queues, name, o.namespace)
+		if err != nil {
+			return h, err
+		}
+		found = []query.Queue{q}
+		if o.namespace != "" {
+			h.what += " of namespace " + o.namespace
+		}
+	}
+	for _, q := range found {
+		h.waiting, h.live, h.stopPolicy = h.waiting+q.Waiting, h.live+q.Live, cmp.Or(h.stopPolicy, q.StopPolicy)
+		switch {
+		case q.Hold == nil:
+		case q.Hold.Namespace == "" || q.Hold.Namespace == h.Namespace || !o.all && len(q.Namespaces) == 1:
+			h.now = q.Hold
+		default:
+			h.partly = q.Hold
+		}
+	}
+	return h, nil
+}
+
+// clusterQueue looks a ClusterQueue up and changes its hold.
+func (o *holdOptions) clusterQueue(cmd *cobra.Command, name string, change changeHold) error {
+	return o.apply(cmd, func(answer query.QueuesAnswer) (held, error) {
+		var names []string
+		for _, q := range clusterQueues(answer) {
+			if q.Name == name {
+				return held{
+					HoldRequest: query.HoldRequest{ClusterQueue: name}, what: "ClusterQueue " + name, now: q.Hold,
+					waiting: q.Waiting, live: q.Live, stopPolicy: q.StopPolicy,
+				}, nil
+			}
+			names = append(names, q.Name)
+		}
+		return held{}, exit.NotFoundf("there is no ClusterQueue %q; there are %s", name, strings.Join(names, ", "))
+	}, change)
+}
+
+func (o *holdOptions) apply(cmd *cobra.Command, find func(query.QueuesAnswer) (held, error), change changeHold) error {
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		answer, err := client.Queues(ctx)
 		if err != nil {
 			return err
 		}
-		q, err := findQueue(answer.Queues, name, o.namespace)
+		h, err := find(answer)
 		if err != nil {
 			return err
 		}
-		err = change(ctx, cmd, client, q)
+		err = change(ctx, cmd, client, h)
 		var refused *query.ProblemError
 		if errors.As(err, &refused) {
-			return exit.With(exit.Rejected, fmt.Errorf("%s queue %s: %w", cmd.Parent().Name(), name, err))
+			return exit.With(exit.Rejected, fmt.Errorf("%s %s: %w", cmd.Parent().Name(), h.what, err))
 		}
 		return err
 	})
 }
 
-func (o *holdOptions) hold(ctx context.Context, cmd *cobra.Command, client *query.Client, q query.Queue) error {
-	if q.Hold != nil {
-		fmt.Fprintf(cmd.OutOrStdout(), "unchanged: %s\n", q.Hold.Message())
+func (o *holdOptions) hold(ctx context.Context, cmd *cobra.Command, client *query.Client, h held) error {
+	if h.now != nil {
+		message := h.now.Message()
+		if h.ClusterQueue != "" {
+			message = h.now.OfClusterQueue()
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "unchanged: %s\n", message)
 		return nil
 	}
-	manifest, err := json.Marshal(map[string]any{
-		"apiVersion": "muster.dev/v1beta1", "kind": kueue.QueueHold, "metadata": map[string]string{"name": q.Name},
-		"spec": map[string]string{"since": time.Now().UTC().Format(time.RFC3339), "by": o.by, "why": o.why},
-	})
-	if err != nil {
-		return fmt.Errorf("write the hold of queue %s: %w", q.Name, err)
-	}
-	if _, err := client.Configure(ctx, "", query.ConfigureRequest{Apply: []json.RawMessage{manifest}}); err != nil {
+	h.By, h.Why = o.by, o.why
+	if _, err := h.configure(ctx, client); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "queue %s is held: %d workloads wait, %d continue\n", q.Name, q.Waiting, q.Live)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s is held: %d workloads wait, %d continue\n", h.what, h.waiting, h.live)
 	return nil
 }
 
-func (o *holdOptions) resume(ctx context.Context, cmd *cobra.Command, client *query.Client, q query.Queue) error {
-	key := kueue.Key{Kind: kueue.QueueHold, Name: q.Name}
-	answer, err := client.Configure(ctx, "", query.ConfigureRequest{Delete: []kueue.Key{key}})
+func (o *holdOptions) resume(ctx context.Context, cmd *cobra.Command, client *query.Client, h held) error {
+	if h.now != nil && h.now.Namespace == "" && h.Namespace != "" {
+		return exit.Usagef("queue %s is held in all namespaces: resume it with --all-namespaces", h.Queue)
+	}
+	if stop := cmp.Or(h.now, h.partly); stop != nil && h.Namespace == "" && !o.all {
+		h.Namespace = stop.Namespace
+	}
+	h.Resume = true
+	answer, err := h.configure(ctx, client)
 	if err != nil {
 		return err
 	}
 	if len(answer.Objects) == 1 && answer.Objects[0].Outcome == query.Deleted {
-		fmt.Fprintf(cmd.OutOrStdout(), "queue %s is resumed\n", q.Name)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is resumed\n", h.what)
 	} else {
-		fmt.Fprintf(cmd.OutOrStdout(), "unchanged: no operator holds queue %s\n", q.Name)
+		fmt.Fprintf(cmd.OutOrStdout(), "unchanged: no operator holds %s\n", h.what)
 	}
-	if q.StopPolicy != "" && q.StopPolicy != quota.StopNone {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: queue %s stays held by stopPolicy %s of its ClusterQueue or LocalQueue; change that manifest.\n", q.Name, q.StopPolicy)
+	if h.stopPolicy != "" && h.stopPolicy != quota.StopNone {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s stays held by stopPolicy %s of its ClusterQueue or LocalQueue; change that manifest.\n", h.what, h.stopPolicy)
 	}
 	return nil
+}
+
+// configure sends the change as an operator on NATS does.
+func (h held) configure(ctx context.Context, client *query.Client) (query.ConfigureAnswer, error) {
+	request, err := h.ConfigureRequest(time.Now())
+	if err != nil {
+		return query.ConfigureAnswer{}, err
+	}
+	return client.Configure(ctx, "", request)
 }
 
 // completeQueues offers the names of queues.

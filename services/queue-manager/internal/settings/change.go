@@ -87,8 +87,8 @@ func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 	outcome := query.Created
 	present, there := p.Set[object.Key]
 	switch {
-	case object.Kind == kueue.QueueHold && origin != "":
-		return fmt.Errorf("%s: only operators hold queues, with `muster hold queue NAME`; want stopPolicy in the manifest of the ClusterQueue or LocalQueue", object.Key)
+	case kueue.IsHold(object.Kind) && origin != "":
+		return fmt.Errorf("%s: only operators hold queues, with `muster hold`; want stopPolicy in the manifest of the ClusterQueue or LocalQueue", object.Key)
 	case kueue.Keys(f.Policy)[object.Key]:
 		return fmt.Errorf("%s: the queues file of queue-manager has it and takes precedence over applied objects: change it there", object.Key)
 	case there && present.Origin != origin:

@@ -156,7 +156,7 @@ func (r *queueRows) answer(tree *quota.Tree) query.QueuesAnswer {
 	for _, q := range tree.Queues() {
 		c := query.ClusterQueue{
 			Name: q.Name, Cohort: q.Cohort, Queues: []string{}, Strategy: cmp.Or(q.Strategy, quota.BestEffortFIFO),
-			Quota: q.Lines(), Share: q.Share(), Inactive: tree.Inactive(q.Name),
+			Quota: q.Lines(), Share: q.Share(), Inactive: tree.Inactive(q.Name), Hold: tree.ClusterQueueStoppedBy(q.Name),
 		}
 		if q.StopPolicy != quota.StopNone {
 			c.StopPolicy = q.StopPolicy
@@ -172,7 +172,10 @@ func (r *queueRows) answer(tree *quota.Tree) query.QueuesAnswer {
 
 // describe says what the tree knows of a row, whose namespaces all lead to one ClusterQueue.
 func describe(q *query.Queue, tree *quota.Tree) {
-	q.ClusterQueue, q.Hold = q.Name, tree.StoppedBy(q.Name)
+	q.ClusterQueue, q.Hold = q.Name, tree.StoppedBy("", q.Name)
+	for _, namespace := range q.Namespaces {
+		q.Hold = cmp.Or(q.Hold, tree.StoppedBy(namespace, q.Name))
+	}
 	if len(q.Namespaces) > 0 {
 		q.ClusterQueue = tree.Leads(q.Namespaces[0], q.Name)
 		if local := tree.Local(q.Namespaces[0], q.Name); local != nil && local.StopPolicy != quota.StopNone {
@@ -180,7 +183,7 @@ func describe(q *query.Queue, tree *quota.Tree) {
 		}
 	}
 	of := tree.Ensure(q.ClusterQueue)
-	q.Inactive = tree.Inactive(q.ClusterQueue)
+	q.Inactive, q.ClusterQueueHold = tree.Inactive(q.ClusterQueue), tree.ClusterQueueStoppedBy(q.ClusterQueue)
 	q.Cohort, q.Quota, q.Share = of.Cohort, of.Lines(), of.Share()
 	if of.Strategy != "" {
 		q.Strategy = of.Strategy
