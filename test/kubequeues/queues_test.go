@@ -186,8 +186,9 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 		return must(t, s, "", "get", "rayjob", "pytorch-text-classifier", "-n", "default", "-o", "jsonpath={.status.jobDeploymentStatus} {.metadata.annotations.muster\\.dev/state}")
 	}
 	until(t, "the RayJob is Suspended and queued", func() bool { return status() == "Suspended queued" })
-	until(t, "the ClusterQueue counts it", func() bool {
-		return must(t, s, "", "get", "clusterqueue", "cluster-queue", "-o", "jsonpath={.status.pendingWorkloads}") == "1"
+	until(t, "both queues count it as one that holds quota", func() bool {
+		const counts = "jsonpath={.status.pendingWorkloads} {.status.reservingWorkloads} {.status.admittedWorkloads}"
+		return must(t, s, "", "get", "clusterqueue", "cluster-queue", "-o", counts) == "0 1 0" && must(t, s, "", "get", "localqueue", "user-queue", "-n", "default", "-o", counts) == "0 1 0"
 	})
 	if pods := must(t, s, "", "get", "pods", "-n", "default"); !strings.Contains(pods, "No resources found") {
 		t.Errorf("while it is suspended there are pods:\n%s", pods)
