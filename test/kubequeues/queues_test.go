@@ -60,17 +60,23 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// start starts a stack with an unused queue for a namespace, its services behind
+// start is startFor with one namespace.
+func start(t *testing.T, namespace string, through func(service, kubeconfig string) (string, error)) *stack.Stack {
+	t.Helper()
+	return startFor(t, through, namespace)
+}
+
+// startFor starts a stack with an unused queue for some namespaces, its services behind
 // what is put through, if any. The tests of this package are not parallel:
 // definitions belong to the whole cluster.
-func start(t *testing.T, namespace string, through func(service, kubeconfig string) (string, error)) *stack.Stack {
+func startFor(t *testing.T, through func(service, kubeconfig string) (string, error), namespaces ...string) *stack.Stack {
 	t.Helper()
 	if noCluster != nil {
 		t.Skipf("no dev cluster: %v", noCluster)
 	}
 	s, err := stack.Start(t.Context(), stack.Options{
 		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
-		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: []string{namespace}}}, Through: through,
+		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: namespaces}}, Through: through,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -137,20 +143,14 @@ spec:
 `, gpus)
 }
 
-// The guide's commands: kubectl apply of the queues, a RayJob with the label of
-// the queue is Suspended, and runs when the node comes that it asks for. What is wrong with
-// a queue is in its status; a queue that workloads are in stays as long as they.
-func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
-	manifests, err := os.ReadFile("../../services/muster/examples/kueue-resources.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+// withDefinitions has Kueue's definitions in the cluster until the test ends, and an intake that
+// watches their objects.
+func withDefinitions(t *testing.T, s *stack.Stack) {
+	t.Helper()
 	definitions, err := os.ReadFile(filepath.Join("testdata", "kueue-crds.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := rights.NewRecorder(t)
-	s := start(t, "default", asked.Through)
 	if err := s.StopService(stack.Intake); err != nil { // it looks for the definitions when it starts
 		t.Fatal(err)
 	}
@@ -162,6 +162,19 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	if err := s.StartService(t.Context(), stack.Intake); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The guide's commands: kubectl apply of the queues, a RayJob with the label of
+// the queue is Suspended, and runs when the node comes that it asks for. What is wrong with
+// a queue is in its status; a queue that workloads are in stays as long as they.
+func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
+	manifests, err := os.ReadFile("../../services/muster/examples/kueue-resources.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := rights.NewRecorder(t)
+	s := start(t, "default", asked.Through)
+	withDefinitions(t, s)
 
 	says := must(t, s, string(manifests), "apply", "-n", "default", "-f", "-")
 	for _, line := range []string{
