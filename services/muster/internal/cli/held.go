@@ -151,3 +151,20 @@ func (h held) configure(ctx context.Context, client *query.Client) (query.Config
 	}
 	return client.Configure(ctx, "", request)
 }
+
+// completeClusterQueues offers the names of ClusterQueues.
+func completeClusterQueues(s *server) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		if len(given) == 0 {
+			_ = s.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error { // without a server there is nothing to offer
+				answer, err := client.Queues(ctx)
+				for _, q := range clusterQueues(answer) {
+					names = append(names, q.Name)
+				}
+				return err
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

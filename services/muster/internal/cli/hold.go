@@ -46,6 +46,7 @@ clusterqueue". Admitted workloads continue; submissions are accepted and wait.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.clusterQueue(cmd, names[0], o.hold)
 		},
+		ValidArgsFunction: completeClusterQueues(s),
 	}
 	o.addNamespace(queue)
 	for _, cmd := range []*cobra.Command{queue, clusterQueue} {
@@ -72,6 +73,7 @@ func resumeCommand(s *server) *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.clusterQueue(cmd, names[0], o.resume)
 		},
+		ValidArgsFunction: completeClusterQueues(s),
 	}
 	return group("resume", "Resume the admissions of a held queue, ClusterQueue or workload", queue, clusterQueue, resumeWorkloadCommand(s))
 }

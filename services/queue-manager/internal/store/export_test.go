@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
 
@@ -24,4 +27,16 @@ func (s *Store) Commit(ctx context.Context, changes state.Changes) ([]Outgoing, 
 		return nil, err
 	}
 	return write(ctx)
+}
+
+// FirstOf is for tests of what is left out: names have how many workloads are read of each.
+func (s *Store) FirstOf(ctx context.Context, led map[state.LocalQueueKey]string, names map[string]int) (ids []workload.ID, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		first, err := firstOf(ctx, tx, led, names)
+		for _, w := range first {
+			ids = append(ids, w.id)
+		}
+		return err
+	})
+	return ids, err
 }

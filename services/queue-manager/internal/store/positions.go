@@ -44,7 +44,7 @@ func positions(ctx context.Context, tx pgx.Tx, live []state.StoredWorkload) erro
 			wanted[led.by(w.Namespace, w.Queue)] = true
 		}
 	}
-	waiting, err := firstOf(ctx, tx, led, wanted)
+	waiting, err := firstOf(ctx, tx, led, led.names(wanted))
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,10 @@ type waitingAt struct {
 	submission   int64
 }
 
-// firstOf returns the first workloads that wait for the wanted ClusterQueues, in their order.
-// Where a name has more of them than are read, those after the last one that was read are left
-// out, because some before them may be missing.
-func firstOf(ctx context.Context, tx pgx.Tx, led leading, wanted map[string]bool) ([]waitingAt, error) {
-	names := led.names(wanted)
+// firstOf returns the first workloads that wait in queues of the names, as many of each as its
+// number, in their order. Of ClusterQueues of a name that may have more, those after the last
+// one that was read are left out, because some before them may be missing.
+func firstOf(ctx context.Context, tx pgx.Tx, led leading, names map[string]int) ([]waitingAt, error) {
 	var queues []string
 	var limits []int32
 	for _, name := range slices.Sorted(maps.Keys(names)) {

@@ -128,3 +128,50 @@ func TestWorkloadsAreSelectedByLabels(t *testing.T) {
 		t.Error("an operator that there is not is taken")
 	}
 }
+
+// Where more wait in a queue than are read, no workload has a place that counts too few before
+// it: those of the same ClusterQueue behind the last one that was read are left out, those of
+// another one are not.
+func TestPlacesBehindWhatIsRead(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	if err := l.SetQueues(t.Context(), l.term.Epoch, []state.Queue{
+		{Name: "user-queue", Namespaces: []string{"a", "b"}, Strategy: quota.BestEffortFIFO}, {Name: "batch", Namespaces: []string{"a", "c"}, Strategy: quota.BestEffortFIFO},
+	}, quota.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[workload.ID]string{}
+	for i, each := range []struct{ name, queue, namespace string }{
+		{"first", "user-queue", "a"}, {"second", "batch", "a"}, {"third", "user-queue", "b"}, {"behind", "user-queue", "a"}, {"later", "batch", "a"}, {"other", "batch", "c"},
+	} {
+		changes := admitted(int64(i+1), each.name, 1, 1, 1)
+		changes.Reserved = nil
+		w := &changes.Added[0]
+		w.Queue, w.Namespace, w.Phase, w.Cluster, w.Holding = each.queue, each.namespace, workload.Queued, "", false
+		l.commit(t, changes)
+		ids[w.ID] = each.name
+	}
+	led := map[state.LocalQueueKey]string{
+		{Namespace: "a", Queue: "user-queue"}: "cq-a", {Namespace: "b", Queue: "user-queue"}: "cq-b",
+		{Namespace: "a", Queue: "batch"}: "cq-a", {Namespace: "c", Queue: "batch"}: "cq-c",
+	}
+	for name, c := range map[string]struct {
+		most int
+		want []string
+	}{
+		"all":        {9, []string{"first", "second", "third", "behind", "later", "other"}},
+		"two of one": {2, []string{"first", "second", "third", "other"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, err := l.FirstOf(t.Context(), led, map[string]int{"user-queue": c.most, "batch": 9})
+			var got []string
+			for _, id := range first {
+				got = append(got, ids[id])
+			}
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("of at most %d are read %v, %v; want %v", c.most, got, err, c.want)
+			}
+		})
+	}
+}

@@ -3,8 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -126,21 +124,18 @@ func (r *queueRows) countProvisioning(ctx context.Context, tx pgx.Tx, tree *quot
 	if err != nil {
 		return err
 	}
-	var namespace, queue string
-	var sets, asked []byte
-	_, err = pgx.ForEachRow(rows, []any{&namespace, &queue, &sets, &asked}, func() error {
-		var podSets []workload.PodSet
-		var p workload.Provisioning
-		if err := json.Unmarshal(sets, &podSets); err != nil {
-			return fmt.Errorf("read pod sets %s: %w", sets, err)
-		}
-		if err := json.Unmarshal(asked, &p); err != nil {
-			return fmt.Errorf("read provisioning %s: %w", asked, err)
-		}
-		r.at(namespace, queue).Provisioning++
-		tree.Ensure(tree.Leads(namespace, queue)).Allocate(quota.ChargesOf(podSets, p.Flavors))
-		return nil
+	type asking struct {
+		namespace, queue string
+		podSets          []workload.PodSet
+		workload.Provisioning
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a asking, err error) {
+		return a, row.Scan(&a.namespace, &a.queue, &a.podSets, &a.Provisioning)
 	})
+	for _, a := range all {
+		r.at(a.namespace, a.queue).Provisioning++
+		tree.Ensure(tree.Leads(a.namespace, a.queue)).Allocate(quota.ChargesOf(a.podSets, a.Flavors))
+	}
 	return err
 }
 
