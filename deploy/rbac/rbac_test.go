@@ -38,8 +38,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestLeastRights: no account writes cluster-wide, except the status of ClusterQueues,
-// which belong to no namespace.
+// TestLeastRights: no account writes cluster-wide, except the status and the finalizers of
+// queue objects that belong to no namespace.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	roles, bound := map[string]rbacv1.ClusterRole{}, []string{}
@@ -61,7 +61,7 @@ func TestLeastRights(t *testing.T) {
 			if cmp.Equal(rule.Resources, []string{"subjectaccessreviews"}) {
 				continue // a question, although it is put as a creation
 			}
-			if name == Intake && (cmp.Equal(rule.Resources, []string{"clusterqueues/status"}) ||
+			if name == Intake && (cmp.Equal(rule.Resources, []string{"clusterqueues", "clusterqueues/status", "resourceflavors"}) ||
 				len(rule.ResourceNames) > 0 && cmp.Equal(rule.Verbs, []string{"get"})) {
 				continue
 			}

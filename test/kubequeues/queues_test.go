@@ -229,10 +229,24 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 			"jsonpath={.status.admittedWorkloads} {.status.flavorsUsage[0].resources[?(@.name=='nvidia.com/gpu')].total}") == "1 1"
 	})
 
-	// Deleted in the cluster, the queue stays while a workload is in it.
-	must(t, s, "", "delete", "localqueue", "user-queue", "nowhere", "-n", "default")
-	must(t, s, "", "delete", "clusterqueue", "cluster-queue")
-	must(t, s, "", "delete", "rayjob", "pytorch-text-classifier", "-n", "default")
+	// Deleted in the cluster, the queue stays while a workload is in it, and admits nothing.
+	must(t, s, "", "delete", "localqueue", "nowhere", "-n", "default", "--timeout=60s")
+	must(t, s, "", "delete", "localqueue", "user-queue", "-n", "default", "--wait=false")
+	must(t, s, "", "delete", "clusterqueue", "cluster-queue", "--wait=false")
+	for _, queue := range []string{"clusterqueue/cluster-queue", "localqueue/user-queue"} {
+		must(t, s, "", "wait", "--for=jsonpath={.status.conditions[0].reason}=Terminating", queue, "-n", "default", "--timeout=60s")
+		if why := must(t, s, "", "get", queue, "-n", "default", "-o", "jsonpath={.status.conditions[0].status} {.status.conditions[0].message}"); !strings.Contains(why, "False Cannot admit new workloads: is being deleted") {
+			t.Errorf("%s in use says %q", queue, why)
+		}
+	}
+	late := strings.NewReplacer("pytorch-text-classifier", "late", "nvidia.com/gpu: 1", "nvidia.com/gpu: 0").Replace(rayJob(1))
+	must(t, s, late, "create", "-n", "default", "-f", "-")
+	until(t, "a job that comes later is held", func() bool {
+		return strings.Contains(must(t, s, "", "get", "rayjob", "late", "-n", "default", "-o", "jsonpath={.metadata.annotations}"), "is being deleted")
+	})
+	must(t, s, "", "delete", "rayjob", "late", "pytorch-text-classifier", "-n", "default")
+	must(t, s, "", "wait", "--for=delete", "clusterqueue/cluster-queue", "--timeout=60s")
+	must(t, s, "", "wait", "--for=delete", "localqueue/user-queue", "-n", "default", "--timeout=60s")
 	until(t, "nothing of the cluster's queues is left but the default ones", func() bool {
 		answer, err := s.Queries.Applied(t.Context())
 		if err != nil {

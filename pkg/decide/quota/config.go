@@ -138,6 +138,8 @@ const (
 	StopNone     = "None"
 	Hold         = "Hold"         // nothing new is admitted
 	HoldAndDrain = "HoldAndDrain" // and what was admitted is evicted
+	// Deleting is Hold for an object that its cluster is deleting. No manifest may say it.
+	Deleting = "Deleting"
 )
 
 // ResourceGroup is a set of resources that always come from the same flavor, and

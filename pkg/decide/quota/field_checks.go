@@ -37,6 +37,12 @@ func (v *validation) oneOf(path, value string, allowed ...string) {
 	}
 }
 
+func (v *validation) stopPolicy(path, policy string) {
+	if policy != Deleting { // which package kueue sets
+		v.oneOf(path+".stopPolicy", policy, StopNone, Hold, HoldAndDrain)
+	}
+}
+
 func (v *validation) notNegative(path string, value int64) {
 	if value < 0 {
 		v.faults.Add(path, "%d is negative; want zero or more", value)

@@ -100,5 +100,8 @@ func (c Config) Held() []string {
 func stops(policy string) bool { return policy != "" && policy != StopNone }
 
 func stopped(what, name, policy string) string {
+	if policy == Deleting {
+		return fmt.Sprintf("%s %q is being deleted", what, name)
+	}
 	return fmt.Sprintf("%s %q is held (stopPolicy %s)", what, name, policy)
 }

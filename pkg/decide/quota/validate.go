@@ -88,7 +88,7 @@ func (v *validation) clusterQueues(c *Config) {
 		v.oneOf(path+".queueingStrategy", q.Strategy, BestEffortFIFO, StrictFIFO, Backfill)
 		v.backfill(path, q)
 		v.oneOf(path+".quotaCheckStrategy", q.QuotaCheckStrategy, BlockUndeclared, IgnoreUndeclared)
-		v.oneOf(path+".stopPolicy", q.StopPolicy, StopNone, Hold, HoldAndDrain)
+		v.stopPolicy(path, q.StopPolicy)
 		if f := q.Fungibility; f != nil {
 			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
 			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
@@ -184,7 +184,7 @@ func (v *validation) localQueues(c *Config) {
 		}
 		seen[l.Namespace+"/"+l.Name] = true
 		v.known(path+".clusterQueue", "clusterQueue", l.ClusterQueue, v.cluster)
-		v.oneOf(path+".stopPolicy", l.StopPolicy, StopNone, Hold, HoldAndDrain)
+		v.stopPolicy(path, l.StopPolicy)
 	}
 }
 

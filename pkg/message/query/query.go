@@ -108,6 +108,9 @@ type QueuesAnswer struct {
 	Flavors []quota.Flavor `json:"flavors,omitempty"`
 	// PriorityClasses are in the order of the configuration.
 	PriorityClasses []quota.PriorityClass `json:"priorityClasses,omitempty"`
+	// Inactive has the ClusterQueues of which nothing is admitted although their manifests
+	// are valid, and why; also those that no queue leads to.
+	Inactive map[string]string `json:"inactive,omitempty"`
 }
 
 // Queue is a queue and what is in it. LocalQueues of one name are queues of their own, each
@@ -125,7 +128,8 @@ type Queue struct {
 	// that.
 	ClusterQueue string `json:"clusterQueue"`
 	Cohort       string `json:"cohort,omitempty"`
-	// StopPolicy is set while a manifest holds the queue: Hold or HoldAndDrain.
+	// StopPolicy is set while a manifest holds the queue: Hold or HoldAndDrain;
+	// Deleting when its cluster deletes it.
 	StopPolicy string `json:"stopPolicy,omitempty"`
 	// Inactive says why nothing of the ClusterQueue is admitted although its manifest is
 	// valid: it asks for what Muster does not do.

@@ -85,21 +85,26 @@ func (o *Object) says(document *yaml.Node) fault.List {
 			return refuse("spec."+field, "there is no such field; the %s is in metadata", field)
 		}
 	}
+	if text(spec, "stopPolicy") == quota.Deleting {
+		return refuse("spec.stopPolicy", "%q: want one of %s, %s, %s; delete the object to delete it", quota.Deleting, quota.StopNone, quota.Hold, quota.HoldAndDrain)
+	}
 	o.origin.node = spec
 	c := &o.Says
 	switch o.Kind {
 	case "ResourceFlavor":
 		return decodeInto(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
-		rename(spec, "cohort", "cohortName") // its name in v1beta1
+		o.rename("cohort", "cohortName", "v1alpha1", "v1beta1")
 		o.drop("admissionScope", "past use counts for all queues or for none")
-		return decodeInto(o.origin, &c.ClusterQueues, func(q *quota.ClusterQueue) { q.Name = o.Name })
+		return decodeInto(o.origin, &c.ClusterQueues, func(q *quota.ClusterQueue) { q.Name, q.StopPolicy = o.Name, o.stopPolicy(q.StopPolicy) })
 	case "Cohort":
-		rename(spec, "parent", "parentName")
+		o.rename("parent", "parentName", "v1alpha1")
 		return decodeInto(o.origin, &c.Cohorts, func(co *quota.Cohort) { co.Name = o.Name })
 	case "LocalQueue":
 		o.drop("fairSharing", "shares are of ClusterQueues")
-		return decodeInto(o.origin, &c.LocalQueues, func(l *quota.LocalQueue) { l.Name, l.Namespace = o.Name, o.Namespace })
+		return decodeInto(o.origin, &c.LocalQueues, func(l *quota.LocalQueue) {
+			l.Name, l.Namespace, l.StopPolicy = o.Name, o.Namespace, o.stopPolicy(l.StopPolicy)
+		})
 	case "WorkloadPriorityClass": // it has no spec
 		spec.Content = nil
 		for i := 0; i+1 < len(document.Content); i += 2 {
@@ -130,7 +135,16 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster reads topology from the labels of nodes")
 		return nil
 	}
-	return refuse("kind", "is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass, QueueHold or ClusterQueueHold")
+	return refuse("kind", "is not known; want one of %s", strings.Join(kinds, ", "))
+}
+
+// stopPolicy is that of a manifest, unless the object is being deleted: then nothing is
+// admitted, and it may still be drained.
+func (o *Object) stopPolicy(written string) string {
+	if o.Deleted == "" || written == quota.HoldAndDrain {
+		return written
+	}
+	return quota.Deleting
 }
 
 // noteOfCheck says what an AdmissionCheck comes to.
@@ -138,15 +152,34 @@ func noteOfCheck(name string, check quota.AdmissionCheck) string {
 	return fmt.Sprintf("%s makes each ClusterQueue that names it inactive: Muster does not ask the controller %q", name, check.ControllerName)
 }
 
-// rename gives a field its present name.
-func rename(spec *yaml.Node, old, name string) {
-	for i := 0; i+1 < len(spec.Content); i += 2 {
-		if spec.Content[i].Value == old {
-			key := *spec.Content[i]
-			key.Value = name
-			spec.Content[i] = &key
-		}
+// rename gives a field its present name. A new object may use the former one only in the
+// versions that have it, and not beside the present one.
+func (o *Object) rename(old, name string, versions ...string) {
+	spec := o.origin.node
+	i := 0
+	for i < len(spec.Content) && spec.Content[i].Value != old {
+		i += 2 // a key and its value
 	}
+	if i >= len(spec.Content) {
+		return
+	}
+	refuse := func(format string, args ...any) {
+		o.former = append(o.former, fault.Fault{
+			Line: strictyaml.Line(o.origin.document, "spec."+old), Path: o.origin.name + ": spec." + old, Text: fmt.Sprintf(format, args...),
+		})
+	}
+	version := strings.TrimPrefix(text(o.origin.document, "apiVersion"), group)
+	switch {
+	case strictyaml.Field(spec, name) != nil:
+		refuse("is the former name of %s, which is there, too; leave it out", name)
+		spec.Content = slices.Delete(spec.Content, i, i+2)
+		return
+	case !slices.Contains(versions, version):
+		refuse("there is no such field in %s; want %s", version, name)
+	}
+	key := *spec.Content[i]
+	key.Value = name
+	spec.Content[i] = &key
 }
 
 // drop takes fields out that do nothing; pairs are a field and why.

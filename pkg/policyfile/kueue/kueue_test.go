@@ -165,7 +165,7 @@ func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, namespaceSelector, admissionChecks, admissionChecksStrategy`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":   `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":             `line 4: ClusterQueue "q": spec: want an object`,
-		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass, QueueHold or ClusterQueueHold`,
+		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want one of ResourceFlavor, Cohort, ClusterQueue, LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig, MultiKueueConfig, MultiKueueCluster, Topology, QueueHold, ClusterQueueHold`,
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: q}":           `line 1: ConfigMap "q": apiVersion: "v1": want kueue.x-k8s.io/v1beta1 or v1beta2`,
 		head + "Cohort\nmetadata: {name: q}\nsepc: {}":                   `line 4: Cohort "q": sepc: there is no such field; want one of apiVersion, kind, metadata, spec, value, description, status`,
 		head + "Cohort\nmetadata: &m {name: q}":                          `line 3: Cohort "q": the YAML alias or anchor "m": write the value out`,
@@ -255,6 +255,71 @@ func TestOneManifestInJSON(t *testing.T) {
 				t.Errorf("%s\nis refused with\n%v\nwant\n%s", manifest, err, want)
 			}
 		})
+	}
+}
+
+// A new object has the fields of its version; what was applied before stays readable.
+func TestFieldsOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]string{
+		`"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "spec": {"cohort": "a"}`:                    "",
+		`"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "spec": {"cohortName": "a"}`:                "",
+		`"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "spec": {"cohort": "a"}`:                    `ClusterQueue "q": spec.cohort: there is no such field in v1beta2; want cohortName`,
+		`"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "spec": {"cohort": "b", "cohortName": "a"}`: `ClusterQueue "q": spec.cohort: is the former name of cohortName, which is there, too; leave it out`,
+		`"apiVersion": "kueue.x-k8s.io/v1alpha1", "kind": "Cohort", "spec": {"parent": "a"}`:                         "",
+		`"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Cohort", "spec": {"parent": "a"}`:                          `Cohort "q": spec.parent: there is no such field in v1beta1; want parentName`,
+		`"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "spec": {"parent": "b", "parentName": "a"}`:       `Cohort "q": spec.parent: is the former name of parentName, which is there, too; leave it out`,
+	} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			object, err := kueue.ParseOne([]byte(`{"metadata": {"name": "q"}, ` + spec + `}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := object.FaultsIfNew(); (len(got) > 0) != (want != "") || want != "" && got.Error() != want {
+				t.Errorf("faults if new: %v; want %q", got, want)
+			}
+			for _, q := range object.Says.ClusterQueues {
+				if q.Cohort != "a" {
+					t.Errorf("the cohort is %q, want a", q.Cohort)
+				}
+			}
+			for _, c := range object.Says.Cohorts {
+				if c.Parent != "a" {
+					t.Errorf("the parent is %q, want a", c.Parent)
+				}
+			}
+		})
+	}
+}
+
+// Nothing is admitted through a queue that its cluster is deleting. No manifest says so, and
+// a file that kubectl has shown is not deleted where it is applied.
+func TestADeletedQueueIsStopped(t *testing.T) {
+	t.Parallel()
+	manifest := func(spec, at string) []byte {
+		return []byte(`{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "q", "deletionTimestamp": "` + at + `"}, "spec": {` + spec + `}}`)
+	}
+	const at = "2026-01-02T15:04:05Z"
+	for spec, want := range map[string]string{``: quota.Deleting, `"stopPolicy": "Hold"`: quota.Deleting, `"stopPolicy": "HoldAndDrain"`: quota.HoldAndDrain} {
+		object, err := kueue.ParseOne(manifest(spec, at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := kueue.ParseOne(object.Manifest)
+		if err != nil || again.Deleted != at || again.Says.ClusterQueues[0].StopPolicy != want || string(again.Manifest) != string(object.Manifest) {
+			t.Errorf("with {%s} it reads as %+v, %v; want deleted at %s and stopPolicy %s", spec, again, err, at, want)
+		}
+		ofFile, err := kueue.Parse(manifest(spec, at))
+		if err != nil || len(ofFile) != 1 || ofFile[0].Deleted != "" || ofFile[0].Says.ClusterQueues[0].StopPolicy == quota.Deleting {
+			t.Errorf("in a file {%s} reads as %+v, %v; want no deletion", spec, ofFile, err)
+		}
+	}
+	if _, err := kueue.ParseOne(manifest(`"stopPolicy": "Deleting"`, "")); err == nil || !strings.Contains(err.Error(), `spec.stopPolicy: "Deleting": want one of None, Hold, HoldAndDrain`) {
+		t.Errorf("stopPolicy Deleting in a manifest: %v", err)
+	}
+	if _, err := kueue.ParseOne(manifest(``, "now")); err == nil || !strings.Contains(err.Error(), `metadata.deletionTimestamp: "now": want a time`) {
+		t.Errorf("another time: %v", err)
 	}
 }
 

@@ -2,15 +2,17 @@ package kueue
 
 import (
 	"fmt"
+	"slices"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// BadNames returns a fault for each name in the object that Kubernetes, where Kueue's
-// objects are, would refuse. Parse accepts them: what was applied stays readable.
-func (o Object) BadNames() fault.List {
-	var faults fault.List
+// FaultsIfNew returns what Kubernetes, where Kueue's objects are, would refuse in the object:
+// names, and fields that its version does not have. Parse accepts both: what was applied
+// stays readable.
+func (o Object) FaultsIfNew() fault.List {
+	faults := slices.Clone(o.former)
 	check := func(path, name string) {
 		if why := kube.BadName("", name); name != "" && why != "" {
 			faults = append(faults, fault.Fault{Path: o.called() + ": " + path, Text: fmt.Sprintf("%q: %s", fault.Clip(name), why)})

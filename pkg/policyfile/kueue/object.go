@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -15,6 +16,9 @@ import (
 	"muster.dev/muster/pkg/policyfile/strictyaml"
 	"muster.dev/muster/pkg/spec/fault"
 )
+
+// DeletedField of the metadata is when a cluster was asked to delete the object.
+const DeletedField = "deletionTimestamp"
 
 // Key names an object. Namespace is empty for all kinds but LocalQueue, and QueueHold of one
 // namespace.
@@ -44,10 +48,14 @@ type Object struct {
 	Manifest json.RawMessage
 	// Says is the policy of this object alone; empty for kinds that do nothing.
 	Says quota.Config
+	// Deleted is when its cluster was asked to delete it, as the cluster writes times; empty
+	// for an object that stays. Nothing is admitted through a deleted one.
+	Deleted string
 	// Notes name its settings that were accepted and have no effect.
 	Notes []string
 
 	origin origin
+	former fault.List // its fields of another version
 }
 
 // kinds are those that are read, in the order in which they rest on each other.
@@ -78,8 +86,9 @@ func KindOf(written string) (string, error) {
 // fields are what a manifest may have at its top.
 var fields = []string{"apiVersion", "kind", "metadata", "spec", "value", "description", "status"}
 
-// Parse reads all documents of a file, each on its own. The error is a fault.List
-// with lines.
+// Parse reads all documents of a file, each on its own. In a file a time of deletion is a
+// remnant of what kubectl has shown, and is left out. The error is a fault.List with
+// lines.
 func Parse(content []byte) ([]Object, error) {
 	documents, err := strictyaml.Documents(content)
 	if err != nil {
@@ -88,7 +97,7 @@ func Parse(content []byte) ([]Object, error) {
 	var objects []Object
 	var faults fault.List
 	for _, document := range documents {
-		object, found := parse(document)
+		object, found := parse(document, false)
 		objects = append(objects, object)
 		faults = append(faults, found...)
 	}
@@ -107,7 +116,7 @@ func ParseOne(manifest json.RawMessage) (Object, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return Object{}, fault.List{fault.At("", "the manifest is no JSON: %v", err)}
 	}
-	object, faults := parse(nodeOf(value))
+	object, faults := parse(nodeOf(value), true)
 	return object, faults.Err()
 }
 
@@ -135,9 +144,9 @@ func nodeOf(value any) *yaml.Node {
 	}
 }
 
-// parse reads a document. With faults the object has the key as far as it could be
-// read.
-func parse(document *yaml.Node) (Object, fault.List) {
+// parse reads a document, with the time of its deletion if asked. With faults the object has
+// the key as far as it could be read.
+func parse(document *yaml.Node, deletion bool) (Object, fault.List) {
 	if document.Kind != yaml.MappingNode {
 		return Object{}, fault.List{{Line: document.Line, Text: "want a manifest, an object with " + strings.Join(fields, ", ")}}
 	}
@@ -171,6 +180,12 @@ func parse(document *yaml.Node) (Object, fault.List) {
 	case o.Name == "":
 		add(strictyaml.Line(document, "metadata.name"), "metadata.name", "is missing")
 	}
+	if deletion && (o.Kind == "ClusterQueue" || o.Kind == "LocalQueue") {
+		o.Deleted = text(document, "metadata", DeletedField)
+		if _, err := time.Parse(time.RFC3339, o.Deleted); err != nil && o.Deleted != "" {
+			add(strictyaml.Line(document, "metadata."+DeletedField), "metadata."+DeletedField, "%q: want a time such as 2026-01-02T15:04:05Z", o.Deleted)
+		}
+	}
 	if len(faults) > 0 {
 		return o, faults
 	}
@@ -188,6 +203,9 @@ func parse(document *yaml.Node) (Object, fault.List) {
 // its fields in order, so that the same object is the same text.
 func (o *Object) bare(apiVersion string) (json.RawMessage, error) {
 	metadata := map[string]string{"name": o.Name, "namespace": cmp.Or(o.Namespace, text(o.origin.document, "metadata", "namespace"))}
+	if o.Deleted != "" {
+		metadata[DeletedField] = o.Deleted
+	}
 	kept := map[string]any{"apiVersion": apiVersion, "kind": o.Kind, "metadata": metadata}
 	for _, field := range []string{"spec", "value", "description"} {
 		node := strictyaml.Field(o.origin.document, field)

@@ -111,7 +111,7 @@ func (c *Client) Watch(ctx context.Context, changed func()) error {
 			UpdateFunc: func(before, after any) {
 				old, _ := before.(*unstructured.Unstructured)
 				now, _ := after.(*unstructured.Unstructured)
-				if old == nil || now == nil || old.GetGeneration() != now.GetGeneration() || now.GetGeneration() == 0 {
+				if old == nil || now == nil || old.GetGeneration() != now.GetGeneration() || now.GetGeneration() == 0 || isDeleted(old) != isDeleted(now) {
 					changed()
 				}
 			},
@@ -129,12 +129,12 @@ func (c *Client) Watch(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// Objects returns all objects that are not being deleted.
+// Objects returns all objects, also those that are being deleted.
 func (c *Client) Objects() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, informer := range c.informers {
 		for _, item := range informer.GetStore().List() {
-			if u, ok := item.(*unstructured.Unstructured); ok && u.GetDeletionTimestamp() == nil {
+			if u, ok := item.(*unstructured.Unstructured); ok {
 				all = append(all, u)
 			}
 		}
@@ -152,10 +152,33 @@ func (c *Client) WriteStatus(ctx context.Context, object *unstructured.Unstructu
 	if err != nil {
 		return fmt.Errorf("encode status of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	_, err = c.objects.Resource(c.resource(strings.ToLower(object.GetKind())+"s")).Namespace(object.GetNamespace()).
-		Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{}, "status")
+	_, err = c.of(object).Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("write status of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
+}
+
+// WriteFinalizers replaces the finalizers of an object, unless it has changed since it was
+// read. Without the right to do so, as in a namespace that intake may not write in, held is
+// false: the object goes when it is deleted.
+func (c *Client) WriteFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) (held bool, err error) {
+	encoded, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "finalizers": finalizers,
+	}})
+	if err != nil {
+		return false, fmt.Errorf("encode finalizers of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	_, err = c.of(object).Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return false, nil
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // the watch brings what is new
+		return true, nil
+	}
+	return false, fmt.Errorf("write finalizers of %s %s: %w", object.GetKind(), object.GetName(), err)
+}
+
+func (c *Client) of(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	return c.objects.Resource(c.resource(strings.ToLower(object.GetKind()) + "s")).Namespace(object.GetNamespace())
 }

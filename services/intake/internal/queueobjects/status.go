@@ -2,7 +2,6 @@ package queueobjects
 
 import (
 	"reflect"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,58 +12,24 @@ import (
 
 // statusOf returns the status to write on an object, in Kueue's terms; nil if the
 // object is up to date.
-func statusOf(object *unstructured.Unstructured, refused string, queues []query.Queue, now time.Time) map[string]any {
+func statusOf(object *unstructured.Unstructured, v view, now time.Time) map[string]any {
 	var status map[string]any
 	switch object.GetKind() {
 	case "ClusterQueue":
-		status = clusterQueue(object.GetName(), queues)
+		status = clusterQueue(object.GetName(), v.answer.Queues)
 	case "LocalQueue":
-		status = localQueue(object.GetNamespace(), object.GetName(), queues)
+		status = localQueue(object.GetNamespace(), object.GetName(), v.answer.Queues)
 	default:
 		return nil
 	}
 	old, _, _ := unstructured.NestedMap(object.Object, "status") // absent reads as empty
-	status["conditions"] = []any{active(old, refused, inactive(object, queues), object.GetGeneration(), now)}
+	status["conditions"] = []any{active(old, v.verdict(object), object.GetGeneration(), now)}
 	for field, value := range status {
 		if !reflect.DeepEqual(old[field], value) {
 			return status
 		}
 	}
 	return nil
-}
-
-// active is Kueue's condition Active: whether the queue is in use. Its transition time
-// changes only with its status.
-func active(old map[string]any, refused, inactive string, generation int64, now time.Time) map[string]any {
-	c := map[string]any{
-		"type": "Active", "status": "True", "reason": "Ready", "message": "Can submit new workloads to Muster",
-		"observedGeneration": generation, "lastTransitionTime": now.UTC().Format(time.RFC3339),
-	}
-	switch {
-	case refused != "":
-		c["status"], c["reason"], c["message"] = "False", "Refused", refused
-	case inactive != "":
-		c["status"], c["reason"], c["message"] = "False", "Inactive", inactive
-	}
-	conditions, _, _ := unstructured.NestedSlice(old, "conditions")
-	for _, item := range conditions {
-		if before, isMap := item.(map[string]any); isMap && before["type"] == "Active" && before["status"] == c["status"] {
-			c["lastTransitionTime"] = before["lastTransitionTime"]
-		}
-	}
-	return c
-}
-
-// inactive says why nothing of a ClusterQueue, or of that of a LocalQueue, is admitted.
-func inactive(object *unstructured.Unstructured, queues []query.Queue) string {
-	for _, q := range queues {
-		ofCluster := object.GetKind() == "ClusterQueue" && q.ClusterQueue == object.GetName()
-		ofNamespace := object.GetKind() == "LocalQueue" && q.Name == object.GetName() && slices.Contains(q.Namespaces, object.GetNamespace())
-		if ofCluster || ofNamespace {
-			return q.Inactive
-		}
-	}
-	return ""
 }
 
 func clusterQueue(name string, queues []query.Queue) map[string]any {

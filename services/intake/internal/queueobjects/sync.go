@@ -1,6 +1,7 @@
 // Package queueobjects syncs the Kueue objects of a cluster to queue-manager, with the
 // request of `muster apply`, and writes the status of ClusterQueues and LocalQueues:
-// whether they are in use, and their counts.
+// whether they are in use, and their counts. A finalizer keeps a deleted one in the cluster
+// until queue-manager has removed it; meanwhile nothing is admitted through it.
 //
 // It is level-triggered and has no state: each round compares the objects of the
 // cluster with those that queue-manager has from it, and requests the difference.
@@ -32,6 +33,7 @@ import (
 type Cluster interface {
 	Objects() []*unstructured.Unstructured
 	WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error
+	WriteFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) (held bool, err error)
 }
 
 // Manager is queue-manager.
@@ -59,7 +61,8 @@ type Sync struct {
 	Manager Manager
 	Logger  *zap.Logger
 
-	logged string // the refusals that were last logged
+	logged string          // the refusals that were last logged
+	unheld map[string]bool // namespaces without the right to write finalizers, as logged
 }
 
 // Run makes rounds until ctx ends: after each change, and periodically.
@@ -87,6 +90,9 @@ func (s *Sync) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, roundTimeout)
 	defer cancel()
 	objects := s.Cluster.Objects()
+	if err := s.hold(ctx, objects); err != nil {
+		return err
+	}
 	wanted, refused := read(objects)
 	answer, err := s.Manager.Applied(ctx)
 	if err != nil {
@@ -96,13 +102,19 @@ func (s *Sync) round(ctx context.Context) error {
 	if err := s.applyChanges(ctx, apply, remove, refused); err != nil {
 		return err
 	}
+	if err := s.stop(ctx, objects, answer.Objects, remove, refused); err != nil {
+		return err
+	}
+	if err := s.release(ctx, objects, refused); err != nil {
+		return err
+	}
 	s.log(refused)
 	queues, err := s.Manager.Queues(ctx)
 	if err != nil {
 		return err
 	}
 	for _, object := range objects {
-		if status := statusOf(object, refused[keyOf(object)], queues.Queues, time.Now()); status != nil {
+		if status := statusOf(object, view{refused, objects, queues}, time.Now()); status != nil {
 			if err := s.Cluster.WriteStatus(ctx, object, status); err != nil {
 				return err
 			}
@@ -115,10 +127,13 @@ func keyOf(object *unstructured.Unstructured) kueue.Key {
 	return kueue.Key{Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// read parses the objects; refused has the errors of invalid ones.
+// read parses the objects that stay; refused has the errors of invalid ones.
 func read(objects []*unstructured.Unstructured) (wanted []kueue.Object, refused map[kueue.Key]string) {
 	refused = map[kueue.Key]string{}
 	for _, object := range objects {
+		if isDeleted(object) {
+			continue
+		}
 		encoded, err := json.Marshal(object.Object)
 		var parsed kueue.Object
 		if err == nil {

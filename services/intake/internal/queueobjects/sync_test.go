@@ -23,10 +23,11 @@ import (
 type manager struct {
 	applied []query.Applied
 	refuses map[string]string // why, by name
+	inUse   map[string]string // why it is not removed, by name
 	busy    bool              // it refuses for the moment only
 	silent  error
 	asked   []string // per request: "+kind/name" and "-kind/name"
-	queues  []query.Queue
+	answer  query.QueuesAnswer
 }
 
 func (m *manager) Applied(context.Context) (query.AppliedAnswer, error) {
@@ -34,7 +35,7 @@ func (m *manager) Applied(context.Context) (query.AppliedAnswer, error) {
 }
 
 func (m *manager) Queues(context.Context) (query.QueuesAnswer, error) {
-	return query.QueuesAnswer{Queues: m.queues}, nil
+	return m.answer, nil
 }
 
 func (m *manager) Configure(_ context.Context, cluster string, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
@@ -48,12 +49,15 @@ func (m *manager) Configure(_ context.Context, cluster string, r query.Configure
 		}
 		objects = append(objects, object)
 		names = append(names, "+"+object.Kind+"/"+object.Name)
-		if why, refuses := m.refuses[object.Name]; refuses {
+		if why, refuses := m.refuses[object.Name]; refuses && object.Deleted == "" {
 			refused = &query.ProblemError{Message: why, Busy: m.busy}
 		}
 	}
 	for _, key := range r.Delete {
 		names = append(names, "-"+key.Kind+"/"+key.Name)
+		if why, inUse := m.inUse[key.Name]; inUse {
+			refused = &query.ProblemError{Message: why}
+		}
 	}
 	m.asked = append(m.asked, strings.Join(names, " "))
 	if refused != nil {
@@ -77,6 +81,7 @@ func (m *manager) remove(key kueue.Key) {
 type server struct {
 	objects []*unstructured.Unstructured
 	written []string
+	noRight bool // to write finalizers
 }
 
 func (s *server) Objects() []*unstructured.Unstructured { return s.objects }
@@ -85,6 +90,16 @@ func (s *server) WriteStatus(_ context.Context, object *unstructured.Unstructure
 	s.written = append(s.written, object.GetKind()+"/"+object.GetName())
 	object.Object["status"] = status
 	return nil
+}
+
+func (s *server) WriteFinalizers(_ context.Context, object *unstructured.Unstructured, finalizers []string) (bool, error) {
+	if s.noRight {
+		return false, nil
+	}
+	if object.SetFinalizers(finalizers); isDeleted(object) && len(finalizers) == 0 {
+		s.objects = slices.DeleteFunc(slices.Clone(s.objects), func(o *unstructured.Unstructured) bool { return o == object })
+	}
+	return true, nil
 }
 
 func object(t *testing.T, manifest string) *unstructured.Unstructured {
@@ -262,19 +277,19 @@ func TestARefusalThatPassesIsNoVerdict(t *testing.T) {
 func TestActiveKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	first := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	condition := active(nil, "", "", 1, first)
+	condition := active(nil, verdict{ready, readyMessage}, 1, first)
 	old := map[string]any{"conditions": []any{condition}}
-	if same := active(old, "", "", 2, first.Add(time.Hour)); same["lastTransitionTime"] != condition["lastTransitionTime"] || same["observedGeneration"] != int64(2) {
+	if same := active(old, verdict{ready, readyMessage}, 2, first.Add(time.Hour)); same["lastTransitionTime"] != condition["lastTransitionTime"] || same["observedGeneration"] != int64(2) {
 		t.Errorf("unchanged status: %v, want the time of %v and generation 2", same, condition)
 	}
-	if other := active(old, "refused", "", 2, first.Add(time.Hour)); other["lastTransitionTime"] == condition["lastTransitionTime"] {
+	if other := active(old, verdict{"Refused", "refused"}, 2, first.Add(time.Hour)); other["lastTransitionTime"] == condition["lastTransitionTime"] {
 		t.Errorf("changed status: %v, want a new time", other)
 	}
-	queues := []query.Queue{{Name: "user-queue", Namespaces: []string{"team-a"}, ClusterQueue: "vision", Inactive: "it asks for more"}}
+	answer := query.QueuesAnswer{Inactive: map[string]string{"vision": "it asks for more"}}
 	for _, of := range []struct{ kind, namespace, name string }{{"ClusterQueue", "", "vision"}, {"LocalQueue", "team-a", "user-queue"}} {
 		t.Run(of.name, func(t *testing.T) {
-			object := &unstructured.Unstructured{Object: map[string]any{"kind": of.kind, "metadata": map[string]any{"name": of.name, "namespace": of.namespace}}}
-			conditions, _, _ := unstructured.NestedSlice(statusOf(object, "", queues, first), "conditions")
+			object := &unstructured.Unstructured{Object: map[string]any{"kind": of.kind, "metadata": map[string]any{"name": of.name, "namespace": of.namespace}, "spec": map[string]any{"clusterQueue": "vision"}}}
+			conditions, _, _ := unstructured.NestedSlice(statusOf(object, view{answer: answer}, first), "conditions")
 			if c := conditions[0].(map[string]any); c["status"] != "False" || c["reason"] != "Inactive" || c["message"] != "it asks for more" {
 				t.Errorf("the condition of an inactive %s is %v", of.kind, c)
 			}

@@ -54,7 +54,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 			faults = append(faults, fmt.Errorf("object %d: %s is a duplicate", i+1, object.Key))
 		default:
 			keys[object.Key] = true
-			if bad := object.BadNames(); len(bad) > 0 {
+			if bad := object.FaultsIfNew(); len(bad) > 0 {
 				faults = append(faults, bad)
 				continue
 			}
