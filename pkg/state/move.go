@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -20,7 +21,7 @@ func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
 		return live
 	}
 	if why := s.refuseMove(e, m); why != "" {
-		s.emitRefusal(e, workload.ReasonQueue, notMoved+sanitize(why), now)
+		s.emitRefusal(e, workload.ReasonQueue, event.NotMoved+sanitize(why), now)
 		return true
 	}
 	from := e.Queue
@@ -40,32 +41,48 @@ func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
 
 // refuseMove returns why a workload cannot wait in another queue; empty when it can.
 func (s *State) refuseMove(e *entry, m *event.WorkloadMove) string {
-	from := s.queues[e.Queue]
 	to, known := s.queues[m.Queue]
-	asks := e.Workload
-	asks.Queue = m.Queue
 	switch {
 	case e.Phase != workload.Queued || e.CancelRequested || isRemoved(e):
 		return fmt.Sprintf("it is %s, and only a workload that waits can be moved", e.Phase)
-	case !known || !to.Rules.MaySubmit(e.Submitter, e.Namespace) || m.Submitter != "" && !to.Rules.MaySubmit(m.Submitter, e.Namespace):
-		return fmt.Sprintf("queue %q does not exist or does not admit its submitter in namespace %q", m.Queue, e.Namespace)
-	case !slices.Contains(to.Namespaces, e.Namespace):
-		return fmt.Sprintf("namespace %q does not belong to queue %q", e.Namespace, m.Queue)
-	case !reflect.DeepEqual(from.Rules.Objects, to.Rules.Objects) || !reflect.DeepEqual(from.Rules.PodsOf(e.Submitter), to.Rules.PodsOf(e.Submitter)) ||
-		from.Rules.Grace() != to.Rules.Grace():
-		return fmt.Sprintf("queue %q has other rules for objects, pods or grace periods, which its manifest was not checked against; cancel it and submit it there", m.Queue)
+	case !known || m.Submitter != "" && !to.Rules.MaySubmit(m.Submitter, e.Namespace):
+		return noQueueFor(&e.Workload, m.Queue)
+	}
+	if why := RefuseMove(&e.Workload, s.queues[e.Queue], to, s.policy.Priorities); why != "" {
+		return why
 	}
 	if most := to.Rules.Limits.Workloads; most > 0 && s.liveIn[m.Queue] >= most || s.limits.InQueue > 0 && s.liveIn[m.Queue] >= s.limits.InQueue {
 		return fmt.Sprintf("queue %q is full: it has %d live workloads", m.Queue, s.liveIn[m.Queue])
 	}
-	return s.exceeds(to.Rules, &asks)
+	return ""
+}
+
+// RefuseMove returns why a workload cannot wait in another queue by the rules of both; empty
+// when it can. Whether there is room for it is not looked at.
+func RefuseMove(w *workload.Workload, from, to Queue, classes []quota.PriorityClass) string {
+	switch {
+	case !to.Rules.MaySubmit(w.Submitter, w.Namespace):
+		return noQueueFor(w, to.Name)
+	case !slices.Contains(to.Namespaces, w.Namespace):
+		return fmt.Sprintf("namespace %q does not belong to queue %q", w.Namespace, to.Name)
+	case !reflect.DeepEqual(from.Rules.Objects, to.Rules.Objects) || !reflect.DeepEqual(from.Rules.PodsOf(w.Submitter), to.Rules.PodsOf(w.Submitter)) ||
+		from.Rules.Grace() != to.Rules.Grace():
+		return fmt.Sprintf("queue %q has other rules for objects, pods or grace periods, which its manifest was not checked against; cancel it and submit it there", to.Name)
+	}
+	asks := *w
+	asks.Queue = to.Name
+	return exceeds(to.Rules, &asks, classes)
+}
+
+func noQueueFor(w *workload.Workload, queue string) string {
+	return fmt.Sprintf("queue %q does not exist or does not admit its submitter in namespace %q", queue, w.Namespace)
 }
 
 // exceeds returns what a workload asks for that the rules do not allow, under any of the
 // classes that give its priority; its own is not stored.
-func (s *State) exceeds(rules workload.Rules, asks *workload.Workload) string {
+func exceeds(rules workload.Rules, asks *workload.Workload, classes []quota.PriorityClass) string {
 	err := rules.Exceeded(asks, "")
-	for _, class := range s.policy.Priorities {
+	for _, class := range classes {
 		if err != nil && class.Value == asks.Priority && rules.Exceeded(asks, class.Name) == nil {
 			return ""
 		}

@@ -101,7 +101,7 @@ func TestARefusedMoveChangesNothing(t *testing.T) {
 				t.Fatalf("messages are %+v, want one", changes.Messages)
 			}
 			changed, _ := changes.Messages[0].Payload.(*event.WorkloadChanged)
-			if changed == nil || changed.Reason == nil || !strings.HasPrefix(changed.Reason.Message, notMoved) || !strings.Contains(changed.Reason.Message, c.want) {
+			if changed == nil || changed.Reason == nil || !strings.HasPrefix(changed.Reason.Message, event.NotMoved) || !strings.Contains(changed.Reason.Message, c.want) {
 				t.Errorf("the event is %+v, want %q", changed, c.want)
 			}
 		})

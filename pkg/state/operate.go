@@ -8,16 +8,6 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// The beginnings of the reasons in the events of refused requests, which are no reasons to
-// wait. Clients look for them.
-const (
-	notMoved    = "not moved: "
-	notHeld     = "not held: "
-	notResumed  = "not resumed: "
-	notRequeued = "not requeued: "
-	notRanked   = "priority not changed: "
-)
-
 // asked returns the workload of which something is asked, nil when nothing is to be done:
 // it is not live, or the submitter may not ask.
 func (s *State) asked(id workload.ID, submitter string) (e *entry, live bool) {
@@ -61,10 +51,10 @@ func (s *State) Hold(h *event.WorkloadHold, now time.Time) bool {
 	switch {
 	case e.CancelRequested || e.Phase != workload.Queued && e.Phase != workload.Evicting:
 		s.emitRefusal(e, workload.ReasonInvalid, fmt.Sprintf(
-			"%sit is %s, and only a workload that waits can be held; `muster requeue` has one that was admitted wait again", notHeld, e.Phase), now)
+			"%sit is %s, and only a workload that waits can be held; `muster requeue` has one that was admitted wait again", event.NotHeld, e.Phase), now)
 		return true
 	case e.Hold != nil && (!e.Hold.Own || h.Submitter != ""):
-		s.emitRefusal(e, workload.ReasonInvalid, notHeld+"it is "+e.Hold.Message(), now)
+		s.emitRefusal(e, workload.ReasonInvalid, event.NotHeld+"it is "+e.Hold.Message(), now)
 		return true
 	}
 	hold := &workload.Hold{Since: now.UTC(), By: sanitize(h.By), Why: sanitize(h.Why), Own: h.Submitter != ""} // UTC, as it is read from Postgres
@@ -75,9 +65,9 @@ func (s *State) Hold(h *event.WorkloadHold, now time.Time) bool {
 func (s *State) resume(e *entry, h *event.WorkloadHold, now time.Time) {
 	switch {
 	case e.Hold == nil:
-		s.emitRefusal(e, workload.ReasonInvalid, notResumed+"it is not held", now)
+		s.emitRefusal(e, workload.ReasonInvalid, event.NotResumed+"it is not held", now)
 	case h.Submitter != "" && !e.Hold.Own:
-		s.emitRefusal(e, workload.ReasonInvalid, notResumed+"it is "+e.Hold.Message(), now)
+		s.emitRefusal(e, workload.ReasonInvalid, event.NotResumed+"it is "+e.Hold.Message(), now)
 	default:
 		message := saysWhy(fmt.Sprintf("%s resumed it", sanitize(h.By)), h.Why)
 		s.setHold(e, nil, &workload.Reason{Kind: workload.ReasonPending, Message: message}, now)
@@ -109,7 +99,7 @@ func (s *State) Requeue(r *event.WorkloadRequeue, now time.Time) bool {
 		return live
 	}
 	if e.Phase.Final() || e.Phase == workload.Queued || tearingDown(e) {
-		s.emitRefusal(e, workload.ReasonInvalid, fmt.Sprintf("%sit is %s, and only a workload that was admitted can be requeued", notRequeued, e.Phase), now)
+		s.emitRefusal(e, workload.ReasonInvalid, fmt.Sprintf("%sit is %s, and only a workload that was admitted can be requeued", event.NotRequeued, e.Phase), now)
 		return true
 	}
 	message := saysWhy(fmt.Sprintf("requeued by %s", sanitize(r.By)), r.Why)
@@ -125,7 +115,7 @@ func (s *State) SetPriority(p *event.WorkloadPriority, now time.Time) bool {
 		return live
 	}
 	if e.CancelRequested || e.Phase.Final() {
-		s.emitRefusal(e, workload.ReasonInvalid, fmt.Sprintf("%sit is %s and ends", notRanked, e.Phase), now)
+		s.emitRefusal(e, workload.ReasonInvalid, fmt.Sprintf("%sit is %s and ends", event.NotRanked, e.Phase), now)
 		return true
 	}
 	if e.Priority == p.Priority {

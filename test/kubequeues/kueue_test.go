@@ -1,6 +1,7 @@
 package kubequeues
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	"muster.dev/muster/deploy/crd"
 	"muster.dev/muster/deploy/install"
-	"muster.dev/muster/test/stack"
 )
 
 // workloads stands for Kueue's own definition: that it is there is how Kueue is
@@ -80,16 +80,9 @@ func TestKueueDefinitions(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() {
-		for _, document := range crd.Kueue() {
-			_, _ = s.Kubectl(context.Background(), string(document), "delete", "--wait=true", "-f", "-")
-		}
+		all := bytes.Join(crd.Kueue(), []byte("\n---\n")) // together: flavors stay as long as their queues
+		_, _ = s.Kubectl(context.Background(), string(all), "delete", "--wait=true", "-f", "-")
 	})
-	if err := s.StopService(stack.Intake); err != nil { // it looks for the definitions when it starts
-		t.Fatal(err)
-	}
-	if err := s.StartService(t.Context(), stack.Intake); err != nil {
-		t.Fatal(err)
-	}
 	manifests, err := os.ReadFile("../../services/muster/examples/kueue-resources.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +90,7 @@ func TestKueueDefinitions(t *testing.T) {
 	must(t, s, string(manifests), "apply", "-n", "default", "-f", "-")
 	must(t, s, newer, "apply", "-n", "default", "-f", "-")
 	for _, queue := range []string{"clusterqueue/cluster-queue", "localqueue/user-queue", "cq/newer", "lq/newer"} {
-		must(t, s, "", "wait", "--for=condition=Active", queue, "-n", "default", "--timeout=60s")
+		must(t, s, "", "wait", "--for=condition=Active", queue, "-n", "default", "--timeout=90s") // intake looks for definitions every 30 s
 	}
 	if table := must(t, s, "", "get", "lq", "newer", "-n", "default"); !strings.Contains(table, "CLUSTERQUEUE") || !strings.Contains(table, "True") {
 		t.Errorf("kubectl shows\n%s", table)

@@ -64,6 +64,9 @@ type Configured struct {
 	Outcome string `json:"outcome"`
 	// Notes name its settings that were accepted and have no effect.
 	Notes []string `json:"notes,omitempty"`
+	// Held is why nothing is admitted through a ClusterQueue or LocalQueue: it is inactive,
+	// stopped or held. Empty for one that is active.
+	Held string `json:"held,omitempty"`
 }
 
 // AppliedAnswer lists the applied objects, by kind and name.

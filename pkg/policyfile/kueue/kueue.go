@@ -9,7 +9,6 @@
 package kueue
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,16 +42,6 @@ func groupOf(kind string) (name string, versions []string) {
 		return ownGroup, []string{"v1beta1"}
 	}
 	return group, []string{"v1alpha1", "v1beta1", "v1beta2"}
-}
-
-// Is reports whether the first document of a file is one of Kueue's, or an operator's hold.
-func Is(content []byte) bool {
-	var first yaml.Node
-	if yaml.NewDecoder(bytes.NewReader(content)).Decode(&first) != nil || len(first.Content) == 0 {
-		return false
-	}
-	api, kind := text(first.Content[0], "apiVersion"), text(first.Content[0], "kind")
-	return strings.HasPrefix(api, group) || IsHold(kind) && strings.HasPrefix(api, ownGroup)
 }
 
 // text is a field of an object that is a text; empty when there is none.

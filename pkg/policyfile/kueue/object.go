@@ -86,27 +86,6 @@ func KindOf(written string) (string, error) {
 // fields are what a manifest may have at its top.
 var fields = []string{"apiVersion", "kind", "metadata", "spec", "value", "description", "status"}
 
-// Parse reads all documents of a file, each on its own. In a file a time of deletion is a
-// remnant of what kubectl has shown, and is left out. The error is a fault.List with
-// lines.
-func Parse(content []byte) ([]Object, error) {
-	documents, err := strictyaml.Documents(content)
-	if err != nil {
-		return nil, err
-	}
-	var objects []Object
-	var faults fault.List
-	for _, document := range documents {
-		object, found := parse(document, false)
-		objects = append(objects, object)
-		faults = append(faults, found...)
-	}
-	if len(faults) > 0 {
-		return nil, faults
-	}
-	return objects, nil
-}
-
 // ParseOne reads a manifest in JSON. The error is a fault.List without lines; with
 // one the object has the key as far as it could be read.
 func ParseOne(manifest json.RawMessage) (Object, error) {

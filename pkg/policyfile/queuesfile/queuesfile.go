@@ -58,10 +58,11 @@ type File struct {
 func Read(content []byte) (file File, notes []string, err error) {
 	var faults fault.List
 	if kueue.Is(content) {
-		objects, err := kueue.Parse(content)
+		objects, skipped, err := kueue.ParseFile(content)
 		if err != nil {
 			return File{}, nil, err
 		}
+		notes = skipped
 		for _, o := range objects {
 			notes = append(notes, o.Notes...)
 		}

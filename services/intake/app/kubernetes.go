@@ -15,7 +15,6 @@ import (
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/kubecontroller"
-	"muster.dev/muster/services/intake/internal/queueobjects"
 )
 
 // resyncEvery is how often the controller asks queue-manager about every workload,
@@ -84,36 +83,6 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 // anyError makes service.Patiently retry every error: missing rights, for example,
 // may be granted later.
 func anyError(error) bool { return true }
-
-// watchQueues syncs the cluster's queues to queue-manager if the cluster has
-// definitions of Kueue's objects. It checks for them once, at startup.
-func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *bus.Bus, logger *zap.Logger) error {
-	client, err := queueobjects.Connect(config.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	present := false
-	err = service.Patiently(ctx, logger, "look for Kueue's kinds in the cluster", anyError, func() (err error) {
-		present, err = client.Present(ctx)
-		return err
-	})
-	if err != nil || !present {
-		return err
-	}
-	changed := make(chan struct{}, 1)
-	if err := client.Watch(ctx, func() {
-		select {
-		case changed <- struct{}{}:
-		default: // a round is pending
-		}
-	}); err != nil {
-		return err
-	}
-	logger.Info("syncing queues of the cluster", zap.String("cluster", config.Cluster))
-	sync := &queueobjects.Sync{Name: config.Cluster, Cluster: client, Manager: query.NewClient(b.Conn()), Logger: logger}
-	group.Go(func() error { return sync.Run(ctx, changed) })
-	return nil
-}
 
 // deliver passes events from the bus to the controller.
 func deliver(ctx context.Context, deliveries <-chan bus.Delivery, d *kubecontroller.Controller, logger *zap.Logger) error {

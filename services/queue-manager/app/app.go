@@ -12,6 +12,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/state"
@@ -56,7 +57,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	})
 	estimates := &forecast.Forecaster{
 		Store: ledger, Logger: runtime.Logger, Metrics: forecast.NewMetrics(runtime.Metrics), Interval: config.EstimateInterval, Now: time.Now,
-		Configure: func(ctx context.Context, file []byte) (state.Settings, error) { return configured(ctx, ledger, file) },
+		Configure: func(ctx context.Context, file []byte) (state.Settings, error) {
+			return configured(ctx, ledger, fileOf(config), file)
+		},
 	}
 	if err := answer(ctx, b, ledger, estimates); err != nil {
 		return err
@@ -145,14 +148,10 @@ func oneAtATime[Request any](busy string) func(string, Request) (func(), error) 
 	}
 }
 
-// configured is what queue-manager would do with another queues file: what counts of it and
-// of the objects that were applied.
-func configured(ctx context.Context, ledger *store.Store, content []byte) (state.Settings, error) {
-	read, _, err := queuesfile.Read(content)
-	if err != nil {
-		return state.Settings{}, err
-	}
-	file := fileOf(&Config{Queues: read.Queues, Policy: read.Config})
+// configured is what queue-manager would do with other queues. A queues file takes the place
+// of the present one, with what was applied beside it. Kueue's manifests are as if they were
+// applied, unless the present file is such manifests.
+func configured(ctx context.Context, ledger *store.Store, present settings.File, content []byte) (state.Settings, error) {
 	stored, err := ledger.Applied(ctx)
 	if err != nil {
 		return state.Settings{}, err
@@ -161,7 +160,24 @@ func configured(ctx context.Context, ledger *store.Store, content []byte) (state
 	if err != nil {
 		return state.Settings{}, err
 	}
-	all, _, err := file.Combine(applied)
+	if kueue.Is(content) {
+		objects, err := kueue.Parse(content)
+		if err != nil {
+			return state.Settings{}, err
+		}
+		if !present.Has(kueue.Keys(kueue.Merge(objects))) {
+			for _, o := range objects {
+				applied[o.Key] = settings.Applied{Object: o}
+			}
+			all, _, err := present.Combine(applied)
+			return all, err
+		}
+	}
+	read, _, err := queuesfile.Read(content)
+	if err != nil {
+		return state.Settings{}, err
+	}
+	all, _, err := fileOf(&Config{Queues: read.Queues, Policy: read.Config}).Combine(applied)
 	return all, err
 }
 

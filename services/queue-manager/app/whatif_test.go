@@ -132,3 +132,43 @@ func TestWhatIf(t *testing.T) {
 		t.Errorf("afterwards there is %+v, %v; want what was before", all.Workloads, err)
 	}
 }
+
+// TestWhatIfQueuesWereApplied: Kueue's manifests are tried as if they were applied, beside
+// what was.
+func TestWhatIfQueuesWereApplied(t *testing.T) {
+	t.Parallel()
+	w := estimatingWorld(t)
+	w.node("n1", 4)
+	w.apply(oneQueue)
+	first, waiting := declared("first", 1, time.Hour), declared("second", 1, time.Hour)
+	first.Queue, first.Namespace = "user-queue", "team-a"
+	waiting.Queue, waiting.Namespace = "user-queue", "team-a"
+	w.runGang(first)
+	second := w.submit(waiting)
+	w.waits(second, workload.ReasonQuota)
+
+	another := "---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {namespace: team-b, name: user-queue}\nspec: {clusterQueue: cluster-queue}\n"
+	answer := w.whatIf(query.WhatIfRequest{QueuesFile: strings.Replace(oneQueue, "nominalQuota: 1", "nominalQuota: 2", 1) + another})
+	if got := changed(t, answer, "second"); got.After.IsZero() || time.Until(got.After) > time.Minute {
+		t.Errorf("with more quota second starts at %s, want now", got.After)
+	}
+	if same := w.whatIf(query.WhatIfRequest{QueuesFile: another[4:]}); len(same.Workloads) != 0 {
+		t.Errorf("with another queue alone there changes %+v", same.Workloads)
+	}
+}
+
+// TestWhatIfAMoveIsRefused: a move that queue-manager would refuse is refused here, with the
+// same words.
+func TestWhatIfAMoveIsRefused(t *testing.T) {
+	t.Parallel()
+	w := estimatingWorld(t)
+	w.node("n1", 4)
+	w.apply(oneQueue)
+	w.runGang(declared("first", 4, time.Hour))
+	waiting := w.submit(declared("second", 4, time.Hour))
+	w.waits(waiting, workload.ReasonFit)
+	_, err := w.queries.WhatIf(w.ctx, query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: waiting, Queue: "user-queue"}}})
+	if want := `not moved: namespace "a" does not belong to queue "user-queue"`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the move gives %v, want %q", err, want)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -76,6 +77,28 @@ func TestWhatHappensToAnObjectIsMarked(t *testing.T) {
 		}
 		if !slices.Equal(w.writes, want) {
 			t.Errorf("writes are\n%q, want\n%q", w.writes, want)
+		}
+	})
+}
+
+// TestARefusedRequestIsNoReasonToWait: the object keeps the reason that it had.
+func TestARefusedRequestIsNoReasonToWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newCrowd()
+		w.run(t, func() {
+			w.add("one", workload.Queued, &workload.Reason{Kind: workload.ReasonFit, Message: "2 lack"})
+			time.Sleep(2 * time.Second)
+			for _, refused := range []string{event.NotMoved, event.NotHeld, event.NotResumed, event.NotRequeued, event.NotRanked} {
+				record := *w.records[w.controller.ID("one")]
+				record.Reason = &workload.Reason{Kind: workload.ReasonQueue, Message: refused + "it may not"}
+				w.controller.Changed(&event.WorkloadChanged{Record: record})
+				time.Sleep(time.Minute)
+			}
+			time.Sleep(2 * time.Minute)
+		})
+		if want := []string{"annotations one: queued 2 lack", "event one: MusterQueued"}; !slices.Equal(w.writes, want) {
+			t.Errorf("writes are %q, want %q", w.writes, want)
 		}
 	})
 }

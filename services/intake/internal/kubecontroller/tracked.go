@@ -58,6 +58,12 @@ func (c *Controller) note(id workload.ID, change func(*tracked)) {
 func (c *Controller) Changed(e *event.WorkloadChanged) {
 	c.heard(e.ID, func(k *tracked) {
 		record := e.Record
+		if event.IsRefusal(record.Reason) {
+			record.Reason = nil
+			if k.record != nil {
+				record.Reason = k.record.Reason
+			}
+		}
 		k.record, k.rejected, k.submitted = &record, nil, publication{}
 		k.unannounced = k.unannounced || record.Phase == workload.Queued
 	})

@@ -25,6 +25,9 @@ type view struct {
 // has one.
 type verdict struct{ reason, message string }
 
+// mostFlavors is how many refused flavors a status names.
+const mostFlavors = 5
+
 const (
 	ready        = "Ready"
 	readyMessage = "Can submit new workloads to Muster"
@@ -59,7 +62,7 @@ func (v view) verdict(object *unstructured.Unstructured) verdict {
 	case isDeleted(object):
 		return verdict{"Terminating", "Cannot admit new workloads: is being deleted"}
 	case refused != "":
-		return verdict{"Refused", refused + v.refusedFlavors(object, "; ")}
+		return verdict{"Refused", refused + v.refusedFlavors(object)}
 	case policy != "" && policy != quota.StopNone:
 		return verdict{"Stopped", "Cannot admit new workloads: is stopped by stopPolicy " + policy}
 	}
@@ -72,7 +75,7 @@ func (v view) verdict(object *unstructured.Unstructured) verdict {
 	if why := v.answer.Inactive[object.GetName()]; why != "" {
 		return verdict{"Inactive", why}
 	}
-	return verdict{ready, readyMessage + v.refusedFlavors(object, "; the former version counts: ")}
+	return verdict{ready, readyMessage + v.refusedFlavors(object)}
 }
 
 // ofLocalQueue is the verdict of a LocalQueue by its ClusterQueue, which may be of another
@@ -96,6 +99,12 @@ func (v view) ofLocalQueue(object *unstructured.Unstructured) verdict {
 		}
 	}
 	return verdict{ready, readyMessage}
+}
+
+func (v view) deletes(kind, name string) bool {
+	return slices.ContainsFunc(v.objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == kind && o.GetName() == name && isDeleted(o)
+	})
 }
 
 func (v view) has(kind, name string) bool {
@@ -123,7 +132,7 @@ func (v view) heldBy(object *unstructured.Unstructured) string {
 
 // refusedFlavors names the refused ResourceFlavors of a ClusterQueue: their kind has no
 // status.
-func (v view) refusedFlavors(object *unstructured.Unstructured, before string) string {
+func (v view) refusedFlavors(object *unstructured.Unstructured) string {
 	if object.GetKind() != "ClusterQueue" {
 		return ""
 	}
@@ -135,13 +144,18 @@ func (v view) refusedFlavors(object *unstructured.Unstructured, before string) s
 		for _, flavor := range flavors {
 			flavor, _ := flavor.(map[string]any)
 			name, _ := flavor["name"].(string)
-			if why := v.refused[kueue.Key{Kind: "ResourceFlavor", Name: name}]; why != "" && len(all) < 5 {
-				all = append(all, fmt.Sprintf("ResourceFlavor %q is refused: %s", name, why))
+			why := v.refused[kueue.Key{Kind: "ResourceFlavor", Name: name}]
+			switch {
+			case why == "" || len(all) == mostFlavors:
+			case v.deletes("ResourceFlavor", name):
+				all = append(all, fmt.Sprintf("ResourceFlavor %q is being deleted, and stays while it is used", name))
+			default:
+				all = append(all, fmt.Sprintf("ResourceFlavor %q is refused: %s", name, why)) // a former version counts
 			}
 		}
 	}
 	if len(all) == 0 {
 		return ""
 	}
-	return before + strings.Join(all, "; ")
+	return "; " + strings.Join(all, "; ")
 }

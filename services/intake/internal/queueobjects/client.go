@@ -50,27 +50,28 @@ func Connect(kubeconfig string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for objects at %s: %w", config.Host, err)
 	}
-	return &Client{objects: objects, versions: map[string]string{}, informers: map[string]cache.SharedIndexInformer{}}, nil
+	return &Client{objects: objects}, nil
 }
 
-// Present reports whether the cluster has definitions of Kueue's objects but not Kueue
-// itself, which the definition of Workloads reveals. Definitions that intake may not
-// read count as absent.
-func (c *Client) Present(ctx context.Context) (bool, error) {
+// Kinds returns the versions in which the cluster stores Kueue's kinds, by resource, where
+// Kueue itself is not there, which the definition of Workloads reveals. Definitions that
+// intake may not read count as absent.
+func (c *Client) Kinds(ctx context.Context) (map[string]string, error) {
 	kueue, err := c.stored(ctx, "workloads")
 	if err != nil || kueue != "" {
-		return false, err
+		return nil, err
 	}
+	versions := map[string]string{}
 	for _, resource := range resources {
 		version, err := c.stored(ctx, resource)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if version != "" {
-			c.versions[resource] = version
+			versions[resource] = version
 		}
 	}
-	return len(c.versions) > 0, nil
+	return versions, nil
 }
 
 // stored returns the storage version of a resource, which reads objects without
@@ -100,9 +101,11 @@ func (c *Client) resource(name string) schema.GroupVersionResource {
 // resync is the period of the poll behind the watch.
 const resync = 10 * time.Minute
 
-// Watch caches all objects until ctx ends, and returns once the caches are filled. It
-// calls changed after each change other than a status update.
-func (c *Client) Watch(ctx context.Context, changed func()) error {
+// Watch caches all objects of kinds, in the versions that Kinds returned, until ctx ends, and
+// returns once the caches are filled. It calls changed after each change other than a status
+// update. It takes the place of an earlier watch, which has to be over.
+func (c *Client) Watch(ctx context.Context, versions map[string]string, changed func()) error {
+	c.versions, c.informers = versions, map[string]cache.SharedIndexInformer{}
 	var synced []cache.InformerSynced
 	for name := range c.versions {
 		informer := dynamicinformer.NewFilteredDynamicInformer(c.objects, c.resource(name), metav1.NamespaceAll, resync, cache.Indexers{}, nil).Informer()

@@ -10,16 +10,28 @@ import (
 
 // Outcomes tells what became of objects, in kubectl's words.
 func Outcomes(w io.Writer, objects []query.Configured, dryRun bool) error {
-	suffix := ""
-	if dryRun {
-		suffix = " (dry run)"
-	}
 	for _, o := range objects {
+		suffix := ""
+		if dryRun {
+			suffix = " (dry run)" + wouldBe(o)
+		}
 		if _, err := fmt.Fprintf(w, "%s %s%s\n", Cell(o.Key.String()), o.Outcome, suffix); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wouldBe says of a queue whether it would admit anything.
+func wouldBe(o query.Configured) string {
+	gone := o.Outcome == query.Deleted || o.Outcome == query.NotThere
+	switch {
+	case gone || o.Kind != "ClusterQueue" && o.Kind != "LocalQueue":
+		return ""
+	case o.Held != "":
+		return ": would not be active: " + Cell(o.Held)
+	}
+	return ": would be active"
 }
 
 // Applied is the table of objects that were applied.

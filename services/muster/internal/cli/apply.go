@@ -42,16 +42,20 @@ func applyCommand(s *server) *cobra.Command {
 		Use:   "apply -f FILE",
 		Short: "Configure queues with Kueue's manifests",
 		Long: `Configure queues with Kueue's manifests (ResourceFlavor, ClusterQueue, Cohort,
-LocalQueue, WorkloadPriorityClass; other kinds are stored without effect), v1beta1
-and v1beta2, while Muster runs. queue-manager checks all of them together with the
-present objects, stores all or none, and uses them from then on. It warns about
-fields without effect, and refuses unknown fields.
+LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig), v1beta1
+and v1beta2, while Muster runs. MultiKueueConfig, MultiKueueCluster and Topology are
+stored without effect. queue-manager checks all of them together with the present
+objects, stores all or none, and uses them from then on. It refuses unknown fields,
+and warns about fields without effect and queues that admit nothing.
+
+A file may be a List, such as "kubectl get clusterqueues,localqueues -A -o yaml" shows.
+Objects of other kinds in it are skipped with a warning; Muster does not create them.
 
 The queues file of queue-manager takes precedence over applied objects.`,
 		Example: "  muster apply -f kueue-resources.yaml\n  muster apply -f kueue-resources.yaml --dry-run",
 		Args:    program.Args(0, 0, "no argument, but -f FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			objects, err := o.read(cmd.InOrStdin())
+			objects, err := o.read(cmd)
 			if err != nil {
 				return err
 			}
@@ -87,7 +91,7 @@ nothing if a queue among them has workloads, or another object refers to one of 
 				request.Delete = []kueue.Key{key}
 				return o.configure(cmd, request)
 			}
-			objects, err := o.read(cmd.InOrStdin())
+			objects, err := o.read(cmd)
 			if err != nil {
 				return err
 			}
@@ -128,14 +132,14 @@ func isWorkloadKind(kind string) bool {
 	return slices.Contains([]string{"workload", "raycluster", "rayjob", "rayservice", "raycronjob", "appwrapper"}, kind)
 }
 
-// read reads the manifests of all files.
-func (o *configureOptions) read(in io.Reader) ([]kueue.Object, error) {
+// read reads the manifests of all files, and names what it skips.
+func (o *configureOptions) read(cmd *cobra.Command) ([]kueue.Object, error) {
 	if len(o.files) == 0 {
 		return nil, exit.Usagef("no manifest given; want -f FILE, or -f - for standard input")
 	}
 	var objects []kueue.Object
 	for _, file := range o.files {
-		content, err := readFile(file, in)
+		content, err := readFile(file, cmd.InOrStdin())
 		if err != nil {
 			return nil, exit.Usagef("%w", err)
 		}
@@ -144,9 +148,12 @@ func (o *configureOptions) read(in io.Reader) ([]kueue.Object, error) {
 				return nil, exit.Usagef("%s: %s is a workload: `muster submit -f %[1]s` submits it", file, d)
 			}
 		}
-		parsed, err := kueue.Parse(content)
+		parsed, skipped, err := kueue.ParseFile(content)
 		if err != nil {
 			return nil, exit.With(exit.Rejected, fault.Of(err).In(file))
+		}
+		for _, what := range skipped {
+			fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s: %s\n", file, what)
 		}
 		objects = append(objects, parsed...)
 	}
@@ -179,11 +186,20 @@ func (o *configureOptions) configure(cmd *cobra.Command, request query.Configure
 		if o.output.Data() {
 			return output.Print(cmd.OutOrStdout(), o.output, answer, nil)
 		}
-		for _, object := range answer.Objects {
-			for _, note := range object.Notes {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", note)
-			}
-		}
+		warn(cmd.ErrOrStderr(), answer.Objects)
 		return output.Outcomes(cmd.OutOrStdout(), answer.Objects, request.DryRun)
 	})
+}
+
+// warn tells once each what has no effect and which queues admit nothing.
+func warn(w io.Writer, objects []query.Configured) {
+	told := map[string]bool{"": true}
+	for _, object := range objects {
+		for _, note := range append(object.Notes, object.Held) {
+			if !told[note] {
+				fmt.Fprintln(w, "Warning:", note)
+			}
+			told[note] = true
+		}
+	}
 }

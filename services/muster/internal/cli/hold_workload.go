@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/program"
 )
@@ -48,7 +49,7 @@ func resumeWorkloadCommand(s *server) *cobra.Command {
 
 func (o *requestOptions) hold() change {
 	return change{
-		verb: "hold", refused: "not held: ",
+		verb: "hold", refused: event.NotHeld,
 		made: func(r *workload.Record) string { return r.Hold.Message() },
 		ask: func(ctx context.Context, c *connection, r workload.Record) error {
 			return c.hold(ctx, r, false, o.by, o.why)
@@ -58,7 +59,7 @@ func (o *requestOptions) hold() change {
 
 func (o *requestOptions) resume() change {
 	return change{
-		verb: "resume", refused: "not resumed: ",
+		verb: "resume", refused: event.NotResumed,
 		made: func(r *workload.Record) string {
 			if r.Hold != nil {
 				return ""

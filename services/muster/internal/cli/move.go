@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
@@ -43,7 +44,7 @@ The workload's history and the recorded inputs show who asked, when and why.`,
 
 func (o *requestOptions) move(queue string) change {
 	return change{
-		verb: "move", refused: "not moved: ",
+		verb: "move", refused: event.NotMoved,
 		ready: func(ctx context.Context, c *connection) error { return thereIsQueue(ctx, c.queries, queue) },
 		made: func(r *workload.Record) string {
 			if r.Queue != queue {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
@@ -43,7 +44,7 @@ The workload's history and the recorded inputs show who asked, when and why.`,
 
 func (o *requestOptions) priority(value int32) change {
 	return change{
-		verb: "set the priority of", refused: "priority not changed: ",
+		verb: "set the priority of", refused: event.NotRanked,
 		made: func(r *workload.Record) string {
 			if r.Priority != value {
 				return ""

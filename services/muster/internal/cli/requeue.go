@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/program"
 )
@@ -38,7 +39,7 @@ The workload's history and the recorded inputs show who asked, when and why.`,
 func (o *requestOptions) requeue() change {
 	attempt := 0 // the one that is to be taken down
 	return change{
-		verb: "requeue", refused: "not requeued: ",
+		verb: "requeue", refused: event.NotRequeued,
 		made: func(r *workload.Record) string {
 			switch {
 			case attempt == 0: // before it is asked for

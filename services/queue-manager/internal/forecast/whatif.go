@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -82,13 +83,13 @@ func (f *Forecaster) change(ctx context.Context, s estimate.Snapshot, r query.Wh
 		s.Queues, s.Policy = settings.Queues, settings.Policy
 	}
 	for _, change := range r.Workloads {
-		if err := edit(s.Waiting, change); err != nil {
+		if err := edit(&s, change); err != nil {
 			return s, err
 		}
 	}
 	for i := range s.Waiting {
 		w := &s.Waiting[i]
-		if !slices.ContainsFunc(s.Queues, func(q state.Queue) bool { return q.Name == w.Queue }) {
+		if queueNamed(s.Queues, w.Queue) < 0 {
 			return s, fmt.Errorf("workload %s: there would be no queue %q; want one of the queues of `muster get queues`, or of the queues file", w.Title(), w.Queue)
 		}
 	}
@@ -106,8 +107,9 @@ func (f *Forecaster) change(ctx context.Context, s estimate.Snapshot, r query.Wh
 	return s, nil
 }
 
-// edit changes a workload that waits.
-func edit(waiting []workload.Record, change query.WorkloadChange) error {
+// edit changes a workload that waits. It refuses a move that queue-manager would refuse.
+func edit(s *estimate.Snapshot, change query.WorkloadChange) error {
+	waiting := s.Waiting
 	i := slices.IndexFunc(waiting, func(w workload.Record) bool { return w.ID == change.ID })
 	if i < 0 {
 		return fmt.Errorf("workload %s does not wait, or is too far back in its queue: only the priority and queue of a waiting one can be changed", change.ID)
@@ -115,8 +117,21 @@ func edit(waiting []workload.Record, change query.WorkloadChange) error {
 	if change.Priority != nil {
 		waiting[i].Priority = *change.Priority
 	}
-	waiting[i].Queue = cmp.Or(change.Queue, waiting[i].Queue)
+	if change.Queue == "" || change.Queue == waiting[i].Queue {
+		return nil
+	}
+	from, to := queueNamed(s.Queues, waiting[i].Queue), queueNamed(s.Queues, change.Queue)
+	if from >= 0 && to >= 0 { // else there is a better error below
+		if why := state.RefuseMove(&waiting[i].Workload, s.Queues[from], s.Queues[to], s.Policy.Priorities); why != "" {
+			return fmt.Errorf("workload %s: %s%s", waiting[i].Title(), event.NotMoved, why)
+		}
+	}
+	waiting[i].Queue = change.Queue
 	return nil
+}
+
+func queueNamed(queues []state.Queue, name string) int {
+	return slices.IndexFunc(queues, func(q state.Queue) bool { return q.Name == name })
 }
 
 // drain takes a node away, and evicts the gangs that have pods there.

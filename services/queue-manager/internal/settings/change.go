@@ -80,7 +80,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 	if err := inUse(before, p.Settings, live); err != nil {
 		return Plan{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	return p, nil
+	return p, p.judge()
 }
 
 func (f File) apply(p *Plan, object kueue.Object, origin string) error {

@@ -35,6 +35,16 @@ type File struct {
 	BuiltIn bool
 }
 
+// Has reports whether the file has any of the objects.
+func (f File) Has(keys map[kueue.Key]bool) bool {
+	for key := range kueue.Keys(f.Policy) {
+		if keys[key] {
+			return true
+		}
+	}
+	return false
+}
+
 // Applied is an object that was applied at run time.
 type Applied struct {
 	kueue.Object
