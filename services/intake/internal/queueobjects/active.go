@@ -25,9 +25,6 @@ type view struct {
 // has one.
 type verdict struct{ reason, message string }
 
-// mostFlavors is how many refused flavors a status names.
-const mostFlavors = 5
-
 const (
 	ready        = "Ready"
 	readyMessage = "Can submit new workloads to Muster"
@@ -62,7 +59,7 @@ func (v view) verdict(object *unstructured.Unstructured) verdict {
 	case isDeleted(object):
 		return verdict{"Terminating", "Cannot admit new workloads: is being deleted"}
 	case refused != "":
-		return verdict{"Refused", refused + v.refusedFlavors(object)}
+		return verdict{"Refused", refused + v.refusedParts(object)}
 	case policy != "" && policy != quota.StopNone:
 		return verdict{"Stopped", "Cannot admit new workloads: is stopped by stopPolicy " + policy}
 	}
@@ -75,7 +72,7 @@ func (v view) verdict(object *unstructured.Unstructured) verdict {
 	if why := v.answer.Inactive[object.GetName()]; why != "" {
 		return verdict{"Inactive", why}
 	}
-	return verdict{ready, readyMessage + v.refusedFlavors(object)}
+	return verdict{ready, readyMessage + v.refusedParts(object)}
 }
 
 // ofLocalQueue is the verdict of a LocalQueue by its ClusterQueue, which may be of another
@@ -128,34 +125,4 @@ func (v view) heldBy(object *unstructured.Unstructured) string {
 		}
 	}
 	return strings.Join(held, "; ")
-}
-
-// refusedFlavors names the refused ResourceFlavors of a ClusterQueue: their kind has no
-// status.
-func (v view) refusedFlavors(object *unstructured.Unstructured) string {
-	if object.GetKind() != "ClusterQueue" {
-		return ""
-	}
-	var all []string
-	groups, _, _ := unstructured.NestedSlice(object.Object, "spec", "resourceGroups") // what is no list is refused
-	for _, group := range groups {
-		group, _ := group.(map[string]any)
-		flavors, _, _ := unstructured.NestedSlice(group, "flavors")
-		for _, flavor := range flavors {
-			flavor, _ := flavor.(map[string]any)
-			name, _ := flavor["name"].(string)
-			why := v.refused[kueue.Key{Kind: "ResourceFlavor", Name: name}]
-			switch {
-			case why == "" || len(all) == mostFlavors:
-			case v.deletes("ResourceFlavor", name):
-				all = append(all, fmt.Sprintf("ResourceFlavor %q is being deleted, and stays while it is used", name))
-			default:
-				all = append(all, fmt.Sprintf("ResourceFlavor %q is refused: %s", name, why)) // a former version counts
-			}
-		}
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(all, "; ")
 }

@@ -182,6 +182,24 @@ func (c *Client) WriteFinalizers(ctx context.Context, object *unstructured.Unstr
 	return false, fmt.Errorf("write finalizers of %s %s: %w", object.GetKind(), object.GetName(), err)
 }
 
+// Annotate writes an annotation of an object, and removes an empty one. As with a status, a
+// missing object or right is no error.
+func (c *Client) Annotate(ctx context.Context, object *unstructured.Unstructured, key, value string) error {
+	annotations := map[string]any{key: value}
+	if value == "" {
+		annotations[key] = nil
+	}
+	encoded, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID(), "annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("encode annotation of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	_, err = c.of(object).Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("annotate %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
 func (c *Client) of(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	return c.objects.Resource(c.resource(strings.ToLower(object.GetKind()) + "s")).Namespace(object.GetNamespace())
 }

@@ -166,16 +166,46 @@ func TestAStoppedQueueIsNotActive(t *testing.T) {
 	}
 }
 
-// TestARefusedFlavorIsInTheStatusOfItsQueues, for its own kind has no status.
-func TestARefusedFlavorIsInTheStatusOfItsQueues(t *testing.T) {
+// TestARefusedFlavorIsToldOf on itself, and in the status of its queues: its kind has none.
+func TestARefusedFlavorIsToldOf(t *testing.T) {
 	t.Parallel()
 	bad := object(t, strings.Replace(flavor, `"generation":1}`, `"generation":1},"spec":{"nodeLabel":{}}`, 1))
 	s := &server{objects: []*unstructured.Unstructured{bad, object(t, vision), object(t, speech)}}
-	rounds(t, syncOf(t, s, &manager{}))()
+	round := rounds(t, syncOf(t, s, &manager{}))
+	round()
+	if why := bad.GetAnnotations()[refusedKey]; !strings.Contains(why, "spec.nodeLabel") {
+		t.Errorf("the flavor says %q", why)
+	}
 	if _, message := conditionOf(t, s.objects[1]); !strings.Contains(message, `ResourceFlavor "a100" is refused: `) || !strings.Contains(message, "spec.nodeLabel") {
 		t.Errorf("the queue of the flavor says %q", message)
 	}
 	if _, message := conditionOf(t, s.objects[2]); strings.Contains(message, "a100") {
 		t.Errorf("a queue without it says %q", message)
+	}
+	delete(bad.Object, "spec")
+	round()
+	if why, told := bad.GetAnnotations()[refusedKey]; told {
+		t.Errorf("the flavor, which is right now, says %q", why)
+	}
+	if _, message := conditionOf(t, s.objects[1]); strings.Contains(message, "a100") {
+		t.Errorf("its queue says %q", message)
+	}
+}
+
+// TestRefusedCohortsAndChecksAreToldOf in the status of the queues that refer to them.
+func TestRefusedCohortsAndChecksAreToldOf(t *testing.T) {
+	t.Parallel()
+	queue := object(t, strings.Replace(vision, `"spec":{`, `"spec":{"cohort":"all","admissionChecks":["nodes"],`, 1))
+	s := &server{objects: []*unstructured.Unstructured{
+		object(t, flavor), queue,
+		object(t, `{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"Cohort","metadata":{"name":"all"},"spec":{"colour":"red"}}`),
+		object(t, `{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"AdmissionCheck","metadata":{"name":"nodes"},"spec":{"controller":"x"}}`),
+	}}
+	rounds(t, syncOf(t, s, &manager{}))()
+	_, message := conditionOf(t, queue)
+	for _, want := range []string{`Cohort "all" is refused: `, "spec.colour", `AdmissionCheck "nodes" is refused: `, "spec.controller"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("the queue says %q, want %q", message, want)
+		}
 	}
 }

@@ -34,6 +34,7 @@ type Cluster interface {
 	Objects() []*unstructured.Unstructured
 	WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error
 	WriteFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) (held bool, err error)
+	Annotate(ctx context.Context, object *unstructured.Unstructured, key, value string) error
 }
 
 // Manager is queue-manager.
@@ -114,6 +115,9 @@ func (s *Sync) round(ctx context.Context) error {
 		return err
 	}
 	for _, object := range objects {
+		if err := s.annotate(ctx, object, refused[keyOf(object)]); err != nil {
+			return err
+		}
 		if status := statusOf(object, view{refused, objects, queues}, time.Now()); status != nil {
 			if err := s.Cluster.WriteStatus(ctx, object, status); err != nil {
 				return err

@@ -102,6 +102,15 @@ func (s *server) WriteFinalizers(_ context.Context, object *unstructured.Unstruc
 	return true, nil
 }
 
+func (s *server) Annotate(_ context.Context, object *unstructured.Unstructured, key, value string) error {
+	annotations := map[string]string{key: value}
+	if value == "" {
+		annotations = nil
+	}
+	object.SetAnnotations(annotations)
+	return nil
+}
+
 func object(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
 	var u unstructured.Unstructured
