@@ -55,7 +55,7 @@ func readings() map[string]reading {
 		"services/internal/client/overhttp":      by(4, "services/internal/client/overhttp.FuzzAnswer"),
 		"services/intake/internal/policywebhook": by(5, "services/intake/internal/policywebhook.FuzzReview"),
 		// Files, and what is applied.
-		"pkg/policyfile/kueue":              by(2, kueue),
+		"pkg/policyfile/kueue":              by(1, kueue),
 		"pkg/policyfile/queuesfile":         by(0, "pkg/policyfile/queuesfile.FuzzRead"),
 		"pkg/decide/placement/certificate":  by(2, "pkg/decide/placement/certificate.FuzzRead"),
 		"pkg/decide/quota":                  by(3, "pkg/decide/quota.FuzzConfig", kueue),

@@ -32,6 +32,8 @@ value: 100
 `))
 	f.Add([]byte("---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: q}\nspec: {clusterQueue: a}\n"))
 	f.Add([]byte("apiVersion: kueue.x-k8s.io/v1beta1\nkind: Topology\nmetadata: {name: t}\n1: 2\n"))
+	f.Add([]byte(list))
+	f.Add([]byte("kind: List\nitems: [[], 1, null, {kind: List, items: [" + "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort, metadata: {name: c}, spec: {parent: a, parentName: b}}]}]\n"))
 	for _, hostile := range []string{"1e99999999", "'1e-99999999'", "-1", "9e18", "[1]"} {
 		f.Add([]byte("apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: a}\nspec: {resourceGroups: [{coveredResources: [memory], flavors: [{name: default, resources: [{name: memory, borrowingLimit: 1, nominalQuota: " + hostile + "}]}]}]}\n"))
 	}

@@ -200,6 +200,12 @@ func (o *Object) bare(apiVersion string) (json.RawMessage, error) {
 	return json.Marshal(kept)
 }
 
+// DeletedAt is the manifest with the time of its deletion.
+func (o Object) DeletedAt(at time.Time) (json.RawMessage, error) {
+	o.Deleted = at.UTC().Format(time.RFC3339)
+	return o.bare(text(o.origin.document, "apiVersion"))
+}
+
 func aliasIn(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
 		return node

@@ -58,7 +58,7 @@ func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *
 	return nil
 }
 
-// look begins to sync anew if the kinds that the cluster has are others than at the last
+// look begins to sync again if the kinds that the cluster has are others than at the last
 // look.
 func (s *queueSync) look(ctx context.Context) error {
 	versions, err := s.cluster.Kinds(ctx)

@@ -1,6 +1,7 @@
 package queueobjects
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,10 +63,10 @@ func (s *Sync) stop(ctx context.Context, objects []*unstructured.Unstructured, p
 		if err != nil {
 			return err
 		}
-		if string(manifest.Manifest) == string(p.Manifest) {
+		if bytes.Equal(manifest, p.Manifest) {
 			continue
 		}
-		why, refusal, err := s.ask(ctx, query.ConfigureRequest{Apply: []json.RawMessage{manifest.Manifest}})
+		why, refusal, err := s.ask(ctx, query.ConfigureRequest{Apply: []json.RawMessage{manifest}})
 		if err != nil {
 			return err
 		}
@@ -78,41 +79,27 @@ func (s *Sync) stop(ctx context.Context, objects []*unstructured.Unstructured, p
 
 // deleted is the manifest that stops an applied object: as it is in the cluster now, or as
 // it was when it has gone.
-func deleted(p query.Applied, objects []*unstructured.Unstructured) (kueue.Object, error) {
-	was, err := kueue.ParseOne(p.Manifest)
-	if err != nil {
-		return kueue.Object{}, fmt.Errorf("read the applied %s: %w", p.Key, err)
-	}
+func deleted(p query.Applied, objects []*unstructured.Unstructured) (json.RawMessage, error) {
 	for _, object := range objects {
 		if keyOf(object) != p.Key {
 			continue
 		}
 		encoded, err := json.Marshal(object.Object)
 		if err != nil {
-			return kueue.Object{}, fmt.Errorf("encode %s: %w", p.Key, err)
+			return nil, fmt.Errorf("encode %s: %w", p.Key, err)
 		}
 		if now, err := kueue.ParseOne(encoded); err == nil {
-			return now, nil
+			return now.Manifest, nil
 		}
 	}
-	if was.Deleted != "" {
-		return was, nil
-	}
-	var manifest struct {
-		APIVersion string            `json:"apiVersion"`
-		Kind       string            `json:"kind"`
-		Metadata   map[string]string `json:"metadata"`
-		Spec       json.RawMessage   `json:"spec,omitempty"`
-	}
-	if err := json.Unmarshal(p.Manifest, &manifest); err != nil {
-		return kueue.Object{}, fmt.Errorf("read the applied %s: %w", p.Key, err)
-	}
-	manifest.Metadata[kueue.DeletedField] = time.Now().UTC().Format(time.RFC3339)
-	encoded, err := json.Marshal(manifest)
+	was, err := kueue.ParseOne(p.Manifest)
 	if err != nil {
-		return kueue.Object{}, fmt.Errorf("encode %s: %w", p.Key, err)
+		return nil, fmt.Errorf("read the applied %s: %w", p.Key, err)
 	}
-	return kueue.ParseOne(encoded)
+	if was.Deleted != "" {
+		return was.Manifest, nil
+	}
+	return was.DeletedAt(time.Now())
 }
 
 // release lets the deleted objects go that queue-manager has removed, or never had.
