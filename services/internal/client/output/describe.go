@@ -199,7 +199,11 @@ func held(q query.Queue, now time.Time) string {
 	if q.Inactive != "" {
 		parts = append(parts, "itself: "+q.Inactive)
 	}
-	if q.StopPolicy != "" {
+	switch q.StopPolicy {
+	case "":
+	case quota.Deleting:
+		parts = append(parts, "the deletion of its ClusterQueue or LocalQueue")
+	default:
 		parts = append(parts, "stopPolicy "+q.StopPolicy)
 	}
 	return strings.Join(parts, ", and by ")

@@ -200,6 +200,19 @@ func TestCommandsOnAStack(t *testing.T) {
 		if strings.Contains(got.errOut, "Warning") {
 			t.Errorf("the guide's manifests are warned of: %s", got.errOut)
 		}
+		const other = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team-a}\n"
+		got = muster.want(t, exit.OK, "localqueue.kueue.x-k8s.io/user-queue of namespace default created (dry run): would be active", other+"---\n"+manifests, "apply", "-f", "-", "--dry-run")
+		if !strings.Contains(got.errOut, "skipped Namespace team-a: not a queue object") {
+			t.Errorf("a Namespace in the file: %s", got.errOut)
+		}
+		muster.want(t, exit.Rejected, `Namespace "team-a": apiVersion: "v1": want kueue.x-k8s.io`, other, "apply", "-f", "-")
+		const selecting = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: choosy}\nspec: {cohort: nobody, namespaceSelector: {matchLabels: {team: a}}}\n"
+		got = muster.want(t, exit.OK, "clusterqueue.kueue.x-k8s.io/choosy created (dry run): would not be active", selecting, "apply", "-f", "-", "--dry-run")
+		for _, warning := range []string{`Warning: clusterQueue "choosy" is inactive: Muster does not read the labels`, `Warning: clusterQueue "choosy": cohortName "nobody": no cohort of that name`} {
+			if !strings.Contains(got.errOut, warning) {
+				t.Errorf("warnings are %q, want %q", got.errOut, warning)
+			}
+		}
 		muster.want(t, exit.NotFound, "", "", "get", "queues", "user-queue")
 		muster.want(t, exit.OK, "localqueue.kueue.x-k8s.io/user-queue of namespace default created\n", manifests, "apply", "-f", "-")
 		muster.want(t, exit.OK, "resourceflavor.kueue.x-k8s.io/default-flavor unchanged", manifests, "apply", "-f", "-")
