@@ -118,6 +118,8 @@ func (v view) heldBy(object *unstructured.Unstructured) string {
 		}
 		switch {
 		case !of:
+		case q.ClusterQueueHold != nil:
+			return q.ClusterQueueHold.Message()
 		case q.Hold == nil:
 			return ""
 		default:

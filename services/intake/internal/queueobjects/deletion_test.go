@@ -137,6 +137,7 @@ func TestAStoppedQueueIsNotActive(t *testing.T) {
 	t.Parallel()
 	stopped := strings.Replace(vision, `"spec":{`, `"spec":{"stopPolicy":"Hold",`, 1)
 	held := query.QueuesAnswer{Queues: []query.Queue{{Name: "user-queue", Namespaces: []string{"team-a"}, ClusterQueue: "vision", Hold: &quota.QueueStop{Name: "user-queue", By: "alice"}}}}
+	heldCluster := query.QueuesAnswer{Queues: []query.Queue{{Name: "user-queue", Namespaces: []string{"team-a"}, ClusterQueue: "vision", ClusterQueueHold: &quota.QueueStop{Name: "vision", By: "bob"}}}}
 	onlyOne := query.QueuesAnswer{Queues: append([]query.Queue{{Name: "other", Namespaces: []string{"team-b"}, ClusterQueue: "vision"}}, held.Queues...)}
 	for name, test := range map[string]struct {
 		cluster, local string
@@ -149,6 +150,7 @@ func TestAStoppedQueueIsNotActive(t *testing.T) {
 		"stopped LocalQueue":       {vision, strings.Replace(userQueue, `"spec":{`, `"spec":{"stopPolicy":"HoldAndDrain",`, 1), query.QueuesAnswer{}, [2]string{"Ready", "Stopped"}, [2]string{"Can submit", "stopPolicy HoldAndDrain"}},
 		"held":                     {vision, userQueue, held, [2]string{"Stopped", "Stopped"}, [2]string{"by alice", "by alice"}},
 		"one of two held":          {vision, userQueue, onlyOne, [2]string{"Ready", "Stopped"}, [2]string{"Can submit", "by alice"}},
+		"held ClusterQueue":        {vision, userQueue, heldCluster, [2]string{"Stopped", "Stopped"}, [2]string{"by bob", "by bob"}},
 		"inactive without a queue": {vision, speech, query.QueuesAnswer{Inactive: map[string]string{"vision": "it asks for more"}}, [2]string{"Inactive", "Ready"}, [2]string{"it asks for more", "Can submit"}},
 	} {
 		t.Run(name, func(t *testing.T) {
