@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -148,12 +149,20 @@ func podCreationFailure(u *unstructured.Unstructured) string {
 		for _, c := range conditions {
 			condition, ok := c.(map[string]any)
 			if ok && condition["type"] == "ReplicaFailure" && condition["status"] == "True" {
-				return strings.ReplaceAll(fmt.Sprint(condition["message"]), "\n", ": ")
+				return withoutRandomNames(strings.ReplaceAll(fmt.Sprint(condition["message"]), "\n", ": "))
 			}
 		}
 	}
 	return ""
 }
+
+// randomName is the name of a pod in an answer of the API server: in quotes behind the kind,
+// or as KubeRay names pods of a RayCluster. The API server made its last five characters.
+var randomName = regexp.MustCompile(`([Pp]ods? "[^"\s]*-|[a-z0-9][a-z0-9-]*-(?:head|worker)-)[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+
+// withoutRandomNames replaces what the API server made up of the names of pods by a star.
+// Each try of KubeRay has another name, and the same refusal is to read the same.
+func withoutRandomNames(text string) string { return randomName.ReplaceAllString(text, "$1*") }
 
 // outcomeOf reads a RayJob's status. Complete and Failed are where KubeRay ends
 // (IsJobDeploymentTerminal in its rayjob_types.go); from ValidationFailed it
