@@ -3,7 +3,11 @@ package app_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
@@ -67,6 +71,66 @@ func TestAChargeForStraysDoesNotOutliveTheTerm(t *testing.T) {
 	w.publish(event.GangSubject(cluster, first), &gone)
 	w.start()
 	w.command(w.submit(gangOf("second", "default", 2)), event.Present, 1)
+}
+
+// TestCommandsComeBackSoon: an operator removes or purges the stream of commands while the
+// connection stands, and no command is published that would reveal it. Other services may
+// have made the stream again.
+func TestCommandsComeBackSoon(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*world) error{
+		"removed": func(w *world) error { return jetStream(w).DeleteStream(w.ctx, bus.DispatchStream) },
+		"made again by another": func(w *world) error {
+			if err := jetStream(w).DeleteStream(w.ctx, bus.DispatchStream); err != nil {
+				return err
+			}
+			return w.bus.EnsureStreams(w.ctx)
+		},
+		"purged": func(w *world) error {
+			stream, err := jetStream(w).Stream(w.ctx, bus.DispatchStream)
+			if err != nil {
+				return err
+			}
+			return stream.Purge(w.ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.node("a", 1)
+			id := w.submit(gangOf("running", "default", 1))
+			w.command(id, event.Present, 1)
+			quiet := time.After(2 * lookEvery) // it has looked at the stream
+			<-quiet
+			if err := lose(w); err != nil {
+				t.Fatal(err)
+			}
+			lost := time.Now()
+			for {
+				m, err := w.bus.LastMessage(w.ctx, bus.DispatchStream, event.DispatchSubject(cluster, id))
+				if err == nil && m != nil {
+					break
+				}
+				if took := time.Since(lost); took > patience {
+					t.Fatalf("the command is not there %s after the loss: %v", took, err)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			t.Logf("the command is there after %s", time.Since(lost))
+		})
+	}
+}
+
+// lookEvery is how often a publisher looks at its stream.
+const lookEvery = 3 * time.Second
+
+func jetStream(w *world) jetstream.JetStream {
+	w.t.Helper()
+	js, err := jetstream.New(w.bus.Conn())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return js
 }
 
 // What ended while no queue-manager was there is learned at the start: its

@@ -21,6 +21,7 @@ const (
 	ackTimeout  = 10 * time.Second
 	saveEvery   = time.Second // how often a publisher remembers what its stream has
 	recheckSoon = time.Second // after a comparison that failed
+	lookTicks   = 3           // of saveEvery, from one look at the stream's state to the next
 )
 
 // publisher publishes the messages of one stream.
@@ -40,6 +41,8 @@ type publisher struct {
 	compared store.Watermark
 	own      bool
 	ticks    uint // since the publisher runs
+	// looked is what the stream had at the last look.
+	looked bus.StreamState
 	// uncertain: the stream may have some of the next messages already.
 	uncertain bool
 	// stale are subjects whose last command in the stream may be an older one.
@@ -184,7 +187,10 @@ func (p *publisher) tick(ctx context.Context) error {
 	if err := p.saveWatermark(ctx); err != nil {
 		return err
 	}
-	return p.removeKept(ctx)
+	if err := p.removeKept(ctx); err != nil || p.ticks%lookTicks != 0 {
+		return err
+	}
+	return p.look(ctx)
 }
 
 // neverMade is when no stream was made.
