@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"strings"
@@ -142,6 +143,8 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 	seen := g != nil && len(g.pods) > 0
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
 		seen, message = true, message+": "+e.Reason.Message
+	} else if why := d.waitsFor(e); why != "" {
+		message += ": " + why
 	}
 	if !seen {
 		d.evictNow(e, &workload.Reason{
@@ -162,6 +165,8 @@ func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
 	message := fmt.Sprintf("%s %d of %d pods are ready on their nodes", slowPrefix, ready, all)
 	if e.Phase == workload.Admitted {
 		message = fmt.Sprintf("%s the dispatcher of cluster %s has not created the object yet", slowPrefix, e.Cluster)
+	} else if why := cmp.Or(d.waitsFor(e), d.lacksPods(e)); why != "" {
+		message += ": " + why
 	}
 	if broken := d.notReadyNodes(e); broken != "" {
 		message += "; " + broken

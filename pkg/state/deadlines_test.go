@@ -48,6 +48,30 @@ func TestAGangThatIsNotReadyInTimeIsQueuedAgainAndFailsInTheEnd(t *testing.T) {
 	}
 }
 
+// TestWhatPodsWaitFor: the reason of a gang that does not start names the pod and what it
+// waits for, as does the reason of its eviction.
+func TestWhatPodsWaitFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(100)}, BackoffFirst: seconds(10)}, 3)
+	s.created(false)
+	s.step(12 * time.Second)
+	s.says("starting: 0 of 3 pods are ready on their nodes: no pod exists yet", "KubeRay operator run?")
+	s.pods["x"] = event.GangPod{Name: "x", PodSet: "workers", Phase: "Pending"}
+	s.observe()
+	s.step(2 * time.Second)
+	if message := s.gang().Reason.Message; message != "starting: 0 of 3 pods are ready on their nodes" {
+		t.Errorf("of a pod that tells nothing it says %q", message)
+	}
+	const why = "container ray-worker waits: ImagePullBackOff: x:1: not found"
+	s.pods["x"] = event.GangPod{Name: "x", PodSet: "workers", Phase: "Pending", Waits: why}
+	s.observe()
+	s.step(2 * time.Second)
+	s.says("starting: 0 of 3 pods are ready on their nodes: pod x: " + why)
+	s.step(100 * time.Second)
+	s.is(workload.Evicting, workload.ReasonNotReady)
+	s.says("0 of 3 pods were ready at the readyDeadline", "pod x: "+why)
+}
+
 // An operator that is away fails no gang: its gangs wait and are tried again, as
 // often as it takes.
 func TestAnOperatorThatIsAwayFailsNobody(t *testing.T) {

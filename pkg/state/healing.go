@@ -86,6 +86,9 @@ func (h *healing) checkHealDeadline(e *entry, rules *workload.Rules, now time.Ti
 	case h.passed(healDeadline, e, rules, now):
 		if h.inquiries.askWhetherAbsent(e, now) {
 			reason.Message = message + fmt.Sprintf(" %s after a pod was lost", rules.HealWithin())
+			if why := h.waitsFor(e); why != "" {
+				reason.Message += ": " + why
+			}
 			h.evictNow(e, reason, now)
 		}
 	case !e.disruption.reported:

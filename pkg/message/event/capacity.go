@@ -107,7 +107,11 @@ type GangPod struct {
 	Deleting bool   `json:"deleting,omitempty"`
 	// ExitCode is that of a container that has ended for good, where it is not
 	// zero; the largest of several.
-	ExitCode int32         `json:"exitCode,omitempty"`
+	ExitCode int32 `json:"exitCode,omitempty"`
+	// Waits says what keeps the pod from being ready: the reason for which a container
+	// waits, or why the pod is not scheduled. It is empty where nothing tells, and
+	// for all but the first pods that say the same.
+	Waits    string        `json:"waits,omitempty"`
 	Requests resource.List `json:"requests"` // effective, one pod slot included
 }
 

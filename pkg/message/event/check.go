@@ -133,7 +133,7 @@ func (c *check) gang(o *GangObserved) {
 	c.text("workload", string(o.Workload), o.Answers)
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		c.text("pod", p.Name, p.PodSet, p.RayCluster, p.Node, p.Phase)
+		c.text("pod", p.Name, p.PodSet, p.RayCluster, p.Node, p.Phase, p.Waits)
 		c.amounts("requests", p.Requests, math.MaxInt64)
 	}
 }

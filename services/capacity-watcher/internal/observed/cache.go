@@ -218,5 +218,5 @@ func sameNode(a, b capacity.Node) bool {
 func sameMember(a, b Member) bool {
 	requests := a.Requests.Equal(b.Requests)
 	return requests && a.Workload == b.Workload && a.UID == b.UID && a.Owner == b.Owner && a.Name == b.Name && a.Attempt == b.Attempt && a.PodSet == b.PodSet &&
-		a.Node == b.Node && a.Phase == b.Phase && a.Ready == b.Ready && a.Deleting == b.Deleting && a.ExitCode == b.ExitCode
+		a.Node == b.Node && a.Phase == b.Phase && a.Ready == b.Ready && a.Deleting == b.Deleting && a.ExitCode == b.ExitCode && a.Waits == b.Waits
 }

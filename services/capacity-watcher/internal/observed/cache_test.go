@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -83,6 +84,35 @@ func TestStory(t *testing.T) {
 				t.Fatalf("%s: observations (-want +got):\n%s", step.name, diff)
 			}
 		})
+	}
+}
+
+// TestWaitsAreBounded: pods that wait for the same say so once, and a gang says no more than
+// eight things.
+func TestWaitsAreBounded(t *testing.T) {
+	t.Parallel()
+	p := New("c")
+	for i := range 40 {
+		name := fmt.Sprintf("p%02d", i)
+		p.SetMember(Pod{"n", name}, Member{Workload: "w", GangPod: event.GangPod{Name: name, Waits: fmt.Sprint("for ", i/2)}})
+	}
+	payload, _ := p.Observation(Key{Gang: "w"}, event.Version{})
+	var got, want []string
+	for _, pod := range payload.(*event.GangObserved).Pods {
+		if pod.Waits != "" {
+			got = append(got, pod.Name+" "+pod.Waits)
+		}
+	}
+	for i := range 8 {
+		want = append(want, fmt.Sprintf("p%02d for %d", 2*i, i))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the gang says (-want +got):\n%s", diff)
+	}
+	p.Drain(math.MaxInt)
+	p.SetMember(Pod{"n", "p00"}, Member{Workload: "w", GangPod: event.GangPod{Name: "p00", Waits: "for another"}})
+	if p.Changed() != 1 {
+		t.Error("that a pod waits for something else is no change")
 	}
 }
 

@@ -123,16 +123,26 @@ func (p *Cache) node(name string) (capacity.Node, bool) {
 	return node, true
 }
 
+// waitsMost bounds the texts of what pods wait for in a gang's message. The pods of a gang
+// mostly wait for the same, and one of them tells.
+const waitsMost = 8
+
 func (p *Cache) pods(gang workload.ID) ([]event.GangPod, []event.PodChain) {
 	own, others := p.split(p.gangs[gang])
 	p.setExcess(gang, others)
 	var seen chains
+	told := map[string]bool{}
 	pods := make([]event.GangPod, 0, len(own))
 	for _, name := range own {
 		member := p.members[name]
 		pod := member.GangPod
 		if member.UID != "" {
 			pod.Chain = seen.add(p.chain(name.Namespace, member))
+		}
+		if pod.Waits != "" && (told[pod.Waits] || len(told) == waitsMost) {
+			pod.Waits = ""
+		} else if pod.Waits != "" {
+			told[pod.Waits] = true
 		}
 		pods = append(pods, pod)
 	}

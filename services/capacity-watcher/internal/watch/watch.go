@@ -176,7 +176,7 @@ func (v *view) member(pod *corev1.Pod) observed.Member {
 		GangPod: event.GangPod{
 			Name: pod.Name, Attempt: attempt, PodSet: pod.Labels[kube.PodSetLabel], Node: pod.Spec.NodeName,
 			RayCluster: pod.Labels[kube.RayClusterLabel],
-			Phase:      string(pod.Status.Phase), Deleting: pod.DeletionTimestamp != nil, Requests: v.requests(pod),
+			Phase:      string(pod.Status.Phase), Deleting: pod.DeletionTimestamp != nil, Requests: v.requests(pod), Waits: waits(pod),
 		},
 	}
 	if pod.Status.Phase == corev1.PodFailed {

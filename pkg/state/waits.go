@@ -1,0 +1,38 @@
+package state
+
+import (
+	"fmt"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// waitsFor says what keeps the pods of a started gang from being ready, as far as it was
+// observed: of the first pod that tells; empty when none does.
+func (t *tables) waitsFor(e *entry) string {
+	g := t.gangs[gangKey{e.Cluster, e.ID}]
+	if g == nil {
+		return ""
+	}
+	for _, pod := range g.pods {
+		if pod.Attempt == e.Attempt && pod.Waits != "" && !pod.Ready && !pod.Deleting {
+			return fmt.Sprintf("pod %s: %s", pod.Name, sanitize(pod.Waits))
+		}
+	}
+	return ""
+}
+
+// lacksPods says that nothing has made a pod of a gang whose object is there, and who should;
+// empty when a pod has been seen.
+func (t *tables) lacksPods(e *entry) string {
+	if g := t.gangs[gangKey{e.Cluster, e.ID}]; g != nil {
+		for _, pod := range g.pods {
+			if pod.Attempt == e.Attempt {
+				return ""
+			}
+		}
+	}
+	if e.Kind == workload.KindAppWrapper {
+		return "no pod exists yet: do the controllers of its objects run?"
+	}
+	return "no pod exists yet: does the KubeRay operator run?"
+}
