@@ -65,10 +65,17 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.checkRunning(e, now)
 	}
 	switch {
-	case reported.Refused || reported.Released && tearingDown(e): // without Gone or Outcome nothing is released
+	case reported.Released && tearingDown(e): // without Gone or Outcome nothing is released
+		s.explainLeft(e, leftBehind, reported.Left)
+		s.release(e, now)
+	case reported.Refused:
 		s.release(e, now)
 	case (reported.Created || reported.Message != "") && reported.Outcome == "" && !tearingDown(e):
 		s.setStartingReason(e, reported.Message, now)
+	case tearingDown(e):
+		if s.explainLeft(e, waitsForLeft, reported.Left) {
+			s.emitChanged(e, now)
+		}
 	}
 	if s.live.Has(e) && e.Holding {
 		s.sizing.scaleDownApproved(e, reported.Yielded, now)

@@ -148,6 +148,9 @@ type GangStatus struct {
 	// Message has the details of a refusal or an outcome; before these, the reason why
 	// KubeRay cannot create the pods, or why none of them starts.
 	Message string `json:"message,omitempty"`
+	// Left names what the removal of the attempt waits for, with the finalizers; beside
+	// Released, what stays. Empty before a removal takes long.
+	Left string `json:"left,omitempty"`
 	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
 	Answers string `json:"answers,omitempty"`
 }

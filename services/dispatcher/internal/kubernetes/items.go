@@ -96,6 +96,7 @@ func (c *Client) wrappedOf(id bundle.Identity, u *unstructured.Unstructured) Obj
 	if labels[kube.ClusterLabel] != c.cluster {
 		o.Workload = "" // foreign, or of another Muster
 	}
+	o.DeletedAt, o.Finalizers = deletionOf(u)
 	if bundle.IsRay(id) {
 		o.Message = podCreationFailure(u)
 	}

@@ -35,6 +35,10 @@ type Object struct {
 	// Epoch of the command that it was created by; 0 on foreign objects.
 	Epoch    int64
 	Deleting bool
+	// DeletedAt is when its deletion began, and Finalizers are what that waits for; both empty
+	// of an object that is not being deleted.
+	DeletedAt  time.Time
+	Finalizers []string
 	// Stamped: it carries the marks that Muster puts on all it creates.
 	Stamped bool
 	// Owned: another object controls it, such as the RayJob of a RayCluster, which is
@@ -75,6 +79,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		Resumed:    u.GetUID() != "" && u.GetAnnotations()[kube.SuspendedUIDKey] == string(u.GetUID()),
 		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
+	o.DeletedAt, o.Finalizers = deletionOf(u)
 	if kind == workload.KindRayJob {
 		o.Outcome, o.Message = outcomeOf(u)
 	}
@@ -87,6 +92,14 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 	}
 	o.LastCheckpoint = reportedTime(u, kube.LastCheckpointKey)
 	return o
+}
+
+// deletionOf returns when the deletion of an object began and what it waits for.
+func deletionOf(u *unstructured.Unstructured) (at time.Time, finalizers []string) {
+	if began := u.GetDeletionTimestamp(); began != nil {
+		return began.Time, u.GetFinalizers()
+	}
+	return time.Time{}, nil
 }
 
 // reportedTime reads an annotation by which a client reports a time. One that is no time

@@ -78,6 +78,7 @@ func (p *pass) createFailed(ctx context.Context, one part, cause error) (time.Du
 		p.status.Gone = true
 		return p.awaitRelease(ctx)
 	case errors.Is(cause, errLeaving) && p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())) <= removeWithin:
+		p.status.Message = cause.Error()
 		return p.objects.soon(), p.report(ctx)
 	case errors.Is(cause, errLeaving): // it does not go in time
 	case !p.isForGood(cause):

@@ -40,6 +40,10 @@ func (p *pass) awaitEarlier(ctx context.Context) (waits bool, err error) {
 		return true, err
 	}
 	p.status.Message = fmt.Sprintf("attempt %d waits for the removal of pods or RayClusters of an earlier attempt", p.command.Attempt)
+	before.left = nil
+	if before.lookForClusters(); len(before.left) > 0 {
+		p.status.Message += ": " + stuck(before.left, nil)
+	}
 	return true, p.report(ctx)
 }
 
@@ -90,11 +94,12 @@ func (p *pass) makesRoom(object *kubernetes.Object) bool {
 // name, for which removeWithin is enough.
 func (p *pass) replace(ctx context.Context, object *kubernetes.Object) (time.Duration, error) {
 	if p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())) > removeWithin {
-		return p.refuse(ctx, fmt.Errorf("%s of attempt %d still exists after %s; remove what blocks its deletion, such as a finalizer",
-			p.name(), object.Attempt, removeWithin))
+		return p.refuse(ctx, fmt.Errorf("%s of attempt %d still exists after %s and %s; remove what blocks its deletion",
+			p.name(), object.Attempt, removeWithin, finalizersOf(*object)))
 	}
 	if object.Deleting {
-		return pollAfter, nil
+		p.status.Message = fmt.Sprintf("attempt %d waits for the removal of %s", p.command.Attempt, stuck([]kubernetes.Object{*object}, nil))
+		return pollAfter, p.report(ctx)
 	}
 	if object.Workload != p.command.Workload {
 		p.logger.Info("object of an ended workload of the same name is replaced", append(p.fields(), zap.String("ended", string(object.Workload)))...)

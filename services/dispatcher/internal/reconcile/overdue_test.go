@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,5 +153,89 @@ func TestRemovalIsBounded(t *testing.T) {
 				t.Errorf("after the bound: %+v with %+v left", p.status, left)
 			}
 		})
+	}
+}
+
+// TestAStuckDeletionIsNamed: the status names the object and the finalizers that a removal
+// waits for, and what it leaves behind. The bound counts from the deletion, also when the
+// dispatcher has just begun.
+func TestAStuckDeletionIsNamed(t *testing.T) {
+	t.Parallel()
+	const want = "RayCluster n/r, which has finalizer example.com/stuck"
+	for name, c := range map[string]struct {
+		deletedFor, after time.Duration
+		left              string
+		released          bool
+	}{
+		"at once":                   {left: ""},
+		"after some seconds":        {after: namedAfter + 1, left: want},
+		"after the bound":           {after: removeWithin + 1, left: want, released: true},
+		"deleted before a restart":  {deletedFor: namedAfter + 1, left: want},
+		"deleted long before it":    {deletedFor: removeWithin + 1, left: want, released: true},
+		"deleted shortly before it": {deletedFor: namedAfter - 1, left: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.objects["r"] = &kubernetes.Object{
+				Kind: "RayCluster", Namespace: "n", Name: "r", UID: "u", Workload: "w", Attempt: 1,
+				Deleting: true, DeletedAt: p.clock.Add(-c.deletedFor), Finalizers: []string{"example.com/stuck"},
+			}
+			p.cluster.left = kubernetes.Left{Clusters: 1}
+			p.Command(&event.GangDesired{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, State: event.Absent, Kind: "RayCluster", Namespace: "n", Name: "r"})
+			_ = p.see(t, 1)
+			p.clock = p.clock.Add(c.after)
+			_ = p.see(t, 1)
+			if p.status.Left != c.left || p.status.Released != c.released {
+				t.Errorf("left is %q, released %v; want %q, %v", p.status.Left, p.status.Released, c.left, c.released)
+			}
+			if c.released && !strings.Contains(p.status.Message, want) {
+				t.Errorf("the message is %q, want %q in it", p.status.Message, want)
+			}
+			if !c.released && c.left != "" { // it goes after all
+				delete(p.cluster.objects, "r")
+				p.cluster.left = kubernetes.Left{}
+				_ = p.see(t, 2)
+				if p.status.Left != "" || !p.status.Released {
+					t.Errorf("when it is gone: %+v", p.status)
+				}
+			}
+		})
+	}
+}
+
+// TestANameThatIsBeingFreed: a workload whose name an earlier object still has says what the
+// deletion of that one waits for, while it waits and when it gives up.
+func TestANameThatIsBeingFreed(t *testing.T) {
+	t.Parallel()
+	const want = "has finalizers a/b, c/d, e/f and 1 more"
+	held := kubernetes.Object{Namespace: "n", Workload: "other", Attempt: 1, UID: "u", Deleting: true, Finalizers: []string{"a/b", "c/d", "e/f", "g/h"}}
+	for name, command := range map[string]event.GangDesired{"a Ray object": rayCommand(1), "a wrapped object": wrapped(t, "b")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			ray, thing := held, held
+			ray.Kind, ray.Name, thing.Kind, thing.Name = "RayCluster", "r", "Thing", "b"
+			p.cluster.objects["r"], p.cluster.items[thingB] = &ray, &kubernetes.Wrapped{Object: thing}
+			p.Command(&command)
+			_ = p.see(t, 2)
+			if p.status.Refused || !strings.Contains(p.status.Message, want) {
+				t.Errorf("status %+v, want it to wait with %q", p.status, want)
+			}
+			p.clock = p.clock.Add(removeWithin + 1)
+			_ = p.see(t, 2)
+			if !p.status.Refused || !strings.Contains(p.status.Message, want) {
+				t.Errorf("status %+v, want it refused with %q", p.status, want)
+			}
+		})
+	}
+}
+
+// TestWhatIsLeftIsBounded: names of others fill no status.
+func TestWhatIsLeftIsBounded(t *testing.T) {
+	t.Parallel()
+	object := kubernetes.Object{Kind: "RayCluster", Namespace: "n", Name: "r", Finalizers: []string{strings.Repeat("é", 5000)}}
+	if text := stuck(slices.Repeat([]kubernetes.Object{object}, 5), errSilent); len(text) > leftBytes+4 {
+		t.Errorf("what is left has %d bytes", len(text))
 	}
 }

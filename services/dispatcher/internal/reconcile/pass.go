@@ -9,6 +9,7 @@ import (
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
 const (
@@ -44,6 +45,7 @@ type pass struct {
 	command  *event.GangDesired
 	status   event.GangStatus // that the pass reports
 	objects  objects
+	left     []kubernetes.Object // that are being deleted and still there
 }
 
 // newPass returns a pass that begins with the last status of the command's attempt.

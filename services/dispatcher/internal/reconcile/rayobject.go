@@ -145,6 +145,7 @@ func (o *rayObject) remove(ctx context.Context, p *pass) (left int, err error) {
 	case object.Attempt > p.command.Attempt:
 		return 1, &laterError{object}
 	case object.Deleting:
+		p.noteLeft(*object)
 		return 1, nil
 	}
 	if err := p.cluster.Delete(ctx, *object); err != nil {

@@ -84,7 +84,9 @@ func (p *pass) awaitRelease(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		p.status.Released = left.Nothing()
+		if p.status.Released = left.Nothing(); p.status.Released {
+			p.status.Left = ""
+		}
 	}
 	if err := p.report(ctx); err != nil {
 		return 0, err

@@ -38,7 +38,7 @@ func (p *pass) rollBack(ctx context.Context, back rollback) (time.Duration, erro
 	cause := errors.New(back.cause)
 	if left > 0 || failed != nil {
 		p.metrics.leftBehind.Inc()
-		cause = fmt.Errorf("%w; objects could not be removed: %s", cause, stuck(failed))
+		cause = fmt.Errorf("%w; objects could not be removed: %s", cause, stuck(p.left, failed))
 	}
 	p.workload.setRollback(rollback{})
 	return p.refuse(ctx, cause)

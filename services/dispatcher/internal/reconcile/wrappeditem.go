@@ -59,13 +59,13 @@ func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err erro
 	case found == nil:
 		return "", errLeaving // it went this very moment
 	case found.Workload != p.command.Workload && found.Deleting:
-		return "", errLeaving
+		return "", leavingError(found.Object)
 	case found.Workload != p.command.Workload:
 		return "", foreignError(i.id)
 	case found.Attempt == p.command.Attempt && !found.Deleting:
 		return found.UID, nil // ours: created before a restart
 	case found.Deleting:
-		return "", errLeaving
+		return "", leavingError(found.Object)
 	}
 	if _, err := p.cluster.DeleteItem(ctx, i.id, found.UID); err != nil {
 		return "", err
@@ -109,6 +109,7 @@ func (i *wrappedItem) remove(ctx context.Context, p *pass) (gone bool, err error
 	case !created && !labelled:
 		return true, nil
 	case found.Deleting:
+		p.noteLeft(found.Object)
 		return false, nil
 	}
 	if gone, err = p.cluster.DeleteItem(ctx, i.id, found.UID); err != nil {
