@@ -60,6 +60,9 @@ func (s *State) TakeSnapshot(waiting int) *admission.SnapshotBuilder {
 	return s.admission.BeginSnapshot(waiting)
 }
 
+// Outdated reports whether the state contradicts it; see admission.Outdated.
+func (h Handover) Outdated(s *admission.State) bool { return admission.Outdated(s, h.asked) }
+
 // Answer says why it waits; see admission.Answer.
 func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enough func() bool) workload.Explanation {
 	explained := admission.Answer(s, complete, h.asked, now, enough)

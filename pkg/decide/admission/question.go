@@ -33,6 +33,18 @@ func (s *State) Ask(id workload.ID) (Question, bool) {
 	return q, true
 }
 
+// Outdated reports whether a state that was made of a snapshot contradicts the question: the
+// workload is held now, or no longer, or in another place. What would admit it is to be
+// looked for on a newer one.
+func Outdated(s *State, q Question) bool {
+	w := s.waiting.Get(q.Known.Workload)
+	if w == nil {
+		return s.started[q.Known.Workload] != nil && !q.waiting.Grows
+	}
+	held := q.Known.Reason.Kind == workload.ReasonHeld
+	return held != (w.held != nil) || w.queue.name != q.Known.Queue || w.Workload.Priority != q.waiting.Workload.Priority
+}
+
 // Answer explains on a state that was made of a snapshot, which may be older than the
 // question. When enough returns true it stops looking for changes, and the answer is
 // Partial. An answer from an incomplete snapshot is Partial, too. It names no changes if

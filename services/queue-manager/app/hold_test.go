@@ -51,6 +51,41 @@ func TestAnOperatorHoldsAQueue(t *testing.T) {
 	}
 }
 
+// TestAnExplanationIsOfOneTime: what would admit a gang is looked for with the hold that its
+// reason has, however short ago that was set or taken back.
+func TestAnExplanationIsOfOneTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, app.Queue{Name: "research", Namespaces: []string{"default"}})
+	w.node("a", 1)
+	w.command(w.submit(gangOf("running", "research", 1)), event.Present, 1)
+	waiting := w.submit(gangOf("waiting", "research", 1))
+	w.waits(waiting, workload.ReasonFit)
+	for _, held := range []bool{false, true, false} {
+		w.publish(event.WorkloadSubject("research"), &event.WorkloadHold{Workload: waiting, Resume: !held, By: "ann@ops"})
+		w.awaitRecord(waiting, func(r workload.Record) bool { return (r.Hold != nil) == held })
+		explained, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: waiting})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := explained.Reason.Kind == workload.ReasonHeld; is != held {
+			t.Errorf("held %v: the reason is %+v", held, explained.Reason)
+		}
+		if admits := len(explained.Changes) > 0; admits == held {
+			t.Errorf("held %v: it would be admitted with %+v", held, explained.Changes)
+		}
+	}
+}
+
+// awaitRecord waits until a workload is as wanted.
+func (w *world) awaitRecord(id workload.ID, wanted func(workload.Record) bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); !wanted(w.recordOf(id)); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("workload %s is %+v", id, w.recordOf(id))
+		}
+	}
+}
+
 // checkHeld looks for the hold in all answers.
 func (w *world) checkHeld(waiting workload.ID, message string) {
 	w.t.Helper()

@@ -114,6 +114,9 @@ func (x *explainer) explain(ctx context.Context, r query.ExplainRequest) (answer
 	defer func() { x.took.Observe(time.Since(began).Seconds()) }()
 	old := x.state == nil || time.Since(x.made) > snapshotMaxAge
 	found, err := x.ask(ctx, r, old)
+	if err == nil && !old && found.Waits && found.Outdated(x.state) {
+		found, err = x.ask(ctx, r, true)
+	}
 	if err != nil || !found.Waits {
 		return answerTo(r, found.Known, err)
 	}
