@@ -42,6 +42,7 @@ func explain(s *State, id workload.ID, now time.Time, enough func() bool) (workl
 	e.priority()
 	e.fewerPods()
 	e.moreQuota()
+	e.openNode()
 	e.moreNodes()
 	e.afterEnd()
 	return e.found, true

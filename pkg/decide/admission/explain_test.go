@@ -12,6 +12,7 @@ import (
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -44,6 +45,8 @@ func (m *model) apply(id workload.ID, c workload.Change) admission.Plan {
 		for i := range c.Nodes {
 			m.state.SetNode(admission.NodeLike(m.nodes[c.Like], i))
 		}
+	case workload.ChangeOpenNode:
+		m.state.SetNode(admission.Opened(m.nodes[c.Node]))
 	case workload.ChangeAfterEnd:
 		for _, gone := range c.Workloads {
 			m.state.Leave(gone)
@@ -162,6 +165,35 @@ func TestMoreNodesOfAKind(t *testing.T) {
 	if strings.Contains(got, want) || !strings.Contains(got, "1 more empty node like big (cpu 64, nvidia.com/gpu 8, pods 110) in cluster c") ||
 		strings.Contains(got, "small") || !strings.Contains(got, "after the end of workload gang-0") {
 		t.Errorf("the changes are\n%s", got)
+	}
+}
+
+// TestABarredNodeIsToBeOpened: a node that an operator has cordoned or drained, and that
+// would be enough, is named beside a further one.
+func TestABarredNodeIsToBeOpened(t *testing.T) {
+	t.Parallel()
+	drain := capacity.Taint{Key: capacity.DrainTaint, Effect: "NoSchedule"}
+	for name, c := range map[string]struct {
+		bar   func(*capacity.Node)
+		want  string
+		never bool
+	}{
+		"cordoned":  {bar: func(n *capacity.Node) { n.Cordoned = true }, want: "uncordoning node gpu-0 in cluster c"},
+		"drained":   {bar: func(n *capacity.Node) { n.Taints = []capacity.Taint{drain} }, want: "removing the taint muster.dev/drain from node gpu-0 in cluster c"},
+		"both":      {bar: func(n *capacity.Node) { n.Cordoned, n.Taints = true, []capacity.Taint{drain} }, want: "uncordoning and removing the taint muster.dev/drain from node gpu-0 in cluster c"},
+		"too small": {bar: func(n *capacity.Node) { n.Cordoned, n.Unmanaged = true, resource.List{"nvidia.com/gpu": 7} }, want: "node gpu-0 in cluster c", never: true},
+		"not ready": {bar: func(n *capacity.Node) { n.Cordoned, n.Ready = true, false }, want: "node gpu-0 in cluster c", never: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node := nodeOf("gpu-0", 64, 8)
+			c.bar(&node)
+			s := stateOf([]capacity.Node{node}, []workload.PodSet{setOf("workers", 1, 1, 8)})
+			admission.Decide(s, start)
+			if got := explained(t, s, "gang-0"); strings.Contains(got, c.want) == c.never {
+				t.Errorf("the changes are\n%s\nwant %q in them: %v", got, c.want, !c.never)
+			}
+		})
 	}
 }
 

@@ -25,6 +25,14 @@ type filter struct {
 // eligible reports whether the node takes pods that pass the filter.
 func (fl *filter) eligible(n *node) bool { return fl.refusals[n.slot] == "" }
 
+// taintOf returns the taint for which the node refuses the pods, if it is one.
+func (fl *filter) taintOf(n *node) (taint capacity.Taint, is bool) {
+	if fl.refusals[n.slot] != capacity.RefusedTaint {
+		return taint, false
+	}
+	return n.Untolerated(&fl.template)
+}
+
 // evaluate updates the answer for a node.
 func (fl *filter) evaluate(n *node) {
 	for len(fl.refusals) <= n.slot {

@@ -69,9 +69,40 @@ const portsInUse = "host port"
 func causes(counts map[string]int) []string {
 	var texts []string
 	for _, cause := range slices.Sorted(maps.Keys(counts)) {
-		texts = append(texts, fmt.Sprintf("%d %s", counts[cause], cmp.Or(phrases[cause], cause)))
+		kind, taint, _ := strings.Cut(cause, " {")
+		text := fmt.Sprintf("%d %s", counts[cause], cmp.Or(phrases[kind], cause))
+		if taint != "" {
+			text += " {" + taint
+		}
+		texts = append(texts, text)
 	}
 	return texts
+}
+
+// Bounds of the taints that are named: how many different ones, and the bytes of each part.
+const (
+	taintsMost = 4
+	taintBytes = 100
+)
+
+// nameTaints adds the nodes with taints to the counts of causes. The most frequent taints are
+// named, as kube-scheduler does, whatever the order of the nodes.
+func nameTaints(counts map[string]int, taints map[capacity.Taint]int) {
+	const cause = string(capacity.RefusedTaint)
+	named := map[string]int{}
+	for taint, nodes := range taints {
+		named[fmt.Sprintf("%s {%.*s: %.*s}", cause, taintBytes, taint.Key, taintBytes, taint.Value)] += nodes
+	}
+	keys := slices.SortedFunc(maps.Keys(named), func(a, b string) int {
+		return cmp.Or(cmp.Compare(named[b], named[a]), cmp.Compare(a, b))
+	})
+	for i, key := range keys {
+		if i < taintsMost {
+			counts[key] += named[key]
+		} else {
+			counts[cause] += named[key]
+		}
+	}
 }
 
 func excluded(counts map[string]int) string { return strings.Join(causes(counts), ", ") }

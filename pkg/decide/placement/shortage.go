@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -19,11 +20,16 @@ func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shorta
 		PodSet: k.set.Name, Pods: k.count, Unplaced: unplaced, Nodes: p.fleet.Len(), Excluded: map[string]int{},
 	}
 	var eligible []rest
+	taints := map[capacity.Taint]int{}
 	for _, c := range p.fleet.classList {
 		if !k.filter.eligible(c.groups[0].nodes[0]) {
 			for _, g := range c.groups {
 				for _, n := range g.nodes {
-					short.Excluded[string(k.filter.refusals[n.slot])]++
+					if taint, is := k.filter.taintOf(n); is {
+						taints[taint]++
+					} else {
+						short.Excluded[string(k.filter.refusals[n.slot])]++
+					}
 				}
 			}
 			continue
@@ -37,6 +43,7 @@ func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shorta
 			eligible = append(eligible, left(g, bins)...)
 		}
 	}
+	nameTaints(short.Excluded, taints)
 	if short.Eligible == 0 {
 		return short
 	}

@@ -39,12 +39,26 @@ func (n *Node) Refuses(t *workload.Template) Refusal {
 	case !n.inAffinity(t.Affinity):
 		return RefusedAffinity
 	}
-	for _, taint := range n.Taints {
-		if taint.Effect != "PreferNoSchedule" && taint.Key != unschedulableTaint && !tolerated(taint, t.Tolerations) {
-			return RefusedTaint
-		}
+	if _, is := n.Untolerated(t); is {
+		return RefusedTaint
 	}
 	return ""
+}
+
+// Untolerated returns the first taint that keeps pods of the template from the node; of a
+// drained node that of the drain.
+func (n *Node) Untolerated(t *workload.Template) (taint Taint, is bool) {
+	for _, taint := range n.Taints {
+		if taint.Key == DrainTaint {
+			return taint, true
+		}
+	}
+	for _, taint := range n.Taints {
+		if taint.Effect != "PreferNoSchedule" && taint.Key != unschedulableTaint && !tolerated(taint, t.Tolerations) {
+			return taint, true
+		}
+	}
+	return Taint{}, false
 }
 
 // Selects reports whether the template's selector and required affinity match

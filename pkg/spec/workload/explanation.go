@@ -44,6 +44,7 @@ const (
 	ChangeAfterEnd  ChangeKind = "AfterEnd"  // Workloads end, and their pods go
 	ChangeResume    ChangeKind = "Resume"    // it, or its queue, is not held any more
 	ChangePriority  ChangeKind = "Priority"  // it has at least Priority
+	ChangeOpenNode  ChangeKind = "OpenNode"  // Node in Cluster is not cordoned and not drained any more
 )
 
 // Change is something that would admit a workload.
@@ -55,6 +56,7 @@ type Change struct {
 	Cluster string     `json:"cluster,omitempty"`
 	Like    string     `json:"like,omitempty"`
 	Nodes   int        `json:"nodes,omitempty"`
+	Node    string     `json:"node,omitempty"`
 	// Quota lists the quotas to raise, and by how much.
 	Quota     []QuotaRaise `json:"quota,omitempty"`
 	Workloads []ID         `json:"workloads,omitempty"`

@@ -218,7 +218,8 @@ type Shortage struct {
 	// lacks another one. It lists all lacking resources, Resource first.
 	Lacking []Lack `json:"lacking,omitempty"`
 	// Excluded counts the nodes that are not eligible, by cause:
-	// "selector", "affinity", "taint", "cordoned", "not ready".
+	// "selector", "affinity", "taint {key: value}", "cordoned", "not ready", and "taint" for
+	// rarer taints.
 	Excluded map[string]int `json:"excluded,omitempty"`
 }
 
