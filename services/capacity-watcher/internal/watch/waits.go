@@ -109,7 +109,7 @@ func unscheduled(message string) string {
 	return strings.Join(slices.Compact(causes), ", ")
 }
 
-// bounded returns text on one line that can be stored, of at most so many bytes.
+// bounded returns text on one line that can be stored, of at most the given number of bytes.
 func bounded(text string, most int) string {
 	if len(text) > 4*most {
 		text = text[:4*most] // the rest need not be looked at
