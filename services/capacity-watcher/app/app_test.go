@@ -189,6 +189,11 @@ func TestLife(t *testing.T) {
 	if unmanaged := r.node("life-a").Unmanaged; !unmanaged.Equal(nil) {
 		t.Errorf("a gang's pod counts as unmanaged: %v", unmanaged)
 	}
+	w.setPod("life-head", `{"status": {"conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [{"name": "c", "image": "none", "imageID": "",
+		"ready": false, "restartCount": 0, "state": {"waiting": {"reason": "ErrImagePull", "message": "none: not found"}}}]}}`)
+	r.await("what the pod waits for", func() bool {
+		return r.gang("life-workload").Pods[0].Waits == `container c waits: ImagePullBackOff: Back-off pulling image "none": ErrImagePull: none: not found`
+	})
 	w.deletePod("life-head")
 	r.await("pod of a gang is gone", func() bool { return len(r.gang("life-workload").Pods) == 0 })
 

@@ -147,6 +147,14 @@ func (w *world) deletePod(name string) {
 	}
 }
 
+// setPod changes the status of a pod.
+func (w *world) setPod(name, patch string) {
+	w.t.Helper()
+	if _, err := w.client.CoreV1().Pods("default").Patch(w.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // endPod sets the status of a running pod whose containers have ended.
 func (w *world) endPod(name string) {
 	w.t.Helper()
