@@ -5,10 +5,12 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
@@ -124,9 +126,7 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
 		return err
 	}
-	if err := query.HandleEach(ctx, nc, query.StatusSubject, oneAtATime[struct{}]("the status is being asked for"), func(ctx context.Context, _ struct{}) (query.StatusAnswer, error) {
-		return status.Of(ctx, ledger, b, time.Now()), nil
-	}); err != nil {
+	if err := answerStatus(ctx, ledger, b); err != nil {
 		return err
 	}
 	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
@@ -134,10 +134,36 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	})
 }
 
+// maxStatusCallers bounds the callers that wait for the same collection.
+const maxStatusCallers = 256
+
+// answerStatus answers all who ask at once from one collection, because each takes
+// connections of Postgres and requests to NATS.
+func answerStatus(ctx context.Context, ledger *store.Store, b *bus.Bus) error {
+	var shared singleflight.Group
+	take := atMost[struct{}](maxStatusCallers, fmt.Sprintf("%d others wait for the status", maxStatusCallers))
+	return query.HandleEach(ctx, b.Conn(), query.StatusSubject, take, func(asked context.Context, _ struct{}) (query.StatusAnswer, error) {
+		collected := shared.DoChan("status", func() (any, error) {
+			return status.Of(ctx, ledger, b, time.Now()), nil // no caller's own context: the others wait, too
+		})
+		select {
+		case <-asked.Done():
+			return query.StatusAnswer{}, asked.Err()
+		case result := <-collected:
+			return result.Val.(query.StatusAnswer), nil
+		}
+	})
+}
+
 // oneAtATime lets one question in at a time: each takes connections of Postgres, requests to
 // NATS, or a core.
 func oneAtATime[Request any](busy string) func(string, Request) (func(), error) {
-	turn := make(chan struct{}, 1)
+	return atMost[Request](1, busy)
+}
+
+// atMost lets so many questions in at a time.
+func atMost[Request any](most int, busy string) func(string, Request) (func(), error) {
+	turn := make(chan struct{}, most)
 	return func(string, Request) (func(), error) {
 		select {
 		case turn <- struct{}{}:

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
 	localpostgres "muster.dev/muster/pkg/local/postgres"
@@ -67,6 +69,25 @@ func TestStatus(t *testing.T) {
 	c := got.Clusters[0]
 	if c.Name != cluster || c.Nodes != 1 || c.ReadyNodes != 1 || c.Live != 1 || c.Silent != "" || c.WatcherHeard.IsZero() || c.DispatcherHeard.IsZero() {
 		t.Errorf("the cluster is %+v", c)
+	}
+}
+
+// Several people who ask at once all have an answer.
+func TestStatusForManyAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var all errgroup.Group
+	for range 20 {
+		all.Go(func() error {
+			answer, err := w.queries.Status(w.ctx)
+			if err == nil && (answer.Leader == nil || answer.At.IsZero()) {
+				err = fmt.Errorf("the answer is empty: %+v", answer)
+			}
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
