@@ -156,11 +156,30 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 	d.evictNow(e, &workload.Reason{Kind: workload.ReasonNotReady, Message: message}, now)
 }
 
+// explainReported sets the reason that the dispatcher gives. A report without one leaves a
+// gang that starts slowly with the state's own reason: the dispatcher repeats its reports
+// every few seconds, and none of them says that the gang has begun to run.
+func (d *deadlines) explainReported(e *entry, message string, now time.Time) {
+	slow := e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart)
+	if message != "" || !slow || e.Reason == nil || e.Reason.Kind != workload.ReasonStarting {
+		d.setStartingReason(e, message, now)
+		return
+	}
+	if who, _ := d.inquiries.silent(e, now); who == "" {
+		d.setStartingReason(e, d.slowStartMessage(e), now)
+	}
+}
+
 // explainSlowStart sets the reason of a gang that does not come to run.
 func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
 	if e.Reason != nil && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
 		return // KubeRay's own words say more
 	}
+	d.setStartingReason(e, d.slowStartMessage(e), now)
+}
+
+// slowStartMessage says what a gang that starts slowly lacks.
+func (d *deadlines) slowStartMessage(e *entry) string {
 	ready, all := d.readiness(e)
 	message := fmt.Sprintf("%s %d of %d pods are ready on their nodes", slowPrefix, ready, all)
 	if e.Phase == workload.Admitted {
@@ -171,5 +190,5 @@ func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
 	if broken := d.notReadyNodes(e); broken != "" {
 		message += "; " + broken
 	}
-	d.setStartingReason(e, message, now)
+	return message
 }

@@ -176,3 +176,58 @@ func TestEvictionsAreAnnounced(t *testing.T) {
 		t.Errorf("it ended as %s because of %+v", last.Phase, last.Reason)
 	}
 }
+
+// A gang that starts slowly has the same reason until something changes, however often the
+// dispatcher and the watcher repeat what they know, and are asked for it.
+func TestTheReasonOfASlowStartStays(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(*stage){
+		"before the ready deadline": func(s *stage) { s.step(time.Second) },
+		"with the answers that a passed deadline waits for": func(s *stage) {
+			s.step(time.Second)
+			for _, q := range s.Questions() {
+				s.answer(q.Ask, "")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(120)}}, 3)
+			s.SetAnswerTimeout(asksFor)
+			s.created(false)
+			s.step(slowStart)
+			s.is(workload.Dispatched, workload.ReasonStarting)
+			s.Flush()
+			for range 100 {
+				run(s)
+				s.created(false)
+				s.observe()
+			}
+			s.is(workload.Dispatched, workload.ReasonStarting)
+			for _, m := range s.Flush().Messages {
+				if changed, ok := m.Payload.(*event.WorkloadChanged); ok {
+					t.Errorf("nothing has changed, and it is said to be %s because of %+v", changed.Phase, changed.Reason)
+				}
+			}
+		})
+	}
+}
+
+// KubeRay's words give way to the state's own when they no longer hold, in one step.
+func TestWordsThatNoLongerHoldGiveWay(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(120)}}, 3)
+	s.created(false)
+	s.step(slowStart)
+	for _, message := range []string{"the quota of the namespace is exhausted", ""} {
+		s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Message: message}, s.now, s.now)
+		s.is(workload.Dispatched, workload.ReasonStarting)
+	}
+	if got := s.gang().Reason.Message; !strings.HasPrefix(got, slowPrefix) {
+		t.Errorf("the reason is %q, want what the gang lacks", got)
+	}
+	s.run()
+	if reason := s.gang().Reason; s.gang().Phase != workload.Running || reason != nil {
+		t.Errorf("it is %s because of %+v, want running without a reason", s.gang().Phase, reason)
+	}
+}

@@ -71,7 +71,7 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 	case reported.Refused:
 		s.release(e, now)
 	case (reported.Created || reported.Message != "") && reported.Outcome == "" && !tearingDown(e):
-		s.setStartingReason(e, reported.Message, now)
+		s.deadlines.explainReported(e, reported.Message, now)
 	case tearingDown(e):
 		if s.explainLeft(e, waitsForLeft, reported.Left) {
 			s.emitChanged(e, now)
