@@ -32,7 +32,7 @@
 //	  lifecycle    phases, teardown, commands, events, timers (lifecycle.go, transition.go,
 //	               evict.go, requeue.go, commands.go, changes.go, changeset.go, reasons.go,
 //	               timers.go, due.go)
-//	    inquiries    questions to watchers and dispatchers (inquiries.go)
+//	    inquiries    questions to watchers and dispatchers (inquiries.go, heard.go)
 //	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
 //	                 unreserved.go)
 //

@@ -45,8 +45,10 @@ type inquiry struct {
 	Question
 	number              int
 	since               time.Time
-	unanswered          time.Time // since when, with the inquiries before it about the same
-	watcher, dispatcher bool
+	watcher, dispatcher bool // whether each has answered
+	// watcherSince and dispatcherSince are since when each has left the subject
+	// unanswered, with the inquiries before this one.
+	watcherSince, dispatcherSince time.Time
 }
 
 // inquiries are the questions of the term to watchers and dispatchers.
@@ -55,6 +57,7 @@ type inquiries struct {
 	timeout time.Duration // after which silence is named; zero asks nothing
 	asked   map[inquirySubject]*inquiry
 	count   int // of the questions of the term
+	heard   heard
 }
 
 // SetAnswerTimeout sets after which time silence is named in the reason of a workload. A
@@ -136,18 +139,28 @@ func (q *inquiries) recheckUnless(e *entry, confirmed bool, now time.Time) bool 
 }
 
 // silent returns who has not answered about a workload, and since when; "" while there is
-// still time for answers.
+// still time for answers. A part that has answered within the time is not named beside one
+// that has not.
 func (q *inquiries) silent(e *entry, now time.Time) (who string, since time.Time) {
 	i := q.asked[attemptOf(e)]
-	switch {
-	case i == nil || i.answered() || !elapsed(now, i.unanswered, q.timeout):
+	if i == nil {
 		return "", time.Time{}
-	case i.dispatcher:
-		return "capacity-watcher", i.unanswered
-	case i.watcher:
-		return "dispatcher", i.unanswered
+	}
+	watcher := !i.watcher && elapsed(now, i.watcherSince, q.timeout)
+	dispatcher := !i.dispatcher && elapsed(now, i.dispatcherSince, q.timeout)
+	watcherSince := q.heard.before(Part{e.Cluster, Watcher}, i.watcherSince)
+	dispatcherSince := q.heard.before(Part{e.Cluster, Dispatcher}, i.dispatcherSince)
+	switch {
+	case watcher && dispatcher && watcherSince.After(dispatcherSince):
+		return Watcher + " and " + Dispatcher, watcherSince
+	case watcher && dispatcher:
+		return Watcher + " and " + Dispatcher, dispatcherSince
+	case watcher:
+		return Watcher, watcherSince
+	case dispatcher:
+		return Dispatcher, dispatcherSince
 	default:
-		return "capacity-watcher and dispatcher", i.unanswered
+		return "", time.Time{}
 	}
 }
 
@@ -161,14 +174,17 @@ func (q *inquiries) askAbout(about inquirySubject, now time.Time) *inquiry {
 	if old != nil && !elapsed(now, old.since, 2*q.timeout) {
 		return old
 	}
-	unanswered := now
-	if old != nil && !old.answered() {
-		unanswered = old.unanswered
+	watcherSince, dispatcherSince := now, now
+	if old != nil && !old.watcher {
+		watcherSince = old.watcherSince
+	}
+	if old != nil && !old.dispatcher {
+		dispatcherSince = old.dispatcherSince
 	}
 	q.count++
 	i := &inquiry{
 		Question: Question{Cluster: about.cluster, Workload: about.workload, Node: about.node, Ask: fmt.Sprintf("%d/%d", q.epoch, q.count)},
-		number:   q.count, since: now, unanswered: unanswered,
+		number:   q.count, since: now, watcherSince: watcherSince, dispatcherSince: dispatcherSince,
 	}
 	q.asked[about] = i
 	return i

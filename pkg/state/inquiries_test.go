@@ -230,3 +230,80 @@ func TestNodesThatAreNotReadyAreAskedAboutInOrder(t *testing.T) {
 		t.Errorf("asked about nodes %v, want %v", asked, want)
 	}
 }
+
+// While the watcher answers each question a second after it was asked, only the dispatcher
+// is named, and since it was last heard.
+func TestOnlyWhoIsSilentIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, created := range map[string]bool{"the object is not there yet": false, "the object is there": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+			s.SetAnswerTimeout(asksFor)
+			want := ""
+			if created {
+				s.step(time.Second)
+				s.created(false)
+				want = "the dispatcher of cluster c did not answer since " + s.now.UTC().Format(time.RFC3339)
+			}
+			s.step(time.Minute)
+			named := map[string]int{}
+			for range 100 {
+				open := s.Questions()
+				s.step(time.Second)
+				for _, q := range open {
+					s.seq++
+					s.Gang(&event.GangObserved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Workload: gangID, Answers: q.Ask}, s.now, s.now)
+				}
+				if reason := s.gang().Reason; reason != nil && strings.Contains(reason.Message, "did not answer") {
+					named[reason.Message]++
+				}
+			}
+			if len(named) != 1 {
+				t.Fatalf("the reasons are %v, want one that stays", named)
+			}
+			for message := range named {
+				if !strings.Contains(message, "the dispatcher of cluster c") || !strings.Contains(message, want) {
+					t.Errorf("the reason is %q, want %q", message, want)
+				}
+			}
+		})
+	}
+}
+
+// Each part is silent since it was last heard, or since something waits for it; what
+// another dispatcher says that was replaced does not count.
+func TestSilences(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(600)}}, 3)
+	s.CatchUp()
+	if got := s.Silences(s.now); len(got) != 0 {
+		t.Errorf("before the term has begun, silent are %v", got)
+	}
+	s.BeginDecisions(s.now)
+	check := func(watcher, dispatcher time.Duration) {
+		t.Helper()
+		want := []Silence{{Part{"c", Watcher}, watcher}, {Part{"c", Dispatcher}, dispatcher}}
+		if got := s.Silences(s.now); !slices.Equal(got, want) {
+			t.Errorf("silent are %v, want %v", got, want)
+		}
+	}
+	s.step(5 * time.Second)
+	check(5*time.Second, 5*time.Second)
+	report := &event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Session: 7}
+	s.Status(report, s.now, s.now)
+	s.step(20 * time.Second)
+	check(25*time.Second, 20*time.Second)
+	s.observe()
+	replaced := *report
+	replaced.Session = 6
+	s.Status(&replaced, s.now, s.now)
+	check(0, 20*time.Second)
+	s.step(time.Second)
+	s.Cancel(&event.WorkloadCancel{Workload: gangID}, s.now)
+	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Session: 7, Gone: true, Released: true}, s.now, s.now)
+	s.step(time.Hour)
+	if got := s.Silences(s.now); len(got) != 1 || got[0].Name != Watcher {
+		t.Errorf("without workloads silent are %v, want the watcher only", got)
+	}
+}

@@ -23,6 +23,7 @@ func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	if s.fromReplacedWatcher(o.Node.Cluster, o.Version) {
 		return
 	}
+	s.hear(o.Node.Cluster, Watcher, now)
 	key := admission.NodeKey{Cluster: o.Node.Cluster, Name: o.Node.Name}
 	n := s.nodes[key]
 	if n == nil {
@@ -90,6 +91,7 @@ func (s *State) Synced(o *event.CapacitySynced, now time.Time) {
 		return
 	}
 	s.watchers[o.Cluster] = o.Version.Session
+	s.hear(o.Cluster, Watcher, now)
 	listed := map[string]bool{}
 	for _, name := range o.Nodes {
 		listed[name] = true
@@ -136,6 +138,7 @@ func (s *State) Gang(o *event.GangObserved, at, now time.Time) {
 	if old != nil && !old.version.Before(o.Version) || s.fromReplacedWatcher(o.Cluster, o.Version) {
 		return // old news
 	}
+	s.hear(o.Cluster, Watcher, now)
 	if !s.observed.replacePods(key.cluster, old, o.Pods) {
 		return
 	}

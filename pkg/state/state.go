@@ -37,6 +37,7 @@ type State struct {
 	version               int64 // of the ledger, with all that has been flushed
 	// catchingUp: not all that was observed before the term has been applied.
 	catchingUp bool
+	begun      time.Time // when it was
 }
 
 // Stored is what a state starts from, as read from Postgres.
@@ -78,7 +79,7 @@ func New(epoch int64, stored Stored) *State {
 	}
 	l := &lifecycle{
 		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
-		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}},
+		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}, heard: heard{}},
 		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, staleReasons: map[workload.ID]*entry{},
 		asking: asking{},
 	}
@@ -119,7 +120,7 @@ func (s *State) CatchUp() { s.catchingUp = true }
 // node is lost and ended before it replaced the places there. Its timers are gone, and
 // the node's observation comes again as an old one, which changes nothing.
 func (s *State) BeginDecisions(now time.Time) {
-	s.catchingUp = false
+	s.catchingUp, s.begun = false, now
 	for _, key := range s.nodeKeys() {
 		s.changed.node(key)
 		s.healing.scheduleReplacement(key, now)

@@ -16,6 +16,7 @@ func (s *State) Status(reported *event.GangStatus, at, now time.Time) {
 		return
 	}
 	s.dispatchers[reported.Cluster] = reported.Session
+	s.hear(reported.Cluster, Dispatcher, now)
 	s.status(reported, reportedAt(at, now), now)
 }
 
