@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -25,7 +26,8 @@ type StreamCondition struct {
 	Name            string
 	Failed          error
 	Messages, Bytes uint64
-	Limit           uint64 // in bytes; 0 where subjects bound it
+	Limit           uint64    // in bytes; 0 where subjects bound it
+	Oldest          time.Time // when the first message was stored; zero without one
 	Copies          int
 	Leader          string   // empty for a single server
 	Away            []string // servers with a copy that are offline
@@ -70,6 +72,9 @@ func (b *Bus) streamCondition(ctx context.Context, name string) StreamCondition 
 	}
 	info := stream.CachedInfo()
 	c.Messages, c.Bytes, c.Limit = info.State.Msgs, info.State.Bytes, uint64(max(0, info.Config.MaxBytes))
+	if c.Messages > 0 {
+		c.Oldest = info.State.FirstTime
+	}
 	c.Copies = max(1, info.Config.Replicas)
 	if info.Cluster != nil {
 		c.Leader = info.Cluster.Leader

@@ -27,6 +27,29 @@ const (
 	mostName        = 512 // bytes of a name, label or id
 )
 
+// CheckObservation returns an error for an observation or status that its cluster may not
+// publish, or that cannot be true. The subject names the cluster: NATS lets the keys of a
+// cluster publish to subjects of that cluster only, and checks nothing else.
+func CheckObservation(subject string, payload Payload, now time.Time) error {
+	var want string
+	switch p := payload.(type) {
+	case *NodeObserved:
+		want = NodeSubject(p.Node.Cluster, p.Node.Name)
+	case *NodeRemoved:
+		want = NodeSubject(p.Cluster, p.Node)
+	case *CapacitySynced:
+		want = SyncedSubject(p.Cluster)
+	case *GangObserved:
+		want = GangSubject(p.Cluster, p.Workload)
+	case *GangStatus:
+		want = StatusSubject(p.Cluster, p.Workload)
+	}
+	if subject != want {
+		return fmt.Errorf("%s event about %.200q is on subject %.200q; want %.200q", payload.EventType(), payload.CloudEventSubject(), subject, want)
+	}
+	return CheckReported(payload, now)
+}
+
 // CheckReported returns an error, which wraps ErrMalformed, for what no honest watcher or
 // dispatcher reports: amounts that cannot be counted, text that cannot be stored, more
 // than a node or gang has, a session from the far future. Other payloads pass.

@@ -30,8 +30,12 @@ type StatusAnswer struct {
 	Clusters []ClusterStatus `json:"clusters,omitempty"`
 	Postgres PostgresStatus  `json:"postgres"`
 	NATS     NATSStatus      `json:"nats"`
+	// HeldWorkloads counts the workloads that an operator has put on hold.
+	HeldWorkloads int `json:"heldWorkloads,omitempty"`
 	// Attention lists what a person has to look at, each with what to do.
 	Attention []string `json:"attention,omitempty"`
+	// Notes lists what keeps work waiting and may be meant so.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // InactiveQueue is a ClusterQueue that admits nothing although its manifest is valid.
@@ -59,8 +63,11 @@ type ClusterStatus struct {
 	ReadyNodes int    `json:"readyNodes"`
 	// Live are the workloads that hold places in it.
 	Live int `json:"live"`
+	// LiveSince is when the first of them was admitted.
+	LiveSince time.Time `json:"liveSince,omitzero"`
 	// WatcherHeard and DispatcherHeard are the times of the last report of each in NATS;
-	// zero for none. A cluster in which nothing changes reports nothing.
+	// zero for none. A watcher repeats what it knows of nodes, and a dispatcher what it
+	// knows of live workloads, every few seconds.
 	WatcherHeard    time.Time `json:"watcherHeard,omitzero"`
 	DispatcherHeard time.Time `json:"dispatcherHeard,omitzero"`
 	// Silent says why these times are not known.
@@ -110,6 +117,8 @@ type StreamStatus struct {
 	Bytes    uint64 `json:"bytes"`
 	// LimitBytes is what the stream may have; zero where its subjects bound it.
 	LimitBytes uint64 `json:"limitBytes,omitempty"`
+	// Oldest is when the first of the messages was stored.
+	Oldest time.Time `json:"oldest,omitzero"`
 	// Copies is on how many servers the stream is kept; Away names those of them that
 	// are offline, and Leader the one that leads it, empty for a single server.
 	Copies int      `json:"copies,omitempty"`

@@ -127,7 +127,7 @@ func statusAnswer() query.StatusAnswer {
 		Held:      []string{`queue "research" is held since 2026-11-21T11:00:00Z by ann@ops`},
 		Clusters: []query.ClusterStatus{
 			{Name: "east", Nodes: 2, Live: 1, WatcherHeard: now().Add(-3 * time.Second)},
-			{Name: "west", Nodes: 4, ReadyNodes: 4, Silent: "no answer within 2s"},
+			{Name: "west", Nodes: 5, ReadyNodes: 4, Silent: "no answer within 2s"},
 		},
 		Postgres: query.PostgresStatus{Version: "15.14", Connections: 12, MaxConnections: 100, Bytes: 34 << 20, Followers: 1, LagBytes: &lag},
 		NATS: query.NATSStatus{
@@ -138,6 +138,7 @@ func statusAnswer() query.StatusAnswer {
 				{Name: "MUSTER_DEAD", Silent: "no answer within 2s"},
 			},
 		},
+		Notes:     []string{"not ready in cluster west: 1 of 5 nodes; see `muster get nodes`"},
 		Attention: []string{"no node of cluster east is ready: check its API server and nodes"},
 	}
 }

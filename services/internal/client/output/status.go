@@ -27,14 +27,26 @@ func Status(w io.Writer, a query.StatusAnswer) error {
 		return err
 	}
 	if len(a.Attention) == 0 {
-		_, err = fmt.Fprint(w, "\nNothing needs attention.\n")
+		if _, err := fmt.Fprint(w, "\nNothing needs attention.\n"); err != nil {
+			return err
+		}
+	}
+	if err := lines(w, "Needs attention", a.Attention); err != nil {
 		return err
 	}
-	if _, err = fmt.Fprint(w, "\nNeeds attention:\n"); err != nil {
+	return lines(w, "Notes", a.Notes)
+}
+
+// lines writes a list under a title; nothing for an empty one.
+func lines(w io.Writer, title string, all []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "\n%s:\n", title); err != nil {
 		return err
 	}
-	for _, line := range a.Attention {
-		if _, err = fmt.Fprintf(w, "  %s\n", Cell(line)); err != nil {
+	for _, line := range all {
+		if _, err := fmt.Fprintf(w, "  %s\n", Cell(line)); err != nil {
 			return err
 		}
 	}

@@ -90,7 +90,7 @@ func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]stat
 			s.deadLetter(ctx, m.Delivery, p.EventType()+" is not for queue-manager to do")
 			return nil, nil
 		}
-		if err := checkObservation(m.Delivery, p, now); err != nil {
+		if err := event.CheckObservation(m.Subject, p, now); err != nil {
 			s.deadLetter(ctx, m.Delivery, err.Error())
 			return nil, nil
 		}

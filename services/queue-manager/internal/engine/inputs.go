@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
@@ -75,27 +73,4 @@ func (l *leader) collectBatch(first *bus.Delivery) []bus.Delivery {
 		}
 	}
 	return batch
-}
-
-// checkObservation returns an error for an observation or status that its cluster may
-// not publish, or that cannot be true. The subject names the cluster: NATS lets the keys
-// of a cluster publish to subjects of that cluster only, and checks nothing else.
-func checkObservation(d bus.Delivery, payload event.Payload, now time.Time) error {
-	var want string
-	switch p := payload.(type) {
-	case *event.NodeObserved:
-		want = event.NodeSubject(p.Node.Cluster, p.Node.Name)
-	case *event.NodeRemoved:
-		want = event.NodeSubject(p.Cluster, p.Node)
-	case *event.CapacitySynced:
-		want = event.SyncedSubject(p.Cluster)
-	case *event.GangObserved:
-		want = event.GangSubject(p.Cluster, p.Workload)
-	case *event.GangStatus:
-		want = event.StatusSubject(p.Cluster, p.Workload)
-	}
-	if d.Subject != want {
-		return fmt.Errorf("%s event about %.200q is on subject %.200q; want %.200q", payload.EventType(), payload.CloudEventSubject(), d.Subject, want)
-	}
-	return event.CheckReported(payload, now)
 }

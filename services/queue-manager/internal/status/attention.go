@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
@@ -14,6 +15,14 @@ const nearlyFull = 75
 
 // inactiveNamed is how many inactive ClusterQueues are named one by one.
 const inactiveNamed = 5
+
+const (
+	// silentAfter is how long a part says nothing that has something to say before it is
+	// named. It is longer than a standby takes to replace a holder of the Lease.
+	silentAfter = 45 * time.Second
+	// submissionsAfter is how long the oldest submission waits before intake is named.
+	submissionsAfter = 30 * time.Second
+)
 
 // attention lists what a person has to look at, the most serious first.
 func attention(a query.StatusAnswer) []string {
@@ -32,7 +41,7 @@ func attention(a query.StatusAnswer) []string {
 		add("JetStream is %d%% full: raise its limit, or free disk space", n.StoredBytes*100/n.LimitBytes)
 	}
 	for _, s := range a.NATS.Streams {
-		streamAttention(s, add)
+		streamAttention(s, a.At, add)
 	}
 	if p := a.Postgres; p.MaxConnections > 0 && p.Connections*100 >= p.MaxConnections*nearlyFull {
 		add("Postgres has %d of at most %d connections: raise max_connections, or find who has them", p.Connections, p.MaxConnections)
@@ -50,14 +59,51 @@ func attention(a query.StatusAnswer) []string {
 		add("workloads wait for %d more ClusterQueues that are inactive: see `muster get clusterqueues`", more)
 	}
 	for _, c := range a.Clusters {
-		if c.Nodes > 0 && c.ReadyNodes == 0 {
-			add("no node of cluster %s is ready: check its API server and nodes", c.Name)
-		}
+		clusterAttention(c, a.At, add)
 	}
 	return found
 }
 
-func streamAttention(s query.StreamStatus, add func(format string, args ...any)) {
+// clusterAttention names what is silent of a cluster, or out of order. Its watcher and
+// dispatcher repeat what they know every few seconds, the dispatcher as long as it has
+// workloads: before the first of them it has nothing to say.
+func clusterAttention(c query.ClusterStatus, now time.Time, add func(format string, args ...any)) {
+	if c.Nodes > 0 && c.ReadyNodes == 0 {
+		add("no node of cluster %s is ready: check its API server and nodes", c.Name)
+	}
+	if c.Silent != "" {
+		add("when the watcher and dispatcher of cluster %s reported last is not known: %s", c.Name, c.Silent)
+	}
+	if silent := now.Sub(c.WatcherHeard); c.Nodes > 0 && !c.WatcherHeard.IsZero() && silent >= silentAfter {
+		add("the capacity-watcher of cluster %s has been silent for %s: what happens to its %s is not seen; check that it runs and reaches NATS and its API server",
+			c.Name, silent.Truncate(time.Second), counted(c.Nodes, "node"))
+	}
+	since := c.LiveSince
+	if c.DispatcherHeard.After(since) {
+		since = c.DispatcherHeard
+	}
+	known := c.Silent == "" || !c.DispatcherHeard.IsZero()
+	if silent := now.Sub(since); known && c.Live > 0 && !since.IsZero() && silent >= silentAfter {
+		add("the dispatcher of cluster %s has been silent for %s: %s; check that it runs and reaches NATS and its API server",
+			c.Name, silent.Truncate(time.Second), waitFor(c.Live))
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func waitFor(workloads int) string {
+	if workloads == 1 {
+		return "1 workload waits for it"
+	}
+	return fmt.Sprintf("%d workloads wait for it", workloads)
+}
+
+func streamAttention(s query.StreamStatus, now time.Time, add func(format string, args ...any)) {
 	switch {
 	case s.Silent != "":
 		add("stream %s is silent (%s): check the disk of NATS", s.Name, s.Silent)
@@ -69,5 +115,9 @@ func streamAttention(s query.StreamStatus, add func(format string, args ...any))
 		add("%d messages could not be processed: see `muster get dead-letters`", s.Messages)
 	case (s.Name == bus.SubmitStream || s.Name == bus.WorkloadStream) && s.LimitBytes > 0 && s.Bytes*100 >= s.LimitBytes*nearlyFull:
 		add("stream %s is %d%% full, and refuses submissions when it is full: see whether its reader runs", s.Name, s.Bytes*100/s.LimitBytes)
+	}
+	if waits := now.Sub(s.Oldest); s.Name == bus.SubmitStream && s.Messages > 0 && !s.Oldest.IsZero() && waits >= submissionsAfter {
+		add("intake has not taken %s for %s: check that it runs and reaches NATS; its log names those that it tries again",
+			counted(int(s.Messages), "submission"), waits.Truncate(time.Second))
 	}
 }

@@ -60,7 +60,7 @@ func Of(ctx context.Context, database Database, nats NATS, now time.Time) query.
 	parts.Wait()
 	answer.NATS = condition
 	hear(ctx, nats, &answer)
-	answer.Attention = attention(answer)
+	answer.Attention, answer.Notes = attention(answer), notes(answer)
 	return answer
 }
 
@@ -71,7 +71,7 @@ func natsStatus(ctx context.Context, c bus.Condition) query.NATSStatus {
 	}
 	for _, s := range c.Streams {
 		n.Streams = append(n.Streams, query.StreamStatus{
-			Name: s.Name, Silent: why(ctx, s.Failed), Messages: s.Messages, Bytes: s.Bytes, LimitBytes: s.Limit,
+			Name: s.Name, Silent: why(ctx, s.Failed), Messages: s.Messages, Bytes: s.Bytes, LimitBytes: s.Limit, Oldest: s.Oldest,
 			Copies: s.Copies, Leader: s.Leader, Away: s.Away,
 		})
 	}
@@ -91,8 +91,8 @@ func hear(ctx context.Context, nats NATS, answer *query.StatusAnswer) {
 		group.Go(func() error {
 			c := &answer.Clusters[i]
 			var watcher, dispatcher error
-			c.WatcherHeard, watcher = lastStored(bounded, nats, bus.CapacityStream, event.CapacityFilter(c.Name))
-			c.DispatcherHeard, dispatcher = lastStored(bounded, nats, bus.StatusStream, event.ClusterStatusFilter(c.Name))
+			c.WatcherHeard, watcher = lastReport(bounded, nats, bus.CapacityStream, event.CapacityFilter(c.Name), answer.At)
+			c.DispatcherHeard, dispatcher = lastReport(bounded, nats, bus.StatusStream, event.ClusterStatusFilter(c.Name), answer.At)
 			c.Silent = why(bounded, errors.Join(watcher, dispatcher))
 			return nil
 		})
@@ -100,11 +100,19 @@ func hear(ctx context.Context, nats NATS, answer *query.StatusAnswer) {
 	_ = group.Wait() // no part returns an error
 }
 
-// lastStored is when the last message of a filter was stored; zero when there is none.
-func lastStored(ctx context.Context, nats NATS, stream, filter string) (time.Time, error) {
+// lastReport is when the last message of a filter was stored; zero when there is none. It
+// fails for a message that its part does not publish: that one was heard of nobody.
+func lastReport(ctx context.Context, nats NATS, stream, filter string, now time.Time) (time.Time, error) {
 	last, err := nats.LastMessage(ctx, stream, filter)
 	if err != nil || last == nil {
 		return time.Time{}, err
+	}
+	_, payload, err := last.Event()
+	if err == nil {
+		err = event.CheckObservation(last.Subject, payload, now)
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("the last message on %.200s is no report: %w", last.Subject, err)
 	}
 	return last.Stored, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -68,15 +69,16 @@ func (s *Store) leaderStatus(ctx context.Context, answer *query.StatusAnswer) er
 }
 
 func (s *Store) workloadCounts(ctx context.Context, answer *query.StatusAnswer) error {
-	rows, err := s.pool.Query(ctx, `SELECT phase, count(*)::int FROM workloads GROUP BY phase`)
+	rows, err := s.pool.Query(ctx, `SELECT phase, count(*)::int, count(hold)::int FROM workloads GROUP BY phase`)
 	if err != nil {
 		return err
 	}
 	answer.Workloads = map[workload.Phase]int{}
 	var phase string
-	var count int
-	_, err = pgx.ForEachRow(rows, []any{&phase, &count}, func() error {
+	var count, held int
+	_, err = pgx.ForEachRow(rows, []any{&phase, &count, &held}, func() error {
 		answer.Workloads[workload.Phase(phase)] = count
+		answer.HeldWorkloads += held
 		return nil
 	})
 	return err
@@ -84,16 +86,19 @@ func (s *Store) workloadCounts(ctx context.Context, answer *query.StatusAnswer) 
 
 // clusterStatus lists the clusters that have reported nodes, or where workloads hold places.
 func (s *Store) clusterStatus(ctx context.Context, answer *query.StatusAnswer) error {
-	rows, err := s.pool.Query(ctx, `SELECT cluster, sum(nodes)::int, sum(ready)::int, sum(live)::int FROM (
-			SELECT cluster, count(*) AS nodes, count(*) FILTER (WHERE observed->>'ready' = 'true') AS ready, 0 AS live
+	rows, err := s.pool.Query(ctx, `SELECT cluster, sum(nodes)::int, sum(ready)::int, sum(live)::int, min(since) FROM (
+			SELECT cluster, count(*) AS nodes, count(*) FILTER (WHERE observed->>'ready' = 'true') AS ready, 0 AS live, NULL::timestamptz AS since
 			FROM nodes WHERE present GROUP BY cluster
-			UNION ALL SELECT cluster, 0, 0, count(*) FROM workloads WHERE holding GROUP BY cluster) parts
+			UNION ALL SELECT cluster, 0, 0, count(*), min(admitted_at) FROM workloads WHERE holding GROUP BY cluster) parts
 		WHERE cluster <> '' GROUP BY cluster ORDER BY cluster`)
 	if err != nil {
 		return err
 	}
 	answer.Clusters, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c query.ClusterStatus, err error) {
-		err = row.Scan(&c.Name, &c.Nodes, &c.ReadyNodes, &c.Live)
+		var since *time.Time
+		if err = row.Scan(&c.Name, &c.Nodes, &c.ReadyNodes, &c.Live, &since); since != nil {
+			c.LiveSince = *since
+		}
 		return c, err
 	})
 	return err

@@ -1,0 +1,127 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// What is silent is named within a minute, and what has nothing to say is not.
+func TestAttentionNamesWhatIsSilent(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	ago := func(seconds int) time.Time { return now.Add(-time.Duration(seconds) * time.Second) }
+	healthy := func() query.ClusterStatus {
+		return query.ClusterStatus{Name: "c", Nodes: 3, ReadyNodes: 3, Live: 2, LiveSince: ago(900), WatcherHeard: ago(2), DispatcherHeard: ago(2)}
+	}
+	for name, test := range map[string]struct {
+		change  func(*query.ClusterStatus)
+		waiting int // seconds that a submission waits
+		want    []string
+	}{
+		"all is well":               {func(*query.ClusterStatus) {}, 5, nil},
+		"a takeover":                {func(c *query.ClusterStatus) { c.WatcherHeard, c.DispatcherHeard = ago(30), ago(30) }, 0, nil},
+		"the dispatcher is silent":  {func(c *query.ClusterStatus) { c.DispatcherHeard = ago(60) }, 0, []string{"the dispatcher of cluster c has been silent for 1m0s: 2 workloads wait for it; check that it runs and reaches NATS and its API server"}},
+		"the watcher is silent":     {func(c *query.ClusterStatus) { c.WatcherHeard = ago(60) }, 0, []string{"the capacity-watcher of cluster c has been silent for 1m0s: what happens to its 3 nodes is not seen; check that it runs and reaches NATS and its API server"}},
+		"no workload since a day":   {func(c *query.ClusterStatus) { c.Live, c.LiveSince, c.DispatcherHeard = 0, time.Time{}, ago(86400) }, 0, nil},
+		"the first since a day":     {func(c *query.ClusterStatus) { c.Live, c.LiveSince, c.DispatcherHeard = 1, ago(3), ago(86400) }, 0, nil},
+		"the dispatcher never came": {func(c *query.ClusterStatus) { c.Live, c.LiveSince, c.DispatcherHeard = 1, ago(50), time.Time{} }, 0, []string{"the dispatcher of cluster c has been silent for 50s: 1 workload waits for it; check that it runs and reaches NATS and its API server"}},
+		"it is not known":           {func(c *query.ClusterStatus) { c.DispatcherHeard, c.Silent = time.Time{}, "no answer" }, 0, []string{"when the watcher and dispatcher of cluster c reported last is not known: no answer"}},
+		"no node":                   {func(c *query.ClusterStatus) { c.Nodes, c.ReadyNodes, c.WatcherHeard = 0, 0, ago(86400) }, 0, nil},
+		"intake is away":            {func(*query.ClusterStatus) {}, 31, []string{"intake has not taken 2 submissions for 31s: check that it runs and reaches NATS; its log names those that it tries again"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := healthy()
+			test.change(&c)
+			answer := query.StatusAnswer{At: now, Clusters: []query.ClusterStatus{c}}
+			if test.waiting > 0 {
+				answer.NATS.Streams = []query.StreamStatus{{Name: bus.SubmitStream, Messages: 2, Oldest: ago(test.waiting)}}
+			}
+			if got := attention(answer); !slices.Equal(got, test.want) {
+				t.Errorf("needs attention: %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// What waits because a person wants it so is noted.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	got := notes(query.StatusAnswer{
+		Clusters: []query.ClusterStatus{{Name: "c", Nodes: 3, ReadyNodes: 2}, {Name: "d", Nodes: 3, ReadyNodes: 3}},
+		Held:     []string{"queue a is held"}, HeldWorkloads: 2,
+	})
+	for i, want := range []string{"not ready in cluster c: 1 of 3 nodes; see", "held, stopped or inactive: 1 queue; see", "2 workloads on hold"} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) {
+			t.Errorf("notes are %q, want one of %q", got, want)
+		}
+	}
+	if none := notes(query.StatusAnswer{Clusters: []query.ClusterStatus{{Name: "d", Nodes: 3, ReadyNodes: 3}}}); len(none) != 0 {
+		t.Errorf("without anything to note, notes are %q", none)
+	}
+}
+
+// lastOf is a NATS whose last message is given.
+type lastOf struct {
+	last *bus.Delivery
+	err  error
+}
+
+func (l lastOf) Condition(context.Context) bus.Condition { return bus.Condition{} }
+
+func (l lastOf) LastMessage(context.Context, string, string) (*bus.Delivery, error) {
+	return l.last, l.err
+}
+
+// Only what the part itself publishes counts as hearing it.
+func TestLastReport(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	id := event.WorkloadID("test", "gang")
+	status := func(cluster string, workload workload.ID, session int64) []byte {
+		encoded, err := event.Marshal("1", "test", now, "", &event.GangStatus{Workload: workload, Cluster: cluster, Attempt: 1, Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return encoded
+	}
+	foreign, err := json.Marshal("junk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		subject string
+		data    []byte
+		heard   bool
+	}{
+		"a status":            {event.StatusSubject("c", id), status("c", id, 1), true},
+		"junk":                {"muster.status.c.x", foreign, false},
+		"of another workload": {"muster.status.c.x", status("c", id, 1), false},
+		"of another cluster":  {event.StatusSubject("c", id), status("d", id, 1), false},
+		"from the far future": {event.StatusSubject("c", id), status("c", id, 1<<62), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			heard, err := lastReport(t.Context(), lastOf{last: &bus.Delivery{Subject: test.subject, Data: test.data, Stored: now}}, bus.StatusStream, "", now)
+			if test.heard && (err != nil || !heard.Equal(now)) || !test.heard && (err == nil || !heard.IsZero()) {
+				t.Errorf("heard at %s, %v; want it heard: %v", heard, err, test.heard)
+			}
+		})
+	}
+	if heard, err := lastReport(t.Context(), lastOf{err: errors.New("away")}, "", "", now); err == nil || !heard.IsZero() {
+		t.Errorf("heard at %s, %v; want the error of NATS", heard, err)
+	}
+	if heard, err := lastReport(t.Context(), lastOf{}, "", "", now); err != nil || !heard.IsZero() {
+		t.Errorf("heard at %s, %v; want nothing heard", heard, err)
+	}
+}
