@@ -22,6 +22,8 @@ type StreamState struct {
 	// First is the sequence of the first message that the stream still has; one more
 	// than Last when it has none.
 	First uint64
+	// Oldest is when the first message was stored; zero when the stream has none.
+	Oldest time.Time
 }
 
 // State returns the state of a stream. The error wraps ErrNoStream when there is
@@ -35,7 +37,11 @@ func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
 		return StreamState{}, fmt.Errorf("look at stream %s: %w", stream, err)
 	}
 	info := s.CachedInfo()
-	return StreamState{Created: info.Created, Last: info.State.LastSeq, First: info.State.FirstSeq}, nil
+	state := StreamState{Created: info.Created, Last: info.State.LastSeq, First: info.State.FirstSeq}
+	if info.State.Msgs > 0 {
+		state.Oldest = info.State.FirstTime
+	}
+	return state, nil
 }
 
 // Subjects returns the subjects of a stream that match and have a message.

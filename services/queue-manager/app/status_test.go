@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -160,4 +161,76 @@ func TestStatusOfPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.awaitStatus("Postgres answers again", func(a query.StatusAnswer) bool { return a.Postgres.Silent == "" && a.Leader != nil && a.Leader.Leads })
+}
+
+// gauge returns the value of a metric with the given labels; ok is false without one.
+func (w *world) gauge(name string, labels map[string]string) (value float64, ok bool) {
+	w.t.Helper()
+	families, err := w.runtime.Metrics.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			have := map[string]string{}
+			for _, pair := range m.GetLabel() {
+				have[pair.GetName()] = pair.GetValue()
+			}
+			if family.GetName() == name && maps.Equal(have, labels) {
+				return m.GetGauge().GetValue(), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// awaitGauge waits until a metric is as wanted.
+func (w *world) awaitGauge(what, name string, labels map[string]string, wanted func(value float64, ok bool) bool) {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		value, ok := w.gauge(name, labels)
+		if wanted(value, ok) {
+			return
+		}
+		select {
+		case <-deadline:
+			w.t.Fatalf("not within %s: %s; %s%v is %v, %v", patience, what, name, labels, value, ok)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// The leader shows how long a dispatcher that has work, and intake, have been silent. Junk
+// on the dispatcher's subjects is not heard as the dispatcher.
+func TestSilenceIsShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dispatcher := map[string]string{"cluster": cluster, "part": "dispatcher"}
+	w.node("a", 1)
+	w.awaitGauge("the watcher is heard", "muster_heard_seconds", map[string]string{"cluster": cluster, "part": "capacity-watcher"}, func(_ float64, ok bool) bool { return ok })
+	if value, ok := w.gauge("muster_heard_seconds", dispatcher); ok {
+		t.Errorf("without a workload the dispatcher is silent for %v", value)
+	}
+	id := w.submit(gangOf("gang", "default", 1))
+	command := w.command(id, event.Present, 1)
+	silentFor := func(least float64) func(float64, bool) bool {
+		return func(value float64, ok bool) bool { return ok && value >= least }
+	}
+	w.awaitGauge("the dispatcher is silent", "muster_heard_seconds", dispatcher, silentFor(2))
+	if _, err := w.bus.Conn().Request("muster.status."+cluster+".x", []byte(`"junk"`), patience); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus("junk is no report", func(a query.StatusAnswer) bool {
+		return len(a.Clusters) == 1 && a.Clusters[0].DispatcherHeard.IsZero() && strings.Contains(a.Clusters[0].Silent, "is no report")
+	})
+	w.awaitGauge("junk is not heard", "muster_heard_seconds", dispatcher, silentFor(4))
+	w.status(event.GangStatus{Workload: id, Attempt: command.Attempt, Created: true})
+	w.awaitGauge("the dispatcher is heard", "muster_heard_seconds", dispatcher, func(value float64, ok bool) bool { return ok && value < 2 })
+
+	w.publish(event.SubmitSubject("default"), &event.WorkloadCancel{Workload: id, Why: "no intake runs here"})
+	w.awaitGauge("a submission waits", "muster_submissions_waiting_seconds", map[string]string{}, func(value float64, _ bool) bool { return value > 0 })
+	w.awaitStatus("the oldest submission is known", func(a query.StatusAnswer) bool {
+		return slices.ContainsFunc(a.NATS.Streams, func(s query.StreamStatus) bool { return s.Name == bus.SubmitStream && !s.Oldest.IsZero() })
+	})
 }

@@ -52,6 +52,7 @@ func (l *leader) count() {
 	l.Metrics.overLimit.Add(float64(refused - l.counted.refused))
 	searched := l.state.Searched()
 	l.Metrics.count(searched, l.counted.searched)
+	l.Metrics.silences(l.state.Silences(l.clock.now()))
 	l.counted = counted{misplaced: ever, refused: refused, searched: searched}
 }
 

@@ -31,6 +31,9 @@ type Metrics struct {
 	undecided     *prometheus.CounterVec
 	decisions     prometheus.Histogram
 	asking        prometheus.Gauge
+	heard         *prometheus.GaugeVec
+	shown         map[state.Part]bool // by heard; the loop of the term alone uses it
+	submissions   prometheus.Gauge
 	quarantined   prometheus.Gauge
 	notStorable   *prometheus.CounterVec
 	questions     prometheus.Histogram
@@ -85,6 +88,10 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			"Time from taking in a batch until it was decided, before it is written."),
 		asking: in.gauge("muster_questions_open",
 			"Workloads and nodes of which watcher or dispatcher were asked to say once more what they know."),
+		heard: in.gauges("muster_heard_seconds", []string{"cluster", "part"},
+			"Seconds since the watcher or dispatcher of a cluster was heard that something waits for; on the leader."),
+		submissions: in.gauge("muster_submissions_waiting_seconds",
+			"Seconds that the oldest submission has waited for intake; on the leader."),
 		quarantined: in.gauge("muster_quarantined",
 			"Workloads and nodes that are kept out of decisions because the database refuses to store what was decided about them."),
 		notStorable: in.counters("muster_not_storable_total", "what",
@@ -126,6 +133,12 @@ func (r registrar) counters(name, label, help string) *prometheus.CounterVec {
 
 func (r registrar) gauge(name, help string) prometheus.Gauge {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	r.registry.MustRegister(g)
+	return g
+}
+
+func (r registrar) gauges(name string, labels []string, help string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	r.registry.MustRegister(g)
 	return g
 }

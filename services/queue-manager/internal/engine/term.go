@@ -47,6 +47,8 @@ func lead(ctx context.Context, o Options, single int, memory *Memory) error {
 	o.Metrics.leading.Set(1)
 	defer o.Metrics.leading.Set(0)
 	defer o.Metrics.quarantined.Set(0)
+	defer o.Metrics.silences(nil)
+	defer o.Metrics.submissions.Set(0)
 	o.Logger.Info("acquired leadership", zap.Int64("epoch", term.Epoch))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return term.Keep(ctx) })
@@ -154,6 +156,7 @@ func (l *leader) start(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return keepStreams(ctx, l.Bus, l.Logger, l.relay.Check) })
 	group.Go(func() error { return l.Bus.KeepObserved(ctx, bus.DefaultObservedLimits(), l.observationsPurged) })
 	group.Go(func() error { return l.Bus.KeepHistory(ctx, l.historyCut) })
+	group.Go(func() error { return watchSubmissions(ctx, l.Bus, submissionsEvery, l.Metrics.submissions.Set) })
 	group.Go(func() error { return l.commits.run(ctx) })
 	group.Go(func() error { return l.run(ctx) })
 }
