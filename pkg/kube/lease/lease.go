@@ -51,6 +51,8 @@ type Options struct {
 	Logger   *zap.Logger
 	// Guard, if given, reports whether the lease is held.
 	Guard *Guard
+	// Contact, if given, is told what becomes of the requests for the Lease.
+	Contact *Contact
 	// AtLeast returns the last epoch known from elsewhere, because a Lease may be
 	// deleted.
 	AtLeast func(context.Context) (int64, error)
@@ -82,6 +84,10 @@ const (
 func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int64) error) error {
 	first := cmp.Or(o.Pause, firstPause)
 	next := first
+	if o.Contact != nil {
+		o.Contact.most = o.Duration
+		o.Client = contacted{o.Client, o.Contact}
+	}
 	for {
 		began := time.Now()
 		err := term(ctx, o, act)

@@ -49,9 +49,11 @@ func Run(ctx context.Context, config *Config, rt *service.Runtime) error {
 	}
 	w := &watcher{config: config, rt: rt, bus: b, client: client, owners: owners, metrics: publish.NewMetrics(rt.Metrics), ready: ready}
 	namespace, name := config.Lease.Split()
+	contact := &lease.Contact{}
+	rt.Health.Check("lease", contact.Check)
 	return lease.Run(ctx, lease.Options{
 		Client: client.CoordinationV1(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
-		Holder: service.Holder(), Logger: rt.Logger, Guard: &w.guard, Standby: ready, Failed: lease.FailedTerms(rt.Metrics).Inc,
+		Holder: service.Holder(), Logger: rt.Logger, Guard: &w.guard, Standby: ready, Contact: contact, Failed: lease.FailedTerms(rt.Metrics).Inc,
 		AtLeast: func(ctx context.Context) (int64, error) {
 			before, err := w.history(ctx)
 			return before.Session, err

@@ -95,9 +95,11 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return err
 	}
 	namespace, name := config.Lease.Split()
+	contact := &lease.Contact{}
+	runtime.Health.Check("lease", contact.Check)
 	return lease.Run(ctx, lease.Options{
 		Client: d.client.Leases(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
-		Holder: service.Holder(), Logger: runtime.Logger, Guard: &d.guard, Standby: d.ready, Failed: lease.FailedTerms(runtime.Metrics).Inc,
+		Holder: service.Holder(), Logger: runtime.Logger, Guard: &d.guard, Standby: d.ready, Contact: contact, Failed: lease.FailedTerms(runtime.Metrics).Inc,
 		AtLeast: func(ctx context.Context) (int64, error) {
 			told, err := lastStatuses(ctx, d.bus, config.Cluster)
 			return told.session, err
