@@ -51,7 +51,7 @@ type Options struct {
 	Logger   *zap.Logger
 	// Guard, if given, reports whether the lease is held.
 	Guard *Guard
-	// Contact, if given, is told what becomes of the requests for the Lease.
+	// Contact, if given, notes the results of the requests for the Lease.
 	Contact *Contact
 	// AtLeast returns the last epoch known from elsewhere, because a Lease may be
 	// deleted.

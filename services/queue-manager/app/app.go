@@ -161,7 +161,7 @@ func oneAtATime[Request any](busy string) func(string, Request) (func(), error) 
 	return atMost[Request](1, busy)
 }
 
-// atMost lets so many questions in at a time.
+// atMost lets up to a number of questions in at a time.
 func atMost[Request any](most int, busy string) func(string, Request) (func(), error) {
 	turn := make(chan struct{}, most)
 	return func(string, Request) (func(), error) {

@@ -16,7 +16,7 @@ const (
 )
 
 // silences shows how long each part has been silent. Parts that nothing waits for any more
-// are taken away; the others stay, because an alert begins anew when its series has a gap.
+// are taken away; the others stay, because a gap in its series makes an alert start over.
 func (m *Metrics) silences(all []state.Silence) {
 	shown := make(map[state.Part]bool, len(all))
 	for _, s := range all {
@@ -37,7 +37,7 @@ type streamState interface {
 }
 
 // watchSubmissions tells from time to time how many seconds the oldest submission has
-// waited for intake. While NATS does not answer nothing is told: other metrics name NATS.
+// waited for intake. While NATS does not answer it is silent: other metrics name NATS.
 func watchSubmissions(ctx context.Context, nats streamState, every time.Duration, tell func(seconds float64)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -101,7 +101,7 @@ func hear(ctx context.Context, nats NATS, answer *query.StatusAnswer) {
 }
 
 // lastReport is when the last message of a filter was stored; zero when there is none. It
-// fails for a message that its part does not publish: that one was heard of nobody.
+// fails for a message that its part does not publish, because that is no sign of life.
 func lastReport(ctx context.Context, nats NATS, stream, filter string, now time.Time) (time.Time, error) {
 	last, err := nats.LastMessage(ctx, stream, filter)
 	if err != nil || last == nil {
