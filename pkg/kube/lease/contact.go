@@ -88,7 +88,7 @@ func (c *Contact) begin(r *requests) (end func(lease *coordination.Lease, err er
 	}
 }
 
-// see notes the renewal of the Lease. While somebody renews it, it is no matter that this
+// see notes the renewal of the Lease. While a process renews it, it does not matter that this
 // process could not take it.
 func (c *Contact) see(lease *coordination.Lease) {
 	renewed := lease.Spec.RenewTime
