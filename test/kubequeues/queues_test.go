@@ -156,7 +156,9 @@ func withDefinitions(t *testing.T, s *stack.Stack) {
 	}
 	must(t, s, string(definitions), "apply", "--server-side", "-f", "-")
 	t.Cleanup(func() {
-		_, _ = s.Kubectl(context.Background(), string(definitions), "delete", "--wait=true", "-f", "-")
+		// A queue stays as long as its workloads.
+		_, _ = s.Kubectl(context.Background(), "", "delete", "rayjobs,rayclusters", "--all", "--all-namespaces", "--timeout=60s")
+		_, _ = s.Kubectl(context.Background(), string(definitions), "delete", "--wait=true", "--timeout=60s", "-f", "-")
 	})
 	must(t, s, string(definitions), "wait", "--for=condition=Established", "-f", "-", "--timeout=30s")
 	if err := s.StartService(t.Context(), stack.Intake); err != nil {

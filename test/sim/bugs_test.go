@@ -22,7 +22,7 @@ func plantedBugs() map[Bug]found {
 		BugTwice:               {8, "G4"},
 		BugLostOutbox:          {8, "G3"},
 		BugEarlyAck:            {39, "G3"},
-		BugForgotten:           {421, "G3"},
+		BugForgotten:           {1173, "G3"},
 		BugUnsaid:              {1000, "G3"},
 		BugUnordered:           {1, "G4"},
 		BugOldMemory:           {1008, "G2"},
@@ -36,16 +36,16 @@ func plantedBugs() map[Bug]found {
 		BugForgottenUsage:      {1009, "G3"},
 		BugEveryTerm:           {1005, "G3"},
 		BugLarger:              {1009, "G1"},
-		BugSurplus:             {2129, "G5"},
+		BugSurplus:             {1105, "G5"},
 		BugTakenFirst:          {1011, "G2"},
 		BugCramped:             {1044, "G1"},
 		BugNotWhole:            {1, "G1"},
 		BugGenerous:            {1029, "G6"},
-		BugUncompared:          {1050, "G4"},
+		BugUncompared:          {1050, "G3"},
 		BugSameEpoch:           {1013, "G4"},
 		BugWatermarkMoves:      {42, "G3"},
 		BugLateUncompared:      {0, "G3"},
-		BugBeside:              {2141, "G4"},
+		BugBeside:              {2435, "G1"},
 	}
 }
 
