@@ -69,6 +69,40 @@ func TestALaterAttemptOfTheClusterIsRemoved(t *testing.T) {
 	}
 }
 
+// While a lost attempt is removed, the dispatcher tells of a later one, which was lost in
+// another restoration: of its command, or of the object that it finds. The dispatcher does not
+// obey the removal of the earlier one any more, so that of the later one is what counts.
+func TestALaterAttemptIsRemovedInsteadOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	for name, tell := range map[string]func(s *stage){
+		"by its status": func(s *stage) { s.status(5, func(g *event.GangStatus) { g.Created, g.Gone = true, true }) },
+		"by its object": func(s *stage) { s.status(3, func(g *event.GangStatus) { g.Later = 5 }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 3)
+			s.created(true)
+			s.status(1, func(g *event.GangStatus) { g.Created, g.Later = true, 3 })
+			s.is(workload.Queued, workload.ReasonRestored)
+			s.Flush()
+
+			tell(s)
+			s.is(workload.Queued, workload.ReasonRestored)
+			if command, _ := s.lastFlushed(); command == nil || command.State != event.Absent || command.Attempt != 5 {
+				t.Fatalf("commanded is %+v, want attempt 5 absent", command)
+			}
+			clear(s.pods)
+			s.observe()
+			s.status(5, func(g *event.GangStatus) { g.Gone, g.Released = true, true })
+			s.step(time.Second)
+			s.is(workload.Admitted, "")
+			if command := s.commanded(); command == nil || command.State != event.Present || command.Attempt != 6 {
+				t.Errorf("commanded is %+v, want attempt 6 present", command)
+			}
+		})
+	}
+}
+
 // The end of a workload takes the attempt with it of which the ledger does not know.
 func TestALaterAttemptEndsWithACancelledWorkload(t *testing.T) {
 	t.Parallel()

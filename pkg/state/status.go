@@ -27,6 +27,7 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.recovery.finishUnknownRemoval(reported, now)
 		return
 	}
+	s.recovery.removeLater(e, reported, now)
 	s.recovery.finishRemoval(e, reported, now)
 	if !s.frozen(e) {
 		s.observeRequest(e, reported, now)

@@ -32,7 +32,8 @@ type cluster struct {
 	leases    map[string]*leaseObject
 	intruders int
 	lurking   []lurker
-	quota     *podQuota // nil for none
+	forged    map[workload.ID][]*pod // in the namespace of the gang whose labels they have
+	quota     *podQuota              // nil for none
 }
 
 type node struct {
@@ -67,7 +68,7 @@ type pod struct {
 }
 
 func newCluster(w *World) *cluster {
-	c := &cluster{w: w, nodes: map[string]*node{}, objects: map[string]*object{}, pods: map[string]*pod{}, leases: map[string]*leaseObject{}}
+	c := &cluster{w: w, nodes: map[string]*node{}, objects: map[string]*object{}, pods: map[string]*pod{}, leases: map[string]*leaseObject{}, forged: map[workload.ID][]*pod{}}
 	for i := range 5 {
 		c.addNode(fmt.Sprintf("node-%d", i))
 	}

@@ -102,6 +102,9 @@ func (c *cluster) forgeOf(o *object, set workload.PodSet, f TimedFault) string {
 		}
 		p.ready = true
 	}
+	if p.namespace == o.namespace {
+		c.forged[p.claims] = append(c.forged[p.claims], p)
+	}
 	c.pods[p.namespace+"/"+p.name] = p
 	c.changed("pod " + p.namespace + "/" + p.name)
 	c.w.after(f.For, func() { c.deletePod(p, false) })
@@ -153,10 +156,13 @@ func (c *checker) checkRunning(r workload.Record) {
 		wanted = min(wanted, size)
 	}
 	// What is not known counts for the pod: until a term has read what was created,
-	// whatever is in the namespace, and always a controller that no watcher has seen.
-	wanted -= int64(len(c.w.cluster.podsOf(func(p *pod) bool {
-		return p.claims == r.ID && p.namespace == r.Namespace && (c.blind[r.ID] || p.owner == unseenOwner)
-	})))
+	// whatever is in the namespace, and always a controller that no watcher has seen. A term
+	// may look at pods that have gone since.
+	for _, p := range c.w.cluster.forged[r.ID] {
+		if c.blind[r.ID] || p.owner == unseenOwner {
+			wanted--
+		}
+	}
 	if ready := int64(len(c.ready[key])); ready < wanted {
 		c.w.breach("G1", "%s is running, and %d of its %d pods have ever been ready", c.w.submits.nameOf(r.ID), ready, wanted)
 	}
