@@ -181,7 +181,11 @@ func (q *Queue) noteUsageChange() {
 // History returns the past usage of the queue as of the last change of its usage, to be
 // stored and restored by SetHistory.
 func (q *Queue) History() History {
-	return History{At: q.node.history.At, Used: maps.Clone(q.node.history.Used)}
+	used := maps.Clone(q.node.history.Used)
+	if used == nil {
+		used = map[resource.Name]float64{} // of a queue that has used nothing, as that of one whose use is forgotten
+	}
+	return History{At: q.node.history.At, Used: used}
 }
 
 // Past returns the past usage of the queue as of the last Advance.
