@@ -32,6 +32,13 @@ type requests struct {
 	cause   error               // of the last failure
 }
 
+// bound sets for how long requests may be without success.
+func (c *Contact) bound(most time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = most
+}
+
 // Check returns an error once requests for the Lease have been without success for the
 // duration of the lease.
 func (c *Contact) Check() error {

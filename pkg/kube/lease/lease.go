@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int
 	first := cmp.Or(o.Pause, firstPause)
 	next := first
 	if o.Contact != nil {
-		o.Contact.most = o.Duration
+		o.Contact.bound(o.Duration)
 		o.Client = contacted{o.Client, o.Contact}
 	}
 	for {
