@@ -172,7 +172,11 @@ func walkKubectl(w *world) {
 	for _, name := range []string{"by-hand", "by-hand-too"} {
 		w.rayObject("rayclusters", name, func(*unstructured.Unstructured) bool { return true })
 	}
-	w.kubectl("", "delete", "appwrapper.workload.codeflare.dev/by-hand", "legacyappwrapper/by-hand-too")
+	wrappers := []string{"appwrapper.workload.codeflare.dev/by-hand", "legacyappwrapper/by-hand-too"}
+	for _, wrapper := range wrappers {
+		w.until(wrapper+" has a status", func() bool { return w.kubectl("", "get", wrapper, "-o", "jsonpath={.status}") != "" })
+	}
+	w.kubectl("", "delete", wrappers[0], wrappers[1])
 
 	w.kubectl(passing("passes"), "create", "-f", "-")
 	w.until("it goes after its success", func() bool { return strings.Contains(w.kubectl("", "get", "appwrappers"), "No resources found") })
