@@ -156,13 +156,38 @@ func withDefinitions(t *testing.T, s *stack.Stack) {
 	}
 	must(t, s, string(definitions), "apply", "--server-side", "-f", "-")
 	t.Cleanup(func() {
-		// A queue stays as long as its workloads.
-		_, _ = s.Kubectl(context.Background(), "", "delete", "rayjobs,rayclusters", "--all", "--all-namespaces", "--timeout=60s")
+		// A queue stays as long as its workloads, a flavor as long as its queues, and a
+		// definition as long as its objects.
+		for _, kinds := range []string{"rayjobs,rayclusters", "localqueues"} {
+			for _, namespace := range namespaces(t, s) {
+				remove(t, s, kinds, "--namespace", namespace)
+			}
+		}
+		for _, kinds := range []string{"clusterqueues", "resourceflavors"} {
+			remove(t, s, kinds)
+		}
 		_, _ = s.Kubectl(context.Background(), string(definitions), "delete", "--wait=true", "--timeout=60s", "-f", "-")
 	})
 	must(t, s, string(definitions), "wait", "--for=condition=Established", "-f", "-", "--timeout=30s")
 	if err := s.StartService(t.Context(), stack.Intake); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func namespaces(t *testing.T, s *stack.Stack) []string {
+	t.Helper()
+	names, err := s.Kubectl(context.Background(), "", "get", "namespaces", "-o", "jsonpath={.items[*].metadata.name}")
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.Fields(names)
+}
+
+// remove deletes all objects of kinds, and waits until they are gone.
+func remove(t *testing.T, s *stack.Stack, kinds string, more ...string) {
+	t.Helper()
+	if _, err := s.Kubectl(context.Background(), "", append([]string{"delete", kinds, "--all", "--timeout=60s"}, more...)...); err != nil {
+		t.Error(err)
 	}
 }
 
