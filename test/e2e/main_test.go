@@ -14,6 +14,7 @@ import (
 	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/stack"
 )
 
 // The parts that all tests share; each test has a namespace, nodes, a database
@@ -24,7 +25,10 @@ var (
 	requireAll = os.Getenv("MUSTER_REQUIRE_SERVICES") != ""
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	stack.Trial()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	var err error

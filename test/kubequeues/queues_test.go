@@ -34,7 +34,10 @@ var (
 	databases *pgtest.Server
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	stack.Trial()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)

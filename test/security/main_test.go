@@ -12,6 +12,7 @@ import (
 	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
+	"muster.dev/muster/test/stack"
 )
 
 // patience is how long a test waits for what must happen.
@@ -23,7 +24,10 @@ var (
 	shared    = clustertest.Shared{Name: "security"}
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	stack.Trial()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	var err error

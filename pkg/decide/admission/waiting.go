@@ -86,6 +86,13 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	return added
 }
 
+// SetReported says whether the caller has the present reason of a waiting workload.
+func (s *State) SetReported(id workload.ID, reported bool) {
+	if w := s.waiting.Get(id); w != nil {
+		w.Reported = reported
+	}
+}
+
 // heldBy returns the reason of a held workload or queue, nil when neither is held.
 func (s *State) heldBy(w *Waiting) *workload.Reason {
 	if w.Held != "" {
