@@ -55,7 +55,7 @@ func (s *State) Silences(now time.Time) []Silence {
 			wanted[Part{key.Cluster, Watcher}] = s.begun
 		}
 	}
-	for _, e := range s.startedInOrder() {
+	for e := range s.live.All() {
 		part := Part{e.Cluster, Dispatcher}
 		if first, ok := wanted[part]; e.Holding && (!ok || e.Times.Admitted.Before(first)) {
 			wanted[part] = e.Times.Admitted

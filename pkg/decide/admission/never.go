@@ -12,9 +12,10 @@ import (
 
 // A workload never fits when no node of any cluster where it may be offers so much to one
 // of its pods, even when empty, when all nodes of each cluster together do not offer so much
-// to all of them, or when its queue could not have so much if nothing were in use. That is a reason to wait like others, because nodes and quota change. It is
-// looked at when a class is refused anyway, and kept until a node with other amounts,
-// labels or taints may change it: what runs on nodes does not matter.
+// to all of them, or when its queue could not have so much if nothing were in use. That is a
+// reason to wait like others, because nodes and quota change. It is looked at when a class
+// is refused anyway, and kept until a node with other amounts, labels or taints may change
+// it: what runs on nodes does not matter.
 
 // offer is what the empty nodes of a cluster offer to a flavored signature.
 type offer struct {
