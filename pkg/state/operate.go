@@ -95,7 +95,7 @@ func (s *State) setHold(e *entry, hold *workload.Hold, reason *workload.Reason, 
 // then waits at its place by submission. It reports whether the workload is live.
 func (s *State) Requeue(r *event.WorkloadRequeue, now time.Time) bool {
 	e, live := s.asked(r.Workload, r.Submitter)
-	if e == nil {
+	if e == nil || r.Attempt != 0 && r.Attempt != e.Attempt { // a message that comes again
 		return live
 	}
 	if e.Phase.Final() || e.Phase == workload.Queued || tearingDown(e) {

@@ -149,7 +149,8 @@ func TestARequeuedGangIsQueuedAgain(t *testing.T) {
 			s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(30)}}, 3)
 			s.created(true)
 			order := s.gang().order
-			s.Requeue(&event.WorkloadRequeue{Workload: gangID, By: "ann@ops", Why: "new driver"}, s.now)
+			request := &event.WorkloadRequeue{Workload: gangID, Attempt: 1, By: "ann@ops", Why: "new driver"}
+			s.Requeue(request, s.now)
 			s.is(workload.Evicting, workload.ReasonRequeued)
 			if got := s.gang().Reason.Message; got != "requeued by ann@ops: new driver" {
 				t.Errorf("the reason is %q", got)
@@ -173,9 +174,11 @@ func TestARequeuedGangIsQueuedAgain(t *testing.T) {
 			}
 			if held {
 				s.is(workload.Queued, workload.ReasonHeld)
-			} else {
-				s.is(workload.Admitted, "")
+				return
 			}
+			s.is(workload.Admitted, "")
+			s.Requeue(request, s.now) // the message comes again: that attempt is over
+			s.is(workload.Admitted, "")
 		})
 	}
 }

@@ -29,6 +29,9 @@ func (e *WorkloadHold) About() workload.ID { return e.Workload }
 // submission, and the next attempt may begin at once. It is no fault of the workload.
 type WorkloadRequeue struct {
 	Workload workload.ID `json:"workload"`
+	// Attempt is the one to take down; 0 is the present one. With it a message that comes
+	// again does not take down the next attempt.
+	Attempt int `json:"attempt,omitempty"`
 	// By is the name that the operator's client gives; over HTTP it is the caller's.
 	By  string `json:"by"`
 	Why string `json:"why,omitempty"`

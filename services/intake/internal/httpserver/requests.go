@@ -75,7 +75,7 @@ func (s *Server) requeue(w http.ResponseWriter, r *http.Request, caller string) 
 	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
 		switch record.Phase {
 		case workload.Admitted, workload.Dispatched, workload.Running:
-			return &event.WorkloadRequeue{Workload: record.ID, By: by.by, Why: by.why, Submitter: by.submitter}, nil
+			return &event.WorkloadRequeue{Workload: record.ID, Attempt: record.Attempt, By: by.by, Why: by.why, Submitter: by.submitter}, nil
 		}
 		return nil, fail(http.StatusConflict, "workload %s is %s: only one that was admitted can be requeued", record.ID, record.Phase)
 	})

@@ -44,7 +44,7 @@ func Hold(ctx context.Context, b *bus.Bus, r workload.Record, resume bool, by, w
 
 // Requeue asks to take a workload down and queue it again.
 func Requeue(ctx context.Context, b *bus.Bus, r workload.Record, by, why string, at time.Time) error {
-	if err := ask(ctx, b, r, &event.WorkloadRequeue{Workload: r.ID, By: by, Why: why}, at); err != nil {
+	if err := ask(ctx, b, r, &event.WorkloadRequeue{Workload: r.ID, Attempt: r.Attempt, By: by, Why: why}, at); err != nil {
 		return fmt.Errorf("requeue workload %s: %w", r.ID, err)
 	}
 	return nil
