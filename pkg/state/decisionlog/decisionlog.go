@@ -38,6 +38,8 @@ type Input struct {
 	// Known is what the ledger had of the workload of a submission that the state
 	// does not have; of Event.
 	Known *state.Known `json:"known,omitempty"`
+	// Asked is the place of a request (event.Request) in its stream; of Event.
+	Asked workload.AskedAt `json:"asked,omitzero"`
 	// Grace of nodes that are not ready; of Tick.
 	Grace time.Duration `json:"grace,omitempty"`
 	// Subjects whose commands are sent again; of ResendCommands.
@@ -96,7 +98,7 @@ func Apply(s *state.State, in Input) error {
 		if err != nil {
 			return fmt.Errorf("apply a recorded event: %w", err)
 		}
-		ApplyMessage(s, envelope, payload, in.Known, in.At)
+		ApplyMessage(s, envelope, payload, in.Known, in.Asked, in.At)
 	case Decide:
 		s.Decide(in.At)
 	case Tick:
@@ -134,10 +136,14 @@ func Apply(s *state.State, in Input) error {
 	return nil
 }
 
-// ApplyMessage has a state take an event in, that came in the envelope at the given time.
+// ApplyMessage has a state take an event in, that came in the envelope at the given time. Of
+// what is asked of a workload, asked is the place in its stream.
 // It reports whether the event is one for a state, and of what is asked of a workload (event.Request)
 // whether that is live.
-func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, at time.Time) bool {
+func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, asked workload.AskedAt, at time.Time) bool {
+	if request, is := payload.(event.Request); is && s.Overtaken(request, asked) {
+		return true
+	}
 	switch p := payload.(type) {
 	case *event.WorkloadSubmitted:
 		s.Submit(p, known, at)

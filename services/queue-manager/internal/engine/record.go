@@ -7,7 +7,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service/version"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -44,8 +46,17 @@ func (s *Step) applyMessage(m received, known *state.Known, at time.Time) (live 
 			err = fmt.Errorf("message %d on %s cannot be applied: %v", m.Sequence, m.Subject, cause)
 		}
 	}()
-	s.decisions.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: m.Data, Known: known})
-	return decisionlog.ApplyMessage(s.State, m.envelope, m.payload, known, at), nil
+	asked := askedAt(m)
+	s.decisions.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: m.Data, Known: known, Asked: asked})
+	return decisionlog.ApplyMessage(s.State, m.envelope, m.payload, known, asked, at), nil
+}
+
+// askedAt is the place of a request in its stream.
+func askedAt(m received) workload.AskedAt {
+	if _, is := m.payload.(event.Request); !is || m.Sequence == 0 {
+		return workload.AskedAt{}
+	}
+	return workload.AskedAt{Sequence: m.Sequence, Stored: m.Stored.UTC()}
 }
 
 // record returns what was noted, to be kept with the changes; nothing while there

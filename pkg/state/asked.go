@@ -1,0 +1,40 @@
+package state
+
+import (
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Overtaken reports whether a later request of the same kind was taken in for the workload.
+// The request is then done with; it may have been taken in, too, before that. A request that
+// is not overtaken is noted with the workload, so that this outlives the leader.
+func (s *State) Overtaken(r event.Request, at workload.AskedAt) bool {
+	var submitter string
+	var of func(*workload.Asked) *workload.AskedAt
+	switch r := r.(type) {
+	case *event.WorkloadHold:
+		submitter, of = r.Submitter, func(a *workload.Asked) *workload.AskedAt { return &a.Hold }
+	case *event.WorkloadPriority:
+		of = func(a *workload.Asked) *workload.AskedAt { return &a.Priority }
+	case *event.WorkloadMove:
+		submitter, of = r.Submitter, func(a *workload.Asked) *workload.AskedAt { return &a.Move }
+	default: // a repeated cancellation or release does nothing, and a requeue names its attempt
+		return false
+	}
+	e, _ := s.asked(r.About(), submitter)
+	if e == nil || at == (workload.AskedAt{}) {
+		return false
+	}
+	asked := workload.Asked{}
+	if e.Asked != nil {
+		asked = *e.Asked
+	}
+	last := of(&asked)
+	if !at.Follows(*last) {
+		return true
+	}
+	*last = at
+	e.Asked = &asked // a copy: events and rows have the one before
+	s.changed.workloads[e.ID] = e
+	return false
+}
