@@ -25,16 +25,13 @@ func (s *State) Overtaken(r event.Request, at workload.AskedAt) bool {
 	if e == nil || at == (workload.AskedAt{}) {
 		return false
 	}
-	asked := workload.Asked{}
-	if e.Asked != nil {
-		asked = *e.Asked
-	}
+	asked := s.lastAsked[e.ID]
 	last := of(&asked)
 	if !at.Follows(*last) {
 		return true
 	}
 	*last = at
-	e.Asked = &asked // a copy: events and rows have the one before
-	s.changed.workloads[e.ID] = e
+	s.lastAsked[e.ID] = asked
+	s.changed.workloads[e.ID], s.changed.asked[e.ID] = e, true
 	return false
 }

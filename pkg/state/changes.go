@@ -24,6 +24,9 @@ type Changes struct {
 	Version int64
 	Added   []Added
 	Updated []workload.Record
+	// Asked are the last requests of workloads of which something was asked; each is among
+	// Added or Updated, too.
+	Asked []Asked
 	// Grown is how many running gangs got more places.
 	Grown int
 	// Freed are the workloads whose reservations end. Freed before Reserved.
@@ -52,6 +55,12 @@ type Added struct {
 	workload.Record
 	Order    int64
 	Manifest json.RawMessage
+}
+
+// Asked are the last requests that were taken in for a workload.
+type Asked struct {
+	Workload workload.ID
+	workload.Asked
 }
 
 // Reservation is a row of the ledger: pods of a pod set on a node.
@@ -114,6 +123,9 @@ func (s *State) Flush() Changes {
 			taken.Added = append(taken.Added, Added{e.Record, e.order, manifest})
 		} else {
 			taken.Updated = append(taken.Updated, e.Record)
+		}
+		if asked, ok := s.lastAsked[e.ID]; ok && s.changed.asked[e.ID] {
+			taken.Asked = append(taken.Asked, Asked{e.ID, asked})
 		}
 		if s.changed.freed[e.ID] {
 			taken.Freed = append(taken.Freed, e.ID)

@@ -12,6 +12,7 @@ type changeSet struct {
 	added     map[workload.ID]json.RawMessage
 	workloads map[workload.ID]*entry
 	freed     map[workload.ID]bool
+	asked     map[workload.ID]bool
 	reserved  map[workload.ID]*entry
 	moved     map[workload.ID]*entry
 	moves     []workload.ID // the last of each in moved counts
@@ -24,7 +25,7 @@ type changeSet struct {
 func newChangeSet() *changeSet {
 	return &changeSet{
 		added: map[workload.ID]json.RawMessage{}, workloads: map[workload.ID]*entry{},
-		freed: map[workload.ID]bool{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
+		freed: map[workload.ID]bool{}, asked: map[workload.ID]bool{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
 		nodes: map[admission.NodeKey]bool{},
 	}
 }

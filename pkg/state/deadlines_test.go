@@ -120,7 +120,7 @@ func TestABackoffIsKept(t *testing.T) {
 	s.created(false)
 	s.step(100 * time.Second)
 	s.released()
-	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, Workloads: []StoredWorkload{{s.gang().Record, 1}}}
+	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, Workloads: []StoredWorkload{{Record: s.gang().Record, Order: 1}}}
 	for key, n := range s.nodes {
 		stored.Nodes = append(stored.Nodes, StoredNode{n.Node, n.version, n.present})
 		_ = key

@@ -113,6 +113,9 @@ func (s *State) Restore(w StoredWorkload) {
 func (s *State) insert(w StoredWorkload) {
 	e := &entry{Record: w.Record, order: w.Order}
 	s.live.Put(e)
+	if w.Asked != nil {
+		s.lastAsked[e.ID] = *w.Asked
+	}
 	s.liveIn[e.Queue]++
 	s.objects.add(e)
 	s.updateReserved(e, 1)

@@ -119,7 +119,7 @@ func (s *stage) rule(rules workload.Rules) {
 // newTerm is the state of a leader that takes over.
 func newTerm(s *stage) *State {
 	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, LastOrder: s.lastOrder,
-		Workloads: []StoredWorkload{{s.gang().Record, s.gang().order}}}
+		Workloads: []StoredWorkload{{Record: s.gang().Record, Order: s.gang().order}}}
 	for _, key := range s.nodeKeys() {
 		stored.Nodes = append(stored.Nodes, StoredNode{Node: s.nodes[key].Node, Version: s.nodes[key].version, Present: true})
 	}

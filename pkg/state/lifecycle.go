@@ -81,6 +81,7 @@ func (l *lifecycle) forget(e *entry) {
 		l.removals.trackUnknown(l.removal(e))
 	}
 	l.live.Delete(e.ID)
+	delete(l.lastAsked, e.ID)
 	if e.attemptState != nil {
 		l.started--
 	}

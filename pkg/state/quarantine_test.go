@@ -109,7 +109,7 @@ func TestAKeptHeadOfAStrictQueueIsPassed(t *testing.T) {
 func (s *stage) storedAs(phase workload.Phase) Stored {
 	record := s.gang().Record
 	record.Phase, record.Holding, record.Placements, record.Cluster, record.Reason = phase, false, nil, "", nil
-	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, Workloads: []StoredWorkload{{record, 1}}}
+	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, Workloads: []StoredWorkload{{Record: record, Order: 1}}}
 	for _, n := range s.nodes {
 		stored.Nodes = append(stored.Nodes, StoredNode{n.Node, n.version, n.present})
 	}

@@ -231,7 +231,7 @@ func TestABookReadAnewDealsWithAnAttemptThatIsRemoved(t *testing.T) {
 	s.created(true)
 	s.status(1, func(g *event.GangStatus) { g.Created, g.Later = true, 3 })
 	s.is(workload.Queued, workload.ReasonRestored)
-	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, Workloads: []StoredWorkload{{s.gang().Record, 1}}}
+	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, Workloads: []StoredWorkload{{Record: s.gang().Record, Order: 1}}}
 
 	leader := New(2, stored)
 	leader.Cancel(&event.WorkloadCancel{Workload: gangID}, s.now)

@@ -102,7 +102,7 @@ func TestAGrowingGangStandsInLine(t *testing.T) {
 	strict := s.queues["q"]
 	strict.Strategy = quota.StrictFIFO
 	s.State = New(2, Stored{MaxEvent: 1 << 20, Queues: []Queue{strict}, LastOrder: s.lastOrder,
-		Workloads: []StoredWorkload{{s.gang().Record, s.gang().order}}})
+		Workloads: []StoredWorkload{{Record: s.gang().Record, Order: s.gang().order}}})
 	for _, name := range []string{"n0", "n1", "n2"} {
 		s.node(name, nil)
 	}
@@ -201,7 +201,7 @@ func TestShrinkingSurvivesANewTerm(t *testing.T) {
 	s.loses("workers", s.place("workers"))
 	s.step(0)
 	old := s.commanded()
-	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, LastOrder: s.lastOrder, Workloads: []StoredWorkload{{s.gang().Record, s.gang().order}}}
+	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["q"]}, LastOrder: s.lastOrder, Workloads: []StoredWorkload{{Record: s.gang().Record, Order: s.gang().order}}}
 	for _, n := range s.nodes {
 		stored.Nodes = append(stored.Nodes, StoredNode{Node: n.Node, Version: n.version, Present: true})
 	}

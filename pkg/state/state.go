@@ -62,6 +62,8 @@ type Stored struct {
 type StoredWorkload struct {
 	workload.Record
 	Order int64
+	// Asked are the last requests that were taken in for it; nil before the first.
+	Asked *workload.Asked `json:",omitempty"`
 }
 
 // StoredNode is a node with the version of its observation.

@@ -245,7 +245,7 @@ func TestANewTermGoesOnWhereTheLastOneEnded(t *testing.T) {
 	s.Decide(now)
 	stored := Stored{MaxEvent: 1 << 20, Queues: []Queue{s.queues["loose"]}, LastOrder: s.lastOrder}
 	for _, e := range s.inOrder() {
-		stored.Workloads = append(stored.Workloads, StoredWorkload{e.Record, e.order})
+		stored.Workloads = append(stored.Workloads, StoredWorkload{Record: e.Record, Order: e.order})
 	}
 	n := s.nodes[admission.NodeKey{Cluster: testCluster, Name: "n"}]
 	stored.Nodes = []StoredNode{{Node: n.Node, Version: n.version, Present: n.present}}

@@ -20,7 +20,9 @@ type tables struct {
 	live    *index.Index[workload.ID, entry]
 	started int // of the live, those that do not wait
 	objects objects
-	nodes   map[admission.NodeKey]*node
+	// lastAsked are the last requests for the live workloads of which something was asked.
+	lastAsked map[workload.ID]workload.Asked
+	nodes     map[admission.NodeKey]*node
 	// notReady are the nodes that are there and not ready.
 	notReady map[admission.NodeKey]bool
 	grace    time.Duration // of nodes that are not ready, as of the last Tick
@@ -41,7 +43,7 @@ func newTables(tree *quota.Tree, stored Stored) tables {
 	t := tables{
 		queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{},
 		live:    index.New(stored.Expected, func(e *entry) workload.ID { return e.ID }),
-		objects: objects{}, nodes: map[admission.NodeKey]*node{}, notReady: map[admission.NodeKey]bool{},
+		objects: objects{}, lastAsked: map[workload.ID]workload.Asked{}, nodes: map[admission.NodeKey]*node{}, notReady: map[admission.NodeKey]bool{},
 		gangs: map[gangKey]*gang{}, observed: newObservedLimits(),
 		quarantined: map[workload.ID]*Quarantined{}, quarantinedNodes: map[admission.NodeKey]bool{},
 		admission: admission.NewState(tree), changed: newChangeSet(),

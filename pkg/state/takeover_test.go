@@ -18,7 +18,7 @@ func (s *stage) replaceLeader(observed ...func()) {
 	s.Flush()
 	stored := s.Settings()
 	for _, e := range s.inOrder() {
-		stored.Workloads = append(stored.Workloads, StoredWorkload{e.Record, e.order})
+		stored.Workloads = append(stored.Workloads, StoredWorkload{Record: e.Record, Order: e.order})
 	}
 	for _, key := range s.nodeKeys() {
 		n := s.nodes[key]

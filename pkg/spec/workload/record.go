@@ -35,8 +35,6 @@ type Record struct {
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Hold keeps it from admission; nil when it is not held.
 	Hold *Hold `json:"hold,omitempty"`
-	// Asked are the last requests of operators and submitters; nil before the first.
-	Asked *Asked `json:"asked,omitempty"`
 	// EvictAt has two meanings. Of a workload that is being torn down it is when its
 	// objects are deleted; until then it may save its work. Of one that runs it is an
 	// announcement: when its pods on a drained node are moved.

@@ -25,6 +25,7 @@ type asking struct {
 	clock    time.Time // of NATS
 	past     []request
 	stored   workload.Record
+	asked    *workload.Asked // as stored
 	// want is what the last request of each kind asks for, in the order of the stream.
 	held     bool
 	priority int32
@@ -50,7 +51,7 @@ func (a *asking) load(r workload.Record) {
 	a.stored = r
 	a.state = state.New(1, state.Stored{
 		MaxEvent: 1 << 20, Queues: []state.Queue{{Name: "a", Namespaces: []string{"n"}}, {Name: "b", Namespaces: []string{"n"}}},
-		Workloads: []state.StoredWorkload{{Order: 1, Record: r}},
+		Workloads: []state.StoredWorkload{{Order: 1, Record: r, Asked: a.asked}},
 	})
 }
 
@@ -82,7 +83,11 @@ func (a *asking) ask(t *rapid.T) {
 
 // record is the workload as it is stored.
 func (a *asking) record(t *rapid.T) workload.Record {
-	for _, w := range a.state.Flush().Updated {
+	changes := a.state.Flush()
+	for _, asked := range changes.Asked {
+		a.asked = &asked.Asked
+	}
+	for _, w := range changes.Updated {
 		encoded, err := json.Marshal(w)
 		if err != nil {
 			t.Fatal(err)

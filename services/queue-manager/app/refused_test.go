@@ -30,6 +30,19 @@ func (w *world) sql(statement string) {
 	}
 }
 
+// scan reads one row.
+func (w *world) scan(query string, targets ...any) {
+	w.t.Helper()
+	conn, err := pgx.Connect(w.ctx, w.ownerURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if err := conn.QueryRow(w.ctx, query).Scan(targets...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // refuse has the database refuse, for good and with the SQLSTATE, rows of a table
 // for which the condition holds.
 func (w *world) refuse(table, events, condition, state string) {

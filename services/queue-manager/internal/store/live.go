@@ -81,7 +81,6 @@ func changingColumns(rows []row) []column {
 		columnOf("queue", "text", rows, func(r row) string { return r.Queue }), // of one that waits
 		columnOf("priority", "int", rows, func(r row) int32 { return r.Priority }),
 		jsonColumn("hold", rows, func(r row) (*workload.Hold, bool) { return r.Hold, r.Hold != nil }),
-		jsonColumn("asked", rows, func(r row) (*workload.Asked, bool) { return r.Asked, r.Asked != nil }),
 		jsonColumn("provisioning", rows, func(r row) (*workload.Provisioning, bool) { return r.Provisioning, r.Provisioning != nil }),
 		jsonColumn("flavors", rows, func(r row) ([]workload.PodSetFlavors, bool) { return r.Flavors, r.Flavors != nil }),
 	}

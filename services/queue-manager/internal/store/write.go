@@ -52,7 +52,21 @@ func (s *Store) queueWorkloads(batch *pgx.Batch, c state.Changes) (shapes []stri
 	if len(updated)+len(added)+len(taken) > 0 {
 		queueLive(batch, added, updated, taken)
 	}
+	queueAsked(batch, c.Asked)
 	return shapes
+}
+
+// queueAsked keeps the last requests of workloads; those that have gone have no row.
+func queueAsked(batch *pgx.Batch, asked []state.Asked) {
+	if len(asked) == 0 {
+		return
+	}
+	var p parameters
+	rows := p.rows("u", []column{
+		uuidColumn("id", asked, func(a state.Asked) workload.ID { return a.Workload }),
+		columnOf("asked", "jsonb", asked, func(a state.Asked) string { return encoded(a.Asked) }),
+	})
+	batch.Queue(`UPDATE workloads w SET asked = u.asked FROM `+rows+` WHERE w.id = u.id`, p...)
 }
 
 // isCold reports whether nothing will happen to the workload any more.
