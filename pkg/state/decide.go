@@ -44,6 +44,10 @@ func (s *State) Decide(now time.Time) {
 	}
 }
 
+// ReportsLeft reports whether the last decision has left reasons to the next one, which can
+// be made at once.
+func (s *State) ReportsLeft() bool { return s.admission.ReportsLeft() }
+
 func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	e.Cluster, e.Placements, e.Flavors, e.Holding = a.Cluster, a.Placements, a.Flavors, true
 	s.beginAttempt(e)

@@ -139,6 +139,7 @@ func (c *copier) copyWaiting() {
 		c.queues[q].patient = c.copyList(q.patient)
 	}
 	c.to.fresh, c.to.backingOff, c.to.asked = c.copyList(c.from.fresh), c.copyList(c.from.backingOff), c.copyList(c.from.asked)
+	c.to.unreported = c.copyList(c.from.unreported)
 }
 
 func (c *copier) copyClasses(list []*equivalenceClass) []*equivalenceClass {

@@ -30,7 +30,6 @@ func Decide(s *State, now time.Time) Plan {
 	d.scheduleRetries()
 	d.reportNew()
 	d.reportReservations()
-	s.fresh = nil
 	s.events.clear()
 	d.plan.NextAt = d.nextAt()
 	s.tree.Settle()
@@ -41,7 +40,7 @@ func Decide(s *State, now time.Time) Plan {
 // Pending reports whether a decision at this time could differ from the last
 // one.
 func (s *State) Pending(now time.Time) bool {
-	return len(s.fresh) > 0 || s.waiting.Len() > 0 && (s.events.any() || s.due(now) || s.offersMayChange()) || s.mustDrain()
+	return len(s.fresh) > 0 || s.ReportsLeft() || s.waiting.Len() > 0 && (s.events.any() || s.due(now) || s.offersMayChange()) || s.mustDrain()
 }
 
 // mustDrain reports whether gangs of a drained queue have to be evicted.
@@ -147,18 +146,33 @@ func (d *decision) tryFirst(class *equivalenceClass) {
 	}
 }
 
+// reportsOfDecision bounds the reasons of one decision for workloads that are new, or whose
+// queue is held now or no longer: each is an event and two rows of one transaction, and a
+// queue may have 100,000 that wait. The next decisions report the others.
+const reportsOfDecision = 1000
+
+// ReportsLeft reports whether reasons are left for the next decision, which needs no event.
+func (s *State) ReportsLeft() bool { return len(s.unreported) > 0 }
+
 // reportNew adds the reasons of workloads that were enqueued since the last decision,
 // or whose nomination has ended.
 func (d *decision) reportNew() {
 	s := d.state
-	var unreported []*Waiting // a term may begin with a million, with their reasons reported
-	for _, w := range s.fresh {
-		if !w.Reported && s.waiting.Has(w) {
-			unreported = append(unreported, w)
+	if len(s.fresh) > 0 {
+		for _, w := range s.fresh { // a term may begin with a million, with their reasons reported
+			if !w.Reported && s.waiting.Has(w) {
+				s.unreported = append(s.unreported, w)
+			}
 		}
+		s.fresh = nil
+		slices.SortStableFunc(s.unreported, before)
 	}
-	slices.SortStableFunc(unreported, before)
-	for _, w := range unreported {
+	for reported := 0; len(s.unreported) > 0 && reported < reportsOfDecision; reported++ {
+		w := s.unreported[0]
+		s.unreported = s.unreported[1:]
+		if !s.waiting.Has(w) {
+			continue // it has left since
+		}
 		if !w.Reported && w.nomination(s) == nil { // a nomination reports its reason itself
 			d.wait(w, s.reason(w))
 		}

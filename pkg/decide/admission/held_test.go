@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"slices"
 	"testing"
 
 	"muster.dev/muster/pkg/decide/quota"
@@ -40,5 +41,30 @@ func TestAHoldIsToldToAllThatWait(t *testing.T) {
 		if c.told > 0 && len(kinds) != c.told {
 			t.Errorf("with stop policy %q, %d workloads are told: %v; want %d", c.stop, len(kinds), kinds, c.told)
 		}
+	}
+}
+
+// TestAHoldIsToldInParts: the reasons of a long queue are spread over decisions, in the order
+// of the queue, and each workload is told once.
+func TestAHoldIsToldInParts(t *testing.T) {
+	t.Parallel()
+	const waiting = 2500
+	s := stateOf([]capacity.Node{nodeOf("one", 8, 1)}, slices.Repeat([][]workload.PodSet{{setOf("w", 2, 1, 1)}}, waiting)...)
+	for decide(s); s.ReportsLeft(); decide(s) {
+	}
+	s.Reconfigure(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "queue", StopPolicy: quota.Hold}}}))
+	told, parts := map[workload.ID]int{}, []int{}
+	for len(parts) == 0 || s.ReportsLeft() {
+		waits := decide(s).Waits
+		for _, w := range waits {
+			told[w.Workload]++
+			if w.Reason.Kind != workload.ReasonHeld || told[w.Workload] > 1 {
+				t.Fatalf("%s is told %s for the %d. time", w.Workload, w.Reason.Kind, told[w.Workload])
+			}
+		}
+		parts = append(parts, len(waits))
+	}
+	if len(told) != waiting || !slices.Equal(parts, []int{1000, 1000, 500}) {
+		t.Errorf("%d of %d workloads are told, in parts of %v", len(told), waiting, parts)
 	}
 }

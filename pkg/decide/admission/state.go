@@ -27,6 +27,7 @@ type State struct {
 	started      map[workload.ID]*Started
 	held         int                // of the waiting, those that are held themselves
 	fresh        []*Waiting         // enqueued since the last decision
+	unreported   []*Waiting         // those whose reasons the next decisions report
 	backingOff   []*Waiting         // by NotBefore
 	nominations  []*nomination      // in the order of their workloads
 	asked        []*Waiting         // that hold quota for nodes that are asked for, in order

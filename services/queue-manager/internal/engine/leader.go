@@ -97,6 +97,7 @@ func (l *leader) run(ctx context.Context) error {
 			l.handOver(q)
 		case <-l.snapshotPieceDue():
 			l.copySnapshotPiece()
+		case <-l.reportsLeft(): // the step below makes some of them
 		case c := <-l.changes:
 			err = l.configure(ctx, c)
 		case <-l.inputs.caughtUp():
@@ -116,6 +117,21 @@ func (l *leader) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// always is ready at any time.
+var always = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// reportsLeft is ready while reasons of workloads are left for the next decision.
+func (l *leader) reportsLeft() <-chan struct{} {
+	if !l.decide || !l.state.ReportsLeft() {
+		return nil
+	}
+	return always
 }
 
 func opened(d bus.Delivery, open bool) *bus.Delivery {
