@@ -151,7 +151,7 @@ chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause ever
 .PHONY: tidy
 tidy: ## format all code and tidy all modules
 	@gofmt -w $(MODULES)
-	@set -e; for module in $(MODULES) .tools .tools/nats; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
+	@set -e; for module in $(MODULES) .tools .tools/nats test/peers/kueue; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
 
 .PHONY: clean
 clean: down ## stop the local stack and remove what was built
