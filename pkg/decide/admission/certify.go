@@ -26,14 +26,15 @@ func Certify(s *State, id workload.ID, enough func() bool) (*certificate.Documen
 	case w.Grows:
 		return nil, "it runs, and only waits for more pods"
 	}
-	o := s.optionsOf(w.queue, w.signature)
+	smallest := w.signature.smallest()
+	o := s.optionsOf(w.queue, smallest)
 	switch {
 	case o.why != nil:
 		return nil, "its queue refuses it: " + o.why.Message
 	case o.cut:
 		return nil, "its pod sets can have more combinations of flavors than are tried"
 	}
-	draft := certificate.Draft{Workload: id, PodSets: w.Workload.PodSets}
+	draft := certificate.Draft{Workload: id, PodSets: smallest.podSets}
 	clusters := s.clustersFor(w)
 	for _, cluster := range clusters {
 		draft.Clusters = append(draft.Clusters, certificate.DraftCluster{Name: cluster, Nodes: s.fleets[cluster].Views()})
