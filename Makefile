@@ -67,6 +67,12 @@ need-postgres need-compiler: need-%:
 demo: stack-parts ## run the demo on real parts and check it (KUBECONFIG=... uses your cluster)
 	@$(BIN)/muster-dev demo
 
+.PHONY: demo-provisioning
+demo-provisioning: override KUBECONFIG :=
+demo-provisioning: ## run the demo of a job that gets nodes which do not exist yet, on real parts
+	@$(MAKE) --no-print-directory KUBECONFIG= stack-parts
+	@KUBECONFIG= $(BIN)/muster-dev demo --provisioning
+
 # nats-server of the version that package localnats embeds.
 $(BIN)/nats-server: pkg/go.mod
 	@mkdir -p $(BIN)

@@ -310,10 +310,15 @@ func nothingLeft(t *testing.T, dir string, n note) {
 	}
 }
 
-func TestDemo(t *testing.T) {
+func TestDemo(t *testing.T) { demonstrate(t) }
+
+func TestDemoProvisioning(t *testing.T) { demonstrate(t, "--provisioning") }
+
+func demonstrate(t *testing.T, flags ...string) {
+	t.Helper()
 	findDevcluster(t)
 	dir := serverDir(t)
-	got := run(t, "", "demo", "--dir", dir)
+	got := run(t, "", append([]string{"demo", "--dir", dir}, flags...)...)
 	if got.code != exit.OK || !strings.Contains(got.out, " 0 failed, 0 skipped") {
 		t.Errorf("exit code %d\n%s\n%s", got.code, got.out, got.errOut)
 	}
