@@ -38,6 +38,9 @@ func Certify(s *State, id workload.ID, enough func() bool) (*certificate.Documen
 	for _, cluster := range clusters {
 		draft.Clusters = append(draft.Clusters, certificate.DraftCluster{Name: cluster, Nodes: s.fleets[cluster].Views()})
 	}
+	if why := s.notSelected(w); why != "" {
+		return nil, why
+	}
 	if len(clusters) == 0 {
 		return nil, "no cluster has reported a node"
 	}
