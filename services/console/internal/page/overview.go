@@ -20,6 +20,8 @@ const mostLines = 50
 // Overview is the first page. Tenants see their queues and workloads; the rest is for operators.
 type Overview struct {
 	Operator bool
+	// MapFollows: the nodes were not there in time, and the updates of the page bring them.
+	MapFollows bool
 	// Attention is what a person has to look at, Notes what may be meant so.
 	Attention, Notes       []string
 	Parts                  []Field

@@ -68,17 +68,23 @@ func (s *Server) show(v view) handler {
 	}
 }
 
+// livePath is before the path of a page for its updates.
+const livePath = "/live"
+
 // liveOf is where the updates of a page come from.
 func liveOf(u *url.URL) string {
-	return (&url.URL{Path: "/live" + u.Path, RawPath: liveRaw(u), RawQuery: u.RawQuery}).String()
+	return (&url.URL{Path: livePath + u.Path, RawPath: liveRaw(u), RawQuery: u.RawQuery}).String()
 }
 
 func liveRaw(u *url.URL) string {
 	if u.RawPath == "" {
 		return ""
 	}
-	return "/live" + u.RawPath
+	return livePath + u.RawPath
 }
+
+// isLive reports whether the request is for the updates of a page.
+func isLive(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, livePath) }
 
 // heartbeat keeps proxies from closing a quiet stream.
 const heartbeat = 15 * time.Second

@@ -44,7 +44,7 @@ func (s *Server) cookie(id string, maxAge int) *http.Cookie {
 
 // toLogin has the browser log in, and come back.
 func (s *Server) toLogin(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/live/") { // an EventSource shows no page
+	if isLive(r) { // an EventSource shows no page
 		http.Error(w, "log in first", http.StatusUnauthorized)
 		return
 	}

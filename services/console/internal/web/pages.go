@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,7 +30,11 @@ func views() map[string]view {
 	}
 }
 
-func loadOverview(ctx context.Context, s *Server, _ *http.Request, c *caller) (content, error) {
+// mapPatience is how long the overview waits for the nodes, which may be many, before it is shown
+// without their map. Its updates bring the map.
+const mapPatience = 100 * time.Millisecond
+
+func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
 	queues, err := s.queues(ctx, c)
 	if err != nil {
 		return content{}, err
@@ -44,8 +49,18 @@ func loadOverview(ctx context.Context, s *Server, _ *http.Request, c *caller) (c
 	if err != nil {
 		return of, err
 	}
-	nodes, err := s.nodes(ctx, c)
-	of.model = page.ForOperator(status, nodes, queues.Queues, s.RackLabel, s.Now())
+	patient := ctx
+	if !isLive(r) {
+		var cancel context.CancelFunc
+		patient, cancel = context.WithTimeout(ctx, mapPatience)
+		defer cancel()
+	}
+	nodes, err := s.nodes(patient, c)
+	model := page.ForOperator(status, nodes, queues.Queues, s.RackLabel, s.Now())
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		model.MapFollows, err = true, nil
+	}
+	of.model = model
 	return of, err
 }
 

@@ -310,6 +310,34 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
+// TestTheMapFollows: an overview whose nodes are late comes without them, and its updates bring
+// them.
+func TestTheMapFollows(t *testing.T) {
+	t.Parallel()
+	a := newAPI(20, 1)
+	a.late = make(chan struct{})
+	b := newBrowser(t, a, "olga", true)
+	if status, _, content := b.get("/"); status != http.StatusOK || !strings.Contains(content, "their map follows") || strings.Contains(content, "gpu-00001") || !strings.Contains(content, "cluster east is silent") {
+		t.Errorf("status %d: %s", status, content)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/live/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	close(a.late)
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if strings.Contains(lines.Text(), "gpu-00001") {
+			return
+		}
+	}
+	t.Error("the updates bring no nodes")
+}
+
 // mostBytes bounds a page of the largest site.
 const mostBytes = 1 << 20
 

@@ -39,9 +39,13 @@ type api struct {
 	waiting int // workloads that wait
 	changes []string
 	revoked bool
+	late    chan struct{} // unless nil, the nodes are answered when it is closed
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.late != nil && r.URL.Path == "/v1/nodes" {
+		<-a.late
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	who := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
