@@ -5,7 +5,7 @@ BIN     := bin
 FLEET   ?= p3
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-SERVICES         := muster muster-dev intake capacity-watcher queue-manager dispatcher
+SERVICES         := muster muster-dev intake capacity-watcher queue-manager dispatcher console
 DEVCLUSTER_FILES := $(shell find deploy/devcluster -name testdata -prune -o -type f ! -name '*_test.go' ! -name '*.md' -print)
 MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/helm
 

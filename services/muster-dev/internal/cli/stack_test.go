@@ -65,7 +65,7 @@ func startDev(t *testing.T, args ...string) (stop func() (int, string)) {
 	var errOut bytes.Buffer
 	exited := make(chan int, 1)
 	go func() {
-		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1", "--http-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
+		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1", "--http-port", "-1", "--console-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
 		_ = writer.Close()
 		exited <- code
 	}()
