@@ -50,6 +50,9 @@ func (s *State) ReportsLeft() bool { return s.admission.ReportsLeft() }
 
 func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	e.Cluster, e.Placements, e.Flavors, e.Holding = a.Cluster, a.Placements, a.Flavors, true
+	if a.PodSets != nil {
+		e.PodSets = a.PodSets
+	}
 	s.beginAttempt(e)
 	s.useRequest(e)
 	delete(s.staleReasons, e.ID)
