@@ -45,7 +45,7 @@ func TestAHoldIsToldToAllThatWait(t *testing.T) {
 }
 
 // TestAHoldIsToldInParts: the reasons of a long queue are spread over decisions, in the order
-// of the queue, and each workload is told once.
+// of the queue, and each workload has it reported once.
 func TestAHoldIsToldInParts(t *testing.T) {
 	t.Parallel()
 	const waiting = 2500
