@@ -18,6 +18,8 @@ import (
 //	                                  there (the fleet's requeue hint)
 //	the same, or a gang released      classes that tried preemption     fewer victims may do
 //	a cluster has its first node      all classes                       no verdict covers it
+//	a cluster becomes silent, or      all classes                       others may take them, or
+//	reports again                                                       it may
 //	a node has another shape          classes that never fitted and     their reason is stale
 //	                                  now may, and the reverse
 //	quota came back in a tree, or     classes of the tree that may be   their refusal is stale
@@ -51,6 +53,7 @@ import (
 type events struct {
 	capacityGrew     bool            // a node has more free
 	clusterAdded     bool            // a cluster has its first node
+	clustersChanged  bool            // a cluster has become silent, or reports again
 	shareBaseChanged bool            // the amounts that shares are fractions of
 	quotaFreed       map[string]bool // by root of the tree
 	reshaped         []NodeKey       // nodes that offer something else when empty
@@ -61,11 +64,11 @@ func (e *events) any() bool { return e.refreshReservations() || e.shareBaseChang
 
 // refreshReservations reports whether a head may now start sooner than reserved.
 func (e *events) refreshReservations() bool {
-	return e.capacityGrew || e.clusterAdded || len(e.quotaFreed) > 0
+	return e.capacityGrew || e.clusterAdded || e.clustersChanged || len(e.quotaFreed) > 0
 }
 
 func (e *events) clear() {
-	e.capacityGrew, e.clusterAdded, e.shareBaseChanged, e.provisioned, e.reshaped = false, false, false, false, nil
+	e.capacityGrew, e.clusterAdded, e.clustersChanged, e.shareBaseChanged, e.provisioned, e.reshaped = false, false, false, false, false, nil
 	clear(e.quotaFreed)
 }
 
@@ -119,7 +122,7 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	freed := e.quotaFreed[q.quota.Root()]
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
-	case e.clusterAdded, due, happened && class.blockedBy != nil:
+	case e.clusterAdded, e.clustersChanged, due, happened && class.blockedBy != nil:
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true

@@ -30,7 +30,7 @@ func (s *State) clearUnschedulable() {
 // have been kept clear for a head.
 func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
-	next.fleets, next.clusters, next.nodeSizes, next.total = s.fleets, s.clusters, maps.Clone(s.nodeSizes), s.total
+	next.fleets, next.clusters, next.silent, next.nodeSizes, next.total = s.fleets, s.clusters, s.silent, maps.Clone(s.nodeSizes), s.total
 	next.tree.SetCapacity(s.total)
 	next.events.capacityGrew, next.events.clusterAdded = true, true
 	next.searched = s.searched
@@ -51,7 +51,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	tree.ForgetUsageChanges()
 	tree.InheritUsageChanges(s.tree)
 	for _, sig := range s.signatures {
-		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, demand: sig.demand, options: map[*queue]*flavorOptions{}}
+		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, selector: sig.selector, demand: sig.demand, options: map[*queue]*flavorOptions{}}
 		next.signatures[sig.key] = known
 		if len(sig.podSets) > 0 {
 			known.aliases = []*workload.PodSet{&sig.podSets[0]}
