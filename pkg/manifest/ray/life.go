@@ -42,7 +42,17 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 	if err == nil && start != "" {
 		life.Start, err = workload.ParseStart(start)
 	}
-	return life, err
+	if err != nil {
+		return life, err
+	}
+	selector, err := textOf(annotations, kube.ClustersKey, annotationPath(kube.ClustersKey))
+	if err != nil {
+		return life, err
+	}
+	if life.Clusters, err = workload.ParseClusterSelector(selector); err != nil {
+		return life, refuse(annotationPath(kube.ClustersKey), "is "+fault.Quote(selector), err.Error())
+	}
+	return life, nil
 }
 
 // readChoice reads an annotation that has one of some values; empty when it is absent.
