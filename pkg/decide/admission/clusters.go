@@ -42,8 +42,9 @@ func (s *State) Silent(cluster string) time.Time { return s.silent[cluster] }
 
 // barred returns why a cluster takes no pods of the workload; empty when it may.
 func (s *State) barred(w *Waiting, cluster string) string {
-	switch selector := w.Workload.Life.Clusters; {
-	case !s.tree.Selects(selector, cluster):
+	selector, selects := s.selects(w, cluster)
+	switch {
+	case !selects:
 		return fmt.Sprintf("cluster %q is not selected by %q", cluster, selector)
 	case !s.tree.Takes(cluster, w.queue.name):
 		return fmt.Sprintf("cluster %q takes no gangs of ClusterQueue %q", cluster, w.queue.name)
@@ -55,6 +56,23 @@ func (s *State) barred(w *Waiting, cluster string) string {
 		return fmt.Sprintf("cluster %q has not reported since %s", cluster, since.UTC().Format(time.RFC3339))
 	}
 	return ""
+}
+
+// selects reports whether all pod sets of the workload select the cluster; if not, it
+// returns the selector of one that does not.
+func (s *State) selects(w *Waiting, cluster string) (not workload.ClusterSelector, all bool) {
+	for _, set := range w.Workload.PodSets {
+		if set.Clusters != "" && !s.tree.Selects(set.Clusters, cluster) {
+			return set.Clusters, false
+		}
+	}
+	return "", true
+}
+
+// mayBeBarred reports whether any cluster may be barred to the workload.
+func (s *State) mayBeBarred(w *Waiting) bool {
+	return s.tree.ChoosesClusters() || len(s.silent) > 0 ||
+		slices.ContainsFunc(w.Workload.PodSets, func(set workload.PodSet) bool { return set.Clusters != "" })
 }
 
 // homesOf returns the clusters in which the workload may be at all: all, its home, or the
@@ -79,7 +97,7 @@ func (s *State) homesOf(w *Waiting) []string {
 // first, and of equally cheap ones the fullest.
 func (s *State) clustersFor(w *Waiting) []string {
 	all := s.homesOf(w)
-	if !s.tree.ChoosesClusters() && len(s.silent) == 0 && w.Workload.Life.Clusters == "" && len(all) < 2 {
+	if len(all) < 2 && !s.mayBeBarred(w) {
 		return all
 	}
 	type ranked struct {
@@ -112,7 +130,8 @@ func (s *State) mayUse(w *Waiting, cluster string) bool {
 func (s *State) shutOut(w *Waiting) bool {
 	return slices.ContainsFunc(s.homesOf(w), func(cluster string) bool {
 		out := s.tree.Cordon(cluster) != nil || !s.silent[cluster].IsZero()
-		return out && s.fleets[cluster].Len() > 0 && s.tree.Selects(w.Workload.Life.Clusters, cluster) && s.tree.Takes(cluster, w.queue.name)
+		_, selects := s.selects(w, cluster)
+		return out && selects && s.fleets[cluster].Len() > 0 && s.tree.Takes(cluster, w.queue.name)
 	})
 }
 
@@ -128,7 +147,7 @@ func (s *State) cost(w *Waiting, cluster string) int64 {
 // barredText names clusters that have nodes and do not take the workload, at most
 // mostBarred of them; empty when there are none.
 func (s *State) barredText(w *Waiting) string {
-	if !s.tree.ChoosesClusters() && len(s.silent) == 0 && w.Workload.Life.Clusters == "" {
+	if !s.mayBeBarred(w) {
 		return ""
 	}
 	var why []string

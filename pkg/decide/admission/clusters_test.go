@@ -20,9 +20,9 @@ func priced(name string, gpu int64, labels map[string]string) quota.Cluster {
 
 // selecting enqueues a gang of pods with a number of GPUs each, which selects clusters.
 func selecting(s *admission.State, id workload.ID, order int64, selector string, pods int, gpus int64) {
-	s.Enqueue(admission.Waiting{Order: order, Workload: &workload.Workload{
-		ID: id, Queue: "queue", PodSets: []workload.PodSet{setOf("workers", pods, 1, gpus)}, Life: workload.Life{Clusters: workload.ClusterSelector(selector)},
-	}})
+	set := setOf("workers", pods, 1, gpus)
+	set.Clusters = workload.ClusterSelector(selector)
+	s.Enqueue(admission.Waiting{Order: order, Workload: &workload.Workload{ID: id, Queue: "queue", PodSets: []workload.PodSet{set}}})
 }
 
 func cordon(name string, drain bool) quota.ClusterCordon {
@@ -247,7 +247,7 @@ func TestClusterRulesHoldForRandomStates(t *testing.T) {
 					PodSets: []workload.PodSet{setOf("workers", 1+r.IntN(3), 0, 1)},
 				}
 				if r.IntN(3) == 0 {
-					w.Life.Clusters = "zone=1"
+					w.PodSets[0].Clusters = "zone=1"
 				}
 				workloads[w.ID] = w
 				s.Enqueue(admission.Waiting{Order: int64(step), Workload: w})
@@ -275,8 +275,8 @@ func checkClusters(t *testing.T, seed uint64, s *admission.State, config quota.C
 		if described >= 0 {
 			c = config.Clusters[described]
 		}
-		if w.Life.Clusters != "" && c.Labels["zone"] != "1" {
-			t.Errorf("seed %d: %s with selector %s is in cluster %s with labels %v", seed, w.ID, w.Life.Clusters, a.Cluster, c.Labels)
+		if w.PodSets[0].Clusters != "" && c.Labels["zone"] != "1" {
+			t.Errorf("seed %d: %s with selector %s is in cluster %s with labels %v", seed, w.ID, w.PodSets[0].Clusters, a.Cluster, c.Labels)
 		}
 		if len(c.Queues) > 0 && !slices.Contains(c.Queues, w.Queue) {
 			t.Errorf("seed %d: %s of queue %s is in cluster %s, which takes %v", seed, w.ID, w.Queue, a.Cluster, c.Queues)

@@ -51,7 +51,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	tree.ForgetUsageChanges()
 	tree.InheritUsageChanges(s.tree)
 	for _, sig := range s.signatures {
-		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, selector: sig.selector, demand: sig.demand, options: map[*queue]*flavorOptions{}}
+		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, demand: sig.demand, options: map[*queue]*flavorOptions{}}
 		next.signatures[sig.key] = known
 		if len(sig.podSets) > 0 {
 			known.aliases = []*workload.PodSet{&sig.podSets[0]}

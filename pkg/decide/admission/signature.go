@@ -10,16 +10,15 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// podSetSignature stands for all workloads with equal pod sets, the same home and the same
-// selector of clusters. They fit in the same places.
+// podSetSignature stands for all workloads with equal pod sets and the same home. They
+// fit in the same places.
 type podSetSignature struct {
-	key      string
-	podSets  []workload.PodSet
-	home     string // the only cluster where they may be; "" for any
-	selector workload.ClusterSelector
-	demand   placement.Demand
-	refs     int // waiting workloads that have it
-	aliases  []*workload.PodSet
+	key     string
+	podSets []workload.PodSet
+	home    string // the only cluster where they may be; "" for any
+	demand  placement.Demand
+	refs    int // waiting workloads that have it
+	aliases []*workload.PodSet
 	// options are its flavors in each queue in which it waits.
 	options map[*queue]*flavorOptions
 }
@@ -61,15 +60,15 @@ const maxAliases = 16
 // sets with all others of that signature.
 func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	if len(w.PodSets) > 0 {
-		if known := s.aliases[&w.PodSets[0]]; known != nil && len(known.podSets) == len(w.PodSets) && known.home == w.Home() && known.selector == w.Life.Clusters {
+		if known := s.aliases[&w.PodSets[0]]; known != nil && len(known.podSets) == len(w.PodSets) && known.home == w.Home() {
 			w.PodSets = known.podSets
 			return known
 		}
 	}
-	key := signatureKey(w.PodSets, w.Home(), w.Life.Clusters)
+	key := signatureKey(w.PodSets, w.Home())
 	sig := s.signatures[key]
 	if sig == nil {
-		sig = &podSetSignature{key: key, podSets: w.PodSets, home: w.Home(), selector: w.Life.Clusters, demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
+		sig = &podSetSignature{key: key, podSets: w.PodSets, home: w.Home(), demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
 		s.signatures[key] = sig
 	}
 	if len(w.PodSets) > 0 && len(sig.aliases) < maxAliases {
@@ -80,12 +79,11 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	return sig
 }
 
-func signatureKey(podSets []workload.PodSet, home string, selector workload.ClusterSelector) string {
+func signatureKey(podSets []workload.PodSet, home string) string {
 	encoded, err := json.Marshal(struct {
-		PodSets  []workload.PodSet
-		Home     string
-		Clusters workload.ClusterSelector
-	}{podSets, home, selector})
+		PodSets []workload.PodSet
+		Home    string
+	}{podSets, home})
 	if err != nil {
 		panic(fmt.Sprintf("pod sets cannot be encoded: %v", err)) // plain data always can
 	}
@@ -133,7 +131,7 @@ func (s *State) optionsOf(q *queue, sig *podSetSignature) *flavorOptions {
 func (s *State) flavoredOf(effective []workload.PodSet, sig *podSetSignature) *flavoredSignature {
 	key := sig.key
 	if len(effective) > 0 && &effective[0] != &sig.podSets[0] {
-		key = signatureKey(effective, sig.home, sig.selector)
+		key = signatureKey(effective, sig.home)
 	}
 	flavored := s.flavored[key]
 	if flavored == nil {

@@ -42,17 +42,22 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 	if err == nil && start != "" {
 		life.Start, err = workload.ParseStart(start)
 	}
+	return life, err
+}
+
+// ReadClusters reads which clusters the object's annotation selects for its pods. Errors wrap
+// ErrInvalid.
+func ReadClusters(metadata map[string]any) (workload.ClusterSelector, error) {
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, err := textOf(annotations, kube.ClustersKey, annotationPath(kube.ClustersKey))
 	if err != nil {
-		return life, err
+		return "", err
 	}
-	selector, err := textOf(annotations, kube.ClustersKey, annotationPath(kube.ClustersKey))
+	selector, err := workload.ParseClusterSelector(text)
 	if err != nil {
-		return life, err
+		return "", refuse(annotationPath(kube.ClustersKey), "is "+fault.Quote(text), err.Error())
 	}
-	if life.Clusters, err = workload.ParseClusterSelector(selector); err != nil {
-		return life, refuse(annotationPath(kube.ClustersKey), "is "+fault.Quote(selector), err.Error())
-	}
-	return life, nil
+	return selector, nil
 }
 
 // readChoice reads an annotation that has one of some values; empty when it is absent.

@@ -29,8 +29,6 @@ type Life struct {
 	// its admission on. Backfill plans with it, and no workload is ended for exceeding
 	// it; zero means unknown.
 	RunTime Duration `json:"runTime,omitzero"`
-	// Clusters selects the clusters in which it may run; empty for all. A queue has none.
-	Clusters ClusterSelector `json:"clusters,omitempty"`
 	// Tolerance has the AppWrapper's own rules for failed attempts; nil means the
 	// queue's rules. A queue has none.
 	Tolerance *Tolerance `json:"tolerance,omitempty"`

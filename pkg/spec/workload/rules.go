@@ -101,9 +101,6 @@ func (r Rules) Validate() error {
 	if r.Tolerance != nil {
 		faults.Add("tolerance", "is for a workload to ask for; want requeues, backoffFirst, backoffMost and forceAfter")
 	}
-	if r.Clusters != "" {
-		faults.Add("clusters", "is for a workload to ask for; want the queue in the list queues of a Cluster")
-	}
 	if r.BackoffMost < r.BackoffFirst {
 		faults.Add("backoffMost", "%s is less than backoffFirst, which is %s; want at least that",
 			time.Duration(r.BackoffMost), time.Duration(r.BackoffFirst))
