@@ -49,6 +49,9 @@ func (s *State) barred(w *Waiting, cluster string) string {
 	case !s.tree.Takes(cluster, w.queue.name):
 		return fmt.Sprintf("cluster %q takes no gangs of ClusterQueue %q", cluster, w.queue.name)
 	}
+	if namespace := w.Workload.Namespace; !s.mayUse(w.queue, namespace, cluster) {
+		return s.whyNotSelected(w.queue, namespace, cluster)
+	}
 	if cordon := s.tree.Cordon(cluster); cordon != nil {
 		return cordon.Message()
 	}
@@ -71,13 +74,13 @@ func (s *State) selects(w *Waiting, cluster string) (not workload.ClusterSelecto
 
 // mayBeBarred reports whether any cluster may be barred to the workload.
 func (s *State) mayBeBarred(w *Waiting) bool {
-	return s.tree.ChoosesClusters() || len(s.silent) > 0 ||
+	return s.tree.ChoosesClusters() || len(s.silent) > 0 || w.queue.quota.Selector() != nil ||
 		slices.ContainsFunc(w.Workload.PodSets, func(set workload.PodSet) bool { return set.Clusters != "" })
 }
 
-// homesOf returns the clusters in which the workload may be at all: all, its home, or the
+// candidates returns the clusters in which the workload may be at all: all, its home, or the
 // one where it grows.
-func (s *State) homesOf(w *Waiting) []string {
+func (s *State) candidates(w *Waiting) []string {
 	switch home := w.Workload.Home(); {
 	case w.Grows:
 	case home == "":
@@ -96,7 +99,7 @@ func (s *State) homesOf(w *Waiting) []string {
 // clustersFor returns the clusters on which the workload may get places, the cheapest
 // first, and of equally cheap ones the fullest.
 func (s *State) clustersFor(w *Waiting) []string {
-	all := s.homesOf(w)
+	all := s.candidates(w)
 	if len(all) < 2 && !s.mayBeBarred(w) {
 		return all
 	}
@@ -120,18 +123,18 @@ func (s *State) clustersFor(w *Waiting) []string {
 	return names
 }
 
-// mayUse reports whether the workload may get places on the cluster.
-func (s *State) mayUse(w *Waiting, cluster string) bool {
-	return slices.Contains(s.homesOf(w), cluster) && s.barred(w, cluster) == ""
+// mayRunIn reports whether the workload may get places on the cluster.
+func (s *State) mayRunIn(w *Waiting, cluster string) bool {
+	return slices.Contains(s.candidates(w), cluster) && s.barred(w, cluster) == ""
 }
 
 // shutOut reports whether a cluster does not take the workload now that may take it later
 // without another configuration of clusters: it is cordoned or silent.
 func (s *State) shutOut(w *Waiting) bool {
-	return slices.ContainsFunc(s.homesOf(w), func(cluster string) bool {
+	return slices.ContainsFunc(s.candidates(w), func(cluster string) bool {
 		out := s.tree.Cordon(cluster) != nil || !s.silent[cluster].IsZero()
 		_, selects := s.selects(w, cluster)
-		return out && selects && s.fleets[cluster].Len() > 0 && s.tree.Takes(cluster, w.queue.name)
+		return out && selects && s.fleets[cluster].Len() > 0 && s.tree.Takes(cluster, w.queue.name) && s.mayUse(w.queue, w.Workload.Namespace, cluster)
 	})
 }
 
@@ -152,7 +155,7 @@ func (s *State) barredText(w *Waiting) string {
 	}
 	var why []string
 	more := 0
-	for _, name := range s.homesOf(w) {
+	for _, name := range s.candidates(w) {
 		text := s.barred(w, name)
 		switch {
 		case text == "" || s.fleets[name].Len() == 0:

@@ -18,8 +18,8 @@ func priced(name string, gpu int64, labels map[string]string) quota.Cluster {
 	return quota.Cluster{Name: name, Labels: labels, Cost: quota.Cost{"nvidia.com/gpu": gpu}}
 }
 
-// selecting enqueues a gang of pods with a number of GPUs each, which selects clusters.
-func selecting(s *admission.State, id workload.ID, order int64, selector string, pods int, gpus int64) {
+// wanting enqueues a gang of pods with a number of GPUs each, which selects clusters.
+func wanting(s *admission.State, id workload.ID, order int64, selector string, pods int, gpus int64) {
 	set := setOf("workers", pods, 1, gpus)
 	set.Clusters = workload.ClusterSelector(selector)
 	s.Enqueue(admission.Waiting{Order: order, Workload: &workload.Workload{ID: id, Queue: "queue", PodSets: []workload.PodSet{set}}})
@@ -102,7 +102,7 @@ func TestTheChoiceOfTheCluster(t *testing.T) {
 				s.SetNode(n)
 			}
 			s.SetSilent(c.silent)
-			selecting(s, "gang", 0, c.selector, 1, 2)
+			wanting(s, "gang", 0, c.selector, 1, 2)
 			got, is := admitted(decide(s))["gang"]
 			switch {
 			case is && got != c.want:
@@ -125,7 +125,7 @@ func TestAClusterTakesGangsAgain(t *testing.T) {
 		s.SetNode(n)
 	}
 	s.SetSilent(map[string]time.Time{"b": start})
-	selecting(s, "gang", 0, "", 1, 2)
+	wanting(s, "gang", 0, "", 1, 2)
 	if got := admitted(decide(s)); len(got) > 0 {
 		t.Fatalf("admitted are %v, want none", got)
 	}
@@ -145,7 +145,7 @@ func TestAClusterTakesGangsAgain(t *testing.T) {
 	if got := admitted(decide(s)); got["gang"] != "b" {
 		t.Errorf("when b reports again admitted are %v, want gang in b", got)
 	}
-	selecting(s, "other", 1, "", 1, 4)
+	wanting(s, "other", 1, "", 1, 4)
 	decide(s)
 	s.Reconfigure(treeOf(t, quota.Config{}))
 	if got := admitted(decide(s)); got["other"] != "a" {
@@ -192,7 +192,7 @@ func TestACordonEndsANomination(t *testing.T) {
 	queue := quota.ClusterQueue{Name: "queue", Preemption: &quota.Preemption{WithinClusterQueue: quota.LowerPriority}}
 	s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
 	s.SetNode(nodeIn("a", "a1", 2))
-	selecting(s, "low", 0, "", 1, 2)
+	wanting(s, "low", 0, "", 1, 2)
 	decide(s)
 	w := &workload.Workload{ID: "high", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}
 	s.Enqueue(admission.Waiting{Order: 1, Workload: w})

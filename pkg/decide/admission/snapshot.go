@@ -26,6 +26,7 @@ type Snapshot struct {
 	silent     map[string]time.Time
 	decidedAt  time.Time
 	complete   bool
+	namespaces *namespaces
 }
 
 type observedNode struct {
@@ -49,6 +50,7 @@ func (s *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	state := NewState(tree)
+	state.namespaces = s.namespaces
 	state.Preallocate(len(s.waiting))
 	for name, history := range s.history {
 		state.queue(name).quota.SetHistory(history)

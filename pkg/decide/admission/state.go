@@ -39,6 +39,7 @@ type State struct {
 	decidedAt, nextAt time.Time // when the last decision was made, and its NextAt
 	departed          int64     // gangs that have left without an eviction, or have another priority
 	nodeSizes         map[NodeKey]resource.List
+	namespaces        *namespaces   // copies of the state share them
 	total             resource.List // allocatable on all nodes
 	searched          Searched
 	allowance         allowance // of the searches of all queues
@@ -56,7 +57,7 @@ func NewState(tree *quota.Tree) *State {
 		flavored: map[string]*flavoredSignature{}, aliases: map[*workload.PodSet]*podSetSignature{},
 		waiting: newWaiting(0), started: map[workload.ID]*Started{},
 		evictedFor: map[workload.ID]map[workload.ID]bool{}, events: events{quotaFreed: map[string]bool{}},
-		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{},
+		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{}, namespaces: newNamespaces(),
 	}
 }
 
