@@ -121,7 +121,7 @@ func TestOnlyOperators(t *testing.T) {
 		if !operation.Operators {
 			continue
 		}
-		path := strings.NewReplacer("{queue}", "a", "{clusterQueue}", "b", "{id}", string(foreign)).Replace(operation.Path)
+		path := strings.NewReplacer("{queue}", "a", "{clusterQueue}", "b", "{cluster}", "east", "{id}", string(foreign)).Replace(operation.Path)
 		path += map[string]string{"release": "?why=away", "setPriority": "?value=0"}[operation.ID] // the workload holds no places, and has this priority
 		answer, body := w.ask(t, "alice", operation.Method, path, "")
 		refused(t, answer, body, http.StatusForbidden, "http/alice is no operator")
@@ -130,7 +130,7 @@ func TestOnlyOperators(t *testing.T) {
 			t.Errorf("%s by an operator: %d %s", operation.ID, answer.StatusCode, body)
 		}
 	}
-	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}, {ClusterQueue: "b", By: "http/olga"}}, w.holds); diff != "" {
+	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}, {ClusterQueue: "b", By: "http/olga"}, {Cluster: "east", By: "http/olga"}}, w.holds); diff != "" {
 		t.Errorf("holds (neither is held, so there is nothing to resume):\n%s", diff)
 	}
 }
