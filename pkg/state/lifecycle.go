@@ -58,7 +58,7 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 // saysWhetherHeld reports whether the reason of a waiting workload is true as far as it says
 // that it, or its queue, is held or is not.
 func (l *lifecycle) saysWhetherHeld(e *entry) bool {
-	held := e.Hold.Message() != "" || l.admission.HeldBy(e.Namespace, e.Queue) != ""
+	held := e.Hold.Message() != "" || l.admission.HeldReason(&e.Workload) != nil
 	return held == (e.Reason != nil && e.Reason.Kind == workload.ReasonHeld)
 }
 

@@ -70,6 +70,9 @@ func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (
 	for _, cluster := range clusters {
 		draft.Clusters = append(draft.Clusters, certificate.DraftCluster{Name: cluster, Nodes: s.fleets[cluster].Views()})
 	}
+	if why := s.notSelected(w); why != "" {
+		return nil, why
+	}
 	if len(clusters) == 0 {
 		return nil, "no cluster has reported a node"
 	}

@@ -97,6 +97,7 @@ type classKey struct {
 	runTime   time.Duration
 	impatient bool
 	grows     workload.ID // a gang that grows is a class of its own
+	namespace string      // in a queue that selects namespaces
 }
 
 // addToClass puts a workload into its class, and a new class into its queue.

@@ -31,6 +31,7 @@ func (s *State) clearUnschedulable() {
 func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
 	next.fleets, next.clusters, next.nodeSizes, next.total = s.fleets, s.clusters, maps.Clone(s.nodeSizes), s.total
+	next.namespaces = s.namespaces
 	next.tree.SetCapacity(s.total)
 	next.events.capacityGrew, next.events.clusterAdded = true, true
 	next.searched = s.searched
