@@ -81,6 +81,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 	c := &o.Says
 	switch o.Kind {
 	case "ResourceFlavor":
+		o.drop("topologyName", "Muster reads topology from the labels of nodes")
 		return decodeInto(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
 		o.rename("cohort", "cohortName", "v1alpha1", "v1beta1")
@@ -107,6 +108,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 	case ClusterQueueHold:
 		return decodeInto(o.origin, &c.ClusterQueueHolds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
 	case "AdmissionCheck":
+		o.drop("retryDelayMinutes", "it has no effect in Kueue either")
 		if faults := decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
 			return faults
 		}
