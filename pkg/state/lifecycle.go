@@ -28,6 +28,8 @@ type lifecycle struct {
 	// asking are the waiting workloads for which nodes are asked for.
 	asking asking
 	timers timers
+	// provedAt is when the last certificate for an event was made, or tried.
+	provedAt time.Time
 }
 
 // takeOrder returns the place behind all others in the order of submission.

@@ -63,7 +63,7 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	if why := d.topologyConflict(w, verdict.Placements); why != nil {
 		return why
 	}
-	d.admit(w, a, w.Asked.Cluster, verdict.Placements)
+	d.admit(w, a, o.flavored[i], w.Asked.Cluster, verdict.Placements)
 	return nil
 }
 

@@ -65,7 +65,7 @@ func startDev(t *testing.T, args ...string) (stop func() (int, string)) {
 	var errOut bytes.Buffer
 	exited := make(chan int, 1)
 	go func() {
-		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1", "--http-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
+		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1", "--http-port", "-1", "--console-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
 		_ = writer.Close()
 		exited <- code
 	}()
@@ -310,10 +310,15 @@ func nothingLeft(t *testing.T, dir string, n note) {
 	}
 }
 
-func TestDemo(t *testing.T) {
+func TestDemo(t *testing.T) { demonstrate(t) }
+
+func TestDemoProvisioning(t *testing.T) { demonstrate(t, "--provisioning") }
+
+func demonstrate(t *testing.T, flags ...string) {
+	t.Helper()
 	findDevcluster(t)
 	dir := serverDir(t)
-	got := run(t, "", "demo", "--dir", dir)
+	got := run(t, "", append([]string{"demo", "--dir", dir}, flags...)...)
 	if got.code != exit.OK || !strings.Contains(got.out, " 0 failed, 0 skipped") {
 		t.Errorf("exit code %d\n%s\n%s", got.code, got.out, got.errOut)
 	}
