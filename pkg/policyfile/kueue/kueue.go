@@ -94,6 +94,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 	c := &o.Says
 	switch o.Kind {
 	case "ResourceFlavor":
+		o.drop("topologyName", "Muster reads topology from the labels of nodes")
 		return decodeInto(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
 		o.rename("cohort", "cohortName", "v1alpha1", "v1beta1")
@@ -124,6 +125,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 	case ClusterCordon:
 		return decodeInto(o.origin, &c.ClusterCordons, func(cc *quota.ClusterCordon) { cc.Name, cc.Since = o.Name, cc.Since.UTC() })
 	case "AdmissionCheck":
+		o.drop("retryDelayMinutes", "it has no effect in Kueue either")
 		if faults := decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
 			return faults
 		}

@@ -139,6 +139,7 @@ func TestWhatDoesNothingIsNamed(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{
 		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":                                         `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
+		"kind: ResourceFlavor\nmetadata: {name: f}\nspec: {topologyName: default}":                                         `ResourceFlavor "f": spec.topologyName does nothing: Muster reads topology from the labels of nodes`,
 		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":                                               `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
 		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}":                                  `MultiKueueCluster "m" does nothing`,
 		"kind: ClusterQueue\nmetadata: {name: q}\nspec: {admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}}": `ClusterQueue "q": spec.admissionScope does nothing`,
