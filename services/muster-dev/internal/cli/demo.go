@@ -80,6 +80,9 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	options.FreshDatabase = true
+	if o.keep {
+		options.HTTPPort, options.ConsolePort = -1, -1
+	}
 	ctx, started := cmd.Context(), time.Now()
 	options.Say("the cluster is %s", o.inWords())
 	stack, err := localstack.Start(ctx, options)
@@ -106,11 +109,12 @@ func (o *demoOptions) lookAround(cmd *cobra.Command, stack *localstack.Stack) er
 	if !o.keep {
 		fmt.Fprintf(out, `
 Look around yourself:
-  %[1]s up --fleet p3         the same stack, staying up until Ctrl-C
+  %[1]s up --fleet p3         the same stack, staying up until Ctrl-C, with the
+                                console at http://127.0.0.1:%[3]d
   %[2]s submit -f FILE            and in another terminal: submit,
   %[2]s get workloads             list,
   %[2]s describe workload NAME    and see the places, the reason, the life
-`, self(), client())
+`, self(), client(), consolePort)
 		return nil
 	}
 	fmt.Fprintf(out, `
@@ -119,7 +123,9 @@ All of it keeps running until Ctrl-C. Look around:
   %[1]s get workloads
   %[1]s describe workload raycluster-glue-1
   kubectl --kubeconfig %[3]s get rayclusters,pods -A
-`, client(), stack.NATSURL, stack.Kubeconfig)
+and in a browser, with the token in %[5]s:
+  %[4]s
+`, client(), stack.NATSURL, stack.Kubeconfig, stack.ConsoleURL, stack.TokenFile)
 	select {
 	case <-cmd.Context().Done():
 		return nil

@@ -48,8 +48,11 @@ type Options struct {
 	NATSPort      int          // -1 takes a free one
 	// HTTPPort is of the HTTP API on 127.0.0.1; -1 takes a free one, 0 leaves the API out.
 	HTTPPort int
-	Dir      string // where the temporary directory is made; empty is the usual place
-	Logger   *zap.Logger
+	// ConsolePort is of the console on 127.0.0.1; -1 takes a free one, 0 leaves the console out.
+	// It needs the HTTP API.
+	ConsolePort int
+	Dir         string // where the temporary directory is made; empty is the usual place
+	Logger      *zap.Logger
 	// Say tells the user what happens.
 	Say func(format string, args ...any)
 	// ClusterOutput gets what the dev cluster prints while it starts; nil for none.
@@ -60,6 +63,7 @@ type Options struct {
 type Stack struct {
 	NATSURL    string
 	HTTPURL    string // of the HTTP API; empty without one
+	ConsoleURL string // of the console; empty without one
 	TokenFile  string // with the token of an operator for the HTTP API
 	Kubeconfig string // of the administrator
 	Admin      *rest.Config
@@ -68,7 +72,7 @@ type Stack struct {
 	options     Options
 	cluster     *devcluster.Cluster // nil in a cluster of the user's
 	kubeconfigs map[string]string   // of the services' own accounts
-	listening   chan net.Addr       // of the HTTP API
+	listening   chan net.Addr       // of the HTTP API, then of the console
 	databaseURL string
 	failed      chan error
 	stops       []func() // in the order of the starts
