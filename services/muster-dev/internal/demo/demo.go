@@ -44,16 +44,16 @@ type Options struct {
 }
 
 // Run tells the story of gang admission. The error is nil when all went as it should.
-func Run(ctx context.Context, o Options) error { return tell(ctx, o, (*story).play) }
+func Run(ctx context.Context, o Options) error { return runStory(ctx, o, (*story).play) }
 
 // RunProvisioning tells the story of nodes that come when a gang needs them, in a dev
 // cluster of nodes without GPUs. The error is nil when all went as it should.
 func RunProvisioning(ctx context.Context, o Options) error {
-	return tell(ctx, o, (*story).playProvisioning)
+	return runStory(ctx, o, (*story).playProvisioning)
 }
 
-// tell runs a story, and prints its table and the numbers of its checks.
-func tell(ctx context.Context, o Options, play func(*story, context.Context, Options) error) error {
+// runStory runs a story, and prints its table and the numbers of its checks.
+func runStory(ctx context.Context, o Options, play func(*story, context.Context, Options) error) error {
 	b, err := bus.Connect(ctx, bus.Options{URL: o.Stack.NATSURL, Name: "muster-demo", Logger: o.Logger})
 	if err != nil {
 		return err
