@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
 	"muster.dev/muster/services/muster-dev/internal/demo"
 	"muster.dev/muster/services/muster-dev/internal/localstack"
@@ -22,8 +23,9 @@ const (
 // demoOptions are the flags of "demo".
 type demoOptions struct {
 	stackOptions
-	image string
-	keep  bool
+	image        string
+	keep         bool
+	provisioning bool
 }
 
 func demoCommand() *cobra.Command {
@@ -37,6 +39,10 @@ trace in Kubernetes; a gang whose GPUs are free in sum but not on one node waits
 too; cancelling the first starts the second. Each step is checked in Kubernetes. The
 exit code is not zero when anything differs.
 
+With --provisioning the demo is another: a job waits for a node that does not exist,
+a request asks the autoscaler for it, the job runs on it, and the node goes away
+again. The dev cluster plays the autoscaler.
+
 With --kubeconfig (or $KUBECONFIG) it runs in that cluster, in the namespace
 ` + usersQueue + `, with gangs sized by your nodes.`,
 		Args: program.Args(0, 0, "no argument"),
@@ -45,12 +51,23 @@ With --kubeconfig (or $KUBECONFIG) it runs in that cluster, in the namespace
 	o.addFlags(cmd.Flags(), "p3")
 	cmd.Flags().StringVar(&o.image, "image", "rayproject/ray:2.52.0", "Ray's `image`, in an existing cluster")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep everything running after the demo, until Ctrl-C")
+	cmd.Flags().BoolVar(&o.provisioning, "provisioning", false, "show how a job gets nodes that do not exist yet")
 	return cmd
 }
 
 func (o *demoOptions) run(cmd *cobra.Command) error {
 	if err := o.resolve(); err != nil {
 		return err
+	}
+	if o.provisioning && o.kubeconfig != "" {
+		return exit.Usagef("--provisioning needs the node pools of a dev cluster, and $KUBECONFIG or --kubeconfig names %q", o.kubeconfig)
+	}
+	run := demo.Run
+	if o.provisioning {
+		run = demo.RunProvisioning
+		if !cmd.Flags().Changed("fleet") {
+			o.fleet = "autoscaled"
+		}
 	}
 	queues, queue, namespace := queuemanager.DefaultQueues(), demoQueue, demoNamespace
 	fitted := o.kubeconfig != ""
@@ -75,7 +92,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	defer stack.Stop()
 	options.Say("Muster is ready (%.1f s)", time.Since(started).Seconds())
 	told := time.Now()
-	err = demo.Run(ctx, demo.Options{
+	err = run(ctx, demo.Options{
 		Stack: stack, Queue: queue, Namespace: namespace, Fitted: fitted, Image: o.image,
 		Logger: options.Logger, Out: cmd.OutOrStdout(),
 	})
