@@ -99,6 +99,25 @@ func TestPolicyIsForOperators(t *testing.T) {
 	}
 }
 
+// TestACallerIsNamed: each caller gets its own name, and whether it is an operator.
+func TestACallerIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	for caller, want := range map[string]httpapi.Caller{"olga": {Name: "olga", Operator: true}, "mallory": {Name: "mallory"}} {
+		t.Run(caller, func(t *testing.T) {
+			t.Parallel()
+			_, body := w.ask(t, caller, http.MethodGet, "/v1/caller", "")
+			var got httpapi.Caller
+			if err := json.Unmarshal([]byte(body), &got); err != nil || got != want {
+				t.Errorf("%s is %+v, %v; want %+v", caller, got, err, want)
+			}
+		})
+	}
+	if answer, _ := w.ask(t, "", http.MethodGet, "/v1/caller", ""); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("an unknown caller gets status %d", answer.StatusCode)
+	}
+}
+
 // TestACallerWithoutAQueue: it gets an empty list, and queue-manager is not asked, because
 // no place means everywhere there.
 func TestACallerWithoutAQueue(t *testing.T) {
