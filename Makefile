@@ -59,8 +59,8 @@ $(BIN)/nats: .tools/nats/go.mod
 .PHONY: stack-parts
 stack-parts: need-postgres services $(if $(KUBECONFIG),,$(BIN)/devcluster)
 
-.PHONY: need-postgres need-compiler
-need-postgres need-compiler: need-%:
+.PHONY: need-postgres need-compiler need-browser
+need-postgres need-compiler need-browser: need-%:
 	@deploy/local/machine.sh install $*
 
 .PHONY: demo
@@ -103,7 +103,7 @@ down: ## stop the local stack
 	@deploy/local/stack.sh down
 
 .PHONY: test
-test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector, against real parts
+test: need-postgres need-compiler need-browser services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector, against real parts
 	@if deploy/local/compose.sh able; then $(MAKE) --no-print-directory images; fi
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 

@@ -38,6 +38,8 @@ type State struct {
 	// catchingUp: not all that was observed before the term has been applied.
 	catchingUp bool
 	begun      time.Time // when it was
+	// silentAfter is the argument of SetSilentAfter.
+	silentAfter time.Duration
 }
 
 // Stored is what a state starts from, as read from Postgres.

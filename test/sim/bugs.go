@@ -78,6 +78,12 @@ const (
 	BugCramped Bug = "pods start without room for the others in the quota"
 	// BugNotWhole: the dispatcher is not told which gangs start whole.
 	BugNotWhole Bug = "gangs that are to start whole start early"
+	// BugAnyAttempt: a requeue does not say which attempt is meant.
+	BugAnyAttempt Bug = "a requeue takes down whatever attempt there is"
+	// BugForgottenHold: that a workload is held is known to the leader only.
+	BugForgottenHold Bug = "holds of workloads are forgotten at a take-over"
+	// BugImpatient: a cancellation is given up some seconds after it has come.
+	BugImpatient Bug = "a cancellation does not wait for its submission"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
@@ -115,5 +121,6 @@ func withoutNomination(r workload.Record) workload.Record {
 func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
-		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole}
+		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole,
+		BugAnyAttempt, BugForgottenHold, BugImpatient}
 }

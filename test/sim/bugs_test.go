@@ -15,7 +15,7 @@ type found struct {
 }
 
 // plantedBugs has the bugs that are found, each with a seed that finds it. docs/reliability.md
-// has the same table, and says which one is not found.
+// has the same table, and says which ones are not found.
 func plantedBugs() map[Bug]found {
 	return map[Bug]found{
 		BugUnfenced:            {0, "G4"},
@@ -46,6 +46,9 @@ func plantedBugs() map[Bug]found {
 		BugSameEpoch:           {1013, "G4"},
 		BugWatermarkMoves:      {42, "G3"},
 		BugLateUncompared:      {0, "G3"},
+		BugBeside:              {1118, "G4"},
+		BugForgottenHold:       {1017, "G8"},
+		BugAnyAttempt:          {1041, "G6"},
 	}
 }
 

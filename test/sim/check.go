@@ -41,11 +41,15 @@ type checker struct {
 	before    map[admission.NodeKey]resource.List
 	nominated map[workload.ID]bool // those for whom gangs were being evicted before a commit
 	attempts  map[workload.ID]int  // that they were in before a commit
-	blind     map[workload.ID]bool // of which the term had not read what was created
-	read      map[readKey]int64    // the version for which a term had read that
-	made      map[string]int       // what came about, by name
-	ran       map[attemptKey]bool  // attempts that began to run
-	dirty     bool
+	// was are the records before a commit, requeues the attempts that operators asked to
+	// take down.
+	was      map[workload.ID]workload.Record
+	requeues map[attemptKey]bool
+	blind    map[workload.ID]bool // of which the term had not read what was created
+	read     map[readKey]int64    // the version for which a term had read that
+	made     map[string]int       // what came about, by name
+	ran      map[attemptKey]bool  // attempts that began to run
+	dirty    bool
 	// sizes that gangs were given, large since when one has places for more pods than
 	// it wants, within since when one waits that is within nominal quota.
 	sizes  map[attemptKey]map[int64]bool
@@ -60,7 +64,7 @@ type checker struct {
 func newChecker(w *World) *checker {
 	return &checker{
 		w: w, promised: map[workload.ID]bool{}, newest: map[string]*event.GangDesired{}, objects: map[attemptKey]int{},
-		createdAt: map[attemptKey]time.Time{}, lost: map[attemptKey]*lostAttempt{},
+		requeues: map[attemptKey]bool{}, createdAt: map[attemptKey]time.Time{}, lost: map[attemptKey]*lostAttempt{},
 		whole: map[attemptKey]bool{}, proven: map[attemptKey]bool{}, roomy: map[attemptKey]bool{}, ready: map[attemptKey]map[string]bool{}, partial: map[attemptKey]time.Time{},
 		ran: map[attemptKey]bool{}, made: map[string]int{}, read: map[readKey]int64{}, sizes: map[attemptKey]map[int64]bool{}, large: map[attemptKey]time.Time{}, within: map[workload.ID]time.Time{}, nominations: map[workload.ID]int{},
 	}
@@ -94,8 +98,9 @@ func (c *checker) committing(changes state.Changes) {
 		}
 	}
 	c.before, c.nominated, c.attempts = l.reserved(), map[workload.ID]bool{}, map[workload.ID]int{}
-	c.blind = map[workload.ID]bool{}
+	c.blind, c.was = map[workload.ID]bool{}, map[workload.ID]workload.Record{}
 	for _, r := range l.live {
+		c.was[r.ID] = r.Record
 		c.attempts[r.ID] = r.Attempt
 		c.blind[r.ID] = !c.hadRead(changes, attemptKey{r.ID, r.Attempt})
 		if isNominated(r.Record) {
@@ -141,6 +146,7 @@ func (c *checker) committed(changes state.Changes, kept func(workload.ID) bool) 
 		}
 	}
 	c.checkOrder(changes, kept)
+	c.checkOperated(changes)
 }
 
 // checkNode is the guard of the ledger: what is reserved may only grow within what
@@ -167,7 +173,7 @@ func (c *checker) checkFreed(id workload.ID) {
 }
 
 // checkOrder: in a strict queue no gang passes one that waits and may start, unless
-// others were evicted for it. Who waits and is kept out of decisions, because the
+// others were evicted for it. One that is held does not stop its queue. Who waits and is kept out of decisions, because the
 // database refused what was decided of it, does not stop its queue.
 func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool) {
 	for _, reserved := range changes.Reserved {
@@ -176,7 +182,7 @@ func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool)
 			continue
 		}
 		for _, y := range c.w.disk.inOrder() {
-			if y.Queue == x.Queue && y.Phase == workload.Queued && !waitsForRemoval(y.Record) && comesBefore(y, x) && !y.NotBefore.After(x.Times.Admitted) &&
+			if y.Queue == x.Queue && y.Phase == workload.Queued && y.Hold == nil && !waitsForRemoval(y.Record) && comesBefore(y, x) && !y.NotBefore.After(x.Times.Admitted) &&
 				!(c.w.disk.blamed[y.ID] && kept(y.ID)) {
 				c.w.breach("G6", "%s was admitted past %s, which waits before it in a strict queue", c.w.submits.nameOf(x.ID), c.w.submits.nameOf(y.ID))
 			}

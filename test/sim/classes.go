@@ -14,9 +14,12 @@ const (
 	// classEarly: gangs start early, but for those of the strict queue, and a ResourceQuota
 	// has room for few pods now and then. In all other seeds gangs start whole.
 	classEarly class = 19
+	// classOperated: operators hold, resume, requeue and move workloads, change their
+	// priorities, and hold queues.
+	classOperated class = 20
 )
 
-var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly}
+var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly, classOperated}
 
 // firstOfClasses is the first seed that may be of a class: the worlds of those
 // before it are as they were.

@@ -88,6 +88,16 @@ func (o *operator) strike(f TimedFault) string {
 	return what + " for " + stands.String()
 }
 
+// holdQueue holds a queue for a while: itself, or the ClusterQueue of the same name.
+func (o *operator) holdQueue(f TimedFault) string {
+	if !o.w.ruled() {
+		return ""
+	}
+	name, kind := ruledQueues[f.Pick/64%uint64(len(ruledQueues))], []string{"queueHolds", "clusterQueueHolds"}[f.Pick%2]
+	o.change(o.w.disk.first, &rule{apply: func(p *policy) { p.queue(name).held = kind }}, f.For)
+	return fmt.Sprintf("queue %s, by %s, for %s", name, kind, f.For)
+}
+
 // configure brings the configuration to what the operator wants, as the engine does:
 // what was decided before is written first, and whatever is decided next obeys it.
 // It reports whether the term goes on.

@@ -83,6 +83,9 @@ func (w *World) startOf(queue string) workload.Start {
 
 // startsWhole reports whether no pod of the workload may start before all exist.
 func (w *World) startsWhole(id workload.ID) bool {
+	if r := w.disk.live[id]; r != nil { // it may have been moved
+		return w.startOf(r.Queue) == workload.StartWhole
+	}
 	each := w.submits.by[id]
 	return each != nil && w.startOf(each.queue) == workload.StartWhole
 }

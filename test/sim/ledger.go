@@ -177,6 +177,8 @@ func (l *ledger) load() state.Stored {
 			w.Order = l.lastOrder + 1 - w.Order
 		case BugLostNomination:
 			w.Record = withoutNomination(w.Record)
+		case BugForgottenHold:
+			w.Hold = nil
 		}
 		w.Record = l.asTold(w.Record)
 		stored.Workloads = append(stored.Workloads, w)

@@ -67,13 +67,18 @@ type submission struct {
 	ended     bool // an event reported its end
 	// stored is how often NATS had lost messages when it took this one; -1 before. Who
 	// has its answer relies on it, and submits again only when NATS has lost some.
-	stored  int
-	running time.Time
-	run     time.Duration
-	until   time.Duration // since the begin: it is cancelled then, whether it runs or not; zero for run
-	final   workload.Phase
-	why     bool // an event reported that it is not stored
-	excused bool // a user deleted its object: it may have been created again
+	stored      int
+	running     time.Time
+	run         time.Duration
+	until       time.Duration // since the begin: it is cancelled then, whether it runs or not; zero for run
+	final       workload.Phase
+	why         bool           // an event reported that it is not stored
+	excused     bool           // a user deleted its object: it may have been created again
+	early       time.Time      // when it was cancelled before it was submitted; zero for not
+	earlyLosses int            // how often NATS had lost messages then
+	came        time.Time      // since when it is seen in the ledger, of one that was cancelled early
+	asked       map[Fault]bool // what operators have asked of it
+	resumed     bool           // an operator has asked for the end of its hold
 	// doubtful: its end was published, and both the database and NATS have lost it. It may be
 	// queued again, and then has to be cancelled again.
 	doubtful bool
@@ -186,13 +191,17 @@ func (s *submitter) drive(each *submission) {
 	case each.final != "":
 	case !each.announced && each.stored != w.net.losses:
 		s.send(event.SubmitSubject(each.queue), each.name, each.data, func() { each.stored = w.net.losses })
+	case s.countsOn(each):
 	case each.until > 0 && each.announced && w.now.Sub(w.start) >= each.until, each.until == 0 && !each.running.IsZero() && w.now.Sub(each.running) >= each.run:
 		s.cancel(each)
 	}
 	w.after(tryAgain, func() { s.drive(each) })
 }
 
-func (s *submitter) cancel(each *submission) {
+func (s *submitter) cancel(each *submission) { s.cancelThen(each, func() {}) }
+
+// cancelThen cancels a gang; stored is called when NATS has the message.
+func (s *submitter) cancelThen(each *submission, stored func()) {
 	s.count++
 	envelope, err := event.New(fmt.Sprintf("cancel-%d", s.count), submitterSource, s.w.now, &event.WorkloadCancel{Workload: each.id, Why: "it has run"})
 	if err != nil {
@@ -202,7 +211,7 @@ func (s *submitter) cancel(each *submission) {
 	if err != nil {
 		panic(err) // the same
 	}
-	s.send(event.WorkloadSubject(each.queue), envelope.ID, data, func() {})
+	s.send(event.WorkloadSubject(each.queue), envelope.ID, data, stored)
 }
 
 // cancelAny cancels a gang that does not expect it.
@@ -261,6 +270,7 @@ func (s *submitter) look() {
 		}
 	}
 	w.ended = !slices.ContainsFunc(s.all, func(each *submission) bool { return each.final == "" }) && w.check.clean()
+	w.check.overdueEarly()
 	w.check.overdueLapse()
 	w.check.othersGoOn()
 	w.check.overdue()

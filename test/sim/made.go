@@ -9,19 +9,25 @@ import (
 
 // What may come about.
 const (
-	madeNominations = "nominations of preemptors"
-	madeGrown       = "gangs that grow"
-	madeShrunk      = "gangs that give places back"
-	madeBorrowed    = "admissions that borrow of a cohort"
-	madePast        = "terms that begin with past usage, by queue"
-	madeDecayed     = "admissions by shares that decay"
-	madeHeld        = "commits while a gang waits in a held queue"
-	madeEvicted     = "evicted: " // and why
-	madeAway        = "away for ten minutes or more"
-	madeEarly       = "pods that start before all of their gang exist"
-	madeCramped     = "gangs for which a ResourceQuota has no room"
-	madeAgain       = "attempts that begin again, forgotten everywhere"
-	madeLate        = "messages of lost time that arrive when a term has compared the streams"
+	madeNominations    = "nominations of preemptors"
+	madeGrown          = "gangs that grow"
+	madeShrunk         = "gangs that give places back"
+	madeBorrowed       = "admissions that borrow of a cohort"
+	madePast           = "terms that begin with past usage, by queue"
+	madeDecayed        = "admissions by shares that decay"
+	madeHeld           = "commits while a gang waits in a held queue"
+	madeEvicted        = "evicted: " // and why
+	madeAway           = "away for ten minutes or more"
+	madeEarly          = "pods that start before all of their gang exist"
+	madeCramped        = "gangs for which a ResourceQuota has no room"
+	madeAgain          = "attempts that begin again, forgotten everywhere"
+	madeHolds          = "workloads that operators hold"
+	madeResumed        = "workloads that operators resume"
+	madeRequeued       = "attempts that operators requeue"
+	madeRanked         = "workloads to which operators give another priority"
+	madeMoved          = "workloads that operators move to another queue"
+	madeCancelledEarly = "gangs that were cancelled before their submissions came"
+	madeLate           = "messages of lost time that arrive when a term has compared the streams"
 )
 
 // count notes what a commit of a ruled seed brings about, so that a test can tell that
@@ -64,7 +70,7 @@ func (c *checker) count(before, after ledgerState, changes state.Changes) {
 		}
 	}
 	for _, s := range rules.queues {
-		if s.stop != "" && c.w.disk.head(s.name) != nil {
+		if s.stopped() && c.w.disk.head(s.name) != nil {
 			c.made[madeHeld]++
 		}
 	}

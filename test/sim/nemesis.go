@@ -59,6 +59,12 @@ const (
 	Older        Fault = "Postgres is restored to an older state"
 	Resized      Fault = "a cluster is made larger or smaller"
 	Cramped      Fault = "a ResourceQuota has room for few pods"
+	Held         Fault = "a workload is held"
+	Requeued     Fault = "an attempt is requeued"
+	Ranked       Fault = "a workload is given another priority"
+	MovedOver    Fault = "a workload is moved to another queue"
+	CancelEarly  Fault = "a cancellation comes before its submission"
+	QueueHeld    Fault = "a queue is held"
 )
 
 // Script is a list of faults that are to happen, and no others.
@@ -212,6 +218,9 @@ func (n *nemesis) ofClasses() (timed []TimedFault) {
 	if n.w.is(classEarly) {
 		timed = append(timed, drawCramped(n.w)...)
 	}
+	if n.w.is(classOperated) {
+		timed = append(timed, drawOperated(n.w)...)
+	}
 	return timed
 }
 
@@ -267,6 +276,12 @@ func (n *nemesis) strike(f TimedFault) {
 		what = n.backInTime(f)
 	case Reruled:
 		what = w.operator.strike(f)
+	case QueueHeld:
+		what = w.operator.holdQueue(f)
+	case CancelEarly:
+		what = w.submits.cancelEarly(f)
+	case Held, Requeued, Ranked, MovedOver:
+		what = w.submits.operate(f)
 	case Resized:
 		what = w.cluster.resize(f)
 	case Cancel:

@@ -59,11 +59,12 @@ func (c *checker) checkNominations(before, after ledgerState, changes state.Chan
 
 // standing lists the nominated gangs before and after a commit, and those that had a
 // nomination before and have not started, whatever their reasons say since. Of the latter a
-// nomination ends with the configuration and the nodes that it was made on.
+// nomination ends with the configuration and the nodes that it was made on, and with the
+// order of those who wait, which operators change.
 func (c *checker) standing(before, after ledgerState) nominations {
 	l := c.w.disk
 	on, calm := ground{l.era, l.rules.revision, l.gpus()}, c.calmNodes()
-	if c.nominatedOn != on || !calm {
+	if c.nominatedOn != on || !calm || c.reordered() {
 		c.nominatedOn = on
 		clear(c.nominations)
 	}

@@ -29,7 +29,11 @@ type share struct {
 	within, takes string
 	lower         bool // it evicts lower priorities when it has to borrow
 	stop          string
+	held          string // kind of the hold by an operator; empty for none
 }
+
+// stopped reports whether nothing is to be admitted in the queue.
+func (s share) stopped() bool { return s.stop != "" || s.held != "" }
 
 // policy is all that the queue configuration of a ruled seed says.
 type policy struct {
@@ -116,6 +120,11 @@ func (p policy) config() (c quota.Config) {
 		})
 	}
 	all := map[string]any{"resourceFlavors": []any{map[string]any{"name": ruledFlavor}}, "cohorts": cohorts, "clusterQueues": queues}
+	for _, s := range p.queues {
+		if s.held != "" {
+			all[s.held] = append(listOf(all[s.held]), map[string]any{"name": s.name, "by": byOperator, "since": "2026-01-01T00:00:00Z"})
+		}
+	}
 	if p.fair {
 		all["fairSharing"] = map[string]any{"enable": true, "usageHalfLifeSeconds": p.halfLife}
 	}
@@ -130,6 +139,11 @@ func (p policy) config() (c quota.Config) {
 		panic(fmt.Sprintf("the drawn policy is not valid: %v", err))
 	}
 	return c
+}
+
+func listOf(list any) []any {
+	is, _ := list.([]any)
+	return is
 }
 
 // scopes are what a use of the queue counts for: itself and the cohorts above.

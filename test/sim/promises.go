@@ -99,13 +99,13 @@ func (c *checker) checkQuota(before, after ledgerState) {
 // checkStopped: a queue that is held admits nothing more.
 func (c *checker) checkStopped(before, after ledgerState, changes state.Changes) {
 	for _, r := range changes.Reserved {
-		if x := c.w.disk.live[r.Workload]; x != nil && c.w.disk.rules.queue(x.Queue).stop != "" {
-			c.w.breach("G2", "%s was admitted in queue %s, which has stopPolicy %s", c.w.submits.nameOf(x.ID), x.Queue, c.w.disk.rules.queue(x.Queue).stop)
+		if x := c.w.disk.live[r.Workload]; x != nil && c.w.disk.rules.queue(x.Queue).stopped() {
+			c.w.breach("G2", "%s was admitted in queue %s, which is held, or has stopPolicy %q", c.w.submits.nameOf(x.ID), x.Queue, c.w.disk.rules.queue(x.Queue).stop)
 		}
 	}
 	for key, pods := range after.pods {
 		x := c.w.disk.live[key.id]
-		if was, there := before.pods[key]; there && pods > was && c.w.disk.rules.queue(x.Queue).stop != "" {
+		if was, there := before.pods[key]; there && pods > was && c.w.disk.rules.queue(x.Queue).stopped() {
 			c.w.breach("G2", "%s grew in queue %s, which is held", c.w.submits.nameOf(key.id), x.Queue)
 		}
 	}
@@ -139,7 +139,7 @@ func (c *checker) overduePolicy() {
 	within := map[workload.ID]bool{}
 	for _, s := range l.rules.queues {
 		head := l.head(s.name)
-		if head == nil || s.takes != quota.Any || s.stop != "" || head.NotBefore.After(w.now) ||
+		if head == nil || s.takes != quota.Any || s.stopped() || head.NotBefore.After(w.now) ||
 			state.used[s.name]+asked(head.Record) > s.nominal {
 			continue
 		}
@@ -161,10 +161,10 @@ func (c *checker) overduePolicy() {
 	c.overdueSizes()
 }
 
-// head is who comes first in a queue.
+// head is who comes first in a queue, of those that are not held.
 func (l *ledger) head(queue string) (head *row) {
 	for _, r := range l.inOrder() {
-		if r.Queue == queue && r.Phase == workload.Queued && (head == nil || r.Priority > head.Priority) {
+		if r.Queue == queue && r.Phase == workload.Queued && r.Hold == nil && (head == nil || r.Priority > head.Priority) {
 			head = r
 		}
 	}

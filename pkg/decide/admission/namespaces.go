@@ -128,20 +128,6 @@ func (s *State) whyNotSelected(q *queue, namespace, cluster string) string {
 	return what
 }
 
-// selected returns the clusters in which the namespace of a workload may use its queue.
-func (s *State) selected(w *Waiting, clusters []string) []string {
-	if w.queue.quota.Selector() == nil {
-		return clusters
-	}
-	var selected []string
-	for _, cluster := range clusters {
-		if s.mayUse(w.queue, w.Workload.Namespace, cluster) {
-			selected = append(selected, cluster)
-		}
-	}
-	return selected
-}
-
 // recheckNamespaces holds the waiting workloads whose namespace is not selected any more, and
 // lets those go whose namespace now is. It looks at all that wait: labels that matter to a
 // queue change rarely.

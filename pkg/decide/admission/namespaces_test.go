@@ -107,7 +107,8 @@ func TestUnknownNamespacesMayNotUseAQueueThatSelects(t *testing.T) {
 	}
 }
 
-// While a term begins, before it has read what clusters have reported, nobody is told to wait.
+// While a term begins, before it has read what clusters have reported, no gang waits for its
+// namespace.
 func TestATermThatBeginsHoldsNobodyForItsNamespace(t *testing.T) {
 	t.Parallel()
 	s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{
@@ -126,7 +127,7 @@ func TestATermThatBeginsHoldsNobodyForItsNamespace(t *testing.T) {
 	}
 }
 
-// As in Kueue, one whose namespace does not match keeps nobody back, under StrictFIFO neither.
+// As in Kueue, a gang whose namespace does not match blocks no other, not even under StrictFIFO.
 func TestANamespaceThatIsNotSelectedBlocksNobody(t *testing.T) {
 	t.Parallel()
 	s := selecting(t, quota.StrictFIFO, "c")

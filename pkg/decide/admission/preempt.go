@@ -99,19 +99,25 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 	var best, other *victims
 	var on string
 	cut := false
+	from := clustersOf(sets)
+	if len(from) > 1 { // evictions of others in one cluster may leave those in another to be enough
+		w.class.hopelessAt = notHopeless
+	}
 	for _, cluster := range d.state.clustersFor(w) {
-		p := &preemption{d: d, w: w, charges: a.Charges, flavored: flavored, cluster: cluster, terminating: terminating, hopeless: true}
 		if d.state.fleets[cluster].Len() == 0 {
 			continue
 		}
-		found := p.search(sets)
-		other, cut = cheaper(other, p.other), cut || p.cut
-		if cheaper(best, found) != best {
-			best, found, on = found, best, cluster
-		}
-		other = cheaper(other, found)
-		if !p.hopeless {
-			w.class.hopelessAt = notHopeless
+		for _, among := range victimClusters(flavored, cluster, from) {
+			p := &preemption{d: d, w: w, charges: a.Charges, flavored: flavored, cluster: cluster, terminating: terminating, hopeless: true}
+			found := p.search(within(sets, among, len(from)))
+			other, cut = cheaper(other, p.other), cut || p.cut
+			if cheaper(best, found) != best {
+				best, found, on = found, best, cluster
+			}
+			other = cheaper(other, found)
+			if !p.hopeless {
+				w.class.hopelessAt = notHopeless
+			}
 		}
 	}
 	if best == nil {

@@ -15,6 +15,13 @@ func (d *decision) settleNominations() {
 	for _, n := range slices.Clone(s.nominations) {
 		n.awaits = slices.DeleteFunc(n.awaits, func(g *Started) bool { return s.started[g.Workload.ID] != g })
 		w := n.waiting
+		if !w.Grows && !s.mayRunIn(w, n.cluster) { // it was cordoned meanwhile, or is silent
+			s.withdraw(n)
+			s.addToClass(w)
+			w.Nominated, w.Reported = false, false
+			s.fresh = append(s.fresh, w)
+			continue
+		}
 		overused := w.queue.quota.Overused(n.assess.Charges)
 		if len(n.awaits) > 0 && (overused || !n.nodesFree(s)) {
 			continue

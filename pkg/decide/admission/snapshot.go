@@ -23,6 +23,7 @@ type Snapshot struct {
 	started    []Started
 	waiting    []Waiting
 	evictedFor map[workload.ID]map[workload.ID]bool
+	silent     map[string]time.Time
 	decidedAt  time.Time
 	complete   bool
 	namespaces *namespaces
@@ -71,6 +72,7 @@ func (s *Snapshot) State() (*State, error) {
 	for preemptor, victims := range s.evictedFor {
 		state.evictedFor[preemptor] = maps.Clone(victims)
 	}
+	state.SetSilent(s.silent)
 	for _, w := range s.waiting {
 		if state.started[w.Workload.ID] != nil && !w.Grows {
 			continue // it started while the snapshot was taken

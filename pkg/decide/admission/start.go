@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"fmt"
-
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
@@ -20,7 +18,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	defer func() { class.unplaced = t.unplaced }()
 	clusters := d.state.clustersFor(w)
 	if w.Grows && len(clusters) == 0 {
-		return &workload.Reason{Kind: workload.ReasonGrowing, Message: "the gang is being removed and gets no more places"}
+		return d.state.noGrowth(w)
 	}
 	class.overQuota, class.triedPreemption = nil, false
 	if o.why != nil {
@@ -135,25 +133,29 @@ func (o *flavorOptions) flavoredFor(a quota.Assess) *flavoredSignature {
 	return nil
 }
 
-// fit looks for places on one cluster after the other, by name. When there are none it
-// returns the reason of the cluster that lacks least. A cluster with a verdict that is
-// still valid is not searched again.
+// fit looks for places on one cluster after the other, the cheapest first, and among
+// equally cheap ones with room chooses. When there are none it returns the reason of the
+// cluster that lacks least. A cluster with a verdict that is still valid is not searched
+// again.
 func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
-	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
-	if home := w.Workload.Home(); home != "" {
-		why.Message = fmt.Sprintf("cluster %q, where the object is, has reported no node; check that its capacity-watcher runs", home)
-	}
+	why = d.state.noCluster(w)
+	var best choice
 	for _, cluster := range clusters {
 		fleet := d.state.fleets[cluster]
 		if fleet.Len() == 0 {
 			continue
+		}
+		cost := d.state.cost(w, cluster)
+		if best.ends(cost) {
+			break
 		}
 		verdict, known := flavored.verdicts[cluster]
 		if !known {
 			var cut bool
 			verdict, cut = d.solve(w.queue, fleet, flavored.w)
 			if verdict.Outcome == placement.Fits {
-				return cluster, verdict.Placements, nil
+				best.consider(cluster, fleet, flavored.w, verdict.Placements, cost, len(clusters) == 1)
+				continue
 			}
 			if cut {
 				why = d.retryWhenAllowed(w.class)
@@ -168,7 +170,10 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 			why = reason
 		}
 	}
-	return "", nil, why
+	if best.compared > 0 {
+		return best.cluster, best.places, nil
+	}
+	return "", nil, d.state.beside(w, why)
 }
 
 // admit starts the workload in the sizes of what has been placed.

@@ -17,6 +17,7 @@ import (
 type State struct {
 	fleets       map[string]*placement.Fleet // by cluster
 	clusters     []string                    // sorted
+	silent       map[string]time.Time        // since when clusters do not report; never changed in place
 	tree         *quota.Tree
 	queues       map[string]*queue // by ClusterQueue
 	sorted       []*queue          // by name
@@ -105,26 +106,6 @@ func (s *State) Counts() (waiting, started int) { return s.waiting.Len(), len(s.
 
 // due reports whether the NextAt of the last decision has come.
 func (s *State) due(now time.Time) bool { return !s.nextAt.IsZero() && !now.Before(s.nextAt) }
-
-// clustersFor returns the clusters on which the workload may get places.
-func (s *State) clustersFor(w *Waiting) []string { return s.selected(w, s.candidates(w)) }
-
-// candidates is clustersFor, whatever its queue selects.
-func (s *State) candidates(w *Waiting) []string {
-	switch home := w.Workload.Home(); {
-	case w.Grows:
-	case home == "":
-		return s.clusters
-	case s.fleets[home] == nil:
-		return nil
-	default:
-		return []string{home}
-	}
-	if g := s.started[w.Workload.ID]; g != nil && !g.Terminating {
-		return []string{g.Cluster}
-	}
-	return nil
-}
 
 func (w *Waiting) nomination(s *State) *nomination {
 	i := slices.IndexFunc(s.nominations, func(n *nomination) bool { return n.waiting == w })

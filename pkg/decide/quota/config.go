@@ -35,6 +35,10 @@ type Config struct {
 	Holds []QueueStop `json:"queueHolds,omitempty"`
 	// ClusterQueueHolds are ClusterQueues that operators hold.
 	ClusterQueueHolds []QueueStop `json:"clusterQueueHolds,omitempty"`
+	// Clusters describes those among which Muster chooses.
+	Clusters []Cluster `json:"clusters,omitempty"`
+	// ClusterCordons are clusters in which operators let nothing be admitted.
+	ClusterCordons []ClusterCordon `json:"clusterCordons,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
 	// share; without it priority and submission decide across queues, too.
 	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`

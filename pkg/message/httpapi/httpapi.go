@@ -240,6 +240,18 @@ func operatorOperations() []Operation {
 			Status: http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
 		},
 		{
+			ID: "cordonCluster", Method: http.MethodPut, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit nothing in a cluster until it is uncordoned", Operators: true,
+			Parameters: []Parameter{
+				{Name: "why", What: "A reason, which those who wait see."},
+				{Name: "drain", What: "With true the workloads of the cluster are evicted, too, and start again in others."},
+			},
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "uncordonCluster", Method: http.MethodDelete, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit workloads in a cordoned or drained cluster again", Operators: true,
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
 			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes and what is free on them", Operators: true,
 			Status: http.StatusOK, Answer: &query.NodesAnswer{}, Refusals: []int{http.StatusForbidden},
 		},

@@ -125,6 +125,9 @@ type PodSet struct {
 	Group string `json:"group,omitempty"`
 	// Topology is nil when the set's pods may be anywhere.
 	Topology *Topology `json:"topology,omitempty"`
+	// Clusters selects the clusters where the set may be; empty for all. A gang is in one
+	// that all of its sets select.
+	Clusters ClusterSelector `json:"clusters,omitempty"`
 }
 
 // AtStart returns how many pods come into being at once; with them the gang is

@@ -67,11 +67,13 @@ type Term struct {
 	Limits state.Limits `json:"limits"`
 	// AskFor is the argument of state.SetAnswerTimeout.
 	AskFor time.Duration `json:"askFor,omitempty"`
+	// SilentAfter is the argument of state.SetSilentAfter.
+	SilentAfter time.Duration `json:"silentAfter,omitempty"`
 }
 
 // TermOf returns the term that begins on a state.
 func TermOf(s *state.State, epoch int64, limits state.Limits, release string) Term {
-	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: s.Settings(), Limits: limits}
+	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: s.Settings(), Limits: limits, SilentAfter: s.SilentAfter()}
 }
 
 // State returns the state of the term, with the given workloads and nodes.
@@ -81,6 +83,7 @@ func (t Term) State(workloads []state.StoredWorkload, nodes []state.StoredNode) 
 	s := state.New(t.Epoch, stored)
 	s.SetLimits(t.Limits)
 	s.SetAnswerTimeout(t.AskFor)
+	s.SetSilentAfter(t.SilentAfter)
 	s.CatchUp()
 	return s
 }

@@ -31,7 +31,9 @@ type Config struct {
 	// NodeSelector restricts Muster to nodes by labels; empty for all.
 	NodeSelector string
 	// NodeGrace is how long a node may be not ready before gangs on it start again.
-	NodeGrace        time.Duration
+	NodeGrace time.Duration
+	// ClusterSilence is queue-manager's; zero means its default.
+	ClusterSilence   time.Duration
 	EstimateInterval time.Duration
 	// KubeNamespaces are those in which intake watches objects, separated by commas; empty
 	// for all.
@@ -57,7 +59,7 @@ func (c *Config) runner(name string) (func(context.Context, *service.Runtime) er
 		return func(ctx context.Context, r *service.Runtime) error { return dispatcher.Run(ctx, config, r) }, config.Validate()
 	case QueueManager:
 		config := &queuemanager.Config{
-			NATS: nats, DatabaseURL: c.DatabaseURL, Queues: c.Queues, Policy: c.Policy, NodeGrace: c.NodeGrace, EstimateInterval: c.EstimateInterval,
+			NATS: nats, DatabaseURL: c.DatabaseURL, Queues: c.Queues, Policy: c.Policy, NodeGrace: c.NodeGrace, ClusterSilence: c.ClusterSilence, EstimateInterval: c.EstimateInterval,
 		}
 		return func(ctx context.Context, r *service.Runtime) error { return queuemanager.Run(ctx, config, r) }, config.Validate()
 	case Console:

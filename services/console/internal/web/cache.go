@@ -7,8 +7,8 @@ import (
 )
 
 // answers keeps what the HTTP API has answered for a moment, so that the open pages of a caller
-// ask each question once. The caller is a part of the key: nobody gets an answer that another
-// has asked for. Its methods may be called concurrently.
+// ask each question once. The caller is a part of the key, so that no caller gets the answer to
+// the question of another. Its methods may be called concurrently.
 type answers struct {
 	now func() time.Time
 

@@ -77,6 +77,7 @@ func New(o Options) http.Handler {
 		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "setPriority": s.setPriority,
 		"listNodes": s.listNodes, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
 		"holdQueue": s.changeQueueHold, "resumeQueue": s.changeQueueHold, "holdClusterQueue": s.changeClusterQueueHold, "resumeClusterQueue": s.changeClusterQueueHold,
+		"cordonCluster": s.changeCordon, "uncordonCluster": s.changeCordon,
 	}
 	for _, operation := range httpapi.Operations() {
 		handle := handlers[operation.ID]

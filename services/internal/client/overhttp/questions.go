@@ -140,13 +140,16 @@ func (c *Client) explain(ctx context.Context, r query.ExplainRequest) (query.Exp
 	return answer, err
 }
 
-// configure holds or resumes a queue or ClusterQueue; other changes of the configuration need
+// configure holds or resumes a queue or ClusterQueue, or cordons or uncordons a cluster; other changes of the configuration need
 // NATS. The server writes who asks, and since when.
 func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
 	hold := struct {
 		Kind     string
 		Metadata struct{ Namespace, Name string }
-		Spec     struct{ Why string }
+		Spec     struct {
+			Why   string
+			Drain bool
+		}
 	}{}
 	change, outcome := request{method: http.MethodDelete, parameters: url.Values{}}, query.Deleted
 	switch {
@@ -155,17 +158,23 @@ func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query
 		if hold.Spec.Why != "" {
 			change.parameters.Set("why", hold.Spec.Why)
 		}
+		if hold.Spec.Drain {
+			change.parameters.Set("drain", "true")
+		}
 	case len(r.Delete) == 1 && len(r.Apply) == 0 && kueue.IsHold(r.Delete[0].Kind):
 		hold.Kind, hold.Metadata.Namespace, hold.Metadata.Name = r.Delete[0].Kind, r.Delete[0].Namespace, r.Delete[0].Name
 	default:
 		return query.ConfigureAnswer{}, fmt.Errorf("apply or delete manifests: %w", errNotOverHTTP)
 	}
 	key := kueue.Key{Kind: hold.Kind, Namespace: hold.Metadata.Namespace, Name: hold.Metadata.Name}
-	kind := "queues"
-	if key.Kind == kueue.ClusterQueueHold {
+	kind, order := "queues", "hold"
+	switch key.Kind {
+	case kueue.ClusterQueueHold:
 		kind = "clusterqueues"
+	case kueue.ClusterCordon:
+		kind, order = "clusters", "cordon"
 	}
-	change.path = "/v1/" + kind + "/" + url.PathEscape(key.Name) + "/hold"
+	change.path = "/v1/" + kind + "/" + url.PathEscape(key.Name) + "/" + order
 	if key.Namespace != "" {
 		change.parameters.Set("namespace", key.Namespace)
 	} else if key.Kind == kueue.QueueHold {

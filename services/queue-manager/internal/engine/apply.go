@@ -119,30 +119,17 @@ func storedAs(p *event.WorkloadSubmitted, known map[workload.ID]state.Known) *st
 // finished.
 func (s *Step) applyRequest(ctx context.Context, m received, id workload.ID, known map[workload.ID]state.Known, now time.Time) (settle func(), err error) {
 	_, stored := known[id]
-	live, err := s.applyMessage(m, nil, now)
-	if err != nil {
+	if !stored && !s.State.Has(id) { // there is nothing to do, and nothing to record
+		return s.settleEarly(ctx, id, m, now), nil
+	}
+	s.early.over(m.Delivery)
+	if _, err := s.applyMessage(m, nil, now); err != nil {
 		return nil, err
 	}
-	return s.settleRequest(ctx, id, m.Delivery, live || stored), nil
-}
-
-// What is asked of a workload may overtake its submission; it is tried again for a while.
-const (
-	cancelRetries    = 10
-	cancelRetryAfter = 500 * time.Millisecond
-)
-
-func (s *Step) settleRequest(ctx context.Context, id workload.ID, d bus.Delivery, known bool) (settle func()) {
-	switch {
-	case s.State.IsFrozen(id):
+	if s.State.IsFrozen(id) {
 		return func() {
-			s.deadLetter(ctx, d, fmt.Sprintf("workload %s is in quarantine, because the database refuses to store what happens to it: take it out of quarantine first", id))
-		}
-	case known:
-		return d.Ack
-	case d.Attempts <= cancelRetries:
-		return func() { d.Retry(cancelRetryAfter) }
-	default:
-		return func() { s.deadLetter(ctx, d, fmt.Sprintf("there is no workload %s of which this could be asked", id)) }
+			s.deadLetter(ctx, m.Delivery, fmt.Sprintf("workload %s is in quarantine, because the database refuses to store what happens to it: take it out of quarantine first", id))
+		}, nil
 	}
+	return m.Ack, nil
 }

@@ -27,6 +27,9 @@ type Options struct {
 	// NodeGrace is how long a node may be not ready before it counts as lost: its pods get
 	// other places, or the gang is evicted.
 	NodeGrace time.Duration
+	// ClusterSilence is how long a capacity-watcher may be silent before its cluster gets
+	// no new gangs.
+	ClusterSilence time.Duration
 	// CheckStreams is how often streams are compared with what they should have.
 	CheckStreams time.Duration
 	// LeaderTimeout is how long a leader may send no heartbeat before a standby takes

@@ -42,6 +42,7 @@ type Step struct {
 	decisions decisionlog.Recorder // of what is done to the state
 	poison    poison
 	ending    endings
+	early     earlyRequests
 }
 
 // Decision is a batch that has been decided.

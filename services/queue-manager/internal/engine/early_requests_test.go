@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+)
+
+// retries notes when a message is asked for again; zero for never.
+type retries struct {
+	after time.Duration
+	acked bool
+}
+
+func (r *retries) Ack() error                             { r.acked = true; return nil }
+func (r *retries) NakWithDelay(delay time.Duration) error { r.after = delay; return nil }
+func (r *retries) TermWithReason(string) error            { return nil }
+func (r *retries) InProgress() error                      { return nil }
+
+// TestWhatOvertakesItsSubmissionWaits: a cancellation comes again for an hour, other requests
+// for some seconds, and then each is kept as a dead letter. NATS' count of deliveries begins
+// again with each term, so the hour is by the message's own time.
+func TestWhatOvertakesItsSubmissionWaits(t *testing.T) {
+	t.Parallel()
+	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
+	now := time.Unix(1_800_000_000, 0)
+	cancel, hold := &event.WorkloadCancel{Workload: id}, &event.WorkloadHold{Workload: id, By: "me"}
+	tests := map[string]struct {
+		asked    event.Payload
+		age      time.Duration
+		attempts uint64
+		others   int           // cancellations of the queue that wait
+		want     time.Duration // zero for a dead letter
+	}{
+		"a cancellation that just came":          {cancel, 0, 1, 0, requestRetryAfter},
+		"a cancellation after a minute":          {cancel, time.Minute, 30, 0, cancelRetryMost},
+		"a cancellation just before the hour":    {cancel, cancelPatience - time.Second, 400, 0, cancelRetryMost},
+		"a cancellation after the hour":          {cancel, cancelPatience, 400, 0, 0},
+		"a cancellation by a clock that is late": {cancel, -time.Minute, 1, 0, requestRetryAfter},
+		"a hold":                                 {hold, 0, 1, 0, requestRetryAfter},
+		"a hold after ten tries":                 {hold, 5 * time.Second, requestRetries + 1, 0, 0},
+		"the last one that may wait":             {cancel, time.Minute, 30, earlyMost - 1, cancelRetryMost},
+		"one too many, at first":                 {cancel, time.Second, 3, earlyMost, requestRetryAfter},
+		"one too many":                           {cancel, time.Minute, 30, earlyMost, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dead := 0
+			step := &Step{
+				State: state.New(1, state.Stored{}), Archive: nothingKnown{}, Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
+				DeadLetter: func(context.Context, bus.Delivery, string) { dead++ }, early: earlyRequests{},
+			}
+			for i := range test.others {
+				step.early.waits(bus.Delivery{Subject: event.WorkloadSubject("q"), Data: []byte{byte(i)}}, now)
+			}
+			step.early.waits(bus.Delivery{Subject: event.WorkloadSubject("of another queue")}, now)
+			encoded, err := event.Marshal("1", "test", now, "", test.asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := &retries{}
+			d := bus.Delivery{Subject: event.WorkloadSubject("q"), Data: encoded, Stored: now.Add(-test.age), Attempts: test.attempts}.SettledBy(got)
+			settle, err := step.applyBatch(t.Context(), []bus.Delivery{d}, now)
+			if err != nil || len(settle) != 1 {
+				t.Fatalf("%d messages are settled: %v", len(settle), err)
+			}
+			settle[0]()
+			if got.after != test.want || got.acked || (dead == 1) != (test.want == 0) {
+				t.Errorf("it comes again after %s, and %d are given up; want %s", got.after, dead, test.want)
+			}
+			if !step.State.Flush().Empty() || step.decisions.Size() != 0 {
+				t.Error("what changes nothing is recorded")
+			}
+		})
+	}
+}
+
+// TestEarlyRequestsThatAreGoneMakeRoom: what was purged from NATS comes no more, and keeps no
+// other from waiting.
+func TestEarlyRequestsThatAreGoneMakeRoom(t *testing.T) {
+	t.Parallel()
+	early, now := earlyRequests{}, time.Unix(1_800_000_000, 0)
+	for i := range earlyMost {
+		early.waits(bus.Delivery{Data: []byte{byte(i)}}, now)
+	}
+	one := bus.Delivery{Data: []byte("one more")}
+	if early.waits(one, now.Add(cancelRetryMost)) {
+		t.Error("more wait than may")
+	}
+	if !early.waits(one, now.Add(11*cancelRetryMost)) {
+		t.Error("what comes no more keeps others from waiting")
+	}
+}
