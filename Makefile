@@ -5,7 +5,7 @@ BIN     := bin
 FLEET   ?= p3
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-SERVICES         := muster muster-dev intake capacity-watcher queue-manager dispatcher
+SERVICES         := muster muster-dev intake capacity-watcher queue-manager dispatcher console
 DEVCLUSTER_FILES := $(shell find deploy/devcluster -name testdata -prune -o -type f ! -name '*_test.go' ! -name '*.md' -print)
 MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/helm
 
@@ -59,13 +59,19 @@ $(BIN)/nats: .tools/nats/go.mod
 .PHONY: stack-parts
 stack-parts: need-postgres services $(if $(KUBECONFIG),,$(BIN)/devcluster)
 
-.PHONY: need-postgres need-compiler
-need-postgres need-compiler: need-%:
+.PHONY: need-postgres need-compiler need-browser
+need-postgres need-compiler need-browser: need-%:
 	@deploy/local/machine.sh install $*
 
 .PHONY: demo
 demo: stack-parts ## run the demo on real parts and check it (KUBECONFIG=... uses your cluster)
 	@$(BIN)/muster-dev demo
+
+.PHONY: demo-provisioning
+demo-provisioning: override KUBECONFIG :=
+demo-provisioning: ## run the demo of a job that gets nodes which do not exist yet, on real parts
+	@$(MAKE) --no-print-directory KUBECONFIG= stack-parts
+	@KUBECONFIG= $(BIN)/muster-dev demo --provisioning
 
 # nats-server of the version that package localnats embeds.
 $(BIN)/nats-server: pkg/go.mod
@@ -97,7 +103,7 @@ down: ## stop the local stack
 	@deploy/local/stack.sh down
 
 .PHONY: test
-test: need-postgres need-compiler services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector, against real parts
+test: need-postgres need-compiler need-browser services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector, against real parts
 	@if deploy/local/compose.sh able; then $(MAKE) --no-print-directory images; fi
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 
@@ -151,7 +157,7 @@ chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause ever
 .PHONY: tidy
 tidy: ## format all code and tidy all modules
 	@gofmt -w $(MODULES)
-	@set -e; for module in $(MODULES) .tools .tools/nats; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
+	@set -e; for module in $(MODULES) .tools .tools/nats test/peers/kueue; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
 
 .PHONY: clean
 clean: down ## stop the local stack and remove what was built

@@ -48,8 +48,8 @@ func Catalogue(s Sources) []Spec {
 
 // muster has all services and the client; the container's command selects one.
 func muster(s Sources) Spec {
-	spec := static(s, "muster", localTag, "Muster: intake, queue-manager, capacity-watcher, dispatcher and the client")
-	for _, binary := range []string{"muster", "intake", "queue-manager", "capacity-watcher", "dispatcher"} {
+	spec := static(s, "muster", localTag, "Muster: intake, queue-manager, capacity-watcher, dispatcher, the console and the client")
+	for _, binary := range []string{"muster", "intake", "queue-manager", "capacity-watcher", "dispatcher", "console"} {
 		spec.Entries = append(spec.Entries, entry{path: "bin/" + binary, mode: 0o755, from: filepath.Join(s.Binaries, binary)})
 	}
 	spec.Entries = append(spec.Entries, credentialsDirs()...)

@@ -31,7 +31,7 @@ func sources(t *testing.T, modified time.Time, mode os.FileMode) Sources {
 		}
 		return file
 	}
-	for _, binary := range []string{"muster", "intake", "queue-manager", "capacity-watcher", "dispatcher", "nats-server", "devcluster", "muster-dev"} {
+	for _, binary := range []string{"muster", "intake", "queue-manager", "capacity-watcher", "dispatcher", "console", "nats-server", "devcluster", "muster-dev"} {
 		put(binary, "program "+binary)
 	}
 	return Sources{

@@ -122,6 +122,19 @@ install_compiler() {
 	apt_install gcc libc6-dev
 }
 
+install_browser() {
+	if command -v chromium >/dev/null; then return; fi
+	if ! can_install; then
+		cat >&2 <<-'MESSAGE'
+			The tests of the console need Chromium, and it cannot be installed from here.
+			Install it:   apt-get install chromium     (as root)
+		MESSAGE
+		return 3
+	fi
+	apt_refresh
+	apt_install chromium
+}
+
 install_images() {
 	if command -v mmdebstrap >/dev/null; then return; fi
 	if ! can_install; then
@@ -159,6 +172,11 @@ doctor() {
 		have compiler "$(go env CC)"
 	else
 		lack compiler "apt-get install gcc libc6-dev (make test does it as root); only the tests' race detector needs it"
+	fi
+	if command -v chromium >/dev/null; then
+		have chromium "$(command -v chromium), for the tests of the console"
+	else
+		lack chromium "apt-get install chromium (make test does it as root); only the tests of the console need it"
 	fi
 	if command -v git >/dev/null; then have git "$(git --version)"; else lack git "apt-get install git"; fi
 	free=$(free_gb "$(go env GOCACHE 2>/dev/null || pwd)")
@@ -204,6 +222,7 @@ install)
 		case $need in
 		postgres) install_postgres ;;
 		compiler) install_compiler ;;
+		browser) install_browser ;;
 		images) install_images ;;
 		*) echo "machine.sh: unknown need \"$need\"" >&2 && exit 2 ;;
 		esac

@@ -31,6 +31,7 @@ const (
 	MaxRunTimeKey      = "muster.dev/max-run-time"
 	RunTimeKey         = "muster.dev/run-time"
 	IdleTimeKey        = "muster.dev/idle-time"
+	ClustersKey        = "muster.dev/clusters" // a workload.ClusterSelector
 )
 
 // LastUsedKey is an annotation on a live RayCluster: the time of its last use, in RFC
@@ -45,6 +46,10 @@ const LastCheckpointKey = "muster.dev/last-checkpoint"
 // AutoscalingKey is the annotation of a manifest that sets the size at which a cluster
 // with Ray's autoscaler is admitted: "maximum" or "minimum".
 const AutoscalingKey = "muster.dev/autoscaling"
+
+// MinReplicasKey is an annotation of the pod template of a worker group: the fewest
+// replicas with which the group may start.
+const MinReplicasKey = "muster.dev/min-replicas"
 
 // TraceparentKey is an annotation: the W3C traceparent of the command that created the
 // object, if tracing is on.

@@ -46,6 +46,9 @@ func (s *State) Decide(now time.Time) {
 
 func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	e.Cluster, e.Placements, e.Flavors, e.Holding = a.Cluster, a.Placements, a.Flavors, true
+	if a.PodSets != nil {
+		e.PodSets = a.PodSets
+	}
 	s.beginAttempt(e)
 	s.useRequest(e)
 	delete(s.staleReasons, e.ID)
@@ -56,7 +59,7 @@ func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 }
 
 // Tick schedules replacements for nodes that have not been ready for the given grace,
-// and stores the reasons that changed in amounts only. The timers of workloads fire in
+// stores the reasons that changed in amounts only, and notes which clusters are silent. The timers of workloads fire in
 // Decide.
 func (s *State) Tick(now time.Time, grace time.Duration) {
 	s.grace = grace
@@ -80,4 +83,5 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 	clear(s.staleReasons)
 	s.checkRequests(now)
 	s.inquiries.drop(now)
+	s.noteSilentClusters(now)
 }

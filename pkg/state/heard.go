@@ -35,6 +35,39 @@ func (s *State) hear(cluster, name string, now time.Time) {
 	}
 }
 
+// SetSilentAfter sets after which silence of its watcher a cluster gets no new gangs; zero
+// for never.
+func (s *State) SetSilentAfter(most time.Duration) { s.silentAfter = most }
+
+// SilentAfter returns what SetSilentAfter has set.
+func (s *State) SilentAfter() time.Duration { return s.silentAfter }
+
+// noteSilentClusters has admission leave out the clusters whose watchers are silent: what is
+// known of their nodes is old. A term begins with all of them heard.
+func (s *State) noteSilentClusters(now time.Time) {
+	if s.silentAfter <= 0 || s.catchingUp {
+		return
+	}
+	var silent map[string]time.Time
+	for _, cluster := range s.admission.Clusters() {
+		last := s.begun
+		if heard := s.inquiries.heard[Part{cluster, Watcher}]; heard.After(last) {
+			last = heard
+		}
+		if since := s.admission.Silent(cluster); !since.IsZero() && !last.After(since) {
+			last = since // of a begin that is no report
+		}
+		if now.Sub(last) < s.silentAfter {
+			continue
+		}
+		if silent == nil {
+			silent = map[string]time.Time{}
+		}
+		silent[cluster] = last
+	}
+	s.admission.SetSilent(silent)
+}
+
 // Silence is how long a part has been silent whose reports are wanted.
 type Silence struct {
 	Part

@@ -38,6 +38,8 @@ type State struct {
 	// catchingUp: not all that was observed before the term has been applied.
 	catchingUp bool
 	begun      time.Time // when it was
+	// silentAfter is the argument of SetSilentAfter.
+	silentAfter time.Duration
 }
 
 // Stored is what a state starts from, as read from Postgres.
@@ -121,6 +123,7 @@ func (s *State) CatchUp() { s.catchingUp = true }
 // the node's observation comes again as an old one, which changes nothing.
 func (s *State) BeginDecisions(now time.Time) {
 	s.catchingUp, s.begun = false, now
+	s.admission.RequireNamespaces()
 	for _, key := range s.nodeKeys() {
 		s.changed.node(key)
 		s.healing.scheduleReplacement(key, now)

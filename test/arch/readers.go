@@ -58,7 +58,7 @@ func readings() map[string]reading {
 		"pkg/policyfile/kueue":              by(1, kueue),
 		"pkg/policyfile/queuesfile":         by(0, "pkg/policyfile/queuesfile.FuzzRead"),
 		"pkg/decide/placement/certificate":  by(2, "pkg/decide/placement/certificate.FuzzRead"),
-		"pkg/decide/quota":                  by(3, "pkg/decide/quota.FuzzConfig", kueue),
+		"pkg/decide/quota":                  by(4, "pkg/decide/quota.FuzzConfig", kueue),
 		"pkg/whatif/scenario":               by(1, scenario),
 		"pkg/policyfile/strictyaml":         by(4, "pkg/policyfile/strictyaml.FuzzDecode"),
 		"pkg/state/decisionlog":             by(1, "pkg/state/decisionlog.FuzzInputs"),

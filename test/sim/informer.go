@@ -226,6 +226,9 @@ func (v *view) Workloads() (ids []workload.ID) {
 	return slices.Sorted(maps.Keys(has))
 }
 
+// WatchesRequests says that no changes of requests come: the world has no autoscaler.
+func (v *view) WatchesRequests() bool { return false }
+
 // Clusters implements dispatcher.Cache.
 func (v *view) Clusters(id workload.ID) (all []dispatcher.Object) {
 	for _, o := range v.Objects() {

@@ -3,18 +3,25 @@ package stack
 import (
 	"context"
 	"fmt"
+
+	"muster.dev/muster/pkg/local/devcluster"
 )
 
 // AddNodes adds nodes to the stack's pool, named after it, with the given
 // allocatable resources, such as "nvidia.com/gpu=8".
 func (s *Stack) AddNodes(ctx context.Context, group string, count int, resources ...string) error {
+	return addNodes(ctx, s.options.Cluster, s.Pool, s.Pool, group, count, resources)
+}
+
+// addNodes adds nodes of a pool to a cluster, which are named after the cluster.
+func addNodes(ctx context.Context, to *devcluster.Cluster, cluster, pool, group string, count int, resources []string) error {
 	command := []string{
-		"add", "--pattern", fmt.Sprintf("%s-%s-{0}", s.Pool, group), "--count", fmt.Sprint(count), "--label", poolLabel + "=" + s.Pool,
+		"add", "--pattern", fmt.Sprintf("%s-%s-{0}", cluster, group), "--count", fmt.Sprint(count), "--label", poolLabel + "=" + pool,
 	}
 	for _, resource := range resources {
 		command = append(command, "--resource", resource)
 	}
-	return s.options.Cluster.Node(ctx, command...)
+	return to.Node(ctx, command...)
 }
 
 // NodeName returns the name of a node that AddNodes made.

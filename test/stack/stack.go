@@ -57,6 +57,8 @@ type Options struct {
 	Logger *zap.Logger
 	// NodeGrace is queue-manager's; zero means a minute.
 	NodeGrace time.Duration
+	// ClusterSilence is queue-manager's; zero means its default.
+	ClusterSilence time.Duration
 	// Through puts something between a service and the API server: it gets the
 	// service's kubeconfig and returns the one to use; nil for nothing.
 	Through func(service, kubeconfig string) (string, error)

@@ -15,8 +15,10 @@ import (
 func Decide(s *State, now time.Time) Plan {
 	d := &decision{state: s, now: now}
 	s.tree.Advance(now)
+	d.recheckNamespaces()
 	d.endBackoffs()
 	d.drain()
+	d.drainClusters()
 	d.settleNominations()
 	d.settleAsked()
 	d.promoteImpatient()
@@ -44,9 +46,9 @@ func (s *State) Pending(now time.Time) bool {
 	return len(s.fresh) > 0 || s.waiting.Len() > 0 && (s.events.any() || s.due(now) || s.offersMayChange()) || s.mustDrain()
 }
 
-// mustDrain reports whether gangs of a drained queue have to be evicted.
+// mustDrain reports whether gangs of a drained queue or cluster have to be evicted.
 func (s *State) mustDrain() bool {
-	return slices.ContainsFunc(s.sorted, func(q *queue) bool {
+	return s.mustDrainClusters() || slices.ContainsFunc(s.sorted, func(q *queue) bool {
 		return q.quota.StopPolicy == quota.HoldAndDrain && slices.ContainsFunc(q.inOrder(), func(g *Started) bool { return !g.Terminating && !g.Frozen })
 	})
 }

@@ -12,6 +12,7 @@
 // Decide goes through these stages, each in the file named:
 //
 //	endBackoffs, drain         decide.go          back-offs that are over; queues to empty
+//	drainClusters              drain_clusters.go  clusters to empty
 //	settleNominations          settle.go          victims are gone: start the preemptor
 //	settleAsked                settle_asked.go    nodes have come that were asked for
 //	promoteImpatient           decide.go          patience that is over
@@ -25,6 +26,7 @@
 //	    ask                    ask.go             for nodes; it waits with its quota
 //	    backfill               backfill.go        places that delay no head before it
 //	    preempt                preempt.go         which gangs to evict; nominate
+//	    startSmaller           smaller.go         the largest size that may start instead
 //	    admit, grow            start.go, grow.go  allocate, add to the plan
 //	  refreshBlockers          decide.go          head reservations, stale refusals
 //	scheduleRetries            evictable.go       when protection from eviction ends
@@ -35,15 +37,15 @@
 // A function calls none of an earlier group, and within a group the files can be ordered
 // so, too:
 //
-//	questions   snapshot_builder, question, explain, explain_changes, explainer,
+//	questions   snapshot_builder, question, explain, explain_changes, explain_clusters, explainer,
 //	            current_reasons, whatif, snapshot, clone, reconfigure, certify
-//	stages      decide, settle, start, preempt, victims, grow, backfill, reserve_head,
-//	            reason
+//	stages      decide, drain_clusters, settle, start, smaller, preempt, victims, grow,
+//	            backfill, reserve_head, reason
 //	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost,
-//	            price_floor, price
+//	            price_floor, price, victim_clusters
 //	state       replace, started, growth, waiting, nomination, nodes
 //	refusals    invalidate, evictable, candidates, share_rank, kept_quota, never,
-//	            next_class, head_reservation, head_reason, foreign
+//	            next_class, head_reservation, head_reason, foreign, clusters
 //	ground      regret, queue, equivalence_class, signature, order, lacking, allowance,
 //	            savepoint, plan, state
 //
@@ -74,7 +76,7 @@
 // keeps its place. So are the heads of queues. Within a tree of cohorts, however, the head
 // that borrows from nearest by comes first, and under fair sharing the one whose branch
 // would have the smaller share (quota.Tree, Fairest). A gang is tried on one cluster after
-// the other and lives wholly in one. In a StrictFIFO queue no gang passes a waiting one; in
+// the other and lives wholly in one (clusters.go). In a StrictFIFO queue no gang passes a waiting one; in
 // a BestEffortFIFO queue a gang that fits may pass.
 //
 // # Backfill
@@ -140,7 +142,7 @@
 // within a priority the last admitted first, until that is enough, and those not needed
 // are spared: O(log n) what-ifs for n candidates, and one for each victim. Quota is asked
 // in the same order; what it permits may depend on the order, and time alone does not
-// change it. Second, if that found none, one what-if tells whether evicting all candidates
+// change it. All victims of a gang are in one cluster (victim_clusters.go). Second, if that found none, one what-if tells whether evicting all candidates
 // would be enough. Third, sets of one gang, of two and so on, while they may cost less,
 // are searched depth first, bounded by what each gang can bring of what is lacking (quota,
 // room for pods) and by the price. That is exponential in the number of victims where the

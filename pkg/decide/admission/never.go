@@ -26,10 +26,10 @@ type offer struct {
 // wordNever returns the reason of a refused class, of the kind ReasonNeverFits when no
 // change of what runs could admit it.
 func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason {
-	if !hasAmounts(why) {
+	if !hasAmounts(why) || d.state.shutOut(w) {
 		return why
 	}
-	o := d.state.optionsOf(w.queue, w.signature)
+	o := d.state.optionsOf(w.queue, w.signature.smallest())
 	if o.cut || o.why == nil && len(o.assignments) == 0 {
 		return why
 	}

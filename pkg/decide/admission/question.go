@@ -65,7 +65,7 @@ func Answer(s *State, complete bool, q Question, now time.Time, enough func() bo
 	if answer.Reason.Kind == found.Reason.Kind && hasAmounts(&found.Reason) {
 		answer.Reason = found.Reason // with current amounts
 	}
-	answer.Changes, answer.Partial = found.Changes, found.Partial
+	answer.Clusters, answer.Changes, answer.Partial = found.Clusters, found.Changes, found.Partial
 	if !complete {
 		answer.Partial = true
 		if found.Position < answer.Position {

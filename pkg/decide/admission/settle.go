@@ -15,6 +15,13 @@ func (d *decision) settleNominations() {
 	for _, n := range slices.Clone(s.nominations) {
 		n.awaits = slices.DeleteFunc(n.awaits, func(g *Started) bool { return s.started[g.Workload.ID] != g })
 		w := n.waiting
+		if !w.Grows && !s.mayRunIn(w, n.cluster) { // it was cordoned meanwhile, or is silent
+			s.withdraw(n)
+			s.addToClass(w)
+			w.Nominated, w.Reported = false, false
+			s.fresh = append(s.fresh, w)
+			continue
+		}
 		overused := w.queue.quota.Overused(n.assess.Charges)
 		if len(n.awaits) > 0 && (overused || !n.nodesFree(s)) {
 			continue
@@ -27,7 +34,7 @@ func (d *decision) settleNominations() {
 		verdict, _ := d.solve(w.queue, s.fleet(n.cluster), n.flavored.w)
 		switch {
 		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
-			d.admit(w, n.assess, n.cluster, verdict.Placements)
+			d.admit(w, n.assess, n.flavored, n.cluster, verdict.Placements)
 		case len(n.awaits) > 0 || d.extend(n):
 			d.nominate(n)
 		default: // it may be behind others, so no decision would report it

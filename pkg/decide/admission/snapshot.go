@@ -23,8 +23,10 @@ type Snapshot struct {
 	started    []Started
 	waiting    []Waiting
 	evictedFor map[workload.ID]map[workload.ID]bool
+	silent     map[string]time.Time
 	decidedAt  time.Time
 	complete   bool
+	namespaces *namespaces
 }
 
 type observedNode struct {
@@ -48,6 +50,7 @@ func (s *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	state := NewState(tree)
+	state.namespaces = s.namespaces
 	state.Preallocate(len(s.waiting))
 	for name, history := range s.history {
 		state.queue(name).quota.SetHistory(history)
@@ -69,6 +72,7 @@ func (s *Snapshot) State() (*State, error) {
 	for preemptor, victims := range s.evictedFor {
 		state.evictedFor[preemptor] = maps.Clone(victims)
 	}
+	state.SetSilent(s.silent)
 	for _, w := range s.waiting {
 		if state.started[w.Workload.ID] != nil && !w.Grows {
 			continue // it started while the snapshot was taken

@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"fmt"
-
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
@@ -20,7 +18,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	defer func() { class.unplaced = t.unplaced }()
 	clusters := d.state.clustersFor(w)
 	if w.Grows && len(clusters) == 0 {
-		return &workload.Reason{Kind: workload.ReasonGrowing, Message: "the gang is being removed and gets no more places"}
+		return d.state.noGrowth(w)
 	}
 	class.overQuota, class.triedPreemption = nil, false
 	if o.why != nil {
@@ -36,6 +34,9 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 			return nil
 		}
 	}
+	if w.signature.least != nil && d.startSmaller(w, clusters, &t) {
+		return nil
+	}
 	if t.kept && !class.triedPreemption { // until usage permits it
 		class.triedPreemption, class.hopelessAt = true, notHopeless
 	}
@@ -49,6 +50,16 @@ type tried struct {
 	kept     bool               // quota is kept for others
 	unplaced *flavoredSignature // the first within quota that has no places
 	rest     []quota.Assess     // where evictions are tried when all have been tried without
+}
+
+// missed notes that an assignment within quota has no places.
+func (t *tried) missed(flavored *flavoredSignature, why *workload.Reason) {
+	if t.unplaced == nil {
+		t.unplaced = flavored
+	}
+	if t.noPlace == nil || nearer(*why, *t.noPlace) {
+		t.noPlace = why
+	}
 }
 
 // reason returns why nothing was started.
@@ -79,12 +90,7 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 		if why == nil || d.ask(w, a, flavored, clusters, why) {
 			return true
 		}
-		if t.unplaced == nil {
-			t.unplaced = flavored
-		}
-		if t.noPlace == nil || nearer(*why, *t.noPlace) {
-			t.noPlace = why
-		}
+		t.missed(flavored, why)
 	} else {
 		w.class.overQuota = append(w.class.overQuota, a.Over.Charge)
 		if t.over == nil {
@@ -112,7 +118,7 @@ func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSign
 		why = d.topologyConflict(w, placements)
 	}
 	if why == nil {
-		d.admit(w, a, cluster, placements)
+		d.admit(w, a, flavored, cluster, placements)
 	}
 	return why
 }
@@ -127,50 +133,66 @@ func (o *flavorOptions) flavoredFor(a quota.Assess) *flavoredSignature {
 	return nil
 }
 
-// fit looks for places on one cluster after the other, by name. When there are none it
-// returns the reason of the cluster that lacks least. A cluster with a verdict that is
-// still valid is not searched again.
+// fit looks for places on one cluster after the other, the cheapest first, and among
+// equally cheap ones with room chooses. When there are none it returns the reason of the
+// cluster that lacks least. A cluster with a verdict that is still valid is not searched
+// again.
 func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
-	why = &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
-	if home := w.Workload.Home(); home != "" {
-		why.Message = fmt.Sprintf("cluster %q, where the object is, has reported no node; check that its capacity-watcher runs", home)
-	}
+	why = d.state.noCluster(w)
+	var best choice
 	for _, cluster := range clusters {
 		fleet := d.state.fleets[cluster]
 		if fleet.Len() == 0 {
 			continue
+		}
+		cost := d.state.cost(w, cluster)
+		if best.ends(cost) {
+			break
 		}
 		verdict, known := flavored.verdicts[cluster]
 		if !known {
 			var cut bool
 			verdict, cut = d.solve(w.queue, fleet, flavored.w)
 			if verdict.Outcome == placement.Fits {
-				return cluster, verdict.Placements, nil
+				best.consider(cluster, fleet, flavored.w, verdict.Placements, cost, len(clusters) == 1)
+				continue
 			}
 			if cut {
 				why = d.retryWhenAllowed(w.class)
 				continue
 			}
-			flavored.verdicts[cluster] = verdict
-			fleet.AddUnschedulable(flavored.key, flavored.w, verdict)
+			if !flavored.transient {
+				flavored.verdicts[cluster] = verdict
+				fleet.AddUnschedulable(flavored.key, flavored.w, verdict)
+			}
 		}
 		if reason := verdict.Reason(); nearer(*reason, *why) {
 			why = reason
 		}
 	}
-	return "", nil, why
+	if best.compared > 0 {
+		return best.cluster, best.places, nil
+	}
+	return "", nil, d.state.beside(w, why)
 }
 
-func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements []workload.Placement) {
+// admit starts the workload in the sizes of what has been placed.
+func (d *decision) admit(w *Waiting, a quota.Assess, placed *flavoredSignature, cluster string, placements []workload.Placement) {
 	if w.Grows {
 		d.grow(w, a, placements)
 		return
 	}
 	s := d.state
-	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors})
+	admitted, fewer := w.Workload, placed.sizesOf(w.Workload)
+	if fewer != nil {
+		smaller := *w.Workload
+		smaller.PodSets = fewer
+		admitted = &smaller
+	}
+	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors, fewer})
 	s.removeFromClass(w)
 	s.Start(Started{
-		Workload: w.Workload, Order: w.Order, Queue: w.queue.name,
+		Workload: admitted, Order: w.Order, Queue: w.queue.name,
 		Cluster: cluster, Placements: placements, Flavors: a.Flavors, Admitted: d.now,
 		RunTime: w.RunTime,
 	})

@@ -17,6 +17,7 @@ import (
 type State struct {
 	fleets       map[string]*placement.Fleet // by cluster
 	clusters     []string                    // sorted
+	silent       map[string]time.Time        // since when clusters do not report; never changed in place
 	tree         *quota.Tree
 	queues       map[string]*queue // by ClusterQueue
 	sorted       []*queue          // by name
@@ -38,6 +39,7 @@ type State struct {
 	decidedAt, nextAt time.Time // when the last decision was made, and its NextAt
 	departed          int64     // gangs that have left without an eviction, or have another priority
 	nodeSizes         map[NodeKey]resource.List
+	namespaces        *namespaces   // copies of the state share them
 	total             resource.List // allocatable on all nodes
 	searched          Searched
 	allowance         allowance // of the searches of all queues
@@ -55,7 +57,7 @@ func NewState(tree *quota.Tree) *State {
 		flavored: map[string]*flavoredSignature{}, aliases: map[*workload.PodSet]*podSetSignature{},
 		waiting: newWaiting(0), started: map[workload.ID]*Started{},
 		evictedFor: map[workload.ID]map[workload.ID]bool{}, events: events{quotaFreed: map[string]bool{}},
-		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{},
+		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{}, namespaces: newNamespaces(),
 	}
 }
 
@@ -103,23 +105,6 @@ func (s *State) Counts() (waiting, started int) { return s.waiting.Len(), len(s.
 
 // due reports whether the NextAt of the last decision has come.
 func (s *State) due(now time.Time) bool { return !s.nextAt.IsZero() && !now.Before(s.nextAt) }
-
-// clustersFor returns the clusters on which the workload may get places.
-func (s *State) clustersFor(w *Waiting) []string {
-	switch home := w.Workload.Home(); {
-	case w.Grows:
-	case home == "":
-		return s.clusters
-	case s.fleets[home] == nil:
-		return nil
-	default:
-		return []string{home}
-	}
-	if g := s.started[w.Workload.ID]; g != nil && !g.Terminating {
-		return []string{g.Cluster}
-	}
-	return nil
-}
 
 func (w *Waiting) nomination(s *State) *nomination {
 	i := slices.IndexFunc(s.nominations, func(n *nomination) bool { return n.waiting == w })

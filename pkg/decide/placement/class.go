@@ -129,6 +129,7 @@ func (f *Fleet) file(n *node) {
 	n.group = g
 	at, _ := slices.BinarySearchFunc(g.nodes, n.Name, lastFirst)
 	g.nodes = slices.Insert(g.nodes, at, n)
+	f.idle += g.devices
 }
 
 // unfile removes a node from its group.
@@ -136,6 +137,7 @@ func (f *Fleet) unfile(n *node) {
 	g := n.group
 	at, _ := slices.BinarySearchFunc(g.nodes, n.Name, lastFirst)
 	g.nodes = slices.Delete(g.nodes, at, at+1)
+	f.idle -= g.devices
 	n.group = nil
 	if len(g.nodes) > 0 {
 		return

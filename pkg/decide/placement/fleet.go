@@ -15,7 +15,8 @@ type Fleet struct {
 	nodes   map[string]*node
 	slots   []*node // nil where a node was forgotten
 	vacant  []int
-	size    int // nodes present
+	size    int   // nodes present
+	idle    int64 // devices free on them, see Idle
 
 	filters     []*filter
 	filterByKey map[string]*filter

@@ -35,6 +35,10 @@ type Config struct {
 	Holds []QueueStop `json:"queueHolds,omitempty"`
 	// ClusterQueueHolds are ClusterQueues that operators hold.
 	ClusterQueueHolds []QueueStop `json:"clusterQueueHolds,omitempty"`
+	// Clusters describes those among which Muster chooses.
+	Clusters []Cluster `json:"clusters,omitempty"`
+	// ClusterCordons are clusters in which operators let nothing be admitted.
+	ClusterCordons []ClusterCordon `json:"clusterCordons,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
 	// share; without it priority and submission decide across queues, too.
 	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`
@@ -100,11 +104,12 @@ type ClusterQueue struct {
 	Backfill    *BackfillPolicy `json:"backfill,omitempty"`
 	FairSharing *FairSharing    `json:"fairSharing,omitempty"`
 	StopPolicy  string          `json:"stopPolicy,omitempty"` // None if empty
-	// NamespaceSelector and the checks are Kueue's. What of them Muster does not do makes
-	// the queue inactive.
-	NamespaceSelector *LabelSelector  `json:"namespaceSelector,omitempty"`
-	AdmissionChecks   []string        `json:"admissionChecks,omitempty"`
-	ChecksStrategy    *ChecksStrategy `json:"admissionChecksStrategy,omitempty"`
+	// NamespaceSelector selects the namespaces that may use the queue, by their labels. Unlike
+	// in Kueue all may when it is missing.
+	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
+	// The checks are Kueue's. What of them Muster does not do makes the queue inactive.
+	AdmissionChecks []string        `json:"admissionChecks,omitempty"`
+	ChecksStrategy  *ChecksStrategy `json:"admissionChecksStrategy,omitempty"`
 }
 
 // BackfillPolicy settles who is the head of a queue with strategy Backfill, and

@@ -104,6 +104,7 @@ func TestConfigurationsSurviveJSON(t *testing.T) {
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte(policy([]string{cpuCohort("root", "", "1500m", "")}, cpuQueue("a", "root", "2.5", `"lendingLimit": 1`))))
 	f.Add([]byte(`{"clusterQueues": [{"name": "a", "fairSharing": {"weight": "1e3"}}], "fairSharing": {"enable": true, "usageHalfLifeSeconds": 60}}`))
+	f.Add([]byte(`{"clusters": [{"name": "a", "labels": {"gpu": "h100"}, "costPerHour": {"nvidia.com/gpu": "2.5", "memory": 1e3}}], "clusterCordons": [{"name": "a", "since": "2026-11-21T12:00:00Z", "by": "ann"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c quota.Config
 		if json.Unmarshal(data, &c) != nil {

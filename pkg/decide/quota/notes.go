@@ -8,7 +8,7 @@ import (
 )
 
 // Notes returns what is valid but may be a mistake: cohorts that exist only because a
-// queue or cohort names them. As in Kueue, naming a cohort makes it, so a misspelt name
+// queue or cohort names them, and settings that do nothing. As in Kueue, naming a cohort makes it, so a misspelt name
 // is no error; it makes a cohort that lends nothing.
 func (c *Config) Notes() []string {
 	defined, naming := map[string]bool{}, map[string][]string{}
@@ -27,6 +27,11 @@ func (c *Config) Notes() []string {
 		name(q.Cohort, fmt.Sprintf("clusterQueue %q: cohortName", q.Name))
 	}
 	var notes []string
+	for _, f := range c.Flavors {
+		if f.TopologyName != "" {
+			notes = append(notes, fmt.Sprintf("resourceFlavor %q: topologyName does nothing: topology is read from the labels of nodes", f.Name))
+		}
+	}
 	for _, cohort := range slices.Sorted(maps.Keys(naming)) {
 		by := naming[cohort]
 		switch {

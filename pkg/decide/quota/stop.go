@@ -32,10 +32,13 @@ func (h QueueStop) Message() string {
 // OfClusterQueue says that the ClusterQueue is held.
 func (h QueueStop) OfClusterQueue() string { return h.message(fmt.Sprintf("clusterQueue %q", h.Name)) }
 
-func (h QueueStop) message(what string) string {
-	text := fmt.Sprintf("%s is held since %s by %s", what, h.Since.UTC().Format(time.RFC3339), h.By)
-	if h.Why != "" {
-		text += ": " + h.Why
+func (h QueueStop) message(what string) string { return since(what+" is held", h.Since, h.By, h.Why) }
+
+// since says of an operator's order what it does, since when, by whom and why.
+func since(does string, at time.Time, by, why string) string {
+	text := fmt.Sprintf("%s since %s by %s", does, at.UTC().Format(time.RFC3339), by)
+	if why != "" {
+		text += ": " + why
 	}
 	return text
 }

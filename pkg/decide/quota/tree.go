@@ -33,7 +33,10 @@ type Tree struct {
 	local             map[[2]string]*LocalQueue
 	holds             map[[2]string]*QueueStop // by namespace and queue
 	clusterQueueHolds map[string]*QueueStop
-	inactive          map[string]string // why, by ClusterQueue
+	clusters          map[string]*Cluster
+	cordons           map[string]*ClusterCordon // by cluster
+	drains            bool                      // one of them drains its cluster
+	inactive          map[string]string         // why, by ClusterQueue
 	// provisioning are the configurations of the checks that ask for nodes, by check.
 	provisioning map[string]*ProvisioningConfig
 	undoLog      []undo
@@ -63,7 +66,7 @@ func New(c Config) (*Tree, error) {
 	}
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
-		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, inactive: c.Inactive(),
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, clusters: map[string]*Cluster{}, cordons: map[string]*ClusterCordon{}, inactive: c.Inactive(),
 		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{},
 		provisioning: c.provisioningByCheck(),
 	}
@@ -79,6 +82,13 @@ func New(c Config) (*Tree, error) {
 	}
 	for i := range c.ClusterQueueHolds {
 		t.clusterQueueHolds[c.ClusterQueueHolds[i].Name] = &c.ClusterQueueHolds[i]
+	}
+	for i := range c.Clusters {
+		t.clusters[c.Clusters[i].Name] = &c.Clusters[i]
+	}
+	for i := range c.ClusterCordons {
+		t.cordons[c.ClusterCordons[i].Name] = &c.ClusterCordons[i]
+		t.drains = t.drains || c.ClusterCordons[i].Drain
 	}
 	for _, co := range c.Cohorts {
 		n := t.cohort(co.Name)

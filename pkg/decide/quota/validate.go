@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/resource"
@@ -21,6 +22,7 @@ func (c *Config) Validate() error {
 	v.operatorStops(c)
 	v.admissionChecks(c)
 	v.provisioningConfigs(c)
+	v.clusters(c)
 	return v.faults.Err()
 }
 
@@ -89,6 +91,7 @@ func (v *validation) clusterQueues(c *Config) {
 		v.backfill(path, q)
 		v.oneOf(path+".quotaCheckStrategy", q.QuotaCheckStrategy, BlockUndeclared, IgnoreUndeclared)
 		v.stopPolicy(path, q.StopPolicy)
+		v.selector(path+".namespaceSelector", q.NamespaceSelector)
 		if f := q.Fungibility; f != nil {
 			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
 			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
@@ -158,15 +161,20 @@ func (v *validation) operatorStops(c *Config) {
 
 func (v *validation) operatorStop(path string, h QueueStop, seen map[string]string) {
 	v.name(path, h.Name, seen)
-	if h.Since.IsZero() {
+	v.line(path+".namespace", h.Namespace, maxStopNamespace)
+	v.order(path, "holds the queue", h.Since, h.By, h.Why)
+}
+
+// order checks since when an operator's order is, who gave it and why.
+func (v *validation) order(path, does string, since time.Time, by, why string) {
+	if since.IsZero() {
 		v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
 	}
-	if h.By == "" {
-		v.faults.Add(path+".by", "is missing; want who holds the queue")
+	if by == "" {
+		v.faults.Add(path+".by", "is missing; want who %s", does)
 	}
-	v.line(path+".namespace", h.Namespace, maxStopNamespace)
-	v.line(path+".by", h.By, maxStopBy)
-	v.line(path+".why", h.Why, maxStopWhy)
+	v.line(path+".by", by, maxStopBy)
+	v.line(path+".why", why, maxStopWhy)
 }
 
 func (v *validation) localQueues(c *Config) {

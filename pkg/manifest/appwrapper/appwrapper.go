@@ -7,6 +7,7 @@
 package appwrapper
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,6 +124,7 @@ type reader struct {
 	items       map[string]string // where an object was seen first, by identity
 	manyRays    bool              // several items of which package ray knows the pods
 	podGroups   []podGroup
+	clusters    workload.ClusterSelector // of the AppWrapper itself
 }
 
 func (r *reader) warn(format string, args ...any) {
@@ -157,11 +159,18 @@ func (r *reader) identify(tree map[string]any) error {
 	if r.Life, err = ray.ReadLife(metadata); err == nil && r.Life.IdleTime > 0 {
 		err = refuse("metadata.annotations["+kube.IdleTimeKey+"]", "is set", "remove it: of wrapped objects Muster does not see whether they are idle")
 	}
+	if err == nil {
+		r.clusters, err = ray.ReadClusters(metadata)
+	}
 	return err
 }
 
-// finish checks what concerns the whole.
+// finish checks what concerns the whole, and has every pod set select the clusters that the
+// AppWrapper selects. Where it selects none, its objects do for their own.
 func (r *reader) finish() error {
+	for i := range r.PodSets {
+		r.PodSets[i].Clusters = cmp.Or(r.clusters, r.PodSets[i].Clusters)
+	}
 	if len(r.Bundle.Items) == 0 {
 		return refuse("spec", "wraps no object", "want at least one")
 	}

@@ -45,6 +45,21 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 	return life, err
 }
 
+// ReadClusters reads which clusters the object's annotation selects for its pods. Errors wrap
+// ErrInvalid.
+func ReadClusters(metadata map[string]any) (workload.ClusterSelector, error) {
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, err := textOf(annotations, kube.ClustersKey, annotationPath(kube.ClustersKey))
+	if err != nil {
+		return "", err
+	}
+	selector, err := workload.ParseClusterSelector(text)
+	if err != nil {
+		return "", refuse(annotationPath(kube.ClustersKey), "is "+fault.Quote(text), err.Error())
+	}
+	return selector, nil
+}
+
 // readChoice reads an annotation that has one of some values; empty when it is absent.
 func readChoice(annotations map[string]any, key string, values ...string) (string, error) {
 	text, err := textOf(annotations, key, annotationPath(key))

@@ -150,6 +150,14 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 	if where, what, why := kube.BadMetadata(tree); why != "" {
 		return Prediction{}, refuse(where, what, why)
 	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	selector, err := ReadClusters(metadata)
+	if err != nil {
+		return Prediction{}, err
+	}
+	for i := range admitted {
+		admitted[i].Clusters = selector
+	}
 	object.PodSets, object.Warnings = admitted, append(v.warnings, kube.MistakenKeys(tree)...)
 	return Prediction{Object: object, Created: created, Refusal: v.refusal}, nil
 }

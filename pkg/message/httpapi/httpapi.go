@@ -61,6 +61,14 @@ type Changing struct {
 	Workload workload.ID `json:"workload"`
 }
 
+// Caller is as whom a request is answered.
+type Caller struct {
+	// Name is that of the token or certificate; queues know the caller as http/NAME.
+	Name string `json:"name"`
+	// Operator: the caller sees and changes what is of others, too.
+	Operator bool `json:"operator,omitempty"`
+}
+
 // Clusters are the clusters that Muster knows.
 type Clusters struct {
 	Clusters []query.ClusterStatus `json:"clusters"`
@@ -149,9 +157,10 @@ func workloadOperations() []Operation {
 	}
 }
 
-// queueOperations show a queue.
+// queueOperations show the caller and queues.
 func queueOperations() []Operation {
 	return []Operation{
+		{ID: "caller", Method: http.MethodGet, Path: "/v1/caller", Summary: "Show as whom the request is answered", Status: http.StatusOK, Answer: &Caller{}},
 		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
 		{
 			ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads",
@@ -229,6 +238,18 @@ func operatorOperations() []Operation {
 		{
 			ID: "resumeClusterQueue", Method: http.MethodDelete, Path: "/v1/clusterqueues/{clusterQueue}/hold", Summary: "Admit workloads of a held ClusterQueue again", Operators: true,
 			Status: http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "cordonCluster", Method: http.MethodPut, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit nothing in a cluster until it is uncordoned", Operators: true,
+			Parameters: []Parameter{
+				{Name: "why", What: "A reason, which those who wait see."},
+				{Name: "drain", What: "With true the workloads of the cluster are evicted, too, and start again in others."},
+			},
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "uncordonCluster", Method: http.MethodDelete, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit workloads in a cordoned or drained cluster again", Operators: true,
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
 		},
 		{
 			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes and what is free on them", Operators: true,

@@ -11,18 +11,21 @@ import (
 	"muster.dev/muster/pkg/policyfile/kueue"
 )
 
-// HoldSubject takes holds of queues from services that act for operators. The right to
+// HoldSubject takes holds of queues and cordons of clusters from services that act for operators. The right to
 // publish on ConfigureSubject would let them change everything else, too.
 const HoldSubject = "muster.hold"
 
-// HoldRequest holds a queue or a ClusterQueue, or ends its hold. The same request again changes
-// nothing.
+// HoldRequest holds a queue or a ClusterQueue, cordons or drains a cluster, or ends that. The
+// same request again changes nothing.
 type HoldRequest struct {
 	Queue string `json:"queue,omitempty"`
 	// Namespace of the queue; empty for all of its namespaces.
 	Namespace string `json:"namespace,omitempty"`
 	// ClusterQueue instead of a queue.
 	ClusterQueue string `json:"clusterQueue,omitempty"`
+	// Cluster to be cordoned, instead of a queue; with Drain its gangs are evicted, too.
+	Cluster string `json:"cluster,omitempty"`
+	Drain   bool   `json:"drain,omitempty"`
 	// Resume ends the hold.
 	Resume bool `json:"resume,omitempty"`
 	// By is who asks, and Why the reason; both are shown to those who wait.
@@ -32,6 +35,9 @@ type HoldRequest struct {
 
 // Key names the object that the hold is.
 func (r HoldRequest) Key() kueue.Key {
+	if r.Cluster != "" {
+		return kueue.Key{Kind: kueue.ClusterCordon, Name: r.Cluster}
+	}
 	if r.ClusterQueue != "" {
 		return kueue.Key{Kind: kueue.ClusterQueueHold, Name: r.ClusterQueue}
 	}
@@ -43,6 +49,10 @@ func (r HoldRequest) ConfigureRequest(now time.Time) (ConfigureRequest, error) {
 	if r.ClusterQueue != "" && (r.Queue != "" || r.Namespace != "") {
 		return ConfigureRequest{}, fmt.Errorf("clusterQueue %.80q and queue %.80q of namespace %.80q: want one of them", r.ClusterQueue, r.Queue, r.Namespace)
 	}
+	if r.Cluster != "" && (r.Queue != "" || r.Namespace != "" || r.ClusterQueue != "") || r.Cluster == "" && r.Drain {
+		return ConfigureRequest{}, fmt.Errorf("cluster %.80q, drain %t, queue %.80q of namespace %.80q, clusterQueue %.80q: want a cluster, or a queue without drain",
+			r.Cluster, r.Drain, r.Queue, r.Namespace, r.ClusterQueue)
+	}
 	key := r.Key()
 	if r.Resume {
 		return ConfigureRequest{Delete: []kueue.Key{key}}, nil
@@ -51,17 +61,18 @@ func (r HoldRequest) ConfigureRequest(now time.Time) (ConfigureRequest, error) {
 	if key.Namespace != "" {
 		metadata["namespace"] = key.Namespace
 	}
-	manifest, err := json.Marshal(map[string]any{
-		"apiVersion": "muster.dev/v1beta1", "kind": key.Kind, "metadata": metadata,
-		"spec": map[string]string{"since": now.UTC().Format(time.RFC3339), "by": r.By, "why": r.Why},
-	})
+	spec := map[string]any{"since": now.UTC().Format(time.RFC3339), "by": r.By, "why": r.Why}
+	if r.Drain {
+		spec["drain"] = true
+	}
+	manifest, err := json.Marshal(map[string]any{"apiVersion": "muster.dev/v1beta1", "kind": key.Kind, "metadata": metadata, "spec": spec})
 	if err != nil {
 		return ConfigureRequest{}, fmt.Errorf("write the hold %s: %w", key, err)
 	}
 	return ConfigureRequest{Apply: []json.RawMessage{manifest}}, nil
 }
 
-// Hold holds a queue or ends its hold.
+// Hold holds a queue, cordons or drains a cluster, or ends that.
 func (c *Client) Hold(ctx context.Context, request HoldRequest) (ConfigureAnswer, error) {
 	return ask[ConfigureAnswer](ctx, c.transport, HoldSubject, request)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -63,6 +64,14 @@ type ClusterStatus struct {
 	ReadyNodes int    `json:"readyNodes"`
 	// Live are the workloads that hold places in it.
 	Live int `json:"live"`
+	// State is ClusterReady or another of these.
+	State string `json:"state,omitempty"`
+	// Labels, Cost and Queues are of its description, if it has one.
+	Labels map[string]string `json:"labels,omitempty"`
+	Cost   quota.Cost        `json:"costPerHour,omitempty"`
+	Queues []string          `json:"queues,omitempty"`
+	// Cordon is set while an operator cordons or drains it.
+	Cordon *quota.ClusterCordon `json:"cordon,omitempty"`
 	// LiveSince is when the first of them was admitted.
 	LiveSince time.Time `json:"liveSince,omitzero"`
 	// WatcherHeard and DispatcherHeard are the times of the last report of each in NATS;
@@ -72,6 +81,34 @@ type ClusterStatus struct {
 	DispatcherHeard time.Time `json:"dispatcherHeard,omitzero"`
 	// Silent says why these times are not known.
 	Silent string `json:"silent,omitempty"`
+}
+
+// States of a cluster, the first that is true.
+const (
+	ClusterDraining = "draining" // it is drained, and workloads hold places in it
+	ClusterDrained  = "drained"
+	ClusterCordoned = "cordoned"
+	ClusterEmpty    = "no nodes" // it has reported none
+	ClusterSilent   = "silent"   // its capacity-watcher has not reported for long
+	ClusterReady    = "ready"
+)
+
+// StateAt returns the state of the cluster, when a watcher is silent that has not reported
+// for a time.
+func (c ClusterStatus) StateAt(now time.Time, silence time.Duration) string {
+	switch {
+	case c.Cordon != nil && c.Cordon.Drain && c.Live > 0:
+		return ClusterDraining
+	case c.Cordon != nil && c.Cordon.Drain:
+		return ClusterDrained
+	case c.Cordon != nil:
+		return ClusterCordoned
+	case c.Nodes == 0:
+		return ClusterEmpty
+	case c.Silent == "" && now.Sub(c.WatcherHeard) >= silence:
+		return ClusterSilent
+	}
+	return ClusterReady
 }
 
 // PostgresStatus is the condition of the database.

@@ -11,7 +11,7 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// Is reports whether a file has an object of Kueue's, or an operator's hold, be it in a List.
+// Is reports whether a file has an object of Kueue's, or of one of Muster's own kinds, be it in a List.
 func Is(content []byte) bool {
 	documents, err := strictyaml.Documents(content)
 	return err == nil && slices.ContainsFunc(flat(documents), known)
@@ -20,7 +20,7 @@ func Is(content []byte) bool {
 // known reports whether a document is of a group or kind that this package reads.
 func known(document *yaml.Node) bool {
 	api, kind := text(document, "apiVersion"), text(document, "kind")
-	return strings.HasPrefix(api, group) || strings.HasPrefix(api, ownGroup) && IsHold(kind)
+	return strings.HasPrefix(api, group) || strings.HasPrefix(api, ownGroup) && isOwn(kind)
 }
 
 // flat puts the items of a List, as `kubectl get -o yaml` shows it, in its place.

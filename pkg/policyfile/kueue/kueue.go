@@ -2,7 +2,7 @@
 // ClusterQueue, Cohort, LocalQueue and WorkloadPriorityClass, of v1beta1 and
 // v1beta2, so that those of a cluster that runs Kueue work unmodified. What
 // Muster does not do is refused; what it does not need is named and left out.
-// QueueHold is a kind of Muster's own beside them.
+// QueueHold, ClusterQueueHold, Cluster and ClusterCordon are kinds of Muster's own beside them.
 //
 // What the policy means, and whether it is valid, is package quota's. The package
 // is pure.
@@ -33,12 +33,25 @@ const QueueHold = "QueueHold"
 // ClusterQueueHold is the kind of an operator's hold of a ClusterQueue.
 const ClusterQueueHold = "ClusterQueueHold"
 
-// IsHold reports whether a kind is that of an operator's hold.
-func IsHold(kind string) bool { return kind == QueueHold || kind == ClusterQueueHold }
+// Cluster is the kind of the description of a cluster, ClusterCordon that of an operator's
+// order to admit nothing there.
+const (
+	Cluster       = "Cluster"
+	ClusterCordon = "ClusterCordon"
+)
+
+// IsHold reports whether a kind is that of an operator's hold of a queue or order about a
+// cluster, which no cluster has as an object.
+func IsHold(kind string) bool { return isOwn(kind) && kind != Cluster }
+
+// isOwn reports whether a kind is Muster's own.
+func isOwn(kind string) bool {
+	return kind == QueueHold || kind == ClusterQueueHold || kind == Cluster || kind == ClusterCordon
+}
 
 // groupOf returns the API group of a kind and its versions.
 func groupOf(kind string) (name string, versions []string) {
-	if IsHold(kind) {
+	if isOwn(kind) {
 		return ownGroup, []string{"v1beta1"}
 	}
 	return group, []string{"v1alpha1", "v1beta1", "v1beta2"}
@@ -81,6 +94,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 	c := &o.Says
 	switch o.Kind {
 	case "ResourceFlavor":
+		o.drop("topologyName", "Muster reads topology from the labels of nodes")
 		return decodeInto(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
 		o.rename("cohort", "cohortName", "v1alpha1", "v1beta1")
@@ -106,7 +120,12 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return decodeInto(o.origin, &c.Holds, func(h *quota.QueueStop) { h.Namespace, h.Name, h.Since = o.Namespace, o.Name, h.Since.UTC() })
 	case ClusterQueueHold:
 		return decodeInto(o.origin, &c.ClusterQueueHolds, func(h *quota.QueueStop) { h.Name, h.Since = o.Name, h.Since.UTC() })
+	case Cluster:
+		return decodeInto(o.origin, &c.Clusters, func(cl *quota.Cluster) { cl.Name = o.Name })
+	case ClusterCordon:
+		return decodeInto(o.origin, &c.ClusterCordons, func(cc *quota.ClusterCordon) { cc.Name, cc.Since = o.Name, cc.Since.UTC() })
 	case "AdmissionCheck":
+		o.drop("retryDelayMinutes", "it has no effect in Kueue either")
 		if faults := decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
 			return faults
 		}

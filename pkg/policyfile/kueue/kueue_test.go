@@ -139,6 +139,7 @@ func TestWhatDoesNothingIsNamed(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{
 		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":                                         `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
+		"kind: ResourceFlavor\nmetadata: {name: f}\nspec: {topologyName: default}":                                         `ResourceFlavor "f": spec.topologyName does nothing: Muster reads topology from the labels of nodes`,
 		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":                                               `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
 		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}":                                  `MultiKueueCluster "m" does nothing`,
 		"kind: ClusterQueue\nmetadata: {name: q}\nspec: {admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}}": `ClusterQueue "q": spec.admissionScope does nothing`,
@@ -165,7 +166,7 @@ func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, namespaceSelector, admissionChecks, admissionChecksStrategy`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":   `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":             `line 4: ClusterQueue "q": spec: want an object`,
-		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want one of ResourceFlavor, Cohort, ClusterQueue, LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig, MultiKueueConfig, MultiKueueCluster, Topology, QueueHold, ClusterQueueHold`,
+		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want one of ResourceFlavor, Cohort, ClusterQueue, LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig, MultiKueueConfig, MultiKueueCluster, Topology, QueueHold, ClusterQueueHold, Cluster, ClusterCordon`,
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: q}":           `line 1: ConfigMap "q": apiVersion: "v1": want kueue.x-k8s.io/v1beta1 or v1beta2`,
 		head + "Cohort\nmetadata: {name: q}\nsepc: {}":                   `line 4: Cohort "q": sepc: there is no such field; want one of apiVersion, kind, metadata, spec, value, description, status`,
 		head + "Cohort\nmetadata: &m {name: q}":                          `line 3: Cohort "q": the YAML alias or anchor "m": write the value out`,

@@ -128,5 +128,11 @@ func elements(policy quota.Config) map[string]Key {
 	for i, o := range policy.ClusterQueueHolds {
 		keys[fault.Index("clusterQueueHolds", i)] = Key{Kind: ClusterQueueHold, Name: o.Name}
 	}
+	for i, o := range policy.Clusters {
+		keys[fault.Index("clusters", i)] = Key{Kind: Cluster, Name: o.Name}
+	}
+	for i, o := range policy.ClusterCordons {
+		keys[fault.Index("clusterCordons", i)] = Key{Kind: ClusterCordon, Name: o.Name}
+	}
 	return keys
 }

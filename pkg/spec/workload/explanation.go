@@ -15,6 +15,8 @@ type Explanation struct {
 	Position int    `json:"position,omitempty"`
 	Waiting  int    `json:"waiting"` // in its queue
 	Reason   Reason `json:"reason"`
+	// Clusters has, for each cluster with nodes, why the workload does not start there.
+	Clusters []ClusterReason `json:"clusters,omitempty"`
 	// Changes are the smallest of their kind, each of which alone would admit the
 	// workload now.
 	Changes []Change `json:"changes,omitempty"`
@@ -31,6 +33,14 @@ func (e Explanation) ForTenant() Explanation {
 		c.Workloads, c.Foreign = without(c.Workloads, c.Foreign), nil
 	}
 	return e
+}
+
+// ClusterReason is why a workload does not start in a cluster.
+type ClusterReason struct {
+	Cluster string `json:"cluster"`
+	Message string `json:"message"`
+	// Open: the cluster takes the workload, and only room or quota lacks.
+	Open bool `json:"open,omitempty"`
 }
 
 // ChangeKind says what is to change.

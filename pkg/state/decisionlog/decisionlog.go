@@ -65,11 +65,13 @@ type Term struct {
 	Limits state.Limits `json:"limits"`
 	// AskFor is the argument of state.SetAnswerTimeout.
 	AskFor time.Duration `json:"askFor,omitempty"`
+	// SilentAfter is the argument of state.SetSilentAfter.
+	SilentAfter time.Duration `json:"silentAfter,omitempty"`
 }
 
 // TermOf returns the term that begins on a state.
 func TermOf(s *state.State, epoch int64, limits state.Limits, release string) Term {
-	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: s.Settings(), Limits: limits}
+	return Term{Epoch: epoch, Release: release, Search: admission.SearchVersion, Stored: s.Settings(), Limits: limits, SilentAfter: s.SilentAfter()}
 }
 
 // State returns the state of the term, with the given workloads and nodes.
@@ -79,6 +81,7 @@ func (t Term) State(workloads []state.StoredWorkload, nodes []state.StoredNode) 
 	s := state.New(t.Epoch, stored)
 	s.SetLimits(t.Limits)
 	s.SetAnswerTimeout(t.AskFor)
+	s.SetSilentAfter(t.SilentAfter)
 	s.CatchUp()
 	return s
 }
@@ -157,6 +160,8 @@ func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload
 		s.Node(p, at)
 	case *event.NodeRemoved:
 		s.NodeRemoved(p, at)
+	case *event.NamespaceObserved:
+		s.Namespace(p, at)
 	case *event.CapacitySynced:
 		s.Synced(p, at)
 	case *event.GangObserved:

@@ -43,13 +43,19 @@ type Cluster struct {
 // exit code.
 func (s *Shared) Run(m *testing.M) int {
 	code := m.Run()
+	s.Stop()
+	return code
+}
+
+// Stop stops the cluster, if it has started. Run does it for the cluster of a package that
+// has one.
+func (s *Shared) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cluster != nil {
 		s.cluster.Stop()
 		_ = os.RemoveAll(s.cluster.Dir)
 	}
-	return code
 }
 
 // Use returns the cluster. It skips the test if the dev cluster is not built and not

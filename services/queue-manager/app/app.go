@@ -63,7 +63,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 			return configured(ctx, ledger, fileOf(config), file)
 		},
 	}
-	if err := answer(ctx, b, ledger, estimates); err != nil {
+	if err := answer(ctx, b, ledger, estimates, config.ClusterSilence); err != nil {
 		return err
 	}
 	if config.EstimateInterval > 0 {
@@ -72,15 +72,17 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err := b.GuardJetStream(ctx); err != nil {
 		return err
 	}
+	terms := engine.NewTerms()
+	runtime.Health.Check("terms", terms.Failing)
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: service.Holder(), File: fileOf(config),
-		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
+		NodeGrace: config.NodeGrace, ClusterSilence: config.ClusterSilence, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
 		Limits: state.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
 		Retention: store.Retention{
 			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + checkpointsApart*config.LongestTerm,
 		},
 		LongestTerm: config.LongestTerm, AcceptNewDatabase: config.AcceptNewDatabase, AcceptOldPrimary: config.AcceptOldPrimary,
-		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
+		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready, Terms: terms,
 	})
 }
 
@@ -96,7 +98,7 @@ func refusesConnection(err error) bool {
 const checkpointsApart = 2
 
 // answer serves the questions of people and tools, leader or not.
-func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster) error {
+func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster, silence time.Duration) error {
 	nc := b.Conn()
 	if err := query.Handle(ctx, nc, query.WorkloadsSubject, func(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
 		page, err := ledger.Workloads(ctx, r)
@@ -126,7 +128,7 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
 		return err
 	}
-	if err := answerStatus(ctx, ledger, b); err != nil {
+	if err := answerStatus(ctx, ledger, b, silence); err != nil {
 		return err
 	}
 	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
@@ -137,14 +139,14 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 // maxStatusCallers bounds the callers that wait for the same collection.
 const maxStatusCallers = 256
 
-// answerStatus answers all who ask at once from one collection, because each takes
+// answerStatus answers all who ask at once from one collection (see status.Of for silence), because each takes
 // connections of Postgres and requests to NATS.
-func answerStatus(ctx context.Context, ledger *store.Store, b *bus.Bus) error {
+func answerStatus(ctx context.Context, ledger *store.Store, b *bus.Bus, silence time.Duration) error {
 	var shared singleflight.Group
 	take := atMost[struct{}](maxStatusCallers, fmt.Sprintf("%d others wait for the status", maxStatusCallers))
 	return query.HandleEach(ctx, b.Conn(), query.StatusSubject, take, func(asked context.Context, _ struct{}) (query.StatusAnswer, error) {
 		collected := shared.DoChan("status", func() (any, error) {
-			return status.Of(ctx, ledger, b, time.Now()), nil // no caller's own context: the others wait, too
+			return status.Of(ctx, ledger, b, silence, time.Now()), nil // no caller's own context: the others wait, too
 		})
 		select {
 		case <-asked.Done():

@@ -33,6 +33,9 @@ type Config struct {
 	// Policy is read with the queues: quota, cohorts and the rest.
 	Policy    quota.Config
 	NodeGrace time.Duration
+	// ClusterSilence is how long a capacity-watcher may be silent before its cluster gets
+	// no new gangs; zero for the default.
+	ClusterSilence time.Duration
 	// CheckStreams is how often NATS' streams are compared with the ledger.
 	CheckStreams time.Duration
 	// LeaderTimeout is how long a leader may send no heartbeat before a standby takes
@@ -104,6 +107,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.DurationVar(&c.KeepDecisions, "keep-decisions", defaultKeepDecisions, "how long decisions can be replayed (muster replay)")
 	flags.DurationVar(&c.LongestTerm, "longest-term", defaultLongestTerm, "longest term of a leader; then a standby takes over or, without one, the leader loads its state again. The decision log that a replay needs grows with the term")
 	flags.DurationVar(&c.NodeGrace, "node-grace", time.Minute, "how long a node may be not ready before gangs on it are evicted")
+	flags.DurationVar(&c.ClusterSilence, "cluster-silence", defaultClusterSilence, "how long the capacity-watcher of a cluster may be silent before the cluster gets no new gangs; those that run there stay. At least 10s")
 }
 
 // defaultCheckStreams is every few minutes.
@@ -116,6 +120,11 @@ const (
 	defaultKeep             = 30 * 24 * time.Hour
 	defaultKeepDecisions    = 7 * 24 * time.Hour
 	defaultLongestTerm      = 24 * time.Hour
+	// defaultClusterSilence is longer than a standby of capacity-watcher takes to replace
+	// the one that acts.
+	defaultClusterSilence = 45 * time.Second
+	// leastClusterSilence is twice the period in which a capacity-watcher reports.
+	leastClusterSilence = 10 * time.Second
 
 	defaultMaxLive         = 1_200_000
 	defaultMaxLivePerQueue = 1_000_000
@@ -144,6 +153,12 @@ func (c *Config) Validate() error {
 	}
 	if c.EstimateInterval < 0 || c.EstimateInterval > 0 && c.EstimateInterval < time.Second {
 		faults = append(faults, fmt.Errorf("estimate-interval: %s: want at least 1s, or 0 for no estimates", c.EstimateInterval))
+	}
+	if c.ClusterSilence == 0 {
+		c.ClusterSilence = defaultClusterSilence
+	}
+	if c.ClusterSilence < leastClusterSilence {
+		faults = append(faults, fmt.Errorf("cluster-silence: %s: want at least %s", c.ClusterSilence, leastClusterSilence))
 	}
 	if c.NodeGrace < 0 {
 		faults = append(faults, fmt.Errorf("node-grace: %s: want a positive duration, or 0", c.NodeGrace))

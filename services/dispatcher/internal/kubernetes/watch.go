@@ -26,6 +26,8 @@ type Watch struct {
 	pods    cache.SharedIndexInformer            // that carry our label
 	// others are all pods that do not and have not ended.
 	others cache.SharedIndexInformer
+	// requests for nodes; nil where the API server serves none.
+	requests cache.SharedIndexInformer
 }
 
 // StartWatch fills the caches and keeps them until ctx ends. changed is called
@@ -61,6 +63,9 @@ func (c *Client) StartWatch(ctx context.Context, changed func(workload.ID)) (*Wa
 		if err := w.prepare(informer, changed, trim); err != nil {
 			return nil, fmt.Errorf("watch pods: %w", err)
 		}
+	}
+	if err := c.watchRequests(ctx, w, labelled, changed); err != nil {
+		return nil, err
 	}
 	for _, informer := range w.informers() {
 		go informer.RunWithContext(ctx)

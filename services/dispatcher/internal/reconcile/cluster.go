@@ -32,6 +32,7 @@ type Cache interface {
 	strayCache
 	Object(kind, namespace, name string) *kubernetes.Object
 	Clusters(id workload.ID) []kubernetes.Object
+	WatchesRequests() bool
 }
 
 // podDeleter deletes pods.

@@ -20,29 +20,30 @@ import (
 // cluster is an API server whose answers a test sets, and the cache of it. What is
 // not set is not there.
 type cluster struct {
-	objects  map[string]*kubernetes.Object // Ray objects by name
-	uncached map[string]bool               // names that the cache does not show yet
-	items    map[bundle.Identity]*kubernetes.Wrapped
-	answers  map[string]error  // by verb and name
-	denied   map[string]string // why the user may not create the object, by name
-	lacking  map[string]string // why the dispatcher may not, by name
-	left     kubernetes.Left
-	leftErr  error
-	pods     []gang.Pod
-	clusters []kubernetes.Object
-	listed   []kubernetes.Object // what the cache lists of Ray objects
-	orphans  []gang.Pod
-	owned    map[string][]gang.Pod
-	others   []gang.Pod
-	above    map[string]string // UIDs
-	asked    func(uid string)  // called for each question for what is above; may be nil
-	deleted  []string          // names
-	created  []string          // names
-	pinned   map[string]string // hostname by name of the pod
-	frozen   bool              // the cache does not show what is pinned
-	quotas   []gang.Quota      // of the namespace
-	read     int               // how often the quotas were
-	write    func()            // called before and after each write; may be nil
+	watchesRequests bool
+	objects         map[string]*kubernetes.Object // Ray objects by name
+	uncached        map[string]bool               // names that the cache does not show yet
+	items           map[bundle.Identity]*kubernetes.Wrapped
+	answers         map[string]error  // by verb and name
+	denied          map[string]string // why the user may not create the object, by name
+	lacking         map[string]string // why the dispatcher may not, by name
+	left            kubernetes.Left
+	leftErr         error
+	pods            []gang.Pod
+	clusters        []kubernetes.Object
+	listed          []kubernetes.Object // what the cache lists of Ray objects
+	orphans         []gang.Pod
+	owned           map[string][]gang.Pod
+	others          []gang.Pod
+	above           map[string]string // UIDs
+	asked           func(uid string)  // called for each question for what is above; may be nil
+	deleted         []string          // names
+	created         []string          // names
+	pinned          map[string]string // hostname by name of the pod
+	frozen          bool              // the cache does not show what is pinned
+	quotas          []gang.Quota      // of the namespace
+	read            int               // how often the quotas were
+	write           func()            // called before and after each write; may be nil
 }
 
 func (c *cluster) answer(verb, name string) error { return c.answers[verb+" "+name] }
@@ -239,3 +240,5 @@ func (c *cluster) ControllerOf(_ context.Context, _ string, of gang.Controller) 
 	return c.above[of.UID], nil
 }
 func (c *cluster) Clusters(workload.ID) []kubernetes.Object { return c.clusters }
+
+func (c *cluster) WatchesRequests() bool { return c.watchesRequests }

@@ -26,6 +26,8 @@ const (
 	templatePrefix   = "ppt"
 	maxTemplateName  = 253
 	requestLookAgain = pollAfter
+	// requestMissed is when a watched request is looked at again in case a change was missed.
+	requestMissed = 30 * time.Second
 )
 
 // requestAPI is the API server, for what nodes are asked for by.
@@ -84,11 +86,19 @@ func (p *pass) provision(ctx context.Context) (time.Duration, error) {
 		status.State, status.Message = event.RequestFailed, "an object of that name "+errForeign.Error()
 		return 0, p.report(ctx)
 	case found.Deleting:
-		return requestLookAgain, nil
+		return p.requestAgain(), nil
 	}
 	status.Created = true
 	status.State, status.Message = stateOfRequest(found.Content)
-	return requestLookAgain, p.report(ctx)
+	return p.requestAgain(), p.report(ctx)
+}
+
+// requestAgain is when a request that is there is looked at again if it does not change.
+func (p *pass) requestAgain() time.Duration {
+	if p.cache.WatchesRequests() {
+		return requestMissed
+	}
+	return requestLookAgain
 }
 
 // requestStatus is what the pass reports of the request.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -287,5 +288,27 @@ func TestPodsNameTheirRequest(t *testing.T) {
 	}
 	if got := annotations("headgroup"); got[consumeKey] != nil {
 		t.Errorf("the head, which has a place, has the annotations %v", got)
+	}
+}
+
+// A request that is watched is looked at when it changes, and seldom besides. Without a watch
+// it is polled.
+func TestAWatchedRequestIsNotPolled(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		watched bool
+		want    time.Duration
+	}{"watched": {true, requestMissed}, "not watched": {false, requestLookAgain}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.cluster.watchesRequests = test.watched
+			p.Command(provisionCommand(1))
+			_ = p.see(t, 1)
+			again, err := p.look(t.Context(), "w")
+			if err != nil || again != test.want {
+				t.Errorf("the request is looked at again after %s (%v), want %s", again, err, test.want)
+			}
+		})
 	}
 }

@@ -99,6 +99,25 @@ func TestPolicyIsForOperators(t *testing.T) {
 	}
 }
 
+// TestACallerIsNamed: each caller gets its own name, and whether it is an operator.
+func TestACallerIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	for caller, want := range map[string]httpapi.Caller{"olga": {Name: "olga", Operator: true}, "mallory": {Name: "mallory"}} {
+		t.Run(caller, func(t *testing.T) {
+			t.Parallel()
+			_, body := w.ask(t, caller, http.MethodGet, "/v1/caller", "")
+			var got httpapi.Caller
+			if err := json.Unmarshal([]byte(body), &got); err != nil || got != want {
+				t.Errorf("%s is %+v, %v; want %+v", caller, got, err, want)
+			}
+		})
+	}
+	if answer, _ := w.ask(t, "", http.MethodGet, "/v1/caller", ""); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("an unknown caller gets status %d", answer.StatusCode)
+	}
+}
+
 // TestACallerWithoutAQueue: it gets an empty list, and queue-manager is not asked, because
 // no place means everywhere there.
 func TestACallerWithoutAQueue(t *testing.T) {
@@ -121,7 +140,7 @@ func TestOnlyOperators(t *testing.T) {
 		if !operation.Operators {
 			continue
 		}
-		path := strings.NewReplacer("{queue}", "a", "{clusterQueue}", "b", "{id}", string(foreign)).Replace(operation.Path)
+		path := strings.NewReplacer("{queue}", "a", "{clusterQueue}", "b", "{cluster}", "east", "{id}", string(foreign)).Replace(operation.Path)
 		path += map[string]string{"release": "?why=away", "setPriority": "?value=0"}[operation.ID] // the workload holds no places, and has this priority
 		answer, body := w.ask(t, "alice", operation.Method, path, "")
 		refused(t, answer, body, http.StatusForbidden, "http/alice is no operator")
@@ -130,7 +149,7 @@ func TestOnlyOperators(t *testing.T) {
 			t.Errorf("%s by an operator: %d %s", operation.ID, answer.StatusCode, body)
 		}
 	}
-	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}, {ClusterQueue: "b", By: "http/olga"}}, w.holds); diff != "" {
+	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}, {ClusterQueue: "b", By: "http/olga"}, {Cluster: "east", By: "http/olga"}}, w.holds); diff != "" {
 		t.Errorf("holds (neither is held, so there is nothing to resume):\n%s", diff)
 	}
 }

@@ -84,7 +84,9 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		}
 		m.holds = append(m.holds, asked)
 		return []byte("{}"), nil
-	case query.HistorySubject, query.NodesSubject, query.StatusSubject, query.ExplainSubject, query.AppliedSubject:
+	case query.StatusSubject:
+		return json.Marshal(query.StatusAnswer{Clusters: []query.ClusterStatus{{Name: "east", Nodes: 1}}})
+	case query.HistorySubject, query.NodesSubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil
 	}
 	return nil, fmt.Errorf("no answer to %s", subject)

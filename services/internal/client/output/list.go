@@ -78,9 +78,9 @@ func ran(r *workload.Record, now time.Time) string {
 
 // Clusters is the table of clusters; asked is when they were asked for.
 func Clusters(clusters []query.ClusterStatus, asked time.Time) Table {
-	t := Table{Header: []string{"NAME", "NODES", "READY", "LIVE", "WATCHER HEARD", "DISPATCHER HEARD"}}
+	t := Table{Header: []string{"NAME", "STATE", "NODES", "READY", "LIVE", "WATCHER HEARD", "DISPATCHER HEARD"}}
 	for _, c := range clusters {
-		row := []string{c.Name, strconv.Itoa(c.Nodes), strconv.Itoa(c.ReadyNodes), strconv.Itoa(c.Live)}
+		row := []string{c.Name, c.State, strconv.Itoa(c.Nodes), strconv.Itoa(c.ReadyNodes), strconv.Itoa(c.Live)}
 		if c.Silent != "" {
 			row = append(row, "unknown: "+c.Silent)
 		} else {

@@ -126,8 +126,8 @@ func statusAnswer() query.StatusAnswer {
 		Workloads: map[workload.Phase]int{workload.Queued: 4, workload.Running: 2},
 		Held:      []string{`queue "research" is held since 2026-11-21T11:00:00Z by ann@ops`},
 		Clusters: []query.ClusterStatus{
-			{Name: "east", Nodes: 2, Live: 1, WatcherHeard: now().Add(-3 * time.Second)},
-			{Name: "west", Nodes: 5, ReadyNodes: 4, Silent: "no answer within 2s"},
+			{Name: "east", State: query.ClusterCordoned, Nodes: 2, Live: 1, WatcherHeard: now().Add(-3 * time.Second)},
+			{Name: "west", State: query.ClusterReady, Nodes: 5, ReadyNodes: 4, Silent: "no answer within 2s"},
 		},
 		Postgres: query.PostgresStatus{Version: "15.14", Connections: 12, MaxConnections: 100, Bytes: 34 << 20, Followers: 1, LagBytes: &lag},
 		NATS: query.NATSStatus{

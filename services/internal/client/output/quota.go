@@ -174,6 +174,9 @@ func Explain(w io.Writer, e Explanation) error {
 		_, err := fmt.Fprintf(w, "\nIt does not wait in its queue: %s.\n", standing(e.Phase))
 		return err
 	}
+	if err := explainClusters(w, e.Clusters); err != nil {
+		return err
+	}
 	text := "\nNo single change that was tried would admit it now.\n"
 	if len(e.Changes) > 0 {
 		text = "\nIt would be admitted now with any one of these:\n"

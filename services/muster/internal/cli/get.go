@@ -78,8 +78,8 @@ func getCommand(s *server) *cobra.Command {
 			ValidArgsFunction: completeNodes(s),
 		},
 		&cobra.Command{
-			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, and when each reported last",
-			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters,
+			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, their states, and when each reported last",
+			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters, ValidArgsFunction: completeClusters(s),
 		},
 		&cobra.Command{
 			Use: "applied", Short: "List applied objects that configure queues",

@@ -59,8 +59,8 @@ MUSTER_TOKEN or the client certificate identifies.
 			submitCommand(server), getCommand(server), describeCommand(server), explainCommand(server), etaCommand(server), eventsCommand(server),
 			cancelCommand(server), requeueCommand(server), priorityCommand(server), moveCommand(server), releaseCommand(server),
 		}},
-		{"queues", "Queues:", []*cobra.Command{
-			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server),
+		{"queues", "Queues and clusters:", []*cobra.Command{
+			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server), clusterCommand(server),
 		}},
 		{"offline", "Without a server:", program.WithoutConnection(predictCommand(), scenarioCommand(), simulateCommand(), verifyCommand())},
 		{"operation", "Operation:", []*cobra.Command{statusCommand(server), whatifCommand(server), program.WithoutConnection(healthCommand())[0], program.WithoutConnection(replayCommand())[0]}},

@@ -127,6 +127,7 @@ func (l *leader) loadState(ctx context.Context, following *standby) (err error) 
 		return err
 	}
 	l.state.SetLimits(l.Limits)
+	l.state.SetSilentAfter(l.ClusterSilence)
 	l.step = &Step{
 		State: l.state, Archive: l.Store, Logger: l.Logger, Unreadable: l.Metrics.unreadable,
 		Tracer: l.Tracer, DeadLetter: l.Bus.PublishDeadLetter,

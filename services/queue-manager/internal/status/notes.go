@@ -15,6 +15,11 @@ func notes(a query.StatusAnswer) []string {
 			found = append(found, fmt.Sprintf("not ready in cluster %s: %d of %s; see `muster get nodes`", c.Name, away, counted(c.Nodes, "node")))
 		}
 	}
+	for _, c := range a.Clusters {
+		if c.Cordon != nil {
+			found = append(found, fmt.Sprintf("%s; `muster cluster uncordon %s` ends that", c.Cordon.Message(), c.Name))
+		}
+	}
 	if n := len(a.Held); n > 0 {
 		found = append(found, "held, stopped or inactive: "+counted(n, "queue")+"; see the line Held")
 	}

@@ -38,10 +38,14 @@ const (
 	lookups     = 8
 	// silentLimit bounds the text of an error, in bytes.
 	silentLimit = 300
+	// noted is how long the leader may take to note that a cluster is silent: it looks every
+	// second. A cluster that is shown as silent gets no new gang.
+	noted = 2 * time.Second
 )
 
-// Of asks Postgres and NATS at once, then NATS about each cluster.
-func Of(ctx context.Context, database Database, nats NATS, now time.Time) query.StatusAnswer {
+// Of asks Postgres and NATS at once, then NATS about each cluster. A cluster is silent when
+// its watcher has not reported for the given time.
+func Of(ctx context.Context, database Database, nats NATS, silence time.Duration, now time.Time) query.StatusAnswer {
 	answer := query.StatusAnswer{At: now}
 	var parts sync.WaitGroup
 	parts.Go(func() {
@@ -60,6 +64,9 @@ func Of(ctx context.Context, database Database, nats NATS, now time.Time) query.
 	parts.Wait()
 	answer.NATS = condition
 	hear(ctx, nats, &answer)
+	for i := range answer.Clusters {
+		answer.Clusters[i].State = answer.Clusters[i].StateAt(now, silence+noted)
+	}
 	answer.Attention, answer.Notes = attention(answer), notes(answer)
 	return answer
 }

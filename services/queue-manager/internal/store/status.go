@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,33 @@ func (s *Store) heldQueues(ctx context.Context, answer *query.StatusAnswer) erro
 	}
 	answer.Held = policy.Held()
 	answer.Held = answer.Held[:min(len(answer.Held), maxHeldListed)]
+	describeClusters(policy, answer)
 	return s.inactiveQueues(ctx, policy, answer)
+}
+
+// describeClusters adds to the clusters what the policy says of them, and the described ones
+// that have reported no node.
+func describeClusters(policy quota.Config, answer *query.StatusAnswer) {
+	at := map[string]int{}
+	of := func(name string) *query.ClusterStatus {
+		i, known := at[name]
+		if !known {
+			i = len(answer.Clusters)
+			at[name], answer.Clusters = i, append(answer.Clusters, query.ClusterStatus{Name: name})
+		}
+		return &answer.Clusters[i]
+	}
+	for i, c := range answer.Clusters {
+		at[c.Name] = i
+	}
+	for _, described := range policy.Clusters {
+		c := of(described.Name)
+		c.Labels, c.Cost, c.Queues = described.Labels, described.Cost, described.Queues
+	}
+	for _, cordon := range policy.ClusterCordons {
+		of(cordon.Name).Cordon = &cordon
+	}
+	slices.SortFunc(answer.Clusters, func(a, b query.ClusterStatus) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // inactiveQueues lists the inactive ClusterQueues for which workloads wait.

@@ -1,0 +1,229 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// A gang lives wholly in one cluster. It may be in each that its queue and its selector
+// allow, that no operator has cordoned and that reports. Of these it goes to one where it
+// fits now without an eviction: to the cheapest, and of equally cheap ones to the one that
+// its places fragment least.
+
+// mostCompared is how many equally cheap clusters with room are compared for a gang, the
+// fullest first. Each costs a search for places.
+const mostCompared = 4
+
+// mostBarred bounds the clusters that a reason names which do not take the workload.
+const mostBarred = 3
+
+// SetSilent says which clusters do not report, and since when. Nothing new is started in
+// them; gangs that run there stay.
+func (s *State) SetSilent(since map[string]time.Time) {
+	if maps.EqualFunc(s.silent, since, time.Time.Equal) {
+		return
+	}
+	s.silent = maps.Clone(since) // copies of the state share the old one
+	s.events.clustersChanged = true
+}
+
+// Clusters lists the clusters that have reported nodes, by name.
+func (s *State) Clusters() []string { return slices.Clone(s.clusters) }
+
+// Silent returns since when a cluster does not report; zero for one that does.
+func (s *State) Silent(cluster string) time.Time { return s.silent[cluster] }
+
+// barred returns why a cluster takes no pods of the workload; empty when it may.
+func (s *State) barred(w *Waiting, cluster string) string {
+	selector, selects := s.selects(w, cluster)
+	switch {
+	case !selects:
+		return fmt.Sprintf("cluster %q is not selected by %q", cluster, selector)
+	case !s.tree.Takes(cluster, w.queue.name):
+		return fmt.Sprintf("cluster %q takes no gangs of ClusterQueue %q", cluster, w.queue.name)
+	}
+	if namespace := w.Workload.Namespace; !s.mayUse(w.queue, namespace, cluster) {
+		return s.whyNotSelected(w.queue, namespace, cluster)
+	}
+	if cordon := s.tree.Cordon(cluster); cordon != nil {
+		return cordon.Message()
+	}
+	if since := s.silent[cluster]; !since.IsZero() {
+		return fmt.Sprintf("cluster %q has not reported since %s", cluster, since.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// selects reports whether all pod sets of the workload select the cluster; if not, it
+// returns the selector of one that does not.
+func (s *State) selects(w *Waiting, cluster string) (not workload.ClusterSelector, all bool) {
+	for _, set := range w.Workload.PodSets {
+		if set.Clusters != "" && !s.tree.Selects(set.Clusters, cluster) {
+			return set.Clusters, false
+		}
+	}
+	return "", true
+}
+
+// mayBeBarred reports whether any cluster may be barred to the workload.
+func (s *State) mayBeBarred(w *Waiting) bool {
+	return s.tree.ChoosesClusters() || len(s.silent) > 0 || w.queue.quota.Selector() != nil ||
+		slices.ContainsFunc(w.Workload.PodSets, func(set workload.PodSet) bool { return set.Clusters != "" })
+}
+
+// candidates returns the clusters in which the workload may be at all: all, its home, or the
+// one where it grows.
+func (s *State) candidates(w *Waiting) []string {
+	switch home := w.Workload.Home(); {
+	case w.Grows:
+	case home == "":
+		return s.clusters
+	case s.fleets[home] == nil:
+		return nil
+	default:
+		return []string{home}
+	}
+	if g := s.started[w.Workload.ID]; g != nil && !g.Terminating {
+		return []string{g.Cluster}
+	}
+	return nil
+}
+
+// clustersFor returns the clusters on which the workload may get places, the cheapest
+// first, and of equally cheap ones the fullest.
+func (s *State) clustersFor(w *Waiting) []string {
+	all := s.candidates(w)
+	if len(all) < 2 && !s.mayBeBarred(w) {
+		return all
+	}
+	type ranked struct {
+		name       string
+		cost, idle int64
+	}
+	open := make([]ranked, 0, len(all))
+	for _, name := range all {
+		if s.barred(w, name) == "" {
+			open = append(open, ranked{name, s.cost(w, name), s.fleets[name].Idle()})
+		}
+	}
+	slices.SortFunc(open, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.idle, b.idle), cmp.Compare(a.name, b.name))
+	})
+	names := make([]string, len(open))
+	for i := range open {
+		names[i] = open[i].name
+	}
+	return names
+}
+
+// mayRunIn reports whether the workload may get places on the cluster.
+func (s *State) mayRunIn(w *Waiting, cluster string) bool {
+	return slices.Contains(s.candidates(w), cluster) && s.barred(w, cluster) == ""
+}
+
+// shutOut reports whether a cluster does not take the workload now that may take it later
+// without another configuration of clusters: it is cordoned or silent.
+func (s *State) shutOut(w *Waiting) bool {
+	return slices.ContainsFunc(s.candidates(w), func(cluster string) bool {
+		out := s.tree.Cordon(cluster) != nil || !s.silent[cluster].IsZero()
+		_, selects := s.selects(w, cluster)
+		return out && selects && s.fleets[cluster].Len() > 0 && s.tree.Takes(cluster, w.queue.name) && s.mayUse(w.queue, w.Workload.Namespace, cluster)
+	})
+}
+
+// cost returns what the gang costs in an hour in a cluster.
+func (s *State) cost(w *Waiting, cluster string) int64 {
+	c := s.tree.Cluster(cluster)
+	if c == nil || len(c.Cost) == 0 {
+		return 0
+	}
+	return c.Cost.Of(w.Workload.PodSets)
+}
+
+// barredText names clusters that have nodes and do not take the workload, at most
+// mostBarred of them; empty when there are none.
+func (s *State) barredText(w *Waiting) string {
+	if !s.mayBeBarred(w) {
+		return ""
+	}
+	var why []string
+	more := 0
+	for _, name := range s.candidates(w) {
+		text := s.barred(w, name)
+		switch {
+		case text == "" || s.fleets[name].Len() == 0:
+		case len(why) == mostBarred:
+			more++
+		default:
+			why = append(why, text)
+		}
+	}
+	if more > 0 {
+		why = append(why, fmt.Sprintf("%d more clusters do not take it", more))
+	}
+	return strings.Join(why, "; ")
+}
+
+// noCluster is the reason of a workload for which no cluster has nodes that it may use.
+func (s *State) noCluster(w *Waiting) *workload.Reason {
+	why := &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
+	home := w.Workload.Home()
+	if home != "" {
+		why.Message = fmt.Sprintf("cluster %q, where the object is, has reported no node; check that its capacity-watcher runs", home)
+	}
+	if text := s.barredText(w); text != "" {
+		why.Message = "no cluster takes it now: " + text
+	}
+	return why
+}
+
+// noGrowth is the reason of a gang that may get no more pods in its cluster.
+func (s *State) noGrowth(w *Waiting) *workload.Reason {
+	why := &workload.Reason{Kind: workload.ReasonGrowing, Message: "the gang is being removed and gets no more places"}
+	if text := s.barredText(w); text != "" {
+		why.Message = "the gang gets no more places now: " + text
+	}
+	return why
+}
+
+// beside adds to the reason of a gang that fits nowhere which clusters were left out.
+func (s *State) beside(w *Waiting, why *workload.Reason) *workload.Reason {
+	text := s.barredText(w)
+	if text == "" || why.Kind == workload.ReasonNoNodes {
+		return why
+	}
+	with := *why
+	with.Message += "; not counted: " + text
+	return &with
+}
+
+// choice is the best cluster so far for a gang that fits.
+type choice struct {
+	cluster             string
+	places              []workload.Placement
+	cost, fragmentation int64
+	compared            int
+}
+
+// ends reports whether no later cluster is better, or enough have been compared.
+func (c *choice) ends(cost int64) bool {
+	return c.compared > 0 && (cost > c.cost || c.compared == mostCompared)
+}
+
+// consider takes a cluster with room, if it is better than the best so far.
+func (c *choice) consider(cluster string, fleet *placement.Fleet, w *workload.Workload, places []workload.Placement, cost int64, alone bool) {
+	var fragmentation int64
+	if !alone {
+		fragmentation = fleet.Fragmentation(w, places)
+	}
+	if c.compared++; c.compared == 1 || fragmentation < c.fragmentation {
+		c.cluster, c.places, c.cost, c.fragmentation = cluster, places, cost, fragmentation
+	}
+}

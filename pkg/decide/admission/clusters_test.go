@@ -1,0 +1,305 @@
+package admission_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+func priced(name string, gpu int64, labels map[string]string) quota.Cluster {
+	return quota.Cluster{Name: name, Labels: labels, Cost: quota.Cost{"nvidia.com/gpu": gpu}}
+}
+
+// wanting enqueues a gang of pods with a number of GPUs each, which selects clusters.
+func wanting(s *admission.State, id workload.ID, order int64, selector string, pods int, gpus int64) {
+	set := setOf("workers", pods, 1, gpus)
+	set.Clusters = workload.ClusterSelector(selector)
+	s.Enqueue(admission.Waiting{Order: order, Workload: &workload.Workload{ID: id, Queue: "queue", PodSets: []workload.PodSet{set}}})
+}
+
+func cordon(name string, drain bool) quota.ClusterCordon {
+	return quota.ClusterCordon{Name: name, Since: start, By: "ann", Why: "new racks", Drain: drain}
+}
+
+// The order of the choice is that of the design: allowed, then fits now, then cost, then
+// least fragmentation.
+func TestTheChoiceOfTheCluster(t *testing.T) {
+	t.Parallel()
+	eu, us := map[string]string{"region": "eu"}, map[string]string{"region": "us"}
+	for name, c := range map[string]struct {
+		clusters []quota.Cluster
+		cordons  []quota.ClusterCordon
+		silent   map[string]time.Time
+		nodes    []capacity.Node
+		selector string
+		want     string // the cluster, or a part of the reason
+	}{
+		"the cheapest": {
+			clusters: []quota.Cluster{priced("a", 3000, nil), priced("b", 2000, nil), priced("c", 2500, nil)},
+			nodes:    []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 4), nodeIn("c", "c1", 4)}, want: "b",
+		},
+		"one without a description is free": {
+			clusters: []quota.Cluster{priced("a", 1, nil)},
+			nodes:    []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 4)}, want: "b",
+		},
+		"a dear one with room before a cheap one without": {
+			clusters: []quota.Cluster{priced("a", 1, nil), priced("b", 9000, nil)},
+			nodes:    []capacity.Node{nodeIn("a", "a1", 1), nodeIn("b", "b1", 4)}, want: "b",
+		},
+		"equally cheap: the one that is fragmented least": { // b has a hole of just two
+			nodes: []capacity.Node{nodeIn("a", "a1", 8), nodeIn("b", "b1", 2)}, want: "b",
+		},
+		"the selected one": {
+			clusters: []quota.Cluster{priced("a", 1, eu), priced("b", 2, us)}, selector: "region=us",
+			nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 4)}, want: "b",
+		},
+		"by name": {
+			selector: "muster.dev/cluster=b", nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 4)}, want: "b",
+		},
+		"none is selected": {
+			selector: "region=asia", clusters: []quota.Cluster{priced("a", 1, eu)}, nodes: []capacity.Node{nodeIn("a", "a1", 4)},
+			want: `no cluster takes it now: cluster "a" is not selected by "region=asia"`,
+		},
+		"one for other queues": {
+			clusters: []quota.Cluster{{Name: "a", Queues: []string{"others"}}}, nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 8)}, want: "b",
+		},
+		"none for the queue": {
+			clusters: []quota.Cluster{{Name: "a", Queues: []string{"others"}}}, nodes: []capacity.Node{nodeIn("a", "a1", 4)},
+			want: `no cluster takes it now: cluster "a" takes no gangs of ClusterQueue "queue"`,
+		},
+		"none in a cordoned one": {
+			cordons: []quota.ClusterCordon{cordon("a", false)}, nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 8)}, want: "b",
+		},
+		"all are cordoned": {
+			cordons: []quota.ClusterCordon{cordon("a", false)}, nodes: []capacity.Node{nodeIn("a", "a1", 4)},
+			want: `no cluster takes it now: cluster "a" is cordoned since 1970-01-12T13:46:40Z by ann: new racks`,
+		},
+		"one is cordoned and the other full": {
+			cordons: []quota.ClusterCordon{cordon("a", false)}, nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 1)},
+			want: `1 of 1 pods of pod set "workers" do not fit: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Each pod requests nvidia.com/gpu 2; ` +
+				`free: 1 on the best node, 1 in sum over 1 eligible nodes; not counted: cluster "a" is cordoned since 1970-01-12T13:46:40Z by ann: new racks`,
+		},
+		"none in a silent one": {
+			silent: map[string]time.Time{"a": start}, nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 8)}, want: "b",
+		},
+		"all are silent": {
+			silent: map[string]time.Time{"a": start}, nodes: []capacity.Node{nodeIn("a", "a1", 4)},
+			want: `no cluster takes it now: cluster "a" has not reported since 1970-01-12T13:46:40Z`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, quota.Config{Clusters: c.clusters, ClusterCordons: c.cordons}))
+			for _, n := range c.nodes {
+				s.SetNode(n)
+			}
+			s.SetSilent(c.silent)
+			wanting(s, "gang", 0, c.selector, 1, 2)
+			got, is := admitted(decide(s))["gang"]
+			switch {
+			case is && got != c.want:
+				t.Errorf("it starts in cluster %s, want %s", got, c.want)
+			case !is && reasonText(s, "gang") != c.want:
+				t.Errorf("it waits: %s; want %s", reasonText(s, "gang"), c.want)
+			}
+		})
+	}
+}
+
+func reasonText(s *admission.State, id workload.ID) string { return s.Reason(id).Message }
+
+// A gang that waits for a cordoned or silent cluster starts when that is over, and the
+// explanation has a reason for each cluster.
+func TestAClusterTakesGangsAgain(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(treeOf(t, quota.Config{ClusterCordons: []quota.ClusterCordon{cordon("a", false)}}))
+	for _, n := range []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 4), nodeIn("c", "c1", 1)} {
+		s.SetNode(n)
+	}
+	s.SetSilent(map[string]time.Time{"b": start})
+	wanting(s, "gang", 0, "", 1, 2)
+	if got := admitted(decide(s)); len(got) > 0 {
+		t.Fatalf("admitted are %v, want none", got)
+	}
+	e, _ := admission.Explain(s, "gang", start)
+	var why []string
+	for _, c := range e.Clusters {
+		why = append(why, fmt.Sprintf("%s %v %s", c.Cluster, c.Open, c.Message))
+	}
+	if len(why) != 3 || !strings.HasPrefix(why[0], "a false cluster \"a\" is cordoned") || !strings.HasPrefix(why[1], "b false cluster \"b\" has not reported") ||
+		!strings.HasPrefix(why[2], "c true") || !strings.Contains(why[2], "Insufficient nvidia.com/gpu") {
+		t.Errorf("the clusters are explained by %q", why)
+	}
+	s.SetSilent(nil)
+	if !s.Pending(start) {
+		t.Fatal("nothing is to be decided when a cluster reports again")
+	}
+	if got := admitted(decide(s)); got["gang"] != "b" {
+		t.Errorf("when b reports again admitted are %v, want gang in b", got)
+	}
+	wanting(s, "other", 1, "", 1, 4)
+	decide(s)
+	s.Reconfigure(treeOf(t, quota.Config{}))
+	if got := admitted(decide(s)); got["other"] != "a" {
+		t.Errorf("when a is uncordoned admitted are %v, want other in a", got)
+	}
+}
+
+// A drained cluster is emptied in the order of priorities, and its gangs start elsewhere in
+// that order when their pods are gone.
+func TestDrainEvictsByPriority(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(treeOf(t, quota.Config{}))
+	s.SetNode(nodeIn("a", "a1", 8))
+	for i, priority := range []int32{1, 3, 2} {
+		w := &workload.Workload{ID: workload.ID(fmt.Sprintf("p%d", priority)), Queue: "queue", Priority: priority, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}
+		s.Enqueue(admission.Waiting{Order: int64(i), Workload: w})
+	}
+	if got := admitted(decide(s)); len(got) != 3 {
+		t.Fatalf("admitted are %v, want three", got)
+	}
+	s.Reconfigure(treeOf(t, quota.Config{ClusterCordons: []quota.ClusterCordon{cordon("a", true)}}))
+	if !s.Pending(start) {
+		t.Fatal("nothing is to be decided in a drained cluster")
+	}
+	var evicted []workload.ID
+	for _, e := range decide(s).Evictions {
+		evicted = append(evicted, e.Workload)
+		if e.Reason.Kind != workload.ReasonDrained || !strings.Contains(e.Reason.Message, `cluster "a" is drained`) {
+			t.Errorf("%s is evicted because of %+v", e.Workload, e.Reason)
+		}
+	}
+	if want := []workload.ID{"p3", "p2", "p1"}; !slices.Equal(evicted, want) {
+		t.Errorf("evicted are %v, want %v", evicted, want)
+	}
+	if s.Pending(start) {
+		t.Error("it is to be drained again")
+	}
+}
+
+// A nomination for places in a cluster ends when the cluster is cordoned: the gang takes
+// others, and what its victims leave is free.
+func TestACordonEndsANomination(t *testing.T) {
+	t.Parallel()
+	queue := quota.ClusterQueue{Name: "queue", Preemption: &quota.Preemption{WithinClusterQueue: quota.LowerPriority}}
+	s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
+	s.SetNode(nodeIn("a", "a1", 2))
+	wanting(s, "low", 0, "", 1, 2)
+	decide(s)
+	w := &workload.Workload{ID: "high", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}
+	s.Enqueue(admission.Waiting{Order: 1, Workload: w})
+	later := start.Add(time.Minute)
+	if plan := admission.Decide(s, later); len(plan.Evictions) != 1 {
+		t.Fatalf("evictions are %v, want low's", plan.Evictions)
+	}
+	s.SetNode(nodeIn("b", "b1", 2))
+	s.SetSilent(map[string]time.Time{"a": start})
+	if got := admitted(admission.Decide(s, later)); got["high"] != "b" {
+		t.Errorf("admitted are %v, want high in b; it waits because of %s", got, reasonText(s, "high"))
+	}
+}
+
+// Whatever the clusters, no gang is placed where it is not allowed, and of the victims of a
+// decision those of one preemptor are in one cluster.
+func TestClusterRulesHoldForRandomStates(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 21))
+		names := []string{"a", "b", "c"}
+		preemption := `"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"`
+		config := gpuPolicy(t, r.IntN(2) == 0, gpuQueue("one", 1+r.IntN(8), preemption), gpuQueue("two", 1+r.IntN(8), preemption))
+		config.Clusters = []quota.Cluster{
+			priced("a", r.Int64N(3), map[string]string{"zone": fmt.Sprint(r.IntN(2))}), priced("b", r.Int64N(3), map[string]string{"zone": fmt.Sprint(r.IntN(2))}),
+		}
+		if r.IntN(3) == 0 {
+			config.Clusters[0].Queues = []string{"one"}
+		}
+		s := admission.NewState(treeOf(t, config))
+		for i := range 2 + r.IntN(6) {
+			s.SetNode(nodeIn(names[r.IntN(3)], fmt.Sprintf("n%d", i), int64(1+r.IntN(4))))
+		}
+		where, workloads := map[workload.ID]string{}, map[workload.ID]*workload.Workload{}
+		now := start
+		for step := range 30 {
+			switch r.IntN(4) {
+			case 0:
+				config.ClusterCordons = nil
+				if r.IntN(2) == 0 {
+					config.ClusterCordons = []quota.ClusterCordon{cordon(names[r.IntN(3)], r.IntN(2) == 0)}
+				}
+				s.Reconfigure(treeOf(t, config))
+			case 1:
+				s.SetSilent(nil)
+				if r.IntN(2) == 0 {
+					s.SetSilent(map[string]time.Time{names[r.IntN(3)]: now})
+				}
+			default:
+				w := &workload.Workload{
+					ID: workload.ID(fmt.Sprintf("w%d", step)), Queue: []string{"one", "two"}[r.IntN(2)], Priority: int32(r.IntN(3)),
+					PodSets: []workload.PodSet{setOf("workers", 1+r.IntN(3), 0, 1)},
+				}
+				if r.IntN(3) == 0 {
+					w.PodSets[0].Clusters = "zone=1"
+				}
+				workloads[w.ID] = w
+				s.Enqueue(admission.Waiting{Order: int64(step), Workload: w})
+			}
+			now = now.Add(time.Minute)
+			plan := admission.Decide(s, now)
+			checkClusters(t, seed, s, config, plan, workloads, where)
+			for _, e := range plan.Evictions { // their pods are gone before the next decision, or some steps later
+				if r.IntN(2) == 0 {
+					s.Leave(e.Workload)
+					s.Release(e.Workload)
+				}
+			}
+		}
+	}
+}
+
+func checkClusters(t *testing.T, seed uint64, s *admission.State, config quota.Config, plan admission.Plan, workloads map[workload.ID]*workload.Workload, where map[workload.ID]string) {
+	t.Helper()
+	for _, a := range plan.Admissions {
+		where[a.Workload] = a.Cluster
+		w := workloads[a.Workload]
+		described := slices.IndexFunc(config.Clusters, func(c quota.Cluster) bool { return c.Name == a.Cluster })
+		var c quota.Cluster
+		if described >= 0 {
+			c = config.Clusters[described]
+		}
+		if w.PodSets[0].Clusters != "" && c.Labels["zone"] != "1" {
+			t.Errorf("seed %d: %s with selector %s is in cluster %s with labels %v", seed, w.ID, w.PodSets[0].Clusters, a.Cluster, c.Labels)
+		}
+		if len(c.Queues) > 0 && !slices.Contains(c.Queues, w.Queue) {
+			t.Errorf("seed %d: %s of queue %s is in cluster %s, which takes %v", seed, w.ID, w.Queue, a.Cluster, c.Queues)
+		}
+		if slices.ContainsFunc(config.ClusterCordons, func(o quota.ClusterCordon) bool { return o.Name == a.Cluster }) {
+			t.Errorf("seed %d: %s is admitted in the cordoned cluster %s", seed, w.ID, a.Cluster)
+		}
+		if !s.Silent(a.Cluster).IsZero() {
+			t.Errorf("seed %d: %s is admitted in the silent cluster %s", seed, w.ID, a.Cluster)
+		}
+	}
+	victims := map[workload.ID]map[string]bool{}
+	for _, e := range plan.Evictions {
+		if e.Reason.Preemption == nil {
+			continue
+		}
+		by := e.Reason.Preemption.Preemptor
+		if victims[by] == nil {
+			victims[by] = map[string]bool{}
+		}
+		victims[by][where[e.Workload]] = true
+		if len(victims[by]) > 1 {
+			t.Errorf("seed %d: the victims of %s are in clusters %v", seed, by, victims[by])
+		}
+	}
+}

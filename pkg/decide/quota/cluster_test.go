@@ -1,0 +1,73 @@
+package quota_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// A price is of a core, a GiB or one of everything else, in an hour.
+func TestWhatAGangCosts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prices   string
+		requests resource.List
+		want     int64 // thousandths
+	}{
+		"devices":                {`{"nvidia.com/gpu": "2.5"}`, resource.List{"nvidia.com/gpu": 8}, 2 * 20_000},
+		"half a core":            {`{"cpu": 1}`, resource.List{"cpu": 500}, 2 * 500},
+		"one and a half GiB":     {`{"memory": "0.01"}`, resource.List{"memory": 3 << 29}, 2 * 15},
+		"what has no price":      {`{"cpu": 1}`, resource.List{"nvidia.com/gpu": 8}, 0},
+		"several":                {`{"cpu": "0.5", "nvidia.com/gpu": 2}`, resource.List{"cpu": 4000, "nvidia.com/gpu": 1}, 2 * 4000},
+		"more than can be named": {`{"nvidia.com/gpu": 1000000}`, resource.List{"nvidia.com/gpu": math.MaxInt64}, math.MaxInt64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var cost quota.Cost
+			if err := json.Unmarshal([]byte(c.prices), &cost); err != nil {
+				t.Fatal(err)
+			}
+			if got := cost.Of([]workload.PodSet{{Count: 2, Template: workload.Template{Requests: c.requests}}}); got != c.want {
+				t.Errorf("two pods cost %d, want %d", got, c.want)
+			}
+			written, err := json.Marshal(cost)
+			var again quota.Cost
+			if err != nil || json.Unmarshal(written, &again) != nil || again.Of([]workload.PodSet{{Count: 2, Template: workload.Template{Requests: c.requests}}}) != c.want {
+				t.Errorf("prices are written as %s, %v", written, err)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoCluster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ config, want string }{
+		"a negative price": {`{"clusters": [{"name": "a", "costPerHour": {"cpu": -1}}]}`, "want a price from 0 to 1000000"},
+		"a price too high": {`{"clusters": [{"name": "a", "costPerHour": {"cpu": 1000001}}]}`, "want a price from 0 to 1000000"},
+		"no name":          {`{"clusters": [{}]}`, "clusters[0].name: is missing"},
+		"a bad name":       {`{"clusters": [{"name": "A"}]}`, `clusters[0].name: "A": want lower-case letters`},
+		"twice":            {`{"clusters": [{"name": "a"}, {"name": "a"}]}`, "is a duplicate of clusters[0]"},
+		"the name's label": {`{"clusters": [{"name": "a", "labels": {"muster.dev/cluster": "b"}}]}`, "is the name of the cluster"},
+		"a bad key":        {`{"clusters": [{"name": "a", "labels": {"a,b": "c"}}]}`, "want a key of letters"},
+		"a queue twice":    {`{"clusters": [{"name": "a", "queues": ["q", "q"]}]}`, "clusters[0].queues[1]"},
+		"no time":          {`{"clusterCordons": [{"name": "a", "by": "ann"}]}`, "clusterCordons[0].since: is missing"},
+		"nobody":           {`{"clusterCordons": [{"name": "a", "since": "2026-11-21T12:00:00Z"}]}`, "want who cordons the cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var config quota.Config
+			err := json.Unmarshal([]byte(c.config), &config)
+			if err == nil {
+				err = config.Validate()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s is refused with %v, want %s", c.config, err, c.want)
+			}
+		})
+	}
+}
