@@ -15,7 +15,7 @@ type found struct {
 }
 
 // plantedBugs has the bugs that are found, each with a seed that finds it. docs/reliability.md
-// has the same table, and says which ones are not found.
+// has the same table.
 func plantedBugs() map[Bug]found {
 	return map[Bug]found{
 		BugUnfenced:            {0, "G4"},
@@ -49,6 +49,7 @@ func plantedBugs() map[Bug]found {
 		BugBeside:              {1118, "G4"},
 		BugForgottenHold:       {1017, "G8"},
 		BugAnyAttempt:          {1041, "G6"},
+		BugImpatient:           {1258, "G3"},
 	}
 }
 
