@@ -30,6 +30,7 @@ var released = map[string]string{
 	"0014_past_usage.sql":   "40fc6d107a2154f24290ea4104f380391cf12873601d1cfbc06569a1674aa3ff",
 	"0015_provisioning.sql": "50ee5f2085b3d42038b496172c16d0f1b13afe6fcce3aa963e9f1ac802331d9a",
 	"0016_holds.sql":        "83bf486d782ea2752170671cf1ade357eb46c65e0ebf9299fccfc4214c0db781",
+	"0025_usage.sql":        "3cee6b4913c482314731036bd2c8da895fd9ef4b59a476459136e9a73ec2d664",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -35,6 +35,7 @@ const (
 type manager struct {
 	mu      sync.Mutex
 	listed  []query.WorkloadsRequest
+	reports []query.UsageRequest
 	holds   []query.HoldRequest
 	problem error // to every question but those about queues
 }
@@ -84,6 +85,13 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		}
 		m.holds = append(m.holds, asked)
 		return []byte("{}"), nil
+	case query.UsageSubject:
+		var asked query.UsageRequest
+		if err := json.Unmarshal(request, &asked); err != nil {
+			return nil, err
+		}
+		m.reports = append(m.reports, asked)
+		return []byte(`{"rows": []}`), nil
 	case query.HistorySubject, query.NodesSubject, query.StatusSubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil
 	}
