@@ -29,7 +29,6 @@ func TestUsageAgreesWithThePods(t *testing.T) {
 	w.reaches(job, workload.Succeeded)
 	w.released(job)
 	again := w.submit(stack.RayCluster("again", 1, 2))
-	w.waits(again, workload.ReasonFit)
 	w.cancel(glue)
 	w.released(glue)
 	w.reaches(again, workload.Running)
