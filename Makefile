@@ -5,7 +5,7 @@ BIN     := bin
 FLEET   ?= p3
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-SERVICES         := muster muster-dev intake capacity-watcher queue-manager dispatcher
+SERVICES         := muster muster-dev intake capacity-watcher queue-manager dispatcher console
 DEVCLUSTER_FILES := $(shell find deploy/devcluster -name testdata -prune -o -type f ! -name '*_test.go' ! -name '*.md' -print)
 MODULES          := $(shell sed -n 's|^\t\./||p' go.work) deploy/devcluster deploy/helm
 
@@ -66,6 +66,12 @@ need-postgres need-compiler: need-%:
 .PHONY: demo
 demo: stack-parts ## run the demo on real parts and check it (KUBECONFIG=... uses your cluster)
 	@$(BIN)/muster-dev demo
+
+.PHONY: demo-provisioning
+demo-provisioning: override KUBECONFIG :=
+demo-provisioning: ## run the demo of a job that gets nodes which do not exist yet, on real parts
+	@$(MAKE) --no-print-directory KUBECONFIG= stack-parts
+	@KUBECONFIG= $(BIN)/muster-dev demo --provisioning
 
 # nats-server of the version that package localnats embeds.
 $(BIN)/nats-server: pkg/go.mod
@@ -151,7 +157,7 @@ chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause ever
 .PHONY: tidy
 tidy: ## format all code and tidy all modules
 	@gofmt -w $(MODULES)
-	@set -e; for module in $(MODULES) .tools .tools/nats; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
+	@set -e; for module in $(MODULES) .tools .tools/nats test/peers/kueue; do echo "tidy $$module"; GOWORK=off go -C $$module mod tidy; done
 
 .PHONY: clean
 clean: down ## stop the local stack and remove what was built

@@ -46,6 +46,10 @@ const LastCheckpointKey = "muster.dev/last-checkpoint"
 // with Ray's autoscaler is admitted: "maximum" or "minimum".
 const AutoscalingKey = "muster.dev/autoscaling"
 
+// MinReplicasKey is an annotation of the pod template of a worker group: the fewest
+// replicas with which the group may start.
+const MinReplicasKey = "muster.dev/min-replicas"
+
 // TraceparentKey is an annotation: the W3C traceparent of the command that created the
 // object, if tracing is on.
 const TraceparentKey = "muster.dev/traceparent"

@@ -195,7 +195,7 @@ func (l *lifecycle) emitChanged(e *entry, now time.Time, warnings ...string) {
 	l.changed.workloads[e.ID] = e
 	l.setTimer(e)
 	record := e.Record // as it is now, whatever happens to it later in this batch
-	l.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record, Warnings: warnings})
+	l.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record, Warnings: warnings, Certificate: l.proof(e, now)})
 	l.changed.history = append(l.changed.history, HistoryRow{
 		Workload: e.ID, At: now, Phase: e.Phase, Attempt: e.Attempt, Cluster: e.Cluster, Reason: e.Reason,
 		EventID: l.changed.messages[len(l.changed.messages)-1].ID, Usage: l.usage(e, now),

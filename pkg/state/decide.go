@@ -46,6 +46,9 @@ func (s *State) Decide(now time.Time) {
 
 func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	e.Cluster, e.Placements, e.Flavors, e.Holding = a.Cluster, a.Placements, a.Flavors, true
+	if a.PodSets != nil {
+		e.PodSets = a.PodSets
+	}
 	s.beginAttempt(e)
 	s.useRequest(e)
 	delete(s.staleReasons, e.ID)

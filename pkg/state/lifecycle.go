@@ -28,6 +28,8 @@ type lifecycle struct {
 	// asking are the waiting workloads for which nodes are asked for.
 	asking asking
 	timers timers
+	// provedAt is when the last certificate for an event was made, or tried.
+	provedAt time.Time
 }
 
 // takeOrder returns the place behind all others in the order of submission.
@@ -56,7 +58,7 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 // saysWhetherHeld reports whether the reason of a waiting workload is true as far as it says
 // that it, or its queue, is held or is not.
 func (l *lifecycle) saysWhetherHeld(e *entry) bool {
-	held := e.Hold.Message() != "" || l.admission.HeldBy(e.Namespace, e.Queue) != ""
+	held := e.Hold.Message() != "" || l.admission.HeldReason(&e.Workload) != nil
 	return held == (e.Reason != nil && e.Reason.Kind == workload.ReasonHeld)
 }
 

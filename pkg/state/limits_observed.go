@@ -10,6 +10,8 @@ import (
 const (
 	maxNodes = 10_000
 	maxPods  = 200_000 // that carry labels of workloads
+
+	maxNamespaces = 20_000
 )
 
 // observedLimits counts what is in memory of what clusters report, and bounds it: the watcher of
@@ -66,5 +68,5 @@ func (l *observedLimits) setUnreserved(on admission.NodeKey, id workload.ID, has
 }
 
 // RefusedObservations returns how many observations of the term were not taken in, because
-// their cluster had reported as many nodes or pods as one may have.
+// their cluster had reported as many nodes, pods or namespaces as one may have.
 func (s *State) RefusedObservations() int { return s.observed.refused }

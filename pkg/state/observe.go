@@ -92,6 +92,7 @@ func (s *State) Synced(o *event.CapacitySynced, now time.Time) {
 	}
 	s.watchers[o.Cluster] = o.Version.Session
 	s.hear(o.Cluster, Watcher, now)
+	s.namespacesSynced(o)
 	listed := map[string]bool{}
 	for _, name := range o.Nodes {
 		listed[name] = true

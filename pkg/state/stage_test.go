@@ -32,6 +32,17 @@ const gangID workload.ID = "w"
 // newStage has the given number of nodes n0, n1, ... and submits the gang under the rules.
 func newStage(t *testing.T, rules workload.Rules, nodes int) *stage {
 	t.Helper()
+	return newStageOf(t, rules, nodes, podSet("workers", workload.RoleWorker, 2))
+}
+
+// podSet returns pods of which each fills a node.
+func podSet(name, role string, count int) workload.PodSet {
+	return workload.PodSet{Name: name, Role: role, Count: count, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}}}
+}
+
+// newStageOf is newStage with other workers.
+func newStageOf(t *testing.T, rules workload.Rules, nodes int, workers workload.PodSet) *stage {
+	t.Helper()
 	s := &stage{T: t, now: time.Unix(1_000_000, 0), pods: map[string]event.GangPod{}}
 	s.State = New(1, Stored{MaxEvent: 1 << 20, Queues: []Queue{
 		{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO, Rules: rules},
@@ -39,12 +50,9 @@ func newStage(t *testing.T, rules workload.Rules, nodes int) *stage {
 	for i := range nodes {
 		s.node(fmt.Sprintf("n%d", i), nil)
 	}
-	set := func(name, role string, count int) workload.PodSet {
-		return workload.PodSet{Name: name, Role: role, Count: count, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}}}
-	}
 	s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
 		ID: gangID, Queue: "q", Kind: "RayCluster", Name: "gang",
-		PodSets: []workload.PodSet{set("headgroup", workload.RoleHead, 1), set("workers", workload.RoleWorker, 2)},
+		PodSets: []workload.PodSet{podSet("headgroup", workload.RoleHead, 1), workers},
 	}}, nil, s.now)
 	s.step(0)
 	return s

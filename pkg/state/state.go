@@ -121,6 +121,7 @@ func (s *State) CatchUp() { s.catchingUp = true }
 // the node's observation comes again as an old one, which changes nothing.
 func (s *State) BeginDecisions(now time.Time) {
 	s.catchingUp, s.begun = false, now
+	s.admission.RequireNamespaces()
 	for _, key := range s.nodeKeys() {
 		s.changed.node(key)
 		s.healing.scheduleReplacement(key, now)

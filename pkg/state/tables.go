@@ -25,7 +25,9 @@ type tables struct {
 	notReady map[admission.NodeKey]bool
 	grace    time.Duration // of nodes that are not ready, as of the last Tick
 	gangs    map[gangKey]*gang
-	observed observedLimits
+	// namespaces that clusters have reported.
+	namespaces observedNamespaces
+	observed   observedLimits
 	// misplacedPods counts the pods on other nodes than are reserved for them.
 	misplacedPods struct{ now, ever int }
 	// quarantined are the workloads, and quarantinedNodes the nodes, of which the database
@@ -42,7 +44,7 @@ func newTables(tree *quota.Tree, stored Stored) tables {
 		queues: map[string]Queue{}, policy: stored.Policy, liveIn: map[string]int{},
 		live:    index.New(stored.Expected, func(e *entry) workload.ID { return e.ID }),
 		objects: objects{}, nodes: map[admission.NodeKey]*node{}, notReady: map[admission.NodeKey]bool{},
-		gangs: map[gangKey]*gang{}, observed: newObservedLimits(),
+		gangs: map[gangKey]*gang{}, namespaces: observedNamespaces{}, observed: newObservedLimits(),
 		quarantined: map[workload.ID]*Quarantined{}, quarantinedNodes: map[admission.NodeKey]bool{},
 		admission: admission.NewState(tree), changed: newChangeSet(),
 	}

@@ -46,7 +46,7 @@ func TestRulesBite(t *testing.T) {
 		"services/dispatcher/app links pgx: only queue-manager talks to Postgres: muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest -> github.com/jackc/pgx/v5",
 		"services/intake imports module test: nothing imports test",
 		"services/intake imports services/dispatcher/app: services know each other by messages only",
-		"services/intake imports what the two command lines share: a service is no command line",
+		"services/intake imports what the clients share: a service is no client of Muster",
 		"services/intake links package pgtest: test databases are for tests: muster.dev/muster/services/intake -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest",
 		"services/intake links pgx: only queue-manager talks to Postgres: muster.dev/muster/services/intake -> muster.dev/muster/services/dispatcher/app -> muster.dev/muster/pkg/testkit/pgtest -> github.com/jackc/pgx/v5",
 		"services/internal/client imports services/dispatcher/app: services stand on packages, not the reverse",

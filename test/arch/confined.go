@@ -59,13 +59,13 @@ func confinements() []confined {
 		},
 		{
 			what: "what runs a service", match: runsService, linked: true,
-			allowed: []string{"services/intake", "services/capacity-watcher", "services/queue-manager", "services/dispatcher", composer, "test"},
+			allowed: []string{"services/intake", "services/capacity-watcher", "services/queue-manager", "services/dispatcher", console, composer, "test"},
 			why:     "the client stays small: no service, and none of their servers and exporters",
 		},
 		{
-			what: "what the two command lines share", match: under(prefix + "services/internal"),
-			allowed: []string{"services/internal", client, composer},
-			why:     "a service is no command line",
+			what: "what the clients share", match: under(prefix + "services/internal"),
+			allowed: []string{"services/internal", client, composer, console},
+			why:     "a service is no client of Muster",
 		},
 		{
 			what: "package pgtest", match: under(prefix + "pkg/testkit/pgtest"), linked: true,

@@ -93,10 +93,11 @@ func checkClientless(g Graph, pkg *Package) []string {
 }
 
 // client is the command line of users, and composer is the one that runs all services
-// in one process. Neither is a service.
+// in one process. Neither is a service. console is one, and a client of the HTTP API.
 const (
 	client   = "services/muster"
 	composer = "services/muster-dev"
+	console  = "services/console"
 )
 
 // mayImport reports what the command lines may import of others: composer runs the

@@ -52,6 +52,7 @@ func messages() []message {
 		{&event.WorkloadChanged{}, events, "queue-manager", client, "a workload entered a phase, or its reason changed"},
 		{&event.NodeObserved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},
 		{&event.NodeRemoved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "a node is gone"},
+		{&event.NamespaceObserved{}, event.NamespaceSubject(cluster, "{namespace}"), "capacity-watcher", "queue-manager", "the labels of a namespace, or that it is gone"},
 		{&event.CapacitySynced{}, event.SyncedSubject(cluster), "capacity-watcher", "queue-manager", "everything that the watcher observes"},
 		{&event.GangObserved{}, event.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "the observed pods of a workload"},
 		{&event.GangDesired{}, event.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "the wanted state of a workload"},

@@ -266,3 +266,29 @@ func (w *world) takeAway(id workload.ID, count int) {
 	w.patch("rayclusters", id, fmt.Sprintf(`[{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": %d},
 		{"op": "add", "path": "/spec/workerGroupSpecs/0/scaleStrategy", "value": {"workersToDelete": %s}}]`, left, named))
 }
+
+// A cluster whose workers may be fewer starts with those that have room: KubeRay creates
+// these alone, and its owner makes it larger later.
+func TestAClusterStartsWithFewerWorkers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=16", "memory=64Gi", "nvidia.com/gpu=3")
+	id := w.submit(edited(t, stack.RayCluster("some", 5, 1), func(object map[string]any) {
+		group := object["spec"].(map[string]any)["workerGroupSpecs"].([]any)[0].(map[string]any)
+		group["template"].(map[string]any)["metadata"] = map[string]any{"annotations": map[string]any{kube.MinReplicasKey: "2"}}
+	}))
+	w.reaches(id, workload.Running)
+	w.sized(id, 3)
+	w.patch("rayclusters", id, `[{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 4}, {"op": "replace", "path": "/spec/workerGroupSpecs/0/maxReplicas", "value": 5}]`)
+	w.grows(id, "1 more")
+	w.nodes("more", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
+	w.sized(id, 4)
+	next := w.submit(edited(t, stack.RayCluster("next", 5, 1), func(object map[string]any) {
+		group := object["spec"].(map[string]any)["workerGroupSpecs"].([]any)[0].(map[string]any)
+		group["template"].(map[string]any)["metadata"] = map[string]any{"annotations": map[string]any{kube.MinReplicasKey: "2"}}
+	}))
+	w.waits(next, workload.ReasonFit)
+	w.cancel(id)
+	w.reaches(next, workload.Running)
+	w.sized(next, 4)
+}

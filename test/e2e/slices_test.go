@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -87,16 +88,24 @@ func (w *world) workersOf(id workload.ID) []string {
 	return uids
 }
 
-// tpuHosts adds hosts of one TPU slice, as GKE labels them.
+// tpuHosts adds hosts of TPU slices of two hosts, as GKE labels them.
 func (w *world) tpuHosts(group string, count int) {
+	w.t.Helper()
+	w.tpuFleet(group, count, "tpu-v4-podslice", "2x2x2", "cpu=1", "memory=64Gi", "ephemeral-storage=100Gi")
+}
+
+// tpuFleet adds hosts with four TPUs each, as GKE labels them: the hosts of a group are one
+// node pool.
+func (w *world) tpuFleet(group string, count int, accelerator, topology string, resources ...string) {
 	w.t.Helper()
 	if count == 0 {
 		return
 	}
-	if err := w.AddNodes(w.ctx, group, count, "cpu=1", "memory=64Gi", "ephemeral-storage=100Gi", "google.com/tpu=4"); err != nil {
+	if err := w.AddNodes(w.ctx, group, count, append(resources, "google.com/tpu=4")...); err != nil {
 		w.t.Fatal(err)
 	}
-	const patch = `{"metadata": {"labels": {"cloud.google.com/gke-tpu-accelerator": "tpu-v4-podslice", "cloud.google.com/gke-tpu-topology": "2x2x2"}}}`
+	patch := fmt.Sprintf(`{"metadata": {"labels": {"cloud.google.com/gke-tpu-accelerator": %q, "cloud.google.com/gke-tpu-topology": %q, %q: %q}}}`,
+		accelerator, topology, nodePoolLabel, group)
 	for i := range count {
 		if _, err := w.Kube.CoreV1().Nodes().Patch(w.ctx, w.NodeName(group, i), types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			w.t.Fatal(err)
@@ -104,14 +113,23 @@ func (w *world) tpuHosts(group string, count int) {
 	}
 }
 
+// nodePoolLabel is GKE's label of the node pool: the hosts of a TPU slice are one.
+const nodePoolLabel = "cloud.google.com/gke-nodepool"
+
 // tpuSample is KubeRay's sample of a slice of two hosts.
 func tpuSample(t *testing.T) string {
 	t.Helper()
+	return string(sampleNamed(t, "ray-cluster.tpu-v4-multihost.yaml").manifest)
+}
+
+// sampleNamed is one of KubeRay's samples.
+func sampleNamed(t *testing.T, name string) sample {
+	t.Helper()
 	for _, sample := range readSamples(t) {
-		if sample.name == "ray-cluster.tpu-v4-multihost.yaml" {
-			return string(sample.manifest)
+		if sample.name == name {
+			return sample
 		}
 	}
-	t.Fatal("KubeRay has no sample of a TPU slice of several hosts")
-	return ""
+	t.Fatalf("KubeRay has no sample %s", name)
+	return sample{}
 }

@@ -34,7 +34,7 @@ func TestTenantsHaveQueuesOfOneName(t *testing.T) {
 	s := startFor(t, nil, "team-a", "team-b")
 	withDefinitions(t, s)
 	create := func(namespace, manifests string) { must(t, s, manifests, "apply", "-n", namespace, "-f", "-") }
-	asksForMore := strings.Replace(tenant("team-a"), "namespaceSelector: {}", "namespaceSelector: {matchLabels: {team: a}}", 1)
+	asksForMore := strings.Replace(tenant("team-a"), "namespaceSelector: {}", "admissionChecks: [nope]", 1)
 	create("team-a", "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {name: any}\n---\n"+asksForMore)
 	create("team-b", tenant("team-b"))
 	if err := s.AddNodes(t.Context(), "gpu", 1, "cpu=32", "memory=64Gi", "nvidia.com/gpu=8"); err != nil {

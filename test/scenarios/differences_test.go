@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,5 +52,39 @@ func TestEachDifferenceFromKueueHasAReasonAndACase(t *testing.T) {
 		if !slices.Contains(listed, file) {
 			t.Errorf("%s is not on the page", file)
 		}
+	}
+}
+
+// cases is how many cases of Kueue the page says are decided alike.
+var cases = regexp.MustCompile("play (\\d+) cases of Kueue .*`kueue-\\*\\.yaml`")
+
+// TestCasesOfKueueAreCounted: the cases of Kueue come out as Kueue decides them, and
+// the page has their number.
+func TestCasesOfKueueAreCounted(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "queues.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("kueue-*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := cases.FindStringSubmatch(string(page))
+	if stated == nil || stated[1] != strconv.Itoa(len(files)) {
+		t.Errorf("there are %d cases, and the page says %q", len(files), stated)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(content), "Kueue") {
+				t.Error("does not say where in Kueue it is from")
+			}
+			play(t, content)
+		})
 	}
 }

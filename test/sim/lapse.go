@@ -33,7 +33,7 @@ func (n *nemesis) backInTime(f TimedFault) string {
 	l.lapse.pending = true
 	away := awayAfter(f)
 	w.after(f.For, func() {
-		lost := l.version - before.version
+		lost, knew := l.version-before.version, l.records()
 		l.lapse.pending = false
 		l.comeBack(before)
 		l.era++
@@ -47,7 +47,7 @@ func (n *nemesis) backInTime(f TimedFault) string {
 		n.last = later(n.last, w.now.Add(away))
 		w.tell("Postgres is as it was %s ago, at version %d, without %d commits", f.For, l.version, lost)
 		w.check.forgetAttempts(w.now.Add(-f.For), losses)
-		l.relapse(losses)
+		l.relapse(losses, knew)
 	})
 	return "by " + f.For.String()
 }
@@ -76,9 +76,22 @@ func (l *ledger) comeBack(c *ledger) {
 	l.w.check.dirty = true
 }
 
+// records are the submissions that the tables have a record of.
+func (l *ledger) records() map[workload.ID]bool {
+	known := map[workload.ID]bool{}
+	for _, each := range l.w.submits.all {
+		if _, has := l.record(each.id); has {
+			known[each.id] = true
+		}
+	}
+	return known
+}
+
 // relapse brings the submitter, who knows only what events reported, and the checks to
-// what a ledger restored to an older state knows.
-func (l *ledger) relapse(losses int) {
+// what a ledger restored to an older state knows. It knew the others until now: who was
+// forgotten earlier was lost with the time that went first, and what NATS has lost since
+// then stays excused.
+func (l *ledger) relapse(losses int, knew map[workload.ID]bool) {
 	l.lapse.came, l.lapse.resumed, l.lapse.losses = true, time.Time{}, losses
 	if l.lapse.forgotten == nil {
 		l.lapse.forgotten = map[workload.ID]int{}
@@ -91,11 +104,14 @@ func (l *ledger) relapse(losses int) {
 			each.final = ""
 		case !each.heard:
 			each.begin() // a submitter that heard nothing sends it again
+		case each.doubtful && !knew[each.id]: // nothing has come back of it since it was lost
 		default:
 			if each.final != "" && !each.ended {
 				each.final = ""
 			}
-			l.lapse.forgotten[each.id] = losses
+			if _, still := l.lapse.forgotten[each.id]; !still || knew[each.id] {
+				l.lapse.forgotten[each.id] = losses
+			}
 		}
 		if !known {
 			delete(l.w.check.promised, each.id)

@@ -328,18 +328,30 @@ func (n *nemesis) strikeMachine(f TimedFault) string {
 	return m.name
 }
 
+// What a Pick says of a purge: its rest by three is the stream, and a bit that the leader
+// does not read the last messages.
+const (
+	ofCommands = 2
+	unread     = 128
+)
+
+// stillFor is how long the leader stands still before a purge.
+func stillFor(pick uint64) time.Duration {
+	return 300*time.Millisecond + time.Duration(pick/256%2500)*time.Millisecond
+}
+
 // purge takes the messages of a stream away; half of the time after the leader has
 // stood still for a moment, so that it has not read the last ones.
 func (n *nemesis) purge(f TimedFault) string {
 	w := n.w
-	name := []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream}[f.Pick%3]
-	if f.Pick&128 == 0 {
+	name := []string{0: bus.StatusStream, 1: bus.CapacityStream, ofCommands: bus.DispatchStream}[f.Pick%3]
+	if f.Pick&unread == 0 {
 		if !w.net.purge(name, f.Pick&64 != 0) {
 			return ""
 		}
 		return name
 	}
-	still := 300*time.Millisecond + time.Duration(f.Pick/256%2500)*time.Millisecond
+	still := stillFor(f.Pick)
 	for _, m := range w.machines {
 		if m.name == w.disk.holder && !m.dead {
 			m.paused = w.now.Add(still)

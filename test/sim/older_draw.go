@@ -13,8 +13,35 @@ const (
 
 // drawOlder draws how much time is lost, once or twice: as likely a moment as a
 // minute. In one of four seeds moments are lost again and again, and the leader's last
-// messages of each arrive late.
-func drawOlder(w *World) (timed []TimedFault) {
+// messages of each arrive late. In another one of four the commands of the lost time are
+// lost with it, so that only events tell of its attempts.
+func drawOlder(w *World) []TimedFault {
+	timed := drawLapses(w)
+	random := rand.New(rand.NewPCG(w.Seed, uint64(classOlder)+200))
+	if random.IntN(4) > 0 {
+		return timed
+	}
+	for _, f := range timed {
+		if f.Fault == Older {
+			timed = append(timed, withoutCommands(f, random))
+		}
+	}
+	return timed
+}
+
+// withoutCommands has the commands purged just before the lost time is over, with the
+// leader standing still, which would send them again: see nemesis.purge for the Pick.
+func withoutCommands(older TimedFault, random *rand.Rand) TimedFault {
+	pick := random.Uint64()>>12 | unread
+	for pick%3 != ofCommands {
+		pick++
+		pick |= unread
+	}
+	return TimedFault{At: older.At + older.For - stillFor(pick) - 5*time.Millisecond, Fault: Purged, Pick: pick, For: time.Second}
+}
+
+// drawLapses draws the time that is lost.
+func drawLapses(w *World) (timed []TimedFault) {
 	random := rand.New(rand.NewPCG(w.Seed, uint64(classOlder)+100))
 	for range 1 + random.IntN(2) {
 		share := random.Float64()

@@ -45,7 +45,7 @@ func TestPools(t *testing.T) {
 		}
 	}
 	i.waitPool(t, 0)
-	if out := i.do(t, "pool", "list"); !strings.Contains(out, "l4    0    4    -1     500ms  500ms  0s       0") {
+	if out := i.do(t, "pool", "list"); !strings.Contains(out, "l4    0    4    -1     500ms  500ms  0s       0     0        false") {
 		t.Errorf("pool list prints\n%s", out)
 	}
 	i.do(t, "pool", "remove", "l4")

@@ -17,6 +17,37 @@ import (
 // Where there is none it says why. It stops when enough returns true. The state stays as
 // it is; its allowances of search are not charged.
 func Certify(s *State, id workload.ID, enough func() bool) (*certificate.Document, string) {
+	return s.certify(id, func(flavored *flavoredSignature, cluster string) (*placement.Certificate, string) {
+		if enough() {
+			return nil, "there was no time for it; ask again"
+		}
+		switch verdict := s.fleets[cluster].Solve(flavored.w, placement.Budget); verdict.Outcome {
+		case placement.Fits:
+			return nil, fmt.Sprintf("it is within quota and fits into cluster %s, so it waits for another reason", cluster)
+		case placement.Unknown:
+			return nil, fmt.Sprintf("whether it fits into cluster %s is undecided", cluster)
+		default:
+			return verdict.Certificate, ""
+		}
+	})
+}
+
+// CertifyDecided is Certify without a search: it knows what the last decision has found,
+// and only proofs that are verified by counting. Its cost is linear in the nodes.
+func CertifyDecided(s *State, id workload.ID) (*certificate.Document, string) {
+	return s.certify(id, func(flavored *flavoredSignature, cluster string) (*placement.Certificate, string) {
+		verdict, known := flavored.verdicts[cluster]
+		switch {
+		case !known || verdict.Certificate == nil:
+			return nil, fmt.Sprintf("whether it fits into cluster %s was not decided", cluster)
+		case verdict.Certificate.Proof == placement.Searched:
+			return nil, "its proof takes a search"
+		}
+		return verdict.Certificate, ""
+	})
+}
+
+func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (*placement.Certificate, string)) (*certificate.Document, string) {
 	w := s.waiting.Get(id)
 	switch {
 	case w == nil && s.started[id] != nil:
@@ -26,23 +57,27 @@ func Certify(s *State, id workload.ID, enough func() bool) (*certificate.Documen
 	case w.Grows:
 		return nil, "it runs, and only waits for more pods"
 	}
-	o := s.optionsOf(w.queue, w.signature)
+	smallest := w.signature.smallest()
+	o := s.optionsOf(w.queue, smallest)
 	switch {
 	case o.why != nil:
 		return nil, "its queue refuses it: " + o.why.Message
 	case o.cut:
 		return nil, "its pod sets can have more combinations of flavors than are tried"
 	}
-	draft := certificate.Draft{Workload: id, PodSets: w.Workload.PodSets}
+	draft := certificate.Draft{Workload: id, PodSets: smallest.podSets}
 	clusters := s.clustersFor(w)
 	for _, cluster := range clusters {
 		draft.Clusters = append(draft.Clusters, certificate.DraftCluster{Name: cluster, Nodes: s.fleets[cluster].Views()})
+	}
+	if why := s.notSelected(w); why != "" {
+		return nil, why
 	}
 	if len(clusters) == 0 {
 		return nil, "no cluster has reported a node"
 	}
 	for _, a := range w.queue.quota.Assess(o.assignments) {
-		alternative, why := s.refute(o.flavoredFor(a), a, clusters, enough)
+		alternative, why := refute(o.flavoredFor(a), a, clusters, prove)
 		if why != "" {
 			return nil, why
 		}
@@ -57,24 +92,18 @@ func Certify(s *State, id workload.ID, enough func() bool) (*certificate.Documen
 }
 
 // refute returns why an assignment of flavors cannot start, or why that is not known.
-func (s *State) refute(flavored *flavoredSignature, a quota.Assess, clusters []string, enough func() bool) (certificate.DraftAlternative, string) {
+func refute(flavored *flavoredSignature, a quota.Assess, clusters []string, prove func(*flavoredSignature, string) (*placement.Certificate, string)) (certificate.DraftAlternative, string) {
 	alternative := certificate.DraftAlternative{Flavors: a.Flavors}
 	if a.Over != nil {
 		alternative.Quota = &certificate.Bound{Flavor: a.Over.Flavor, Resource: a.Over.Resource, Asked: a.Over.Amount, Available: max(0, a.Over.Available)}
 		return alternative, ""
 	}
 	for _, cluster := range clusters {
-		if enough() {
-			return alternative, "there was no time for it; ask again"
+		proof, why := prove(flavored, cluster)
+		if why != "" {
+			return alternative, why
 		}
-		switch verdict := s.fleets[cluster].Solve(flavored.w, placement.Budget); verdict.Outcome {
-		case placement.Fits:
-			return alternative, fmt.Sprintf("it is within quota and fits into cluster %s, so it waits for another reason", cluster)
-		case placement.Unknown:
-			return alternative, fmt.Sprintf("whether it fits into cluster %s is undecided", cluster)
-		default:
-			alternative.Verdicts = append(alternative.Verdicts, verdict.Certificate)
-		}
+		alternative.Verdicts = append(alternative.Verdicts, proof)
 	}
 	return alternative, ""
 }

@@ -98,6 +98,9 @@ func (c *copier) copySignatures() {
 		}
 		c.signatures[sig], c.to.signatures[key] = copied, copied
 	}
+	for sig, copied := range c.signatures {
+		copied.least = c.signatures[sig.least]
+	}
 }
 
 // flavored returns the copy of a flavored signature, nil of nil.
@@ -107,7 +110,7 @@ func (c *copier) flavored(flavored *flavoredSignature) *flavoredSignature {
 	}
 	copied := c.flavoredCopies[flavored]
 	if copied == nil {
-		copied = &flavoredSignature{key: flavored.key, w: flavored.w, verdicts: maps.Clone(flavored.verdicts), offers: maps.Clone(flavored.offers), blocked: make(map[*equivalenceClass]bool, len(flavored.blocked)), refs: flavored.refs}
+		copied = &flavoredSignature{key: flavored.key, w: flavored.w, verdicts: maps.Clone(flavored.verdicts), offers: maps.Clone(flavored.offers), blocked: make(map[*equivalenceClass]bool, len(flavored.blocked)), refs: flavored.refs, transient: flavored.transient}
 		c.flavoredCopies[flavored] = copied
 	}
 	return copied

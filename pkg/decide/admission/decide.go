@@ -15,6 +15,7 @@ import (
 func Decide(s *State, now time.Time) Plan {
 	d := &decision{state: s, now: now}
 	s.tree.Advance(now)
+	d.recheckNamespaces()
 	d.endBackoffs()
 	d.drain()
 	d.settleNominations()

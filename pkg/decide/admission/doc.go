@@ -25,6 +25,7 @@
 //	    ask                    ask.go             for nodes; it waits with its quota
 //	    backfill               backfill.go        places that delay no head before it
 //	    preempt                preempt.go         which gangs to evict; nominate
+//	    startSmaller           smaller.go         the largest size that may start instead
 //	    admit, grow            start.go, grow.go  allocate, add to the plan
 //	  refreshBlockers          decide.go          head reservations, stale refusals
 //	scheduleRetries            evictable.go       when protection from eviction ends
@@ -37,7 +38,7 @@
 //
 //	questions   snapshot_builder, question, explain, explain_changes, explainer,
 //	            current_reasons, whatif, snapshot, clone, reconfigure, certify
-//	stages      decide, settle, start, preempt, victims, grow, backfill, reserve_head,
+//	stages      decide, settle, start, smaller, preempt, victims, grow, backfill, reserve_head,
 //	            reason
 //	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost,
 //	            price_floor, price

@@ -97,6 +97,7 @@ type classKey struct {
 	runTime   time.Duration
 	impatient bool
 	grows     workload.ID // a gang that grows is a class of its own
+	namespace string      // in a queue that selects namespaces
 }
 
 // addToClass puts a workload into its class, and a new class into its queue.
@@ -159,17 +160,21 @@ func (s *State) block(class *equivalenceClass, reason *workload.Reason) {
 	class.reason = reason
 	heap.Remove(&class.queue.open, class.atOpen)
 	class.queue.blocked[class] = true
-	for _, flavored := range s.optionsOf(class.queue, class.signature).flavored {
-		flavored.blocked[class] = true
+	for _, sig := range class.signature.sizes() {
+		for _, flavored := range s.optionsOf(class.queue, sig).flavored {
+			flavored.blocked[class] = true
+		}
 	}
 }
 
 // unblock forgets why a class is blocked. The caller puts it back into queue.open.
 func (s *State) unblock(class *equivalenceClass) {
 	delete(class.queue.blocked, class)
-	if o := class.signature.options[class.queue]; o != nil {
-		for _, flavored := range o.flavored {
-			delete(flavored.blocked, class)
+	for _, sig := range class.signature.sizes() {
+		if o := sig.options[class.queue]; o != nil {
+			for _, flavored := range o.flavored {
+				delete(flavored.blocked, class)
+			}
 		}
 	}
 	class.retryAt, class.triedPreemption, class.overQuota = time.Time{}, false, nil

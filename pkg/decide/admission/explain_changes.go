@@ -85,7 +85,7 @@ func pods(n int) string {
 // moreQuota raises what is missing of the queue's own quota, for each assignment of
 // flavors.
 func (e *explainer) moreQuota() {
-	o := e.s.optionsOf(e.w.queue, e.w.signature)
+	o := e.s.optionsOf(e.w.queue, e.w.signature.smallest())
 	for _, a := range e.w.queue.quota.Assess(o.assignments) {
 		if a.Mode == quota.Within {
 			continue

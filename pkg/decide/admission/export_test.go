@@ -31,7 +31,7 @@ func (s *State) blockLike(class, like *equivalenceClass) {
 	s.block(class, like.reason)
 	class.retryAt, class.overQuota, class.triedPreemption, class.hopelessAt = like.retryAt, like.overQuota, like.triedPreemption, like.hopelessAt
 	if like.unplaced != nil {
-		class.unplaced = s.optionsOf(class.queue, class.signature).matching(like.unplaced)
+		class.unplaced = s.matching(class.first(), like.unplaced)
 	}
 	if like.blockedBy != nil {
 		s.reservationOf(s.waiting.Get(like.blockedBy.head.Workload.ID)).block(class)

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
@@ -28,7 +29,10 @@ func (s *State) Grow(g Growth) {
 		return
 	}
 	w := *started.Workload
-	w.PodSets = g.PodSets
+	w.PodSets = slices.Clone(g.PodSets)
+	for i := range w.PodSets {
+		w.PodSets[i].MinCount = 0 // it gets all of it or none
+	}
 	s.Enqueue(Waiting{
 		Workload: &w, Order: g.Order, Queue: started.Queue, Since: g.Since, RunTime: g.RunTime, Grows: true,
 	})

@@ -62,6 +62,9 @@ func (s *State) endReservation(r *headReservation) {
 
 // block notes that the reservation keeps a class back.
 func (r *headReservation) block(class *equivalenceClass) {
+	if before := class.blockedBy; before != nil && before != r {
+		delete(before.blocked, class)
+	}
 	if r.blocked == nil {
 		r.blocked = map[*equivalenceClass]bool{}
 	}

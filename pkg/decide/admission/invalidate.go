@@ -18,6 +18,8 @@ import (
 //	                                  there (the fleet's requeue hint)
 //	the same, or a gang released      classes that tried preemption     fewer victims may do
 //	a cluster has its first node      all classes                       no verdict covers it
+//	a queue selects another namespace all classes of queues that        other clusters count
+//	                                  select, and who was held by that
 //	a node has another shape          classes that never fitted and     their reason is stale
 //	                                  now may, and the reverse
 //	quota came back in a tree, or     classes of the tree that may be   their refusal is stale
@@ -55,17 +57,18 @@ type events struct {
 	quotaFreed       map[string]bool // by root of the tree
 	reshaped         []NodeKey       // nodes that offer something else when empty
 	provisioned      bool            // nodes have come that a workload asked for
+	namespaces       bool            // queues may select other namespaces
 }
 
 func (e *events) any() bool { return e.refreshReservations() || e.shareBaseChanged || e.provisioned }
 
 // refreshReservations reports whether a head may now start sooner than reserved.
 func (e *events) refreshReservations() bool {
-	return e.capacityGrew || e.clusterAdded || len(e.quotaFreed) > 0
+	return e.capacityGrew || e.clusterAdded || e.namespaces || len(e.quotaFreed) > 0
 }
 
 func (e *events) clear() {
-	e.capacityGrew, e.clusterAdded, e.shareBaseChanged, e.provisioned, e.reshaped = false, false, false, false, nil
+	e.capacityGrew, e.clusterAdded, e.shareBaseChanged, e.provisioned, e.namespaces, e.reshaped = false, false, false, false, false, nil
 	clear(e.quotaFreed)
 }
 
@@ -119,7 +122,7 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	freed := e.quotaFreed[q.quota.Root()]
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
-	case e.clusterAdded, due, happened && class.blockedBy != nil:
+	case e.clusterAdded, due, e.namespaces && q.quota.Selector() != nil, happened && class.blockedBy != nil:
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true

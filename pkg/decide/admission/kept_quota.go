@@ -21,7 +21,7 @@ func (d *decision) keptFor(q *queue) []quota.Charge {
 	if !q.keepsQuota() || q.nominations > 0 || q.all.Len() == 0 || q.all.list[0].atOpen >= 0 {
 		return nil
 	}
-	o := d.state.optionsOf(q, q.all.list[0].signature)
+	o := d.state.optionsOf(q, q.all.list[0].signature.smallest())
 	if len(o.assignments) == 0 {
 		return nil
 	}

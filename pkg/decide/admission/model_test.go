@@ -22,6 +22,7 @@ type model struct {
 	now     time.Time
 	nodes   map[string]capacity.Node
 	gangs   map[workload.ID]*workload.Workload
+	whole   map[workload.ID]*workload.Workload // as submitted, of those that run with fewer pods
 	order   map[workload.ID]int64
 	came    map[workload.ID]time.Time
 	waiting map[workload.ID]bool
@@ -43,7 +44,7 @@ func newModel(t *rapid.T, c quota.Config) *model {
 	}
 	return &model{
 		t: t, config: c, state: admission.NewState(tree), now: start, nodes: map[string]capacity.Node{},
-		gangs: map[workload.ID]*workload.Workload{}, order: map[workload.ID]int64{}, came: map[workload.ID]time.Time{}, waiting: map[workload.ID]bool{},
+		gangs: map[workload.ID]*workload.Workload{}, whole: map[workload.ID]*workload.Workload{}, order: map[workload.ID]int64{}, came: map[workload.ID]time.Time{}, waiting: map[workload.ID]bool{},
 		started: map[workload.ID]admission.Admission{}, since: map[workload.ID]time.Time{}, going: map[workload.ID]bool{}, promised: map[workload.ID]bool{},
 		growing: map[workload.ID]growing{},
 	}
@@ -100,7 +101,12 @@ func (m *model) gone(id workload.ID) {
 	m.state.Release(id)
 	delete(m.started, id)
 	delete(m.going, id)
-	m.submit(m.gangs[id], m.order[id])
+	again := m.gangs[id]
+	if whole := m.whole[id]; whole != nil {
+		again = whole
+		delete(m.whole, id)
+	}
+	m.submit(again, m.order[id])
 }
 
 // decide makes a decision and checks the plan against the promises.
@@ -232,7 +238,31 @@ func (m *model) evicted(v admission.Eviction) {
 
 // admitted checks that all pods have places, that no node is over-committed by it
 // and that its queue is within quota, by sums of its own.
-func (m *model) admitted(a admission.Admission) { m.placed(a, a.Placements) }
+func (m *model) admitted(a admission.Admission) {
+	if a.PodSets != nil {
+		m.smaller(a)
+	}
+	m.placed(a, a.Placements)
+}
+
+// smaller checks that a gang starts with fewer pods only as far as its submitter allows.
+func (m *model) smaller(a admission.Admission) {
+	whole := m.gangs[a.Workload]
+	reduced := *whole
+	reduced.PodSets = a.PodSets
+	fewer := false
+	for i, set := range whole.PodSets {
+		got := a.PodSets[i]
+		fewer = fewer || got.Count < set.Count
+		if least := set.MinCount; got.Count > set.Count || got.Count < set.Count && (least == 0 || got.Count < least) || got.Resized != got.Count-set.Count {
+			m.t.Fatalf("%s of %d to %d pods in %s starts with %d (resized %d)", whole.ID, least, set.Count, set.Name, got.Count, got.Resized)
+		}
+	}
+	if !fewer {
+		m.t.Fatalf("%s is said to start with fewer pods, and starts with all", whole.ID)
+	}
+	m.whole[a.Workload], m.gangs[a.Workload] = whole, &reduced
+}
 
 // placed is admitted for a gang that gets the given of its places now.
 func (m *model) placed(a admission.Admission, given []workload.Placement) {

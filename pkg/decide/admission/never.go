@@ -29,7 +29,7 @@ func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason 
 	if !hasAmounts(why) {
 		return why
 	}
-	o := d.state.optionsOf(w.queue, w.signature)
+	o := d.state.optionsOf(w.queue, w.signature.smallest())
 	if o.cut || o.why == nil && len(o.assignments) == 0 {
 		return why
 	}

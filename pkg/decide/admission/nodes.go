@@ -58,7 +58,9 @@ func (s *State) expect(sig *podSetSignature, gangs int) {
 // SetNode adds a node or replaces what is observed of it.
 func (s *State) SetNode(n capacity.Node) {
 	fleet := s.fleet(n.Cluster)
-	s.events.clusterAdded = s.events.clusterAdded || fleet.Len() == 0
+	if fleet.Len() == 0 {
+		s.events.clusterAdded, s.events.namespaces = true, true
+	}
 	before, was := fleet.Node(n.Name)
 	s.noteCapacity(fleet.SetNode(n))
 	s.noteOffer(NodeKey{n.Cluster, n.Name}, before, was)

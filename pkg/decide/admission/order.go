@@ -112,6 +112,9 @@ func (w *Waiting) key() classKey {
 	if w.queue.backfills() {
 		key.runTime, key.impatient = w.RunTime, w.impatient
 	}
+	if w.queue.quota.Selector() != nil {
+		key.namespace = w.Workload.Namespace
+	}
 	return key
 }
 

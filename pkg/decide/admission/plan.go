@@ -29,6 +29,9 @@ type Admission struct {
 	Cluster    string
 	Placements []workload.Placement
 	Flavors    []workload.PodSetFlavors
+	// PodSets are the sizes of a workload that starts with fewer pods than were submitted;
+	// nil for one that starts with all.
+	PodSets []workload.PodSet
 }
 
 // Eviction stops a started workload.

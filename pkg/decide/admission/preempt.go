@@ -63,12 +63,23 @@ type victims struct {
 // they free. It reports whether it did. Gangs that are being torn down count as gone;
 // if that is enough, it evicts none.
 func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignature) bool {
-	policy := w.queue.quota.Preemption
-	if policy == nil || w.Grows && w.Workload.Interdependent() {
+	n, list := d.victimsFor(w, a, flavored)
+	if n == nil {
 		return false
 	}
+	d.evictFor(n, list)
+	return true
+}
+
+// victimsFor returns the nomination of a workload that others are evicted for, and these
+// gangs; nil when no evictions that are permitted admit it.
+func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSignature) (*nomination, []candidate) {
+	policy := w.queue.quota.Preemption
+	if policy == nil || w.Grows && w.Workload.Interdependent() {
+		return nil, nil
+	}
 	if !d.maySearch(w) {
-		return false
+		return nil, nil
 	}
 	terminating := d.terminating()
 	sets, barred := d.candidateSets(w, a, terminating)
@@ -79,7 +90,7 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 		w.class.triedPreemption, w.class.hopelessAt = true, notHopeless
 	}
 	if len(sets) == 0 && !(w.Nominated && len(terminating) > 0) {
-		return false
+		return nil, nil
 	}
 	if !w.class.triedPreemption {
 		w.class.triedPreemption, w.class.hopelessAt = true, d.state.departed
@@ -104,14 +115,13 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 		}
 	}
 	if best == nil {
-		return false
+		return nil, nil
 	}
 	n := &nomination{waiting: w, assess: a, flavored: flavored, cluster: on, places: best.places, awaits: terminating, cut: cut}
 	if len(best.list) > 0 {
 		n.choice = d.choiceOf(best, other)
 	}
-	d.evictFor(n, best.list)
-	return true
+	return n, best.list
 }
 
 // terminating returns the gangs that are being torn down, by submission.

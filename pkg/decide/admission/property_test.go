@@ -97,6 +97,14 @@ func (m *model) calm() {
 }
 
 func drawGang(t *rapid.T, i int) *workload.Workload {
+	w := drawWholeGang(t, i)
+	if workers := &w.PodSets[1]; workers.Count > 1 && rapid.Bool().Draw(t, "range") {
+		workers.MinCount = rapid.IntRange(1, workers.Count-1).Draw(t, "at least")
+	}
+	return w
+}
+
+func drawWholeGang(t *rapid.T, i int) *workload.Workload {
 	return &workload.Workload{
 		ID: workload.ID(fmt.Sprintf("gang-%02d", i)), Queue: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "queue"),
 		Priority: rapid.Int32Range(0, 2).Draw(t, "priority"),

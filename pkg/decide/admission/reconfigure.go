@@ -31,6 +31,7 @@ func (s *State) clearUnschedulable() {
 func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
 	next.fleets, next.clusters, next.nodeSizes, next.total = s.fleets, s.clusters, maps.Clone(s.nodeSizes), s.total
+	next.namespaces = s.namespaces
 	next.tree.SetCapacity(s.total)
 	next.events.capacityGrew, next.events.clusterAdded = true, true
 	next.searched = s.searched
@@ -56,6 +57,12 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		if len(sig.podSets) > 0 {
 			known.aliases = []*workload.PodSet{&sig.podSets[0]}
 			next.aliases[known.aliases[0]] = known
+		}
+	}
+	for _, sig := range s.signatures {
+		if sig.least != nil {
+			next.signatures[sig.key].least = next.signatures[sig.least.key]
+			next.signatures[sig.least.key].refs++
 		}
 	}
 	for _, w := range waiting {
@@ -116,7 +123,7 @@ func (s *State) inheritNomination(old *nomination, from *State) {
 	}
 	s.removeFromClass(w)
 	n.waiting = w
-	n.flavored = s.optionsOf(w.queue, w.signature).matching(old.flavored)
+	n.flavored = s.matching(w, old.flavored)
 	n.awaits = s.ownGangs(old.awaits)
 	w.queue.quota.Allocate(n.assess.Charges)
 	w.queue.nominations++
@@ -133,7 +140,7 @@ func (s *State) inheritReservation(old *headReservation) {
 	}
 	r := *old
 	r.head, r.stale, r.blocked = w, true, nil
-	r.flavored = s.optionsOf(w.queue, w.signature).matching(old.flavored)
+	r.flavored = s.matching(w, old.flavored)
 	r.after = s.ownGangs(old.after)
 	w.class.unplaced = r.flavored
 	s.reservations = append(s.reservations, &r) // the old ones are in order
@@ -152,10 +159,12 @@ func (s *State) ownGangs(gangs []*Started) []*Started {
 
 // matching returns the flavored signature with the key of another state's one, or a
 // new one if the queue no longer gives the pod sets such flavors.
-func (o *flavorOptions) matching(other *flavoredSignature) *flavoredSignature {
-	for _, flavored := range o.flavored {
-		if flavored.key == other.key {
-			return flavored
+func (s *State) matching(w *Waiting, other *flavoredSignature) *flavoredSignature {
+	for _, sig := range w.signature.sizes() {
+		for _, flavored := range s.optionsOf(w.queue, sig).flavored {
+			if flavored.key == other.key {
+				return flavored
+			}
 		}
 	}
 	return &flavoredSignature{key: other.key, w: other.w, verdicts: map[string]placement.Verdict{}, blocked: map[*equivalenceClass]bool{}}

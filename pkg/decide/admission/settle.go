@@ -27,7 +27,7 @@ func (d *decision) settleNominations() {
 		verdict, _ := d.solve(w.queue, s.fleet(n.cluster), n.flavored.w)
 		switch {
 		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
-			d.admit(w, n.assess, n.cluster, verdict.Placements)
+			d.admit(w, n.assess, n.flavored, n.cluster, verdict.Placements)
 		case len(n.awaits) > 0 || d.extend(n):
 			d.nominate(n)
 		default: // it may be behind others, so no decision would report it

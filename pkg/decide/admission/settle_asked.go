@@ -47,6 +47,8 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 		return notPlaced("its queue does not give it the flavors any more by which it asked")
 	case fleet == nil:
 		return notPlaced("cluster " + w.Asked.Cluster + " has reported no node")
+	case !s.mayUse(w.queue, w.Workload.Namespace, w.Asked.Cluster):
+		return notPlaced(s.whyNotSelected(w.queue, w.Workload.Namespace, w.Asked.Cluster))
 	}
 	a := quota.Assess{Assignment: &o.assignments[i], Mode: quota.Within, Level: w.queue.quota.BorrowingLevel(o.assignments[i].Charges)}
 	if over := w.queue.quota.Over(a.Charges); over != nil {
@@ -61,7 +63,7 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	if why := d.topologyConflict(w, verdict.Placements); why != nil {
 		return why
 	}
-	d.admit(w, a, w.Asked.Cluster, verdict.Placements)
+	d.admit(w, a, o.flavored[i], w.Asked.Cluster, verdict.Placements)
 	return nil
 }
 

@@ -19,6 +19,9 @@ type podSetSignature struct {
 	demand  placement.Demand
 	refs    int // waiting workloads that have it
 	aliases []*workload.PodSet
+	// least stands for the same workloads with the fewest pods with which they may start;
+	// nil when they start with all.
+	least *podSetSignature
 	// options are its flavors in each queue in which it waits.
 	options map[*queue]*flavorOptions
 }
@@ -42,6 +45,8 @@ type flavoredSignature struct {
 	// verdicts has the clusters without places for it. A verdict is valid until the
 	// fleet requeues the key.
 	verdicts map[string]placement.Verdict
+	// transient: it is of one search for a size, and keeps no verdicts.
+	transient bool
 	// offers has what the empty nodes of clusters offer to it, where that was asked for.
 	offers  map[string]offer
 	blocked map[*equivalenceClass]bool // classes that wait for it
@@ -70,6 +75,12 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	if sig == nil {
 		sig = &podSetSignature{key: key, podSets: w.PodSets, home: w.Home(), demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
 		s.signatures[key] = sig
+		if steps := stepsOf(w.PodSets); steps > 0 {
+			least := *w
+			least.PodSets = sizedDown(w.PodSets, steps, steps)
+			sig.least = s.signatureOf(&least)
+			sig.least.refs++
+		}
 	}
 	if len(w.PodSets) > 0 && len(sig.aliases) < maxAliases {
 		sig.aliases = append(sig.aliases, &w.PodSets[0])
@@ -109,6 +120,9 @@ func (s *State) dropSignature(sig *podSetSignature) {
 				}
 			}
 		}
+	}
+	if sig.least != nil {
+		s.dropSignature(sig.least)
 	}
 }
 

@@ -25,6 +25,7 @@ type Snapshot struct {
 	evictedFor map[workload.ID]map[workload.ID]bool
 	decidedAt  time.Time
 	complete   bool
+	namespaces *namespaces
 }
 
 type observedNode struct {
@@ -48,6 +49,7 @@ func (s *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	state := NewState(tree)
+	state.namespaces = s.namespaces
 	state.Preallocate(len(s.waiting))
 	for name, history := range s.history {
 		state.queue(name).quota.SetHistory(history)

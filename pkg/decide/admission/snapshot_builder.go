@@ -28,7 +28,7 @@ type SnapshotBuilder struct {
 // queue. It lists what is to be copied and copies nothing yet.
 func (s *State) BeginSnapshot(most int) *SnapshotBuilder {
 	b := &SnapshotBuilder{of: s, clusters: append([]string(nil), s.clusters...), into: &Snapshot{
-		config: s.tree.Config(), history: make(map[string]quota.History, len(s.sorted)), decidedAt: s.decidedAt,
+		config: s.tree.Config(), history: make(map[string]quota.History, len(s.sorted)), decidedAt: s.decidedAt, namespaces: s.namespaces.clone(),
 		evictedFor: make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor)),
 	}}
 	b.started, b.preemptors = make([]*Started, 0, len(s.started)), make([]workload.ID, 0, len(s.evictedFor))

@@ -36,6 +36,9 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 			return nil
 		}
 	}
+	if w.signature.least != nil && d.startSmaller(w, clusters, &t) {
+		return nil
+	}
 	if t.kept && !class.triedPreemption { // until usage permits it
 		class.triedPreemption, class.hopelessAt = true, notHopeless
 	}
@@ -49,6 +52,16 @@ type tried struct {
 	kept     bool               // quota is kept for others
 	unplaced *flavoredSignature // the first within quota that has no places
 	rest     []quota.Assess     // where evictions are tried when all have been tried without
+}
+
+// missed notes that an assignment within quota has no places.
+func (t *tried) missed(flavored *flavoredSignature, why *workload.Reason) {
+	if t.unplaced == nil {
+		t.unplaced = flavored
+	}
+	if t.noPlace == nil || nearer(*why, *t.noPlace) {
+		t.noPlace = why
+	}
 }
 
 // reason returns why nothing was started.
@@ -79,12 +92,7 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 		if why == nil || d.ask(w, a, flavored, clusters, why) {
 			return true
 		}
-		if t.unplaced == nil {
-			t.unplaced = flavored
-		}
-		if t.noPlace == nil || nearer(*why, *t.noPlace) {
-			t.noPlace = why
-		}
+		t.missed(flavored, why)
 	} else {
 		w.class.overQuota = append(w.class.overQuota, a.Over.Charge)
 		if t.over == nil {
@@ -112,7 +120,7 @@ func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSign
 		why = d.topologyConflict(w, placements)
 	}
 	if why == nil {
-		d.admit(w, a, cluster, placements)
+		d.admit(w, a, flavored, cluster, placements)
 	}
 	return why
 }
@@ -151,8 +159,10 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 				why = d.retryWhenAllowed(w.class)
 				continue
 			}
-			flavored.verdicts[cluster] = verdict
-			fleet.AddUnschedulable(flavored.key, flavored.w, verdict)
+			if !flavored.transient {
+				flavored.verdicts[cluster] = verdict
+				fleet.AddUnschedulable(flavored.key, flavored.w, verdict)
+			}
 		}
 		if reason := verdict.Reason(); nearer(*reason, *why) {
 			why = reason
@@ -161,16 +171,23 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 	return "", nil, why
 }
 
-func (d *decision) admit(w *Waiting, a quota.Assess, cluster string, placements []workload.Placement) {
+// admit starts the workload in the sizes of what has been placed.
+func (d *decision) admit(w *Waiting, a quota.Assess, placed *flavoredSignature, cluster string, placements []workload.Placement) {
 	if w.Grows {
 		d.grow(w, a, placements)
 		return
 	}
 	s := d.state
-	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors})
+	admitted, fewer := w.Workload, placed.sizesOf(w.Workload)
+	if fewer != nil {
+		smaller := *w.Workload
+		smaller.PodSets = fewer
+		admitted = &smaller
+	}
+	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors, fewer})
 	s.removeFromClass(w)
 	s.Start(Started{
-		Workload: w.Workload, Order: w.Order, Queue: w.queue.name,
+		Workload: admitted, Order: w.Order, Queue: w.queue.name,
 		Cluster: cluster, Placements: placements, Flavors: a.Flavors, Admitted: d.now,
 		RunTime: w.RunTime,
 	})

@@ -38,6 +38,7 @@ type State struct {
 	decidedAt, nextAt time.Time // when the last decision was made, and its NextAt
 	departed          int64     // gangs that have left without an eviction, or have another priority
 	nodeSizes         map[NodeKey]resource.List
+	namespaces        *namespaces   // copies of the state share them
 	total             resource.List // allocatable on all nodes
 	searched          Searched
 	allowance         allowance // of the searches of all queues
@@ -55,7 +56,7 @@ func NewState(tree *quota.Tree) *State {
 		flavored: map[string]*flavoredSignature{}, aliases: map[*workload.PodSet]*podSetSignature{},
 		waiting: newWaiting(0), started: map[workload.ID]*Started{},
 		evictedFor: map[workload.ID]map[workload.ID]bool{}, events: events{quotaFreed: map[string]bool{}},
-		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{},
+		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{}, namespaces: newNamespaces(),
 	}
 }
 
@@ -105,7 +106,10 @@ func (s *State) Counts() (waiting, started int) { return s.waiting.Len(), len(s.
 func (s *State) due(now time.Time) bool { return !s.nextAt.IsZero() && !now.Before(s.nextAt) }
 
 // clustersFor returns the clusters on which the workload may get places.
-func (s *State) clustersFor(w *Waiting) []string {
+func (s *State) clustersFor(w *Waiting) []string { return s.selected(w, s.candidates(w)) }
+
+// candidates is clustersFor, whatever its queue selects.
+func (s *State) candidates(w *Waiting) []string {
 	switch home := w.Workload.Home(); {
 	case w.Grows:
 	case home == "":

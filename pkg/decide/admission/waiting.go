@@ -93,12 +93,16 @@ func (s *State) SetReported(id workload.ID, reported bool) {
 	}
 }
 
-// heldBy returns the reason of a held workload or queue, nil when neither is held.
+// heldBy returns the reason of a held workload or queue, or of a namespace that the queue
+// does not select; nil when there is none.
 func (s *State) heldBy(w *Waiting) *workload.Reason {
 	if w.Held != "" {
 		return &workload.Reason{Kind: workload.ReasonHeld, Message: w.Held}
 	}
 	if why := s.tree.HeldBy(w.Workload.Namespace, w.Workload.Queue, w.queue.name); why != "" {
+		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
+	}
+	if why := s.notSelected(w); why != "" {
 		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
 	}
 	return nil

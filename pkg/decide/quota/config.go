@@ -100,11 +100,12 @@ type ClusterQueue struct {
 	Backfill    *BackfillPolicy `json:"backfill,omitempty"`
 	FairSharing *FairSharing    `json:"fairSharing,omitempty"`
 	StopPolicy  string          `json:"stopPolicy,omitempty"` // None if empty
-	// NamespaceSelector and the checks are Kueue's. What of them Muster does not do makes
-	// the queue inactive.
-	NamespaceSelector *LabelSelector  `json:"namespaceSelector,omitempty"`
-	AdmissionChecks   []string        `json:"admissionChecks,omitempty"`
-	ChecksStrategy    *ChecksStrategy `json:"admissionChecksStrategy,omitempty"`
+	// NamespaceSelector selects the namespaces that may use the queue, by their labels. Unlike
+	// in Kueue all may when it is missing.
+	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
+	// The checks are Kueue's. What of them Muster does not do makes the queue inactive.
+	AdmissionChecks []string        `json:"admissionChecks,omitempty"`
+	ChecksStrategy  *ChecksStrategy `json:"admissionChecksStrategy,omitempty"`
 }
 
 // BackfillPolicy settles who is the head of a queue with strategy Backfill, and

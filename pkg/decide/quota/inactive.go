@@ -37,23 +37,6 @@ type FlavoredCheck struct {
 	OnFlavors []string `json:"onFlavors,omitempty"`
 }
 
-// LabelSelector is Kubernetes'.
-type LabelSelector struct {
-	MatchLabels      map[string]string `json:"matchLabels,omitempty"`
-	MatchExpressions []LabelExpression `json:"matchExpressions,omitempty"`
-}
-
-// LabelExpression is a requirement of a LabelSelector.
-type LabelExpression struct {
-	Key      string   `json:"key"`
-	Operator string   `json:"operator"`
-	Values   []string `json:"values,omitempty"`
-}
-
-func (s *LabelSelector) empty() bool {
-	return s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0
-}
-
 // checks lists the AdmissionChecks of the queue.
 func (q *ClusterQueue) checks() []string {
 	names := append([]string(nil), q.AdmissionChecks...)
@@ -80,9 +63,6 @@ func (c Config) Inactive() map[string]string {
 // unsupported says what the queue asks for that Muster does not do, or that is not there;
 // empty for nothing.
 func (c *Config) unsupported(q *ClusterQueue) string {
-	if !q.NamespaceSelector.empty() {
-		return "Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue"
-	}
 	for _, name := range q.checks() {
 		i := slices.IndexFunc(c.AdmissionChecks, func(check AdmissionCheck) bool { return check.Name == name })
 		switch {

@@ -89,6 +89,7 @@ func (v *validation) clusterQueues(c *Config) {
 		v.backfill(path, q)
 		v.oneOf(path+".quotaCheckStrategy", q.QuotaCheckStrategy, BlockUndeclared, IgnoreUndeclared)
 		v.stopPolicy(path, q.StopPolicy)
+		v.selector(path+".namespaceSelector", q.NamespaceSelector)
 		if f := q.Fungibility; f != nil {
 			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
 			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)

@@ -117,6 +117,13 @@ func (i Item) stampRay(id Identity, in ray.StampInput) (json.RawMessage, error) 
 		}
 	}
 	in.Annotations = annotations
+	sizes := map[string]int{}
+	for podSet, pods := range in.Sizes {
+		if name, of := strings.CutPrefix(podSet, i.PodSetPrefix); of {
+			sizes[name] = pods
+		}
+	}
+	in.Sizes = sizes
 	stamped, err := ray.Stamp(i.Object, id.Kind, in)
 	if err != nil || i.PodSetPrefix == "" {
 		return stamped, err

@@ -24,6 +24,7 @@ type member struct {
 	annotations map[string]string
 	spec        *corev1.PodSpec
 	hosts       int // of a replica; 1 unless it has several
+	autoscaled  bool
 }
 
 // clusterLabel names the RayCluster on each of its pods. Its value is the pod's
@@ -36,7 +37,7 @@ const clusterLabel = "ray.io/cluster"
 // others are refused: Muster cannot promise a place that others can spoil.
 func bindGang(members []member) ([]workload.PodSet, error) {
 	for i := range members {
-		for _, read := range []func([]member, int) error{readTogether, readApart, readSpread, readTopology} {
+		for _, read := range []func([]member, int) error{readTogether, readApart, readSpread, readTopology, readRange} {
 			if err := read(members, i); err != nil {
 				return nil, err
 			}

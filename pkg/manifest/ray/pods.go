@@ -29,7 +29,7 @@ func (c *clusterSpec) members() ([]member, error) {
 			set:     workload.PodSet{Name: g.GroupName, Role: workload.RoleWorker, Count: size.admitted, Later: size.later},
 			created: size.created, path: c.groupPath(i) + ".template",
 			labels:      knownLabels(g.Template.Labels, g.Labels, rayv1.WorkerNode, g.GroupName),
-			annotations: g.Template.Annotations, spec: c.workerPod(g), hosts: int(g.NumOfHosts),
+			annotations: g.Template.Annotations, spec: c.workerPod(g), hosts: int(g.NumOfHosts), autoscaled: autoscaled(c.spec),
 		})
 	}
 	for i := range all {

@@ -30,6 +30,9 @@ type StampInput struct {
 	// Unplaced: no pod has a place yet. The templates are for asking for nodes; they get no
 	// gate and no pin.
 	Unplaced bool
+	// Sizes are the numbers of pods of the worker groups that start with fewer than the
+	// manifest says.
+	Sizes map[string]int
 	// Annotations are added to the pods of pod sets.
 	Annotations map[string]map[string]string
 	// Traceparent is noted on the object when it is not empty.
@@ -142,6 +145,11 @@ func (s StampInput) cluster(spec map[string]any, size string) error {
 		if err := s.group(group, name); err != nil {
 			return err
 		}
+		if pods, smaller := s.Sizes[name]; smaller {
+			if err := setSize(group, pods); err != nil {
+				return err
+			}
+		}
 		if autoscaling && size != AtMinimum {
 			if err := capSize(group); err != nil {
 				return err
@@ -213,6 +221,21 @@ func capSize(group map[string]any) error {
 	spec := rayv1.RayClusterSpec{WorkerGroupSpecs: []rayv1.WorkerGroupSpec{typed}}
 	setDefaults(&spec, map[string]any{"workerGroupSpecs": []any{group}})
 	group["maxReplicas"] = json.Number(strconv.Itoa(int(*spec.WorkerGroupSpecs[0].MaxReplicas)))
+	return nil
+}
+
+// setSize has KubeRay create that number of pods of a group. It creates no fewer replicas
+// than minReplicas.
+func setSize(group map[string]any, pods int) error {
+	var typed rayv1.WorkerGroupSpec
+	if err := kube.Decode("", group, &typed); err != nil {
+		return err
+	}
+	replicas := pods / max(1, int(typed.NumOfHosts))
+	group["replicas"] = json.Number(strconv.Itoa(replicas))
+	if typed.MinReplicas != nil && int(*typed.MinReplicas) > replicas {
+		group["minReplicas"] = json.Number(strconv.Itoa(replicas))
+	}
 	return nil
 }
 

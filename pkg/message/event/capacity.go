@@ -58,6 +58,9 @@ type CapacitySynced struct {
 	Cluster string        `json:"cluster"`
 	Nodes   []string      `json:"nodes"`
 	Gangs   []workload.ID `json:"gangs"` // workloads of which pods exist
+	// Namespaces says that all namespaces have been published, too. Those of earlier
+	// sessions that were not published again are gone.
+	Namespaces bool `json:"namespaces,omitempty"`
 }
 
 // EventType implements Payload.

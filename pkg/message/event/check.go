@@ -37,6 +37,8 @@ func CheckObservation(subject string, payload Payload, now time.Time) error {
 		want = NodeSubject(p.Node.Cluster, p.Node.Name)
 	case *NodeRemoved:
 		want = NodeSubject(p.Cluster, p.Node)
+	case *NamespaceObserved:
+		want = NamespaceSubject(p.Cluster, p.Namespace)
 	case *CapacitySynced:
 		want = SyncedSubject(p.Cluster)
 	case *GangObserved:
@@ -62,6 +64,9 @@ func CheckReported(payload Payload, now time.Time) error {
 	case *NodeRemoved:
 		c.version(p.Version, now)
 		c.text("node", p.Node)
+	case *NamespaceObserved:
+		c.version(p.Version, now)
+		c.namespace(p)
 	case *CapacitySynced:
 		c.version(p.Version, now)
 	case *GangObserved:

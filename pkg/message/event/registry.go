@@ -13,7 +13,7 @@ func prototypes() []Payload {
 	return []Payload{
 		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{}, &WorkloadMove{},
 		&WorkloadHold{}, &WorkloadRequeue{}, &WorkloadPriority{},
-		&NodeObserved{}, &NodeRemoved{}, &CapacitySynced{}, &GangObserved{},
+		&NodeObserved{}, &NodeRemoved{}, &NamespaceObserved{}, &CapacitySynced{}, &GangObserved{},
 		&GangDesired{}, &GangStatus{}, &ReportWanted{},
 	}
 }

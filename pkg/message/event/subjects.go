@@ -42,6 +42,11 @@ func NodeSubject(cluster, node string) string {
 	return "muster.capacity." + cluster + ".node." + token(node)
 }
 
+// NamespaceSubject holds the last observation of a namespace.
+func NamespaceSubject(cluster, namespace string) string {
+	return "muster.capacity." + cluster + ".namespace." + token(namespace)
+}
+
 // GangSubject holds the last observation of a workload's pods.
 func GangSubject(cluster string, id workload.ID) string {
 	return "muster.capacity." + cluster + ".gang." + token(string(id))

@@ -67,6 +67,9 @@ type WorkloadChanged struct {
 	// Warnings are those of the submission. Only the event of its acceptance has them,
 	// and only when it is published first.
 	Warnings []string `json:"warnings,omitempty"`
+	// Certificate proves that a waiting workload cannot start now (certificate.Document).
+	// Few events have one: it is small, and no search was needed for it.
+	Certificate json.RawMessage `json:"certificate,omitempty"`
 }
 
 // EventType implements Payload.

@@ -62,6 +62,14 @@ type Changing struct {
 	Workload workload.ID `json:"workload"`
 }
 
+// Caller is as whom a request is answered.
+type Caller struct {
+	// Name is that of the token or certificate; queues know the caller as http/NAME.
+	Name string `json:"name"`
+	// Operator: the caller sees and changes what is of others, too.
+	Operator bool `json:"operator,omitempty"`
+}
+
 // Clusters are the clusters that Muster knows.
 type Clusters struct {
 	Clusters []query.ClusterStatus `json:"clusters"`
@@ -150,9 +158,10 @@ func workloadOperations() []Operation {
 	}
 }
 
-// queueOperations show a queue.
+// queueOperations show the caller and queues.
 func queueOperations() []Operation {
 	return []Operation{
+		{ID: "caller", Method: http.MethodGet, Path: "/v1/caller", Summary: "Show as whom the request is answered", Status: http.StatusOK, Answer: &Caller{}},
 		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
 		{
 			ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads",

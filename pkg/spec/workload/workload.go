@@ -112,7 +112,13 @@ type PodSet struct {
 	Later int `json:"later,omitempty"`
 	// Resized is the difference of Count from the submitted number: the set has grown
 	// or shrunk since its admission. A new attempt begins with the submitted number.
-	Resized  int      `json:"resized,omitempty"`
+	Resized int `json:"resized,omitempty"`
+	// MinCount is the fewest pods with which the set may start, as in Kueue's partial
+	// admission; zero when it starts with Count.
+	MinCount int `json:"minCount,omitempty"`
+	// Step is the number of pods of a replica, zero for one: a set that starts with fewer
+	// pods has whole replicas.
+	Step     int      `json:"step,omitempty"`
 	Template Template `json:"template"`
 	// Group is the name of the pod-set group of which the set is; empty for none. The sets
 	// of a group get the same flavors.
@@ -124,6 +130,14 @@ type PodSet struct {
 // AtStart returns how many pods come into being at once; with them the gang is
 // complete.
 func (s PodSet) AtStart() int { return min(s.Count, s.Count-s.Resized-s.Later) }
+
+// Spare returns how many replicas of the set may be missing at its start.
+func (s PodSet) Spare() int {
+	if s.MinCount <= 0 || s.MinCount >= s.Count {
+		return 0
+	}
+	return (s.Count - s.MinCount) / max(1, s.Step)
+}
 
 // Template has the parts of a pod that its place depends on.
 type Template struct {

@@ -157,6 +157,8 @@ func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload
 		s.Node(p, at)
 	case *event.NodeRemoved:
 		s.NodeRemoved(p, at)
+	case *event.NamespaceObserved:
+		s.Namespace(p, at)
 	case *event.CapacitySynced:
 		s.Synced(p, at)
 	case *event.GangObserved:

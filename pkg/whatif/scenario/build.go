@@ -176,10 +176,13 @@ func (s *PodSet) podSet(path string) (workload.PodSet, error) {
 	if count < 1 || count > ray.MaxPods {
 		faults.Add(path+".count", "%d: want 1 to %d", count, ray.MaxPods)
 	}
+	if s.MinCount < 0 || s.MinCount > count {
+		faults.Add(path+".minCount", "%d: want 1 to %d, or nothing", s.MinCount, count)
+	}
 	requests, err := s.Requests.list(path + ".requests")
 	faults.Under("", err)
 	requests[resource.Pods] = 1
-	return workload.PodSet{Name: s.Name, Role: workload.RoleWorker, Count: count, Template: workload.Template{
+	return workload.PodSet{Name: s.Name, Role: workload.RoleWorker, Count: count, MinCount: s.MinCount, Template: workload.Template{
 		Requests: requests, NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations,
 	}}, faults.Err()
 }

@@ -25,6 +25,12 @@ func (p *play) compare(e *Expect, got *StepOutcome) []string {
 		} else if nodes := a.Nodes(); len(want.Nodes) > 0 && !slices.Equal(slices.Sorted(slices.Values(want.Nodes)), nodes) {
 			differ("admitted: want %s on %s, got %s", want.Name, strings.Join(want.Nodes, ", "), strings.Join(nodes, ", "))
 		}
+		placed := got.Admitted[i].Pods()
+		for _, set := range sortedKeys(want.Pods) {
+			if placed[set] != want.Pods[set] {
+				differ("admitted: want %s with %d pods of %q, got %d", want.Name, want.Pods[set], set, placed[set])
+			}
+		}
 	}
 	for _, a := range got.Admitted {
 		if !slices.ContainsFunc(e.Admitted, func(want Admitted) bool { return want.Name == a.Name }) {

@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 		"expectation empty":          {nodes + "steps:\n- expect:\n", "line 5: steps[0].expect: is empty; want what is expected, or {} for nothing"},
 		"reason word":                {nodes + "steps:\n- expect:\n    waiting:\n      name: a\n      because: Fitt\n", `line 8: steps[0].expect.waiting[0].because: "Fitt": want one of ` + reasons},
 		"reason of an eviction":      {nodes + "steps:\n- expect: {evicted: {name: a, because: preempted}}\n", `line 5: steps[0].expect.evicted[0].because: "preempted": want one of ` + reasons},
-		"reason of an admission":     {nodes + "steps:\n- expect: {admitted: {name: a, because: Fit}}\n", "line 5: steps[0].expect.admitted[0].because: there is no such field; want one of name, cluster, nodes"},
+		"reason of an admission":     {nodes + "steps:\n- expect: {admitted: {name: a, because: Fit}}\n", "line 5: steps[0].expect.admitted[0].because: there is no such field; want one of name, cluster, nodes, pods"},
 		"end":                        {nodes + "steps:\n- expect: {ended: {a: done}}\n", `line 5: steps[0].expect.ended.a: "done": want succeeded, failed, cancelled`},
 		"steps as an object":         {nodes + "steps: {pass: 1m}\n", "line 4: steps: an object: want a list"},
 		"all at once, nothing invented": {

@@ -98,7 +98,8 @@ type Gang struct {
 // PodSet is a number of pods that are alike.
 type PodSet struct {
 	Name         string                `json:"name"`
-	Count        *int                  `json:"count,omitempty"` // 1 when left out
+	Count        *int                  `json:"count,omitempty"`    // 1 when left out
+	MinCount     int                   `json:"minCount,omitempty"` // with how many it may start at least
 	Requests     Amounts               `json:"requests"`
 	NodeSelector map[string]string     `json:"nodeSelector,omitempty"`
 	Affinity     []workload.NodeTerm   `json:"affinity,omitempty"`

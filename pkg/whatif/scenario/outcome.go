@@ -53,6 +53,15 @@ func (a AdmittedOutcome) Nodes() []string {
 	return sortedKeys(seen)
 }
 
+// Pods returns the number of pods of each pod set.
+func (a AdmittedOutcome) Pods() map[string]int {
+	pods := map[string]int{}
+	for _, p := range a.Placements {
+		pods[p.PodSet] += p.Pods
+	}
+	return pods
+}
+
 // ReasonOutcome is a workload with the reason of its state.
 type ReasonOutcome struct {
 	Name   string           `json:"name"`

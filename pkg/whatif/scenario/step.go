@@ -56,6 +56,8 @@ type Admitted struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Nodes are those that hold its pods, and no others; any when empty.
 	Nodes []string `json:"nodes,omitempty"`
+	// Pods are the numbers of pods that pod sets start with; any when empty.
+	Pods map[string]int `json:"pods,omitempty"`
 }
 
 // Evicted is an expected eviction. It may be written as the name alone.

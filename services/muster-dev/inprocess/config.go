@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/service"
 	watcher "muster.dev/muster/services/capacity-watcher/app"
+	console "muster.dev/muster/services/console/app"
 	dispatcher "muster.dev/muster/services/dispatcher/app"
 	intake "muster.dev/muster/services/intake/app"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
@@ -37,6 +38,8 @@ type Config struct {
 	KubeNamespaces string
 	// HTTP turns on intake's HTTP API; the zero value leaves it off.
 	HTTP intake.HTTPConfig
+	// Console is the settings of the console.
+	Console console.Config
 }
 
 // runner returns the run of a service with its settings, which are valid.
@@ -57,6 +60,9 @@ func (c *Config) runner(name string) (func(context.Context, *service.Runtime) er
 			NATS: nats, DatabaseURL: c.DatabaseURL, Queues: c.Queues, Policy: c.Policy, NodeGrace: c.NodeGrace, EstimateInterval: c.EstimateInterval,
 		}
 		return func(ctx context.Context, r *service.Runtime) error { return queuemanager.Run(ctx, config, r) }, config.Validate()
+	case Console:
+		config := &c.Console
+		return func(ctx context.Context, r *service.Runtime) error { return console.Run(ctx, config, r) }, config.Validate()
 	}
 	return nil, fmt.Errorf("there is no service %q", name)
 }

@@ -1,5 +1,5 @@
-// Package inprocess runs Muster's four services in this process, by the functions that
-// their own programs call: for a laptop's stack, and for tests and benchmarks. It starts no
+// Package inprocess runs Muster's four services, and the console, in this process, by the
+// functions that their own programs call: for a laptop's stack, and for tests and benchmarks. It starts no
 // server, and no part of a service runs otherwise than alone.
 package inprocess
 
@@ -27,6 +27,8 @@ const (
 	CapacityWatcher = "capacity-watcher"
 	QueueManager    = "queue-manager"
 	Dispatcher      = "dispatcher"
+	// Console is not among Names: it starts once the HTTP API that it asks has an address.
+	Console = "console"
 )
 
 // Names lists the services in the order of their start: who can answer before who asks.

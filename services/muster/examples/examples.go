@@ -12,6 +12,7 @@ const (
 	Glue             = "raycluster-glue.yaml"
 	TwoGPUsOnOneNode = "raycluster-two-gpus-on-one-node.yaml"
 	HelloJob         = "rayjob-hello.yaml"
+	TextClassifier   = "rayjob-text-classifier.yaml"
 	Queues           = "queues.yaml"
 	KueueResources   = "kueue-resources.yaml"
 )

@@ -18,7 +18,7 @@ func TestManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifests := map[string]int{examples.Glue: 2, examples.TwoGPUsOnOneNode: 2, examples.HelloJob: 3} // pods
+	manifests := map[string]int{examples.Glue: 2, examples.TwoGPUsOnOneNode: 2, examples.HelloJob: 3, examples.TextClassifier: 2} // pods
 	if len(files) != len(manifests)+2 {
 		t.Errorf("there are %q; want each of them in this test", files)
 	}

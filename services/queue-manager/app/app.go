@@ -73,6 +73,8 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if err := b.GuardJetStream(ctx); err != nil {
 		return err
 	}
+	terms := engine.NewTerms()
+	runtime.Health.Check("terms", terms.Failing)
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: service.Holder(), File: fileOf(config),
 		NodeGrace: config.NodeGrace, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
@@ -81,7 +83,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + checkpointsApart*config.LongestTerm,
 		},
 		LongestTerm: config.LongestTerm, AcceptNewDatabase: config.AcceptNewDatabase, AcceptOldPrimary: config.AcceptOldPrimary,
-		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready,
+		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready, Terms: terms,
 	})
 }
 

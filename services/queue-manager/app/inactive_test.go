@@ -31,14 +31,6 @@ func TestAQueueThatAsksForMoreIsInactive(t *testing.T) {
 			strings.Replace(check("example.com/budget"), "admissionChecks: [rayjob-gpu]", "admissionChecksStrategy: {admissionChecks: [{name: rayjob-gpu, onFlavors: [default-flavor]}]}", 1),
 			`clusterQueue "cluster-queue" is inactive: Muster does not ask the controller "example.com/budget" of AdmissionCheck "rayjob-gpu"; remove the check from the queue`,
 		},
-		"a selector": {
-			strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {matchLabels: {team: a}}", 1),
-			`clusterQueue "cluster-queue" is inactive: Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue`,
-		},
-		"a selector by expressions": {
-			strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {matchExpressions: [{key: team, operator: Exists}]}", 1),
-			`clusterQueue "cluster-queue" is inactive: Muster does not read the labels of namespaces, which spec.namespaceSelector asks for; use {} and a LocalQueue in each namespace that may use the queue`,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

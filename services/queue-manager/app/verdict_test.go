@@ -24,7 +24,7 @@ func TestApplyJudgesQueues(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ file, cluster, local, note string }{
 		"active":          {oneQueue, "", "", ""},
-		"a selector":      {strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {matchLabels: {team: a}}", 1), "spec.namespaceSelector asks for", "spec.namespaceSelector asks for", ""},
+		"a selector":      {strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {matchLabels: {team: a}}", 1), "", "", ""},
 		"another check":   {strings.Replace(oneQueue, "kueue.x-k8s.io/provisioning-request", "example.com/budget", 1), "example.com/budget", "example.com/budget", ""},
 		"a stopped queue": {strings.Replace(oneQueue, "namespaceSelector: {}", "stopPolicy: Hold", 1), `clusterQueue "cluster-queue" is held (stopPolicy Hold)`, "stopPolicy Hold", ""},
 		"a cohort":        {strings.Replace(oneQueue, "namespaceSelector: {}", "cohort: reserch", 1), "", "", `clusterQueue "cluster-queue": cohortName "reserch": no cohort of that name is defined`},

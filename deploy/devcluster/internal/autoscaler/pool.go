@@ -27,8 +27,20 @@ const (
 // maxPoolNodes keeps a typing error from filling the memory.
 const maxPoolNodes = 5000
 
+// The classes of requests that are played each in its own way. A request of any other class
+// is played like queuedProvisioning.
+const (
+	// queuedProvisioning adds all nodes of a request for it alone, and is Provisioned when
+	// they are there.
+	queuedProvisioning = "queued-provisioning.gke.io"
+	// bestEffortAtomic counts nodes that exist, and is Provisioned when the others are ordered.
+	bestEffortAtomic = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
+	// checkCapacity looks whether nodes that exist hold the pods, and adds none.
+	checkCapacity = "check-capacity.autoscaling.x-k8s.io"
+)
+
 // Classes of requests that pools answer when they name none.
-var defaultClasses = []string{"queued-provisioning.gke.io", "best-effort-atomic-scale-up.autoscaling.x-k8s.io"}
+var defaultClasses = []string{queuedProvisioning, bestEffortAtomic, checkCapacity}
 
 // Pool is a number of like nodes that comes and goes with what is asked for.
 type Pool struct {
@@ -48,6 +60,11 @@ type Pool struct {
 	Booking metav1.Duration `json:"booking"`
 	// Fail is how many of the next requests fail.
 	Fail int `json:"fail"`
+	// Missing is how many nodes of a request never come, although it is Provisioned.
+	Missing int `json:"missing"`
+	// Pending adds nodes for pods that the scheduler finds no node for, as many as there is
+	// room for.
+	Pending bool `json:"pending"`
 	// Classes of the requests that it answers.
 	Classes []string `json:"classes,omitempty"`
 }
@@ -65,8 +82,8 @@ func (p Pool) Validate() error {
 	if p.Delay.Duration < 0 || p.Idle.Duration < 0 || p.Booking.Duration < 0 {
 		fail("delay %s, idle %s and booking %s: must not be negative", p.Delay.Duration, p.Idle.Duration, p.Booking.Duration)
 	}
-	if p.Fail < 0 {
-		fail("fail %d: must not be negative", p.Fail)
+	if p.Fail < 0 || p.Missing < 0 {
+		fail("fail %d and missing %d: must not be negative", p.Fail, p.Missing)
 	}
 	template := p.Template
 	template.Count = &p.Max // whose names have to be different

@@ -33,8 +33,9 @@ type request struct {
 type fields struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		Class   string `json:"provisioningClassName"`
-		PodSets []struct {
+		Class      string            `json:"provisioningClassName"`
+		Parameters map[string]string `json:"parameters"`
+		PodSets    []struct {
 			Count          int32 `json:"count"`
 			PodTemplateRef struct {
 				Name string `json:"name"`

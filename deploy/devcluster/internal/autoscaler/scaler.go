@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,11 +31,22 @@ type scaler struct {
 	requests dynamic.Interface
 	now      func() time.Time
 	began    map[types.UID]time.Time // when the nodes of a request began to come
+	ordered  map[types.UID]order     // nodes that come after their request is Provisioned
+	pending  map[string]time.Time    // since when pods are seen pending that a pool has nodes for
 	idle     map[string]time.Time    // since when nodes are seen unused
 }
 
+// order is how many nodes of which pools come when.
+type order struct {
+	of  map[string]int
+	due time.Time
+}
+
 func newScaler(client kubernetes.Interface, requests dynamic.Interface) *scaler {
-	return &scaler{client: client, requests: requests, now: time.Now, began: map[types.UID]time.Time{}, idle: map[string]time.Time{}}
+	return &scaler{
+		client: client, requests: requests, now: time.Now, began: map[types.UID]time.Time{}, ordered: map[types.UID]order{},
+		pending: map[string]time.Time{}, idle: map[string]time.Time{},
+	}
 }
 
 // step does what is due and reports whether time alone may make more due.
@@ -53,16 +65,17 @@ func (s *scaler) step(ctx context.Context, stored *corev1.ConfigMap, objects []a
 		look.order = append(look.order, p.Name)
 	}
 	var faults []error
-	for _, r := range inOrder(objects, &faults) {
+	all := inOrder(objects, &faults)
+	for _, r := range all {
 		look.live[r.UID] = r
+	}
+	for _, r := range all {
 		faults = append(faults, look.request(ctx, r))
 	}
-	faults = append(faults, look.keepMinimum(ctx), look.removeIdle(ctx))
-	for uid := range s.began {
-		if look.live[uid] == nil {
-			delete(s.began, uid)
-		}
-	}
+	faults = append(faults, look.addPending(ctx), look.keepMinimum(ctx), look.removeIdle(ctx))
+	gone := func(uid types.UID) bool { return look.live[uid] == nil }
+	maps.DeleteFunc(s.began, func(uid types.UID, _ time.Time) bool { return gone(uid) })
+	maps.DeleteFunc(s.ordered, func(uid types.UID, _ order) bool { return gone(uid) })
 	return look.waits, errors.Join(faults...)
 }
 
@@ -90,6 +103,7 @@ type look struct {
 	order []string
 	live  map[types.UID]*request
 	waits bool
+	free  *existing // what nodes that exist have free; nil until it is needed
 }
 
 // pool is a Pool with its nodes.
@@ -128,14 +142,30 @@ func (l *look) request(ctx context.Context, r *request) error {
 	case len(of) == 0 || r.DeletionTimestamp != nil || r.is(Failed) || r.is(CapacityRevoked) || r.is(BookingExpired):
 		return nil
 	case r.is(Provisioned):
-		return l.expire(ctx, r, of)
+		return l.provisioned(ctx, r, of)
 	}
 	changed := r.set(Accepted, true, "Accepted", "the request is accepted by the stand-in for an autoscaler")
 	changed = r.set(Failed, false, "NotFailed", "the request has not failed") || changed
-	needs, why, err := l.needs(ctx, r, of)
+	sets, why, err := l.podSets(ctx, r)
 	if err != nil {
 		return err
 	}
+	if why != "" {
+		l.waits = true
+		return l.write(ctx, r, r.set(Provisioned, false, "CapacityIsNotFound", why) || changed)
+	}
+	if r.Spec.Class == checkCapacity {
+		return l.check(ctx, r, sets, changed)
+	}
+	if r.Spec.Class == bestEffortAtomic {
+		return l.complete(ctx, r, of, sets, changed)
+	}
+	return l.provide(ctx, r, of, sets, changed)
+}
+
+// provide adds the nodes that the pods of a request need, all or none.
+func (l *look) provide(ctx context.Context, r *request, of []*pool, sets []podSet, changed bool) error {
+	needs, why := l.needs(r, of, sets)
 	if why != "" {
 		l.waits = true // a pool may get room
 		delete(l.began, r.UID)
@@ -151,7 +181,8 @@ func (l *look) request(ctx context.Context, r *request) error {
 		delay = max(delay, p.Delay.Duration)
 		p.coming += count
 	}
-	if l.now().Sub(began) < delay {
+	atOnce := r.Spec.Class == bestEffortAtomic // it is Provisioned before the nodes are there
+	if !atOnce && l.now().Sub(began) < delay {
 		l.waits = true
 		return l.write(ctx, r, r.set(Provisioned, false, "NodesAreComing", "nodes are being created") || changed)
 	}
@@ -160,12 +191,51 @@ func (l *look) request(ctx context.Context, r *request) error {
 			return l.fail(ctx, r, p)
 		}
 	}
+	come := order{of: map[string]int{}, due: began.Add(delay)}
 	for p, count := range needs {
-		if err := l.add(ctx, p, count, r.UID); err != nil {
-			return err
-		}
+		come.of[p.Name] = max(0, count-p.Missing)
+	}
+	if atOnce {
+		l.ordered[r.UID], l.waits = come, true
+		return l.write(ctx, r, r.set(Provisioned, true, "CapacityIsProvisioned", "all nodes of the request are ordered"))
+	}
+	if err := l.deliver(ctx, r, come); err != nil {
+		return err
 	}
 	return l.write(ctx, r, r.set(Provisioned, true, "Provisioned", "all nodes of the request are there"))
+}
+
+// deliver adds the nodes of a request.
+func (l *look) deliver(ctx context.Context, r *request, come order) error {
+	for name, count := range come.of {
+		if p := l.pools[name]; p != nil { // nil when it has been removed meanwhile
+			if err := l.add(ctx, p, count, r.UID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// provisioned looks after a request that is Provisioned: nodes that were ordered come, and
+// its booking ends.
+func (l *look) provisioned(ctx context.Context, r *request, of []*pool) error {
+	if come, waits := l.ordered[r.UID]; waits {
+		l.waits = true
+		if l.now().Before(come.due) {
+			for name, count := range come.of {
+				if p := l.pools[name]; p != nil {
+					p.coming += count
+				}
+			}
+			return nil
+		}
+		if err := l.deliver(ctx, r, come); err != nil {
+			return err
+		}
+		delete(l.ordered, r.UID)
+	}
+	return l.expire(ctx, r, of)
 }
 
 func (l *look) answering(class string) (of []*pool) {
@@ -181,7 +251,7 @@ func (l *look) answering(class string) (of []*pool) {
 func (l *look) expire(ctx context.Context, r *request, of []*pool) error {
 	booking := time.Duration(0)
 	for _, p := range of {
-		if slices.ContainsFunc(p.nodes, func(n corev1.Node) bool { return n.Labels[RequestLabel] == string(r.UID) }) {
+		if r.Spec.Class == checkCapacity || slices.ContainsFunc(p.nodes, func(n corev1.Node) bool { return n.Labels[RequestLabel] == string(r.UID) }) {
 			booking = max(booking, p.Booking.Duration)
 		}
 	}

@@ -44,12 +44,18 @@ func newBench(t *testing.T, pool Pool) *bench {
 // ask creates a request for that many pods.
 func (b *bench) ask(t *testing.T, name string, pods int) {
 	t.Helper()
+	b.askOf(t, "queued-provisioning.gke.io", name, pods, nil)
+}
+
+// askOf creates a request of a class.
+func (b *bench) askOf(t *testing.T, class, name string, pods int, parameters map[string]any) {
+	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest",
 		"metadata": map[string]any{"namespace": "default", "name": name, "uid": name, "creationTimestamp": b.at.UTC().Format(time.RFC3339)},
 		"spec": map[string]any{
-			"provisioningClassName": "queued-provisioning.gke.io",
-			"podSets":               []any{map[string]any{"count": int64(pods), "podTemplateRef": map[string]any{"name": "workers"}}},
+			"provisioningClassName": class, "parameters": parameters,
+			"podSets": []any{map[string]any{"count": int64(pods), "podTemplateRef": map[string]any{"name": "workers"}}},
 		},
 	}}
 	if _, err := b.requests.Resource(Requests).Namespace("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {

@@ -29,9 +29,10 @@ func poolCommand() *cobra.Command {
 
 // poolOptions are the flags that a pool can be changed by.
 type poolOptions struct {
-	min, max, stock, fail int
-	delay, idle, booking  time.Duration
-	classes               []string
+	min, max, stock, fail, missing int
+	delay, idle, booking           time.Duration
+	pending                        bool
+	classes                        []string
 }
 
 func (o *poolOptions) addFlags(flags *pflag.FlagSet) {
@@ -39,10 +40,12 @@ func (o *poolOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.max, "max", 0, "nodes that it has at most")
 	flags.IntVar(&o.stock, "stock", -1, "nodes that the provider has; -1 for as many as are wanted")
 	flags.IntVar(&o.fail, "fail", 0, "how many of the next requests fail")
+	flags.IntVar(&o.missing, "missing", 0, "how many nodes of each request never come, although it is Provisioned")
+	flags.BoolVar(&o.pending, "pending", false, "add nodes for pods that the scheduler finds no node for, too")
 	flags.DurationVar(&o.delay, "delay", 0, "how long nodes take to come")
 	flags.DurationVar(&o.idle, "idle", 0, "how long an unused node is kept; 0 keeps it")
 	flags.DurationVar(&o.booking, "booking", 0, "how long nodes are kept for their request, which is BookingExpired then; 0 keeps them")
-	flags.StringSliceVar(&o.classes, "class", nil, "provisioningClassName that the pool answers (may be repeated; default: queued-provisioning.gke.io and best-effort-atomic-scale-up.autoscaling.x-k8s.io)")
+	flags.StringSliceVar(&o.classes, "class", nil, "provisioningClassName that the pool answers (may be repeated; default: queued-provisioning.gke.io, best-effort-atomic-scale-up.autoscaling.x-k8s.io and check-capacity.autoscaling.x-k8s.io)")
 }
 
 // apply writes the flags that were given into the pool.
@@ -50,6 +53,7 @@ func (o *poolOptions) apply(flags *pflag.FlagSet, pool *autoscaler.Pool) {
 	for name, set := range map[string]func(){
 		"min": func() { pool.Min = o.min }, "max": func() { pool.Max = o.max },
 		"stock": func() { pool.Stock = o.stock }, "fail": func() { pool.Fail = o.fail },
+		"missing": func() { pool.Missing = o.missing }, "pending": func() { pool.Pending = o.pending },
 		"delay":   func() { pool.Delay = metav1.Duration{Duration: o.delay} },
 		"idle":    func() { pool.Idle = metav1.Duration{Duration: o.idle} },
 		"booking": func() { pool.Booking = metav1.Duration{Duration: o.booking} },
@@ -110,9 +114,9 @@ func poolListCommand(t *target) *cobra.Command {
 					return err
 				}
 				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "NAME\tMIN\tMAX\tSTOCK\tDELAY\tIDLE\tBOOKING\tFAIL")
+				fmt.Fprintln(w, "NAME\tMIN\tMAX\tSTOCK\tDELAY\tIDLE\tBOOKING\tFAIL\tMISSING\tPENDING")
 				for _, p := range pools {
-					fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%d\n", p.Name, p.Min, p.Max, p.Stock, p.Delay.Duration, p.Idle.Duration, p.Booking.Duration, p.Fail)
+					fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%d\t%t\n", p.Name, p.Min, p.Max, p.Stock, p.Delay.Duration, p.Idle.Duration, p.Booking.Duration, p.Fail, p.Missing, p.Pending)
 				}
 				return w.Flush()
 			})

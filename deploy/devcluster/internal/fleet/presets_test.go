@@ -9,7 +9,7 @@ import (
 )
 
 func TestPresets(t *testing.T) {
-	counts := map[string]int{"laptop": 2, "p3": 4, "fleet-1000": 1000}
+	counts := map[string]int{"autoscaled": 1, "laptop": 2, "p3": 4, "fleet-1000": 1000}
 	for _, name := range PresetNames() {
 		if Describe(name) == "" {
 			t.Errorf("preset %s has no description", name)
@@ -53,7 +53,7 @@ func TestP3TellsTheStory(t *testing.T) {
 
 func TestLoadUnknown(t *testing.T) {
 	_, err := Load("p4", "")
-	if !matchesFault(err, `"p4": no such preset (there are fleet-1000, laptop, openb, p3)`) {
+	if !matchesFault(err, `"p4": no such preset (there are autoscaled, fleet-1000, laptop, openb, p3)`) {
 		t.Errorf("Load of an unknown preset: %v", err)
 	}
 	if _, err := Load("./p4.yaml", ""); !matchesFault(err, "reading the fleet file") {

@@ -128,7 +128,7 @@ type Argument struct {
 }
 
 // Read reads a document, or one that is the field "certificate" of a larger JSON object
-// such as an explanation. It reads at most twice MaxSize bytes.
+// such as an explanation or the data of an event. It reads at most twice MaxSize bytes.
 func Read(from io.Reader) (*Document, error) {
 	content, err := io.ReadAll(io.LimitReader(from, 2*MaxSize+1))
 	if err != nil {
@@ -137,14 +137,20 @@ func Read(from io.Reader) (*Document, error) {
 	if len(content) > 2*MaxSize {
 		return nil, fmt.Errorf("the file has more than %d bytes; no certificate is as large", 2*MaxSize)
 	}
-	var around struct {
+	type holder struct {
 		Certificate json.RawMessage `json:"certificate"`
+	}
+	var around struct {
+		holder
+		Data holder `json:"data"`
 	}
 	if err := json.Unmarshal(content, &around); err != nil {
 		return nil, fmt.Errorf("the file is not a JSON object: %w", err)
 	}
-	if len(around.Certificate) > 0 {
-		content = around.Certificate
+	for _, found := range []json.RawMessage{around.Data.Certificate, around.Certificate} {
+		if len(found) > 0 {
+			content = found
+		}
 	}
 	if len(content) > MaxSize {
 		return nil, fmt.Errorf("the certificate has %d bytes; want at most %d", len(content), MaxSize)

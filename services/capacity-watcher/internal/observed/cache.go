@@ -41,11 +41,14 @@ type Cache struct {
 	cluster    string
 	nodes      map[string]capacity.Node // without unmanaged use
 	unmanaged  map[Pod]Unmanaged
-	onNode     map[string]map[Pod]struct{} // unmanaged pods by node, known or not
-	members    map[Pod]Member
-	gangs      map[workload.ID]map[Pod]struct{}
-	owners     map[string]Owner            // by UID
-	controlled map[string]map[Pod]struct{} // members by the UID of their controller
+	onNode     map[string]map[Pod]struct{}  // unmanaged pods by node, known or not
+	namespaces map[string]map[string]string // their labels
+	// namespacesListed: all namespaces are recorded.
+	namespacesListed bool
+	members          map[Pod]Member
+	gangs            map[workload.ID]map[Pod]struct{}
+	owners           map[string]Owner            // by UID
+	controlled       map[string]map[Pod]struct{} // members by the UID of their controller
 	// excess are members that do not fit their gang's message, see split.
 	excess map[workload.ID][]Pod
 	dirty  queue
@@ -56,7 +59,8 @@ func New(cluster string) *Cache {
 	return &Cache{
 		cluster: cluster, nodes: map[string]capacity.Node{},
 		unmanaged: map[Pod]Unmanaged{}, onNode: map[string]map[Pod]struct{}{},
-		members: map[Pod]Member{}, gangs: map[workload.ID]map[Pod]struct{}{},
+		namespaces: map[string]map[string]string{},
+		members:    map[Pod]Member{}, gangs: map[workload.ID]map[Pod]struct{}{},
 		owners: map[string]Owner{}, controlled: map[string]map[Pod]struct{}{}, excess: map[workload.ID][]Pod{},
 		dirty: queue{has: map[Key]struct{}{}},
 	}

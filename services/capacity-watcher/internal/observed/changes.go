@@ -11,10 +11,11 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Key names a node or a gang.
+// Key names a node, a gang or a namespace.
 type Key struct {
-	Node string
-	Gang workload.ID
+	Node      string
+	Gang      workload.ID
+	Namespace string
 }
 
 // queue holds keys in the order in which they were added, each once.
@@ -43,21 +44,21 @@ func (q *queue) drain(limit int) []Key {
 	return taken
 }
 
-// Changed returns the number of changed nodes and gangs.
+// Changed returns the number of changed nodes, gangs and namespaces.
 func (p *Cache) Changed() int { return len(p.dirty.order) }
 
-// Drain returns and unmarks at most limit changed nodes and gangs, oldest change first.
+// Drain returns and unmarks at most limit changed things, oldest change first.
 // A caller that fails to publish one marks it again with MarkChanged.
 func (p *Cache) Drain(limit int) []Key { return p.dirty.drain(limit) }
 
-// MarkChanged marks nodes and gangs as changed.
+// MarkChanged marks things as changed.
 func (p *Cache) MarkChanged(keys ...Key) {
 	for _, key := range keys {
 		p.dirty.add(key)
 	}
 }
 
-// MarkAllChanged marks every observed node and gang as changed.
+// MarkAllChanged marks everything that is observed as changed.
 func (p *Cache) MarkAllChanged() {
 	nodes, gangs := p.Seen()
 	for _, node := range nodes {
@@ -65,6 +66,9 @@ func (p *Cache) MarkAllChanged() {
 	}
 	for _, gang := range gangs {
 		p.dirty.add(Key{Gang: gang})
+	}
+	for _, namespace := range p.Namespaces() {
+		p.dirty.add(Key{Namespace: namespace})
 	}
 }
 
@@ -81,11 +85,14 @@ func (p *Cache) Sizes() (nodes, unmanaged, gangs int) {
 	return len(p.nodes), len(p.unmanaged), len(p.gangs)
 }
 
-// Observation returns the present state of a node or gang, and whether it is gone.
+// Observation returns the present state of what a key names, and whether it is gone.
 func (p *Cache) Observation(key Key, version event.Version) (payload event.Payload, gone bool) {
 	if key.Gang != "" {
 		pods, chains := p.pods(key.Gang)
 		return &event.GangObserved{Version: version, Cluster: p.cluster, Workload: key.Gang, Pods: pods, Chains: chains}, len(pods) == 0
+	}
+	if key.Namespace != "" {
+		return p.namespace(key.Namespace, version)
 	}
 	node, ok := p.node(key.Node)
 	if !ok {

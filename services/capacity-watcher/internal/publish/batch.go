@@ -98,7 +98,7 @@ func (p *Publisher) nextBatch() (messages []message, delayed int, err error) {
 func (p *Publisher) publishList(ctx context.Context) error {
 	p.mu.Lock()
 	nodes, gangs := p.cache.Seen()
-	m, err := p.encode(&event.CapacitySynced{Version: p.next(), Cluster: p.Cluster, Nodes: nodes, Gangs: gangs})
+	m, err := p.encode(&event.CapacitySynced{Version: p.next(), Cluster: p.Cluster, Nodes: nodes, Gangs: gangs, Namespaces: p.cache.NamespacesListed()})
 	p.mu.Unlock()
 	if err != nil {
 		return err
@@ -135,8 +135,11 @@ func (p *Publisher) encode(payload event.Payload) (message, error) {
 }
 
 func (p *Publisher) subject(key observed.Key) string {
-	if key.Gang != workload.ID("") {
+	switch {
+	case key.Gang != workload.ID(""):
 		return event.GangSubject(p.Cluster, key.Gang)
+	case key.Namespace != "":
+		return event.NamespaceSubject(p.Cluster, key.Namespace)
 	}
 	return event.NodeSubject(p.Cluster, key.Node)
 }

@@ -17,7 +17,7 @@ type History struct {
 	// Session is the latest; a new one must be later, even if the lease was lost. A
 	// forged one that is too far ahead to be credible does not count.
 	Session int64
-	// Present names the nodes and gangs that were published as present.
+	// Present names the nodes, gangs and namespaces that were published as present.
 	Present []observed.Key
 	last    map[string]uint64 // the sequence of each subject's last message
 }
@@ -58,6 +58,10 @@ func (h *History) add(payload event.Payload) {
 		if len(observation.Pods) > 0 {
 			h.Present = append(h.Present, observed.Key{Gang: observation.Workload})
 		}
+	case *event.NamespaceObserved:
+		if !observation.Gone {
+			h.Present = append(h.Present, observed.Key{Namespace: observation.Namespace})
+		}
 	}
 }
 
@@ -66,6 +70,8 @@ func versionOf(payload event.Payload) event.Version {
 	case *event.NodeObserved:
 		return observation.Version
 	case *event.GangObserved:
+		return observation.Version
+	case *event.NamespaceObserved:
 		return observation.Version
 	case *event.NodeRemoved:
 		return observation.Version

@@ -76,7 +76,9 @@ type Publisher struct {
 	source string
 	wake   chan struct{}
 	due    bool // whether a list of everything is due
-	values *bus.Values
+	// namespaces: a list that names all namespaces has been due.
+	namespaces bool
+	values     *bus.Values
 
 	mu            sync.Mutex
 	cache         *observed.Cache
@@ -192,6 +194,9 @@ func (p *Publisher) PublishChanges(ctx context.Context) error {
 	if !p.isComplete() {
 		return nil
 	}
+	if listed := p.namespacesListed(); listed != p.namespaces {
+		p.namespaces, p.due = listed, true
+	}
 	err := p.publish(ctx, &p.due)
 	if err != nil && ctx.Err() == nil {
 		p.restore(ctx, err)
@@ -203,6 +208,12 @@ func (p *Publisher) isComplete() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.complete
+}
+
+func (p *Publisher) namespacesListed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cache.NamespacesListed()
 }
 
 // publish publishes all changes, and the list if it is due. The list follows everything

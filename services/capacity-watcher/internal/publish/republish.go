@@ -102,7 +102,7 @@ func (p *Publisher) Answer(ctx context.Context, q *event.ReportWanted) {
 	}
 }
 
-// keysOf lists every observed node and gang, sorted.
+// keysOf lists every observed node, gang and namespace, sorted.
 func keysOf(seen *observed.Cache) []observed.Key {
 	nodes, gangs := seen.Seen()
 	keys := make([]observed.Key, 0, len(nodes)+len(gangs))
@@ -111,6 +111,9 @@ func keysOf(seen *observed.Cache) []observed.Key {
 	}
 	for _, gang := range gangs {
 		keys = append(keys, observed.Key{Gang: gang})
+	}
+	for _, namespace := range seen.Namespaces() {
+		keys = append(keys, observed.Key{Namespace: namespace})
 	}
 	return keys
 }

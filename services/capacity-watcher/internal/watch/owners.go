@@ -35,21 +35,21 @@ func ownerOf(object metav1.Object) observed.Owner {
 	return observed.Owner{Controller: string(controller.UID), Seen: seen && err == nil}
 }
 
-// ownerRetryMost bounds the pause between retries, because a kind may be missing in the
-// cluster for good.
-const ownerRetryMost = time.Minute
+// metadataRetryMost bounds the pause between retries, because a kind, or the right to list
+// it, may be missing in the cluster for good.
+const metadataRetryMost = time.Minute
 
-// reflectOwners watches the owners of a kind until ctx ends.
-func (v *view) reflectOwners(ctx context.Context, resource schema.GroupVersionResource) {
+// reflectMetadata watches the metadata of the objects of a kind until ctx ends.
+func (v *view) reflectMetadata(ctx context.Context, resource schema.GroupVersionResource, into cache.ReflectorStore) {
 	logger := zapr.NewLogger(v.Logger)
 	client := v.Metadata.Resource(resource)
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return client.Watch(ctx, o) },
 	}, v.Metadata)
-	cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, v.ownersOf(), cache.ReflectorOptions{
+	cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, into, cache.ReflectorOptions{
 		Name: resource.Resource, Logger: &logger,
-		Backoff: &wait.Backoff{Duration: 200 * time.Millisecond, Cap: ownerRetryMost, Steps: 25, Factor: 2, Jitter: 0.5},
+		Backoff: &wait.Backoff{Duration: 200 * time.Millisecond, Cap: metadataRetryMost, Steps: 25, Factor: 2, Jitter: 0.5},
 	}).RunWithContext(ctx)
 }
 

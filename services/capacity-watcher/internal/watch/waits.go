@@ -19,6 +19,7 @@ const (
 
 	pullBackOff  = "ImagePullBackOff"
 	crashBackOff = "CrashLoopBackOff"
+	creating     = "ContainerCreating"
 )
 
 // waits says what keeps a pod from being ready, as far as its status tells; empty for a pod
@@ -36,19 +37,57 @@ func waits(pod *corev1.Pod) string {
 			return "cannot be scheduled: " + bounded(unscheduled(condition.Message), waitMessageMost)
 		}
 	}
-	for _, kind := range []struct {
-		name     string
-		statuses []corev1.ContainerStatus
-	}{{"init container", pod.Status.InitContainerStatuses}, {"container", pod.Status.ContainerStatuses}} {
+	for _, kind := range containersOf(pod) {
 		for i := range kind.statuses {
 			status := &kind.statuses[i]
 			if reason, message := containerWaits(status); reason != "" {
-				text := fmt.Sprintf("%s %s waits: %s", kind.name, bounded(status.Name, waitNameMost), bounded(reason, waitNameMost))
-				if message != "" {
-					text += ": " + bounded(message, waitMessageMost)
-				}
-				return text
+				return waitText(kind.name, status.Name, reason, message)
 			}
+		}
+	}
+	return beingCreated(pod)
+}
+
+// statusesOf are the statuses of containers of one kind.
+type statusesOf struct {
+	name     string
+	statuses []corev1.ContainerStatus
+}
+
+func containersOf(pod *corev1.Pod) []statusesOf {
+	return []statusesOf{{"init container", pod.Status.InitContainerStatuses}, {"container", pod.Status.ContainerStatuses}}
+}
+
+func waitText(kind, name, reason, message string) string {
+	text := fmt.Sprintf("%s %s waits: %s", kind, bounded(name, waitNameMost), bounded(reason, waitNameMost))
+	if message != "" {
+		text += ": " + bounded(message, waitMessageMost)
+	}
+	return text
+}
+
+// beingCreated names the first container that the kubelet is creating; empty when there is
+// none. The status does not have the cause of a long wait: the kubelet gives it in events,
+// which capacity-watcher may not read. The condition PodReadyToStartContainers (Kubernetes
+// 1.29 or newer) tells what the kubelet is at.
+func beingCreated(pod *corev1.Pod) string {
+	for _, kind := range containersOf(pod) {
+		for i := range kind.statuses {
+			waiting := kind.statuses[i].State.Waiting
+			if waiting == nil || waiting.Reason != creating {
+				continue
+			}
+			at := "the kubelet prepares its volumes and network, or pulls its image"
+			for _, condition := range pod.Status.Conditions {
+				switch {
+				case condition.Type != corev1.PodReadyToStartContainers:
+				case condition.Status == corev1.ConditionTrue:
+					at = "its image is being pulled"
+				case condition.Status == corev1.ConditionFalse:
+					at = "its volumes (a missing Secret or ConfigMap is one) or its network are not ready"
+				}
+			}
+			return waitText(kind.name, kind.statuses[i].Name, creating, at+"; kubectl describe pod shows the kubelet's events")
 		}
 	}
 	return ""
@@ -67,7 +106,7 @@ func containerWaits(status *corev1.ContainerStatus) (reason, message string) {
 	// A container that keeps ending runs now and then.
 	case ended != nil && (waiting != nil && waiting.Reason == crashBackOff || status.RestartCount > 1):
 		return crashBackOff, strings.TrimSuffix(fmt.Sprintf("it ended with exit code %d, %s", ended.ExitCode, ended.Reason), ", ")
-	case waiting == nil || waiting.Reason == "" || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing":
+	case waiting == nil || waiting.Reason == "" || waiting.Reason == creating || waiting.Reason == "PodInitializing":
 		return "", ""
 	case waiting.Reason == pullBackOff || waiting.Reason == "ErrImagePull":
 		return pullBackOff, pullMessage(status.Image, waiting)

@@ -23,6 +23,7 @@ func TestWhatAPodWaitsFor(t *testing.T) {
 	runsAgain := corev1.ContainerStatus{Name: "ray-worker", RestartCount: 3, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	runsAgain.LastTerminationState.Terminated = ended
 	const pull = `container ray-worker waits: ImagePullBackOff: Back-off pulling image "x:1": ErrImagePull: x:1: not found`
+	const events = "; kubectl describe pod shows the kubelet's events"
 	const crash = "container ray-worker waits: CrashLoopBackOff: it ended with exit code 1, Error"
 	for name, c := range map[string]struct {
 		status corev1.ContainerStatus
@@ -35,7 +36,7 @@ func TestWhatAPodWaitsFor(t *testing.T) {
 		"a name that is no image":      {waiting("InvalidImageName", "a\x00b\n\nc\xff"), "container ray-worker waits: InvalidImageName: a b c?"},
 		"it crashes":                   {crashed, crash},
 		"it runs between crashes":      {runsAgain, crash},
-		"it is created":                {waiting("ContainerCreating", ""), ""},
+		"it is created":                {waiting("ContainerCreating", ""), "container ray-worker waits: ContainerCreating: the kubelet prepares its volumes and network, or pulls its image" + events},
 		"it waits for the head":        {waiting("PodInitializing", ""), ""},
 		"it is ready":                  {corev1.ContainerStatus{Ready: true}, ""},
 	} {
@@ -83,6 +84,40 @@ func TestWhyAPodIsNotScheduled(t *testing.T) {
 			pod.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated
 			if got := waits(pod); got != "" {
 				t.Errorf("at its gate it says %q", got)
+			}
+		})
+	}
+}
+
+// TestWhatTheKubeletIsAt: a pod that hangs while its containers are created says as much as
+// its status does: whether volumes and network are ready. A container that waits for the init
+// containers says nothing, and one with a cause comes first.
+func TestWhatTheKubeletIsAt(t *testing.T) {
+	t.Parallel()
+	waiting := func(name, reason, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	}
+	sandbox := func(status corev1.ConditionStatus) []corev1.PodCondition {
+		return []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: status}}
+	}
+	for name, c := range map[string]struct {
+		conditions []corev1.PodCondition
+		containers []corev1.ContainerStatus
+		want       string
+	}{
+		"a volume is missing": {sandbox(corev1.ConditionFalse), []corev1.ContainerStatus{waiting("ray-head", creating, "")},
+			"container ray-head waits: ContainerCreating: its volumes (a missing Secret or ConfigMap is one) or its network are not ready; kubectl describe pod shows the kubelet's events"},
+		"a slow pull": {sandbox(corev1.ConditionTrue), []corev1.ContainerStatus{waiting("ray-head", creating, "")},
+			"container ray-head waits: ContainerCreating: its image is being pulled; kubectl describe pod shows the kubelet's events"},
+		"init containers run": {sandbox(corev1.ConditionTrue), []corev1.ContainerStatus{waiting("ray-head", "PodInitializing", "")}, ""},
+		"another has a cause": {sandbox(corev1.ConditionTrue), []corev1.ContainerStatus{waiting("ray-head", creating, ""), waiting("sidecar", "CreateContainerConfigError", `secret "s" not found`)},
+			`container sidecar waits: CreateContainerConfigError: secret "s" not found`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: c.conditions, ContainerStatuses: c.containers}}
+			if got := waits(pod); got != c.want {
+				t.Errorf("it says %q, want %q", got, c.want)
 			}
 		})
 	}

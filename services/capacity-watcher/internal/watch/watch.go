@@ -1,8 +1,8 @@
 // Package watch records the nodes and pods of a cluster in an observed.Cache.
 //
-// It has three watches: nodes; pods of workloads in any phase, ended ones included; and
-// other pods while they are bound and have not ended, which the API server filters. None
-// of them keeps the objects. The package is not for interpreting or publishing them.
+// It has watches of nodes; of pods of workloads in any phase, ended ones included; of other
+// pods while they are bound and have not ended, which the API server filters; and of the
+// metadata of pods' controllers and of namespaces. None of them keeps the objects. The package is not for interpreting or publishing them.
 package watch
 
 import (
@@ -75,8 +75,10 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 	start("pods", kube.ClusterLabel+"!="+o.Cluster, usesNode, &corev1.Pod{}, v.unmanaged)
 	// The first list does not wait for owners: until one is recorded, its chain is open.
 	for _, resource := range owners {
-		running.Go(func() { v.reflectOwners(ctx, resource) })
+		running.Go(func() { v.reflectMetadata(ctx, resource, v.ownersOf()) })
 	}
+	// Nor for namespaces, which queue-manager misses only in queues that select them.
+	running.Go(func() { v.reflectMetadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), v.namespaces()) })
 	if missing.Add(-1) == 0 {
 		listed()
 	}

@@ -75,7 +75,7 @@ func Pins(command *event.GangDesired, pods []Pod, sent map[string]string, early 
 	var pins []Pin
 	for _, set := range command.PodSets {
 		if set.Role != workload.RoleSubmitter {
-			pins = append(pins, pinsOf(command, set.Name, sets[set.Name])...)
+			pins = append(pins, pinsOf(command, set, sets[set.Name])...)
 		}
 	}
 	return pins
@@ -121,7 +121,15 @@ func missingOf(command *event.GangDesired, sets map[string][]Pod) (missing []Mis
 	return missing, proven
 }
 
-func inSlices(set workload.PodSet) bool { return set.Topology != nil && set.Topology.SliceSize > 1 }
+func inSlices(set workload.PodSet) bool { return sliceSize(set) > 1 }
+
+// sliceSize is how many pods of a set have one domain together; 0 when they have none.
+func sliceSize(set workload.PodSet) int {
+	if set.Topology == nil {
+		return 0
+	}
+	return set.Topology.SliceSize
+}
 
 // Displaced returns the pods that were sent to a place that is not the gang's any
 // more: it was lost, and another one is reserved instead. Their replacements are
@@ -167,7 +175,7 @@ func CleanupPins(command *event.GangDesired, pods []Pod, sent map[string]string)
 		return nil
 	}
 	set := there[i].PodSet
-	return pinsOf(command, set, slices.DeleteFunc(there, func(p Pod) bool {
+	return pinsOf(command, workload.PodSet{Name: set}, slices.DeleteFunc(there, func(p Pod) bool {
 		return p.PodSet != set || p.Gated && !p.Cleanup // what has not started will not any more
 	}))
 }

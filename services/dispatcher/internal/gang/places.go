@@ -2,10 +2,10 @@ package gang
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // place is where pods of a set go.
@@ -22,95 +22,48 @@ func places(command *event.GangDesired) (count map[place]int, hostnames map[stri
 	return count, hostnames
 }
 
-// pinsOf gives the gated pods of a set the places of the set that no other pod
-// has: pods of a replica in one domain, replicas and pods in the order of their
-// names.
-func pinsOf(command *event.GangDesired, set string, pods []Pod) []Pin {
+// pinsOf gives the gated pods of a set the places of the set that no other pod has. Pods of
+// a replica of several hosts go to one domain. Replicas that are placed in part come first,
+// because their domain is chosen; the others follow in the order of their names.
+func pinsOf(command *event.GangDesired, set workload.PodSet, pods []Pod) []Pin {
 	v := vacant{}
 	nodeOf := map[string]string{} // bound pods are known by node, places by hostname
 	for _, place := range command.Placements {
 		hostname := cmp.Or(place.Hostname, place.Node)
 		nodeOf[place.Node] = hostname
-		if place.PodSet == set {
-			v = append(v, &spot{hostname: hostname, domain: place.Domain, pods: place.Pods})
+		if place.PodSet == set.Name {
+			v = append(v, &spot{hostname: hostname, domain: place.Domain, places: place.Pods, free: place.Pods})
 		}
 	}
-	replicas := map[string][]Pod{}
-	homes := map[string]string{} // domains of replicas that are placed in part
-	for _, pod := range pods {
-		if pod.Gated {
-			replicas[pod.Replica] = append(replicas[pod.Replica], pod)
-		} else if s := v.at(cmp.Or(pod.Hostname, nodeOf[pod.Node])); s != nil {
-			s.pods--
-			homes[pod.Replica] = s.domain
-		}
-	}
-	var pins []Pin
-	for _, replica := range slices.Sorted(maps.Keys(replicas)) {
-		gated := replicas[replica]
-		slices.SortFunc(gated, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
-		home, placed := homes[replica]
-		if replica != "" && !(placed && v.free(home) >= len(gated)) {
-			home = v.domainFor(len(gated))
-		}
-		for _, pod := range gated {
-			s := v.first(home, replica != "")
-			if s == nil {
-				return pins
+	replicas := replicasOf(pods)
+	taken := map[string]int{} // places of domains, by replicas that stay there
+	for _, r := range replicas {
+		r.size = max(r.size, sliceSize(set))
+		for _, pod := range r.placed {
+			if s := v.at(cmp.Or(pod.Hostname, nodeOf[pod.Node])); s != nil {
+				s.take(pod.Deleting)
+				r.home, r.housed = s.domain, true
 			}
-			s.pods--
+		}
+		if r.housed && !r.leaving {
+			taken[r.home] += r.size
+		}
+	}
+	slices.SortFunc(replicas, inOrder)
+	var pins []Pin
+	for _, r := range replicas {
+		if r.name != "" && !r.housed && len(r.gated) > 0 {
+			r.home = v.domainFor(r, taken)
+			taken[r.home] += r.size
+		}
+		for _, pod := range r.gated {
+			s := v.first(r)
+			if s == nil {
+				break
+			}
+			s.take(false)
 			pins = append(pins, Pin{pod, s.hostname})
 		}
 	}
 	return pins
-}
-
-// vacant is the places of a pod set and how many pods each still takes.
-type vacant []*spot
-
-type spot struct {
-	hostname, domain string
-	pods             int
-}
-
-func (v vacant) at(hostname string) *spot {
-	if i := slices.IndexFunc(v, func(s *spot) bool { return s.hostname == hostname }); i >= 0 {
-		return v[i]
-	}
-	return nil
-}
-
-// free returns how many pods a domain still takes.
-func (v vacant) free(domain string) int {
-	pods := 0
-	for _, s := range v {
-		if s.domain == domain {
-			pods += max(0, s.pods)
-		}
-	}
-	return pods
-}
-
-// domainFor returns the first domain that takes the number of pods.
-func (v vacant) domainFor(pods int) string {
-	for _, s := range v {
-		if v.free(s.domain) >= pods {
-			return s.domain
-		}
-	}
-	return ""
-}
-
-// first returns the first place that takes a pod, of the domain when one of it
-// does and there is a choice to make.
-func (v vacant) first(domain string, choose bool) *spot {
-	if choose {
-		if i := slices.IndexFunc(v, func(s *spot) bool { return s.pods > 0 && s.domain == domain }); i >= 0 {
-			return v[i]
-		}
-	}
-	if i := slices.IndexFunc(v, func(s *spot) bool { return s.pods > 0 }); i >= 0 {
-		return v[i]
-	}
-	return nil
 }

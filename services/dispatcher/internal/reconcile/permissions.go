@@ -103,13 +103,24 @@ func annotationsOf(manifest json.RawMessage) map[string]string {
 	return object.Metadata.Annotations
 }
 
+// sizesOf returns the pod sets that start with fewer pods than were submitted.
+func sizesOf(sets []workload.PodSet) map[string]int {
+	sizes := map[string]int{}
+	for _, set := range sets {
+		if set.MinCount > 0 && set.Resized < 0 {
+			sizes[set.Name] = set.Count
+		}
+	}
+	return sizes
+}
+
 // stampOf is what is written into the manifests of an attempt.
 func stampOf(p *pass) ray.StampInput {
 	c := p.command
 	in := ray.StampInput{
 		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: c.Epoch, Queue: c.Queue,
 		Namespace: c.Namespace, Placements: c.Placements, Terms: c.Terms, Trusted: c.Trusted,
-		Annotations: requestAnnotations(p), Unplaced: c.State == event.Provision,
+		Annotations: requestAnnotations(p), Unplaced: c.State == event.Provision, Sizes: sizesOf(c.PodSets),
 	}
 	if !p.objects.several() {
 		in.Name, in.Traceparent = c.Name, p.workload.trace()

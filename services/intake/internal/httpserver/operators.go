@@ -19,6 +19,13 @@ func (s *Server) isOperator(caller string) bool {
 	return slices.Contains(s.Operators, name)
 }
 
+// caller tells a program such as the console as whom it asks, and whether as an operator.
+func (s *Server) caller(w http.ResponseWriter, _ *http.Request, caller string) error {
+	name, _ := strings.CutPrefix(caller, workload.ByHTTP+"/")
+	write(w, http.StatusOK, httpapi.Caller{Name: name, Operator: s.isOperator(caller)})
+	return nil
+}
+
 // may reports whether the caller may see and cancel the workloads of a queue in a namespace.
 func (s *Server) may(queues map[string]query.Queue, caller, queue, namespace string) bool {
 	return s.isOperator(caller) || may(queues, caller, queue, namespace)

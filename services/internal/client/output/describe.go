@@ -101,9 +101,18 @@ func at(t, now time.Time) string {
 func podSets(sets []workload.PodSet) Table {
 	t := Table{Header: []string{"SET", "ROLE", "PODS", "EACH ASKS"}}
 	for _, set := range sets {
-		t.Rows = append(t.Rows, []string{set.Name, set.Role, strconv.Itoa(set.Count), requests(set.Template.Requests)})
+		t.Rows = append(t.Rows, []string{set.Name, set.Role, sizeOf(set), requests(set.Template.Requests)})
 	}
 	return t
+}
+
+// sizeOf is the number of pods of a set, and its range where it has one.
+func sizeOf(set workload.PodSet) string {
+	submitted := set.Count - set.Resized
+	if set.MinCount <= 0 || set.MinCount >= submitted {
+		return strconv.Itoa(set.Count)
+	}
+	return fmt.Sprintf("%d (%d to %d)", set.Count, set.MinCount, submitted)
 }
 
 func placements(places []workload.Placement) Table {

@@ -52,11 +52,11 @@ type Client struct {
 // New returns a client. A token is not sent in the clear to another machine.
 func New(s Settings) (*Client, error) {
 	base, err := url.Parse(s.URL)
-	switch {
-	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
+	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" {
 		return nil, fmt.Errorf("server %q: want a URL such as https://muster.example.org", s.URL)
-	case base.Scheme == "http" && s.Token != "" && !isLoopback(base.Hostname()):
-		return nil, fmt.Errorf("server %q: a token must not be sent in the clear: want https", s.URL)
+	}
+	if err := checkClear(base, s.Token); err != nil {
+		return nil, err
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.CA != "" {
@@ -83,6 +83,34 @@ func New(s Settings) (*Client, error) {
 		// A redirection could carry the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// As returns a client of the same server, on the same connections, for another caller.
+func (c *Client) As(token string) (*Client, error) {
+	if err := checkClear(c.base, token); err != nil {
+		return nil, err
+	}
+	other := *c
+	other.token = token
+	return &other, nil
+}
+
+// checkClear refuses to send a token in the clear to another machine.
+func checkClear(base *url.URL, token string) error {
+	if base.Scheme == "http" && token != "" && !isLoopback(base.Hostname()) {
+		return fmt.Errorf("server %q: a token must not be sent in the clear: want https", base.Redacted())
+	}
+	return nil
+}
+
+// StatusOf returns the HTTP status with which the server has refused a request; 0 for an error
+// of another kind.
+func StatusOf(err error) int {
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return refused.status
+	}
+	return 0
 }
 
 func isLoopback(host string) bool {

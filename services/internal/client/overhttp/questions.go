@@ -67,17 +67,37 @@ func (c *Client) raw(ctx context.Context, path string) ([]byte, error) {
 // workloads returns one workload, or all pages of a list.
 func (c *Client) workloads(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
 	if r.ID != "" {
-		one, err := c.describe(ctx, r.ID)
+		one, err := c.Describe(ctx, r.ID)
 		if isMissing(err) {
 			return query.WorkloadsAnswer{}, nil
 		}
 		return query.WorkloadsAnswer{Workloads: []workload.Record{one.Record}}, err
 	}
-	parameters := url.Values{"limit": {strconv.Itoa(query.MaxPage)}}
-	for name, value := range map[string]string{"queue": r.Queue, "namespace": r.Namespace, "name": r.Name} {
+	r.Limit = query.MaxPage
+	answer := query.WorkloadsAnswer{Selected: len(r.Labels) > 0} // a server without the parameter refuses it
+	for {
+		page, err := c.Page(ctx, r)
+		if err != nil {
+			return answer, err
+		}
+		answer.Workloads = append(answer.Workloads, page.Workloads...)
+		if page.Next == "" || len(page.Workloads) == 0 {
+			return answer, nil
+		}
+		r.AfterID = page.Next
+	}
+}
+
+// Page returns one page of workloads. The request's ID, After and Within are not asked for.
+func (c *Client) Page(ctx context.Context, r query.WorkloadsRequest) (httpapi.WorkloadsPage, error) {
+	parameters := url.Values{}
+	for name, value := range map[string]string{"queue": r.Queue, "namespace": r.Namespace, "name": r.Name, "after": string(r.AfterID)} {
 		if value != "" {
 			parameters.Set(name, value)
 		}
+	}
+	if r.Limit > 0 {
+		parameters.Set("limit", strconv.Itoa(r.Limit))
 	}
 	if len(r.Labels) > 0 {
 		parameters.Set("labelSelector", query.SelectorText(r.Labels))
@@ -89,28 +109,27 @@ func (c *Client) workloads(ctx context.Context, r query.WorkloadsRequest) (query
 	if len(phases) > 0 {
 		parameters.Set("phase", strings.Join(phases, ","))
 	}
-	answer := query.WorkloadsAnswer{Selected: len(r.Labels) > 0} // a server without the parameter refuses it
-	for {
-		var page httpapi.WorkloadsPage
-		if err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads", parameters: parameters}, &page); err != nil {
-			return answer, err
-		}
-		answer.Workloads = append(answer.Workloads, page.Workloads...)
-		if page.Next == "" || len(page.Workloads) == 0 {
-			return answer, nil
-		}
-		parameters.Set("after", string(page.Next))
-	}
+	var page httpapi.WorkloadsPage
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads", parameters: parameters}, &page)
+	return page, err
 }
 
-func (c *Client) describe(ctx context.Context, id workload.ID) (httpapi.Description, error) {
+// Caller returns as whom the server answers.
+func (c *Client) Caller(ctx context.Context) (httpapi.Caller, error) {
+	var caller httpapi.Caller
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/caller"}, &caller)
+	return caller, err
+}
+
+// Describe returns a workload with its history.
+func (c *Client) Describe(ctx context.Context, id workload.ID) (httpapi.Description, error) {
 	var one httpapi.Description
 	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads/" + url.PathEscape(string(id))}, &one)
 	return one, err
 }
 
 func (c *Client) history(ctx context.Context, r query.HistoryRequest) (query.HistoryAnswer, error) {
-	one, err := c.describe(ctx, r.ID)
+	one, err := c.Describe(ctx, r.ID)
 	return query.HistoryAnswer{Entries: one.History}, err
 }
 

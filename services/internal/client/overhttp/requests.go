@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -56,4 +57,19 @@ func reason(why string) url.Values {
 		parameters.Set("why", why)
 	}
 	return parameters
+}
+
+// HoldQueue asks to admit nothing of a queue, or to resume it: in one of its namespaces, or in
+// all for an empty one.
+func (c *Client) HoldQueue(ctx context.Context, queue, namespace string, resume bool, why string) error {
+	method, parameters := http.MethodPut, reason(why)
+	if resume {
+		method, parameters = http.MethodDelete, url.Values{}
+	}
+	if namespace != "" {
+		parameters.Set("namespace", namespace)
+	} else {
+		parameters.Set("allNamespaces", "true")
+	}
+	return c.do(ctx, request{method: method, path: "/v1/queues/" + url.PathEscape(queue) + "/hold", parameters: parameters}, &query.Queue{})
 }

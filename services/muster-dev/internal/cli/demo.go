@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
 	"muster.dev/muster/services/muster-dev/internal/demo"
 	"muster.dev/muster/services/muster-dev/internal/localstack"
@@ -22,8 +23,9 @@ const (
 // demoOptions are the flags of "demo".
 type demoOptions struct {
 	stackOptions
-	image string
-	keep  bool
+	image        string
+	keep         bool
+	provisioning bool
 }
 
 func demoCommand() *cobra.Command {
@@ -37,6 +39,10 @@ trace in Kubernetes; a gang whose GPUs are free in sum but not on one node waits
 too; cancelling the first starts the second. Each step is checked in Kubernetes. The
 exit code is not zero when anything differs.
 
+With --provisioning the demo is another: a job waits for a node that does not exist,
+a request asks the autoscaler for it, the job runs on it, and the node goes away
+again. The dev cluster plays the autoscaler.
+
 With --kubeconfig (or $KUBECONFIG) it runs in that cluster, in the namespace
 ` + usersQueue + `, with gangs sized by your nodes.`,
 		Args: program.Args(0, 0, "no argument"),
@@ -45,12 +51,23 @@ With --kubeconfig (or $KUBECONFIG) it runs in that cluster, in the namespace
 	o.addFlags(cmd.Flags(), "p3")
 	cmd.Flags().StringVar(&o.image, "image", "rayproject/ray:2.52.0", "Ray's `image`, in an existing cluster")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep everything running after the demo, until Ctrl-C")
+	cmd.Flags().BoolVar(&o.provisioning, "provisioning", false, "show how a job gets nodes that do not exist yet")
 	return cmd
 }
 
 func (o *demoOptions) run(cmd *cobra.Command) error {
 	if err := o.resolve(); err != nil {
 		return err
+	}
+	if o.provisioning && o.kubeconfig != "" {
+		return exit.Usagef("--provisioning needs the node pools of a dev cluster, and $KUBECONFIG or --kubeconfig names %q", o.kubeconfig)
+	}
+	run := demo.Run
+	if o.provisioning {
+		run = demo.RunProvisioning
+		if !cmd.Flags().Changed("fleet") {
+			o.fleet = "autoscaled"
+		}
 	}
 	queues, queue, namespace := queuemanager.DefaultQueues(), demoQueue, demoNamespace
 	fitted := o.kubeconfig != ""
@@ -63,6 +80,9 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	options.FreshDatabase = true
+	if o.keep {
+		options.HTTPPort, options.ConsolePort = -1, -1
+	}
 	ctx, started := cmd.Context(), time.Now()
 	options.Say("the cluster is %s", o.inWords())
 	stack, err := localstack.Start(ctx, options)
@@ -72,7 +92,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	defer stack.Stop()
 	options.Say("Muster is ready (%.1f s)", time.Since(started).Seconds())
 	told := time.Now()
-	err = demo.Run(ctx, demo.Options{
+	err = run(ctx, demo.Options{
 		Stack: stack, Queue: queue, Namespace: namespace, Fitted: fitted, Image: o.image,
 		Logger: options.Logger, Out: cmd.OutOrStdout(),
 	})
@@ -89,11 +109,12 @@ func (o *demoOptions) lookAround(cmd *cobra.Command, stack *localstack.Stack) er
 	if !o.keep {
 		fmt.Fprintf(out, `
 Look around yourself:
-  %[1]s up --fleet p3         the same stack, staying up until Ctrl-C
+  %[1]s up --fleet p3         the same stack, staying up until Ctrl-C, with the
+                                console at http://127.0.0.1:%[3]d
   %[2]s submit -f FILE            and in another terminal: submit,
   %[2]s get workloads             list,
   %[2]s describe workload NAME    and see the places, the reason, the life
-`, self(), client())
+`, self(), client(), consolePort)
 		return nil
 	}
 	fmt.Fprintf(out, `
@@ -102,7 +123,9 @@ All of it keeps running until Ctrl-C. Look around:
   %[1]s get workloads
   %[1]s describe workload raycluster-glue-1
   kubectl --kubeconfig %[3]s get rayclusters,pods -A
-`, client(), stack.NATSURL, stack.Kubeconfig)
+and in a browser, with the token in %[5]s:
+  %[4]s
+`, client(), stack.NATSURL, stack.Kubeconfig, stack.ConsoleURL, stack.TokenFile)
 	select {
 	case <-cmd.Context().Done():
 		return nil

@@ -30,6 +30,9 @@ const natsPort = 4222
 // httpPort is where the HTTP API listens unless the user chooses.
 const httpPort = 8080
 
+// consolePort is where the console listens unless the user chooses.
+const consolePort = 8081
+
 // stackOptions are the flags of commands that start a stack.
 type stackOptions struct {
 	kubeconfig, nodeSelector string

@@ -65,7 +65,7 @@ func startDev(t *testing.T, args ...string) (stop func() (int, string)) {
 	var errOut bytes.Buffer
 	exited := make(chan int, 1)
 	go func() {
-		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1", "--http-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
+		code := cli.Run(ctx, append([]string{"up", "--nats-port", "-1", "--http-port", "-1", "--console-port", "-1"}, args...), strings.NewReader(""), writer, &errOut)
 		_ = writer.Close()
 		exited <- code
 	}()
@@ -206,9 +206,9 @@ func TestCommandsOnAStack(t *testing.T) {
 			t.Errorf("a Namespace in the file: %s", got.errOut)
 		}
 		muster.want(t, exit.Rejected, `Namespace "team-a": apiVersion: "v1": want kueue.x-k8s.io`, other, "apply", "-f", "-")
-		const selecting = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: choosy}\nspec: {cohort: nobody, namespaceSelector: {matchLabels: {team: a}}}\n"
-		got = muster.want(t, exit.OK, "clusterqueue.kueue.x-k8s.io/choosy created (dry run): would not be active", selecting, "apply", "-f", "-", "--dry-run")
-		for _, warning := range []string{`Warning: clusterQueue "choosy" is inactive: Muster does not read the labels`, `Warning: clusterQueue "choosy": cohortName "nobody": no cohort of that name`} {
+		const checked = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: choosy}\nspec: {cohort: nobody, admissionChecks: [nope]}\n"
+		got = muster.want(t, exit.OK, "clusterqueue.kueue.x-k8s.io/choosy created (dry run): would not be active", checked, "apply", "-f", "-", "--dry-run")
+		for _, warning := range []string{`Warning: clusterQueue "choosy" is inactive: AdmissionCheck "nope" does not exist`, `Warning: clusterQueue "choosy": cohortName "nobody": no cohort of that name`} {
 			if !strings.Contains(got.errOut, warning) {
 				t.Errorf("warnings are %q, want %q", got.errOut, warning)
 			}
@@ -310,10 +310,15 @@ func nothingLeft(t *testing.T, dir string, n note) {
 	}
 }
 
-func TestDemo(t *testing.T) {
+func TestDemo(t *testing.T) { demonstrate(t) }
+
+func TestDemoProvisioning(t *testing.T) { demonstrate(t, "--provisioning") }
+
+func demonstrate(t *testing.T, flags ...string) {
+	t.Helper()
 	findDevcluster(t)
 	dir := serverDir(t)
-	got := run(t, "", "demo", "--dir", dir)
+	got := run(t, "", append([]string{"demo", "--dir", dir}, flags...)...)
 	if got.code != exit.OK || !strings.Contains(got.out, " 0 failed, 0 skipped") {
 		t.Errorf("exit code %d\n%s\n%s", got.code, got.out, got.errOut)
 	}

@@ -21,9 +21,10 @@ import (
 // upOptions are the flags of "up".
 type upOptions struct {
 	stackOptions
-	queues   string
-	natsPort int
-	httpPort int
+	queues      string
+	natsPort    int
+	httpPort    int
+	consolePort int
 }
 
 func upCommand() *cobra.Command {
@@ -33,7 +34,7 @@ func upCommand() *cobra.Command {
 		Short: "Run all of Muster in one process on a laptop",
 		Long: `Run all of Muster in one process: a NATS server, Postgres, a dev cluster (a real
 Kubernetes control plane with simulated nodes and the KubeRay operator), and the
-four services. The client, muster, of the same user finds it without flags.
+four services, with the console. The client, muster, of the same user finds it without flags.
 Ctrl-C ends it and removes its data.
 
 With --kubeconfig it uses an existing cluster, in which it installs Muster's
@@ -45,6 +46,7 @@ namespace, service accounts and rights; those stay.`,
 	cmd.Flags().StringVar(&o.queues, "queues", "", "YAML `file` with the queues (default: the queue \"default\" for the namespace \"default\")")
 	cmd.Flags().IntVar(&o.natsPort, "nats-port", 0, fmt.Sprintf("`port` of NATS (default: %d, or a free one when that is taken)", natsPort))
 	cmd.Flags().IntVar(&o.httpPort, "http-port", 0, fmt.Sprintf("`port` of the HTTP API (default: %d, or a free one when that is taken)", httpPort))
+	cmd.Flags().IntVar(&o.consolePort, "console-port", 0, fmt.Sprintf("`port` of the console (default: %d, or a free one when that is taken)", consolePort))
 	return cmd
 }
 
@@ -71,6 +73,9 @@ func (o *upOptions) run(cmd *cobra.Command) (err error) {
 	}
 	if options.HTTPPort = o.httpPort; o.httpPort == 0 {
 		options.HTTPPort = freeOrAny(httpPort)
+	}
+	if options.ConsolePort = o.consolePort; o.consolePort == 0 {
+		options.ConsolePort = freeOrAny(consolePort)
 	}
 	notePath, err := localaddress.File()
 	if err != nil {
@@ -120,6 +125,7 @@ func (o *upOptions) welcome(stack *localstack.Stack, options localstack.Options)
   kubeconfig  %[3]s
   NATS        %[4]s
   HTTP        export MUSTER_SERVER=%[6]s MUSTER_TOKEN=$(cat %[7]s)
+  console     %[8]s; log in with the token in %[7]s
   queues      %[5]s
 
   submit      %[1]s submit -f FILE --wait=running
@@ -128,7 +134,7 @@ func (o *upOptions) welcome(stack *localstack.Stack, options localstack.Options)
   Kubernetes  kubectl --kubeconfig %[3]s get rayclusters,pods
 
 Ctrl-C ends all of it.
-`, client(), o.inWords(), stack.Kubeconfig, stack.NATSURL, strings.Join(names, "; "), stack.HTTPURL, stack.TokenFile)
+`, client(), o.inWords(), stack.Kubeconfig, stack.NATSURL, strings.Join(names, "; "), stack.HTTPURL, stack.TokenFile, stack.ConsoleURL)
 }
 
 // interruptedOr returns err, or that the user ended the command.

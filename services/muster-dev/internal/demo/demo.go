@@ -43,8 +43,17 @@ type Options struct {
 	Out    io.Writer
 }
 
-// Run tells the story. The error is nil when all went as it should.
-func Run(ctx context.Context, o Options) error {
+// Run tells the story of gang admission. The error is nil when all went as it should.
+func Run(ctx context.Context, o Options) error { return runStory(ctx, o, (*story).play) }
+
+// RunProvisioning tells the story of nodes that come when a gang needs them, in a dev
+// cluster of nodes without GPUs. The error is nil when all went as it should.
+func RunProvisioning(ctx context.Context, o Options) error {
+	return runStory(ctx, o, (*story).playProvisioning)
+}
+
+// runStory runs a story, and prints its table and the numbers of its checks.
+func runStory(ctx context.Context, o Options, play func(*story, context.Context, Options) error) error {
 	b, err := bus.Connect(ctx, bus.Options{URL: o.Stack.NATSURL, Name: "muster-demo", Logger: o.Logger})
 	if err != nil {
 		return err
@@ -63,7 +72,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Fitted {
 		s.patience = realPatience
 	}
-	err = s.play(ctx, o)
+	err = play(s, ctx, o)
 	s.table(o.Out)
 	if o.Fitted {
 		err = errors.Join(err, s.cleanUp(context.WithoutCancel(ctx)))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"muster.dev/muster/deploy/install"
+	console "muster.dev/muster/services/console/app"
 	intake "muster.dev/muster/services/intake/app"
 	"muster.dev/muster/services/muster-dev/inprocess"
 )
@@ -28,6 +29,9 @@ const nodeGrace = 30 * time.Second
 
 // estimateInterval lets people see an estimate soon after what changes it.
 const estimateInterval = 2 * time.Second
+
+// rackLabel is that of the dev cluster's nodes.
+const rackLabel = "topology.muster.dev/rack"
 
 // prepareCluster installs Muster's rights and gets the services' credentials.
 func (s *Stack) prepareCluster(ctx context.Context) error {
@@ -83,13 +87,14 @@ func (s *Stack) startServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	services := inprocess.New(s.options.Logger, inprocess.Config{
+	config := inprocess.Config{
 		NATSURL: s.NATSURL, DatabaseURL: s.databaseURL, Cluster: ClusterName, Kubeconfigs: s.kubeconfigs,
 		Queues: s.options.Queues, Policy: s.options.Policy, NodeSelector: s.options.NodeSelector, NodeGrace: nodeGrace,
 		EstimateInterval: estimateInterval, HTTP: api,
-	})
+	}
+	services := inprocess.New(s.options.Logger, config)
 	services.Ended = s.fail
-	for _, name := range inprocess.Names() {
+	for _, name := range append(inprocess.Names(), inprocess.Console) {
 		s.atStop(func() {
 			if err := services.Stop(name, stopTimeout); errors.Is(err, inprocess.ErrStillRuns) {
 				s.options.Say("%s does not stop; leaving it", name)
@@ -102,7 +107,27 @@ func (s *Stack) startServices(ctx context.Context) error {
 	if api.Address != "" {
 		s.HTTPURL = "http://" + (<-s.listening).String()
 	}
+	if s.HTTPURL != "" && s.options.ConsolePort != 0 {
+		if err := s.startConsole(ctx, services, config); err != nil {
+			return err
+		}
+	}
 	s.options.Say("services are ready: intake, queue-manager, capacity-watcher, dispatcher (%.1f s)", time.Since(started).Seconds())
+	return nil
+}
+
+// startConsole starts the console on the HTTP API. Its callers may change what their tokens may:
+// the stack is of one user.
+func (s *Stack) startConsole(ctx context.Context, services *inprocess.Services, config inprocess.Config) error {
+	config.Console = console.Config{
+		Address: fmt.Sprintf("127.0.0.1:%d", max(s.options.ConsolePort, 0)), Server: s.HTTPURL, Actions: true, RackLabel: rackLabel,
+		Listening: func(address net.Addr) { s.listening <- address },
+	}
+	services.Configure(config)
+	if err := s.untilFailed(ctx, func(ctx context.Context) error { return services.Start(ctx, inprocess.Console) }); err != nil {
+		return err
+	}
+	s.ConsoleURL = "http://" + (<-s.listening).String()
 	return nil
 }
 

@@ -48,8 +48,11 @@ type Options struct {
 	NATSPort      int          // -1 takes a free one
 	// HTTPPort is of the HTTP API on 127.0.0.1; -1 takes a free one, 0 leaves the API out.
 	HTTPPort int
-	Dir      string // where the temporary directory is made; empty is the usual place
-	Logger   *zap.Logger
+	// ConsolePort is of the console on 127.0.0.1; -1 takes a free one, 0 leaves the console out.
+	// It needs the HTTP API.
+	ConsolePort int
+	Dir         string // where the temporary directory is made; empty is the usual place
+	Logger      *zap.Logger
 	// Say tells the user what happens.
 	Say func(format string, args ...any)
 	// ClusterOutput gets what the dev cluster prints while it starts; nil for none.
@@ -60,14 +63,16 @@ type Options struct {
 type Stack struct {
 	NATSURL    string
 	HTTPURL    string // of the HTTP API; empty without one
+	ConsoleURL string // of the console; empty without one
 	TokenFile  string // with the token of an operator for the HTTP API
 	Kubeconfig string // of the administrator
 	Admin      *rest.Config
 	Dir        string // files of the stack; gone after Stop
 
 	options     Options
-	kubeconfigs map[string]string // of the services' own accounts
-	listening   chan net.Addr     // of the HTTP API
+	cluster     *devcluster.Cluster // nil in a cluster of the user's
+	kubeconfigs map[string]string   // of the services' own accounts
+	listening   chan net.Addr       // of the HTTP API, then of the console
 	databaseURL string
 	failed      chan error
 	stops       []func() // in the order of the starts
@@ -103,6 +108,14 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// NodePool runs a `pool` command of the dev cluster, such as "set", "l4", "--stock", "3".
+func (s *Stack) NodePool(ctx context.Context, command ...string) error {
+	if s.cluster == nil {
+		return fmt.Errorf("node pools are of a dev cluster, and the cluster is that of %s", s.options.Kubeconfig)
+	}
+	return s.cluster.Pool(ctx, command...)
 }
 
 // Failed tells when a part of the running stack ends on its own.
@@ -148,20 +161,18 @@ func (s *Stack) startCluster(ctx context.Context) <-chan error {
 	}
 	name := fmt.Sprintf("muster-dev-%d", os.Getpid())
 	s.options.Say("starting a dev cluster with fleet %q", s.options.Fleet)
-	var cluster *devcluster.Cluster
 	s.atStop(func() {
-		if cluster != nil {
-			cluster.Stop()
+		if s.cluster != nil {
+			s.cluster.Stop()
 		}
 	})
 	go func() {
 		started := time.Now()
-		var err error
-		cluster, err = devcluster.Start(ctx, devcluster.Options{
+		cluster, err := devcluster.Start(ctx, devcluster.Options{
 			Binary: s.options.Devcluster, Name: name, Fleet: s.options.Fleet, Progress: s.options.ClusterOutput,
 		})
 		if err == nil {
-			s.Kubeconfig = cluster.Kubeconfig
+			s.cluster, s.Kubeconfig = cluster, cluster.Kubeconfig
 			s.options.Say("dev cluster is ready: %d nodes (%.1f s)", cluster.Nodes, time.Since(started).Seconds())
 			go s.watch("dev cluster", cluster.Exited())
 		}

@@ -18,8 +18,8 @@ func verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify FILE", Short: "Check a certificate that a workload cannot start",
 		Long: "Check, without a server, a certificate that \"muster explain NAME -o json --certificate\" has printed: it\n" +
-			"proves that the workload cannot start on the nodes and within the quota that it states. FILE is the certificate, or the whole\n" +
-			"explanation; - is standard input. The check does not use the search that made the certificate.",
+			"proves that the workload cannot start on the nodes and within the quota that it states. FILE is the certificate, the whole\n" +
+			"explanation, or an event of the workload; - is standard input. The check does not use the search that made the certificate.",
 		Example: "  muster verify train.json",
 		Args:    program.Args(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, files []string) error {

@@ -142,7 +142,7 @@ func (l *leader) beginDecisions() {
 	l.decide = true
 	l.do(decisionlog.Input{Kind: decisionlog.CheckRights})
 	l.do(decisionlog.Input{Kind: decisionlog.BeginDecisions})
-	l.Ready()
+	l.ready(false)
 	close(l.begun)
 }
 

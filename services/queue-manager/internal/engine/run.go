@@ -49,6 +49,14 @@ type Options struct {
 	// Ready is called when a term is ready to decide, or another queue-manager
 	// leads and this one stands by.
 	Ready func()
+	// Terms counts the terms that fail, for the readiness of the process.
+	Terms *Terms
+}
+
+// ready notes that the process stands by, or that its term decides.
+func (o Options) ready(standby bool) {
+	o.Terms.begun(standby)
+	o.Ready()
 }
 
 const (
@@ -71,10 +79,12 @@ func Run(ctx context.Context, o Options) error {
 			return ctx.Err()
 		}
 		if errors.Is(err, errTermOver) {
+			o.Terms.ended(nil)
 			o.Metrics.terms.WithLabelValues("over").Inc()
 			single, memory.failures, memory.unrecorded = 0, 0, false
 			continue
 		}
+		o.Terms.ended(err)
 		var backoff time.Duration
 		single, backoff = memory.after(err, time.Since(began))
 		o.Metrics.terms.WithLabelValues("failed").Inc()

@@ -50,7 +50,7 @@ func (s *standby) start() {
 			err := s.follow(func() {
 				if !current {
 					current = true
-					s.Ready()
+					s.ready(true)
 				}
 			})
 			if s.ctx.Err() != nil {

@@ -1,0 +1,175 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// A ClusterQueue may select the namespaces that use it by their labels. A namespace of the
+// same name may have other labels in another cluster, so it is asked of each cluster: a
+// workload gets places only where its namespace is selected. One whose namespace is selected
+// nowhere waits and lets others pass, as in Kueue; running gangs stay.
+
+// Namespace is what is known of a namespace of a cluster.
+type Namespace struct {
+	Labels map[string]string // not changed any more
+	// Unread is the number of its labels when these are too many to be reported. No selector
+	// matches it.
+	Unread int
+}
+
+// unmet says which requirement of the selector the namespace does not meet; empty for none.
+func (n Namespace) unmet(s *quota.LabelSelector) string {
+	if n.Unread > 0 {
+		return fmt.Sprintf("it has %d labels, too many to be compared", n.Unread)
+	}
+	return s.Unmet(n.Labels)
+}
+
+// namespaces are those of all clusters.
+type namespaces struct {
+	of    map[string]map[string]Namespace // by cluster and name
+	known map[string]bool                 // clusters that have reported all of theirs
+	// required: one that has not been reported may not use a queue that selects. While a
+	// term begins they may, because their reports are still to be read.
+	required bool
+}
+
+func newNamespaces() *namespaces {
+	return &namespaces{of: map[string]map[string]Namespace{}, known: map[string]bool{}}
+}
+
+func (n *namespaces) clone() *namespaces {
+	c := &namespaces{of: make(map[string]map[string]Namespace, len(n.of)), known: maps.Clone(n.known), required: n.required}
+	for cluster, names := range n.of {
+		c.of[cluster] = maps.Clone(names)
+	}
+	return c
+}
+
+// SetNamespace sets the labels of a namespace of a cluster, which the caller does not change
+// afterwards.
+func (s *State) SetNamespace(cluster, name string, n Namespace) {
+	if s.namespaces.of[cluster] == nil {
+		s.namespaces.of[cluster] = map[string]Namespace{}
+	}
+	old, was := s.namespaces.of[cluster][name]
+	s.namespaces.of[cluster][name] = n
+	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool {
+		selector := q.quota.Selector()
+		return selector != nil && (!was || old.unmet(selector) != n.unmet(selector))
+	})
+}
+
+// RemoveNamespace forgets a namespace of a cluster.
+func (s *State) RemoveNamespace(cluster, name string) {
+	delete(s.namespaces.of[cluster], name)
+	s.events.namespaces = true
+}
+
+// NamespacesKnown says that a cluster has reported all of its namespaces.
+func (s *State) NamespacesKnown(cluster string) {
+	s.events.namespaces = s.events.namespaces || !s.namespaces.known[cluster]
+	s.namespaces.known[cluster] = true
+}
+
+// RequireNamespaces says that everything reported before the term has been read: from then
+// on a namespace that was not reported may not use a queue that selects.
+func (s *State) RequireNamespaces() {
+	s.namespaces.required, s.events.namespaces = true, true
+}
+
+// mayUse reports whether workloads of a namespace may use the queue in a cluster.
+func (s *State) mayUse(q *queue, namespace, cluster string) bool {
+	selector := q.quota.Selector()
+	if selector == nil {
+		return true
+	}
+	n, reported := s.namespaces.of[cluster][namespace]
+	if !reported {
+		return !s.namespaces.required
+	}
+	return n.unmet(selector) == ""
+}
+
+// notSelected says why the namespace of a workload may not use its queue in any cluster;
+// empty when it may in one, or when there is no cluster yet.
+func (s *State) notSelected(w *Waiting) string {
+	if w.queue.quota.Selector() == nil {
+		return ""
+	}
+	namespace, why := w.Workload.Namespace, ""
+	for _, cluster := range s.candidates(w) {
+		if s.mayUse(w.queue, namespace, cluster) {
+			return ""
+		}
+		if why == "" {
+			why = s.whyNotSelected(w.queue, namespace, cluster)
+		}
+	}
+	return why
+}
+
+func (s *State) whyNotSelected(q *queue, namespace, cluster string) string {
+	n, reported := s.namespaces.of[cluster][namespace]
+	what := "namespace doesn't match ClusterQueue selector: "
+	switch {
+	case !reported && !s.namespaces.known[cluster]:
+		what = fmt.Sprintf("the namespaces of cluster %q have not been reported yet, and ClusterQueue %q selects by their labels; check that its capacity-watcher runs and may list namespaces", cluster, q.name)
+	case !reported:
+		what += fmt.Sprintf("there is no namespace %q in cluster %q", namespace, cluster)
+	default:
+		what += fmt.Sprintf("ClusterQueue %q does not admit namespace %q of cluster %q: %s", q.name, namespace, cluster, n.unmet(q.quota.Selector()))
+	}
+	return what
+}
+
+// selected returns the clusters in which the namespace of a workload may use its queue.
+func (s *State) selected(w *Waiting, clusters []string) []string {
+	if w.queue.quota.Selector() == nil {
+		return clusters
+	}
+	var selected []string
+	for _, cluster := range clusters {
+		if s.mayUse(w.queue, w.Workload.Namespace, cluster) {
+			selected = append(selected, cluster)
+		}
+	}
+	return selected
+}
+
+// recheckNamespaces holds the waiting workloads whose namespace is not selected any more, and
+// lets those go whose namespace now is. It looks at all that wait: labels that matter to a
+// queue change rarely.
+func (d *decision) recheckNamespaces() {
+	s := d.state
+	if !s.events.namespaces {
+		return
+	}
+	var changed []*Waiting
+	for w := range s.waiting.All() {
+		if w.queue.quota.Selector() == nil {
+			continue
+		}
+		n := w.nomination(s)
+		if !bothHeld(w.held, s.heldBy(w)) || n != nil && !s.mayUse(w.queue, w.Workload.Namespace, n.cluster) {
+			changed = append(changed, w)
+		}
+	}
+	slices.SortFunc(changed, before)
+	for _, w := range changed {
+		again := w.resubmitted(s)
+		again.Reported, again.Nominated = false, false
+		s.Enqueue(again)
+	}
+}
+
+// HeldReason returns why a workload would be held if it waited now: it is held by its queue,
+// or its namespace is not selected. nil is not held.
+func (s *State) HeldReason(w *workload.Workload) *workload.Reason {
+	return s.heldBy(&Waiting{Workload: w, queue: s.queue(s.clusterQueue(w))})
+}

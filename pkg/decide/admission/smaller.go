@@ -1,0 +1,193 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// sizes returns the signature and, where the workloads may start with fewer pods, that of
+// their smallest size.
+func (sig *podSetSignature) sizes() []*podSetSignature {
+	if sig.least == nil {
+		return []*podSetSignature{sig}
+	}
+	return []*podSetSignature{sig, sig.least}
+}
+
+// smallest returns the signature of the smallest size with which the workloads may start.
+// They cannot start where that one cannot.
+func (sig *podSetSignature) smallest() *podSetSignature {
+	if sig.least != nil {
+		return sig.least
+	}
+	return sig
+}
+
+// stepsOf returns by how many replicas in all the pod sets may be smaller at the start.
+func stepsOf(sets []workload.PodSet) int {
+	steps := 0
+	for i := range sets {
+		steps += sets[i].Spare()
+	}
+	return steps
+}
+
+// sizedDown returns the pod sets at a step of Kueue's search (PodSetReducer): step 0 is
+// all pods, the last step the fewest, and in between each set gives up its part, rounded
+// down.
+func sizedDown(sets []workload.PodSet, step, steps int) []workload.PodSet {
+	fewer := slices.Clone(sets)
+	for i := range fewer {
+		set := &fewer[i]
+		given := set.Spare() * step / steps * max(1, set.Step)
+		set.Count, set.Resized = set.Count-given, set.Resized-given
+	}
+	return fewer
+}
+
+// sizesOf returns the pod sets of the workload in the sizes that were placed; nil when it
+// was placed with all pods.
+func (f *flavoredSignature) sizesOf(w *workload.Workload) []workload.PodSet {
+	var fewer []workload.PodSet
+	for i, placed := range f.w.PodSets {
+		if by := w.PodSets[i].Count - placed.Count; by > 0 {
+			if fewer == nil {
+				fewer = slices.Clone(w.PodSets)
+			}
+			fewer[i].Count, fewer[i].Resized = placed.Count, fewer[i].Resized-by
+		}
+	}
+	return fewer
+}
+
+// sized is how a workload can start with certain sizes: at once, or after evictions.
+type sized struct {
+	assess     quota.Assess
+	flavored   *flavoredSignature
+	cluster    string
+	placements []workload.Placement
+	nomination *nomination // nil when it can start at once
+	victims    []candidate
+}
+
+// startSmaller starts a workload that cannot start with all of its pods with as many as it
+// can, or evicts gangs for that, and reports whether it did. As in Kueue the largest size
+// is found by halving the range, and a size counts that can start after evictions. Where
+// the smallest size cannot start, the workload waits for what that size lacks.
+func (d *decision) startSmaller(w *Waiting, clusters []string, whole *tried) bool {
+	least := d.state.optionsOf(w.queue, w.signature.least)
+	t := tried{kept: whole.kept}
+	if least.why != nil {
+		t.over = least.why
+	}
+	found := d.trySize(w, least, clusters, &t)
+	if found == nil {
+		if why := t.reason(); why != nil {
+			why = d.ofSmallest(w, why)
+			t.over, t.noPlace = why, nil
+		}
+		*whole = t
+		return false
+	}
+	steps := stepsOf(w.Workload.PodSets)
+	sort.Search(steps, func(step int) bool {
+		if step == 0 {
+			return false // it was tried
+		}
+		other := d.trySize(w, d.transientOptions(w, sizedDown(w.Workload.PodSets, step, steps)), clusters, &tried{})
+		if other != nil {
+			found = other
+		}
+		return other != nil
+	})
+	if found.nomination != nil {
+		d.evictFor(found.nomination, found.victims)
+	} else {
+		d.admit(w, found.assess, found.flavored, found.cluster, found.placements)
+	}
+	return true
+}
+
+// transientOptions returns the flavors that pod sets of a size may be given, for one
+// search.
+func (d *decision) transientOptions(w *Waiting, sets []workload.PodSet) *flavorOptions {
+	o := &flavorOptions{}
+	o.assignments, o.cut, o.why = w.queue.quota.Assignments(sets)
+	for _, a := range o.assignments {
+		o.flavored = append(o.flavored, &flavoredSignature{
+			w: &workload.Workload{PodSets: d.state.tree.Effective(sets, a.Flavors)}, transient: true,
+			verdicts: map[string]placement.Verdict{}, blocked: map[*equivalenceClass]bool{},
+		})
+	}
+	return o
+}
+
+// trySize returns how the workload can start with the sizes of these options, nil when it
+// cannot. It tries the assignments as start does.
+func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *tried) *sized {
+	var rest []quota.Assess
+	evicting := func(a quota.Assess) *sized {
+		flavored := o.flavoredFor(a)
+		n, victims := d.victimsFor(w, a, flavored)
+		if n == nil {
+			return nil
+		}
+		return &sized{assess: a, flavored: flavored, nomination: n, victims: victims}
+	}
+	for _, a := range w.queue.quota.Assess(o.assignments) {
+		if why := d.quotaKept(w, a); why != nil {
+			t.over, t.kept = why, true
+			continue
+		}
+		if a.Mode == quota.Within {
+			flavored := o.flavoredFor(a)
+			cluster, placements, why := d.fit(w, flavored, clusters)
+			if why == nil && d.constrained(w) {
+				cluster, placements, why = d.backfill(w, flavored)
+			}
+			if why == nil {
+				return &sized{assess: a, flavored: flavored, cluster: cluster, placements: placements}
+			}
+			t.missed(flavored, why)
+		} else {
+			w.class.overQuota = append(w.class.overQuota, a.Over.Charge)
+			if t.over == nil {
+				t.over = a.Over.Reason()
+			}
+		}
+		switch {
+		case a.Mode == quota.Impossible:
+		case !w.queue.quota.StopsWhenPreempting() && (a.Mode == quota.Within || !w.queue.quota.PrefersNearer()):
+			rest = append(rest, a)
+		default:
+			if found := evicting(a); found != nil {
+				return found
+			}
+		}
+	}
+	for _, a := range rest {
+		if found := evicting(a); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// ofSmallest words the reason of the smallest size as that of the workload.
+func (d *decision) ofSmallest(w *Waiting, why *workload.Reason) *workload.Reason {
+	var sizes []string
+	for _, set := range w.Workload.PodSets {
+		if set.Spare() > 0 {
+			sizes = append(sizes, fmt.Sprintf("%d of %d pods of %q", set.MinCount, set.Count, set.Name))
+		}
+	}
+	same := *why
+	same.Message += fmt.Sprintf(". That is its smallest size, with %s", strings.Join(sizes, " and "))
+	return &same
+}

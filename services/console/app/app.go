@@ -1,0 +1,160 @@
+// Package app composes the console from its parts. It is not the process, which is the main
+// package or `muster-dev up`.
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/services/console/internal/web"
+	"muster.dev/muster/services/internal/client/overhttp"
+)
+
+// Config is the console's settings.
+type Config struct {
+	// Address is host:port for browsers.
+	Address string
+	// CertificateFile and KeyFile turn TLS on.
+	CertificateFile, KeyFile string
+	// BehindTLS: a proxy in the same pod ends TLS, so that browsers send cookies over TLS only.
+	BehindTLS bool
+	// Server is the URL of the HTTP API, and ServerCAFile has its authority; empty for those of
+	// the system.
+	Server, ServerCAFile string
+	// Actions lets callers change what they may.
+	Actions bool
+	// RackLabel is the label of nodes with their rack; empty for none.
+	RackLabel string
+	// Listening, unless nil, is called with the address once it is bound.
+	Listening func(net.Addr)
+
+	api *overhttp.Client
+	tls *tls.Config
+}
+
+// Register implements service.Config.
+func (c *Config) Register(flags *flag.FlagSet) {
+	flags.StringVar(&c.Address, "address", "127.0.0.1:8081", "`host:port` for browsers")
+	flags.StringVar(&c.CertificateFile, "certificate", "", "PEM `file` with the certificate for browsers")
+	flags.StringVar(&c.KeyFile, "key", "", "PEM `file` with the key of that certificate")
+	flags.BoolVar(&c.BehindTLS, "behind-tls", false, "a proxy on this machine, or in this pod, ends TLS")
+	flags.StringVar(&c.Server, "server", "", "`URL` of the HTTP API (intake's --http-address)")
+	flags.StringVar(&c.ServerCAFile, "server-ca", "", "PEM `file` with the authority of the HTTP API; without it those of the system")
+	flags.BoolVar(&c.Actions, "actions", false, "let callers change what their tokens may; without it the console shows only")
+	flags.StringVar(&c.RackLabel, "rack-label", "", "`label` of nodes that names their rack, for the map of nodes")
+}
+
+// Validate implements service.Config. It reads the files that the settings name.
+func (c *Config) Validate() error {
+	var faults []error
+	host, _, err := net.SplitHostPort(c.Address)
+	if err != nil {
+		faults = append(faults, fmt.Errorf("address: %q: want host:port: %w", c.Address, err))
+	}
+	switch {
+	case (c.CertificateFile == "") != (c.KeyFile == ""):
+		faults = append(faults, errors.New("certificate and key: want both or none"))
+	case c.CertificateFile != "":
+		certificate, err := tls.LoadX509KeyPair(c.CertificateFile, c.KeyFile)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("certificate: %w", err))
+		}
+		c.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}}
+	case err == nil && !isLoopback(host):
+		faults = append(faults, fmt.Errorf("address: %q is not a loopback address, and tokens must not be sent in the clear: set certificate and key, or listen on 127.0.0.1", c.Address))
+	}
+	if c.Server == "" {
+		faults = append(faults, errors.New("server: is missing; want the URL of the HTTP API, such as https://muster.example.org"))
+	} else if c.api, err = overhttp.New(overhttp.Settings{URL: c.Server, CA: c.ServerCAFile}); err == nil {
+		_, err = c.api.As("a token") // refused in the clear
+	}
+	if c.Server != "" && err != nil {
+		faults = append(faults, fmt.Errorf("server: %w", err))
+	}
+	return errors.Join(faults...)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Limits of connections. Package web bounds pages and streams itself, because streams may last
+// for hours.
+const (
+	headerTimeout   = 5 * time.Second
+	readTimeout     = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	mostConnections = 4096
+	stopTimeout     = 2 * time.Second
+)
+
+// Run serves browsers until ctx ends.
+func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
+	ready := runtime.Health.Await("listening")
+	handler, err := web.New(web.Options{
+		API: config.api, Actions: config.Actions, Secure: config.tls != nil || config.BehindTLS, RackLabel: config.RackLabel,
+		Logger: runtime.Logger, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", config.Address)
+	if err != nil {
+		return fmt.Errorf("listen for browsers on %s: %w", config.Address, err)
+	}
+	address := listener.Addr()
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 32 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    log.New(connectionErrors{runtime.Logger}, "", 0),
+		TLSConfig:   config.tls,
+	}
+	listener = netutil.LimitListener(listener, mostConnections)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		serve := server.Serve
+		if config.tls != nil {
+			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		}
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve browsers on %s: %w", address, err)
+		}
+		return ctx.Err()
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		_ = server.Shutdown(stopping) // streams end with ctx
+		return ctx.Err()
+	})
+	runtime.Logger.Info("serving browsers", zap.Stringer("address", address), zap.Bool("actions", config.Actions))
+	if config.Listening != nil {
+		config.Listening(address)
+	}
+	ready()
+	return group.Wait()
+}
+
+// connectionErrors logs net/http's errors of connections with one constant text, so that the log
+// throttles them: any client that reaches the address can cause them.
+type connectionErrors struct{ logger *zap.Logger }
+
+func (c connectionErrors) Write(line []byte) (int, error) {
+	c.logger.Warn("HTTP connection failed", zap.ByteString("error", bytes.TrimSpace(line)))
+	return len(line), nil
+}

@@ -1,0 +1,174 @@
+package page
+
+import (
+	"strconv"
+	"time"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/output"
+)
+
+// WorkloadRow is a workload in a list.
+type WorkloadRow struct {
+	Link, Title, Namespace, Name, Kind, Queue string
+	Phase, Age, Starts, Reason                string
+	Position, Priority, Pods, Attempt         int
+	PhaseClass                                string
+}
+
+// longestReason bounds a reason in a list; the page of the workload has all of it.
+const longestReason = 240
+
+func row(r *workload.Record, now time.Time) WorkloadRow {
+	return WorkloadRow{
+		Link: WorkloadLink(r.ID), Title: r.Title(), Namespace: r.Namespace, Name: r.Name, Kind: r.Kind, Queue: r.Queue,
+		Phase: output.Phase(r), PhaseClass: string(r.Phase), Age: output.Age(r.Times.Submitted, now), Starts: output.Starts(r, now),
+		Reason: output.Short(output.Brief(r.Reason), longestReason), Position: int(r.Position), Priority: int(r.Priority), Pods: r.Pods(), Attempt: r.Attempt,
+	}
+}
+
+// Workloads is the page of a list of workloads.
+type Workloads struct {
+	Filter Filter
+	Rows   []WorkloadRow
+	// First and Next are links to other pages; empty where there are none.
+	First, Next string
+}
+
+// Filter is what a list is of, as in the address of the page.
+type Filter struct{ Queue, Namespace, Name, Phase, Labels string }
+
+// Phases lists all phases for a form.
+func (Filter) Phases() []workload.Phase { return workload.Phases() }
+
+// MakeWorkloads makes the page of a list.
+func MakeWorkloads(filter Filter, records []workload.Record, first, next string, now time.Time) Workloads {
+	w := Workloads{Filter: filter, First: first, Next: next}
+	for i := range records {
+		w.Rows = append(w.Rows, row(&records[i], now))
+	}
+	return w
+}
+
+// Workload is the page of one workload.
+type Workload struct {
+	ID        workload.ID
+	Title     string
+	Phase     string
+	PhaseCSS  string
+	Reason    string
+	Fields    []Field
+	QueueLink string
+	// Changes are what would admit it now; Partial says that others were not tried, and
+	// NotExplained why there is no explanation.
+	Explained    bool
+	Changes      []string
+	Partial      bool
+	NotExplained string
+	PodSets      []PodSetRow
+	Placements   []PlacementRow
+	PlacesMore   int
+	Timeline     []Event
+	EventsMore   int
+	WaysWhen     string
+	Ways         []output.Way
+	Actions      []Action
+}
+
+// PodSetRow is a pod set of a workload.
+type PodSetRow struct {
+	Name, Role, Requests string
+	Count, Placed        int
+}
+
+// PlacementRow is a node with pods of a workload.
+type PlacementRow struct {
+	PodSet, Node, Link string
+	Pods               int
+}
+
+// Event is an entry of a workload's timeline.
+type Event struct {
+	At             time.Time
+	After, Phase   string
+	PhaseClass     string
+	Attempt        int
+	Reason         string
+	AttemptChanged bool
+}
+
+// Action is something that the caller may ask of a workload, or of a queue, now.
+type Action struct{ Name, Label, Link string }
+
+// mostPlacements and mostEvents bound the lists of a workload's page.
+const (
+	mostPlacements = 512
+	mostEvents     = 200
+)
+
+// MakeWorkload makes the page of a workload. explained is nil where there is no explanation, and
+// notExplained then says why.
+func MakeWorkload(r workload.Record, history []query.HistoryEntry, explained *query.ExplainAnswer, notExplained string, actions []Action, now time.Time) Workload {
+	w := Workload{
+		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, ""),
+		Fields: fields(&r, now), NotExplained: notExplained, Actions: actions,
+	}
+	if explained != nil {
+		w.Explained, w.Partial = true, explained.Partial
+		for _, c := range explained.Changes {
+			w.Changes = append(w.Changes, c.Message)
+		}
+		w.Changes = bounded(w.Changes)
+	}
+	placed := map[string]int{}
+	for _, p := range r.Placements {
+		placed[p.PodSet] += p.Pods
+	}
+	for _, set := range r.PodSets {
+		w.PodSets = append(w.PodSets, PodSetRow{Name: set.Name, Role: set.Role, Requests: output.Requests(set.Template.Requests), Count: set.Count, Placed: placed[set.Name]})
+	}
+	for _, p := range r.Placements[:min(len(r.Placements), mostPlacements)] {
+		w.Placements = append(w.Placements, PlacementRow{PodSet: p.PodSet, Node: p.Node, Link: nodeLink(r.Cluster, p.Node), Pods: p.Pods})
+	}
+	w.PlacesMore = len(r.Placements) - len(w.Placements)
+	w.EventsMore = max(0, len(history)-mostEvents)
+	for i, e := range history[w.EventsMore:] {
+		event := Event{At: e.At, Phase: string(e.Phase), PhaseClass: string(e.Phase), Attempt: e.Attempt, Reason: output.Reason(e.Reason)}
+		if i+w.EventsMore > 0 {
+			event.After = output.Age(history[0].At, e.At)
+			event.AttemptChanged = e.Attempt != history[i+w.EventsMore-1].Attempt
+		}
+		w.Timeline = append(w.Timeline, event)
+	}
+	w.WaysWhen, w.Ways = output.Ways(&r)
+	return w
+}
+
+func fields(r *workload.Record, now time.Time) []Field {
+	position := ""
+	if r.Position > 0 {
+		position = strconv.Itoa(int(r.Position)) + " in queue " + r.Queue
+	}
+	all := []Field{
+		{"Kind", r.Kind}, {"Priority", strconv.Itoa(int(r.Priority))}, {"Position", position}, {"Starts", output.StartsIn(r, now)},
+		{"Hold", r.Hold.Message()}, {"Attempt", strconv.Itoa(r.Attempt)}, {"Cluster", r.Cluster}, {"Submitter", r.Submitter},
+		{"Asks", output.Requests(r.Requests())}, {"Submitted", dated(r.Times.Submitted, now)}, {"Admitted", dated(r.Times.Admitted, now)},
+		{"Dispatched", dated(r.Times.Dispatched, now)}, {"Running", dated(r.Times.Running, now)}, {"Finished", dated(r.Times.Finished, now)},
+		{"Ran", output.Ran(r, now)}, {"ID", string(r.ID)},
+	}
+	var filled []Field
+	for _, f := range all {
+		if f.Value != "" {
+			filled = append(filled, f)
+		}
+	}
+	return filled
+}
+
+func dated(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC") + " (" + output.Age(t, now) + " ago)"
+}

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Limits of one caller, and of all.
+const (
+	mostRequests   = 32
+	mostStreams    = 16
+	mostAllStreams = 1024
+	// writeMost is how long a browser may take for a page, or for each write of a stream.
+	writeMost = 30 * time.Second
+	// longestForm bounds what a browser sends.
+	longestForm = 16 << 10
+)
+
+// policy lets pages use nothing but what the console itself serves, and no script or style that
+// is written into a page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// secured sets the headers of every answer, and bounds its time.
+func secured(secure bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		h.Set("Cache-Control", "no-store")
+		if secure {
+			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, longestForm)
+		if http.NewResponseController(w).SetWriteDeadline(time.Now().Add(askMost+writeMost)) != nil {
+			http.Error(w, "this server cannot bound the time of an answer", http.StatusInternalServerError)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// shares counts what each caller, and all together, have open. Its methods may be called
+// concurrently.
+type shares struct {
+	each, all int
+
+	mu   sync.Mutex
+	open map[string]int
+	sum  int
+}
+
+func newShares(each, all int) *shares { return &shares{each: each, all: all, open: map[string]int{}} }
+
+// acquire counts one more for the owner; it reports false at a limit.
+func (s *shares) acquire(owner string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[owner] >= s.each || s.sum >= s.all {
+		return false
+	}
+	s.open[owner]++
+	s.sum++
+	return true
+}
+
+func (s *shares) release(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum--
+	if s.open[owner]--; s.open[owner] == 0 {
+		delete(s.open, owner)
+	}
+}

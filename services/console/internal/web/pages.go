@@ -1,0 +1,190 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/console/internal/page"
+)
+
+// views are the pages, by their paths.
+func views() map[string]view {
+	return map[string]view{
+		"/{$}":                    {template: "overview", every: 3 * time.Second, load: loadOverview},
+		"/queues":                 {template: "queues-page", every: 3 * time.Second, load: loadQueues},
+		"/queues/{queue}":         {template: "queue", every: 2 * time.Second, load: loadQueue},
+		"/workloads":              {template: "workloads", every: 2 * time.Second, load: loadWorkloads},
+		"/workloads/{id}":         {template: "workload", every: time.Second, load: loadWorkload},
+		"/nodes":                  {template: "nodes", every: 3 * time.Second, load: loadNodes},
+		"/nodes/{cluster}/{node}": {template: "node", every: 3 * time.Second, load: loadNode},
+	}
+}
+
+// mapPatience is how long the overview waits for the nodes, which may be many, before it is shown
+// without their map. Its updates bring the map.
+const mapPatience = 100 * time.Millisecond
+
+func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	queues, err := s.queues(ctx, c)
+	if err != nil {
+		return content{}, err
+	}
+	of := content{title: "Overview"}
+	if !c.Operator {
+		waiting, err := s.workloads(ctx, c, query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued}, Limit: query.MaxPage})
+		of.model = page.ForTenant(queues.Queues, waiting.Workloads, s.Now())
+		return of, err
+	}
+	status, err := s.status(ctx, c)
+	if err != nil {
+		return of, err
+	}
+	patient := ctx
+	if !isLive(r) {
+		var cancel context.CancelFunc
+		patient, cancel = context.WithTimeout(ctx, mapPatience)
+		defer cancel()
+	}
+	nodes, err := s.nodes(patient, c)
+	model := page.ForOperator(status, nodes, queues.Queues, s.RackLabel, s.Now())
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		model.MapFollows, err = true, nil
+	}
+	of.model = model
+	return of, err
+}
+
+func loadQueues(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	from := 0
+	if text := r.URL.Query().Get("from"); text != "" {
+		var err error
+		if from, err = strconv.Atoi(text); err != nil {
+			return content{}, refuse(http.StatusBadRequest, "from=%.20q: want a number.", text)
+		}
+	}
+	answer, err := s.queues(ctx, c)
+	return content{title: "Queues", model: page.MakeQueues(answer, from, s.Now())}, err
+}
+
+func loadQueue(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	q, namespace, err := s.queue(ctx, r, c)
+	if err != nil {
+		return content{}, err
+	}
+	only := ""
+	if len(q.Namespaces) == 1 {
+		only = q.Namespaces[0]
+	}
+	after := r.URL.Query().Get("after")
+	if after != "" && uuid.Validate(after) != nil {
+		return content{}, refuse(http.StatusBadRequest, "after=%.40q: want the id of a workload.", after)
+	}
+	waiting, err := s.workloads(ctx, c, query.WorkloadsRequest{
+		Queue: q.Name, Namespace: only, Phases: []workload.Phase{workload.Queued}, Limit: page.PageRows, AfterID: workload.ID(after),
+	})
+	if err != nil {
+		return content{}, err
+	}
+	live, err := s.workloads(ctx, c, query.WorkloadsRequest{Queue: q.Name, Namespace: only, Phases: holding(), Limit: page.PageRows})
+	next := ""
+	if waiting.Next != "" {
+		values := url.Values{"after": {string(waiting.Next)}}
+		if namespace != "" {
+			values.Set("namespace", namespace)
+		}
+		next = "/queues/" + url.PathEscape(q.Name) + "?" + values.Encode()
+	}
+	model := page.MakeQueue(q, namespace, waiting.Workloads, live.Workloads, next, live.Next != "", s.queueActions(c, q, namespace), s.Now())
+	return content{title: "Queue " + q.Name, model: model, form: "asked", formModel: asked(r)}, err
+}
+
+// queue is the queue that the address names: in the one namespace that it gives, where several
+// have its name.
+func (s *Server) queue(ctx context.Context, r *http.Request, c *caller) (q query.Queue, namespace string, err error) {
+	answer, err := s.queues(ctx, c)
+	if err != nil {
+		return q, "", err
+	}
+	name, namespace := r.PathValue("queue"), r.URL.Query().Get("namespace")
+	found := query.Named(answer.Queues, name, namespace)
+	if len(found) == 0 {
+		return q, "", refuse(http.StatusNotFound, "There is no queue %.80q that you may see.", name)
+	}
+	return found[0], namespace, nil
+}
+
+func loadWorkloads(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	values := r.URL.Query()
+	filter := page.Filter{
+		Queue: values.Get("queue"), Namespace: values.Get("namespace"), Name: values.Get("name"), Phase: values.Get("phase"), Labels: values.Get("labelSelector"),
+	}
+	request := query.WorkloadsRequest{Queue: filter.Queue, Namespace: filter.Namespace, Name: filter.Name, Limit: page.PageRows, AfterID: workload.ID(values.Get("after"))}
+	if filter.Phase != "" {
+		if !slices.Contains(workload.Phases(), workload.Phase(filter.Phase)) {
+			return content{}, refuse(http.StatusBadRequest, "There is no phase %.40q.", filter.Phase)
+		}
+		request.Phases = []workload.Phase{workload.Phase(filter.Phase)}
+	}
+	if filter.Labels != "" {
+		var err error
+		if request.Labels, err = query.ParseSelector(filter.Labels); err != nil {
+			return content{}, refuse(http.StatusBadRequest, "%v", err)
+		}
+	}
+	answer, err := s.workloads(ctx, c, request)
+	first, next := "", ""
+	if request.AfterID != "" {
+		values.Del("after")
+		first = "/workloads?" + values.Encode()
+	}
+	if answer.Next != "" {
+		values.Set("after", string(answer.Next))
+		next = "/workloads?" + values.Encode()
+	}
+	model := page.MakeWorkloads(filter, answer.Workloads, first, next, s.Now())
+	return content{title: "Workloads", model: model, form: "workloads-form", formModel: filter}, err
+}
+
+func loadWorkload(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	one, err := s.workload(ctx, c, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return content{}, err
+	}
+	explained, notExplained := s.explanation(ctx, c, one.Record)
+	model := page.MakeWorkload(one.Record, one.History, explained, notExplained, s.workloadActions(c, one.Record), s.Now())
+	return content{title: one.Title(), model: model, form: "asked", formModel: asked(r)}, nil
+}
+
+func loadNodes(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	values := r.URL.Query()
+	filter := page.NodeFilter{Cluster: values.Get("cluster"), State: values.Get("state"), Name: values.Get("name"), From: values.Get("from")}
+	if filter.State != "" && !slices.Contains(filter.States(), filter.State) {
+		return content{}, refuse(http.StatusBadRequest, "state=%.20q: want one of %s.", filter.State, strings.Join(filter.States(), ", "))
+	}
+	nodes, err := s.nodes(ctx, c)
+	return content{title: "Nodes", model: page.MakeNodes(nodes, filter), form: "nodes-form", formModel: filter}, err
+}
+
+func loadNode(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	nodes, err := s.nodes(ctx, c)
+	if err != nil {
+		return content{}, err
+	}
+	cluster, name := r.PathValue("cluster"), r.PathValue("node")
+	i := slices.IndexFunc(nodes, func(n query.Node) bool { return n.Cluster == cluster && n.Name == name })
+	if i < 0 {
+		return content{}, refuse(http.StatusNotFound, "There is no node %.80q in cluster %.80q.", name, cluster)
+	}
+	live, err := s.placed(ctx, c)
+	return content{title: "Node " + name, model: page.MakeNode(nodes[i], live.records, live.partial, s.Now())}, err
+}

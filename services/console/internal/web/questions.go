@@ -1,0 +1,98 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/overhttp"
+)
+
+// How long an answer serves all pages of a caller.
+const (
+	freshList   = time.Second
+	freshNodes  = 3 * time.Second // the largest answer
+	freshReason = 5 * time.Second // an explanation costs the leader a search
+)
+
+func (s *Server) status(ctx context.Context, c *caller) (query.StatusAnswer, error) {
+	return ask(ctx, s.answers, question{c.Token, "status"}, freshList, query.NewClientOver(c.api).Status)
+}
+
+func (s *Server) queues(ctx context.Context, c *caller) (query.QueuesAnswer, error) {
+	return ask(ctx, s.answers, question{c.Token, "queues"}, freshList, query.NewClientOver(c.api).Queues)
+}
+
+func (s *Server) nodes(ctx context.Context, c *caller) ([]query.Node, error) {
+	answer, err := ask(ctx, s.answers, question{c.Token, "nodes"}, freshNodes, query.NewClientOver(c.api).Nodes)
+	return answer.Nodes, err
+}
+
+func (s *Server) workloads(ctx context.Context, c *caller, r query.WorkloadsRequest) (httpapi.WorkloadsPage, error) {
+	return c.api.Page(ctx, r)
+}
+
+func (s *Server) workload(ctx context.Context, c *caller, id workload.ID) (httpapi.Description, error) {
+	return ask(ctx, s.answers, question{c.Token, "workload " + string(id)}, freshList/2, func(ctx context.Context) (httpapi.Description, error) {
+		return c.api.Describe(ctx, id)
+	})
+}
+
+// explanation returns why a workload waits, or why there is no explanation now.
+func (s *Server) explanation(ctx context.Context, c *caller, record workload.Record) (*query.ExplainAnswer, string) {
+	if record.Phase != workload.Queued {
+		return nil, ""
+	}
+	what := question{c.Token, "explain " + string(record.ID)}
+	answer, err := ask(ctx, s.answers, what, freshReason, func(ctx context.Context) (query.ExplainAnswer, error) {
+		return query.NewClientOver(c.api).Explain(ctx, query.ExplainRequest{ID: record.ID})
+	})
+	switch status := overhttp.StatusOf(err); {
+	case err == nil:
+		return &answer, ""
+	case status == http.StatusTooManyRequests:
+		return nil, "Too much is being asked at the moment; the page asks again."
+	case status == http.StatusNotFound, errors.Is(err, context.DeadlineExceeded):
+		return nil, "It is not known at the moment; the page asks again."
+	default:
+		return nil, err.Error()
+	}
+}
+
+// mostLive bounds the live workloads that a node's page looks at, in pages of query.MaxPage.
+const mostLive = 20 * query.MaxPage
+
+// holding are the phases of workloads that hold places.
+func holding() []workload.Phase {
+	return []workload.Phase{workload.Admitted, workload.Dispatched, workload.Running, workload.Evicting, workload.Cancelling}
+}
+
+// livePlaces are the live workloads of a caller that have places.
+type livePlaces struct {
+	records []workload.Record
+	partial bool
+}
+
+// placed returns the workloads that hold places, up to mostLive.
+func (s *Server) placed(ctx context.Context, c *caller) (livePlaces, error) {
+	return ask(ctx, s.answers, question{c.Token, "placed"}, freshNodes, func(ctx context.Context) (all livePlaces, err error) {
+		r := query.WorkloadsRequest{Phases: holding(), Limit: query.MaxPage}
+		for len(all.records) < mostLive {
+			page, err := c.api.Page(ctx, r)
+			if err != nil {
+				return livePlaces{}, err
+			}
+			all.records = append(all.records, page.Workloads...)
+			if page.Next == "" || len(page.Workloads) == 0 {
+				return all, nil
+			}
+			r.AfterID = page.Next
+		}
+		all.partial = true
+		return all, nil
+	})
+}

@@ -1,0 +1,373 @@
+package web
+
+import (
+	"bufio"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+)
+
+// paths are the pages of a world with one workload and nodes.
+func paths() []string {
+	return []string{"/", "/queues", "/queues/research", "/workloads", "/workloads?phase=queued", "/workloads/" + string(theID), "/nodes", "/nodes?state=broken", "/nodes/east/gpu-00001"}
+}
+
+// TestPages: each page is HTML without script or style of its own, with what it is about, and
+// with the headers that keep others from using it.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, newAPI(20, 3), "olga", true)
+	says := map[string][]string{
+		"/": {"cluster east is silent", "gpu-00001", "research"}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
+		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel"},
+		"/nodes": {"gpu-00019"}, "/nodes/east/gpu-00001": {"nvidia.com/gpu"},
+	}
+	for _, path := range paths() {
+		t.Run(path, func(t *testing.T) {
+			status, header, content := b.get(path)
+			if status != http.StatusOK {
+				t.Fatalf("status %d: %s", status, content)
+			}
+			for _, text := range says[path] {
+				if !strings.Contains(content, text) {
+					t.Errorf("the page lacks %q", text)
+				}
+			}
+			checkHTML(t, content)
+			for name, want := range map[string]string{
+				"Content-Security-Policy": "script-src 'self'", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store", "Referrer-Policy": "same-origin",
+			} {
+				if !strings.Contains(header.Get(name), want) {
+					t.Errorf("%s: %q, want %q", name, header.Get(name), want)
+				}
+			}
+		})
+	}
+}
+
+// checkHTML checks what the policy refuses, and what people who do not see the page need.
+func checkHTML(t *testing.T, content string) {
+	t.Helper()
+	document, err := html.Parse(strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, labelled, ids := map[string]int{}, map[string]bool{}, map[string]bool{}
+	var inputs []string
+	for n := range document.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		found[n.Data]++
+		attributes := map[string]string{}
+		for _, a := range n.Attr {
+			attributes[a.Key] = a.Val
+			if a.Key == "style" || strings.HasPrefix(a.Key, "on") {
+				t.Errorf("<%s> has the attribute %s", n.Data, a.Key)
+			}
+		}
+		if id := attributes["id"]; id != "" {
+			if ids[id] {
+				t.Errorf("the id %q is there twice", id)
+			}
+			ids[id] = true
+		}
+		switch n.Data {
+		case "script":
+			if n.FirstChild != nil || attributes["src"] == "" {
+				t.Error("a script is written into the page")
+			}
+		case "style", "b":
+			t.Errorf("there is a <%s>", n.Data)
+		case "label":
+			labelled[attributes["for"]] = true
+		case "input", "select":
+			if attributes["type"] != "hidden" && n.Parent.Data != "label" {
+				inputs = append(inputs, attributes["id"])
+			}
+		case "th":
+			if attributes["scope"] == "" {
+				t.Error("a <th> has no scope")
+			}
+		}
+	}
+	for _, id := range inputs {
+		if !labelled[id] {
+			t.Errorf("the input %q has no label", id)
+		}
+	}
+	if found["h1"] != 1 || found["main"] != 1 || found["title"] != 1 {
+		t.Errorf("%d h1, %d main, %d title, want one of each", found["h1"], found["main"], found["title"])
+	}
+}
+
+// TestATenantSeesNoNodes: what the HTTP API refuses is refused, and is not offered.
+func TestATenantSeesNoNodes(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, newAPI(20, 3), "alice", true)
+	if status, _, content := b.get("/nodes"); status != http.StatusForbidden || strings.Contains(content, "gpu-0") {
+		t.Errorf("nodes: status %d: %s", status, content)
+	}
+	if status, _, content := b.get("/"); status != http.StatusOK || strings.Contains(content, "gpu-0") || strings.Contains(content, `href="/nodes"`) {
+		t.Errorf("overview: status %d: %s", status, content)
+	}
+	if _, _, content := b.get("/workloads/" + string(theID)); strings.Contains(content, "action-priority") || !strings.Contains(content, "action-cancel") {
+		t.Errorf("the actions of a tenant: %s", content)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	b := newBrowser(t, a, "", true)
+	if status, header, _ := b.get("/workloads?phase=queued"); status != http.StatusSeeOther || header.Get("Location") != "/login?to=%2Fworkloads%3Fphase%3Dqueued" {
+		t.Errorf("without a session: status %d, to %q", status, header.Get("Location"))
+	}
+	if status, _, _ := b.get("/live/workloads"); status != http.StatusUnauthorized {
+		t.Errorf("updates without a session: status %d", status)
+	}
+	if status, _, content := b.post("/login", url.Values{"token": {"mallory"}}); status != http.StatusUnauthorized || !strings.Contains(content, "does not know this token") {
+		t.Errorf("a token that is unknown: status %d: %s", status, content)
+	}
+	status, header, _ := b.post("/login", url.Values{"token": {"olga"}, "to": {"//elsewhere.example"}})
+	if cookie := header.Get("Set-Cookie"); status != http.StatusSeeOther || header.Get("Location") != "/" || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") || strings.Contains(cookie, "olga") {
+		t.Errorf("login: status %d, to %q, cookie %q", status, header.Get("Location"), cookie)
+	}
+	if status, _, _ := b.get("/queues"); status != http.StatusOK {
+		t.Errorf("logged in: status %d", status)
+	}
+	a.set(func() { a.revoked = true })
+	if status, header, _ := b.get("/workloads"); status != http.StatusSeeOther || !strings.HasPrefix(header.Get("Location"), "/login") {
+		t.Errorf("with a token that was withdrawn: status %d, to %q", status, header.Get("Location"))
+	}
+}
+
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, newAPI(1, 1), "olga", true)
+	form := b.form()
+	if status, _, _ := b.post("/logout", nil); status != http.StatusForbidden {
+		t.Errorf("a logout of another site: status %d", status)
+	}
+	if status, _, _ := b.post("/logout", url.Values{"form": {form}}); status != http.StatusSeeOther {
+		t.Errorf("logout: status %d", status)
+	}
+	if status, _, _ := b.get("/queues"); status != http.StatusSeeOther {
+		t.Errorf("after it: status %d", status)
+	}
+}
+
+// TestActions: each action asks the HTTP API for one change with the caller's token, and leaves a
+// line in the log, which has no token.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	one := "/workloads/" + string(theID)
+	for name, test := range map[string]struct {
+		path string
+		form url.Values
+		want string
+	}{
+		"cancel":            {one + "/cancel", url.Values{"why": {"done"}}, "olga DELETE /v1" + one + "?why=done"},
+		"hold":              {one + "/hold", url.Values{"why": {"wait"}}, "olga PUT /v1" + one + "/hold?why=wait"},
+		"resume":            {one + "/resume", nil, "olga DELETE /v1" + one + "/hold"},
+		"move":              {one + "/move", url.Values{"queue": {"b"}}, "olga POST /v1" + one + "/move?queue=b"},
+		"requeue":           {one + "/requeue", nil, "olga POST /v1" + one + "/requeue"},
+		"priority":          {one + "/priority", url.Values{"value": {"-5"}}, "olga PUT /v1" + one + "/priority?value=-5"},
+		"hold of a queue":   {"/queues/research/hold", url.Values{"why": {"driver"}}, "olga PUT /v1/queues/research/hold?allNamespaces=true&why=driver"},
+		"resume of a queue": {"/queues/research/resume?namespace=team-a", nil, "olga DELETE /v1/queues/research/hold?namespace=team-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(1, 1)
+			b := newBrowser(t, a, "olga", true)
+			if status, _, content := b.get(test.path); status != http.StatusOK || !strings.Contains(content, `method="post"`) || len(a.asked()) > 0 {
+				t.Errorf("the confirmation: status %d, asked %q: %s", status, a.asked(), content)
+			} else {
+				checkHTML(t, content)
+			}
+			form := url.Values{"form": {b.form()}}
+			for name, values := range test.form {
+				form[name] = values
+			}
+			status, header, content := b.post(test.path, form)
+			if status != http.StatusSeeOther || !strings.Contains(header.Get("Location"), "asked=") {
+				t.Errorf("status %d, to %q: %s", status, header.Get("Location"), content)
+			}
+			if got := a.asked(); len(got) != 1 || got[0] != test.want {
+				t.Errorf("asked %q, want %q", got, test.want)
+			}
+			lines := b.log.FilterMessage("action asked").All()
+			if len(lines) != 1 || lines[0].ContextMap()["caller"] != "olga" {
+				t.Errorf("the log has %v", lines)
+			}
+		})
+	}
+}
+
+// TestActionsThatAreRefused change nothing.
+func TestActionsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	cancel, priority := "/workloads/"+string(theID)+"/cancel", "/workloads/"+string(theID)+"/priority"
+	for name, test := range map[string]struct {
+		token, path string
+		actions     bool
+		form        url.Values
+		header      http.Header
+		noForm      bool
+		status      int
+	}{
+		"the console shows only":    {token: "olga", path: cancel, status: http.StatusForbidden},
+		"a form of another site":    {token: "olga", path: cancel, actions: true, noForm: true, status: http.StatusForbidden},
+		"from another site":         {token: "olga", path: cancel, actions: true, header: http.Header{"Sec-Fetch-Site": {"cross-site"}}, status: http.StatusForbidden},
+		"no operator":               {token: "alice", path: priority, actions: true, form: url.Values{"value": {"5"}}, status: http.StatusForbidden},
+		"no number":                 {token: "olga", path: priority, actions: true, form: url.Values{"value": {"high"}}, status: http.StatusBadRequest},
+		"a reason that is too long": {token: "olga", path: cancel, actions: true, form: url.Values{"why": {strings.Repeat("x", longestWhy+1)}}, status: http.StatusBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(1, 1)
+			b := newBrowser(t, a, test.token, test.actions)
+			form := url.Values{}
+			if !test.noForm {
+				form.Set("form", b.form())
+			}
+			for name, values := range test.form {
+				form[name] = values
+			}
+			header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+			for name, values := range test.header {
+				header[name] = values
+			}
+			status, _, content := b.do(http.MethodPost, test.path, form.Encode(), header)
+			if status != test.status || len(a.asked()) > 0 {
+				t.Errorf("status %d, want %d; asked %q: %s", status, test.status, a.asked(), content)
+			}
+		})
+	}
+}
+
+// TestUpdates: a stream sends the region when it differs, and ends with the session's token.
+func TestUpdates(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	b := newBrowser(t, a, "olga", true)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/live/workloads/"+string(theID), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	until := func(text string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), text) {
+				return
+			}
+		}
+		t.Fatalf("the stream ended without %q: %v", text, lines.Err())
+	}
+	until("event: region")
+	until("p-queued")
+	a.set(func() { a.record.Phase, a.record.Cluster = "running", "east" })
+	until("p-running")
+	a.set(func() { a.revoked = true })
+	until("event: gone")
+	for lines.Scan() {
+	}
+	if lines.Err() != nil {
+		t.Errorf("the stream ends with %v", lines.Err())
+	}
+}
+
+// TestStreamsAreBounded: one more than the limit is refused.
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, newAPI(1, 1), "olga", true)
+	for range mostStreams {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/live/queues", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := b.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, _, _ := b.get("/live/queues"); status != http.StatusTooManyRequests {
+		t.Errorf("one stream more: status %d", status)
+	}
+}
+
+// TestTheMapFollows: an overview whose nodes are late comes without them, and its updates bring
+// them.
+func TestTheMapFollows(t *testing.T) {
+	t.Parallel()
+	a := newAPI(20, 1)
+	a.late = make(chan struct{})
+	b := newBrowser(t, a, "olga", true)
+	if status, _, content := b.get("/"); status != http.StatusOK || !strings.Contains(content, "their map follows") || strings.Contains(content, "gpu-00001") || !strings.Contains(content, "cluster east is silent") {
+		t.Errorf("status %d: %s", status, content)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/live/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	close(a.late)
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if strings.Contains(lines.Text(), "gpu-00001") {
+			return
+		}
+	}
+	t.Error("the updates bring no nodes")
+}
+
+// mostBytes bounds a page of the largest site.
+const mostBytes = 1 << 20
+
+// TestPagesOfALargeSite: with 10,000 nodes and 100,000 waiting workloads no page has more than
+// a megabyte. Times are logged, because a test machine has no others to compare with.
+func TestPagesOfALargeSite(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, newAPI(10_000, 100_000), "olga", true)
+	for _, path := range paths() {
+		t.Run(path, func(t *testing.T) {
+			began := time.Now()
+			status, _, content := b.get(path)
+			if status != http.StatusOK || len(content) > mostBytes {
+				t.Errorf("status %d, %d bytes, want %d at most", status, len(content), mostBytes)
+			}
+			t.Logf("%d bytes after %s", len(content), time.Now().Sub(began))
+		})
+	}
+}
+
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]string{
+		"": "/", "/workloads?phase=queued": "/workloads?phase=queued", "//a.example": "/", "https://a.example/": "/", `/\a.example`: "/", "javascript:alert(1)": "/", "workloads": "/",
+	} {
+		t.Run(to, func(t *testing.T) {
+			t.Parallel()
+			if got := own(to); got != want {
+				t.Errorf("own(%q) = %q, want %q", to, got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"muster.dev/muster/pkg/message/httpapi"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/overhttp"
+)
+
+const gpu resource.Name = "nvidia.com/gpu"
+
+// theID is the workload that the HTTP API of these tests describes.
+const theID workload.ID = "8f6ccd2c-8fbe-5623-bab5-2d94a6d7f8cc"
+
+// api stands in for the HTTP API: the token "olga" is of an operator, "alice" of a tenant.
+type api struct {
+	mu      sync.Mutex
+	queues  query.QueuesAnswer
+	nodes   query.NodesAnswer
+	record  workload.Record
+	waiting int // workloads that wait
+	changes []string
+	revoked bool
+	late    chan struct{} // unless nil, the nodes are answered when it is closed
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.late != nil && r.URL.Path == "/v1/nodes" {
+		<-a.late
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	who := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if who != "olga" && who != "alice" || a.revoked {
+		problem(w, http.StatusUnauthorized, "unknown caller")
+		return
+	}
+	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasSuffix(r.URL.Path, "/priority")
+	switch {
+	case operators && who != "olga":
+		problem(w, http.StatusForbidden, "no operator")
+	case r.Method != http.MethodGet:
+		a.changes = append(a.changes, who+" "+r.Method+" "+r.URL.RequestURI())
+		reply(w, struct{}{})
+	case r.URL.Path == "/v1/caller":
+		reply(w, httpapi.Caller{Name: who, Operator: who == "olga"})
+	case r.URL.Path == "/v1/queues":
+		reply(w, a.queues)
+	case r.URL.Path == "/v1/nodes":
+		reply(w, a.nodes)
+	case r.URL.Path == "/v1/status":
+		reply(w, query.StatusAnswer{At: time.Now(), Attention: []string{"cluster east is silent"}, Workloads: map[workload.Phase]int{workload.Queued: a.waiting}})
+	case r.URL.Path == "/v1/workloads":
+		reply(w, a.page(r.URL.Query()))
+	case r.URL.Path == "/v1/workloads/"+string(theID):
+		reply(w, httpapi.Description{Record: a.record, History: []query.HistoryEntry{{At: a.record.Times.Submitted, Phase: workload.Queued, Attempt: 1, Reason: a.record.Reason}}})
+	case r.URL.Path == "/v1/workloads/"+string(theID)+"/explanation":
+		reply(w, query.ExplainAnswer{Explanation: workload.Explanation{Changes: []workload.Change{{Message: "2 fewer pods of workers"}}}})
+	default:
+		problem(w, http.StatusNotFound, "there is no such thing")
+	}
+}
+
+// page is what intake answers: as many as were asked for, with a next as long as there are more.
+func (a *api) page(values url.Values) httpapi.WorkloadsPage {
+	limit := query.MaxPage
+	_, _ = fmt.Sscan(values.Get("limit"), &limit)
+	var page httpapi.WorkloadsPage
+	if phase := values.Get("phase"); phase != "" && phase != "queued" {
+		return page
+	}
+	for i := range min(limit, a.waiting) {
+		r := a.record
+		r.ID, r.Name, r.Position = workload.ID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)), fmt.Sprintf("train-with-a-long-name-%06d", i), int32(i+1)
+		page.Workloads = append(page.Workloads, r)
+	}
+	if a.waiting > limit {
+		page.Next = page.Workloads[limit-1].ID
+	}
+	return page
+}
+
+func problem(w http.ResponseWriter, status int, text string) {
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(httpapi.Problem{Error: text})
+}
+
+func reply(w http.ResponseWriter, value any) { _ = json.NewEncoder(w).Encode(value) }
+
+func (a *api) set(change func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change()
+}
+
+func (a *api) asked() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.changes...)
+}
+
+// newAPI has one queue with a workload that waits, and as many nodes of eight GPUs.
+func newAPI(nodes, waiting int) *api {
+	a := &api{waiting: waiting, record: workload.Record{
+		Workload: workload.Workload{ID: theID, Queue: "research", Namespace: "team-a", Kind: "RayJob", Name: "<b>train</b>", PodSets: []workload.PodSet{{
+			Name: "workers", Role: workload.RoleWorker, Count: 4, Template: workload.Template{Requests: resource.List{gpu: 8}},
+		}}},
+		Phase: workload.Queued, Attempt: 1, Position: 1, Times: workload.Times{Submitted: time.Now().Add(-time.Hour)},
+		Reason: &workload.Reason{Kind: workload.ReasonFit, Message: strings.Repeat("4 of 4 pods of pod set \"workers\" do not fit. ", 20)},
+	}}
+	a.queues.Queues = []query.Queue{{Name: "research", Namespaces: []string{"team-a"}, ClusterQueue: "research", Cohort: "all", Waiting: waiting, Strategy: "StrictFIFO"}}
+	for i := range nodes {
+		n := query.Node{Node: capacity.Node{
+			Cluster: "east", Name: fmt.Sprintf("gpu-%05d", i), Ready: i%100 != 7, Labels: map[string]string{"rack": fmt.Sprintf("rack-%04d", i/16), "kubernetes.io/hostname": fmt.Sprintf("gpu-%05d", i)},
+			Allocatable: resource.List{gpu: 8, resource.CPU: 128_000, resource.Memory: 1 << 40},
+		}}
+		n.Free = resource.List{gpu: int64(i % 9), resource.CPU: 1000, resource.Memory: 1 << 30}
+		n.Reserved = n.Allocatable.Minus(n.Free)
+		a.nodes.Nodes = append(a.nodes.Nodes, n)
+	}
+	return a
+}
+
+// browser is one that is logged in.
+type browser struct {
+	t      *testing.T
+	client *http.Client
+	url    string
+	log    *observer.ObservedLogs
+}
+
+// newBrowser starts the console, and logs in unless the token is empty.
+func newBrowser(t *testing.T, a *api, token string, actions bool) *browser {
+	t.Helper()
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	client, err := overhttp.New(overhttp.Settings{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, log := observer.New(zap.InfoLevel)
+	handler, err := New(Options{API: client, Actions: actions, RackLabel: "rack", Logger: zap.New(core), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := httptest.NewServer(handler)
+	t.Cleanup(console.Close)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{t, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, console.URL, log}
+	if token != "" {
+		if status, _, _ := b.post("/login", url.Values{"token": {token}}); status != http.StatusSeeOther {
+			t.Fatalf("the login of %s ends with %d", token, status)
+		}
+	}
+	return b
+}
+
+func (b *browser) get(path string) (int, http.Header, string) {
+	b.t.Helper()
+	return b.do(http.MethodGet, path, "", nil)
+}
+
+func (b *browser) post(path string, form url.Values) (int, http.Header, string) {
+	b.t.Helper()
+	return b.do(http.MethodPost, path, form.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+}
+
+func (b *browser) do(method, path, body string, header http.Header) (int, http.Header, string) {
+	b.t.Helper()
+	request, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(content)
+}
+
+var formValue = regexp.MustCompile(`name="form" value="([^"]+)"`)
+
+// form is the value that the session's forms carry.
+func (b *browser) form() string {
+	b.t.Helper()
+	_, _, content := b.get("/queues")
+	found := formValue.FindStringSubmatch(content)
+	if found == nil {
+		b.t.Fatalf("no form in %s", content)
+	}
+	return found[1]
+}
