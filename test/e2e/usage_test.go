@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -46,10 +48,12 @@ func TestUsageAgreesWithThePods(t *testing.T) {
 	w.released(again)
 
 	ids := []workload.ID{glue, job, again}
-	w.until("the bystander sees no pod of them", func() bool {
+	w.until("no pod of them runs", func() bool {
 		for _, id := range ids {
-			if len(w.pods(id)) > 0 {
-				return false
+			for _, pod := range w.pods(id) { // the submitter pod of the job stays, ended
+				if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+					return false
+				}
 			}
 		}
 		return true
