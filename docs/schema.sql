@@ -449,7 +449,8 @@ CREATE TABLE public.history (
     attempt integer NOT NULL,
     cluster text,
     reason jsonb,
-    event_id text
+    event_id text,
+    usage jsonb
 )
 PARTITION BY RANGE (at);
 CREATE TABLE public.history_rest (
@@ -462,7 +463,8 @@ CREATE TABLE public.history_rest (
     attempt integer NOT NULL,
     cluster text,
     reason jsonb,
-    event_id text
+    event_id text,
+    usage jsonb
 );
 CREATE TABLE public.leader (
     only_row boolean DEFAULT true NOT NULL,
@@ -681,6 +683,8 @@ CREATE INDEX decisions_order ON ONLY public.decisions USING btree (epoch, number
 CREATE INDEX decisions_rest_epoch_number_idx ON public.decisions_rest USING btree (epoch, number);
 CREATE INDEX history_seq ON ONLY public.history USING btree (seq);
 CREATE INDEX history_rest_seq_idx ON public.history_rest USING btree (seq);
+CREATE INDEX history_usage ON ONLY public.history USING btree (seq) WHERE (usage IS NOT NULL);
+CREATE INDEX history_rest_seq_idx1 ON public.history_rest USING btree (seq) WHERE (usage IS NOT NULL);
 CREATE INDEX history_workload ON ONLY public.history USING btree (workload, seq);
 CREATE INDEX history_rest_workload_seq_idx ON public.history_rest USING btree (workload, seq);
 CREATE UNIQUE INDEX workloads_live_object ON public.workloads USING btree (name, namespace, kind);
@@ -691,6 +695,7 @@ ALTER INDEX public.archive_submission ATTACH PARTITION public.archive_rest_submi
 ALTER INDEX public.bases_order ATTACH PARTITION public.bases_rest_epoch_part_idx;
 ALTER INDEX public.decisions_order ATTACH PARTITION public.decisions_rest_epoch_number_idx;
 ALTER INDEX public.history_seq ATTACH PARTITION public.history_rest_seq_idx;
+ALTER INDEX public.history_usage ATTACH PARTITION public.history_rest_seq_idx1;
 ALTER INDEX public.history_workload ATTACH PARTITION public.history_rest_workload_seq_idx;
 CREATE TRIGGER all_or_nothing_added AFTER INSERT ON public.workloads REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_partial_gangs();
 CREATE TRIGGER all_or_nothing_changed AFTER UPDATE ON public.workloads REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_partial_gangs();

@@ -31,6 +31,7 @@ var released = map[string]string{
 	"0015_provisioning.sql": "50ee5f2085b3d42038b496172c16d0f1b13afe6fcce3aa963e9f1ac802331d9a",
 	"0016_holds.sql":        "83bf486d782ea2752170671cf1ade357eb46c65e0ebf9299fccfc4214c0db781",
 	"0017_asked.sql":        "af8b2029f5e16087f2565d9e3b19c53b79fabe4bf04b9e1ca0877854d61b479e",
+	"0018_usage.sql":        "3cee6b4913c482314731036bd2c8da895fd9ef4b59a476459136e9a73ec2d664",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -101,6 +101,10 @@ type HistoryRow struct {
 	Cluster  string
 	Reason   *workload.Reason
 	EventID  string // of the event that reports it
+	// Usage is what the workload holds from then on; nil for a step that neither holds nor
+	// frees anything. The record of a decision leaves it out, because it follows from the
+	// workload.
+	Usage *workload.UsageStep `json:"-"`
 }
 
 // Message leaves after the commit.
@@ -206,6 +210,25 @@ func (l *lifecycle) emitChanged(e *entry, now time.Time, warnings ...string) {
 	l.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record, Warnings: warnings, Certificate: l.proof(e, now)})
 	l.changed.history = append(l.changed.history, HistoryRow{
 		Workload: e.ID, At: now, Phase: e.Phase, Attempt: e.Attempt, Cluster: e.Cluster, Reason: e.Reason,
-		EventID: l.changed.messages[len(l.changed.messages)-1].ID,
+		EventID: l.changed.messages[len(l.changed.messages)-1].ID, Usage: l.usage(e, now),
 	})
+}
+
+// usage is what a workload holds from now on, if it holds something or has just freed it.
+func (l *lifecycle) usage(e *entry, now time.Time) *workload.UsageStep {
+	freed, isFreed := l.changed.freedUsage[e.ID]
+	if !e.Holding && !isFreed {
+		return nil
+	}
+	step := &workload.UsageStep{Queue: e.Queue, Namespace: e.Namespace, Submitter: e.Submitter}
+	if !e.Holding {
+		step.Checkpoint = freed.checkpoint
+		return step
+	}
+	step.Held = workload.HeldBy(e.PodSets, e.Flavors)
+	step.Checkpoint, step.IdleSince = e.checkpoint, e.idleSince
+	if e.Phase == workload.Admitted && e.Attempt == 1 && e.Times.Admitted.Equal(now) {
+		step.Since = e.Times.Submitted
+	}
+	return step
 }

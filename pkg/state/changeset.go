@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/spec/workload"
@@ -13,19 +14,24 @@ type changeSet struct {
 	workloads map[workload.ID]*entry
 	freed     map[workload.ID]bool
 	asked     map[workload.ID]bool
-	reserved  map[workload.ID]*entry
-	moved     map[workload.ID]*entry
-	moves     []workload.ID // the last of each in moved counts
-	nodes     map[admission.NodeKey]bool
-	history   []HistoryRow
-	messages  []Message
-	grown     int
+	// freedUsage has what history reports about attempts that have just been freed.
+	freedUsage map[workload.ID]freedUsage
+	reserved   map[workload.ID]*entry
+	moved      map[workload.ID]*entry
+	moves      []workload.ID // the last of each in moved counts
+	nodes      map[admission.NodeKey]bool
+	history    []HistoryRow
+	messages   []Message
+	grown      int
 }
+
+// freedUsage is what is known of the work of an attempt when it frees its places.
+type freedUsage struct{ checkpoint time.Time }
 
 func newChangeSet() *changeSet {
 	return &changeSet{
 		added: map[workload.ID]json.RawMessage{}, workloads: map[workload.ID]*entry{},
-		freed: map[workload.ID]bool{}, asked: map[workload.ID]bool{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
+		freed: map[workload.ID]bool{}, asked: map[workload.ID]bool{}, freedUsage: map[workload.ID]freedUsage{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
 		nodes: map[admission.NodeKey]bool{},
 	}
 }

@@ -119,6 +119,7 @@ func (l *lifecycle) free(e *entry) {
 	l.updateReserved(e, -1)
 	l.admission.Release(e.ID)
 	cluster := e.Cluster
+	l.changed.freedUsage[e.ID] = freedUsage{e.checkpoint}
 	e.Placements, e.Flavors, e.Holding = nil, nil, false
 	*e.attemptState = attemptState{deadline: e.deadline, removalSent: e.removalSent}
 	l.changed.freed[e.ID] = true

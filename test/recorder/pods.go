@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,12 +83,14 @@ func (r *Recorder) allPods(items []any) {
 	r.pods = here
 	for name, p := range before {
 		if here[name] == nil {
+			spend(r.spent, p)
 			r.forget(p)
 		}
 	}
 	for _, item := range items {
 		object := item.(*corev1.Pod)
 		p := here[podOf(object).name]
+		r.clock(before[p.name], p)
 		if old := before[p.name]; p.node != "" && (old == nil || old.node != p.node) {
 			r.bound(p, object)
 		}
@@ -117,6 +120,7 @@ func (r *Recorder) set(p *pod, object *corev1.Pod) {
 	}
 	r.pods[p.name] = p
 	r.charge(p, 1)
+	r.clock(old, p)
 	if p.node != "" && (old == nil || old.node != p.node) {
 		r.bound(p, object)
 	}
@@ -137,7 +141,34 @@ func (r *Recorder) bound(p *pod, object *corev1.Pod) {
 	})
 }
 
+// clock notes since when a pod has been on its node, and what it has used when it ends.
+func (r *Recorder) clock(old, p *pod) {
+	switch {
+	case old != nil && old.holds() && p.holds():
+		p.held = old.held
+	case p.holds():
+		p.held = time.Now()
+	case old != nil && old.holds():
+		spend(r.spent, old)
+	}
+}
+
+// spend adds what a pod has used until now.
+func spend(used map[string]map[corev1.ResourceName]float64, p *pod) {
+	id, _, _ := strings.Cut(p.gang, "/")
+	if id == "" || !p.holds() || p.held.IsZero() {
+		return
+	}
+	if used[id] == nil {
+		used[id] = map[corev1.ResourceName]float64{}
+	}
+	for name, milli := range p.requests {
+		used[id][name] += float64(milli) / 1000 * time.Since(p.held).Seconds()
+	}
+}
+
 func (r *Recorder) drop(p *pod) {
+	spend(r.spent, p)
 	r.charge(p, -1)
 	delete(r.pods, p.name)
 	r.forget(p)

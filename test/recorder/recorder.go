@@ -10,6 +10,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,6 +38,9 @@ type Report struct {
 	// the scheduler could not place: while it started, and after it had been
 	// whole, when it was being healed.
 	Starting, Healing Episodes
+	// Used are, by workload, the requests of its pods times the seconds from their binding to
+	// their end, as observed.
+	Used map[string]map[corev1.ResourceName]float64
 }
 
 // Episodes of gangs that are not whole.
@@ -58,6 +62,8 @@ type Recorder struct {
 	used  map[string]amounts // by node
 	gangs map[string]*gang
 	seen  Report
+	// spent are the sums of Report.Used of pods that have ended.
+	spent map[string]map[corev1.ResourceName]float64
 }
 
 // pod is what matters of a pod.
@@ -67,7 +73,11 @@ type pod struct {
 	requests                 amounts
 	ended, running, homeless bool
 	deleting                 bool
+	held                     time.Time // since when it has been on its node; zero while it is on none
 }
+
+// holds reports whether the pod takes what it requests from a node.
+func (p *pod) holds() bool { return p.node != "" && !p.ended }
 
 // gang is an attempt of a workload.
 type gang struct {
@@ -78,7 +88,7 @@ type gang struct {
 
 // Start lists what is there and watches what comes, of everybody.
 func Start(ctx context.Context, client kubernetes.Interface) (*Recorder, error) {
-	r := &Recorder{nodes: map[string]amounts{}, pods: map[string]*pod{}, used: map[string]amounts{}, gangs: map[string]*gang{}}
+	r := &Recorder{nodes: map[string]amounts{}, pods: map[string]*pod{}, used: map[string]amounts{}, gangs: map[string]*gang{}, spent: map[string]map[corev1.ResourceName]float64{}}
 	nodes := stream{
 		list: func(ctx context.Context) ([]any, string, error) {
 			list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -173,6 +183,13 @@ func (r *Recorder) Report() Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	report := r.seen
+	report.Used = map[string]map[corev1.ResourceName]float64{}
+	for id, used := range r.spent {
+		report.Used[id] = maps.Clone(used)
+	}
+	for _, p := range r.pods {
+		spend(report.Used, p)
+	}
 	for _, g := range r.gangs {
 		if !g.since.IsZero() {
 			r.episodes(&report, g).add(time.Since(g.since))

@@ -11,7 +11,7 @@ import (
 )
 
 func newRecorder() *Recorder {
-	return &Recorder{nodes: map[string]amounts{}, pods: map[string]*pod{}, used: map[string]amounts{}, gangs: map[string]*gang{}}
+	return &Recorder{nodes: map[string]amounts{}, pods: map[string]*pod{}, used: map[string]amounts{}, gangs: map[string]*gang{}, spent: map[string]map[corev1.ResourceName]float64{}}
 }
 
 func nodeObject(name, cpu string) *corev1.Node {

@@ -112,7 +112,7 @@ func intake() User {
 			// The Kubernetes controller syncs its cluster's queues.
 			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
 			// The HTTP API queries queue-manager.
-			query.HistorySubject, query.ExplainSubject, query.NodesSubject, query.StatusSubject, query.HoldSubject,
+			query.HistorySubject, query.ExplainSubject, query.NodesSubject, query.StatusSubject, query.UsageSubject, query.HoldSubject,
 			// The Kubernetes controller notices the loss of its stream.
 			jetstream + "STREAM.INFO." + bus.WorkloadStream},
 		works(bus.SubmitStream, event.SubmitSubject("*"), event.SubmitSubjectAs("*", "*")), makesRoom(bus.SubmitStream), makesStreams(),

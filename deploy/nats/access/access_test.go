@@ -134,6 +134,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		query.NodesSubject:                            {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.StatusSubject:                           {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.WhatIfSubject:                           {"operator": "w", "queue-manager": "r"},
+		query.UsageSubject:                            {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.HoldSubject:                             {"intake": "w", "queue-manager": "r"},
 		"$JS.API.INFO":                                {"operator": "w", "queue-manager": "w"},
 		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {"queue-manager": "w"},

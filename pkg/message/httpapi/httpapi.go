@@ -8,6 +8,7 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
@@ -166,6 +167,17 @@ func queueOperations() []Operation {
 			ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads",
 			Parameters: []Parameter{{Name: "namespace", What: "The namespace of the queue, where several have one of its name."}},
 			Status:     http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound},
+		},
+		{
+			ID: "usage", Method: http.MethodGet, Path: "/v1/usage", Summary: "Show what was used of the workloads that the caller may see: resources times seconds, and waits",
+			Parameters: []Parameter{
+				{Name: "since", What: "The begin of the report, as RFC 3339."}, {Name: "until", What: "Its end; the present if it is missing."},
+				{Name: "by", What: "The keys of the rows, separated by commas: " + strings.Join(query.UsageKeys(), ", ") + "."},
+				{Name: "queue", What: "Only what is of this queue."}, {Name: "namespace", What: "Only what is of this namespace."},
+				{Name: "resource", What: "Only these resources, separated by commas."},
+				{Name: "price", What: "Prices of an hour of a unit, separated by commas: RESOURCE=NUMBER, or FLAVOR:RESOURCE=NUMBER."},
+			},
+			Status: http.StatusOK, Answer: &query.UsageAnswer{}, Refusals: []int{http.StatusTooManyRequests},
 		},
 		{
 			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",

@@ -31,7 +31,7 @@ const (
 
 // Subjects lists all of them.
 func Subjects() []string {
-	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject}
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject, UsageSubject}
 }
 
 // StraysAnswer has the rules for pods that are not Muster's.

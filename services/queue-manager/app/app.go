@@ -23,6 +23,7 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/status"
 	"muster.dev/muster/services/queue-manager/internal/store"
+	"muster.dev/muster/services/queue-manager/internal/usage"
 )
 
 // pingTimeout bounds the readiness check of the database.
@@ -128,12 +129,26 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
 		return err
 	}
+	if err := query.HandleEach(ctx, nc, query.UsageSubject, oneAtATime[query.UsageRequest]("a report of usage is being made"), func(ctx context.Context, r query.UsageRequest) (query.UsageAnswer, error) {
+		return reportUsage(ctx, ledger, r)
+	}); err != nil {
+		return err
+	}
 	if err := answerStatus(ctx, ledger, b, silence); err != nil {
 		return err
 	}
 	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
 		return ledger.Nodes(ctx)
 	})
+}
+
+// reportUsage answers from one moment of the history.
+func reportUsage(ctx context.Context, ledger *store.Store, r query.UsageRequest) (report query.UsageAnswer, err error) {
+	err = ledger.Usage(ctx, func(h *store.UsageHistory) error {
+		report, err = usage.Report(ctx, h, r, time.Now())
+		return err
+	})
+	return report, err
 }
 
 // maxStatusCallers bounds the callers that wait for the same collection.

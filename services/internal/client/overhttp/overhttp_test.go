@@ -5,8 +5,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/services/internal/client/exit"
 )
 
@@ -79,5 +81,32 @@ func TestNobodyAnswers(t *testing.T) {
 	_, err = query.NewClientOver(client).Queues(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "cannot reach the server http://127.0.0.1:1: ") || strings.Contains(err.Error(), "NATS") || exit.Code(err) != exit.Unreachable {
 		t.Errorf("%v, want that the server cannot be reached", err)
+	}
+}
+
+// TestUsageAsksAsItWasAsked: the server gets each part of the request.
+func TestUsageAsksAsItWasAsked(t *testing.T) {
+	t.Parallel()
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.URL.Path + "?" + r.URL.Query().Encode()
+		_, _ = w.Write([]byte(`{"rows": [{"key": ["a"]}]}`))
+	}))
+	defer server.Close()
+	client, err := New(Settings{URL: server.URL, Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)
+	answer, err := query.NewClientOver(client).Usage(t.Context(), query.UsageRequest{
+		Since: since, Until: since.Add(time.Hour), By: []string{"queue", "day"}, Queue: "q", Namespace: "n", Resources: []resource.Name{"cpu", "memory"},
+		Prices: []query.Price{{Flavor: "f", Resource: "cpu", PerHour: 0.25}},
+	})
+	if err != nil || len(answer.Rows) != 1 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	const want = "/v1/usage?by=queue%2Cday&namespace=n&price=f%3Acpu%3D0.25&queue=q&resource=cpu%2Cmemory&since=2026-03-04T05%3A06%3A07.000008Z&until=2026-03-04T06%3A06%3A07.000008Z"
+	if got != want {
+		t.Errorf("the server is asked for %s, want %s", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
@@ -28,6 +29,8 @@ func (c *Client) Ask(ctx context.Context, subject string, data []byte) ([]byte, 
 		return answering(data, func(r query.HistoryRequest) (any, error) { return c.history(ctx, r) })
 	case query.ExplainSubject:
 		return answering(data, func(r query.ExplainRequest) (any, error) { return c.explain(ctx, r) })
+	case query.UsageSubject:
+		return answering(data, func(r query.UsageRequest) (any, error) { return c.usage(ctx, r) })
 	case query.ConfigureSubject:
 		return answering(data, func(r query.ConfigureRequest) (any, error) { return c.configure(ctx, r) })
 	case query.QueuesSubject:
@@ -137,6 +140,30 @@ func (c *Client) explain(ctx context.Context, r query.ExplainRequest) (query.Exp
 	}
 	var answer query.ExplainAnswer
 	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads/" + url.PathEscape(string(r.ID)) + "/explanation", parameters: parameters}, &answer)
+	return answer, err
+}
+
+func (c *Client) usage(ctx context.Context, r query.UsageRequest) (query.UsageAnswer, error) {
+	parameters := url.Values{"since": {r.Since.Format(time.RFC3339Nano)}}
+	if !r.Until.IsZero() {
+		parameters.Set("until", r.Until.Format(time.RFC3339Nano))
+	}
+	var names, prices []string
+	for _, name := range r.Resources {
+		names = append(names, string(name))
+	}
+	for _, p := range r.Prices {
+		prices = append(prices, p.String())
+	}
+	for name, value := range map[string]string{
+		"queue": r.Queue, "namespace": r.Namespace, "by": strings.Join(r.By, ","), "resource": strings.Join(names, ","), "price": strings.Join(prices, ","),
+	} {
+		if value != "" {
+			parameters.Set(name, value)
+		}
+	}
+	var answer query.UsageAnswer
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/usage", parameters: parameters}, &answer)
 	return answer, err
 }
 

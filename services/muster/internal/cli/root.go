@@ -63,7 +63,7 @@ MUSTER_TOKEN or the client certificate identifies.
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server), clusterCommand(server),
 		}},
 		{"offline", "Without a server:", program.WithoutConnection(predictCommand(), scenarioCommand(), simulateCommand(), verifyCommand())},
-		{"operation", "Operation:", []*cobra.Command{statusCommand(server), whatifCommand(server), program.WithoutConnection(healthCommand())[0], program.WithoutConnection(replayCommand())[0]}},
+		{"operation", "Operation:", []*cobra.Command{statusCommand(server), usageCommand(server), whatifCommand(server), program.WithoutConnection(healthCommand())[0], program.WithoutConnection(replayCommand())[0]}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, c := range group.commands {

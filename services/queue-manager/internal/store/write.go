@@ -187,6 +187,7 @@ func queueHistory(batch *pgx.Batch, c state.Changes) {
 		columnOf("cluster", "text", c.History, func(h state.HistoryRow) *string { return orNull(h.Cluster) }),
 		jsonColumn("reason", c.History, func(h state.HistoryRow) (*workload.Reason, bool) { return h.Reason, h.Reason != nil }),
 		columnOf("event_id", "text", c.History, func(h state.HistoryRow) *string { return orNull(h.EventID) }),
+		jsonColumn("usage", c.History, func(h state.HistoryRow) (*workload.UsageStep, bool) { return h.Usage, h.Usage != nil }),
 	}
 	// Ordered, because the rows are numbered as they are inserted.
 	batch.Queue(`INSERT INTO history (epoch, version, `+names(columns)+`)
