@@ -353,7 +353,7 @@ func TestPagesOfALargeSite(t *testing.T) {
 			if status != http.StatusOK || len(content) > mostBytes {
 				t.Errorf("status %d, %d bytes, want %d at most", status, len(content), mostBytes)
 			}
-			t.Logf("%d bytes after %s", len(content), time.Now().Sub(began))
+			t.Logf("%d bytes after %s", len(content), time.Since(began))
 		})
 	}
 }

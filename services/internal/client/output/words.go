@@ -41,16 +41,16 @@ func Share(q query.Queue) string { return share(q) }
 // NodeStatus is the condition of a node, and Taints its taints.
 func NodeStatus(n query.Node) string { return status(n) }
 
-// Taints is described with NodeStatus.
+// Taints lists the taints of a node.
 func Taints(n query.Node) string { return taints(n) }
 
-// Leader, Postgres and NATS describe parts of Muster.
+// Leader describes which queue-manager leads.
 func Leader(a query.StatusAnswer) string { return leader(a) }
 
-// Postgres is described with Leader.
+// Postgres describes the state of the database.
 func Postgres(p query.PostgresStatus) string { return postgres(p) }
 
-// NATS is described with Leader.
+// NATS describes the state of the streams.
 func NATS(n query.NATSStatus) string { return nats(n) }
 
 // Way is a command that reaches a Ray workload.

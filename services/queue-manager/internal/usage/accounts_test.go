@@ -23,7 +23,7 @@ var day = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
 
 func at(minutes float64) time.Time { return day.Add(time.Duration(minutes * float64(time.Minute))) }
 
-// step is a step of workload w that holds so many GPUs from then on.
+// step is a step of workload w that holds this many GPUs from then on.
 func step(minutes float64, phase workload.Phase, attempt int, gpus int64, change ...func(*workload.UsageStep)) usage.Step {
 	u := &workload.UsageStep{Queue: "q", Namespace: "ns", Submitter: "http/ann"}
 	if gpus > 0 {
