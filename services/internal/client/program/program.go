@@ -67,7 +67,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, 
 		err = exit.Usagef("%w", err)
 	}
 	if err != nil && !exit.Silent(err) {
-		fmt.Fprintf(errOut, "%s: %v\n", root.Name(), err)
+		fmt.Fprintf(errOut, "%s: %v\n", root.DisplayName(), err)
 	}
 	code := exit.Code(err)
 	if code == exit.Usage && !ofFile(err) {

@@ -17,15 +17,19 @@ import (
 	"muster.dev/muster/services/internal/client/program"
 )
 
-// Run runs one command line.
+// Run runs one command line of muster.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	return runAs(ctx, command, args, in, out, errOut)
+}
+
+func runAs(ctx context.Context, root func(*server) *cobra.Command, args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	refused := func(err error) {
 		end(fmt.Errorf("%w; a tenant of a queue may submit to it, under their own name, wait for their workloads, and read events with `muster events --new --queue QUEUE`; "+
 			"lists, explanations, cancelling and the past need an operator's rights", err))
 	}
-	return program.Run(ctx, command(&server{refused: refused}), args, in, out, errOut)
+	return program.Run(ctx, root(&server{refused: refused}), args, in, out, errOut)
 }
 
 // Command returns the command "muster" with all its subcommands.
