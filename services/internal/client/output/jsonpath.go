@@ -43,9 +43,9 @@ func printPath(w io.Writer, expression string, value any) error {
 	if err != nil {
 		return err
 	}
-	encoded, err := json.Marshal(value)
+	encoded, err := encode(value)
 	if err != nil {
-		return fmt.Errorf("print as JSON: %w", err)
+		return err
 	}
 	var plain any
 	decoder := json.NewDecoder(bytes.NewReader(encoded))

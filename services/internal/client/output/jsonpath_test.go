@@ -20,7 +20,7 @@ func TestJSONPath(t *testing.T) {
 		{"workloads[0].podSets[1].count", "2\n"},
 		{`{range .workloads[*]}{.name}{"\t"}{.phase}{"\n"}{end}`, "runs\trunning\nwaits\tqueued\nended\tcancelled\n"},
 		{`{.workloads[?(@.phase=="queued")].reason.shortage.asked}`, "2\n"},
-		{"{.workloads[*].podSets[1].template.requests}", `{"cpu":4500,"memory":17179869184,"nvidia.com/gpu":2,"pods":1}`},
+		{"{.workloads[*].podSets[1].template.requests}", `{"cpu":"4500m","memory":"16Gi","nvidia.com/gpu":"2","pods":"1"}`},
 		{"{.workloads[0].nothing}", ""},
 	} {
 		t.Run(test.path, func(t *testing.T) {

@@ -85,7 +85,7 @@ func printYAML(w io.Writer, value any) error {
 	encoded := []byte(escaped(text.String(), true, single))
 	if bytes.Equal(encoded, text.Bytes()) {
 		var err error
-		if encoded, err = yaml.Marshal(value); err != nil {
+		if encoded, err = yaml.JSONToYAML(encoded); err != nil {
 			return fmt.Errorf("print as YAML: %w", err)
 		}
 	}
@@ -94,9 +94,17 @@ func printYAML(w io.Writer, value any) error {
 }
 
 func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+	encoded, err := encode(value)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, encoded, "", "  "); err != nil {
+		return fmt.Errorf("print as JSON: %w", err)
+	}
+	text.WriteByte('\n')
+	_, err = w.Write(text.Bytes())
+	return err
 }
 
 // age is the time since then as people say it; empty for no time.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/local/devcluster"
-	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/muster-dev/internal/cli"
@@ -189,9 +188,11 @@ func TestCommandsOnAStack(t *testing.T) {
 		muster.want(t, exit.NotFound, `no workload "unknown"`, "", "describe", "workload", "unknown")
 		muster.want(t, exit.NotFound, `no queue "unknown"`, "", "get", "queues", "unknown")
 		muster.want(t, exit.NotFound, `no node "unknown"`, "", "describe", "node", "unknown")
-		var nodes query.NodesAnswer
+		var nodes struct {
+			Nodes []struct{ Free map[string]string }
+		}
 		if err := json.Unmarshal([]byte(muster.want(t, exit.OK, "", "", "get", "nodes", "-o", "json").out), &nodes); err != nil || len(nodes.Nodes) != 4 {
-			t.Errorf("nodes as JSON: %d, %v, want 4", len(nodes.Nodes), err)
+			t.Errorf("nodes as JSON: %d, %v, want 4 with quantities", len(nodes.Nodes), err)
 		}
 	})
 	t.Run("queues are configured while it runs", func(t *testing.T) {
