@@ -42,7 +42,7 @@ func plantedBugs() map[Bug]found {
 		BugCramped:             {1044, "G1"},
 		BugNotWhole:            {1, "G1"},
 		BugGenerous:            {1029, "G6"},
-		BugUncompared:          {1050, "G3"},
+		BugUncompared:          {1102, "G4"},
 		BugSameEpoch:           {1013, "G4"},
 		BugWatermarkMoves:      {42, "G3"},
 		BugLateUncompared:      {0, "G3"},
