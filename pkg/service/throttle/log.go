@@ -66,11 +66,11 @@ func (l *log) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 // a sender can invent the rest.
 const subjectTokens = 3
 
-// tenantOf returns the namespace, queue or subject in a line's fields.
+// tenantOf returns the caller, namespace, queue or subject in a line's fields.
 func tenantOf(fields []zapcore.Field) string {
 	for _, field := range fields {
 		switch field.Key {
-		case "namespace", "queue":
+		case "caller", "namespace", "queue":
 			return field.String
 		case "subject":
 			parts := strings.SplitN(field.String, ".", subjectTokens+1)

@@ -111,7 +111,7 @@ const (
 // notExplained then says why.
 func MakeWorkload(r workload.Record, history []query.HistoryEntry, explained *query.ExplainAnswer, notExplained string, actions []Action, now time.Time) Workload {
 	w := Workload{
-		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, ""),
+		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, r.Namespace),
 		Fields: fields(&r, now), NotExplained: notExplained, Actions: actions,
 	}
 	if explained != nil {

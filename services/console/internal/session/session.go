@@ -87,7 +87,12 @@ func (s *Store) Open(caller string, operator bool, token string) (id string, ok 
 }
 
 // Get returns the session with the id, and counts it as used now; nil if there is none.
-func (s *Store) Get(id string) *Session {
+func (s *Store) Get(id string) *Session { return s.get(id, true) }
+
+// Peek is Get without counting a use: a page that is left open uses nothing.
+func (s *Store) Peek(id string) *Session { return s.get(id, false) }
+
+func (s *Store) get(id string, use bool) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := sha256.Sum256([]byte(id))
@@ -99,7 +104,9 @@ func (s *Store) Get(id string) *Session {
 		delete(s.open, key)
 		return nil
 	}
-	e.used = s.now()
+	if use {
+		e.used = s.now()
+	}
 	return &e.Session
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -156,7 +157,11 @@ func targets() []target {
 func (s *Server) subject(ctx context.Context, r *http.Request, c *caller, of target) (title, back string, err error) {
 	if of.queue {
 		q, namespace, err := s.queue(ctx, r, c)
-		return "queue " + q.Name, page.QueueLink(r.PathValue("queue"), namespace), err
+		title = "queue " + q.Name
+		if namespace != "" {
+			title += " in namespace " + namespace
+		}
+		return title, page.QueueLink(r.PathValue("queue"), namespace), err
 	}
 	one, err := s.workload(ctx, c, workload.ID(r.PathValue("id")))
 	return one.Title(), page.WorkloadLink(workload.ID(r.PathValue("id"))), err
@@ -258,6 +263,9 @@ func (s *Server) ask(ctx context.Context, r *http.Request, c *caller, of target)
 		}
 	}
 	if of.queue {
+		if _, _, err := s.queue(ctx, r, c); err != nil { // it may be one of several with the name
+			return err
+		}
 		return c.api.HoldQueue(ctx, r.PathValue("queue"), r.URL.Query().Get("namespace"), of.change.name == "resume", r.PostForm.Get("why"))
 	}
 	return of.change.askOf(ctx, c.api, workload.ID(r.PathValue("id")), r.PostForm)
@@ -267,19 +275,25 @@ func (s *Server) ask(ctx context.Context, r *http.Request, c *caller, of target)
 const longestLogged = 300
 
 // audit logs who asked for what, and what became of it. The log has no token and no session.
+// What changed nothing is a warning, of which the log takes a share for each caller.
 func (s *Server) audit(r *http.Request, c *caller, of target, err error) {
 	fields := []zap.Field{
-		zap.String("action", of.change.name), zap.String("caller", c.Caller), zap.String("remote", r.RemoteAddr),
+		zap.String("caller", c.Caller), zap.String("action", of.change.name), zap.String("remote", r.RemoteAddr),
 		zap.String("workload", cut(r.PathValue("id"))), zap.String("queue", cut(r.PathValue("queue"))), zap.String("namespace", cut(r.URL.Query().Get("namespace"))),
 	}
 	for _, in := range of.change.inputs {
 		fields = append(fields, zap.String("given_"+in.Name, cut(r.PostFormValue(in.Name))))
 	}
-	if err != nil {
+	var own *refusal
+	status := overhttp.StatusOf(err)
+	switch {
+	case err == nil:
+		s.Logger.Info("action asked", fields...)
+	case errors.As(err, &own), status >= 400 && status < 500:
 		s.Logger.Warn("action refused", append(fields, zap.Error(err))...)
-		return
+	default: // it may have happened all the same
+		s.Logger.Info("action failed", append(fields, zap.Error(err))...)
 	}
-	s.Logger.Info("action asked", fields...)
 }
 
 func cut(text string) string { return text[:min(len(text), longestLogged)] }

@@ -11,6 +11,8 @@ const (
 	mostRequests   = 32
 	mostStreams    = 16
 	mostAllStreams = 1024
+	// Logins under way, of one address and of all: each is a request to the HTTP API.
+	mostLogins, mostAllLogins = 8, 64
 	// writeMost is how long a browser may take for a page, or for each write of a stream.
 	writeMost = 30 * time.Second
 	// longestForm bounds what a browser sends.

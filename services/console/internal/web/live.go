@@ -94,7 +94,7 @@ const heartbeat = 15 * time.Second
 func (s *Server) live(v view) handler {
 	return func(w http.ResponseWriter, r *http.Request, c *caller) error {
 		if !s.streams.acquire(c.Caller) {
-			return refuse(http.StatusTooManyRequests, "You have %d live pages open, which is the limit.", mostStreams)
+			return refuse(http.StatusTooManyRequests, "Too many live pages are open: one caller may have %d, and all together %d.", mostStreams, mostAllStreams)
 		}
 		defer s.streams.release(c.Caller)
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -114,7 +114,7 @@ func (s *Server) live(v view) handler {
 			case <-pause.C:
 			}
 			text, ends := "", false
-			if s.sessionOf(r) == nil {
+			if s.sessions.Peek(idOf(r, s.Secure)) == nil {
 				text, ends = event("gone", "log in again"), true
 			} else if _, region, err := s.load(r, c, v); r.Context().Err() != nil {
 				return nil

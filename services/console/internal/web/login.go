@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -86,6 +87,15 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.writeLogin(w, r, http.StatusBadRequest, loginForm{to, "The token is empty, or has characters that no token has."})
 		return
 	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	if !s.logins.acquire(host) {
+		s.writeLogin(w, r, http.StatusTooManyRequests, loginForm{to, "Too many logins at a time. Try again."})
+		return
+	}
+	defer s.logins.release(host)
 	api, err := s.API.As(token)
 	if err != nil {
 		s.Logger.Error("login failed", zap.Error(err))
@@ -98,13 +108,14 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		switch overhttp.StatusOf(err) {
 		case http.StatusUnauthorized:
 			text = "The HTTP API does not know this token."
-			s.Logger.Info("login refused", zap.String("remote", r.RemoteAddr))
+			s.Logger.Warn("login refused", zap.String("remote", r.RemoteAddr)) // the log takes a share of warnings
 		case http.StatusNotFound:
 			status, text = http.StatusBadGateway, "The HTTP API is older than this console: it does not say who a token is of. Replace intake."
 		}
 		s.writeLogin(w, r, status, loginForm{to, text})
 		return
 	}
+	s.sessions.Close(idOf(r, s.Secure)) // the browser forgets its id
 	id, ok := s.sessions.Open(known.Name, known.Operator, token)
 	if !ok {
 		s.writeLogin(w, r, http.StatusServiceUnavailable, loginForm{to, "Too many callers are logged in. Try again later."})

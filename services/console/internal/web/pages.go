@@ -117,7 +117,11 @@ func (s *Server) queue(ctx context.Context, r *http.Request, c *caller) (q query
 	}
 	name, namespace := r.PathValue("queue"), r.URL.Query().Get("namespace")
 	found := query.Named(answer.Queues, name, namespace)
-	if len(found) == 0 {
+	switch {
+	case len(found) > 1:
+		return q, "", refuse(http.StatusBadRequest, "Queues of several namespaces have the name %.80q: %.400s. Choose one of them on the page of queues.",
+			name, strings.Join(query.NamespacesOf(found), ", "))
+	case len(found) == 0:
 		return q, "", refuse(http.StatusNotFound, "There is no queue %.80q that you may see.", name)
 	}
 	return found[0], namespace, nil

@@ -2,7 +2,9 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -33,7 +35,12 @@ func (s *Server) nodes(ctx context.Context, c *caller) ([]query.Node, error) {
 }
 
 func (s *Server) workloads(ctx context.Context, c *caller, r query.WorkloadsRequest) (httpapi.WorkloadsPage, error) {
-	return c.api.Page(ctx, r)
+	asked, err := json.Marshal(r)
+	if err != nil {
+		return httpapi.WorkloadsPage{}, fmt.Errorf("write the question about workloads: %w", err)
+	}
+	what := question{c.Token, "workloads " + string(asked)}
+	return ask(ctx, s.answers, what, freshList, func(ctx context.Context) (httpapi.WorkloadsPage, error) { return c.api.Page(ctx, r) })
 }
 
 func (s *Server) workload(ctx context.Context, c *caller, id workload.ID) (httpapi.Description, error) {

@@ -46,6 +46,7 @@ type Server struct {
 	sessions          *session.Store
 	answers           *answers
 	requests, streams *shares
+	logins            *shares // of addresses
 }
 
 // New returns the handler of all paths.
@@ -57,6 +58,7 @@ func New(o Options) (http.Handler, error) {
 	s := &Server{
 		Options: o, renderer: renderer, sessions: session.NewStore(o.Now), answers: newAnswers(o.Now),
 		requests: newShares(mostRequests, 1<<20), streams: newShares(mostStreams, mostAllStreams),
+		logins: newShares(mostLogins, mostAllLogins),
 	}
 	mux := http.NewServeMux()
 	files := http.FileServerFS(page.Static())

@@ -15,7 +15,11 @@ func (s *Server) changeCordon(w http.ResponseWriter, r *http.Request, caller str
 	if err != nil {
 		return err
 	}
-	change := query.HoldRequest{Cluster: r.PathValue("cluster"), Drain: r.URL.Query().Get("drain") == "true", By: caller, Why: why}
+	drain := r.URL.Query().Get("drain")
+	if drain != "" && drain != "true" && drain != "false" {
+		return fail(http.StatusBadRequest, "drain %.80q: want true or false", drain)
+	}
+	change := query.HoldRequest{Cluster: r.PathValue("cluster"), Drain: drain == "true", By: caller, Why: why}
 	if r.Method == http.MethodDelete {
 		change = query.HoldRequest{Cluster: change.Cluster, Resume: true, By: caller}
 	}

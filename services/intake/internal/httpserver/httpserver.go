@@ -56,7 +56,7 @@ type Server struct {
 	queues map[string]query.Queue
 	asked  time.Time
 
-	requests, streams shares
+	requests, streams, reports shares
 }
 
 // Time limits of a request, and how long the queues' rights are cached.
@@ -68,7 +68,7 @@ const (
 
 // New returns the handler of all paths.
 func New(o Options) http.Handler {
-	s := &Server{Options: o, requests: newShares(o.Limits.Requests), streams: newShares(o.Limits.Streams)}
+	s := &Server{Options: o, requests: newShares(o.Limits.Requests), streams: newShares(o.Limits.Streams), reports: newShares(1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /openapi.json", s.openAPI)
 	handlers := map[string]handler{
@@ -88,6 +88,9 @@ func New(o Options) http.Handler {
 			handle = s.limited(&s.streams, "streams of events", handle)
 		} else {
 			handle = s.limited(&s.requests, "requests", s.timed(handle))
+		}
+		if operation.ID == "usage" { // queue-manager makes one report at a time
+			handle = s.limited(&s.reports, "reports of usage", handle)
 		}
 		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(known(operation, handle)))
 	}

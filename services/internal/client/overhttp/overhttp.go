@@ -78,6 +78,7 @@ func New(s Settings) (*Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = config
+	transport.MaxIdleConnsPerHost = transport.MaxIdleConns // the console asks for many callers at once
 	return &Client{base: base, token: s.Token, http: &http.Client{
 		Transport: transport,
 		// A redirection could carry the token elsewhere.
