@@ -1,24 +1,32 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"muster.dev/muster/pkg/spec/workload"
 )
 
 // waitsFor says what keeps the pods of a started gang from being ready, as far as it was
-// observed: of the first pod that tells; empty when none does.
+// observed: of the first pod that tells a cause, else of the first that is being created;
+// empty when none tells.
 func (t *tables) waitsFor(e *entry) string {
 	g := t.gangs[gangKey{e.Cluster, e.ID}]
 	if g == nil {
 		return ""
 	}
+	creating := ""
 	for _, pod := range g.pods {
 		if pod.Attempt == e.Attempt && pod.Waits != "" && !pod.Ready && !pod.Deleting {
-			return fmt.Sprintf("pod %s: %s", pod.Name, sanitize(pod.Waits))
+			text := fmt.Sprintf("pod %s: %s", pod.Name, sanitize(pod.Waits))
+			if !strings.Contains(pod.Waits, " waits: ContainerCreating: ") {
+				return text
+			}
+			creating = cmp.Or(creating, text) // it may only be slow: another pod may have the cause
 		}
 	}
-	return ""
+	return creating
 }
 
 // lacksPods says that nothing has made a pod of a gang whose object is there, and who should;

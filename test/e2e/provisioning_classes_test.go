@@ -62,7 +62,7 @@ func TestAGangWaitsForNodesThatItsRequestPromised(t *testing.T) {
 	request := w.asked(1)
 	w.refused(request.GetName(), "all nodes of the request are ordered")
 	w.waits(id, workload.ReasonFit)
-	w.until("the node has come", func() bool { return w.poolNodes() == 1 })
+	w.until("the node that came is known", func() bool { return w.poolNodes() == 1 && w.knowsPoolNodes() == 1 })
 	w.nothingOf(id)
 	w.nodes("own", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
 	w.reaches(id, workload.Running)

@@ -151,6 +151,17 @@ func (w *world) poolNodes() int {
 	return len(list.Items)
 }
 
+// knowsPoolNodes counts the nodes of the pool that queue-manager knows as ready.
+func (w *world) knowsPoolNodes() (count int) {
+	w.t.Helper()
+	for _, n := range w.knownNodes() {
+		if n.Ready && n.Labels["devcluster.muster.dev/pool"] == w.Pool+"-l4" {
+			count++
+		}
+	}
+	return count
+}
+
 // refused waits until the autoscaler has looked at the request and says why it has no nodes.
 func (w *world) refused(name, why string) {
 	w.t.Helper()

@@ -48,7 +48,7 @@ func TestWhichWritesCount(t *testing.T) {
 
 func TestProcessTimeOfThisProcess(t *testing.T) {
 	began := time.Now()
-	for time.Since(began) < 50*time.Millisecond { // use processor time
+	for processTime(os.Getpid()) == 0 && time.Since(began) < time.Minute { // use processor time
 		_ = quantile([]time.Duration{2, 1}, 0.5)
 	}
 	if got := processTime(os.Getpid()); got <= 0 || got > time.Hour {

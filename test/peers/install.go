@@ -68,8 +68,11 @@ var converted = []string{
 
 func (s *site) installDefinitions(ctx context.Context, root string, port int) error {
 	files, err := filepath.Glob(filepath.Join(root, "config/components/crd/bases/*.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("definitions of Kueue: %d files, %w", len(files), err)
+	if err != nil {
+		return fmt.Errorf("find the definitions of Kueue: %w", err)
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("find the definitions of Kueue: there are none in %s", root)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)

@@ -100,6 +100,11 @@ func TestThePageHasEachPlantedBug(t *testing.T) {
 		}
 		rows[row[1]] = row[2] + " " + row[3]
 	}
+	for _, bug := range Bugs() {
+		if _, known := plantedBugs()[bug]; !known {
+			t.Errorf("no seed is known for the bug %q", bug)
+		}
+	}
 	for bug, want := range plantedBugs() {
 		t.Run(string(bug), func(t *testing.T) {
 			if got := rows[string(bug)]; got != fmt.Sprintf("%d %s", want.seed, want.breaks) {

@@ -185,10 +185,22 @@ func TestDrainEvictsByPriority(t *testing.T) {
 	}
 }
 
-// A nomination for places in a cluster ends when the cluster is cordoned: the gang takes
-// others, and what its victims leave is free.
+// A nomination for places in a cluster ends when the cluster is cordoned or becomes silent:
+// the gang takes others, and what its victims leave is free.
 func TestACordonEndsANomination(t *testing.T) {
 	t.Parallel()
+	t.Run("silent", func(t *testing.T) {
+		nominationEnds(t, func(s *admission.State, _ quota.ClusterQueue) { s.SetSilent(map[string]time.Time{"a": start}) })
+	})
+	t.Run("cordoned", func(t *testing.T) {
+		nominationEnds(t, func(s *admission.State, queue quota.ClusterQueue) {
+			s.Reconfigure(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}, ClusterCordons: []quota.ClusterCordon{cordon("a", false)}}))
+		})
+	})
+}
+
+func nominationEnds(t *testing.T, shut func(*admission.State, quota.ClusterQueue)) {
+	t.Helper()
 	queue := quota.ClusterQueue{Name: "queue", Preemption: &quota.Preemption{WithinClusterQueue: quota.LowerPriority}}
 	s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
 	s.SetNode(nodeIn("a", "a1", 2))
@@ -201,7 +213,7 @@ func TestACordonEndsANomination(t *testing.T) {
 		t.Fatalf("evictions are %v, want low's", plan.Evictions)
 	}
 	s.SetNode(nodeIn("b", "b1", 2))
-	s.SetSilent(map[string]time.Time{"a": start})
+	shut(s, queue)
 	if got := admitted(admission.Decide(s, later)); got["high"] != "b" {
 		t.Errorf("admitted are %v, want high in b; it waits because of %s", got, reasonText(s, "high"))
 	}

@@ -55,8 +55,11 @@ func (l *look) exists(ctx context.Context) (*existing, error) {
 			e.nodes[i].take(requestsOf(&pod.Spec))
 		}
 	}
+	if err := l.book(ctx, e, consumed); err != nil {
+		return nil, err
+	}
 	l.free = e
-	return e, l.book(ctx, e, consumed)
+	return e, nil
 }
 
 // book takes the places of requests that are Provisioned and whose pods are not there yet.

@@ -25,7 +25,8 @@ const (
 	RequestLabel = "devcluster.muster.dev/provisioned-for"
 )
 
-// scaler is one autoscaler. What it remembers are times; the rest is in the API server.
+// scaler is one autoscaler. It remembers times, and nodes that are ordered, which do not come
+// after a restart; the rest is in the API server.
 type scaler struct {
 	client   kubernetes.Interface
 	requests dynamic.Interface

@@ -45,10 +45,12 @@ type Cache struct {
 	namespaces map[string]map[string]string // their labels
 	// namespacesListed: all namespaces are recorded.
 	namespacesListed bool
-	members          map[Pod]Member
-	gangs            map[workload.ID]map[Pod]struct{}
-	owners           map[string]Owner            // by UID
-	controlled       map[string]map[Pod]struct{} // members by the UID of their controller
+	// recalled are namespaces that earlier watchers published; nil once all are recorded.
+	recalled   []Key
+	members    map[Pod]Member
+	gangs      map[workload.ID]map[Pod]struct{}
+	owners     map[string]Owner            // by UID
+	controlled map[string]map[Pod]struct{} // members by the UID of their controller
 	// excess are members that do not fit their gang's message, see split.
 	excess map[workload.ID][]Pod
 	dirty  queue

@@ -34,7 +34,20 @@ func (p *Cache) ReplaceNamespaces(all map[string]map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p.SetNamespace(name, all[name])
 	}
-	p.namespacesListed = true
+	p.MarkChanged(p.recalled...)
+	p.recalled, p.namespacesListed = nil, true
+}
+
+// Recall marks as changed what earlier watchers published. Namespaces are marked once all
+// are recorded: until then none is known to be gone.
+func (p *Cache) Recall(keys ...Key) {
+	for _, key := range keys {
+		if key.Namespace != "" && !p.namespacesListed {
+			p.recalled = append(p.recalled, key)
+		} else {
+			p.dirty.add(key)
+		}
+	}
 }
 
 // Namespaces lists the namespaces, sorted.

@@ -25,7 +25,9 @@ func TestNamespacesArePublishedWithTheirLabels(t *testing.T) {
 		change func()
 		want   []event.Payload
 	}{
-		{"the list", func() { p.ReplaceNamespaces(map[string]map[string]string{"x": a, "y": nil}) }, []event.Payload{of("x", a), of("y", nil)}},
+		{"what another watcher published, before the list", func() { p.Recall(Key{Namespace: "x"}, Key{Namespace: "old"}) }, nil},
+		{"the list", func() { p.ReplaceNamespaces(map[string]map[string]string{"x": a, "y": nil}) },
+			[]event.Payload{of("x", a), of("y", nil), &event.NamespaceObserved{Cluster: "c", Namespace: "old", Gone: true}}},
 		{"the same", func() { p.SetNamespace("x", map[string]string{"team": "a"}) }, nil},
 		{"another label", func() { p.SetNamespace("x", b) }, []event.Payload{of("x", b)}},
 		{"too many labels", func() { p.SetNamespace("x", many) }, []event.Payload{&event.NamespaceObserved{Cluster: "c", Namespace: "x", Unread: len(many)}}},

@@ -110,7 +110,7 @@ func New(o Options, before History) *Publisher {
 		p.values.Known(subject, sequence)
 	}
 	// What has vanished since then is published as removed.
-	p.cache.MarkChanged(before.Present...)
+	p.cache.Recall(before.Present...)
 	return p
 }
 

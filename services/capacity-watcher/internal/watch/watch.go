@@ -2,7 +2,8 @@
 //
 // It has watches of nodes; of pods of workloads in any phase, ended ones included; of other
 // pods while they are bound and have not ended, which the API server filters; and of the
-// metadata of pods' controllers and of namespaces. None of them keeps the objects. The package is not for interpreting or publishing them.
+// metadata of pods' controllers and of namespaces. None of them keeps the objects. The
+// package is not for interpreting or publishing them.
 package watch
 
 import (

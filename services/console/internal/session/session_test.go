@@ -41,6 +41,11 @@ func TestASessionEnds(t *testing.T) {
 				s.Get(id)
 			}
 		}, true},
+		"when its pages are only left open": {func(c *clock, s *session.Store, id string) {
+			c.at = c.at.Add(session.Idle)
+			s.Peek(id)
+			c.at = c.at.Add(time.Second)
+		}, true},
 		"when it is closed": {func(_ *clock, s *session.Store, id string) { s.Close(id) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {

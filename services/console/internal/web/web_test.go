@@ -208,6 +208,32 @@ func TestActions(t *testing.T) {
 	}
 }
 
+// TestQueuesOfOneName: a name that several namespaces have is no queue to hold, and the page of
+// each names its namespace.
+func TestQueuesOfOneName(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	other := a.queues.Queues[0]
+	other.Namespaces = []string{"team-b"}
+	a.queues.Queues = append(a.queues.Queues, other)
+	b := newBrowser(t, a, "olga", true)
+	for _, path := range []string{"/queues/research", "/queues/research/hold"} {
+		if status, _, content := b.get(path); status != http.StatusBadRequest || !strings.Contains(content, "team-a, team-b") {
+			t.Errorf("%s: status %d: %s", path, status, content)
+		}
+	}
+	form := url.Values{"form": {b.form()}}
+	if status, _, content := b.post("/queues/research/hold", form); status != http.StatusBadRequest || len(a.asked()) > 0 {
+		t.Errorf("a hold of both: status %d, asked %q: %s", status, a.asked(), content)
+	}
+	if status, _, content := b.get("/queues/research/hold?namespace=team-b"); status != http.StatusOK || !strings.Contains(content, "in namespace team-b") {
+		t.Errorf("the confirmation: status %d: %s", status, content)
+	}
+	if status, _, _ := b.post("/queues/research/hold?namespace=team-b", form); status != http.StatusSeeOther || len(a.asked()) != 1 {
+		t.Errorf("a hold of one: status %d, asked %q", status, a.asked())
+	}
+}
+
 // TestActionsThatAreRefused change nothing.
 func TestActionsThatAreRefused(t *testing.T) {
 	t.Parallel()

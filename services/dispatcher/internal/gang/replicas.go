@@ -120,7 +120,8 @@ func (v vacant) first(r *replica) *spot {
 		if i := slices.IndexFunc(v, func(s *spot) bool { return s.free > 0 && s.domain == r.home }); i >= 0 {
 			return v[i]
 		}
-		if v.sum(r.home, func(s *spot) int { return s.leaving }) > 0 {
+		// Without a domain it waits for whatever is being left: together that may be one.
+		if slices.ContainsFunc(v, func(s *spot) bool { return s.leaving > 0 && (r.home == "" || s.domain == r.home) }) {
 			return nil
 		}
 	}

@@ -57,9 +57,10 @@ type sliceWorld struct {
 func newSliceWorld(t *rapid.T) *sliceWorld {
 	w := &sliceWorld{hosts: rapid.IntRange(2, 3).Draw(t, "hosts"), domains: map[string]string{"head": ""}}
 	replicas := 0
+	perSlice := rapid.IntRange(1, 2).Draw(t, "replicas of a slice")
 	var nodes []workload.Placement
 	for d := range rapid.IntRange(1, 3).Draw(t, "domains") {
-		inDomain := rapid.IntRange(1, 2).Draw(t, "replicas of a domain")
+		inDomain := perSlice * rapid.IntRange(1, 2).Draw(t, "slices of a domain")
 		replicas += inDomain
 		for n := range inDomain * w.hosts {
 			p := workload.Placement{PodSet: "workers", Node: fmt.Sprintf("%d-%d", d, n), Pods: 1, Domain: fmt.Sprint(d)}
@@ -69,7 +70,7 @@ func newSliceWorld(t *rapid.T) *sliceWorld {
 	w.command = &event.GangDesired{Attempt: 2,
 		PodSets: []workload.PodSet{
 			{Name: "headgroup", Role: workload.RoleHead, Count: 1},
-			{Name: "workers", Role: workload.RoleWorker, Count: replicas * w.hosts, Topology: &workload.Topology{SliceLevel: "pool", SliceSize: w.hosts}},
+			{Name: "workers", Role: workload.RoleWorker, Count: replicas * w.hosts, Topology: &workload.Topology{SliceLevel: "pool", SliceSize: w.hosts * perSlice}},
 		},
 		Placements: append(rapid.Permutation(nodes).Draw(t, "places"), workload.Placement{PodSet: "headgroup", Node: "head", Pods: 1}),
 	}
@@ -97,7 +98,7 @@ func (w *sliceWorld) makeOne(t *rapid.T) {
 	}
 }
 
-// breakOne has a replica deleted: its first pod is gone at once or not.
+// breakOne has a replica deleted: its pods are marked one after the other.
 func (w *sliceWorld) breakOne(t *rapid.T) {
 	i := rapid.IntRange(0, len(w.live)-1).Draw(t, "which")
 	name := w.live[i]

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,12 @@ func (c *Client) watchRequests(ctx context.Context, w *Watch, labelled func(*met
 	if err := w.prepare(informer, changed, trimRequest); err != nil {
 		return fmt.Errorf("watch %s: %w", resource.Resource, err)
 	}
+	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		w.requestsFailed.Store(time.Now().UnixNano())
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	}); err != nil {
+		return fmt.Errorf("watch %s: %w", resource.Resource, err)
+	}
 	w.requests = informer
 	go informer.RunWithContext(ctx)
 	return nil
@@ -42,8 +49,14 @@ func (c *Client) requestResource() (schema.GroupVersionResource, bool) {
 }
 
 // WatchesRequests reports whether changes of requests for nodes are watched: not before the
-// first list has been read, and never where no requests were served at the start.
-func (w *Watch) WatchesRequests() bool { return w.requests != nil && w.requests.HasSynced() }
+// first list has been read, not while the watch fails, as without the right to it, and never
+// where no requests were served at the start.
+func (w *Watch) WatchesRequests() bool {
+	return w.requests != nil && w.requests.HasSynced() && time.Since(time.Unix(0, w.requestsFailed.Load())) > requestsUnsure
+}
+
+// requestsUnsure is longer than the longest pause between two tries of a watch.
+const requestsUnsure = 2 * time.Minute
 
 // trimRequest keeps of a request whose it is: its conditions are read uncached.
 func trimRequest(object any) (any, error) {

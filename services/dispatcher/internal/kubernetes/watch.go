@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ type Watch struct {
 	others cache.SharedIndexInformer
 	// requests for nodes; nil where the API server serves none.
 	requests cache.SharedIndexInformer
+	// requestsFailed is when their watch last failed, in nanoseconds of Unix time.
+	requestsFailed atomic.Int64
 }
 
 // StartWatch fills the caches and keeps them until ctx ends. changed is called

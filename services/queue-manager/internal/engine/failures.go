@@ -9,7 +9,7 @@ import (
 // failedTerms is how many terms of a process fail one after the other until it is not ready.
 const failedTerms = 3
 
-// Terms tells whether the terms of a process fail one after the other. Its methods may be
+// Terms reports whether the terms of a process fail one after the other. Its methods may be
 // called concurrently.
 type Terms struct {
 	mu      sync.Mutex
