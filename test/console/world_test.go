@@ -188,7 +188,16 @@ func (b *browser) shows(text string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if !value[bool](b, "wait for "+text, chromedp.Poll[bool]("document.body.innerText.includes("+string(quoted)+")", chromedp.WithPollingTimeout(patience))) {
+	poll := chromedp.Poll[bool]("!!document.body && document.body.innerText.includes("+string(quoted)+")", chromedp.WithPollingTimeout(patience))
+	if !value(b, "wait for "+text, func(ctx context.Context, t *chromedp.Target) (bool, error) {
+		for {
+			there, err := poll(ctx, t)
+			if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "target navigated") {
+				return there, err
+			}
+			// The browser has just gone on to the next page: it is looked for there.
+		}
+	}) {
 		b.t.Errorf("the page lacks %q", text)
 	}
 }
