@@ -25,6 +25,9 @@ func (s *State) Overtaken(r event.Request, at workload.AskedAt) bool {
 	if e == nil || at == (workload.AskedAt{}) {
 		return false
 	}
+	if h, is := r.(*event.WorkloadHold); is && h.Submitter != "" && h.Resume && (e.Hold == nil || !e.Hold.Own) {
+		return false // it is refused, and overtakes nothing
+	}
 	asked := s.lastAsked[e.ID]
 	last := of(&asked)
 	if !at.Follows(*last) {

@@ -56,9 +56,10 @@ func (l *lifecycle) tearDownWithGrace(e *entry, phase workload.Phase, reason *wo
 
 func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.Reason, at, now time.Time) {
 	e.EvictAt = at
-	e.disruption, e.moveAt, e.growth, e.scaleDown, e.idleSince = disruption{}, time.Time{}, nil, nil, time.Time{}
+	e.disruption, e.moveAt, e.growth, e.scaleDown = disruption{}, time.Time{}, nil, nil
 	l.admission.Leave(e.ID)
 	l.transition(e, phase, reason, now)
+	e.idleSince = time.Time{} // the step that ends the run reports it
 	if at.After(now) {
 		l.emitCommand(e, event.Present, now)
 	} else {

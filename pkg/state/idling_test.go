@@ -53,6 +53,21 @@ func TestAnIdleClusterEndsAfterItsTime(t *testing.T) {
 	}
 }
 
+// The step that ends an idle run says since when it was idle, so that usage can be told apart.
+func TestTheEndOfAnIdleRunIsReported(t *testing.T) {
+	t.Parallel()
+	s := idleStage(t)
+	s.empties()
+	since := s.now
+	s.Flush()
+	s.step(idleTime)
+	s.is(workload.Cancelling, workload.ReasonIdle)
+	history := s.Flush().History
+	if len(history) == 0 || history[0].Usage == nil || !history[0].Usage.IdleSince.Equal(since) {
+		t.Errorf("the history is %+v, want it idle since %s", history, since)
+	}
+}
+
 // What a cluster does ends the count, and idling begins again.
 func TestActivityEndsIdling(t *testing.T) {
 	t.Parallel()

@@ -168,6 +168,10 @@ func (l *lifecycle) checkRequests(now time.Time) {
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)
 			l.enqueue(e)
+		case elapsed(now, p.ReadySince, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
+			l.withdrawRequest(e, now)
+			l.emitChanged(e, now)
+			l.enqueue(e)
 		case elapsed(now, p.ReadySince, settleProvisioned):
 			why := fmt.Sprintf("ProvisioningRequest %s was provisioned, and its nodes did not hold all pods for %s", p.Name, settleProvisioned)
 			if lacks := l.admission.Reason(e.ID); lacks != nil {

@@ -122,7 +122,7 @@ func (l *ledger) write(c state.Changes) {
 			return cmp.Or(strings.Compare(a.PodSet, b.PodSet), strings.Compare(a.Node, b.Node))
 		})
 		if old != nil {
-			r.requests = old.requests
+			r.requests, r.Asked = old.requests, old.Asked
 		}
 		if places[record.ID] {
 			r.requests = requests[record.ID]
@@ -134,6 +134,11 @@ func (l *ledger) write(c state.Changes) {
 	}
 	for _, a := range c.Added {
 		keep(a.Record, a.Order, a.Manifest)
+	}
+	for _, a := range c.Asked {
+		if r := l.live[a.Workload]; r != nil {
+			r.Asked = &a.Asked
+		}
 	}
 	for _, n := range c.Nodes {
 		key := admission.NodeKey{Cluster: n.Cluster, Name: n.Name}

@@ -61,6 +61,14 @@ func (s *State) barred(w *Waiting, cluster string) string {
 	return ""
 }
 
+// Barred returns why a cluster takes no pods of a waiting workload; empty when it may.
+func (s *State) Barred(id workload.ID, cluster string) string {
+	if w := s.waiting.Get(id); w != nil {
+		return s.barred(w, cluster)
+	}
+	return ""
+}
+
 // selects reports whether all pod sets of the workload select the cluster; if not, it
 // returns the selector of one that does not.
 func (s *State) selects(w *Waiting, cluster string) (not workload.ClusterSelector, all bool) {

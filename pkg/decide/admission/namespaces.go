@@ -67,8 +67,11 @@ func (s *State) SetNamespace(cluster, name string, n Namespace) {
 
 // RemoveNamespace forgets a namespace of a cluster.
 func (s *State) RemoveNamespace(cluster, name string) {
+	if _, known := s.namespaces.of[cluster][name]; !known {
+		return
+	}
 	delete(s.namespaces.of[cluster], name)
-	s.events.namespaces = true
+	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool { return q.quota.Selector() != nil })
 }
 
 // NamespacesKnown says that a cluster has reported all of its namespaces.

@@ -107,7 +107,7 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 		if d.state.fleets[cluster].Len() == 0 {
 			continue
 		}
-		for _, among := range victimClusters(flavored, cluster, from) {
+		for _, among := range d.state.victimClusters(flavored, cluster, from) {
 			p := &preemption{d: d, w: w, charges: a.Charges, flavored: flavored, cluster: cluster, terminating: terminating, hopeless: true}
 			found := p.search(within(sets, among, len(from)))
 			other, cut = cheaper(other, p.other), cut || p.cut

@@ -34,7 +34,8 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 			return nil
 		}
 	}
-	if w.signature.least != nil && d.startSmaller(w, clusters, &t) {
+	// A search for all pods that was cut is repeated within seconds.
+	if w.signature.least != nil && class.retryAt.IsZero() && d.startSmaller(w, clusters, &t) {
 		return nil
 	}
 	if t.kept && !class.triedPreemption { // until usage permits it

@@ -22,13 +22,13 @@ func clustersOf(sets []candidateSet) []string {
 // victimClusters returns the clusters in each of which victims are looked for, for a start
 // in the given one: that cluster first. Others are of no use while its nodes are known not
 // to suffice.
-func victimClusters(flavored *flavoredSignature, cluster string, from []string) []string {
+func (s *State) victimClusters(flavored *flavoredSignature, cluster string, from []string) []string {
 	all := []string{cluster}
 	if _, lacking := flavored.verdicts[cluster]; lacking {
 		return all
 	}
 	for _, other := range from {
-		if other != cluster {
+		if other != cluster && s.silent[other].IsZero() { // in a silent one no removal is confirmed
 			all = append(all, other)
 		}
 	}

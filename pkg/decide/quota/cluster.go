@@ -152,6 +152,7 @@ func (t *Tree) Takes(cluster, queue string) bool {
 const (
 	maxClusterLabels = 64
 	maxClusterQueues = 1000
+	maxClusterPrices = 100
 	maxLabel         = 63
 )
 
@@ -172,6 +173,12 @@ func (v *validation) clusters(c *Config) {
 			if key == workload.ClusterNameKey {
 				v.faults.Add(at, "is the name of the cluster in every cluster; leave it out")
 			}
+		}
+		if len(cl.Cost) > maxClusterPrices {
+			v.faults.Add(path+".costPerHour", "has %d prices; want at most %d", len(cl.Cost), maxClusterPrices)
+		}
+		for _, name := range slices.Sorted(maps.Keys(cl.Cost)) {
+			v.line(path+".costPerHour", string(name), maxSelectorText)
 		}
 		if len(cl.Queues) > maxClusterQueues {
 			v.faults.Add(path+".queues", "has %d queues; want at most %d", len(cl.Queues), maxClusterQueues)

@@ -49,13 +49,19 @@ func (r *Replica) Commit(c state.Changes) {
 			delete(r.workloads, record.ID)
 			return
 		}
-		r.workloads[record.ID] = state.StoredWorkload{Record: asStored(record), Order: order}
+		r.workloads[record.ID] = state.StoredWorkload{Record: asStored(record), Order: order, Asked: r.workloads[record.ID].Asked}
 	}
 	for _, u := range c.Updated {
 		write(u, r.workloads[u.ID].Order)
 	}
 	for _, a := range c.Added {
 		write(a.Record, a.Order)
+	}
+	for _, a := range c.Asked {
+		if w, live := r.workloads[a.Workload]; live {
+			w.Asked = &a.Asked
+			r.workloads[a.Workload] = w
+		}
 	}
 	for _, n := range c.Nodes {
 		if n.Drop {

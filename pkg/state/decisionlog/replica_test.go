@@ -37,3 +37,18 @@ func TestALedgerHasPlacesAndTimesAsPostgresReadsThem(t *testing.T) {
 		t.Error("the record that was committed has been changed")
 	}
 }
+
+// A term begins with the last requests of each workload, however often its record was written
+// since: an older request that comes again is ignored in the replay, too.
+func TestALedgerKeepsTheLastRequests(t *testing.T) {
+	t.Parallel()
+	l := decisionlog.NewReplica(0)
+	record := workload.Record{Workload: workload.Workload{ID: "w", Queue: "q"}, Phase: workload.Queued}
+	asked := workload.Asked{Hold: workload.AskedAt{Sequence: 6, Stored: time.Unix(1000, 0)}}
+	l.Commit(state.Changes{Version: 1, Added: []state.Added{{Order: 1, Record: record}}})
+	l.Commit(state.Changes{Version: 2, Updated: []workload.Record{record}, Asked: []state.Asked{{Workload: "w", Asked: asked}}})
+	l.Commit(state.Changes{Version: 3, Updated: []workload.Record{record}})
+	if stored := l.Stored(); len(stored) != 1 || stored[0].Asked == nil || *stored[0].Asked != asked {
+		t.Errorf("stored are %+v, want the request %+v", stored, asked)
+	}
+}

@@ -19,7 +19,7 @@ func TestAQueueManagerWhoseTermsFailIsNotReady(t *testing.T) {
 	deadline := time.After(2 * patience)
 	for {
 		if why := w.runtime.Health.Ready()["terms"]; why != nil {
-			if !strings.Contains(why.Error(), "terms as leader failed one after the other") || !strings.Contains(why.Error(), "outbox") {
+			if !strings.Contains(why.Error(), "terms failed one after the other") || !strings.Contains(why.Error(), "outbox") {
 				t.Errorf("it is not ready because of %v", why)
 			}
 			return

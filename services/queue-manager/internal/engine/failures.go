@@ -17,7 +17,7 @@ type Terms struct {
 	last    error
 	at      time.Time // of the last failure
 	standby bool      // another leads, and this one is current
-	decides time.Time // since when the present term decides; zero while it does not
+	decides time.Time // since when it stands by, or its term decides; zero while neither
 	now     func() time.Time
 }
 
@@ -28,10 +28,10 @@ func NewTerms() *Terms { return &Terms{now: time.Now} }
 func (t *Terms) begun(standby bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.standby, t.decides = standby, time.Time{}
-	if !standby {
-		t.decides = t.now()
+	if t.lasts() {
+		t.failed = 0
 	}
+	t.standby, t.decides = standby, t.now()
 }
 
 // ended notes the end of a term, with the error that it failed with; nil when it was over. A
@@ -59,5 +59,5 @@ func (t *Terms) Failing() error {
 	if t.failed < failedTerms || t.standby || t.lasts() {
 		return nil
 	}
-	return fmt.Errorf("%d terms as leader failed one after the other, the last at %s: %w", t.failed, t.at.UTC().Format(time.RFC3339), t.last)
+	return fmt.Errorf("%d terms failed one after the other, the last at %s: %w", t.failed, t.at.UTC().Format(time.RFC3339), t.last)
 }

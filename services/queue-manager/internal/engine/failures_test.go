@@ -30,6 +30,7 @@ func TestTermsThatFail(t *testing.T) {
 		{"the next one lasts", []func(*Terms){fails, fails, fails, leads, later}, false},
 		{"it stands by", []func(*Terms){fails, fails, fails, follows}, false},
 		{"it leads again and fails", []func(*Terms){fails, fails, fails, follows, early}, true},
+		{"it stood by for long between them", []func(*Terms){early, early, early, follows, later, leads}, false},
 		{"a term was over between them", []func(*Terms){fails, fails, over, fails}, false},
 		{"a long one failed between them", []func(*Terms){fails, fails, leads, later, early, fails}, false},
 	} {
