@@ -70,7 +70,7 @@ func readings() map[string]reading {
 		"services/muster/internal/cli":          ours(1, "only written out again, and Cell makes it safe"),
 		"services/muster-dev/internal/demo":     ours(1, "the demo's own manifests"),
 		"services/internal/client/localaddress": ours(1, "a file of muster-dev, in the folder of the user"),
-		"services/internal/client/output": ours(4, "the answer that it has just written as JSON"),
+		"services/internal/client/output":       ours(4, "the answer that it has just written as JSON"),
 		"services/queue-manager/internal/store": ours(10, "columns that it has written"),
 	}
 }
