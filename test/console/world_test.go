@@ -192,7 +192,7 @@ func (b *browser) shows(text string) {
 	if !value(b, "wait for "+text, func(ctx context.Context, t *chromedp.Target) (bool, error) {
 		for {
 			there, err := poll(ctx, t)
-			if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "target navigated") {
+			if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "(-32000)") { // the code of what a page that is gone cannot do
 				return there, err
 			}
 			// The browser has just gone on to the next page: it is looked for there.
