@@ -156,8 +156,14 @@ func (in *installation) workload(place string) {
 		"spec": {"headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": [{"name": "h", "image": "i"}]}}}}}`, place)); err != nil {
 		in.t.Fatal(err)
 	}
-	_, err := in.objects.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).
-		Namespace(place).Create(in.t.Context(), object, metav1.CreateOptions{})
+	err := wait.PollUntilContextTimeout(in.t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := in.objects.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).
+			Namespace(place).Create(ctx, object, metav1.CreateOptions{})
+		if err != nil && strings.Contains(err.Error(), "There can be a delay between when CustomResourceDefinitions are created") {
+			return false, nil // the admission policies do not know the kind yet
+		}
+		return err == nil, err
+	})
 	if err != nil {
 		in.t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func plantedBugs() map[Bug]found {
 		BugTwice:               {8, "G4"},
 		BugLostOutbox:          {8, "G3"},
 		BugEarlyAck:            {39, "G3"},
-		BugForgotten:           {1173, "G3"},
+		BugForgotten:           {1252, "G3"},
 		BugUnsaid:              {1000, "G3"},
 		BugUnordered:           {1, "G4"},
 		BugOldMemory:           {1008, "G2"},

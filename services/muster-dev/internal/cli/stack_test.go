@@ -18,7 +18,6 @@ import (
 
 	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/services/internal/client/exit"
-	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/muster-dev/internal/cli"
 	"muster.dev/muster/services/muster/examples"
 )
@@ -232,7 +231,7 @@ func TestCommandsOnAStack(t *testing.T) {
 		muster.want(t, exit.OK, "cancelled", "", "cancel", "raycluster-glue", "--wait", "--timeout=60s", "--why=its turn is over")
 		muster.want(t, exit.OK, "has ended already: cancelled", "", "cancel", "raycluster-glue")
 		muster.want(t, exit.OK, "running", second, "submit", "-f", "-", "--id=second", "--wait=running", "--timeout=60s")
-		var d output.Workload
+		var d struct{ History []json.RawMessage }
 		told := muster.want(t, exit.OK, "its turn is over", "", "describe", "workload", "raycluster-glue", "-o", "json")
 		if err := json.Unmarshal([]byte(told.out), &d); err != nil || len(d.History) < 4 {
 			t.Errorf("the life of raycluster-glue has %d entries (%v): %s", len(d.History), err, told.out)
