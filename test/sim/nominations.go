@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
@@ -45,7 +47,7 @@ func (c *checker) checkNominations(before, after ledgerState, changes state.Chan
 		names = append(names, c.w.submits.nameOf(id))
 	}
 	had, has := c.freeGPUs(before), c.freeGPUs(after)
-	if has < nominated && had >= nominated+started && c.calmNodes() {
+	if has < nominated && had >= nominated+started && c.calmNodes() && !dropsNode(changes) {
 		c.w.breach("G1", "%s wait for gangs to be evicted and ask for %d, and others took of what these leave: there are %d, and were %d", words(names), nominated, has, had)
 	}
 	rules := c.w.disk.rules
@@ -116,6 +118,11 @@ func (c *checker) calmNodes() bool {
 		}
 	}
 	return true
+}
+
+// dropsNode reports whether a node is gone with a commit, which moves what was on it.
+func dropsNode(changes state.Changes) bool {
+	return slices.ContainsFunc(changes.Nodes, func(n state.NodeRow) bool { return n.Drop })
 }
 
 // freeGPUs is what is free on ready nodes, as they are now, once those have gone that

@@ -172,7 +172,7 @@ func (c *checker) checkOperated(changes state.Changes) {
 		}
 		c.made[madeRequeued]++
 		if !c.requeues[attemptKey{h.Workload, h.Attempt}] {
-			c.w.breach("G6", "attempt %d of %s was requeued, and nobody asked for that", h.Attempt, c.w.submits.nameOf(h.Workload))
+			c.w.breach("G6", "attempt %d of %s was requeued, which no operator had asked for", h.Attempt, c.w.submits.nameOf(h.Workload))
 		}
 	}
 	for _, r := range changes.Updated {

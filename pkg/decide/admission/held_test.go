@@ -59,7 +59,7 @@ func TestAHoldIsToldInParts(t *testing.T) {
 		for _, w := range waits {
 			told[w.Workload]++
 			if w.Reason.Kind != workload.ReasonHeld || told[w.Workload] > 1 {
-				t.Fatalf("%s is told %s for the %d. time", w.Workload, w.Reason.Kind, told[w.Workload])
+				t.Fatalf("%s has the reason %s reported %d times", w.Workload, w.Reason.Kind, told[w.Workload])
 			}
 		}
 		parts = append(parts, len(waits))

@@ -259,7 +259,7 @@ func (m *model) smaller(a admission.Admission) {
 		}
 	}
 	if !fewer {
-		m.t.Fatalf("%s is said to start with fewer pods, and starts with all", whole.ID)
+		m.t.Fatalf("%s has a reason to start with fewer pods, and starts with all", whole.ID)
 	}
 	m.whole[a.Workload], m.gangs[a.Workload] = whole, &reduced
 }
