@@ -9,19 +9,17 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// recordEvent records an event of an object. A workload that is admitted and runs without a
-// reason has one event, that of its admission; news, such as another kind of reason, have
-// one each. The success of a workload has none: the object's own status says it.
+// recordEvent records an event of an object. A workload that is admitted and starts has one
+// event, that of its admission; news, such as another kind of reason, have one each. The success of a workload has none: the object's own status says it.
 func (c *Controller) recordEvent(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked, news bool) error {
 	state, reason, known := k.state()
 	switch {
 	case !known || state == string(workload.Succeeded):
 		return nil
+	case runs(state) && k.unannounced && !warns(state, reason):
+		state, reason = string(workload.Admitted), nil
 	case runs(state) && reason == nil:
-		if !k.unannounced {
-			return nil
-		}
-		state = string(workload.Admitted)
+		return nil
 	case !news:
 		return nil
 	}

@@ -20,6 +20,9 @@ const (
 	// settle is how long a workload is in a state that passes, such as queued, before its
 	// object is marked with it: one that is admitted and starts at once costs no such marks.
 	settle = time.Second
+	// settleStart is settle of a workload that has its places and is not running yet. The
+	// release has marked its object as admitted, and most are running before this is over.
+	settleStart = 5 * time.Second
 	// waitingEvery is the pause before an object that waits is marked with another reason.
 	// A mark may come with an event, so it is two minutes for one write a minute.
 	waitingEvery = 2 * time.Minute
@@ -78,8 +81,10 @@ func (k *tracked) untilMark(now time.Time) time.Duration {
 	}
 	earliest := now
 	switch workload.Phase(state) {
-	case workload.Queued, workload.Admitted, workload.Dispatched:
+	case workload.Queued:
 		earliest = p.since.Add(settle)
+	case workload.Admitted, workload.Dispatched:
+		earliest = p.since.Add(settleStart)
 	}
 	if p.marked == state && p.next.After(earliest) {
 		earliest = p.next

@@ -43,6 +43,46 @@ func TestAnAdmittedObjectCostsOneEvent(t *testing.T) {
 	})
 }
 
+// TestAnObjectThatStartsIsMarkedLate: a gang that is running after seconds, as its pods have
+// started, costs no mark about its start; one that takes longer says why.
+func TestAnObjectThatStartsIsMarkedLate(t *testing.T) {
+	t.Parallel()
+	starting := &workload.Reason{Kind: workload.ReasonStarting, Message: "1 of 2 pods is ready"}
+	for name, c := range map[string]struct {
+		takes time.Duration
+		want  []string
+	}{
+		"running after four seconds": {4 * time.Second, []string{"event one: MusterAdmitted"}},
+		"running after a minute": {time.Minute, []string{
+			"annotations one: admitted 1 of 2 pods is ready", "event one: MusterAdmitted", "annotations one: admitted ",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newCrowd()
+				w.run(t, func() {
+					k := w.add("one", "", nil)
+					time.Sleep(100 * time.Millisecond)
+					w.becomes("one", workload.Admitted, nil)
+					time.Sleep(100 * time.Millisecond)
+					w.change(k, func(o *unstructured.Unstructured) { // its release
+						o.SetAnnotations(map[string]string{kube.StateKey: kube.StateAdmitted, kube.ReasonKey: ""})
+						unstructured.RemoveNestedField(o.Object, "spec", "suspend")
+					})
+					w.becomes("one", workload.Dispatched, starting)
+					time.Sleep(c.takes)
+					w.becomes("one", workload.Running, nil)
+					time.Sleep(time.Minute)
+				})
+				if !slices.Equal(w.writes, c.want) {
+					t.Errorf("writes are\n%q, want\n%q", w.writes, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestWhatHappensToAnObjectIsMarked: a reason to wait, and what goes wrong while it runs, are
 // written on the object within seconds, with an event each.
 func TestWhatHappensToAnObjectIsMarked(t *testing.T) {
