@@ -26,6 +26,7 @@ const (
 // figures are what is measured of a peer.
 type figures struct {
 	burst, burstQueues float64 // gangs admitted per second
+	first              time.Duration // the first gang after the API server's start
 	p50, p99           time.Duration
 	behind             time.Duration // median, of a gang that fits behind those that do not
 	replaced           float64       // gangs admitted per second in place of others that ended
@@ -100,6 +101,10 @@ func burst(ctx context.Context, o options, open opened, queues int, cost *figure
 		return 0, err
 	}
 	defer s.close()
+	first, err := s.first(ctx)
+	if err != nil {
+		return 0, err
+	}
 	seen, err := s.watch(ctx)
 	if err != nil {
 		return 0, err
@@ -125,6 +130,7 @@ func burst(ctx context.Context, o options, open opened, queues int, cost *figure
 	if err != nil {
 		return 0, err
 	}
+	cost.first = first
 	cost.writes = (after - before) / float64(len(all))
 	cost.used = (s.used() - used) / time.Duration(len(all))
 	return perSecondOf(len(all), began, last), nil
@@ -142,8 +148,18 @@ func idle(ctx context.Context, o options, open opened) (p50, p99 time.Duration, 
 		return 0, 0, err
 	}
 	defer s.close()
+	if _, err := s.first(ctx); err != nil {
+		return 0, 0, err
+	}
 	took, err := s.oneByOne(ctx, gangs("gang", o.idle, 1, 1), nil)
 	return quantile(took, 0.50), quantile(took, 0.99), err
+}
+
+// first measures the first gang of a site. The API server reads the schemas of RayClusters
+// for its policies, and compiles them, when the first one is created.
+func (s *site) first(ctx context.Context) (time.Duration, error) {
+	took, err := s.oneByOne(ctx, gangs("first", 1, 1, 1), nil)
+	return quantile(took, 0.50), err
 }
 
 // oneByOne creates gangs one after the other, each after what makes room for it.

@@ -27,6 +27,9 @@ func burstNATS(ctx context.Context, o options) (float64, error) {
 		return 0, err
 	}
 	defer s.close()
+	if _, err := s.first(ctx); err != nil {
+		return 0, err
+	}
 	seen, err := s.watch(ctx)
 	if err != nil {
 		return 0, err
@@ -50,6 +53,9 @@ func idleNATS(ctx context.Context, o options) (p50, p99 time.Duration, err error
 	defer s.close()
 	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
 	defer cancel()
+	if _, err := s.first(ctx); err != nil {
+		return 0, 0, err
+	}
 	seen, err := s.watch(ctx)
 	if err != nil {
 		return 0, 0, err

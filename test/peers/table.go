@@ -18,6 +18,7 @@ func printTable(o options, kueue, muster, nats figures) {
 	}
 	rate(fmt.Sprintf("%d gangs at once, one queue", o.burst), kueue.burst, muster.burst)
 	rate(fmt.Sprintf("%d gangs at once, %d queues", o.burst, o.queues), kueue.burstQueues, muster.burstQueues)
+	span("the first gang after the API server's start", kueue.first, muster.first)
 	span("one at a time, p50", kueue.p50, muster.p50)
 	span("one at a time, p99", kueue.p99, muster.p99)
 	if !o.withoutDepth {
