@@ -23,24 +23,26 @@ import (
 )
 
 type options struct {
-	waiting   int
-	gangs     int
-	single    int
-	processes bool
-	added     string
-	record    bool
-	profile   string
+	waiting    counts
+	gangs      int
+	single     int
+	processes  bool
+	added      string
+	replicated bool
+	record     bool
+	profile    string
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var o options
-	flag.IntVar(&o.waiting, "waiting", 1_000_000, "workloads that wait and do not fit, in the second half")
+	o := options{waiting: counts{1_000_000}}
+	flag.Var(&o.waiting, "waiting", "`counts` of workloads that wait and do not fit, each measured after none, ascending, such as 10000,100000")
 	flag.IntVar(&o.gangs, "gangs", 30_000, "gangs to admit, 100 in a transaction")
 	flag.IntVar(&o.single, "single", 1_000, "gangs to admit, one in a transaction")
 	flag.BoolVar(&o.processes, "processes", true, "measure starts and take-overs of the service, too")
 	flag.StringVar(&o.added, "added", "0s,3ms", "`times` to add to each commit; a Postgres is made for each")
+	flag.BoolVar(&o.replicated, "replicated", false, "each commit waits for a second Postgres on this machine to have flushed it (synchronous_commit = on)")
 	flag.BoolVar(&o.record, "record", true, "record decisions, as the service does")
 	flag.StringVar(&o.profile, "profile", "", "`file` for a CPU profile")
 	flag.Parse()
@@ -92,6 +94,18 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 		return err
 	}
 	defer server.Stop()
+	how := fmt.Sprintf("With %s added to each commit (commit_delay)", delay)
+	if o.replicated {
+		standby, err := server.Standby(ctx)
+		if err != nil {
+			return err
+		}
+		defer standby.Stop()
+		if err := server.Synchronous(ctx, standby); err != nil {
+			return err
+		}
+		how += ", flushed by a second server, too"
+	}
 	url, err := server.CreateDatabase(ctx, "muster", "")
 	if err != nil {
 		return err
@@ -99,14 +113,16 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 	if _, err := store.Migrate(ctx, url); err != nil {
 		return err
 	}
-	fmt.Printf("\nWith %s added to each commit (commit_delay)\n", delay)
+	fmt.Printf("\n%s\n", how)
 	if err := baseline(ctx, url); err != nil {
 		return fmt.Errorf("baseline: %w", err)
 	}
-	for _, waiting := range []int{0, o.waiting} {
-		if err := seed(ctx, url, waiting); err != nil {
+	seeded := 0
+	for _, waiting := range append(counts{0}, o.waiting...) {
+		if err := seed(ctx, url, seeded, waiting); err != nil {
 			return fmt.Errorf("seed %d waiting workloads: %w", waiting, err)
 		}
+		seeded = waiting
 		t, err := openTerm(ctx, url, o.record)
 		if err != nil {
 			return err
@@ -125,7 +141,7 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 		t.close()
 	}
 	if delay == 0 && o.processes {
-		return takeOvers(ctx, url, o.waiting)
+		return takeOvers(ctx, url, seeded)
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 // shapesWaiting is how many different shapes the waiting workloads have.
 const shapesWaiting = 200
 
-// seed makes a number of workloads wait that ask for what no node has, in a queue of
-// their own, as the service would have stored them.
-func seed(ctx context.Context, url string, waiting int) error {
+// seed makes workloads wait that ask for what no node has, in a queue of their own, as the
+// service would have stored them. It adds what lacks to those that wait already.
+func seed(ctx context.Context, url string, already, waiting int) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func seed(ctx context.Context, url string, waiting int) error {
 			return err
 		}
 	}
-	if waiting == 0 {
+	if waiting <= already {
 		return nil
 	}
 	for _, statement := range []string{
@@ -36,18 +36,18 @@ func seed(ctx context.Context, url string, waiting int) error {
 			jsonb_build_object('name', 'workers', 'role', 'worker', 'count', 1 + s % 16,
 				'template', jsonb_build_object('requests', jsonb_build_object('cpu', 1000 + s, 'memory', 1073741824, 'pods', 1, 'example.com/rare', 8)))),
 			2 + s % 16
-			FROM generate_series(0, $2 - 1) s WHERE $1 > 0`,
+			FROM generate_series(0, $3::int - 1) s WHERE $1::int < $2::int ON CONFLICT DO NOTHING`,
 		`INSERT INTO manifests SELECT md5('waiting' || i)::uuid, '{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"waiting"}}'
-			FROM generate_series(1, $1) i WHERE $2 > 0`,
+			FROM generate_series($1::int + 1, $2::int) i WHERE $3::int > 0`,
 		`INSERT INTO workloads (id, submission, queue, namespace, kind, name, priority, digest, phase, attempt, holding, cancel_requested,
 				reason, submitted_at, shape, gang)
-			SELECT md5('waiting' || i)::uuid, (SELECT greatest(max(submission), 0) FROM workloads) + i, 'waiting', 'waiting', 'RayCluster', 'waiting-' || i,
+			SELECT md5('waiting' || i)::uuid, (SELECT greatest(max(submission), 0) FROM workloads) + i - $1::int, 'waiting', 'waiting', 'RayCluster', 'waiting-' || i,
 				i % 3, encode(sha256(i::text::bytea), 'hex'), 'queued', 1, false, false,
 				'{"kind":"Fit","message":"1 of 1 pods of pod set \"workers\" do not fit: 0/1 nodes are available: 1 Insufficient example.com/rare"}',
-				now(), md5('shape' || i % $2)::uuid, 2 + (i % $2) % 16
-			FROM generate_series(1, $1) i`,
+				now(), md5('shape' || i % $3::int)::uuid, 2 + (i % $3::int) % 16
+			FROM generate_series($1::int + 1, $2::int) i`,
 	} {
-		if _, err := conn.Exec(ctx, statement, waiting, shapesWaiting); err != nil {
+		if _, err := conn.Exec(ctx, statement, already, waiting, shapesWaiting); err != nil {
 			return err
 		}
 	}
