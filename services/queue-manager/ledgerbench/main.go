@@ -133,7 +133,8 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 			return fmt.Errorf("admit %d gangs alone, %d waiting: %w", o.single, waiting, err)
 		}
 		for _, size := range []struct{ each, gangs int }{{1, o.single}, {100, o.gangs}} {
-			if err := t.admit(ctx, size.each, size.gangs); err != nil {
+			err := reportWAL(ctx, url, size.gangs, func() error { return t.admit(ctx, size.each, size.gangs) })
+			if err != nil {
 				t.close()
 				return fmt.Errorf("admit %d gangs, %d in a transaction, %d waiting: %w", size.gangs, size.each, waiting, err)
 			}
