@@ -84,6 +84,9 @@ const (
 	BugForgottenHold Bug = "holds of workloads are forgotten at a take-over"
 	// BugImpatient: a cancellation is given up some seconds after it has come.
 	BugImpatient Bug = "a cancellation does not wait for its submission"
+	// BugSwallowed: the id of what intake publishes does not have the message that it read, so
+	// NATS takes the same submission again for the first one, and drops it.
+	BugSwallowed Bug = "the same submission again is dropped as a duplicate"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
@@ -122,5 +125,5 @@ func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole,
-		BugAnyAttempt, BugForgottenHold, BugImpatient}
+		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed}
 }

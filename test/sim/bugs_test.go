@@ -50,6 +50,7 @@ func plantedBugs() map[Bug]found {
 		BugForgottenHold:       {1017, "G8"},
 		BugAnyAttempt:          {1041, "G6"},
 		BugImpatient:           {1258, "G3"},
+		BugSwallowed:           {1000, "G7"},
 	}
 }
 
