@@ -139,7 +139,7 @@ func (t *term) begin(s *state.State) bool {
 	ledger := &witness{ledger: w.disk, term: t}
 	t.step = &queuemanager.Step{
 		State: s, Archive: ledger, Logger: zap.NewNop(), Unreadable: unreadable,
-		DeadLetter: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) },
+		DeadLetter: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) }, Publish: t.publish,
 	}
 	t.writer = queuemanager.NewWriter(ledger, t.step)
 	t.step.Begin(t.epoch, state.Limits{}, queuemanager.AskFor, t.now())

@@ -74,17 +74,24 @@ type messageLog struct{ c *connection }
 
 // Since implements the engine's SubmissionLog.
 func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error {
-	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, each)
+	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, func(d bus.Delivery) error { return each(d.Original()) })
 }
 
-// HasEvents implements the engine's SubmissionLog.
-func (m messageLog) HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error) {
+// Answered implements the engine's SubmissionLog.
+func (m messageLog) Answered(_ context.Context, queue string, id workload.ID) (answered bool, err error) {
 	subject := event.EventsSubject(queue, id)
-	present, err := m.c.Subjects(ctx, bus.EventsStream, subject)
-	if errors.Is(err, bus.ErrNoStream) {
-		return false, nil
-	}
-	return present[subject], err
+	err = m.c.w.call(natsServer, "LastMessage", func() error {
+		answered = false
+		if s := m.c.w.net.streams[bus.EventsStream]; s != nil {
+			for _, d := range s.messages {
+				if d.Subject == subject {
+					answered = simhooks.Answers(d)
+				}
+			}
+		}
+		return nil
+	})
+	return answered, err
 }
 
 // StoreDeadLetter implements the engine's DeadLetters.

@@ -3,10 +3,12 @@ package sim
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"muster.dev/muster/pkg/bus"
 )
@@ -60,9 +62,21 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 		w.offer(m)
 	}
 	if queue, kept := strings.CutPrefix(subject, workPrefix); kept { // the server republishes it
-		_, _ = n.store(keptPrefix+queue, id, data, nil) // it has no condition that it could break
+		n.republish(keptPrefix+queue, id, m)
 	}
 	return s.last, nil
+}
+
+// republish stores a message of one stream in another, with its place in the first.
+func (n *network) republish(subject, id string, m bus.Delivery) {
+	_, _ = n.store(subject, id, m.Data, nil) // it has no condition that it could break
+	for _, copied := range slices.Backward(n.streamOf(subject).messages) {
+		if copied.MessageID() == id {
+			copied.Headers.Set(jetstream.SequenceHeader, strconv.FormatUint(m.Sequence, 10))
+			copied.Headers.Set(jetstream.TimeStampHeaer, m.Stored.Format(time.RFC3339Nano))
+			return
+		}
+	}
 }
 
 func (s *stream) lastOf(subject string) uint64 {

@@ -53,6 +53,9 @@ type Memory struct {
 	// failures counts the terms that failed one after the other for what was in their
 	// commits, and for which nothing was found to blame.
 	failures int
+	// mayBeOlder: the database was replaced, or has lost a commit, and no term has looked yet
+	// for what is lost with it.
+	mayBeOlder bool
 }
 
 // NewMemory is the memory of a process that starts.
