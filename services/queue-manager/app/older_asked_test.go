@@ -34,8 +34,8 @@ func (w *world) emptied(name string) {
 func TestWhatWasAskedInTheLostTimeStaysAsked(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(w *world, ids ...workload.ID){
-		"both are there":         func(*world, ...workload.ID) {},
-		"the requests are gone":  func(w *world, _ ...workload.ID) { w.emptied(bus.KeptStream) },
+		"both are there":        func(*world, ...workload.ID) {},
+		"the requests are gone": func(w *world, _ ...workload.ID) { w.emptied(bus.KeptStream) },
 		"their events are gone": func(w *world, ids ...workload.ID) {
 			for _, id := range ids {
 				w.silenced(event.EventsSubject("research", id), event.EventsSubject("other", id))
