@@ -53,6 +53,10 @@ type Memory struct {
 	// failures counts the terms that failed one after the other for what was in their
 	// commits, and for which nothing was found to blame.
 	failures int
+	// fruitless counts the terms that began and failed one after the other for anything else,
+	// counted is the epoch of the last one.
+	fruitless int
+	counted   int64
 	// mayBeOlder: the database was replaced, or has lost a commit, and no term has looked yet
 	// for what is lost with it.
 	mayBeOlder bool
