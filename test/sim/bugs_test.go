@@ -51,6 +51,8 @@ func plantedBugs() map[Bug]found {
 		BugAnyAttempt:          {1041, "G6"},
 		BugImpatient:           {1258, "G3"},
 		BugSwallowed:           {1000, "G7"},
+		BugBare:                {1000, "G3"},
+		BugLeaseEnds:           {0, "G3"},
 	}
 }
 

@@ -19,9 +19,10 @@ const (
 	classOperated class = 20
 	// classRepeated: submitters repeat what was refused.
 	classRepeated class = 21
+	classBare     class = 22 // streams lose their files
 )
 
-var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly, classOperated, classRepeated}
+var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly, classOperated, classRepeated, classBare}
 
 // firstOfClasses is the first seed that may be of a class: the worlds of those
 // before it are as they were.

@@ -74,6 +74,7 @@ type term struct {
 	cause                  error
 	single                 int       // the number of inputs that are still to be applied one by one
 	looked                 time.Time // for what was released
+	sound                  time.Time // when the streams were found to be sound
 	decider, committer     *proc
 	publishers             []*proc
 	// era of the ledger that was read last, and followed the epoch of its last commit: a

@@ -78,20 +78,12 @@ func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Del
 }
 
 // Answered implements the engine's SubmissionLog.
-func (m messageLog) Answered(_ context.Context, queue string, id workload.ID) (answered bool, err error) {
-	subject := event.EventsSubject(queue, id)
-	err = m.c.w.call(natsServer, "LastMessage", func() error {
-		answered = false
-		if s := m.c.w.net.streams[bus.EventsStream]; s != nil {
-			for _, d := range s.messages {
-				if d.Subject == subject {
-					answered = simhooks.Answers(d)
-				}
-			}
-		}
-		return nil
-	})
-	return answered, err
+func (m messageLog) Answered(ctx context.Context, queue string, id workload.ID) (bool, error) {
+	last, err := m.c.LastMessage(ctx, bus.EventsStream, event.EventsSubject(queue, id))
+	if errors.Is(err, bus.ErrNoStream) {
+		return false, nil
+	}
+	return last != nil && simhooks.Answers(*last), err
 }
 
 // StoreDeadLetter implements the engine's DeadLetters.

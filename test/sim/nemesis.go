@@ -65,6 +65,7 @@ const (
 	MovedOver    Fault = "a workload is moved to another queue"
 	CancelEarly  Fault = "a cancellation comes before its submission"
 	QueueHeld    Fault = "a queue is held"
+	Bare         Fault = "a stream loses its files"
 	Repeated     Fault = "a refused submission comes again"
 )
 
@@ -225,6 +226,9 @@ func (n *nemesis) ofClasses() (timed []TimedFault) {
 	if n.w.is(classRepeated) {
 		timed = append(timed, drawRepeated(n.w)...)
 	}
+	if n.w.is(classBare) {
+		timed = append(timed, drawBare(n.w)...)
+	}
 	return timed
 }
 
@@ -284,6 +288,8 @@ func (n *nemesis) strike(f TimedFault) {
 		what = w.operator.holdQueue(f)
 	case CancelEarly:
 		what = w.submits.cancelEarly(f)
+	case Bare:
+		what = w.net.lay(f.Pick)
 	case Repeated:
 		what = w.submits.repeat(f)
 	case Held, Requeued, Ranked, MovedOver:

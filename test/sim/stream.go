@@ -23,6 +23,7 @@ type stream struct {
 	ids      map[string]remembered // of messages
 	lastOnly bool                  // one message for each subject
 	purged   uint64                // up to where it was purged: what was not delivered is lost
+	bare     bool                  // it has lost its files
 }
 
 // condition is what must hold of a stream for a message to be taken; nil for nothing.
@@ -33,6 +34,9 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 	s := n.streamOf(subject)
 	if s == nil {
 		return 0, bus.ErrNoStream
+	}
+	if s.bare {
+		return 0, errBare
 	}
 	before, known := s.ids[id]
 	again := known && n.w.now.Before(before.until)
