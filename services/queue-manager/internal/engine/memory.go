@@ -78,6 +78,14 @@ func (m *Memory) StartTerm(before, epoch int64) {
 	m.led = epoch
 }
 
+// afterWholeTerm forgets what holds until a term has ended in order: what the database
+// refused then may pass by now.
+func (m *Memory) afterWholeTerm() {
+	m.failures, m.fruitless = 0, 0
+	m.unrecorded, m.noPastUsage = false, false
+	clear(m.poison)
+}
+
 // Sync brings the memory up to date with the quarantine in the ledger. It returns what an
 // operator has released.
 func (m *Memory) Sync(quarantined []state.Quarantined) (released []string) {

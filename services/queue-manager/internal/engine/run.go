@@ -87,7 +87,8 @@ func Run(ctx context.Context, o Options) error {
 		if errors.Is(err, errTermOver) {
 			o.Terms.ended(nil)
 			o.Metrics.terms.WithLabelValues("over").Inc()
-			single, memory.failures, memory.fruitless, memory.unrecorded = 0, 0, 0, false
+			single = 0
+			memory.afterWholeTerm()
 			continue
 		}
 		o.Terms.ended(err)
