@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
