@@ -94,7 +94,7 @@ type submitter struct {
 	// hostile are submissions of others.
 	hostile map[workload.ID]bool
 	// questions are the messages that wait for an answer, by message id.
-	questions map[string]question
+	questions map[string]*question
 	// readTo is how far the stream of events has been read, readOf which one it was.
 	readTo uint64
 	readOf time.Time
@@ -107,7 +107,7 @@ const (
 )
 
 func newSubmitter(w *World) *submitter {
-	s := &submitter{w: w, by: map[workload.ID]*submission{}, hostile: map[workload.ID]bool{}, questions: map[string]question{}}
+	s := &submitter{w: w, by: map[workload.ID]*submission{}, hostile: map[workload.ID]bool{}, questions: map[string]*question{}}
 	load := rand.New(rand.NewPCG(w.Seed, 3))
 	largest := map[string]int64{}
 	gangs, long := 6+load.IntN(14), map[string]bool{}
@@ -273,7 +273,7 @@ func (s *submitter) look() {
 		}
 	}
 	w.check.overdueAnswers()
-	w.ended = !slices.ContainsFunc(s.all, func(each *submission) bool { return each.final == "" }) && w.check.clean() && len(s.questions) == 0
+	w.ended = !slices.ContainsFunc(s.all, func(each *submission) bool { return each.final == "" }) && w.check.clean() && !s.asks()
 	w.check.overdueEarly()
 	w.check.overdueLapse()
 	w.check.othersGoOn()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
 

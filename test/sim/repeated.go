@@ -33,6 +33,7 @@ type question struct {
 	sent   time.Time
 	losses int // of NATS, when it took the message
 	again  bool
+	over   bool // it was answered, or NATS has lost messages
 	data   []byte
 }
 
@@ -66,23 +67,32 @@ func (s *submitter) askWith(q question) {
 	var id string
 	id = s.send(event.SubmitSubject(q.each.queue), q.each.name, q.data, func() {
 		q.sent, q.losses = s.w.now, s.w.net.losses
-		s.questions[id] = q
+		s.questions[id] = &q
 	})
 }
 
-// answered notes the answer to a message, and reports whether one was waited for.
+// answered notes the answer to a message, and reports whether it is one to such a message.
 func (s *submitter) answered(r *event.WorkloadRejected) bool {
 	q, asked := s.questions[r.MessageID]
-	if !asked {
-		return false
+	if !asked || q.over { // the event may come again with a stream
+		return asked
 	}
-	delete(s.questions, r.MessageID)
+	q.over = true
 	s.w.check.made[madeRepeated]++
 	if !q.again {
-		q.again = true
-		s.askWith(q)
+		s.askWith(question{each: q.each, data: q.data, again: true})
 	}
 	return true
+}
+
+// asks reports whether an answer is still waited for.
+func (s *submitter) asks() bool {
+	for _, q := range s.questions {
+		if !q.over {
+			return true
+		}
+	}
+	return false
 }
 
 // overdueAnswers: each message of a submitter has its answer, unless NATS has lost some.
@@ -90,8 +100,9 @@ func (c *checker) overdueAnswers() {
 	w := c.w
 	for _, id := range sortedKeys(w.submits.questions) {
 		switch q := w.submits.questions[id]; {
+		case q.over:
 		case q.losses != w.net.losses:
-			delete(w.submits.questions, id)
+			q.over = true
 		case w.now.Sub(later(q.sent, w.nemesis.last)) > answerBy:
 			w.breach("G7", "the submission %s of %s has no answer after %s", id, q.each.name, w.now.Sub(q.sent))
 		}

@@ -20,9 +20,9 @@ import (
 // restoredBy is who asks for what an event shows.
 const restoredBy = "the recovery of a restored database"
 
-// inFlight is how long before an event a request may be stored that the event does not know
+// unknownFor is how long before an event a request may be stored that the event does not know
 // yet. A request that is older than that, and not in the event, was refused then.
-const inFlight = 10 * time.Second
+const unknownFor = 10 * time.Second
 
 // requests are when NATS stored the last request of each type, by workload, of those that are
 // applied once more.
@@ -37,7 +37,7 @@ func (r requests) note(p event.Request, stored time.Time) {
 
 // follow reports whether a request of the type of p may count after an event of its workload.
 func (r requests) follow(p event.Request, said time.Time) bool {
-	return r[p.About()][p.EventType()].After(said.Add(-inFlight))
+	return r[p.About()][p.EventType()].After(said.Add(-unknownFor))
 }
 
 // Unasked is a workload of which something was asked in the lost time, which is not in effect.
