@@ -23,11 +23,12 @@ func TestPlacesMoveThoughQuotaWasLowered(t *testing.T) {
 	gang := w.submit(gangOf("gang", "user-queue", 2))
 	command := w.started(gang, 1)
 	w.node("spare", 2)
-	w.apply(strings.Replace(quota, "nominalQuota: 1", "nominalQuota: 0", 1))
+	w.apply(quota) // one GPU less
 	other := w.submit(gangOf("other", "user-queue", 1))
 	w.waits(other, workload.ReasonQuota)
 
-	lost := command.Placements[slices.IndexFunc(command.Placements, func(p workload.Placement) bool { return p.PodSet == "workers" })].Node
+	head := command.Placements[slices.IndexFunc(command.Placements, func(p workload.Placement) bool { return p.PodSet == "headgroup" })].Node
+	lost := map[string]string{"a": "b", "b": "a"}[head]
 	w.publish(event.NodeSubject(cluster, lost), &event.NodeRemoved{Version: w.nextVersion(), Cluster: cluster, Node: lost})
 	kept := *command
 	kept.Placements = slices.DeleteFunc(slices.Clone(command.Placements), func(p workload.Placement) bool { return p.Node == lost })

@@ -100,6 +100,9 @@ func TestWhatCannotBeAskedAgainIsNamed(t *testing.T) {
 	w.emptied(bus.KeptStream)
 
 	w.config.DatabaseURL, w.config.Queues = older, []app.Queue{{Name: "research", Namespaces: []string{"default"}}}
+	if err := w.config.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	w.start()
 	var letters []bus.DeadLetter
 	w.nodes("a dead letter names it", func([]query.Node) bool {
