@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -85,3 +86,18 @@ func (b *Bus) LastMessage(ctx context.Context, stream, subject string) (*Deliver
 
 // MessageID is the id under which the message was published.
 func (d Delivery) MessageID() string { return d.Headers.Get(jetstream.MsgIDHeader) }
+
+// Original returns a republished message with its place in the stream that it was published
+// to; any other message as it is.
+func (d Delivery) Original() Delivery {
+	sequence, err := strconv.ParseUint(d.Headers.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return d
+	}
+	stored, err := time.Parse(time.RFC3339Nano, d.Headers.Get(jetstream.TimeStampHeaer))
+	if err != nil {
+		return d
+	}
+	d.Sequence, d.Stored = sequence, stored
+	return d
+}

@@ -18,7 +18,11 @@ func (s *State) Overtaken(r event.Request, at workload.AskedAt) bool {
 		of = func(a *workload.Asked) *workload.AskedAt { return &a.Priority }
 	case *event.WorkloadMove:
 		submitter, of = r.Submitter, func(a *workload.Asked) *workload.AskedAt { return &a.Move }
-	default: // a repeated cancellation or release does nothing, and a requeue names its attempt
+	case *event.WorkloadRequeue:
+		submitter, of = r.Submitter, func(a *workload.Asked) *workload.AskedAt { return &a.Requeue }
+	case *event.WorkloadRelease:
+		of = func(a *workload.Asked) *workload.AskedAt { return &a.Release }
+	default: // a repeated cancellation does nothing
 		return false
 	}
 	e, _ := s.asked(r.About(), submitter)

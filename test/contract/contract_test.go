@@ -50,6 +50,7 @@ func messages() []message {
 		{&event.WorkloadPriority{}, event.WorkloadSubject(queue), "operator, intake", "queue-manager", "set the priority of a workload"},
 		{&event.WorkloadRejected{}, events, "intake, queue-manager", client, "a submission was refused for good, and why"},
 		{&event.WorkloadChanged{}, events, "queue-manager", client, "a workload entered a phase, or its reason changed"},
+		{&event.RequestWaits{}, events, "queue-manager", client, "a request waits for the submission of its workload"},
 		{&event.NodeObserved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},
 		{&event.NodeRemoved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "a node is gone"},
 		{&event.NamespaceObserved{}, event.NamespaceSubject(cluster, "{namespace}"), "capacity-watcher", "queue-manager", "the labels of a namespace, or that it is gone"},

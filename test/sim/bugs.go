@@ -84,6 +84,13 @@ const (
 	BugForgottenHold Bug = "holds of workloads are forgotten at a take-over"
 	// BugImpatient: a cancellation is given up some seconds after it has come.
 	BugImpatient Bug = "a cancellation does not wait for its submission"
+	// BugSwallowed: the id of what intake publishes does not have the message that it read, so
+	// NATS takes the same submission again for the first one, and drops it.
+	BugSwallowed Bug = "the same submission again is dropped as a duplicate"
+	// BugBare: a stream that has lost its files stays as it is.
+	BugBare Bug = "a stream without its files is not made again"
+	// BugLeaseEnds: a process ends, and is not started again, when a request for its Lease fails.
+	BugLeaseEnds Bug = "a failed request for a Lease ends the process"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
@@ -122,5 +129,5 @@ func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole,
-		BugAnyAttempt, BugForgottenHold, BugImpatient}
+		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds}
 }

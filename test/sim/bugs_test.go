@@ -50,6 +50,9 @@ func plantedBugs() map[Bug]found {
 		BugForgottenHold:       {1017, "G8"},
 		BugAnyAttempt:          {1041, "G6"},
 		BugImpatient:           {1258, "G3"},
+		BugSwallowed:           {1007, "G7"},
+		BugBare:                {1002, "G3"},
+		BugLeaseEnds:           {0, "G3"},
 	}
 }
 

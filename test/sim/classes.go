@@ -17,18 +17,22 @@ const (
 	// classOperated: operators hold, resume, requeue and move workloads, change their
 	// priorities, and hold queues.
 	classOperated class = 20
+	// classRepeated: submitters repeat what was refused.
+	classRepeated class = 21
+	classBare     class = 22 // streams lose their files
 )
 
-var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly, classOperated}
+var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly, classOperated, classRepeated, classBare}
 
 // firstOfClasses is the first seed that may be of a class: the worlds of those
 // before it are as they were.
 const firstOfClasses = 1000
 
 // is reports whether the run is of a class: so is one seed of four. A database that
-// refuses workloads is not restored to an older state.
+// refuses workloads is not restored to an older state. In neither case is what was submitted
+// known for sure, so that submissions with the ids of others are not drawn.
 func (w *World) is(c class) bool {
-	if c == classOlder && w.is(classRefused) {
+	if (c == classOlder || c == classRepeated) && w.is(classRefused) || c == classRepeated && w.is(classOlder) {
 		return false
 	}
 	return w.Seed >= firstOfClasses && rand.New(rand.NewPCG(w.Seed, uint64(c))).IntN(4) == 0

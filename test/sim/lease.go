@@ -72,8 +72,13 @@ func (m *machine) hold(name string, p *proc, atLeast func() (int64, error), act 
 			l.renewed++
 			return nil
 		})
-		if err == nil {
+		switch {
+		case err == nil:
 			h.sure = w.now
+		case w.Bug == BugLeaseEnds:
+			m.away = w.now.Add(24 * time.Hour)
+			m.crash()
+			return
 		}
 	}
 	w.tell("%s has lost its lease", m.name)

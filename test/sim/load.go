@@ -93,6 +93,8 @@ type submitter struct {
 	count int
 	// hostile are submissions of others.
 	hostile map[workload.ID]bool
+	// questions are the messages that wait for an answer, by message id.
+	questions map[string]*question
 	// readTo is how far the stream of events has been read, readOf which one it was.
 	readTo uint64
 	readOf time.Time
@@ -105,7 +107,7 @@ const (
 )
 
 func newSubmitter(w *World) *submitter {
-	s := &submitter{w: w, by: map[workload.ID]*submission{}, hostile: map[workload.ID]bool{}}
+	s := &submitter{w: w, by: map[workload.ID]*submission{}, hostile: map[workload.ID]bool{}, questions: map[string]*question{}}
 	load := rand.New(rand.NewPCG(w.Seed, 3))
 	largest := map[string]int64{}
 	gangs, long := 6+load.IntN(14), map[string]bool{}
@@ -224,8 +226,8 @@ func (s *submitter) cancelAny(pick uint64) string {
 	return each.name
 }
 
-// send sends a message; stored is called when NATS has it.
-func (s *submitter) send(subject, id string, data []byte, stored func()) {
+// send sends a message and returns its id; stored is called when NATS has it.
+func (s *submitter) send(subject, id string, data []byte, stored func()) string {
 	s.count++
 	// A message id of its own: a repetition must reach Muster, not NATS' memory.
 	id = fmt.Sprintf("%s#%d", id, s.count)
@@ -236,6 +238,7 @@ func (s *submitter) send(subject, id string, data []byte, stored func()) {
 			}
 		}
 	})
+	return id
 }
 
 // look reads the stream of events, which may be lost, and asks queue-manager, whose
@@ -269,7 +272,8 @@ func (s *submitter) look() {
 			}
 		}
 	}
-	w.ended = !slices.ContainsFunc(s.all, func(each *submission) bool { return each.final == "" }) && w.check.clean()
+	w.check.overdueAnswers()
+	w.ended = !slices.ContainsFunc(s.all, func(each *submission) bool { return each.final == "" }) && w.check.clean() && !s.asks()
 	w.check.overdueEarly()
 	w.check.overdueLapse()
 	w.check.othersGoOn()
@@ -289,7 +293,7 @@ func changedIn(m bus.Delivery) *event.WorkloadChanged {
 // rejected hears that a submission is not taken in, which must have a reason.
 func (s *submitter) rejected(r *event.WorkloadRejected) {
 	each := s.by[r.Workload]
-	if s.hostile[r.Workload] {
+	if s.hostile[r.Workload] || s.answered(r) {
 		return
 	}
 	if s.restored(r) {

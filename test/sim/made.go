@@ -27,6 +27,7 @@ const (
 	madeRanked         = "workloads to which operators give another priority"
 	madeMoved          = "workloads that operators move to another queue"
 	madeCancelledEarly = "gangs that were cancelled before their submissions came"
+	madeRepeated       = "refusals of submissions with the id of another"
 	madeLate           = "messages of lost time that arrive when a term has compared the streams"
 )
 

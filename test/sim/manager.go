@@ -74,6 +74,7 @@ type term struct {
 	cause                  error
 	single                 int       // the number of inputs that are still to be applied one by one
 	looked                 time.Time // for what was released
+	sound                  time.Time // when the streams were found to be sound
 	decider, committer     *proc
 	publishers             []*proc
 	// era of the ledger that was read last, and followed the epoch of its last commit: a
@@ -139,7 +140,7 @@ func (t *term) begin(s *state.State) bool {
 	ledger := &witness{ledger: w.disk, term: t}
 	t.step = &queuemanager.Step{
 		State: s, Archive: ledger, Logger: zap.NewNop(), Unreadable: unreadable,
-		DeadLetter: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) },
+		DeadLetter: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) }, Publish: t.publish,
 	}
 	t.writer = queuemanager.NewWriter(ledger, t.step)
 	t.step.Begin(t.epoch, state.Limits{}, queuemanager.AskFor, t.now())

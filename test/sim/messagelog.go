@@ -74,17 +74,16 @@ type messageLog struct{ c *connection }
 
 // Since implements the engine's SubmissionLog.
 func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error {
-	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, each)
+	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, func(d bus.Delivery) error { return each(d.Original()) })
 }
 
-// HasEvents implements the engine's SubmissionLog.
-func (m messageLog) HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error) {
-	subject := event.EventsSubject(queue, id)
-	present, err := m.c.Subjects(ctx, bus.EventsStream, subject)
+// Answered implements the engine's SubmissionLog.
+func (m messageLog) Answered(ctx context.Context, queue string, id workload.ID) (bool, error) {
+	last, err := m.c.LastMessage(ctx, bus.EventsStream, event.EventsSubject(queue, id))
 	if errors.Is(err, bus.ErrNoStream) {
 		return false, nil
 	}
-	return present[subject], err
+	return last != nil && simhooks.Answers(*last), err
 }
 
 // StoreDeadLetter implements the engine's DeadLetters.

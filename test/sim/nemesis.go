@@ -65,6 +65,8 @@ const (
 	MovedOver    Fault = "a workload is moved to another queue"
 	CancelEarly  Fault = "a cancellation comes before its submission"
 	QueueHeld    Fault = "a queue is held"
+	Bare         Fault = "a stream loses its files"
+	Repeated     Fault = "a refused submission comes again"
 )
 
 // Script is a list of faults that are to happen, and no others.
@@ -221,6 +223,12 @@ func (n *nemesis) ofClasses() (timed []TimedFault) {
 	if n.w.is(classOperated) {
 		timed = append(timed, drawOperated(n.w)...)
 	}
+	if n.w.is(classRepeated) {
+		timed = append(timed, drawRepeated(n.w)...)
+	}
+	if n.w.is(classBare) {
+		timed = append(timed, drawBare(n.w)...)
+	}
 	return timed
 }
 
@@ -280,6 +288,10 @@ func (n *nemesis) strike(f TimedFault) {
 		what = w.operator.holdQueue(f)
 	case CancelEarly:
 		what = w.submits.cancelEarly(f)
+	case Bare:
+		what = w.net.lay(f.Pick)
+	case Repeated:
+		what = w.submits.repeat(f)
 	case Held, Requeued, Ranked, MovedOver:
 		what = w.submits.operate(f)
 	case Resized:

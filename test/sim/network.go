@@ -76,12 +76,7 @@ func (n *network) purge(name string, again bool) bool {
 	n.losses++
 	s.messages, s.purged = nil, s.last
 	if again {
-		n.streams[name] = &stream{name: name, created: n.w.now, ids: map[string]remembered{}, lastOnly: s.lastOnly}
-		for _, r := range slices.Clone(n.readers) {
-			if r.stream == name {
-				r.restart() // its consumer went with the stream
-			}
-		}
+		n.remake(name)
 	}
 	n.w.check.forgetCommands()
 	return true
@@ -107,11 +102,13 @@ const (
 	keptPrefix = "muster.kept."
 )
 
-// streamNames by the beginning of their subjects.
-var streamNames = []struct {
+type streamName struct {
 	prefix, name string
 	lastOnly     bool
-}{
+}
+
+// streamNames by the beginning of their subjects.
+var streamNames = []streamName{
 	{"muster.submit.", bus.SubmitStream, false},
 	{workPrefix, bus.WorkloadStream, false},
 	{keptPrefix, bus.KeptStream, false},

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
 
@@ -53,7 +52,7 @@ func (t *term) beginQuarantine() bool {
 	for _, a := range t.m.memory.TakeUnannounced(t.step.State) {
 		if record, live := t.step.State.Record(a.Workload); live {
 			id := fmt.Sprintf("queue-manager/aside/%s/%d/%d", a.Workload, t.epoch, a.Tries)
-			_ = t.publish(id, record.Queue, record.ID, &event.WorkloadChanged{Record: record}) // there may be no event
+			_ = t.publish(context.Background(), event.EventsSubject(record.Queue, record.ID), id, &event.WorkloadChanged{Record: record}) // there may be no event
 		}
 	}
 	return true
@@ -88,7 +87,7 @@ func (t *term) diagnose() (blamed bool) {
 	t.m.memory.Remember(diagnosis)
 	for _, r := range diagnosis.Rejected {
 		t.step.Reject(context.Background(), r, t.m.memory, func(id string, e *event.WorkloadRejected) error {
-			return t.publish(id, e.Queue, e.Workload, e)
+			return t.publish(context.Background(), event.EventsSubject(e.Queue, e.Workload), id, e)
 		})
 	}
 	t.storeQuarantine(diagnosis.Quarantined)
@@ -97,7 +96,7 @@ func (t *term) diagnose() (blamed bool) {
 }
 
 // publish puts an event on the stream, beside the outbox.
-func (t *term) publish(id, queue string, w workload.ID, payload event.Payload) error {
+func (t *term) publish(ctx context.Context, subject, id string, payload event.Payload) error {
 	envelope, err := event.New(id, event.QueueManagerSource, t.now(), payload)
 	if err != nil {
 		return err
@@ -106,9 +105,9 @@ func (t *term) publish(id, queue string, w workload.ID, payload event.Payload) e
 	if err != nil {
 		return err
 	}
-	published, err := (&connection{w: t.w}).PublishEncoded(event.EventsSubject(queue, w), id, encoded, 0)
+	published, err := (&connection{w: t.w}).PublishEncoded(subject, id, encoded, 0)
 	if err != nil {
 		return err
 	}
-	return published.Wait(context.Background())
+	return published.Wait(ctx)
 }

@@ -3,10 +3,12 @@ package sim
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"muster.dev/muster/pkg/bus"
 )
@@ -21,6 +23,7 @@ type stream struct {
 	ids      map[string]remembered // of messages
 	lastOnly bool                  // one message for each subject
 	purged   uint64                // up to where it was purged: what was not delivered is lost
+	bare     bool                  // it has lost its files
 }
 
 // condition is what must hold of a stream for a message to be taken; nil for nothing.
@@ -31,6 +34,9 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 	s := n.streamOf(subject)
 	if s == nil {
 		return 0, bus.ErrNoStream
+	}
+	if s.bare {
+		return 0, errBare
 	}
 	before, known := s.ids[id]
 	again := known && n.w.now.Before(before.until)
@@ -60,9 +66,21 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 		w.offer(m)
 	}
 	if queue, kept := strings.CutPrefix(subject, workPrefix); kept { // the server republishes it
-		_, _ = n.store(keptPrefix+queue, id, data, nil) // it has no condition that it could break
+		n.republish(keptPrefix+queue, id, m)
 	}
 	return s.last, nil
+}
+
+// republish stores a message of one stream in another, with its place in the first.
+func (n *network) republish(subject, id string, m bus.Delivery) {
+	_, _ = n.store(subject, id, m.Data, nil) // it has no condition that it could break
+	for _, copied := range slices.Backward(n.streamOf(subject).messages) {
+		if copied.MessageID() == id {
+			copied.Headers.Set(jetstream.SequenceHeader, strconv.FormatUint(m.Sequence, 10))
+			copied.Headers.Set(jetstream.TimeStampHeaer, m.Stored.Format(time.RFC3339Nano))
+			return
+		}
+	}
 }
 
 func (s *stream) lastOf(subject string) uint64 {

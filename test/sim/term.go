@@ -48,6 +48,7 @@ func (t *term) decides(p *proc) {
 		if ticked {
 			t.do(decisionlog.Input{Kind: decisionlog.Tick, Grace: nodeGrace})
 			t.ask()
+			t.keepStreams()
 			if t.checkReleased() {
 				return
 			}

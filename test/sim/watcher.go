@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -186,6 +188,9 @@ func bootIntake(m *machine) {
 		take := func(d bus.Delivery) {
 			m.spawn("submission", func(*proc) {
 				result, err := intake.Read(operator, intake.Message{Subject: d.Subject, Headers: d.Headers, Data: d.Data, Sequence: d.Sequence, Stored: d.Stored})
+				if w.Bug == BugSwallowed && result.Rejection == nil {
+					result.Event.ID = fmt.Sprintf("submitted/%s/%x", result.Workload, sha256.Sum256(d.Data))
+				}
 				var published bus.Published
 				var encoded []byte
 				if err == nil {

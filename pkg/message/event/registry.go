@@ -12,7 +12,7 @@ import (
 func prototypes() []Payload {
 	return []Payload{
 		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{}, &WorkloadMove{},
-		&WorkloadHold{}, &WorkloadRequeue{}, &WorkloadPriority{},
+		&WorkloadHold{}, &WorkloadRequeue{}, &WorkloadPriority{}, &RequestWaits{},
 		&NodeObserved{}, &NodeRemoved{}, &NamespaceObserved{}, &CapacitySynced{}, &GangObserved{},
 		&GangDesired{}, &GangStatus{}, &ReportWanted{},
 	}

@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"time"
 
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -146,3 +147,22 @@ func (e *WorkloadMove) CloudEventSubject() string { return string(e.Workload) }
 
 // About implements Request.
 func (e *WorkloadMove) About() workload.ID { return e.Workload }
+
+// RequestWaits says that a request came before the submission of its workload, and waits for
+// it. It is published by queue-manager; the request is taken in when the submission comes.
+type RequestWaits struct {
+	Workload workload.ID `json:"workload"`
+	Queue    string      `json:"queue"`
+	// Request is the type of the request.
+	Request string `json:"request"`
+	// Message says what it waits for, for people.
+	Message string `json:"message"`
+	// Until is when the request is given up; it is kept as a dead letter then.
+	Until time.Time `json:"until"`
+}
+
+// EventType implements Payload.
+func (*RequestWaits) EventType() string { return "dev.muster.workload.request-waits.v1" }
+
+// CloudEventSubject implements Payload.
+func (e *RequestWaits) CloudEventSubject() string { return string(e.Workload) }

@@ -8,6 +8,8 @@ type Asked struct {
 	Hold     AskedAt `json:"hold,omitzero"` // to hold it, or to resume it
 	Priority AskedAt `json:"priority,omitzero"`
 	Move     AskedAt `json:"move,omitzero"` // to another queue
+	Requeue  AskedAt `json:"requeue,omitzero"`
+	Release  AskedAt `json:"release,omitzero"` // of its places, by force
 }
 
 // AskedAt says where a request is among the messages of its stream. It is zero for a request

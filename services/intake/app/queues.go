@@ -11,11 +11,16 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/services/intake/internal/queueobjects"
 )
 
-// lookForKinds is how often intake looks whether Kueue's definitions have come or gone.
-const lookForKinds = 30 * time.Second
+// lookForKinds is how often intake looks whether Kueue's definitions have come or gone;
+// lookAgain is when it looks after a failed look, after which nothing is synced.
+const (
+	lookForKinds = 30 * time.Second
+	lookAgain    = 2 * time.Second
+)
 
 // queueSync syncs the queues that a cluster has as objects, as long as it has their kinds.
 type queueSync struct {
@@ -41,17 +46,16 @@ func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *
 		return err
 	}
 	group.Go(func() error {
-		tick := time.NewTicker(lookForKinds)
-		defer tick.Stop()
+		after := lookForKinds
 		for {
-			select {
-			case <-ctx.Done():
+			if err := pause.For(ctx, after); err != nil {
 				s.stop()
-				return ctx.Err()
-			case <-tick.C:
+				return err
 			}
+			after = lookForKinds
 			if err := s.look(ctx); err != nil && ctx.Err() == nil {
-				logger.Warn("cannot look for Kueue's kinds in the cluster; retrying", zap.Duration("after", lookForKinds), zap.Error(err))
+				after = lookAgain
+				logger.Warn("cannot look for Kueue's kinds in the cluster; retrying", zap.Duration("after", after), zap.Error(err))
 			}
 		}
 	})

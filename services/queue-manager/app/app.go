@@ -199,8 +199,8 @@ func configured(ctx context.Context, ledger *store.Store, present settings.File,
 	if err != nil {
 		return state.Settings{}, err
 	}
-	applied, err := engine.ParseApplied(stored.Objects)
-	if err != nil {
+	applied := engine.ParseApplied(stored.Objects)
+	if err := applied.Unread(); err != nil {
 		return state.Settings{}, err
 	}
 	if kueue.Is(content) {

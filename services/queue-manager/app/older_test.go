@@ -149,7 +149,7 @@ func TestADatabaseRestoredToAnOlderState(t *testing.T) {
 	await(w, "what ran is commanded again", func(e *event.GangDesired) bool {
 		return e.Workload == runs && e.State == event.Present && e.Attempt == 1
 	})
-	w.recovered(map[string]float64{"requeued": 2, "removed": 0, "ended": 0, "lost": 0})
+	w.recovered(map[string]float64{"requeued": 2, "removed": 0, "ended": 0, "lost": 0, "unasked": 0})
 	w.stopReplayable()
 	if report := w.replay(); report.Difference != nil {
 		t.Errorf("the decisions of the restored database come out otherwise: %+v", report.Difference)
@@ -190,7 +190,7 @@ func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
 	if err != nil || len(dead) != 1 || !strings.Contains(dead[0].Reason, "submit it again") || !strings.Contains(dead[0].Reason, "lost") {
 		t.Errorf("the operator finds %+v, %v", dead, err)
 	}
-	w.recovered(map[string]float64{"requeued": 0, "removed": 1, "ended": 0, "lost": 1})
+	w.recovered(map[string]float64{"requeued": 0, "removed": 1, "ended": 0, "lost": 1, "unasked": 0})
 	w.goneAs(lost, 1)
 	w.command(lost, event.Forgotten, 1)
 	next := w.submit(gangOf("next", "default", 1))

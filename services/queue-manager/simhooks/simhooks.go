@@ -56,6 +56,9 @@ type (
 	MessageRef = store.MessageRef
 )
 
+// Answers reports whether an event answers a submission.
+var Answers = engine.Answers
+
 // FindAhead looks for it, and LastEpoch for the epochs of the messages in the streams.
 var (
 	FindAhead = relay.FindAhead

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,12 @@ type Client struct {
 	objects   dynamic.Interface
 	versions  map[string]string // in which each resource is stored
 	informers map[string]cache.SharedIndexInformer
+	patience  time.Duration // with caches that are being filled
 }
+
+// fillTimeout bounds the time until the caches are filled. A definition may go between the
+// look for it and the first list of its objects, which then never succeeds.
+const fillTimeout = 15 * time.Second
 
 // Connect returns a client with the rights of the kubeconfig, or of the pod it
 // runs in when the path is empty.
@@ -50,7 +56,7 @@ func Connect(kubeconfig string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for objects at %s: %w", config.Host, err)
 	}
-	return &Client{objects: objects}, nil
+	return &Client{objects: objects, patience: fillTimeout}, nil
 }
 
 // Kinds returns the versions in which the cluster stores Kueue's kinds, by resource, where
@@ -102,11 +108,11 @@ func (c *Client) resource(name string) schema.GroupVersionResource {
 const resync = 10 * time.Minute
 
 // Watch caches all objects of kinds, in the versions that Kinds returned, until ctx ends, and
-// returns once the caches are filled. It calls changed after each change other than a status
-// update. It takes the place of an earlier watch, which has to be over.
+// returns once the caches are filled, or an error when that takes too long: the kinds may be
+// others by then. It calls changed after each change other than a status update. It takes the
+// place of an earlier watch, which has to be over.
 func (c *Client) Watch(ctx context.Context, versions map[string]string, changed func()) error {
 	c.versions, c.informers = versions, map[string]cache.SharedIndexInformer{}
-	var synced []cache.InformerSynced
 	for name := range c.versions {
 		informer := dynamicinformer.NewFilteredDynamicInformer(c.objects, c.resource(name), metav1.NamespaceAll, resync, cache.Indexers{}, nil).Informer()
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -123,11 +129,14 @@ func (c *Client) Watch(ctx context.Context, versions map[string]string, changed 
 			return fmt.Errorf("watch %s: %w", name, err)
 		}
 		c.informers[name] = informer
-		synced = append(synced, informer.HasSynced)
 		go informer.RunWithContext(ctx)
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return fmt.Errorf("fill caches of %s: %w", group, ctx.Err())
+	filling, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	for _, name := range slices.Sorted(maps.Keys(c.informers)) {
+		if !cache.WaitForCacheSync(filling.Done(), c.informers[name].HasSynced) {
+			return fmt.Errorf("list %s.%s within %s: %w", name, group, c.patience, filling.Err())
+		}
 	}
 	return nil
 }
@@ -163,8 +172,8 @@ func (c *Client) WriteStatus(ctx context.Context, object *unstructured.Unstructu
 }
 
 // WriteFinalizers replaces the finalizers of an object, unless it has changed since it was
-// read. Without the right to do so, as in a namespace that intake may not write in, held is
-// false: the object goes when it is deleted.
+// read. Without the right to do so, as in a namespace that intake may not write in, or when the
+// object is invalid by its definition, held is false: the object goes when it is deleted.
 func (c *Client) WriteFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) (held bool, err error) {
 	encoded, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "finalizers": finalizers,
@@ -174,7 +183,7 @@ func (c *Client) WriteFinalizers(ctx context.Context, object *unstructured.Unstr
 	}
 	_, err = c.of(object).Patch(ctx, object.GetName(), types.MergePatchType, encoded, metav1.PatchOptions{})
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return false, nil
 	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // the watch brings what is new
 		return true, nil

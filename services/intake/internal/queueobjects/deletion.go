@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -46,7 +47,7 @@ func (s *Sync) hold(ctx context.Context, objects []*unstructured.Unstructured) e
 			s.unheld = map[string]bool{}
 		}
 		s.unheld[object.GetNamespace()] = true
-		s.Logger.Warn("no right to write the finalizer of a queue object: deleted, it goes at once, also with workloads",
+		s.Logger.Warn("no right to write the finalizer of a queue object, or the object is invalid: deleted, it goes at once, also with workloads",
 			zap.Stringer("object", keyOf(object)))
 	}
 	return nil
@@ -102,16 +103,18 @@ func deleted(p query.Applied, objects []*unstructured.Unstructured) (json.RawMes
 	return was.DeletedAt(time.Now())
 }
 
-// release lets the deleted objects go that queue-manager has removed, or never had.
+// release lets the deleted objects go that queue-manager has removed, or never had. One that
+// cannot be written stops no other.
 func (s *Sync) release(ctx context.Context, objects []*unstructured.Unstructured, refused map[kueue.Key]string) error {
+	var failed []error
 	for _, object := range objects {
 		if !isDeleted(object) || !isHeld(object) || refused[keyOf(object)] != "" {
 			continue
 		}
 		others := slices.DeleteFunc(object.GetFinalizers(), func(f string) bool { return f == finalizer })
 		if _, err := s.Cluster.WriteFinalizers(ctx, object, others); err != nil {
-			return err
+			failed = append(failed, err)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }

@@ -106,25 +106,30 @@ func (s *Sync) round(ctx context.Context) error {
 	if err := s.stop(ctx, objects, answer.Objects, remove, refused); err != nil {
 		return err
 	}
-	if err := s.release(ctx, objects, refused); err != nil {
-		return err
-	}
+	unreleased := s.release(ctx, objects, refused)
 	s.log(refused)
+	return errors.Join(unreleased, s.writeStatuses(ctx, objects, refused))
+}
+
+// writeStatuses says on the objects what counts of them. One that cannot be written stops no
+// other.
+func (s *Sync) writeStatuses(ctx context.Context, objects []*unstructured.Unstructured, refused map[kueue.Key]string) error {
 	queues, err := s.Manager.Queues(ctx)
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, object := range objects {
 		if err := s.annotate(ctx, object, refused[keyOf(object)]); err != nil {
-			return err
+			failed = append(failed, err)
 		}
 		if status := statusOf(object, view{refused, objects, queues}, time.Now()); status != nil {
 			if err := s.Cluster.WriteStatus(ctx, object, status); err != nil {
-				return err
+				failed = append(failed, err)
 			}
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func keyOf(object *unstructured.Unstructured) kueue.Key {

@@ -155,8 +155,12 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 	if o.output.Data() {
 		return o.printData(d.Data, out)
 	}
-	if err != nil {
-		_, err = fmt.Fprintf(out, "%s  (cannot be shown: %v)\n", d.Stored.Local().Format(time.DateTime), err)
+	if _, payload, _ := d.Event(); err != nil {
+		line := fmt.Sprintf("(cannot be shown: %v)", err)
+		if waits, is := payload.(*event.RequestWaits); is {
+			line = output.Cell(fmt.Sprintf("%-10s  workload %s: %s", waits.Queue, waits.Workload, waits.Message))
+		}
+		_, err = fmt.Fprintf(out, "%s  %s\n", d.Stored.Local().Format(time.DateTime), line)
 		return err
 	}
 	return printStep(step, out)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,6 +19,10 @@ import (
 const (
 	requestRetries    = 10
 	requestRetryAfter = 500 * time.Millisecond
+	// waitsFrom is the delivery of a cancellation at which an event says that it waits, and
+	// waitsTries how many more publish the same event, in case it was lost.
+	waitsFrom  = 5
+	waitsTries = 3
 	// cancelPatience is how long a cancellation waits, by NATS' time of it.
 	cancelPatience = time.Hour
 	// cancelRetryMost bounds how long a cancellation comes after its submission.
@@ -63,10 +68,10 @@ func (s *Step) settleEarly(ctx context.Context, id workload.ID, m received, now 
 			s.early = earlyRequests{}
 		}
 		if age < cancelPatience && s.early.waits(m.Delivery, now) {
-			if m.Attempts == requestRetries {
-				s.Logger.Info("cancellation waits for its submission", zap.String("workload", string(id)), zap.String("subject", m.Subject), zap.Duration("for", cancelPatience-age))
+			return func() {
+				s.announceWaiting(ctx, id, m)
+				m.Retry(min(max(age/4, requestRetryAfter), cancelRetryMost))
 			}
-			return func() { m.Retry(min(max(age/4, requestRetryAfter), cancelRetryMost)) }
 		}
 		s.early.over(m.Delivery)
 	}
@@ -75,5 +80,27 @@ func (s *Step) settleEarly(ctx context.Context, id workload.ID, m received, now 
 	}
 	return func() {
 		s.deadLetter(ctx, m.Delivery, fmt.Sprintf("there is no workload %s of which this could be asked", id))
+	}
+}
+
+// announceWaiting publishes what a cancellation waits for, and until when. A few deliveries
+// do so; NATS drops all but the first of the same event.
+func (s *Step) announceWaiting(ctx context.Context, id workload.ID, m received) {
+	if m.Attempts < waitsFrom || m.Attempts >= waitsFrom+waitsTries {
+		return
+	}
+	queue, until := strings.TrimPrefix(m.Subject, event.WorkloadSubject("")), m.Stored.Add(cancelPatience).UTC()
+	eventID := fmt.Sprintf("queue-manager/waits/%s/%d/%d", id, m.Sequence, m.Stored.UnixNano())
+	err := s.Publish(ctx, event.EventsSubject(queue, id), eventID, &event.RequestWaits{
+		Workload: id, Queue: queue, Request: m.payload.EventType(), Until: until,
+		Message: fmt.Sprintf("the cancellation came before the submission of the workload; it waits for that until %s, and then is given up", until.Format(time.RFC3339)),
+	})
+	fields := []zap.Field{zap.String("workload", string(id)), zap.String("subject", m.Subject), zap.Time("until", until)}
+	if err != nil {
+		s.Logger.Warn("cannot publish that a cancellation waits for its submission", append(fields, zap.Error(err))...)
+		return
+	}
+	if m.Attempts == waitsFrom {
+		s.Logger.Info("cancellation waits for its submission", fields...)
 	}
 }

@@ -39,25 +39,36 @@ func TestWhatOvertakesItsSubmissionWaits(t *testing.T) {
 		attempts uint64
 		others   int           // cancellations of the queue that wait
 		want     time.Duration // zero for a dead letter
+		says     bool          // an event says that it waits
 	}{
-		"a cancellation that just came":          {cancel, 0, 1, 0, requestRetryAfter},
-		"a cancellation after a minute":          {cancel, time.Minute, 30, 0, cancelRetryMost},
-		"a cancellation just before the hour":    {cancel, cancelPatience - time.Second, 400, 0, cancelRetryMost},
-		"a cancellation after the hour":          {cancel, cancelPatience, 400, 0, 0},
-		"a cancellation by a clock that is late": {cancel, -time.Minute, 1, 0, requestRetryAfter},
-		"a hold":                                 {hold, 0, 1, 0, requestRetryAfter},
-		"a hold after ten tries":                 {hold, 5 * time.Second, requestRetries + 1, 0, 0},
-		"the last one that may wait":             {cancel, time.Minute, 30, earlyMost - 1, cancelRetryMost},
-		"one too many, at first":                 {cancel, time.Second, 3, earlyMost, requestRetryAfter},
-		"one too many":                           {cancel, time.Minute, 30, earlyMost, 0},
+		"a cancellation that just came":          {cancel, 0, 1, 0, requestRetryAfter, false},
+		"a cancellation that does not just come": {cancel, 2 * time.Second, waitsFrom, 0, requestRetryAfter, true},
+		"a cancellation whose event was lost":    {cancel, 2 * time.Second, waitsFrom + 1, 0, requestRetryAfter, true},
+		"a cancellation after a minute":          {cancel, time.Minute, 30, 0, cancelRetryMost, false},
+		"a cancellation just before the hour":    {cancel, cancelPatience - time.Second, 400, 0, cancelRetryMost, false},
+		"a cancellation after the hour":          {cancel, cancelPatience, 400, 0, 0, false},
+		"a cancellation by a clock that is late": {cancel, -time.Minute, 1, 0, requestRetryAfter, false},
+		"a hold":                                 {hold, 0, waitsFrom, 0, requestRetryAfter, false},
+		"a hold after ten tries":                 {hold, 5 * time.Second, requestRetries + 1, 0, 0, false},
+		"the last one that may wait":             {cancel, time.Minute, 30, earlyMost - 1, cancelRetryMost, false},
+		"one too many, at first":                 {cancel, time.Second, 3, earlyMost, requestRetryAfter, false},
+		"one too many":                           {cancel, time.Minute, 30, earlyMost, 0, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dead := 0
+			var said []*event.RequestWaits
 			step := &Step{
 				State: state.New(1, state.Stored{}), Archive: nothingKnown{}, Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
 				DeadLetter: func(context.Context, bus.Delivery, string) { dead++ }, early: earlyRequests{},
+				Publish: func(_ context.Context, subject, _ string, payload event.Payload) error {
+					waits, _ := payload.(*event.RequestWaits)
+					if said = append(said, waits); subject != event.EventsSubject("q", id) {
+						t.Errorf("an event on %s", subject)
+					}
+					return nil
+				},
 			}
 			for i := range test.others {
 				step.early.waits(bus.Delivery{Subject: event.WorkloadSubject("q"), Data: []byte{byte(i)}}, now)
@@ -76,6 +87,9 @@ func TestWhatOvertakesItsSubmissionWaits(t *testing.T) {
 			settle[0]()
 			if got.after != test.want || got.acked || (dead == 1) != (test.want == 0) {
 				t.Errorf("it comes again after %s, and %d are given up; want %s", got.after, dead, test.want)
+			}
+			if test.says != (len(said) == 1) || test.says && (said[0].Workload != id || said[0].Queue != "q" || !said[0].Until.Equal(d.Stored.Add(cancelPatience))) {
+				t.Errorf("events say %+v; want one: %v", said, test.says)
 			}
 			if !step.State.Flush().Empty() || step.decisions.Size() != 0 {
 				t.Error("what changes nothing is recorded")

@@ -32,16 +32,18 @@ func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, 
 			zap.Int("commands", len(found.Commands)), zap.Int("workloads", len(found.LastEvents)), zap.Time("last commit", last))
 	}
 	log := l.messageLog()
-	r, err := Recovery{Step: l.step, Found: found, LastCommit: last, Submissions: log, Now: l.clock.now(), Save: l.saver(ctx)}.Run(ctx)
+	r, err := Recovery{Step: l.step, Found: found, LastCommit: last, Submissions: log, Now: l.clock.now(), Save: l.saver(ctx), MayBeOlder: l.memory.mayBeOlder}.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
+	l.memory.mayBeOlder = false
 	l.logRecovered(r)
 	if l.refusedLetters, err = l.step.NameLost(ctx, r, log); err != nil {
 		return nil, err
 	}
 	l.Metrics.recovered.WithLabelValues("ended").Add(float64(len(r.Ended)))
 	l.Metrics.recovered.WithLabelValues("lost").Add(float64(len(r.Lost)))
+	l.Metrics.recovered.WithLabelValues("unasked").Add(float64(len(r.Unasked)))
 	return found.Ends, nil
 }
 

@@ -53,6 +53,13 @@ type Memory struct {
 	// failures counts the terms that failed one after the other for what was in their
 	// commits, and for which nothing was found to blame.
 	failures int
+	// fruitless counts the terms that began and failed one after the other for anything else,
+	// counted is the epoch of the last one.
+	fruitless int
+	counted   int64
+	// mayBeOlder: the database was replaced, or has lost a commit, and no term has looked yet
+	// for what is lost with it.
+	mayBeOlder bool
 }
 
 // NewMemory is the memory of a process that starts.
@@ -69,6 +76,14 @@ func (m *Memory) StartTerm(before, epoch int64) {
 		m.quarantined, m.stored, m.announced = QuarantineSet{}, map[string]bool{}, map[string]int{}
 	}
 	m.led = epoch
+}
+
+// afterWholeTerm forgets what holds until a term has ended in order: what the database
+// refused then may pass by now.
+func (m *Memory) afterWholeTerm() {
+	m.failures, m.fruitless = 0, 0
+	m.unrecorded, m.noPastUsage = false, false
+	clear(m.poison)
 }
 
 // Sync brings the memory up to date with the quarantine in the ledger. It returns what an

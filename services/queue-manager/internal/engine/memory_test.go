@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
@@ -122,5 +123,23 @@ func TestWhatIsSetAsideAgainSaysSoAgain(t *testing.T) {
 			t.Errorf("%s: to be announced twice is %v", name, again)
 		}
 		m.Sync(nil) // an operator has released it
+	}
+}
+
+// TestAWholeTermForgetsRefusals: decisions and past usage are stored again, and a message that
+// was given up may come once more, when a term has ended in order.
+func TestAWholeTermForgetsRefusals(t *testing.T) {
+	t.Parallel()
+	memory, message := NewMemory(), bus.Delivery{Subject: "s", Data: []byte("{}")}
+	memory.Remember(Diagnosis{Unrecorded: true, NoPastUsage: true, Dropped: []Refused{{message, errors.New("no")}}})
+	step := &Step{State: state.New(1, state.Stored{}), Logger: zap.NewNop()}
+	memory.ApplyTo(step, time.Unix(0, 0))
+	if _, known := step.poison.cause(message); !step.Unrecorded || !step.NoPastUsage || !known {
+		t.Fatalf("the next term does not know it: %+v", memory)
+	}
+	memory.afterWholeTerm()
+	memory.ApplyTo(step, time.Unix(0, 0))
+	if _, known := step.poison.cause(message); step.Unrecorded || step.NoPastUsage || known {
+		t.Errorf("after a whole term it holds on: %+v", memory)
 	}
 }

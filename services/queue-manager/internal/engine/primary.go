@@ -63,16 +63,18 @@ func heedNotedLineage(ctx context.Context, o Options) (noted store.Lineage, err 
 	return noted, nil
 }
 
-// notePrimary notes on which history this term writes.
-func notePrimary(ctx context.Context, o Options, own store.Lineage) error {
+// notePrimary notes on which history this term writes. It reports whether the term before
+// wrote on another one.
+func notePrimary(ctx context.Context, o Options, own store.Lineage) (replaced bool, err error) {
 	note, err := o.Bus.Note(ctx, lineageNote)
 	if err != nil || own.Timeline == 0 || note == own.String() {
-		return err
+		return false, err
 	}
 	if before, err := store.ParseLineage(note); err == nil {
 		o.Logger.Warn("Postgres has another primary; following its timeline", zap.Stringer("before", before), zap.Stringer("now", own))
+		replaced = true
 	}
-	return o.Bus.SetNote(ctx, lineageNote, own.String())
+	return replaced, o.Bus.SetNote(ctx, lineageNote, own.String())
 }
 
 // keepPrimary returns an error when another process leads on a later history: then this

@@ -15,12 +15,17 @@ import (
 func (l *leader) reject(ctx context.Context, r Refused) {
 	l.Metrics.notStorable.WithLabelValues("submission").Inc()
 	l.step.Reject(ctx, r, l.memory, func(id string, rejected *event.WorkloadRejected) error {
-		rejection, err := event.New(id, event.QueueManagerSource, time.Now(), rejected)
-		if err != nil {
-			return err
-		}
-		return l.Bus.Publish(ctx, event.EventsSubject(rejected.Queue, rejected.Workload), rejection)
+		return l.publish(ctx, event.EventsSubject(rejected.Queue, rejected.Workload), id, rejected)
 	})
+}
+
+// publish publishes an event beside the outbox.
+func (l *leader) publish(ctx context.Context, subject, id string, payload event.Payload) error {
+	envelope, err := event.New(id, event.QueueManagerSource, time.Now(), payload)
+	if err != nil {
+		return err
+	}
+	return l.Bus.Publish(ctx, subject, envelope)
 }
 
 // A rejection that cannot be published is tried with the next delivery, after

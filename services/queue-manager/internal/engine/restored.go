@@ -39,6 +39,8 @@ type Recovered struct {
 	Lost []Lost
 	// Ended had ended; only their record is lost.
 	Ended []Lost
+	// Unasked are live ones of which something has to be asked again.
+	Unasked []Unasked
 }
 
 // Recovery compares the streams with the ledger at the begin of a term and brings both
@@ -54,13 +56,19 @@ type Recovery struct {
 	// Save writes what was done to the state, and is given the messages that were
 	// applied. A recovery may take more than one transaction.
 	Save func(applied []bus.Delivery) error
+	// MayBeOlder: the database was replaced, so that messages may be lost although the streams
+	// have nothing that the ledger does not know: they were taken in and not published yet.
+	MayBeOlder bool
+
+	asked requests
 }
 
 // Run recovers what the ledger has lost.
 func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
-	if r.Found.Empty() {
+	if r.Found.Empty() && !r.MayBeOlder {
 		return recovered, nil
 	}
+	r.asked = requests{}
 	if recovered.Requeued, err = r.resubmit(ctx); err != nil {
 		return recovered, fmt.Errorf("take in what NATS still has: %w", err)
 	}
@@ -68,7 +76,13 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 	if err != nil {
 		return recovered, err
 	}
-	return recovered, r.restore(ahead)
+	if err := r.restore(ahead); err != nil {
+		return recovered, err
+	}
+	if recovered.Unasked, err = r.askAgain(ctx); err != nil {
+		return recovered, fmt.Errorf("ask workloads for what was in effect: %w", err)
+	}
+	return recovered, nil
 }
 
 // compare returns what the streams have beyond the ledger, and notes what is lost and

@@ -95,16 +95,19 @@ func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[wo
 			_, stored := known[p.Workload.ID]
 			wanted = outcomes[p.Workload.ID] == accepted
 			if outcomes[p.Workload.ID] == unreported && !stored {
-				announced, err := r.Submissions.HasEvents(ctx, p.Workload.Queue, p.Workload.ID)
+				answered, err := r.Submissions.Answered(ctx, p.Workload.Queue, p.Workload.ID)
 				if err != nil {
 					return nil, err
 				}
-				if wanted = !announced; wanted {
+				if wanted = !answered; wanted {
 					outcomes[p.Workload.ID] = accepted // and so is what is asked for it
 				}
 			}
-		case *event.WorkloadCancel:
-			wanted = outcomes[p.Workload] == accepted || r.Step.State.Has(p.Workload)
+		case event.Request:
+			wanted = outcomes[p.About()] == accepted || r.Step.State.Has(p.About())
+			if wanted {
+				r.asked.note(p, m.Stored)
+			}
 		}
 		if wanted {
 			due = append(due, m)

@@ -68,6 +68,9 @@ const (
 	// a term lasts after which the next failure counts as the first.
 	longestPause = 15 * time.Second
 	longTerm     = 30 * time.Second
+	// longestTermPause bounds the pauses between terms that begin, read everything, and fail
+	// for something else.
+	longestTermPause = 2 * time.Second
 )
 
 // Run leads term after term until ctx ends.
@@ -84,7 +87,8 @@ func Run(ctx context.Context, o Options) error {
 		if errors.Is(err, errTermOver) {
 			o.Terms.ended(nil)
 			o.Metrics.terms.WithLabelValues("over").Inc()
-			single, memory.failures, memory.unrecorded = 0, 0, false
+			single = 0
+			memory.afterWholeTerm()
 			continue
 		}
 		o.Terms.ended(err)
@@ -119,14 +123,25 @@ func (m *Memory) after(err error, lasted time.Duration) (single int, backoff tim
 
 // BackOff counts a failed term and returns how long to wait before the next one. The wait
 // grows while terms fail one after the other because the database refuses their commits,
-// or what they read, and nothing is found to blame for it.
+// or what they read, and nothing is found to blame for it. It grows less while they begin and
+// fail for anything else: a term takes an epoch, and reads the ledger and the streams.
 func (m *Memory) BackOff(cause error, blamed bool, lasted time.Duration) time.Duration {
-	if cause == nil || blamed || !store.Suspect(cause) || lasted > longTerm {
-		m.failures = 0
+	begun := m.led != m.counted
+	m.counted = m.led
+	switch {
+	case cause == nil || blamed || lasted > longTerm || errors.Is(cause, errReleased):
+		m.failures, m.fruitless = 0, 0
+		return retryTermAfter
+	case store.Suspect(cause):
+		m.failures++
+		return min(longestPause, retryTermAfter<<min(m.failures-1, 10))
+	}
+	m.failures = 0
+	if !begun {
 		return retryTermAfter
 	}
-	m.failures++
-	return min(longestPause, retryTermAfter<<min(m.failures-1, 10))
+	m.fruitless++
+	return min(longestTermPause, retryTermAfter<<min(m.fruitless-1, 10))
 }
 
 // errTermOver ends a term that has reached LongestTerm.

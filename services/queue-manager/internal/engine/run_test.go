@@ -45,3 +45,27 @@ func TestTermsComeSlowerWhileTheDatabaseRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestTermsThatBeginAndFailComeSlower: a term that begins costs an epoch and reads everything,
+// whatever it fails for. An attempt that does not come to lead costs little.
+func TestTermsThatBeginAndFailComeSlower(t *testing.T) {
+	t.Parallel()
+	memory, epoch := NewMemory(), int64(0)
+	for i, c := range []struct {
+		begins bool
+		lasted time.Duration
+		want   time.Duration
+	}{
+		{true, 0, retryTermAfter}, {true, 0, 2 * retryTermAfter}, {false, 0, retryTermAfter}, {false, 0, retryTermAfter},
+		{true, 0, 4 * retryTermAfter}, {true, 0, longestTermPause}, {true, 0, longestTermPause},
+		{true, time.Hour, retryTermAfter}, {true, 0, retryTermAfter},
+	} {
+		if c.begins {
+			memory.StartTerm(epoch, epoch+1)
+			epoch++
+		}
+		if _, pause := memory.after(ErrNewDatabase, c.lasted); pause != c.want {
+			t.Errorf("failure %d: after %s, want %s", i+1, pause, c.want)
+		}
+	}
+}

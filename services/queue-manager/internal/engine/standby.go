@@ -130,15 +130,19 @@ func (s *standby) takeOver(ctx context.Context, epoch int64) (*state.State, sett
 	return loaded, applied, err
 }
 
-// applyConfiguration stores what governs from now on: the file and what was applied.
+// applyConfiguration stores what governs from now on: the file and what was applied. While an
+// applied object cannot be read, as after the return to an earlier version of Muster, what is
+// stored goes on to count.
 func (s *standby) applyConfiguration(ctx context.Context, epoch int64) (settings.Set, error) {
 	stored, err := s.Store.Applied(ctx)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := ParseApplied(stored.Objects)
-	if err != nil {
-		return nil, err
+	applied := ParseApplied(stored.Objects)
+	if err := applied.Unread(); err != nil {
+		s.Metrics.notStorable.WithLabelValues("configuration").Inc()
+		s.Logger.Error("cannot read an applied object; the queues in the database count, and no change of the configuration is taken until it is deleted or applied again", zap.Error(err))
+		return applied, nil
 	}
 	all, overridden, err := s.File.Combine(applied)
 	if err != nil {
@@ -156,17 +160,17 @@ func (s *standby) applyConfiguration(ctx context.Context, epoch int64) (settings
 	return applied, err
 }
 
-// ParseApplied reads applied objects as they are stored.
-func ParseApplied(stored []query.Applied) (settings.Set, error) {
+// ParseApplied reads applied objects as they are stored. See settings.Set.Unread.
+func ParseApplied(stored []query.Applied) settings.Set {
 	applied := settings.Set{}
 	for _, a := range stored {
 		object, err := kueue.ParseOne(a.Manifest)
-		if err != nil { // of a later version
-			return nil, fmt.Errorf("read the applied %s: %w", a.Key, err)
+		if err != nil {
+			object = kueue.Object{Key: a.Key, Manifest: a.Manifest}
 		}
-		applied[a.Key] = settings.Applied{Object: object, Origin: a.Origin, Version: a.Version}
+		applied[a.Key] = settings.Applied{Object: object, Origin: a.Origin, Version: a.Version, Unread: err}
 	}
-	return applied, nil
+	return applied
 }
 
 // warm makes the followed state that of the term, if it can be.

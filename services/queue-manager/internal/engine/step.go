@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service/tracing"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
@@ -38,6 +39,8 @@ type Step struct {
 	NoPastUsage bool
 	// DeadLetter gives a message up and keeps it with the reason.
 	DeadLetter func(ctx context.Context, d bus.Delivery, reason string)
+	// Publish publishes an event beside the outbox, of what changes nothing in the ledger.
+	Publish func(ctx context.Context, subject, id string, payload event.Payload) error
 
 	decisions decisionlog.Recorder // of what is done to the state
 	poison    poison

@@ -13,11 +13,12 @@ import (
 
 // SubmissionLog is what NATS still has of what was submitted, and of the events about it.
 type SubmissionLog interface {
-	// Since hands over the submissions and cancellations from a moment on, in order.
+	// Since hands over the submissions and requests from a moment on, in order, with their
+	// places in the stream from which they were taken in.
 	// The error wraps bus.ErrNoStream when none are kept.
 	Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error
-	// HasEvents reports whether the stream has an event of a workload.
-	HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error)
+	// Answered reports whether an event has answered the submission of a workload.
+	Answered(ctx context.Context, queue string, id workload.ID) (bool, error)
 }
 
 // messageLog is the streams of NATS as SubmissionLog and DeadLetters; the ledger has the
@@ -32,17 +33,24 @@ func (l *leader) messageLog() messageLog { return messageLog{l.Bus, l.Store, l.e
 
 // Since implements SubmissionLog.
 func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error {
-	return m.bus.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, each)
+	return m.bus.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, func(d bus.Delivery) error { return each(d.Original()) })
 }
 
-// HasEvents implements SubmissionLog.
-func (m messageLog) HasEvents(ctx context.Context, queue string, id workload.ID) (bool, error) {
-	subject := event.EventsSubject(queue, id)
-	present, err := m.bus.Subjects(ctx, bus.EventsStream, subject)
+// Answered implements SubmissionLog.
+func (m messageLog) Answered(ctx context.Context, queue string, id workload.ID) (bool, error) {
+	last, err := m.bus.LastMessage(ctx, bus.EventsStream, event.EventsSubject(queue, id))
 	if errors.Is(err, bus.ErrNoStream) {
 		return false, nil
 	}
-	return present[subject], err
+	return last != nil && Answers(*last), err
+}
+
+// Answers reports whether an event answers a submission: one may also say that a request
+// waits for the submission.
+func Answers(d bus.Delivery) bool {
+	_, payload, _ := d.Event() // one of a later version answers
+	_, waits := payload.(*event.RequestWaits)
+	return !waits
 }
 
 // StoreDeadLetter implements DeadLetters.

@@ -85,9 +85,11 @@ func (l *leader) serve(ctx context.Context, lineage store.Lineage, following *st
 	if _, err := l.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	if err := notePrimary(ctx, l.Options, lineage); err != nil {
+	replaced, err := notePrimary(ctx, l.Options, lineage)
+	if err != nil {
 		return err
 	}
+	l.memory.mayBeOlder = l.memory.mayBeOlder || replaced
 	if err := l.loadState(ctx, following); err != nil {
 		return err
 	}
@@ -96,7 +98,10 @@ func (l *leader) serve(ctx context.Context, lineage store.Lineage, following *st
 		return err
 	}
 	l.Logger.Info("state loaded", zap.Int64("version", l.state.Version()), zap.Duration("after", time.Since(l.clock.began)))
-	defer func(ctx context.Context) { l.diagnose(ctx, err) }(ctx) // when nothing uses the state any more
+	defer func(ctx context.Context) { // when nothing uses the state any more
+		l.memory.mayBeOlder = l.memory.mayBeOlder || errors.Is(err, store.ErrCommitMissing)
+		l.diagnose(ctx, err)
+	}(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { // it reads everything once more, so not while others wait for the term
 		select {
@@ -130,7 +135,7 @@ func (l *leader) loadState(ctx context.Context, following *standby) (err error) 
 	l.state.SetSilentAfter(l.ClusterSilence)
 	l.step = &Step{
 		State: l.state, Archive: l.Store, Logger: l.Logger, Unreadable: l.Metrics.unreadable,
-		Tracer: l.Tracer, DeadLetter: l.Bus.PublishDeadLetter,
+		Tracer: l.Tracer, DeadLetter: l.Bus.PublishDeadLetter, Publish: l.publish,
 	}
 	l.writer = NewWriter(l.Store, l.step)
 	l.step.Begin(l.epoch, l.Limits, AskFor, l.clock.now())

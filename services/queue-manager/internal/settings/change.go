@@ -70,8 +70,11 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 	if err := errors.Join(faults...); err != nil {
 		return Plan{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+	if err := p.Set.Unread(); err != nil {
+		return Plan{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
 	before, _, err := f.Combine(present)
-	if err != nil {
+	if err != nil && present.Unread() == nil {
 		return Plan{}, fmt.Errorf("what stands is not valid: %w", err)
 	}
 	if p.Settings, _, err = f.Combine(p.Set); err != nil {

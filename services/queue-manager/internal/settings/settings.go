@@ -52,6 +52,9 @@ type Applied struct {
 	Origin string
 	// Version of the ledger that changed it last.
 	Version int64
+	// Unread is why this version of Muster cannot read the manifest, which may be of a later
+	// one; nil when it can. What such an object says is not known.
+	Unread error
 }
 
 // Set is all applied objects.
@@ -66,6 +69,17 @@ func (s Set) Sorted() []Applied {
 	}
 	slices.SortFunc(sorted, func(a, b Applied) int { return compareKeys(a.Key, b.Key) })
 	return sorted
+}
+
+// Unread is why some of the objects cannot be read; nil when all can.
+func (s Set) Unread() error {
+	var faults []error
+	for _, a := range s.Sorted() {
+		if a.Unread != nil {
+			faults = append(faults, fmt.Errorf("%s was applied, and this version cannot read it: %w; delete it, or apply it again", a.Key, a.Unread))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func compareKeys(a, b kueue.Key) int {

@@ -71,6 +71,7 @@ func (s *Snapshot) Close() {
 // Its transaction is long, so it does not lock the leader's row, which a successor
 // would have to wait for: each of its statements compares the epoch by itself.
 func (s *Snapshot) WriteCheckpoint(ctx context.Context, epoch, version int64) error {
+	ctx = patient(ctx)
 	err := pgx.BeginFunc(ctx, s.store.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT set_config('muster.epoch', $1::text, true), set_config('idle_in_transaction_session_timeout', '60s', true)`,
 			fmt.Sprint(epoch)); err != nil {

@@ -46,6 +46,7 @@ func (s *Store) Read(ctx context.Context, begin func(state.Stored), each func(st
 
 // read is Read; begin gets the epoch of the last commit, too.
 func (s *Store) read(ctx context.Context, begin func(stored state.Stored, committed int64), each func(state.StoredWorkload)) error {
+	ctx = patient(ctx)
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
 		var stored state.Stored

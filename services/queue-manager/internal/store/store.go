@@ -93,6 +93,7 @@ func open(ctx context.Context, url string, timeouts Timeouts, primary bool) (*St
 	if primary {
 		s.lineages.require(&config.ConnConfig.Config)
 		config.PrepareConn = s.lineages.prepare
+		config.ConnConfig.Tracer = bound{2 * timeouts.Statement} // with time for the way and a lock
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
