@@ -84,6 +84,8 @@ const (
 	BugForgottenHold Bug = "holds of workloads are forgotten at a take-over"
 	// BugImpatient: a cancellation is given up some seconds after it has come.
 	BugImpatient Bug = "a cancellation does not wait for its submission"
+	// BugDeaf: a term does not know when what it reads was reported.
+	BugDeaf Bug = "the silence of a cluster before a term is forgotten"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 )
@@ -122,5 +124,5 @@ func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole,
-		BugAnyAttempt, BugForgottenHold, BugImpatient}
+		BugAnyAttempt, BugForgottenHold, BugImpatient, BugDeaf}
 }
