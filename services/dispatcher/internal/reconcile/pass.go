@@ -23,6 +23,8 @@ const (
 // tools are what every pass works with.
 type tools struct {
 	cluster     Cluster
+	workloads   *workloads
+	truth       Truth // nil: queue-manager is not asked
 	cache       Cache
 	queue       Schedule
 	reports     *reports
