@@ -39,7 +39,7 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.recovery.handleLaterAttempt(e, reported.Later, now)
 		return
 	}
-	s.inquiries.dispatcherAnswered(e, reported.Answers)
+	s.inquiries.dispatcherAnswered(e, reported.Answers, now)
 	s.updateCreated(e, reported)
 	if reported.Sizes != nil {
 		e.sizesAt = at
