@@ -160,7 +160,7 @@ func TestEventsSinceOverHTTP(t *testing.T) {
 	if got := run(t, "", "events", "-q", "q", "--since", at.Format(time.RFC3339), "--server", url); got.code != exit.OK || got.out != want {
 		t.Errorf("%+v, want %q", got, want)
 	}
-	if got := run(t, "", "events", "-q", "q", "--server", url); got.code != exit.Usage || !strings.Contains(got.err, "--since 1h") {
+	if got := run(t, "", "events", "-q", "q", "--server", url); got.code != exit.Usage || !strings.Contains(got.errOut, "--since 1h") {
 		t.Errorf("neither since when nor for how long: %+v", got)
 	}
 }
