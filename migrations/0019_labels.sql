@@ -13,15 +13,16 @@ ALTER TABLE archive ADD COLUMN IF NOT EXISTS labels jsonb;
 CREATE OR REPLACE FUNCTION labels_of(manifest json) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    found json := coalesce(manifest #> '{metadata,labels}', manifest #> '{items,0,object,metadata,labels}');
+    found json;
 BEGIN
+    found := coalesce(manifest #> '{metadata,labels}', manifest #> '{items,0,object,metadata,labels}');
     IF json_typeof(found) = 'object' THEN
         RETURN coalesce((SELECT jsonb_object_agg(key, value) FROM json_each_text(found)
             WHERE value IS NOT NULL AND length(key) <= 317 AND length(value) <= 63), '{}');
     END IF;
     RETURN '{}';
-EXCEPTION WHEN untranslatable_character OR invalid_text_representation THEN
-    RETURN '{}'; -- jsonb has no character of number 0
+EXCEPTION WHEN untranslatable_character THEN
+    RETURN '{}'; -- a text of Postgres has no character of number 0
 END $$;
 -- +goose StatementEnd
 
