@@ -43,7 +43,7 @@ type From struct {
 	Past  bool
 }
 
-func (f From) query() string {
+func (f From) parameters() url.Values {
 	values := url.Values{}
 	if !f.Since.IsZero() {
 		values.Set("since", f.Since.UTC().Format(time.RFC3339Nano))
@@ -51,10 +51,7 @@ func (f From) query() string {
 	if f.Past {
 		values.Set("follow", "false")
 	}
-	if len(values) == 0 {
-		return ""
-	}
-	return "?" + values.Encode()
+	return values
 }
 
 // Step reads the event as a step in the life of a workload.
@@ -76,14 +73,14 @@ func (e Event) Step() (follow.Step, error) {
 // QueueEvents hands the events of a queue to handle, until ctx ends, handle fails, or the
 // connection is lost.
 func (c *Client) QueueEvents(ctx context.Context, queue string, from From, handle func(Event) error) error {
-	return c.stream(ctx, "/v1/queues/"+url.PathEscape(queue)+"/events"+from.query(), handle)
+	return c.stream(ctx, "/v1/queues/"+url.PathEscape(queue)+"/events", from, handle)
 }
 
 // WorkloadEvents hands the present state of a workload, unless there is a time to begin with,
 // and then its events to handle, until the workload has ended, ctx ends, handle fails, or the
 // connection is lost.
 func (c *Client) WorkloadEvents(ctx context.Context, id workload.ID, from From, handle func(Event) error) error {
-	return c.stream(ctx, "/v1/workloads/"+url.PathEscape(string(id))+"/events"+from.query(), handle)
+	return c.stream(ctx, "/v1/workloads/"+url.PathEscape(string(id))+"/events", from, handle)
 }
 
 // Life follows one workload. A lost connection is opened again. Its methods may not be
@@ -157,12 +154,12 @@ func sameStep(a, b workload.Record) bool {
 }
 
 // stream reads server-sent events. Its error wraps exit.ErrUnreachable when the connection is lost.
-func (c *Client) stream(ctx context.Context, path string, handle func(Event) error) error {
+func (c *Client) stream(ctx context.Context, path string, from From, handle func(Event) error) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	quiet := time.AfterFunc(silence, func() { lost(errSilent) })
 	defer quiet.Stop()
-	answer, err := c.send(ctx, request{method: http.MethodGet, path: path})
+	answer, err := c.send(ctx, request{method: http.MethodGet, path: path, parameters: from.parameters()})
 	if err != nil {
 		return err
 	}
