@@ -36,16 +36,16 @@ func TestCreateWrapped(t *testing.T) {
 		refused string // a part of the message
 		err     bool
 	}{
-		"all":                 {created: []string{"a", "b", "c"}},
-		"the last is invalid": {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errInvalid }, created: []string{"a", "b"}, refused: "n/w creation failure: Thing c"},
-		"no answer":           {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errSilent }, fails: 30, created: []string{"a", "b"}, err: true},
-		"forbidden, early":    {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: earlyRetries - 1, created: []string{"a", "b"}, err: true},
-		"forbidden, for good": {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: earlyRetries, created: []string{"a", "b"}, refused: "forbidden"},
-		"a user may not":      {set: func(c *cluster, _ *event.GangDesired) { c.denied = map[string]string{"c": "may not create it"} }, refused: "may not create it"},
-		"not in the policy":   {set: func(_ *cluster, d *event.GangDesired) { d.ObjectPolicy = workload.ObjectPolicy{} }, refused: "not allowed"},
-		"no right":            {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries - 1, err: true},
-		"no right, for good":  {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries, refused: "it may not delete things"},
-		"no such kind":        {set: func(c *cluster, _ *event.GangDesired) { c.answers["find c"] = errNoKind }, fails: unknownKindRetries - 1, err: true},
+		"all":                  {created: []string{"a", "b", "c"}},
+		"the last is invalid":  {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errInvalid }, created: []string{"a", "b"}, refused: "n/w creation failure: Thing c"},
+		"no answer":            {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errSilent }, fails: 30, created: []string{"a", "b"}, err: true},
+		"forbidden, early":     {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: earlyRetries - 1, created: []string{"a", "b"}, err: true},
+		"forbidden, too often": {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: earlyRetries, created: []string{"a", "b"}, refused: "forbidden"},
+		"a user may not":       {set: func(c *cluster, _ *event.GangDesired) { c.denied = map[string]string{"c": "may not create it"} }, refused: "may not create it"},
+		"not in the policy":    {set: func(_ *cluster, d *event.GangDesired) { d.ObjectPolicy = workload.ObjectPolicy{} }, refused: "not allowed"},
+		"no right":             {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries - 1, err: true},
+		"no right, too often":  {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries, refused: "it may not delete things"},
+		"no such kind":         {set: func(c *cluster, _ *event.GangDesired) { c.answers["find c"] = errNoKind }, fails: unknownKindRetries - 1, err: true},
 		"no such kind, for good": {set: func(c *cluster, _ *event.GangDesired) { c.answers["find c"] = errNoKind }, fails: unknownKindRetries,
 			refused: "n/w creation failure: Thing c"},
 		"another's":    {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("other", 1) }, created: []string{"a"}, refused: errForeign.Error()},
@@ -75,6 +75,9 @@ func TestCreateWrapped(t *testing.T) {
 			}
 			if done := !c.err && c.refused == ""; p.status.Created != done || p.status.Refused != (c.refused != "") {
 				t.Errorf("status %+v; want created %v, refused %v", p.status, done, c.refused != "")
+			}
+			if mends := strings.Contains(name, "too often"); p.status.Mendable != mends {
+				t.Errorf("an administrator can mend it: %v, want %v", p.status.Mendable, mends)
 			}
 			if !strings.Contains(p.status.Message, c.refused) {
 				t.Errorf("the message is %q, want %q in it", p.status.Message, c.refused)
