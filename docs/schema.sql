@@ -213,10 +213,34 @@ BEGIN
     EXECUTE format('DELETE FROM %I WHERE %I < now() - $1', parent || '_rest', moment) USING keep;
     RETURN NEXT;
 END $_$;
+CREATE FUNCTION public.labels_of(manifest json) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    found json;
+BEGIN
+    found := coalesce(manifest #> '{metadata,labels}', manifest #> '{items,0,object,metadata,labels}');
+    IF json_typeof(found) = 'object' THEN
+        RETURN coalesce((SELECT jsonb_object_agg(key, value) FROM json_each_text(found)
+            WHERE value IS NOT NULL AND length(key) <= 317 AND length(value) <= 63), '{}');
+    END IF;
+    RETURN '{}';
+EXCEPTION WHEN untranslatable_character THEN
+    RETURN '{}'; -- a text of Postgres has no character of number 0
+END $$;
 CREATE FUNCTION public.least_kept() RETURNS interval
     LANGUAGE sql IMMUTABLE
     SET search_path TO '$user', 'public', 'pg_temp'
     AS $$ SELECT interval '1 day' $$;
+CREATE FUNCTION public.note_labels() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO '$user', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    NEW.labels := labels_of(NEW.manifest);
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.refuse_delete() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO '$user', 'public', 'pg_temp'
@@ -369,6 +393,7 @@ CREATE TABLE public.archive (
     finished_at timestamp with time zone NOT NULL,
     record json NOT NULL,
     manifest json,
+    labels jsonb,
     CONSTRAINT archive_phase_check CHECK ((phase = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
 )
 PARTITION BY RANGE (finished_at);
@@ -383,6 +408,7 @@ CREATE TABLE public.archive_rest (
     finished_at timestamp with time zone NOT NULL,
     record json NOT NULL,
     manifest json,
+    labels jsonb,
     CONSTRAINT archive_phase_check CHECK ((phase = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE TABLE public.bases (
@@ -475,7 +501,8 @@ CREATE TABLE public.leader (
 );
 CREATE TABLE public.manifests (
     workload uuid NOT NULL,
-    manifest json NOT NULL
+    manifest json NOT NULL,
+    labels jsonb
 );
 CREATE TABLE public.node_resources (
     cluster text NOT NULL,
@@ -672,8 +699,10 @@ ALTER TABLE ONLY public.workloads
 ALTER TABLE ONLY public.workloads
     ADD CONSTRAINT workloads_submission_key UNIQUE (submission);
 CREATE INDEX archive_id ON ONLY public.archive USING btree (id);
+CREATE INDEX archive_labels ON ONLY public.archive USING gin (labels);
 CREATE INDEX archive_name ON ONLY public.archive USING btree (name);
 CREATE INDEX archive_rest_id_idx ON public.archive_rest USING btree (id);
+CREATE INDEX archive_rest_labels_idx ON public.archive_rest USING gin (labels);
 CREATE INDEX archive_rest_name_idx ON public.archive_rest USING btree (name);
 CREATE INDEX archive_submission ON ONLY public.archive USING btree (submission);
 CREATE INDEX archive_rest_submission_idx ON public.archive_rest USING btree (submission);
@@ -690,6 +719,7 @@ CREATE INDEX history_rest_workload_seq_idx ON public.history_rest USING btree (w
 CREATE UNIQUE INDEX workloads_live_object ON public.workloads USING btree (name, namespace, kind);
 CREATE INDEX workloads_order ON public.workloads USING btree (queue, priority DESC, submission);
 ALTER INDEX public.archive_id ATTACH PARTITION public.archive_rest_id_idx;
+ALTER INDEX public.archive_labels ATTACH PARTITION public.archive_rest_labels_idx;
 ALTER INDEX public.archive_name ATTACH PARTITION public.archive_rest_name_idx;
 ALTER INDEX public.archive_submission ATTACH PARTITION public.archive_rest_submission_idx;
 ALTER INDEX public.bases_order ATTACH PARTITION public.bases_rest_epoch_part_idx;
@@ -723,6 +753,8 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.shapes FOR EAC
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.streams FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.undelivered FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.workloads FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER labelled BEFORE INSERT ON public.archive FOR EACH ROW EXECUTE FUNCTION public.note_labels();
+CREATE TRIGGER labelled BEFORE INSERT ON public.manifests FOR EACH ROW EXECUTE FUNCTION public.note_labels();
 CREATE TRIGGER no_overcommit BEFORE UPDATE OF reserved ON public.node_resources FOR EACH ROW WHEN (((new.reserved > old.reserved) AND ((new.reserved + new.used) > new.allocatable))) EXECUTE FUNCTION public.refuse_overcommit();
 CREATE TRIGGER no_overuse BEFORE UPDATE OF used ON public.quota_usage FOR EACH ROW WHEN (((new.used > old.used) AND (new.used > new.bound))) EXECUTE FUNCTION public.refuse_overuse();
 CREATE TRIGGER node_in_use BEFORE DELETE ON public.node_resources FOR EACH ROW WHEN ((old.reserved > 0)) EXECUTE FUNCTION public.refuse_delete();

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -31,21 +32,29 @@ type Following struct {
 // Follow delivers the last value of each subject that matches, in stream order,
 // and every later one. After a reconnection it starts over.
 func (b *Bus) Follow(ctx context.Context, stream string, filters ...string) (*Following, error) {
-	return b.follow(ctx, stream, jetstream.DeliverLastPerSubjectPolicy, filters)
+	return b.follow(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: filters, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
 }
 
 // Replay delivers everything that the stream holds of the subjects that match,
 // and every later message. After a reconnection it starts over.
 func (b *Bus) Replay(ctx context.Context, stream string, filters ...string) (*Following, error) {
-	return b.follow(ctx, stream, jetstream.DeliverAllPolicy, filters)
+	return b.ReplaySince(ctx, stream, time.Time{}, filters...)
 }
 
-func (b *Bus) follow(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters []string) (*Following, error) {
+// ReplaySince is Replay without what was stored before a time; the zero time is before all.
+func (b *Bus) ReplaySince(ctx context.Context, stream string, since time.Time, filters ...string) (*Following, error) {
+	config := jetstream.OrderedConsumerConfig{FilterSubjects: filters, DeliverPolicy: jetstream.DeliverAllPolicy}
+	if !since.IsZero() {
+		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
+	}
+	return b.follow(ctx, stream, config)
+}
+
+func (b *Bus) follow(ctx context.Context, stream string, config jetstream.OrderedConsumerConfig) (*Following, error) {
+	filters := config.FilterSubjects
 	progress := newCatchUp()
 	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
-		consumer, err := b.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filters, DeliverPolicy: from,
-		})
+		consumer, err := b.js.OrderedConsumer(ctx, stream, config)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return nil, fmt.Errorf("follow %v of stream %s: %w: %w", filters, stream, ErrNoStream, err)
 		}

@@ -88,11 +88,11 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	case passed(readyDeadline) && e.Phase == workload.Admitted:
 		d.notCreatedInTime(e, rules, now)
 	case passed(readyDeadline):
-		if d.inquiries.askWhetherAbsent(e, now) {
+		if !d.inquiries.askWhetherAbsent(e, now) {
+			d.explainSilence(e, "the pods may be ready", now)
+		} else if !d.inquiries.beginsAnew(e, now) {
 			d.notReadyInTime(e, rules, now)
-			return
 		}
-		d.explainSilence(e, "the pods may be ready", now)
 	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart): // each other timer that fires serves, too
 		e.slowSince = now
 		if e.Phase == workload.Admitted {
@@ -106,11 +106,11 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 // the ready deadline, once the dispatcher says so. Until then the object may be there,
 // and run.
 func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Time) {
-	if d.inquiries.askDispatcher(e, now) {
+	if !d.inquiries.askDispatcher(e, now) {
+		d.explainSilence(e, "the object may exist", now)
+	} else if !d.inquiries.beginsAnew(e, now) {
 		d.notReadyInTime(e, rules, now)
-		return
 	}
-	d.explainSilence(e, "the object may exist", now)
 }
 
 // explainSilence sets the reason of a gang whose deadline has passed, and which is not torn
@@ -127,6 +127,10 @@ func (d *deadlines) explainSilence(e *entry, what string, now time.Time) {
 func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time) {
 	ready, all := d.readiness(e)
 	deadline := time.Duration(rules.ReadyDeadline)
+	since := "the creation of the object"
+	if e.answeredAgain.After(e.Times.Dispatched) {
+		since = fmt.Sprintf("cluster %s answered again", e.Cluster)
+	}
 	if e.Phase == workload.Admitted {
 		why := "; check that the dispatcher runs and that the API server accepts the object"
 		if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
@@ -138,7 +142,7 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 		}, now)
 		return
 	}
-	message := fmt.Sprintf("%d of %d pods were ready at the readyDeadline, %s after the creation of the object", ready, all, deadline)
+	message := fmt.Sprintf("%d of %d pods were ready at the readyDeadline, %s after %s", ready, all, deadline, since)
 	g := d.gangs[gangKey{e.Cluster, e.ID}]
 	seen := g != nil && len(g.pods) > 0
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
@@ -149,7 +153,7 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 	if !seen {
 		d.evictNow(e, &workload.Reason{
 			Kind:    workload.ReasonNotCreated,
-			Message: fmt.Sprintf("no pod existed at the readyDeadline, %s after the creation of the object; check that the KubeRay operator runs", deadline),
+			Message: fmt.Sprintf("no pod existed at the readyDeadline, %s after %s; check that the KubeRay operator runs", deadline, since),
 		}, now)
 		return
 	}

@@ -46,9 +46,9 @@ func (l *lifecycle) due(d deadline, e *entry, rules *workload.Rules) time.Time {
 	case d == lossDeadline && running && lossEvicts(e, rules):
 		return later(e.disruption.lost, settleTime)
 	case d == healDeadline && running:
-		return later(e.disruption.since, max(settleTime, rules.HealWithin()))
+		return later(notBefore(e.disruption.since, e.answeredAgain), max(settleTime, rules.HealWithin()))
 	case d == readyDeadline && starting:
-		return later(startedAt(e), time.Duration(rules.ReadyDeadline))
+		return later(notBefore(startedAt(e), e.answeredAgain), time.Duration(rules.ReadyDeadline))
 	case d == slowDeadline && starting && e.slowSince.IsZero():
 		return later(e.Times.Admitted, slowStart)
 	case d == slowDeadline && starting:
@@ -65,6 +65,14 @@ func later(since time.Time, by time.Duration) time.Time {
 		return since
 	}
 	return since.Add(by)
+}
+
+// notBefore returns the later of two times, and zero for one that is not set.
+func notBefore(since, least time.Time) time.Time {
+	if since.IsZero() || since.After(least) {
+		return since
+	}
+	return least
 }
 
 // passed reports whether a deadline of a workload has passed.

@@ -46,6 +46,9 @@ type attemptState struct {
 	// recheckAt is when its deadlines are looked at again while it waits for answers; zero
 	// while it does not.
 	recheckAt time.Time
+	// answeredAgain is when watcher or dispatcher answered a question late: its deadlines begin
+	// then. It is zero while that has not happened.
+	answeredAgain time.Time
 	// removalSent: the last command was to remove what exists of it.
 	removalSent bool
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"muster.dev/muster/pkg/message/event"
 )
 
 // Names of the parts that report on a cluster.
@@ -15,7 +17,8 @@ const (
 // Part is the watcher or the dispatcher of a cluster.
 type Part struct{ Cluster, Name string }
 
-// heard has when each part was last heard in this term, by the clock of the term.
+// heard has when each part reported last: in this term by the clock of the term, before it
+// by the clock of NATS.
 type heard map[Part]time.Time
 
 // before returns when a part was last heard, if that was before the given time, which is
@@ -27,12 +30,64 @@ func (h heard) before(part Part, asked time.Time) time.Time {
 	return asked
 }
 
-// hear notes that a part has reported. What is read again at the begin of a term was said
-// before it, and counts for nothing.
+// hear notes that a part has reported. What is read again at the begin of a term was
+// reported before it: see HeardBefore.
 func (s *State) hear(cluster, name string, now time.Time) {
 	if !s.catchingUp {
 		s.inquiries.heard[Part{cluster, name}] = now
 	}
+}
+
+// HeardBefore notes when NATS stored a report that is read again at the begin of a term, so
+// that the silence of its part begins then and not with the term. NATS has another clock: a
+// time that is still to come counts as now. A zero time is not known, and counts for nothing.
+func (s *State) HeardBefore(report event.Payload, stored, now time.Time) {
+	part, session := reporter(report)
+	if !s.catchingUp || stored.IsZero() || part == (Part{}) || s.replaced(part, session) {
+		return
+	}
+	if stored.After(now) {
+		stored = now
+	}
+	if stored.After(s.inquiries.heard[part]) {
+		s.inquiries.heard[part] = stored
+	}
+}
+
+// reporter returns the part that makes reports of this kind, and the session of its lease;
+// an empty part for any other event.
+func reporter(report event.Payload) (part Part, session int64) {
+	switch r := report.(type) {
+	case *event.NodeObserved:
+		return Part{r.Node.Cluster, Watcher}, r.Version.Session
+	case *event.NamespaceObserved:
+		return Part{r.Cluster, Watcher}, r.Version.Session
+	case *event.CapacitySynced:
+		return Part{r.Cluster, Watcher}, r.Version.Session
+	case *event.GangObserved:
+		return Part{r.Cluster, Watcher}, r.Version.Session
+	case *event.GangStatus:
+		return Part{r.Cluster, Dispatcher}, r.Session
+	default:
+		return Part{}, 0
+	}
+}
+
+// replaced reports whether a later session of the part is known.
+func (s *State) replaced(part Part, session int64) bool {
+	if part.Name == Dispatcher {
+		return session < s.dispatchers[part.Cluster]
+	}
+	return s.fromReplacedWatcher(part.Cluster, event.Version{Session: session})
+}
+
+// heardSince returns when a part reported last. A part of which the term knows no report
+// counts from the begin of the term.
+func (s *State) heardSince(part Part) time.Time {
+	if last, ok := s.inquiries.heard[part]; ok {
+		return last
+	}
+	return s.begun
 }
 
 // SetSilentAfter sets after which silence of its watcher a cluster gets no new gangs; zero
@@ -43,20 +98,14 @@ func (s *State) SetSilentAfter(most time.Duration) { s.silentAfter = most }
 func (s *State) SilentAfter() time.Duration { return s.silentAfter }
 
 // noteSilentClusters has admission leave out the clusters whose watchers are silent: what is
-// known of their nodes is old. A term begins with all of them heard.
+// known of their nodes is old.
 func (s *State) noteSilentClusters(now time.Time) {
 	if s.silentAfter <= 0 || s.catchingUp {
 		return
 	}
 	var silent map[string]time.Time
 	for _, cluster := range s.admission.Clusters() {
-		last := s.begun
-		if heard := s.inquiries.heard[Part{cluster, Watcher}]; heard.After(last) {
-			last = heard
-		}
-		if since := s.admission.Silent(cluster); !since.IsZero() && !last.After(since) {
-			last = since // of a begin that is no report
-		}
+		last := s.heardSince(Part{cluster, Watcher})
 		if now.Sub(last) < s.silentAfter {
 			continue
 		}
@@ -85,7 +134,7 @@ func (s *State) Silences(now time.Time) []Silence {
 	wanted := map[Part]time.Time{}
 	for key, n := range s.nodes {
 		if n.present {
-			wanted[Part{key.Cluster, Watcher}] = s.begun
+			wanted[Part{key.Cluster, Watcher}] = time.Time{}
 		}
 	}
 	for e := range s.live.All() {
@@ -96,10 +145,8 @@ func (s *State) Silences(now time.Time) []Silence {
 	}
 	all := make([]Silence, 0, len(wanted))
 	for part, since := range wanted {
-		for _, later := range []time.Time{s.begun, s.inquiries.heard[part]} {
-			if later.After(since) {
-				since = later
-			}
+		if last := s.heardSince(part); last.After(since) {
+			since = last
 		}
 		all = append(all, Silence{part, max(0, now.Sub(since))})
 	}

@@ -48,18 +48,114 @@ func TestASilentClusterGetsNoNewGang(t *testing.T) {
 	}
 }
 
-// A new term takes no cluster for silent before it could have heard of it.
-func TestATermBeginsWithNoClusterSilent(t *testing.T) {
+// A new term reads again what was reported before it, and when. A cluster that was silent
+// then gets no gang, not even in the first decision.
+func TestATermBeginsWithTheSilenceBeforeIt(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, workload.Rules{}, 4)
-	s.SetSilentAfter(45 * time.Second)
-	s.CatchUp()
+	const watcher, dispatcher = true, false
+	type report struct {
+		of  bool
+		ago time.Duration
+	}
+	const unknown = time.Duration(-1 << 62)
+	for name, test := range map[string]struct {
+		reports []report
+		want    workload.Phase
+	}{
+		"silent for an hour":               {[]report{{watcher, time.Hour}}, workload.Queued},
+		"silent for as long as is allowed": {[]report{{watcher, 45 * time.Second}}, workload.Queued},
+		"reported just before":             {[]report{{watcher, 3 * time.Second}}, workload.Admitted},
+		"reports while the term begins":    {[]report{{watcher, time.Hour}, {watcher, 0}}, workload.Admitted},
+		"read in another order":            {[]report{{watcher, 0}, {watcher, time.Hour}}, workload.Admitted},
+		"only its dispatcher reports":      {[]report{{watcher, time.Hour}, {dispatcher, 0}}, workload.Queued},
+		"NATS is an hour ahead":            {[]report{{watcher, -time.Hour}}, workload.Admitted},
+		"it is not known when it reported": {[]report{{watcher, unknown}}, workload.Admitted},
+		"nothing of it is read":            {nil, workload.Admitted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 4)
+			s.replaceLeader(func() {
+				s.SetSilentAfter(45 * time.Second)
+				s.submitOther()
+				for _, r := range test.reports {
+					stored := s.now.Add(-r.ago)
+					if r.ago == unknown {
+						stored = time.Time{}
+					}
+					var told event.Payload = &event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 1, Seq: 1}}
+					if r.of == dispatcher {
+						told = &event.GangStatus{Cluster: "c"}
+					}
+					s.HeardBefore(told, stored, s.now)
+				}
+			})
+			other := s.live.Get("other")
+			if other.Phase != test.want {
+				t.Errorf("in the first decision the gang is %s because of %+v, want %s", other.Phase, other.Reason, test.want)
+			}
+			last := s.now.Add(-time.Hour).UTC().Format(time.RFC3339)
+			if test.want == workload.Queued && test.reports[0].ago == time.Hour && (other.Reason == nil || !strings.Contains(other.Reason.Message, "has not reported since "+last)) {
+				t.Errorf("the reason is %+v, want since %s", other.Reason, last)
+			}
+		})
+	}
+}
+
+// While NATS is away for an hour every cluster is silent. A term that begins after that ends
+// nothing, and starts gangs again with the first report.
+func TestATermAfterAnHourWithoutNATS(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 4)
+	s.created(true)
 	s.now = s.now.Add(time.Hour)
-	s.BeginDecisions(s.now)
-	s.step(44 * time.Second)
-	s.submitOther()
-	s.step(0)
+	s.replaceLeader(func() {
+		s.SetSilentAfter(45 * time.Second)
+		s.SetAnswerTimeout(asksFor)
+		s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true}, s.now.Add(-time.Hour), s.now)
+		s.observe()
+		s.HeardBefore(&event.GangObserved{Cluster: "c", Version: event.Version{Session: 1}}, s.now.Add(-time.Hour), s.now)
+		s.submitOther()
+	})
+	for range 10 {
+		s.step(time.Minute)
+		s.is(workload.Running, "")
+	}
+	if got := s.live.Get("other").Phase; got != workload.Queued {
+		t.Errorf("while the cluster is silent the other gang is %s", got)
+	}
+	s.node("n3", nil)
+	s.step(time.Second)
+	s.is(workload.Running, "")
 	if got := s.live.Get("other").Phase; got != workload.Admitted {
-		t.Errorf("the gang is %s, want admitted", got)
+		t.Errorf("with the first report the other gang is %s, want admitted", got)
+	}
+}
+
+// Once a term decides, a report counts at the time at which it arrives.
+func TestTheTimeOfNATSCountsOnlyAtTheBegin(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 1)
+	s.replaceLeader(func() { s.SetSilentAfter(45 * time.Second) })
+	began := s.now
+	s.step(20 * time.Second)
+	s.HeardBefore(&event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 1}}, s.now, s.now)
+	if got := s.heardSince(Part{"c", Watcher}); !got.Equal(began) {
+		t.Errorf("the watcher was heard at %s, want the begin of the term, %s", got, began)
+	}
+}
+
+// What a watcher reported that another one has replaced is no sign of life.
+func TestAReplacedWatcherWasNotHeard(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 1)
+	s.replaceLeader(func() {
+		s.SetSilentAfter(45 * time.Second)
+		s.Synced(&event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 7}, Nodes: []string{"n0"}}, s.now)
+		s.HeardBefore(&event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 7}}, s.now.Add(-time.Hour), s.now)
+		s.HeardBefore(&event.GangObserved{Cluster: "c", Version: event.Version{Session: 6}}, s.now, s.now)
+	})
+	if since := s.admission.Silent("c"); !since.Equal(s.now.Add(-time.Hour)) {
+		t.Errorf("the cluster is silent since %s, want for an hour", since)
 	}
 }

@@ -49,6 +49,8 @@ type inquiry struct {
 	// watcherSince and dispatcherSince are since when each has left the subject
 	// unanswered, with the inquiries before this one.
 	watcherSince, dispatcherSince time.Time
+	// late: one of them has answered only after the time after which silence is named.
+	late bool
 }
 
 // inquiries are the questions of the term to watchers and dispatchers.
@@ -197,16 +199,30 @@ func (q *inquiries) nodeAnswered(key admission.NodeKey, ask string) {
 	}
 }
 
-func (q *inquiries) watcherAnswered(e *entry, ask string) {
+func (q *inquiries) watcherAnswered(e *entry, ask string, now time.Time) {
 	if i := q.asked[attemptOf(e)]; i != nil && i.Ask == ask {
+		i.late = i.late || !i.watcher && elapsed(now, i.watcherSince, q.timeout)
 		i.watcher, e.recheckAt = true, time.Time{}
 	}
 }
 
-func (q *inquiries) dispatcherAnswered(e *entry, ask string) {
+func (q *inquiries) dispatcherAnswered(e *entry, ask string, now time.Time) {
 	if i := q.asked[attemptOf(e)]; i != nil && i.Ask == ask {
+		i.late = i.late || !i.dispatcher && elapsed(now, i.dispatcherSince, q.timeout)
 		i.dispatcher, e.recheckAt = true, time.Time{}
 	}
+}
+
+// beginsAnew reports whether the deadline that has passed begins anew: watcher or dispatcher
+// were silent until now, and what they have to do for the workload, or what they report of
+// it, takes time. Each silence does so once.
+func (q *inquiries) beginsAnew(e *entry, now time.Time) bool {
+	i := q.asked[attemptOf(e)]
+	if i == nil || !i.late {
+		return false
+	}
+	i.late, e.answeredAgain = false, now
+	return true
 }
 
 // drop forgets the questions that were not asked again when they were old.

@@ -98,10 +98,9 @@ func TestASilentDispatcherTearsNothingDown(t *testing.T) {
 	for name, test := range map[string]struct {
 		created bool
 		want    workload.Phase
-		reason  workload.ReasonKind
 	}{
-		"it has not created the object": {false, workload.Evicting, workload.ReasonNotCreated},
-		"it has":                        {true, workload.Dispatched, ""},
+		"it has not created the object": {false, workload.Admitted},
+		"it has":                        {true, workload.Dispatched},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +119,70 @@ func TestASilentDispatcherTearsNothingDown(t *testing.T) {
 			q := s.question()
 			s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: test.created, Answers: q.Ask}, s.now, s.now)
 			s.step(0)
-			s.is(test.want, test.reason)
+			s.is(test.want, "")
+		})
+	}
+}
+
+// The deadlines of a gang begin anew when its cluster answers after a silence: what is to be
+// done there was not done meanwhile. Then they end it, once they have passed.
+func TestDeadlinesBeginAnewAfterASilence(t *testing.T) {
+	t.Parallel()
+	const deadline = time.Minute
+	for name, test := range map[string]struct {
+		begin  func(*stage)
+		phase  workload.Phase
+		reason workload.ReasonKind
+		says   string
+	}{
+		"to create the object": {func(*stage) {}, workload.Admitted, workload.ReasonNotCreated, "did not create the object"},
+		"to be ready":          {func(s *stage) { s.created(false) }, workload.Dispatched, workload.ReasonNotCreated, "1m0s after cluster c answered again"},
+		"to heal": {func(s *stage) {
+			s.created(true)
+			s.loses("workers", "")
+		}, workload.Running, workload.ReasonPodLost, "of 3 pods are ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+			s.SetAnswerTimeout(asksFor)
+			test.begin(s)
+			answer := func() { // that it is as it was
+				for _, q := range s.Questions() {
+					s.seq++
+					o := &event.GangObserved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Workload: gangID, Answers: q.Ask}
+					for _, pod := range s.pods {
+						pod.Attempt = s.gang().Attempt
+						o.Pods = append(o.Pods, pod)
+					}
+					s.Gang(o, s.now, s.now)
+					s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: test.phase != workload.Admitted, Answers: q.Ask}, s.now, s.now)
+				}
+			}
+			for range 600 { // of silence
+				s.step(asksFor / 2)
+				s.is(test.phase, "")
+			}
+			for len(s.Questions()) == 0 {
+				s.step(time.Second)
+			}
+			answered := s.now
+			answer()
+			s.step(0)
+			for s.now.Sub(answered) < deadline-time.Second {
+				s.step(time.Second)
+				answer()
+				s.is(test.phase, "")
+			}
+			for range 5 {
+				s.step(time.Second)
+				answer()
+			}
+			s.step(0)
+			s.is(workload.Evicting, test.reason)
+			if message := s.gang().Reason.Message; !strings.Contains(message, test.says) {
+				t.Errorf("the reason is %q, want %q in it", message, test.says)
+			}
 		})
 	}
 }

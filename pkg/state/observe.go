@@ -151,7 +151,7 @@ func (s *State) Gang(o *event.GangObserved, at, now time.Time) {
 	s.gangs[key] = seen
 	s.countUnreserved(key)
 	if e := s.live.Get(o.Workload); e != nil && e.attemptState != nil && e.Cluster == o.Cluster && !s.frozen(e) {
-		s.inquiries.watcherAnswered(e, o.Answers)
+		s.inquiries.watcherAnswered(e, o.Answers, now)
 		news := &podNews{now: seen.pods}
 		if old != nil {
 			news.before = old.pods

@@ -123,6 +123,8 @@ func (s *State) CatchUp() { s.catchingUp = true }
 // It also schedules the replacement of lost places. The last term may have stored that a
 // node is lost and ended before it replaced the places there. Its timers are gone, and
 // the node's observation comes again as an old one, which changes nothing.
+//
+// Clusters that were silent before the term are so from its first decision on.
 func (s *State) BeginDecisions(now time.Time) {
 	s.catchingUp, s.begun = false, now
 	s.admission.RequireNamespaces()
@@ -130,7 +132,11 @@ func (s *State) BeginDecisions(now time.Time) {
 		s.changed.node(key)
 		s.healing.scheduleReplacement(key, now)
 	}
+	s.noteSilentClusters(now)
 }
+
+// CatchingUp reports whether what was observed before the term is still being taken in.
+func (s *State) CatchingUp() bool { return s.catchingUp }
 
 // Counts returns how many workloads wait and how many are live beyond waiting.
 func (s *State) Counts() (waiting, started int) {

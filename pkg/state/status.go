@@ -39,7 +39,7 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.recovery.handleLaterAttempt(e, reported.Later, now)
 		return
 	}
-	s.inquiries.dispatcherAnswered(e, reported.Answers)
+	s.inquiries.dispatcherAnswered(e, reported.Answers, now)
 	s.updateCreated(e, reported)
 	if reported.Sizes != nil {
 		e.sizesAt = at
@@ -54,6 +54,10 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.updateProgress(e)
 	}
 	switch {
+	case reported.Refused && reported.Mendable && !e.Phase.Final():
+		if !tearingDown(e) {
+			s.evictNow(e, &workload.Reason{Kind: workload.ReasonNotCreated, Message: reported.Message}, now)
+		}
 	case reported.Refused:
 		s.fail(e, reported, workload.ReasonRefused, now)
 	case reported.Outcome != "":

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -146,6 +147,18 @@ func taken(w *workload.Workload, phase workload.Phase) string {
 	return fmt.Sprintf("%s taken by workload %s (%s), which has other content; use a new %s", what, w.ID, phase, other)
 }
 
+// severalQueues reports whether a queue leads to different ClusterQueues in the namespaces.
+func (s *State) severalQueues(queue string, namespaces []string) bool {
+	local := map[string]string{}
+	for _, l := range s.policy.LocalQueues {
+		if l.Name == queue {
+			local[l.Namespace] = l.ClusterQueue
+		}
+	}
+	leads := func(namespace string) string { return cmp.Or(local[namespace], queue) }
+	return slices.ContainsFunc(namespaces, func(namespace string) bool { return leads(namespace) != leads(namespaces[0]) })
+}
+
 // refuse fills in the default namespace and the priority of the class, and returns
 // why the submission cannot be accepted, nil when it can.
 func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workload.Reason {
@@ -154,6 +167,13 @@ func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 		return &workload.Reason{
 			Kind:    workload.ReasonQueue,
 			Message: fmt.Sprintf("queue %q does not exist or does not admit this submitter; ask the operators for a queue", w.Queue),
+		}
+	}
+	if usable := queue.usableBy(w.Submitter); w.Namespace == "" && s.severalQueues(w.Queue, usable) {
+		return &workload.Reason{
+			Kind: workload.ReasonQueue,
+			Message: fmt.Sprintf("%q is the name of queues in the namespaces %s, each with its own quota; name the namespace in metadata.namespace, or with --namespace",
+				w.Queue, strings.Join(usable, ", ")),
 		}
 	}
 	if w.Namespace == "" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -36,6 +37,57 @@ func TestATakenIDIsNamedAsItsSubmitterKnowsIt(t *testing.T) {
 			}
 			if len(said) != 1 || said[0] != want {
 				t.Errorf("it is refused with %q, want %q", said, want)
+			}
+		})
+	}
+}
+
+// A submission without a namespace to queues of one name with quotas of their own is refused,
+// unless its submitter may use one of them only, or all lead to the same ClusterQueue.
+func TestASubmissionToOneOfSeveralQueuesNamesIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		queue, namespace, submitter string
+		want                        string // its namespace; empty when it is refused
+	}{
+		"several quotas":            {"user-queue", "", "", ""},
+		"one of them":               {"user-queue", "team-b", "", "team-b"},
+		"one quota":                 {"shared", "", "", "team-a"},
+		"only one may be submitted": {"user-queue", "", "http/alice", "team-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rules := workload.Rules{}
+			if c.submitter != "" {
+				rules.Submitters = []workload.Submitters{{Who: []string{c.submitter}, Namespaces: []string{"team-a"}}}
+			}
+			s := New(1, Stored{
+				MaxEvent: 1 << 20,
+				Queues: []Queue{
+					{Name: "user-queue", Namespaces: []string{"team-a", "team-b"}, Rules: rules}, {Name: "shared", Namespaces: []string{"team-a", "team-b"}},
+				},
+				Policy: quota.Config{
+					ClusterQueues: []quota.ClusterQueue{{Name: "cq-a"}, {Name: "cq-b"}},
+					LocalQueues: []quota.LocalQueue{
+						{Namespace: "team-a", Name: "user-queue", ClusterQueue: "cq-a"}, {Namespace: "team-b", Name: "user-queue", ClusterQueue: "cq-b"},
+						{Namespace: "team-a", Name: "shared", ClusterQueue: "cq-a"}, {Namespace: "team-b", Name: "shared", ClusterQueue: "cq-a"},
+					},
+				},
+			})
+			s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+				ID: "w", Queue: c.queue, Namespace: c.namespace, Kind: "RayCluster", Name: "a", Submitter: c.submitter, PodSets: []workload.PodSet{{Name: "head", Count: 1}},
+			}}, nil, time.Unix(1_000_000, 0))
+			namespace, refusal := "", ""
+			for _, m := range s.Flush().Messages {
+				switch e := m.Payload.(type) {
+				case *event.WorkloadChanged:
+					namespace = e.Namespace
+				case *event.WorkloadRejected:
+					refusal = e.Reason.Message
+				}
+			}
+			if namespace != c.want || (refusal != "") != (c.want == "") || refusal != "" && !strings.Contains(refusal, "namespaces team-a, team-b") {
+				t.Errorf("it is in namespace %q, or refused with %q; want %q", namespace, refusal, c.want)
 			}
 		})
 	}

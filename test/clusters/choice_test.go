@@ -114,7 +114,8 @@ func TestCordonAndDrain(t *testing.T) {
 }
 
 // A cluster whose watcher is silent gets no new gang, and the reason says so; the gang that
-// runs there stays. When the watcher is back the waiting gang starts.
+// runs there stays. So it is when queue-manager starts anew meanwhile. When the watcher is
+// back the waiting gangs start.
 func TestASilentClusterGetsNoNewGang(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stack.Options{ClusterSilence: 10 * time.Second})
@@ -132,8 +133,20 @@ func TestASilentClusterGetsNoNewGang(t *testing.T) {
 	if record := w.one(a); record.Phase != workload.Running || record.Attempt != 1 {
 		t.Errorf("the gang of the silent cluster is %s in attempt %d", record.Phase, record.Attempt)
 	}
+	if err := w.StopService(stack.QueueManager); err != nil {
+		t.Fatal(err)
+	}
+	d := w.submit(stack.Annotated(stack.RayCluster("waits-too", 0, 0), "muster.dev/clusters", "muster.dev/cluster="+w.second.Name))
+	if err := w.StartService(t.Context(), stack.QueueManager); err != nil {
+		t.Fatal(err)
+	}
+	w.waits(d, fmt.Sprintf("cluster %q has not reported since", w.second.Name))
 	if err := w.second.StartService(t.Context(), stack.CapacityWatcher); err != nil {
 		t.Fatal(err)
 	}
 	w.runsIn(b, 1, w.second.Name)
+	w.runsIn(d, 1, w.second.Name)
+	if record := w.one(a); record.Phase != workload.Running || record.Attempt != 1 {
+		t.Errorf("when its cluster reports again the gang is %s in attempt %d", record.Phase, record.Attempt)
+	}
 }

@@ -7,9 +7,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
@@ -93,6 +95,33 @@ func TestAnAppWrapperWithARefusedObjectLeavesNothing(t *testing.T) {
 		t.Errorf("after the refusal there are %v", found)
 	}
 	w.released(id)
+}
+
+// The objects of an AppWrapper that has ended are kept to be read until another one, of
+// whatever name, wraps objects of these names. One that is removed is waited for.
+func TestTheNamesInAnEndedAppWrapperAreFree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.nodes("gpu", 1, "cpu=12", "memory=32Gi", "nvidia.com/gpu=2")
+	wrap := func(name, duration string) string {
+		return stack.AppWrapper(w.Namespace, name, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: script}\ndata: {a: b}\n",
+			stack.RayJob("again", 1, 1, "succeeded", duration))
+	}
+	for _, name := range []string{"wrapper", "wrapper", "another"} {
+		id := w.submit(wrap(name, "1s"))
+		w.reaches(id, workload.Succeeded)
+		w.released(id)
+		w.rayObject("rayjobs", "again", func(u *unstructured.Unstructured) bool { return u.GetLabels()[kube.WorkloadLabel] == string(id) })
+	}
+	long := w.submit(wrap("long", "1h"))
+	w.reaches(long, workload.Running)
+	beside := w.submit(wrap("beside", "1s"))
+	if reason := w.reaches(beside, workload.Failed).Reason; !strings.Contains(reason.Message, "ConfigMap script: already exists and does not belong to this workload") {
+		t.Errorf("beside a live one of these names it failed because of %+v", reason)
+	}
+	w.cancel(long)
+	w.reaches(long, workload.Cancelling)
+	w.reaches(w.submit(wrap("after", "1s")), workload.Succeeded)
 }
 
 // A wrapped kind that the cluster does not serve is refused before anything is created, and

@@ -134,6 +134,81 @@ func (w *world) pause(component string) (resume func()) {
 	}
 }
 
+// away is a part of a cluster that is not there.
+type away struct {
+	take func(*world) (back func())
+	// first: it goes after the submission, which needs it.
+	first bool
+}
+
+func serviceAway(name string) func(*world) func() {
+	return func(w *world) func() {
+		if err := w.StopService(name); err != nil {
+			w.Fatal(err)
+		}
+		return func() {
+			if err := w.StartService(w.Context(), name); err != nil {
+				w.Error(err)
+			}
+		}
+	}
+}
+
+// lasts takes a part away for three ready deadlines. No attempt ends for it: neither that of
+// the gang that runs, nor that of the one that is to start meanwhile.
+func (w *world) lasts(part away, deadline time.Duration) {
+	w.Helper()
+	before := w.submit("before")
+	w.running(before)
+	var back func()
+	if !part.first {
+		back = part.take(w)
+	}
+	during := w.submit("during")
+	w.until("it is admitted", during, func(r workload.Record) bool { return r.Phase != workload.Queued })
+	if part.first {
+		back = part.take(w)
+	}
+	select {
+	case <-time.After(3 * deadline): // how long it is away is what is tested
+	case <-w.Context().Done():
+	}
+	back()
+	for _, id := range []workload.ID{during, before} {
+		if record := w.running(id); record.Attempt != 1 {
+			w.Errorf("%s is in attempt %d", record.Name, record.Attempt)
+		}
+	}
+}
+
+// awayDeadline is a ready deadline for which parts are away three times. Its two thirds are
+// longer than the time after which queue-manager takes a part for silent.
+const awayDeadline = 8 * time.Second
+
+func TestAPartIsAwayForThreeReadyDeadlines(t *testing.T) {
+	for name, part := range map[string]away{
+		"the capacity-watcher": {serviceAway(stack.CapacityWatcher), false},
+		"the dispatcher":       {serviceAway(stack.Dispatcher), false},
+		"NATS": {func(w *world) func() {
+			w.StopNATS()
+			return func() {
+				if err := w.StartNATS(); err != nil {
+					w.Error(err)
+				}
+			}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newWorld(t, awayDeadline).lasts(part, awayDeadline)
+		})
+	}
+}
+
+func TestTheAPIServerIsAwayForThreeReadyDeadlines(t *testing.T) {
+	newWorld(t, awayDeadline).lasts(away{func(w *world) func() { return w.pause("apiserver") }, false}, awayDeadline)
+}
+
 // While the operator hangs, what runs goes on, and a gang that waits for its pods
 // is not failed for it, although its queue forgives nothing.
 func TestTheOperatorIsAway(t *testing.T) {

@@ -59,6 +59,8 @@ type checker struct {
 	// nominatedOn is what they were made on.
 	nominations map[workload.ID]int
 	nominatedOn ground
+	// reported is when NATS stored the last report of the capacity-watcher.
+	reported time.Time
 }
 
 func newChecker(w *World) *checker {
@@ -302,6 +304,9 @@ func (c *checker) bound(p *pod) {
 // stored looks at a message that NATS has taken: on the subject of a workload's
 // command an older one never comes last.
 func (c *checker) stored(stream string, m bus.Delivery) {
+	if stream == bus.CapacityStream {
+		c.reported = m.Stored
+	}
 	if stream != bus.DispatchStream {
 		return
 	}

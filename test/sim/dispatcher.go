@@ -54,6 +54,7 @@ func dispatch(m *machine, c *connection, h *held) {
 	r := dispatcher.New(api{w.cluster, h}, report, before.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
 	v := newView(w.cluster, r.Look)
 	r.SetCache(v)
+	r.SetTruth(w.truth)
 	w.cluster.watch(m, v.see, func(keys []string) {
 		v.list(keys)
 		if !s.begun {

@@ -143,6 +143,7 @@ func (t *term) begin(s *state.State) bool {
 		DeadLetter: func(_ context.Context, d bus.Delivery, reason string) { d.Reject(reason) }, Publish: t.publish,
 	}
 	t.writer = queuemanager.NewWriter(ledger, t.step)
+	s.SetSilentAfter(clusterSilence)
 	t.step.Begin(t.epoch, state.Limits{}, queuemanager.AskFor, t.now())
 	if !t.beginQuarantine() {
 		return false

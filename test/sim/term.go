@@ -117,6 +117,7 @@ func (t *term) runStep(batch []bus.Delivery) bool {
 		return false
 	}
 	if decision != nil {
+		t.w.check.checkSilence(t, decision.Changes)
 		if t.writer.Prepare(decision) != nil {
 			return false
 		}
@@ -184,7 +185,7 @@ func (t *term) subscribe() {
 	caughtUp := func() { t.behind--; t.decider.wake() }
 	t.behind = 2
 	t.readers = []*reader{
-		t.w.net.follow(t.m, bus.CapacityStream, "muster.capacity.", func(d bus.Delivery) { t.capacity = append(t.capacity, d); t.decider.wake() }, caughtUp),
+		t.w.net.follow(t.m, bus.CapacityStream, "muster.capacity.", func(d bus.Delivery) { t.capacity = append(t.capacity, t.readReport(d)); t.decider.wake() }, caughtUp),
 		t.w.net.follow(t.m, bus.StatusStream, "muster.status.", func(d bus.Delivery) { t.status = append(t.status, d); t.decider.wake() }, caughtUp),
 	}
 	t.hand = t.w.net.work(t.m, bus.WorkloadStream, true, t.takeWork)

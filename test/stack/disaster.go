@@ -41,8 +41,20 @@ func (s *Stack) Restore(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
+// StopNATS takes the NATS server away from all services.
+func (s *Stack) StopNATS() { s.server.Stop() }
+
+// StartNATS brings it back, with what it has stored.
+func (s *Stack) StartNATS() error { return s.startNATS("nats") }
+
 // loseNATS starts an empty server in the place of the present one.
 func (s *Stack) loseNATS() error {
+	s.server.Stop()
+	return s.startNATS("nats-after-the-loss")
+}
+
+// startNATS starts a server at the address of the one that has stopped.
+func (s *Stack) startNATS(dir string) error {
 	parsed, err := url.Parse(s.NATSURL)
 	if err != nil {
 		return fmt.Errorf("read the URL of NATS: %w", err)
@@ -51,7 +63,6 @@ func (s *Stack) loseNATS() error {
 	if err != nil {
 		return fmt.Errorf("read the URL of NATS: %w", err)
 	}
-	s.server.Stop()
-	s.server, err = natsserver.Start(filepath.Join(s.options.Dir, "nats-after-the-loss"), port)
+	s.server, err = natsserver.Start(filepath.Join(s.options.Dir, dir), port)
 	return err
 }

@@ -123,6 +123,9 @@ type GangStatus struct {
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
 	// Refused: the object can never be created; Message says why.
 	Refused bool `json:"refused,omitempty"`
+	// Mendable, with Refused: an administrator can mend that, by a right or a quota. The
+	// workload waits and is tried again.
+	Mendable bool `json:"mendable,omitempty"`
 	// Outcome of a job that has ended; empty before.
 	Outcome string `json:"outcome,omitempty"`
 	// Gone: the object does not exist (any more), seen by an uncached read.

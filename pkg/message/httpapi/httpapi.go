@@ -149,12 +149,21 @@ func workloadOperations() []Operation {
 		},
 		{
 			ID: "follow", Method: http.MethodGet, Path: "/v1/workloads/{id}/events", Summary: "Stream the events of a workload, from its present state to its end",
-			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
+			Parameters: spanParameters("the present state"),
+			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
 		{
 			ID: "cancel", Method: http.MethodDelete, Path: "/v1/workloads/{id}", Summary: "End a workload in any phase",
 			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}}, Status: http.StatusAccepted, Answer: &Cancelling{}, Refusals: []int{http.StatusNotFound},
 		},
+	}
+}
+
+// spanParameters choose the events of a stream.
+func spanParameters(otherwise string) []Parameter {
+	return []Parameter{
+		{Name: "since", What: "Begin with the events from this time on, as RFC 3339, as far as they are kept; without it with " + otherwise + "."},
+		{Name: "follow", What: "With false the answer ends with what has happened."},
 	}
 }
 
@@ -181,7 +190,8 @@ func queueOperations() []Operation {
 		},
 		{
 			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",
-			Stream: true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
+			Parameters: spanParameters("the last event of each workload"),
+			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
 	}
 }

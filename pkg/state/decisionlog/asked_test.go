@@ -57,7 +57,7 @@ func (a *asking) load(r workload.Record) {
 
 func (a *asking) deliver(r request) {
 	a.at = a.at.Add(time.Second)
-	decisionlog.ApplyMessage(a.state, event.Envelope{}, r.payload, nil, r.at, a.at)
+	decisionlog.ApplyMessage(a.state, event.Envelope{}, r.payload, decisionlog.Input{Asked: r.at, At: a.at})
 }
 
 // ask sends a new request, and delivers it.

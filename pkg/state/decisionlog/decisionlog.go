@@ -40,6 +40,8 @@ type Input struct {
 	Known *state.Known `json:"known,omitempty"`
 	// Asked is the place of a request (event.Request) in its stream; of Event.
 	Asked workload.AskedAt `json:"asked,omitzero"`
+	// Stored is when NATS stored a report that is read again at the begin of a term; of Event.
+	Stored time.Time `json:"stored,omitzero"`
 	// Grace of nodes that are not ready; of Tick.
 	Grace time.Duration `json:"grace,omitempty"`
 	// Subjects whose commands are sent again; of ResendCommands.
@@ -101,7 +103,7 @@ func Apply(s *state.State, in Input) error {
 		if err != nil {
 			return fmt.Errorf("apply a recorded event: %w", err)
 		}
-		ApplyMessage(s, envelope, payload, in.Known, in.Asked, in.At)
+		ApplyMessage(s, envelope, payload, in)
 	case Decide:
 		s.Decide(in.At)
 	case Tick:
@@ -139,17 +141,17 @@ func Apply(s *state.State, in Input) error {
 	return nil
 }
 
-// ApplyMessage has a state take an event in, that came in the envelope at the given time. Of
-// what is asked of a workload, asked is the place in its stream.
-// It reports whether the event is one for a state, and of what is asked of a workload (event.Request)
-// whether that is live.
-func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload, known *state.Known, asked workload.AskedAt, at time.Time) bool {
-	if request, is := payload.(event.Request); is && s.Overtaken(request, asked) {
+// ApplyMessage has a state take in the event of an input, decoded. It reports whether the
+// event is one for a state, and of a request (event.Request) whether its workload is live.
+func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload, in Input) bool {
+	if request, is := payload.(event.Request); is && s.Overtaken(request, in.Asked) {
 		return true
 	}
+	s.HeardBefore(payload, in.Stored, in.At)
+	at := in.At
 	switch p := payload.(type) {
 	case *event.WorkloadSubmitted:
-		s.Submit(p, known, at)
+		s.Submit(p, in.Known, at)
 	case *event.WorkloadCancel:
 		return s.Cancel(p, at)
 	case *event.WorkloadRelease:

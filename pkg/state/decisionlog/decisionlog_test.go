@@ -16,6 +16,7 @@ func TestInputsComeBackAsTheyWereNoted(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	noted := []decisionlog.Input{
 		{Kind: decisionlog.Event, At: at, Message: []byte("two\nlines"), Known: &state.Known{Digest: "d", Phase: "failed"}},
+		{Kind: decisionlog.Event, At: at, Message: []byte("read again"), Stored: at.Add(-time.Hour)},
 		{Kind: decisionlog.Tick, At: at.Add(1), Grace: time.Minute},
 		{Kind: decisionlog.ResendCommands, At: at, Subjects: []string{"a", "b"}},
 		{Kind: decisionlog.Undeliverable, At: at, Workload: "w", Reason: "too large"},

@@ -143,10 +143,12 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	}
 	reconciler.SetCache(watch)
 	reconciler.SetTracer(d.tracer)
+	truth := truthOf(d.bus)
+	reconciler.SetTruth(truth)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return followCommands(ctx, commands, reconciler, d.logger, d.ready) })
 	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
-	group.Go(func() error { return sweep(ctx, d.bus, reconciler, d.config.SweepEvery) })
+	group.Go(func() error { return sweep(ctx, truth, reconciler, d.config.SweepEvery) })
 	group.Go(func() error { return strays(ctx, d.bus, reconciler, commands.CaughtUp) })
 	group.Go(func() error { return republish(ctx, asked, d.bus, reporter, reconciler, d.logger) })
 	err = group.Wait()
@@ -219,15 +221,19 @@ func strays(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, c
 	}
 }
 
-func sweep(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, every time.Duration) error {
+// truthOf asks queue-manager for workloads, live and finished.
+func truthOf(b *bus.Bus) reconcile.Truth {
 	queries := query.NewClient(b.Conn())
-	truth := func(ctx context.Context, id workload.ID) (*workload.Record, error) {
+	return func(ctx context.Context, id workload.ID) (*workload.Record, error) {
 		answer, err := queries.Workloads(ctx, query.WorkloadsRequest{ID: id})
 		if err != nil || len(answer.Workloads) == 0 {
 			return nil, err
 		}
 		return &answer.Workloads[0], nil
 	}
+}
+
+func sweep(ctx context.Context, truth reconcile.Truth, reconciler *reconcile.Reconciler, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -81,6 +82,53 @@ func TestAStreamOverHTTPGoesOnWithoutRepeating(t *testing.T) {
 	until(workload.Running)
 	if got, want := strings.Join(heard, " "), "admitted dispatched running"; got != want {
 		t.Errorf("heard %s, want %s", got, want)
+	}
+}
+
+// TestPastEventsOverHTTP: since a time a stream has the events from then on; where nothing is to
+// follow, it ends with them.
+func TestPastEventsOverHTTP(t *testing.T) {
+	t.Parallel()
+	d := newAPIWorld(t, nil)
+	var said httpapi.Submission
+	d.ask("POST", "/v1/queues/default/workloads", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &said)
+	record := *said.Record
+	var stored []time.Time
+	for _, phase := range []workload.Phase{workload.Admitted, workload.Dispatched, workload.Running} {
+		record.Phase = phase
+		e, err := event.New(string(phase), "test", time.Now(), &event.WorkloadChanged{Record: record})
+		if err == nil {
+			err = d.bus.Publish(d.ctx, event.EventsSubject(record.Queue, record.ID), e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := d.bus.LastMessage(d.ctx, bus.EventsStream, event.EventsSubject(record.Queue, record.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, last.Stored)
+	}
+	ofWorkload, ofQueue := "/v1/workloads/"+string(said.Workload)+"/events", "/v1/queues/default/events"
+	second, before := "since="+stored[1].UTC().Format(time.RFC3339Nano), "since="+stored[0].Add(-time.Hour).UTC().Format(time.RFC3339)
+	for path, want := range map[string]string{
+		ofWorkload + "?follow=false&" + second: "dispatched running",
+		ofQueue + "?follow=false&" + second:    "dispatched running",
+		ofWorkload + "?follow=false&" + before: "queued admitted dispatched running",
+		ofQueue + "?follow=false&" + before:    "queued admitted dispatched running",
+		ofQueue + "?follow=false":              "running",
+	} {
+		var heard []string
+		for line := range d.stream(path) {
+			var record workload.Record
+			if err := json.Unmarshal([]byte(line), &record); err != nil || record.Name != "glue" {
+				t.Errorf("%s: %q, %v", path, line, err)
+			}
+			heard = append(heard, string(record.Phase))
+		}
+		if got := strings.Join(heard, " "); got != want {
+			t.Errorf("%s: heard %q, want %q", path, got, want)
+		}
 	}
 }
 

@@ -78,7 +78,8 @@ func newWorldOn(t *testing.T, databases *pgtest.Server, set func(*app.Config)) *
 	}
 	w := &world{t: t, ctx: ctx, bus: b, queries: query.NewClient(b.Conn()), heard: bustest.New(t)}
 	w.ownerURL = databases.Database(t)
-	w.config = app.Config{NATS: bus.Settings{URL: server.URL()}, DatabaseURL: databases.As(t, w.ownerURL, "muster_queue_manager"), NodeGrace: time.Hour}
+	// Nothing repeats what a test publishes once as a capacity-watcher.
+	w.config = app.Config{NATS: bus.Settings{URL: server.URL()}, DatabaseURL: databases.As(t, w.ownerURL, "muster_queue_manager"), NodeGrace: time.Hour, ClusterSilence: time.Hour}
 	set(&w.config)
 	if err := w.config.Validate(); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -112,6 +111,6 @@ func (t *term) apply(payload event.Payload, at time.Time) error {
 		}
 		t.recorder.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: encoded})
 	}
-	decisionlog.ApplyMessage(t.state, envelope, payload, nil, workload.AskedAt{}, at)
+	decisionlog.ApplyMessage(t.state, envelope, payload, decisionlog.Input{At: at})
 	return nil
 }

@@ -92,6 +92,7 @@ func (c *Client) wrappedOf(id bundle.Identity, u *unstructured.Unstructured) Obj
 	o := Object{
 		Kind: id.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()), Attempt: attempt,
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Deleting: u.GetDeletionTimestamp() != nil,
+		Stamped: attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "", Owned: len(u.GetOwnerReferences()) > 0, Resumed: isResumed(u),
 	}
 	if labels[kube.ClusterLabel] != c.cluster {
 		o.Workload = "" // foreign, or of another Muster

@@ -42,7 +42,8 @@ type Object struct {
 	// Stamped: it carries the marks that Muster puts on all it creates.
 	Stamped bool
 	// Owned: another object controls it, such as the RayJob of a RayCluster, which is
-	// its Controller.
+	// its Controller. A wrapped object is owned by whatever it is deleted with, such as an
+	// AppWrapper of the cluster.
 	Owned      bool
 	Controller gang.Controller
 	// Sizes of the worker groups of a RayCluster: how many pods KubeRay shall keep;
@@ -76,7 +77,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
 		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
 		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
-		Resumed:    u.GetUID() != "" && u.GetAnnotations()[kube.SuspendedUIDKey] == string(u.GetUID()),
+		Resumed:    isResumed(u),
 		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
 	o.DeletedAt, o.Finalizers = deletionOf(u)
@@ -92,6 +93,11 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 	}
 	o.LastCheckpoint = reportedTime(u, kube.LastCheckpointKey)
 	return o
+}
+
+// isResumed reports whether a user created the object and Release resumed it.
+func isResumed(u *unstructured.Unstructured) bool {
+	return u.GetUID() != "" && u.GetAnnotations()[kube.SuspendedUIDKey] == string(u.GetUID())
 }
 
 // deletionOf returns when the deletion of an object began and what it waits for.

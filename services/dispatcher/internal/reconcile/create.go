@@ -39,6 +39,9 @@ type finalError struct{ error }
 // Unwrap returns the cause.
 func (e finalError) Unwrap() error { return e.error }
 
+// mendableError is a failure that an administrator can mend; its text is the cause's.
+type mendableError struct{ error }
+
 // create creates all objects in their order, once nothing of an earlier attempt is
 // there and each of them is permitted.
 func (p *pass) create(ctx context.Context) (time.Duration, error) {
@@ -139,6 +142,13 @@ func (p *pass) isForGood(cause error) bool {
 // created: a namespace, a definition or a right.
 func mayPass(cause error) bool {
 	return mayBeEarly(cause) || kubernetes.IsUnknownKind(cause) || errors.Is(cause, errDispatcherForbidden)
+}
+
+// mendable reports whether an administrator can mend what keeps an object from being created:
+// a right, or a ResourceQuota or webhook that forbids it.
+func mendable(cause error) bool {
+	var known mendableError
+	return apierrors.IsForbidden(cause) || errors.Is(cause, errDispatcherForbidden) || errors.As(cause, &known)
 }
 
 // refusedForGood reports whether the API server refuses the object itself.

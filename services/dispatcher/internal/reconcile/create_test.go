@@ -78,7 +78,7 @@ func TestCreateRayObject(t *testing.T) {
 		"invalid":                {set: answers("create r", errInvalid), refused: "is invalid"},
 		"no answer":              {set: answers("create r", errSilent), fails: 30, err: true},
 		"forbidden, early":       {set: answers("create r", errDenied), fails: earlyRetries - 1, err: true},
-		"forbidden, for good":    {set: answers("create r", errDenied), fails: earlyRetries, refused: "forbidden"},
+		"forbidden, too often":   {set: answers("create r", errDenied), fails: earlyRetries, refused: "forbidden"},
 		"of another workload":    {set: has(rayOf("other", 1)), refused: "does not belong to this workload"},
 		"of no workload":         {set: has(rayOf("", 0)), refused: "does not belong to this workload"},
 		"of no job of Muster's":  {set: has(endedJob(func(o *kubernetes.Object) { o.Stamped = false })), refused: "does not belong to this workload"},
@@ -118,6 +118,9 @@ func TestCreateRayObject(t *testing.T) {
 			}
 			if p.status.Created != c.created || p.status.Refused != (c.refused != "") || p.status.Gone != c.gone {
 				t.Errorf("status %+v; want created %v, refused %v, gone %v", p.status, c.created, c.refused != "", c.gone)
+			}
+			if mends := strings.Contains(name, "too often"); p.status.Mendable != mends {
+				t.Errorf("an administrator can mend it: %v, want %v", p.status.Mendable, mends)
 			}
 			if c.created && p.status.UID != "uid-r" {
 				t.Errorf("the UID is %q, want that of the object", p.status.UID)

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
@@ -86,8 +87,46 @@ func (p *pass) makesRoom(object *kubernetes.Object) bool {
 	if cached == nil || cached.UID != object.UID {
 		return false
 	}
-	before := p.placer.starter.workloads.get(object.Workload).wanted()
+	before := p.workloads.get(object.Workload).wanted()
 	return before == nil || before.State == event.Ended || before.State == event.Forgotten
+}
+
+// another is how far another workload is that has the name of an object.
+type another int
+
+const (
+	over    another = iota // nothing of it will run
+	leaving                // its objects are being removed
+	live
+)
+
+// standingOf returns how far another workload is. queue-manager is asked about one that this
+// dispatcher has no command for; without an answer nothing is known.
+func (p *pass) standingOf(ctx context.Context, id workload.ID) (another, error) {
+	if command := p.workloads.get(id).wanted(); command != nil {
+		switch command.State {
+		case event.Ended, event.Forgotten:
+			return over, nil
+		case event.Absent:
+			return leaving, nil
+		}
+		return live, nil
+	}
+	if p.truth == nil {
+		return live, nil
+	}
+	asking, done := context.WithTimeout(ctx, askTimeout)
+	defer done()
+	record, err := p.truth(asking, id)
+	switch {
+	case err != nil:
+		return live, fmt.Errorf("ask queue-manager about workload %s, whose object has the name: %w", id, err)
+	case record == nil || record.Phase.Final():
+		return over, nil
+	case record.Phase == workload.Evicting || record.Phase == workload.Cancelling:
+		return leaving, nil
+	}
+	return live, nil
 }
 
 // replace removes the Ray object of an earlier attempt, or of an ended workload of the same

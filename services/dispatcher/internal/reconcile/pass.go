@@ -23,6 +23,8 @@ const (
 // tools are what every pass works with.
 type tools struct {
 	cluster     Cluster
+	workloads   *workloads
+	truth       Truth // nil: queue-manager is not asked
 	cache       Cache
 	queue       Schedule
 	reports     *reports
@@ -115,11 +117,12 @@ func (p *pass) report(ctx context.Context) error {
 	return p.reports.report(ctx, p.workload, p.status)
 }
 
-// refuse reports that the workload cannot be created, for good.
+// refuse reports that the workload cannot be created, for good or until an administrator
+// mends the cause.
 func (p *pass) refuse(ctx context.Context, cause error) (time.Duration, error) {
 	p.metrics.refused.Inc()
 	p.logger.Warn("object refused", zap.String("workload", string(p.status.Workload)), zap.Error(cause))
-	p.status.Refused, p.status.Message = true, cause.Error()
+	p.status.Refused, p.status.Mendable, p.status.Message = true, mendable(cause), cause.Error()
 	return 0, p.report(ctx)
 }
 

@@ -39,6 +39,8 @@ type rollback struct {
 	attempt int
 	cause   string
 	since   time.Time
+	// mendable says that an administrator can mend the cause.
+	mendable bool
 }
 
 // unplanned is when pods were seen and deleted that an attempt should not have.

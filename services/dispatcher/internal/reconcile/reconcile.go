@@ -28,7 +28,6 @@ const (
 // Reconciler works on workloads, each by one worker at a time.
 type Reconciler struct {
 	*tools
-	workloads   *workloads
 	order       *creationsFirst
 	republisher *republisher
 	sweeper     *sweeper
@@ -76,13 +75,13 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 	strays := &strays{workloads: all, owners: owners, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now}
 	return &Reconciler{
 		tools: &tools{
-			cluster: cluster, queue: by.queue, logger: logger, metrics: metrics, now: by.now,
+			cluster: cluster, workloads: all, queue: by.queue, logger: logger, metrics: metrics, now: by.now,
 			reports:     &reports{report, all, by.order},
 			permissions: permissionChecker{cluster}, owners: owners, reaper: reaper,
 			placer:    &placer{cluster, &starter{cluster: cluster, workloads: all, logger: logger, now: by.now}, owners, reaper, metrics, by.atOnce},
 			unplanned: &unplannedPods{cluster, owners, reaper, strays.ruleOf, logger, metrics, by.now},
 		},
-		workloads: all, order: by.order, strays: strays,
+		order: by.order, strays: strays,
 		republisher: &republisher{workloads: all, look: look},
 		sweeper:     &sweeper{workloads: all, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now},
 	}
@@ -93,6 +92,10 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 func (r *Reconciler) SetCache(cache Cache) {
 	r.cache, r.owners.cache, r.reaper.cache, r.sweeper.cache, r.strays.cache = cache, cache, cache, cache, cache
 }
+
+// SetTruth sets what asks queue-manager for workloads that this dispatcher has no command
+// for, before Run.
+func (r *Reconciler) SetTruth(truth Truth) { r.truth = truth }
 
 // SetTracer sets what makes spans, before Run.
 func (r *Reconciler) SetTracer(tracer tracing.Tracer) { r.tracer = tracer }

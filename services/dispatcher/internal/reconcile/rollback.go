@@ -11,7 +11,7 @@ import (
 func (p *pass) beginRollback(ctx context.Context, one part, cause error) (time.Duration, error) {
 	id := one.identity()
 	message := fmt.Sprintf("%s/%s creation failure: %s %s: %s", p.command.Namespace, p.command.Name, id.Kind, id.Name, cause)
-	back := rollback{p.command.Attempt, message, p.now()}
+	back := rollback{attempt: p.command.Attempt, cause: message, since: p.now(), mendable: mendable(cause)}
 	p.workload.setRollback(back)
 	// The next dispatcher must know what this one created.
 	if err := p.report(ctx); err != nil {
@@ -36,6 +36,9 @@ func (p *pass) rollBack(ctx context.Context, back rollback) (time.Duration, erro
 		return p.objects.soon(), p.reaper.reap(ctx, p.workload, p.command)
 	}
 	cause := errors.New(back.cause)
+	if back.mendable {
+		cause = mendableError{cause}
+	}
 	if left > 0 || failed != nil {
 		p.metrics.leftBehind.Inc()
 		cause = fmt.Errorf("%w; objects could not be removed: %s", cause, stuck(p.left, failed))

@@ -61,7 +61,7 @@ func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err erro
 	case found.Workload != p.command.Workload && found.Deleting:
 		return "", leavingError(found.Object)
 	case found.Workload != p.command.Workload:
-		return "", foreignError(i.id)
+		return "", i.replace(ctx, p, found)
 	case found.Attempt == p.command.Attempt && !found.Deleting:
 		return found.UID, nil // ours: created before a restart
 	case found.Deleting:
@@ -71,6 +71,27 @@ func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err erro
 		return "", err
 	}
 	return "", errLeaving
+}
+
+// replace deletes the object of another workload that has the name, if Muster made it and
+// that workload has ended. It was kept to be read until the name is wanted again.
+func (i *wrappedItem) replace(ctx context.Context, p *pass, found *kubernetes.Wrapped) error {
+	if found.Workload == "" || !found.Stamped || found.Resumed || found.Owned {
+		return foreignError(i.id)
+	}
+	switch standing, err := p.standingOf(ctx, found.Workload); {
+	case err != nil:
+		return err
+	case standing == live:
+		return foreignError(i.id)
+	case standing == leaving:
+		return fmt.Errorf("%w: %s of workload %s, which is being removed", errLeaving, i.id, found.Workload)
+	}
+	if _, err := p.cluster.DeleteItem(ctx, i.id, found.UID); err != nil {
+		return err
+	}
+	p.logger.Info("object of an ended workload is replaced", append(p.fields(), zap.String("ended", string(found.Workload)), zap.Stringer("object", i.id))...)
+	return errLeaving
 }
 
 // find reads the object of the attempt; nil when it is not there.

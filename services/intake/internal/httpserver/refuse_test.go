@@ -37,6 +37,8 @@ func TestBadInput(t *testing.T) {
 		"a name of two lines":  {"alice", http.MethodGet, "/v1/workloads?name=a%0ab", "", 400, []string{"name", `"a\nb"`}},
 		"a name too long":      {"alice", http.MethodGet, "/v1/workloads?name=" + strings.Repeat("n", longestName+1), "", 400, []string{fmt.Sprint(longestName)}},
 		"an id":                {"alice", http.MethodGet, "/v1/workloads/own", "", 404, []string{`"own"`, "UUID"}},
+		"no time of events":    {"alice", http.MethodGet, mine + "/events?since=1h", "", 400, []string{`since "1h"`, "2026-01-02T15:04:05Z"}},
+		"events to follow":     {"alice", http.MethodGet, "/v1/queues/a/events?follow=no", "", 400, []string{`follow "no"`, "true or false"}},
 		"a certificate":        {"alice", http.MethodGet, mine + "/explanation?certificate=1", "", 400, []string{`"1"`, "true or false"}},
 		"a reason too long":    {"alice", http.MethodDelete, mine + "?why=" + strings.Repeat("w", longestWhy+1), "", 400, []string{fmt.Sprint(longestWhy)}},
 		"a reason with escape": {"alice", http.MethodDelete, mine + "?why=%1b%5b2J", "", 400, []string{"printable"}},

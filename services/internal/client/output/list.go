@@ -51,6 +51,10 @@ func oneNamespace(records []workload.Record) bool {
 
 // brief is a reason for a table, with the figures first.
 func brief(r *workload.Reason) string {
+	if r != nil && r.Kind == workload.ReasonNeverFits {
+		text, _, _ := strings.Cut(Reason(r), "; it waits until ")
+		return text
+	}
 	if r == nil || r.Shortage == nil || r.Kind != workload.ReasonFit {
 		return Reason(r)
 	}

@@ -31,11 +31,30 @@ const (
 type Event struct {
 	// Type is that of the CloudEvent, such as dev.muster.workload.changed.v1.
 	Type string
+	// At is when it happened; zero of what the server does not date, such as a present state.
+	At   time.Time
 	Data json.RawMessage
 }
 
-// Step reads the event as a step in the life of a workload. It has no time: the server
-// sends the content of events only.
+// From is with which events a stream begins: with those since a time, or with the last one of
+// each workload. With Past it ends with what there is.
+type From struct {
+	Since time.Time
+	Past  bool
+}
+
+func (f From) parameters() url.Values {
+	values := url.Values{}
+	if !f.Since.IsZero() {
+		values.Set("since", f.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if f.Past {
+		values.Set("follow", "false")
+	}
+	return values
+}
+
+// Step reads the event as a step in the life of a workload.
 func (e Event) Step() (follow.Step, error) {
 	payload, err := event.Decode(event.Envelope{Type: e.Type, Data: e.Data})
 	if err != nil {
@@ -45,20 +64,23 @@ func (e Event) Step() (follow.Step, error) {
 	if !known {
 		return follow.Step{}, fmt.Errorf("read an event of the stream: got a %s, want the change of a workload", e.Type)
 	}
-	step.At = time.Now()
+	if step.At = e.At; step.At.IsZero() {
+		step.At = time.Now()
+	}
 	return step, nil
 }
 
-// QueueEvents hands each event of a queue from now on to handle, until ctx ends, handle
-// fails, or the connection is lost.
-func (c *Client) QueueEvents(ctx context.Context, queue string, handle func(Event) error) error {
-	return c.stream(ctx, "/v1/queues/"+url.PathEscape(queue)+"/events", handle)
+// QueueEvents hands the events of a queue to handle, until ctx ends, handle fails, or the
+// connection is lost.
+func (c *Client) QueueEvents(ctx context.Context, queue string, from From, handle func(Event) error) error {
+	return c.stream(ctx, "/v1/queues/"+url.PathEscape(queue)+"/events", from, handle)
 }
 
-// WorkloadEvents hands the present state of a workload, and each event from then on, to
-// handle, until the workload has ended, ctx ends, handle fails, or the connection is lost.
-func (c *Client) WorkloadEvents(ctx context.Context, id workload.ID, handle func(Event) error) error {
-	return c.stream(ctx, "/v1/workloads/"+url.PathEscape(string(id))+"/events", handle)
+// WorkloadEvents hands the present state of a workload, unless there is a time to begin with,
+// and then its events to handle, until the workload has ended, ctx ends, handle fails, or the
+// connection is lost.
+func (c *Client) WorkloadEvents(ctx context.Context, id workload.ID, from From, handle func(Event) error) error {
+	return c.stream(ctx, "/v1/workloads/"+url.PathEscape(string(id))+"/events", from, handle)
 }
 
 // Life follows one workload. A lost connection is opened again. Its methods may not be
@@ -93,7 +115,7 @@ func (l *Life) Next(ctx context.Context) (follow.Step, error) {
 func (l *Life) run(ctx context.Context, c *Client, last workload.Record) error {
 	id := last.ID
 	for {
-		err := c.WorkloadEvents(ctx, id, func(e Event) error {
+		err := c.WorkloadEvents(ctx, id, From{}, func(e Event) error {
 			step, err := e.Step()
 			if err != nil || sameStep(step.Record, last) {
 				return err
@@ -132,12 +154,12 @@ func sameStep(a, b workload.Record) bool {
 }
 
 // stream reads server-sent events. Its error wraps exit.ErrUnreachable when the connection is lost.
-func (c *Client) stream(ctx context.Context, path string, handle func(Event) error) error {
+func (c *Client) stream(ctx context.Context, path string, from From, handle func(Event) error) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	quiet := time.AfterFunc(silence, func() { lost(errSilent) })
 	defer quiet.Stop()
-	answer, err := c.send(ctx, request{method: http.MethodGet, path: path})
+	answer, err := c.send(ctx, request{method: http.MethodGet, path: path, parameters: from.parameters()})
 	if err != nil {
 		return err
 	}
@@ -161,6 +183,8 @@ func (c *Client) stream(ctx context.Context, path string, handle func(Event) err
 			e = Event{}
 		case name == "event":
 			e.Type = value
+		case name == "time":
+			e.At, _ = time.Parse(time.RFC3339Nano, value) // without it the event is undated
 		case name == "data":
 			e.Data = append(e.Data, value...)
 		}

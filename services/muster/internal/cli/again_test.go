@@ -110,6 +110,27 @@ func TestEventsOfANamespace(t *testing.T) {
 	}
 }
 
+// TestEventsSince: --since leaves out what was stored before.
+func TestEventsSince(t *testing.T) {
+	t.Parallel()
+	b := bustest.Connect(t)
+	id := event.WorkloadID("laptop", "1")
+	record := workload.Record{Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a", Namespace: "team"}, Phase: workload.Running}
+	tell(t, b, id, &event.WorkloadChanged{Record: record})
+	record.Phase = workload.Succeeded
+	tell(t, b, id, &event.WorkloadChanged{Record: record})
+	last, err := b.LastMessage(t.Context(), bus.EventsStream, event.EventsSubject("q", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for since, want := range map[string]int{"1h": 2, "1d": 2, last.Stored.Format(time.RFC3339Nano): 1, "0s": 0} {
+		got := run(t, "", "events", "--since", since, "--nats-url", b.Conn().ConnectedUrl())
+		if got.code != exit.OK || strings.Count(got.out, "\n") != want || want > 0 && !strings.Contains(got.out, "succeeded") {
+			t.Errorf("since %s: %+v, want %d events, the last ones", since, got, want)
+		}
+	}
+}
+
 // TestWhatIsRejectedWasNotSubmitted: a submission that Muster rejects is only told to be
 // rejected, one that it takes to be submitted, and the reason of an end comes once.
 func TestWhatIsRejectedWasNotSubmitted(t *testing.T) {

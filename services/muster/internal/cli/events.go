@@ -24,6 +24,7 @@ type eventsOptions struct {
 	server          *server
 	follow, fresh   bool
 	queue, workload string
+	since           string
 	namespaces
 	output output.Format
 }
@@ -34,11 +35,13 @@ func eventsCommand(s *server) *cobra.Command {
 		Use:   "events",
 		Short: "Show the events of workloads, oldest first",
 		Long: `Show the events of workloads, oldest first. -o json and -o yaml show the
-CloudEvents unchanged: one per line, or one per document.
+CloudEvents unchanged: one per line, or one per document. --since takes a time of
+RFC 3339, a date of UTC, or how long ago it is, such as 24h or 7d.
 
-Over HTTP the command shows the last and the following events of one workload or
-queue; -o json and -o yaml show their data.`,
+Over HTTP the command shows the events of one workload or queue: those since a time,
+or with --follow the last and the following ones. -o json and -o yaml show their data.`,
 		Example: `  muster events --follow
+  muster events --since 1h
   muster events --workload glue -o json
   muster events --new --queue research`,
 		Args: program.Args(0, 0, "no argument"),
@@ -46,6 +49,7 @@ queue; -o json and -o yaml show their data.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.follow, "follow", "f", false, "show new events as they arrive")
+	flags.StringVar(&o.since, "since", "", "show only events from this `time` on (default: all that are kept)")
 	flags.BoolVar(&o.fresh, "new", false, "show only new events, which a tenant of the --queue may read; events are missed while the connection is lost")
 	flags.StringVarP(&o.queue, "queue", "q", "", "only workloads of this `queue`")
 	flags.StringVarP(&o.workload, "workload", "w", "", "only this workload, by `name` or id")
@@ -63,11 +67,15 @@ func (o *eventsOptions) run(cmd *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	since, err := o.begin(time.Now())
+	if err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	if web, err := o.server.overHTTP(); err != nil {
 		return err
 	} else if web != nil {
-		return o.overWeb(ctx, web, cmd.OutOrStdout())
+		return o.overWeb(ctx, web, since, cmd.OutOrStdout())
 	}
 	b, err := o.server.connect(ctx)
 	if err != nil {
@@ -87,11 +95,27 @@ func (o *eventsOptions) run(cmd *cobra.Command) error {
 		}
 		return o.printAll(heard, cmd.OutOrStdout())
 	}
-	following, err := b.Replay(replay, bus.EventsStream, subject)
+	following, err := b.ReplaySince(replay, bus.EventsStream, since, subject)
 	if err != nil {
 		return err
 	}
 	return o.print(ctx, following, cmd.OutOrStdout())
+}
+
+// begin is the time of the first event to show; zero for all that are kept.
+func (o *eventsOptions) begin(now time.Time) (time.Time, error) {
+	switch at, err := parseTime(o.since, now); {
+	case o.since == "":
+		return time.Time{}, nil
+	case o.fresh:
+		return time.Time{}, exit.Usagef("--since and --new: want one of them; --new shows what comes from now on")
+	case err != nil:
+		return time.Time{}, exit.Usagef("--since %q: want a time such as 2026-01-02T15:04:05Z, a date, or how long ago, such as 24h or 7d", o.since)
+	case at.After(now):
+		return time.Time{}, exit.Usagef("--since %q: want a time before now; --new shows what comes from now on", o.since)
+	default:
+		return at, nil
+	}
 }
 
 // subject selects the events.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/follow"
@@ -42,6 +43,10 @@ type waiting struct {
 	// accepted says that a submission was not rejected; nil for none.
 	accepted func()
 
+	// position returns the position of the workload in its queue; 0 where that is not known.
+	// It is nil where the steps have it.
+	position func(context.Context) int32
+
 	// before is the last step of an earlier submission with the same source and id.
 	before *follow.Step
 
@@ -56,6 +61,13 @@ func (o *submitOptions) await(cmd *cobra.Command, b *bus.Bus, goal follow.Goal, 
 	for i := range submissions {
 		s := &submissions[i]
 		w := &waiting{out: progress, label: s.Document.String(), id: s.Workload, goal: goal, timeout: o.timeout, messageID: s.MessageID(s.queue), pause: sendAgainAfter, before: s.life.Before}
+		w.position = func(ctx context.Context) int32 {
+			answer, err := query.NewClient(b.Conn()).Workloads(ctx, query.WorkloadsRequest{ID: s.Workload})
+			if err != nil || len(answer.Workloads) != 1 {
+				return 0
+			}
+			return answer.Workloads[0].Position
+		}
 		w.again = func(ctx context.Context) error { return s.Send(ctx, b, s.queue, o.as) }
 		w.accepted = sync.OnceFunc(func() { o.print(progress, s) })
 		if o.quiet {
@@ -107,7 +119,7 @@ func (w *waiting) until(ctx context.Context, steps life) error {
 		if err != nil {
 			return w.unfinished(ctx, err)
 		}
-		if done, err := w.handle(step); done {
+		if done, err := w.handle(w.placed(bounded, step)); done {
 			if err == nil {
 				w.decision(bounded, steps)
 			}
@@ -125,8 +137,22 @@ func (w *waiting) decision(ctx context.Context, steps life) {
 	soon, cancel := context.WithTimeout(ctx, decisionWithin)
 	defer cancel()
 	if step, err := steps.Next(soon); err == nil { // without it, what is printed is true
-		_, _ = w.handle(step)
+		_, _ = w.handle(w.placed(soon, step))
 	}
+}
+
+// positionWithin is how long the position in a queue is waited for: a tenant may not ask.
+const positionWithin = time.Second
+
+// placed adds the position to the first step that says why a workload waits.
+func (w *waiting) placed(ctx context.Context, step follow.Step) follow.Step {
+	if w.out == nil || w.position == nil || step.Record.Phase != workload.Queued || step.Record.Reason == nil {
+		return step
+	}
+	bounded, cancel := context.WithTimeout(ctx, positionWithin)
+	defer cancel()
+	step.Record.Position, w.position = w.position(bounded), nil
+	return step
 }
 
 // The pauses before a submission without an answer is sent again double from

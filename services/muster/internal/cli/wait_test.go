@@ -42,3 +42,30 @@ func TestWhatWasRejectedWasNotSubmittedBefore(t *testing.T) {
 		})
 	}
 }
+
+// TestTheFirstDecisionHasAPosition: the first reason to wait comes with the position in the
+// queue, for which is asked once; where there is no answer, the line has none.
+func TestTheFirstDecisionHasAPosition(t *testing.T) {
+	t.Parallel()
+	waits := func(message string) follow.Step {
+		return follow.Step{Record: workload.Record{Phase: workload.Queued, Reason: &workload.Reason{Kind: workload.ReasonFit, Message: message}}}
+	}
+	for position, want := range map[int32]string{
+		2: "rayjob/a queued\nrayjob/a queued, position 2: Fit: 2 lack\nrayjob/a queued: Fit: 1 lacks\nrayjob/a running\n",
+		0: "rayjob/a queued\nrayjob/a queued: Fit: 2 lack\nrayjob/a queued: Fit: 1 lacks\nrayjob/a running\n",
+	} {
+		var out strings.Builder
+		asked := 0
+		w := &waiting{out: &out, label: "rayjob/a", goal: follow.Running, timeout: time.Minute, position: func(context.Context) int32 {
+			asked++
+			return position
+		}}
+		steps := stepsOf{{Record: workload.Record{Phase: workload.Queued}}, waits("2 lack"), waits("1 lacks"), {Record: workload.Record{Phase: workload.Running}}}
+		if err := w.until(t.Context(), &steps); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want || asked != 1 {
+			t.Errorf("position %d: it asks %d times and prints\n%swant\n%s", position, asked, out.String(), want)
+		}
+	}
+}

@@ -64,9 +64,9 @@ func watchWeb(ctx context.Context, web *overhttp.Client, selected picked, show f
 	}
 	switch {
 	case selected.id != "":
-		return web.WorkloadEvents(ctx, selected.id, handle)
+		return web.WorkloadEvents(ctx, selected.id, overhttp.From{}, handle)
 	case selected.queue != "":
-		return web.QueueEvents(ctx, selected.queue, handle)
+		return web.QueueEvents(ctx, selected.queue, overhttp.From{}, handle)
 	}
 	return exit.Usagef("over HTTP --watch is for one queue or workload: want --queue, or a name")
 }

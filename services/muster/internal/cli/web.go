@@ -93,12 +93,13 @@ func (o *submitOptions) followWeb(ctx context.Context, web *overhttp.Client, w *
 	return w.until(ctx, web.Follow(ctx, known))
 }
 
-// overWeb prints the last and the following events of a workload or a queue, until the
-// workload or the user ends it.
-func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, out io.Writer) error {
-	if !o.follow && !o.fresh || (o.workload == "") == (o.queue == "") {
-		return exit.Usagef("over HTTP there are the last and the following events of one workload or queue: want --follow, and --workload or --queue; `muster describe workload NAME` shows the past")
+// overWeb prints the events of a workload or a queue since a time, or the last and the
+// following ones, until the workload or the user ends it.
+func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, since time.Time, out io.Writer) error {
+	if !o.follow && !o.fresh && since.IsZero() || (o.workload == "") == (o.queue == "") {
+		return exit.Usagef("over HTTP there are the events of one workload or queue: want --workload or --queue, and --since 1h for the past or --follow for what comes")
 	}
+	from := overhttp.From{Since: since, Past: !o.follow && !o.fresh}
 	show := func(e overhttp.Event) error {
 		step, err := e.Step()
 		if err == nil && o.elsewhere(&step.Record) {
@@ -114,7 +115,7 @@ func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, out i
 	}
 	err := error(nil)
 	if o.queue != "" {
-		err = web.QueueEvents(ctx, o.queue, show)
+		err = web.QueueEvents(ctx, o.queue, from, show)
 	} else {
 		var record workload.Record
 		err = answered(ctx, func(ctx context.Context) (err error) {
@@ -124,7 +125,7 @@ func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, out i
 		if err != nil {
 			return err
 		}
-		err = web.WorkloadEvents(ctx, record.ID, show)
+		err = web.WorkloadEvents(ctx, record.ID, from, show)
 	}
 	if ctx.Err() != nil {
 		return nil // the user has seen enough

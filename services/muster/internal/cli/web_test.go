@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/httpapi"
@@ -54,7 +55,18 @@ func api(t *testing.T, cancelled chan string) string {
 			PriorityClasses: []quota.PriorityClass{{Name: "urgent"}},
 		})
 	})
-	mux.HandleFunc("GET /v1/queues/q/events", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /v1/queues/q/events", func(w http.ResponseWriter, r *http.Request) {
+		if since := r.URL.Query().Get("since"); since != "" {
+			if r.URL.Query().Get("follow") != "false" {
+				t.Errorf("asked is %s, want what is past alone", r.URL)
+			}
+			data, err := json.Marshal(records[1])
+			if err != nil {
+				t.Error(err)
+			}
+			fmt.Fprintf(w, "id: one\ntime: %s\nevent: dev.muster.workload.changed.v1\ndata: %s\n\n", since, data)
+			return
+		}
 		ended := records[2]
 		ended.Phase = workload.Cancelled
 		for _, r := range append(slices.Clone(records), ended) {
@@ -135,6 +147,21 @@ func TestAgainstAServer(t *testing.T) {
 	}
 	if got := run(t, "", "status", "--server", url); got.code != exit.OK {
 		t.Errorf("the status of a busy server: %+v", got)
+	}
+}
+
+// TestEventsSinceOverHTTP: the events of a queue since a time have the times at which they
+// happened, and the command ends with them.
+func TestEventsSinceOverHTTP(t *testing.T) {
+	t.Parallel()
+	url := api(t, make(chan string, 10))
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	want := at.Local().Format("2006-01-02 15:04:05.000") + "  q           running     rayjob/again\n"
+	if got := run(t, "", "events", "-q", "q", "--since", at.Format(time.RFC3339), "--server", url); got.code != exit.OK || got.out != want {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	if got := run(t, "", "events", "-q", "q", "--server", url); got.code != exit.Usage || !strings.Contains(got.errOut, "--since 1h") {
+		t.Errorf("neither since when nor for how long: %+v", got)
 	}
 }
 

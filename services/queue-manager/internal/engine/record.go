@@ -46,9 +46,12 @@ func (s *Step) applyMessage(m received, known *state.Known, at time.Time) (live 
 			err = fmt.Errorf("message %d on %s cannot be applied: %v", m.Sequence, m.Subject, cause)
 		}
 	}()
-	asked := askedAt(m)
-	s.decisions.Note(decisionlog.Input{Kind: decisionlog.Event, At: at, Message: m.Data, Known: known, Asked: asked})
-	return decisionlog.ApplyMessage(s.State, m.envelope, m.payload, known, asked, at), nil
+	in := decisionlog.Input{Kind: decisionlog.Event, At: at, Message: m.Data, Known: known, Asked: askedAt(m)}
+	if s.State.CatchingUp() {
+		in.Stored = m.Stored.UTC()
+	}
+	s.decisions.Note(in)
+	return decisionlog.ApplyMessage(s.State, m.envelope, m.payload, in), nil
 }
 
 // askedAt is the place of a request in its stream.

@@ -60,9 +60,9 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 }
 
 // filter is the part of a statement that selects the workloads of a request;
-// what is not asked for is left out, so that the indexes serve. manifest is a FROM clause
-// with the manifest of the row.
-func filter(r query.WorkloadsRequest, manifest string) (where string, args []any) {
+// what is not asked for is left out, so that the indexes serve. labels is the condition on a
+// row, given that on the column of labels.
+func filter(r query.WorkloadsRequest, labels func(condition string) string) (where string, args []any) {
 	where = "submission > $1"
 	args = []any{r.After}
 	add := func(condition string, arg any) {
@@ -97,30 +97,32 @@ func filter(r query.WorkloadsRequest, manifest string) (where string, args []any
 		add("phase = ANY($%d)", phases)
 	}
 	if len(r.Labels) > 0 {
-		var labels string
-		labels, args = labelled(r.Labels, args)
-		where += " AND EXISTS (SELECT FROM (SELECT coalesce(manifest #> '{metadata,labels}', manifest #> '{items,0,object,metadata,labels}') AS labels" +
-			manifest + ") l WHERE " + labels + ")"
+		var condition string
+		condition, args = labelled(r.Labels, args)
+		where += " AND " + labels(condition)
 	}
 	args = append(args, r.Limit+1)
 	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
 }
 
-// labelled is the condition on the labels of a manifest, with its arguments after others.
+// labelled is the condition on the column of labels, with its arguments after others. Each
+// part of it is one that the index on labels knows, or the opposite.
 func labelled(requirements []query.LabelRequirement, args []any) (where string, all []any) {
-	conditions := map[query.LabelOperator]string{
-		query.LabelIn: "l.labels->>$%[1]d = ANY($%[2]d)", query.LabelNotIn: "(l.labels->>$%[1]d = ANY($%[2]d)) IS NOT TRUE",
-		query.LabelExists: "l.labels->>$%[1]d IS NOT NULL", query.LabelAbsent: "l.labels->>$%[1]d IS NULL",
-	}
 	parts := make([]string, len(requirements))
 	for i, r := range requirements {
-		args = append(args, r.Key)
-		if len(r.Values) == 0 {
-			parts[i] = fmt.Sprintf(conditions[r.Operator], len(args))
-			continue
+		var either []string
+		for _, value := range r.Values {
+			args = append(args, encoded(map[string]string{r.Key: value}))
+			either = append(either, fmt.Sprintf("labels @> $%d::jsonb", len(args)))
 		}
-		args = append(args, r.Values)
-		parts[i] = fmt.Sprintf(conditions[r.Operator], len(args)-1, len(args))
+		if len(r.Values) == 0 {
+			args = append(args, r.Key)
+			either = append(either, fmt.Sprintf("labels ? $%d", len(args)))
+		}
+		parts[i] = "(" + strings.Join(either, " OR ") + ")"
+		if r.Operator == query.LabelNotIn || r.Operator == query.LabelAbsent {
+			parts[i] += " IS NOT TRUE" // a row without a manifest has no labels
+		}
 	}
 	return strings.Join(parts, " AND "), args
 }
@@ -139,7 +141,9 @@ func flatten(places []query.Place) (queues, inQueue, namespaces []string) {
 }
 
 func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
-	where, args := filter(r, " FROM manifests WHERE workload = workloads.id")
+	where, args := filter(r, func(condition string) string {
+		return "EXISTS (SELECT FROM manifests WHERE workload = workloads.id AND " + condition + ")"
+	})
 	rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
 	if err != nil {
 		return nil, err
@@ -156,7 +160,7 @@ func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]
 }
 
 func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
-	where, args := filter(r, "")
+	where, args := filter(r, func(condition string) string { return condition })
 	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
 	if err != nil {
 		return nil, err

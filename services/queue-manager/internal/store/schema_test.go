@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -97,6 +99,55 @@ func TestMigrationsKeepWhatIsStored(t *testing.T) {
 	known, err := s.Known(t.Context(), []workload.ID{"00000000-0000-0000-0000-000000000003"})
 	if err != nil || known["00000000-0000-0000-0000-000000000003"].Phase != workload.Succeeded {
 		t.Errorf("of the finished workload is known %+v, %v", known, err)
+	}
+}
+
+// Workloads that were stored before the migration that keeps labels are selected by them.
+func TestMigrationsKeepLabels(t *testing.T) {
+	t.Parallel()
+	const each = 2500 // more than one step of the migration
+	url := testServer.Empty(t)
+	if _, err := store.MigrateTo(t.Context(), url, 18); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), fmt.Sprintf(`
+		BEGIN;
+		SELECT assert_leader((SELECT epoch FROM leader));
+		INSERT INTO manifests SELECT md5('live' || i)::uuid, json_build_object('metadata', json_build_object('labels', json_build_object('team', 'a', 'n', i::text)))
+		FROM generate_series(1, %[1]d) i;
+		INSERT INTO archive SELECT md5('ended' || i)::uuid, i, 'q', 'ns', 'w' || i, 'succeeded', '', now(), json_build_object('name', 'w' || i),
+			CASE WHEN i > 1 THEN json_build_object('items', json_build_array(json_build_object('object',
+				json_build_object('metadata', json_build_object('labels', json_build_object('team', 'b', 'n', i::text)))))) END
+		FROM generate_series(1, %[1]d) i;
+		COMMIT`, each)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	var live int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM manifests WHERE labels @> '{"team": "a"}' AND labels ? 'n'`).Scan(&live); err != nil || live != each {
+		t.Errorf("%d live workloads have their labels, %v; want %d", live, err, each)
+	}
+	s, err := store.Open(t.Context(), url, store.DefaultTimeouts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for selector, want := range map[string]string{"team=b,n=2500": "w2500", "team=b,n in (2)": "w2", "!team": "w1"} {
+		labels, err := query.ParseSelector(selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := s.Workloads(t.Context(), query.WorkloadsRequest{Labels: labels})
+		if err != nil || len(answer.Workloads) != 1 || answer.Workloads[0].Name != want {
+			t.Errorf("%s selects %+v, %v; want %s", selector, answer.Workloads, err, want)
+		}
 	}
 }
 
