@@ -91,6 +91,9 @@ func (l *leader) logRecovered(r Recovered) {
 	for _, id := range r.Requeued {
 		l.Logger.Warn("requeued a workload that the database had lost", zap.String("workload", string(id)))
 	}
+	if len(r.Unanswered) > 0 {
+		l.Logger.Info("took in submissions without an answer after Postgres was replaced", zap.Int("submissions", len(r.Unanswered)))
+	}
 	for _, c := range r.Removed {
 		l.Logger.Warn("removing objects whose admission the database has lost", zap.String("workload", string(c.Workload)),
 			zap.String("cluster", c.Cluster), zap.String("kind", c.Kind), zap.String("namespace", c.Namespace), zap.String("name", c.Name))

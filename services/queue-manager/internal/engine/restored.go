@@ -33,6 +33,9 @@ type Lost struct {
 type Recovered struct {
 	// Requeued are workloads that were lost and are queued again.
 	Requeued []workload.ID
+	// Unanswered were taken in before their turn: nothing was published of them, so they were
+	// lost, or are still to come.
+	Unanswered []workload.ID
 	// Removed are the commands whose objects are removed: the ledger has no workload.
 	Removed []*event.GangDesired
 	// Lost were reported as queued and have to be submitted again.
@@ -69,8 +72,13 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 		return recovered, nil
 	}
 	r.asked = requests{}
-	if recovered.Requeued, err = r.resubmit(ctx); err != nil {
+	live, err := r.resubmit(ctx)
+	if err != nil {
 		return recovered, fmt.Errorf("take in what NATS still has: %w", err)
+	}
+	recovered.Requeued = live
+	if r.Found.Empty() { // nothing shows that they are lost: they may only be on their way
+		recovered.Requeued, recovered.Unanswered = nil, live
 	}
 	ahead, err := r.compare(ctx, &recovered)
 	if err != nil {
