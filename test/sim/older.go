@@ -114,7 +114,7 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 		}
 		return nil
 	}
-	r, err := simhooks.Recovery{Step: t.step, Found: found, LastCommit: last, Submissions: messageLog{c}, Now: t.now(), Save: save, MayBeOlder: l.lapse.came}.Run(ctx)
+	r, err := simhooks.Recovery{Step: t.step, Found: found, LastCommit: last, Submissions: messageLog{c}, Now: t.now(), Save: save}.Run(ctx)
 	if err != nil {
 		return nil, false
 	}
