@@ -22,7 +22,7 @@ func plantedBugs() map[Bug]found {
 		BugFreedBySaying:       {2, "G5"},
 		BugTwice:               {8, "G4"},
 		BugLostOutbox:          {8, "G3"},
-		BugEarlyAck:            {39, "G3"},
+		BugEarlyAck:            {8, "G3"},
 		BugForgotten:           {1252, "G3"},
 		BugUnsaid:              {1000, "G3"},
 		BugUnordered:           {1, "G4"},
