@@ -90,7 +90,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	case passed(readyDeadline):
 		if !d.inquiries.askWhetherAbsent(e, now) {
 			d.explainSilence(e, "the pods may be ready", now)
-		} else if !d.inquiries.beginsAnew(e, now) {
+		} else if !d.inquiries.restartsDeadline(e, now) {
 			d.notReadyInTime(e, rules, now)
 		}
 	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart): // each other timer that fires serves, too
@@ -108,7 +108,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Time) {
 	if !d.inquiries.askDispatcher(e, now) {
 		d.explainSilence(e, "the object may exist", now)
-	} else if !d.inquiries.beginsAnew(e, now) {
+	} else if !d.inquiries.restartsDeadline(e, now) {
 		d.notReadyInTime(e, rules, now)
 	}
 }

@@ -213,10 +213,10 @@ func (q *inquiries) dispatcherAnswered(e *entry, ask string, now time.Time) {
 	}
 }
 
-// beginsAnew reports whether the deadline that has passed begins anew: watcher or dispatcher
+// restartsDeadline reports whether the deadline that has passed begins again: watcher or dispatcher
 // were silent until now, and what they have to do for the workload, or what they report of
 // it, takes time. Each silence does so once.
-func (q *inquiries) beginsAnew(e *entry, now time.Time) bool {
+func (q *inquiries) restartsDeadline(e *entry, now time.Time) bool {
 	i := q.asked[attemptOf(e)]
 	if i == nil || !i.late {
 		return false

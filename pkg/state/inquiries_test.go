@@ -124,9 +124,9 @@ func TestASilentDispatcherTearsNothingDown(t *testing.T) {
 	}
 }
 
-// The deadlines of a gang begin anew when its cluster answers after a silence: what is to be
+// The deadlines of a gang begin again when its cluster answers after a silence: what is to be
 // done there was not done meanwhile. Then they end it, once they have passed.
-func TestDeadlinesBeginAnewAfterASilence(t *testing.T) {
+func TestDeadlinesBeginAgainAfterASilence(t *testing.T) {
 	t.Parallel()
 	const deadline = time.Minute
 	for name, test := range map[string]struct {

@@ -114,7 +114,7 @@ func TestCordonAndDrain(t *testing.T) {
 }
 
 // A cluster whose watcher is silent gets no new gang, and the reason says so; the gang that
-// runs there stays. So it is when queue-manager starts anew meanwhile. When the watcher is
+// runs there stays. So it is when queue-manager starts again meanwhile. When the watcher is
 // back the waiting gangs start.
 func TestASilentClusterGetsNoNewGang(t *testing.T) {
 	t.Parallel()

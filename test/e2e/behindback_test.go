@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
@@ -77,7 +79,8 @@ func TestPodsThatAreLeftBehindAreRemoved(t *testing.T) {
 }
 
 // A namespace that goes away takes its workloads with it, and their places are
-// free; what is submitted to it later fails with the API server's words.
+// free; what is submitted to it later waits, with the API server's words, until an
+// administrator has made it again.
 func TestANamespaceThatGoesAway(t *testing.T) {
 	t.Parallel()
 	w, id := oneGang(t, workload.Rules{}, 1)
@@ -86,10 +89,12 @@ func TestANamespaceThatGoesAway(t *testing.T) {
 	}
 	w.endsAsDeleted(id)
 	later := w.submit(stack.RayCluster("later", 1, 1))
-	if reason := w.reaches(later, workload.Failed).Reason; reason.Kind != workload.ReasonRefused {
-		t.Errorf("failed because of %+v", reason)
+	waits := await(w, "it waits for its namespace", func(c *event.WorkloadChanged) bool {
+		return c.ID == later && c.Reason != nil && c.Reason.Kind == workload.ReasonBackoff && strings.Contains(c.Reason.Message, w.Namespace)
+	})
+	if waits.Phase != workload.Queued || waits.Holding {
+		t.Errorf("it is %s, and holds places: %v", waits.Phase, waits.Holding)
 	}
-	w.released(later)
 }
 
 // An edit of the object's templates changes nothing that runs, as with KubeRay

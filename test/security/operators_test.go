@@ -137,6 +137,9 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"bob", "", "requeue third --why again", 0, "third is being requeued: attempt 1 is taken down"},
 		{"bob", "", "cancel third --wait --timeout=1m", 0, "third cancelled"},
 		{"bob", "", "events --follow --workload third", 0, "cancelled"},
+		{"bob", "", "events --since 1h --workload third", 0, "requeue"},
+		{"bob", "", "events --since 1h --queue both", 0, "raycluster/third"},
+		{overNATS, "", "requeue third", 4, "it has ended: it is cancelled"},
 		{"bob", "", "release first --force --why away", 1, "is no operator"},
 		{"olga", "", "release first --force --why away", 0, "first failed: Released: http/olga"},
 		{"bob", "", "get workloads -l !team,ray.io/priority-class!=a", 0, "second"},
@@ -147,7 +150,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"bob", "", "get applied", 1, "is no operator"},
 		{"olga", "", "get applied", 0, "No applied objects found."},
 		{"olga", "", "whatif --move second=both", 1, "not served over HTTP"},
-		{"bob", "", "events", 2, "want --follow"},
+		{"bob", "", "events", 2, "--since 1h for the past or --follow"},
 		{"olga", "", "get dead-letters", 2, "not served over HTTP"},
 		{"stranger", "", "get workloads", 1, "unknown caller"},
 	} {

@@ -53,6 +53,7 @@ func plantedBugs() map[Bug]found {
 		BugSwallowed:           {1007, "G7"},
 		BugBare:                {1002, "G3"},
 		BugLeaseEnds:           {0, "G3"},
+		BugDeaf:                {0, "G1"},
 	}
 }
 

@@ -131,9 +131,20 @@ func scriptOf(bug Bug) *Script {
 		return olderAgain()
 	case BugLateUncompared:
 		return olderAndLate()
+	case BugDeaf:
+		return silentBefore()
 	default:
 		return nil
 	}
+}
+
+// silentBefore has the capacity-watchers away for five minutes, and the queue-managers for the
+// first 70 s of that: the next term begins with a cluster that is silent.
+func silentBefore() *Script {
+	return &Script{Timed: []TimedFault{
+		{At: 2 * time.Second, Fault: ServiceAway, Pick: 1, For: 5 * time.Minute},
+		{At: 3 * time.Second, Fault: ServiceAway, Pick: 2, For: 70 * time.Second},
+	}}
 }
 
 // TestShrinking finds a short story of a planted bug.

@@ -59,13 +59,16 @@ func (t *term) decides(p *proc) {
 		t.commandsFound = nil
 		batch := t.gather()
 		t.w.check.reads(t, batch)
+		if !t.runStep(batch) {
+			return
+		}
 		if !t.decide && t.behind <= 0 && len(t.capacity)+len(t.status) == 0 {
 			t.decide = true
 			t.do(decisionlog.Input{Kind: decisionlog.CheckRights})
 			t.do(decisionlog.Input{Kind: decisionlog.BeginDecisions})
-		}
-		if !t.runStep(batch) {
-			return
+			if !t.runStep(nil) {
+				return
+			}
 		}
 	}
 }

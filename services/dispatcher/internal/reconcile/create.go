@@ -145,10 +145,10 @@ func mayPass(cause error) bool {
 }
 
 // mendable reports whether an administrator can mend what keeps an object from being created:
-// a right, or a ResourceQuota or webhook that forbids it.
+// a right or a namespace that is missing, or a ResourceQuota or webhook that forbids it.
 func mendable(cause error) bool {
 	var known mendableError
-	return apierrors.IsForbidden(cause) || errors.Is(cause, errDispatcherForbidden) || errors.As(cause, &known)
+	return mayBeEarly(cause) || errors.Is(cause, errDispatcherForbidden) || errors.As(cause, &known)
 }
 
 // refusedForGood reports whether the API server refuses the object itself.

@@ -67,6 +67,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"get rayjobs glue", "`muster get workloads glue`"},
 		{"list", "`muster get workloads`"},
 		{"logs a", "`muster describe workload a` prints"},
+		{"forward a", "`muster describe workload a` prints the kubectl commands for its dashboard"},
 		{"delete raycluster glue", "`muster cancel glue`"},
 		{"apply -f -", "-: rayjob/a is a workload: `muster submit -f -`"},
 		{"cancel a --timeout 3s", "add --wait"},

@@ -66,6 +66,9 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 		fmt.Fprintf(out, "unchanged: %s %s\n", label, says)
 		return nil
 	}
+	if record.Phase.Final() && !record.Holding { // queue-manager has nothing to do then, and no answer
+		return exit.With(exit.Rejected, fmt.Errorf("%s %s: it has ended: it is %s", wanted.verb, label, record.Phase))
+	}
 	following, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
 	steps, err := c.follow(following, record)

@@ -112,9 +112,13 @@ func (l *leader) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.beginDecisions()
 		if err := l.runStep(ctx, first); err != nil {
 			return err
+		}
+		if l.beginDecisions() {
+			if err := l.runStep(ctx, nil); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -150,16 +154,17 @@ func (l *leader) tick(ctx context.Context) error {
 }
 
 // beginDecisions lets the state decide once everything observed before the term has been
-// read.
-func (l *leader) beginDecisions() {
+// applied, and reports whether it has just begun to.
+func (l *leader) beginDecisions() (begun bool) {
 	if l.decide || !l.inputs.allCaughtUp() {
-		return
+		return false
 	}
 	l.decide = true
 	l.do(decisionlog.Input{Kind: decisionlog.CheckRights})
 	l.do(decisionlog.Input{Kind: decisionlog.BeginDecisions})
 	l.ready(false)
 	close(l.begun)
+	return true
 }
 
 // runStep applies one batch, decides, and hands the decision over to be written and
