@@ -3,13 +3,12 @@
 package app
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/service/inflight"
 	"muster.dev/muster/services/console/internal/web"
 	"muster.dev/muster/services/internal/client/overhttp"
 )
@@ -34,6 +34,9 @@ type Config struct {
 	// Server is the URL of the HTTP API, and ServerCAFile has its authority; empty for those of
 	// the system.
 	Server, ServerCAFile string
+	// ConnectionsPerAddress is how many connections one address of a browser may have open; all
+	// browsers behind a proxy have the proxy's. 0 is 256, or with BehindTLS as many as all.
+	ConnectionsPerAddress int
 	// Actions lets callers change what they may.
 	Actions bool
 	// RackLabel is the label of nodes with their rack; empty for none.
@@ -53,6 +56,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.BoolVar(&c.BehindTLS, "behind-tls", false, "a proxy on this machine, or in this pod, ends TLS")
 	flags.StringVar(&c.Server, "server", "", "`URL` of the HTTP API (intake's --http-address)")
 	flags.StringVar(&c.ServerCAFile, "server-ca", "", "PEM `file` with the authority of the HTTP API; without it those of the system")
+	flags.IntVar(&c.ConnectionsPerAddress, "connections-per-address", 0, "open connections per address of a browser; 0 is 256, or with --behind-tls 4096, which is the limit of all; raise it behind a proxy elsewhere, whose browsers share its address")
 	flags.BoolVar(&c.Actions, "actions", false, "let callers change what their tokens may; without it the console shows only")
 	flags.StringVar(&c.RackLabel, "rack-label", "", "`label` of nodes that names their rack, for the map of nodes")
 }
@@ -76,6 +80,9 @@ func (c *Config) Validate() error {
 	case err == nil && !isLoopback(host):
 		faults = append(faults, fmt.Errorf("address: %q is not a loopback address, and tokens must not be sent in the clear: set certificate and key, or listen on 127.0.0.1", c.Address))
 	}
+	if c.ConnectionsPerAddress < 0 || c.ConnectionsPerAddress > mostConnections {
+		faults = append(faults, fmt.Errorf("connections-per-address: %d: want at most %d, or 0 for the default", c.ConnectionsPerAddress, mostConnections))
+	}
 	if c.Server == "" {
 		faults = append(faults, errors.New("server: is missing; want the URL of the HTTP API, such as https://muster.example.org"))
 	} else if c.api, err = overhttp.New(overhttp.Settings{URL: c.Server, CA: c.ServerCAFile}); err == nil {
@@ -92,6 +99,14 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// connectionsOfEach is how many connections one address may have open.
+func (c *Config) connectionsOfEach() int {
+	if c.BehindTLS {
+		return cmp.Or(c.ConnectionsPerAddress, mostConnections)
+	}
+	return cmp.Or(c.ConnectionsPerAddress, defaultConnections)
+}
+
 // Limits of connections. Package web bounds pages and streams itself, because streams may last
 // for hours.
 const (
@@ -99,7 +114,9 @@ const (
 	readTimeout     = 30 * time.Second
 	idleTimeout     = 2 * time.Minute
 	mostConnections = 4096
-	stopTimeout     = 2 * time.Second
+	// defaultConnections allows 16 users behind one address with all their live pages open.
+	defaultConnections = 256
+	stopTimeout        = 2 * time.Second
 )
 
 // Run serves browsers until ctx ends.
@@ -120,10 +137,10 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    log.New(connectionErrors{runtime.Logger}, "", 0),
+		ErrorLog:    service.HTTPErrorLog(runtime.Logger),
 		TLSConfig:   config.tls,
 	}
-	listener = netutil.LimitListener(listener, mostConnections)
+	listener = netutil.LimitListener(inflight.Listen(listener, config.connectionsOfEach()), mostConnections)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		serve := server.Serve
@@ -148,13 +165,4 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	}
 	ready()
 	return group.Wait()
-}
-
-// connectionErrors logs net/http's errors of connections with one constant text, so that the log
-// throttles them: any client that reaches the address can cause them.
-type connectionErrors struct{ logger *zap.Logger }
-
-func (c connectionErrors) Write(line []byte) (int, error) {
-	c.logger.Warn("HTTP connection failed", zap.ByteString("error", bytes.TrimSpace(line)))
-	return len(line), nil
 }

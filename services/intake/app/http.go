@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -9,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +20,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/service/inflight"
 	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/httpserver"
 )
@@ -146,18 +145,6 @@ func defaultHTTPLimits() httpLimits {
 	return httpLimits{header: 5 * time.Second, body: 30 * time.Second, idle: 2 * time.Minute, api: httpserver.DefaultLimits()}
 }
 
-// connectionLog logs net/http's connection errors as warnings with one constant text,
-// so that the log throttles them: any client that reaches the address can cause them,
-// for example by failing TLS handshakes.
-func connectionLog(logger *zap.Logger) *log.Logger { return log.New(connectionErrors{logger}, "", 0) }
-
-type connectionErrors struct{ logger *zap.Logger }
-
-func (c connectionErrors) Write(line []byte) (int, error) {
-	c.logger.Warn("HTTP connection failed", zap.ByteString("error", bytes.TrimSpace(line)))
-	return len(line), nil
-}
-
 // serveHTTP binds the address, so that a failure is reported at once, and serves until
 // ctx ends.
 func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bus.Bus, spending *budget.Budget, runtime *service.Runtime) error {
@@ -170,7 +157,7 @@ func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bu
 		limits = defaultHTTPLimits()
 	}
 	address := listener.Addr()
-	listener = httpserver.NewListener(listener, cmp.Or(config.HTTP.ConnectionsPerAddress, defaultConnections))
+	listener = inflight.Listen(listener, cmp.Or(config.HTTP.ConnectionsPerAddress, defaultConnections))
 	if config.HTTP.tls != nil {
 		listener = tls.NewListener(listener, config.HTTP.tls)
 	}
@@ -181,7 +168,7 @@ func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bu
 		}),
 		ReadHeaderTimeout: limits.header, ReadTimeout: limits.body, IdleTimeout: limits.idle, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    connectionLog(runtime.Logger),
+		ErrorLog:    service.HTTPErrorLog(runtime.Logger),
 	}
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

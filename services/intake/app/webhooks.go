@@ -21,7 +21,7 @@ import (
 	"muster.dev/muster/deploy/policy"
 	"muster.dev/muster/deploy/rbac"
 	"muster.dev/muster/pkg/service"
-	"muster.dev/muster/services/intake/internal/httpserver"
+	"muster.dev/muster/pkg/service/inflight"
 	"muster.dev/muster/services/intake/internal/policywebhook"
 	"muster.dev/muster/services/intake/internal/webhookcert"
 )
@@ -142,12 +142,12 @@ func serveWebhooks(ctx context.Context, config WebhookConfig, client kubernetes.
 			Policies: policies, Authorizer: policywebhook.NewAuthorizer(client.AuthorizationV1()), Limits: limits, Logger: runtime.Logger,
 		},
 		ReadHeaderTimeout: limits.Time, ReadTimeout: 2 * limits.Time, WriteTimeout: 3 * limits.Time, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 16 << 10, ErrorLog: connectionLog(runtime.Logger),
+		MaxHeaderBytes: 16 << 10, ErrorLog: service.HTTPErrorLog(runtime.Logger),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	go func() { _ = keeper.Run(ctx) }() // ends with the context alone
 	go func() {
-		served := tls.NewListener(httpserver.NewListener(listener, webhookConnections), secured)
+		served := tls.NewListener(inflight.Listen(listener, webhookConnections), secured)
 		if err := server.Serve(served); !errors.Is(err, http.ErrServerClosed) {
 			runtime.Logger.Error("webhooks ended", zap.Error(err))
 		}

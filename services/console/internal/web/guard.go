@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -46,37 +45,4 @@ func secured(secure bool, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// shares counts what each caller, and all together, have open. Its methods may be called
-// concurrently.
-type shares struct {
-	each, all int
-
-	mu   sync.Mutex
-	open map[string]int
-	sum  int
-}
-
-func newShares(each, all int) *shares { return &shares{each: each, all: all, open: map[string]int{}} }
-
-// acquire counts one more for the owner; it reports false at a limit.
-func (s *shares) acquire(owner string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[owner] >= s.each || s.sum >= s.all {
-		return false
-	}
-	s.open[owner]++
-	s.sum++
-	return true
-}
-
-func (s *shares) release(owner string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sum--
-	if s.open[owner]--; s.open[owner] == 0 {
-		delete(s.open, owner)
-	}
 }

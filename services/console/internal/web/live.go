@@ -49,10 +49,10 @@ func (s *Server) load(r *http.Request, c *caller, v view) (content, template.HTM
 // show writes a page.
 func (s *Server) show(v view) handler {
 	return func(w http.ResponseWriter, r *http.Request, c *caller) error {
-		if !s.requests.acquire(c.Caller) {
+		if !s.requests.Acquire(c.Caller) {
 			return refuse(http.StatusTooManyRequests, "You have %d pages loading, which is the limit. Try again.", mostRequests)
 		}
-		defer s.requests.release(c.Caller)
+		defer s.requests.Release(c.Caller)
 		of, region, err := s.load(r, c, v)
 		if err != nil {
 			return err
@@ -93,10 +93,10 @@ const heartbeat = 15 * time.Second
 // browser leaves, the session ends or the caller may not see the page any more.
 func (s *Server) live(v view) handler {
 	return func(w http.ResponseWriter, r *http.Request, c *caller) error {
-		if !s.streams.acquire(c.Caller) {
+		if !s.streams.Acquire(c.Caller) {
 			return refuse(http.StatusTooManyRequests, "Too many live pages are open: one caller may have %d, and all together %d.", mostStreams, mostAllStreams)
 		}
-		defer s.streams.release(c.Caller)
+		defer s.streams.Release(c.Caller)
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("X-Accel-Buffering", "no")
 		out := &stream{w: w, control: http.NewResponseController(w)}

@@ -1,13 +1,13 @@
 package web
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/service/inflight"
 	"muster.dev/muster/services/console/internal/page"
 	"muster.dev/muster/services/console/internal/session"
 	"muster.dev/muster/services/internal/client/overhttp"
@@ -87,15 +87,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.writeLogin(w, r, http.StatusBadRequest, loginForm{to, "The token is empty, or has characters that no token has."})
 		return
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	if !s.logins.acquire(host) {
+	host := inflight.Host(r.RemoteAddr)
+	if !s.logins.Acquire(host) {
 		s.writeLogin(w, r, http.StatusTooManyRequests, loginForm{to, "Too many logins at a time. Try again."})
 		return
 	}
-	defer s.logins.release(host)
+	defer s.logins.Release(host)
 	api, err := s.API.As(token)
 	if err != nil {
 		s.Logger.Error("login failed", zap.Error(err))

@@ -12,11 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/service/inflight"
 	"muster.dev/muster/services/console/internal/page"
 	"muster.dev/muster/services/console/internal/session"
 	"muster.dev/muster/services/internal/client/exit"
@@ -45,8 +47,8 @@ type Server struct {
 	renderer          *page.Renderer
 	sessions          *session.Store
 	answers           *answers
-	requests, streams *shares
-	logins            *shares // of addresses
+	requests, streams *inflight.Limiter // of callers
+	logins            *inflight.Limiter // of addresses
 }
 
 // New returns the handler of all paths.
@@ -57,8 +59,8 @@ func New(o Options) (http.Handler, error) {
 	}
 	s := &Server{
 		Options: o, renderer: renderer, sessions: session.NewStore(o.Now), answers: newAnswers(o.Now),
-		requests: newShares(mostRequests, 1<<20), streams: newShares(mostStreams, mostAllStreams),
-		logins: newShares(mostLogins, mostAllLogins),
+		requests: inflight.New(mostRequests, math.MaxInt), streams: inflight.New(mostStreams, mostAllStreams),
+		logins: inflight.New(mostLogins, mostAllLogins),
 	}
 	mux := http.NewServeMux()
 	files := http.FileServerFS(page.Static())

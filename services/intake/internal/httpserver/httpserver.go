@@ -29,6 +29,7 @@ import (
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/service/inflight"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/internal/budget"
 )
@@ -56,7 +57,7 @@ type Server struct {
 	queues map[string]query.Queue
 	asked  time.Time
 
-	requests, streams, reports shares
+	requests, streams, reports *inflight.Limiter
 }
 
 // Time limits of a request, and how long the queues' rights are cached.
@@ -68,7 +69,7 @@ const (
 
 // New returns the handler of all paths.
 func New(o Options) http.Handler {
-	s := &Server{Options: o, requests: newShares(o.Limits.Requests), streams: newShares(o.Limits.Streams), reports: newShares(1)}
+	s := &Server{Options: o, requests: ofEach(o.Limits.Requests), streams: ofEach(o.Limits.Streams), reports: ofEach(1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /openapi.json", s.openAPI)
 	handlers := map[string]handler{
@@ -85,12 +86,12 @@ func New(o Options) http.Handler {
 			handle = s.forOperators(handle)
 		}
 		if operation.ID == "follow" || operation.ID == "followQueue" {
-			handle = s.limited(&s.streams, "streams of events", handle)
+			handle = s.limited(s.streams, "streams of events", handle)
 		} else {
-			handle = s.limited(&s.requests, "requests", s.timed(handle))
+			handle = s.limited(s.requests, "requests", s.timed(handle))
 		}
 		if operation.ID == "usage" { // queue-manager makes one report at a time
-			handle = s.limited(&s.reports, "reports of usage", handle)
+			handle = s.limited(s.reports, "reports of usage", handle)
 		}
 		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(known(operation, handle)))
 	}

@@ -1,9 +1,11 @@
 package httpserver
 
 import (
+	"math"
 	"net/http"
-	"sync"
 	"time"
+
+	"muster.dev/muster/pkg/service/inflight"
 )
 
 // Limits bound what one caller uses.
@@ -18,43 +20,16 @@ type Limits struct {
 // DefaultLimits are for callers that are the programs of a team.
 func DefaultLimits() Limits { return Limits{Requests: 64, Streams: 32, Write: 30 * time.Second} }
 
-// shares counts what each owner, a caller or an address, has open. Its methods may be
-// called concurrently.
-type shares struct {
-	most int
-
-	mu   sync.Mutex
-	open map[string]int
-}
-
-func newShares(most int) shares { return shares{most: most, open: map[string]int{}} }
-
-// acquire counts one more for the owner; it reports false if the owner is at the limit.
-func (s *shares) acquire(owner string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[owner] >= s.most {
-		return false
-	}
-	s.open[owner]++
-	return true
-}
-
-func (s *shares) release(owner string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[owner]--; s.open[owner] == 0 {
-		delete(s.open, owner)
-	}
-}
+// ofEach limits each caller, and not all together: operators choose how many callers there are.
+func ofEach(most int) *inflight.Limiter { return inflight.New(most, math.MaxInt) }
 
 // limited refuses a caller that is at its limit.
-func (s *Server) limited(open *shares, what string, handle handler) handler {
+func (s *Server) limited(open *inflight.Limiter, what string, handle handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, caller string) error {
-		if !open.acquire(caller) {
-			return fail(http.StatusTooManyRequests, "%s has %d %s open, which is the limit: wait until one has ended", caller, open.most, what)
+		if !open.Acquire(caller) {
+			return fail(http.StatusTooManyRequests, "%s has %d %s open, which is the limit: wait until one has ended", caller, open.Each(), what)
 		}
-		defer open.release(caller)
+		defer open.Release(caller)
 		return handle(w, r, caller)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"muster.dev/muster/deploy/policy"
+	"muster.dev/muster/pkg/service/inflight"
 )
 
 // Limits bound what reviews use.
@@ -47,8 +48,7 @@ type Handler struct {
 
 	once  sync.Once
 	slots chan struct{}
-	mu    sync.Mutex
-	open  map[string]int // by address
+	open  *inflight.Limiter // of addresses
 }
 
 // ServeHTTP implements http.Handler.
@@ -59,7 +59,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the review failed", http.StatusInternalServerError)
 		}
 	}()
-	h.once.Do(func() { h.slots, h.open = make(chan struct{}, h.Limits.Reviews), map[string]int{} })
+	h.once.Do(func() {
+		h.slots, h.open = make(chan struct{}, h.Limits.Reviews), inflight.New(h.Limits.PerAddress, math.MaxInt)
+	})
 	c, known := h.Policies[strings.TrimPrefix(r.URL.Path, policy.Path)]
 	switch {
 	case !known:
@@ -103,31 +105,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // enter waits for a slot; leave gives it back.
 func (h *Handler) enter(ctx context.Context, remote string) (leave func(), err error) {
-	address, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		address = remote
-	}
-	h.mu.Lock()
-	full := h.open[address] >= h.Limits.PerAddress
-	if !full {
-		h.open[address]++
-	}
-	h.mu.Unlock()
-	if full {
-		return nil, fmt.Errorf("%s has %d reviews open, which is the limit", address, h.Limits.PerAddress)
-	}
-	release := func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.open[address]--; h.open[address] == 0 {
-			delete(h.open, address)
-		}
+	address := inflight.Host(remote)
+	if !h.open.Acquire(address) {
+		return nil, fmt.Errorf("%s has %d reviews open, which is the limit", address, h.open.Each())
 	}
 	select {
 	case h.slots <- struct{}{}:
-		return func() { <-h.slots; release() }, nil
+		return func() { <-h.slots; h.open.Release(address) }, nil
 	case <-ctx.Done():
-		release()
+		h.open.Release(address)
 		return nil, fmt.Errorf("%d reviews are open, which is the limit", h.Limits.Reviews)
 	}
 }

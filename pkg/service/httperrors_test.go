@@ -1,4 +1,4 @@
-package app
+package service_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/service/throttle"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestFailingConnectionsFillNoLog(t *testing.T) {
 	t.Parallel()
 	core, seen := observer.New(zapcore.InfoLevel)
-	lines := connectionLog(zap.New(core).WithOptions(throttle.Log()))
+	lines := service.HTTPErrorLog(zap.New(core).WithOptions(throttle.Log()))
 	server := &http.Server{ErrorLog: lines, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") }), ReadHeaderTimeout: time.Minute}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
