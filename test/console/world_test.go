@@ -29,6 +29,7 @@ import (
 	intake "muster.dev/muster/services/intake/app"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
 // patience is how long a test waits for what must happen.
@@ -40,23 +41,7 @@ var (
 	shared    = clustertest.Shared{Name: "console"}
 )
 
-func TestMain(m *testing.M) {
-	stack.Trial()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	databases, err = pgtest.Start(func(ctx context.Context, url string) error {
-		return queuemanager.Migrate(ctx, url, zap.NewNop())
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer databases.Stop()
-	return shared.Run(m)
-}
+func TestMain(m *testing.M) { stacktest.Main(m, &databases, &shared) }
 
 // world is a stack with the console. The token of each caller is its name; olga is an operator.
 type world struct {

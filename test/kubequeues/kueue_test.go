@@ -32,7 +32,7 @@ func TestWhereKueueIsItsLabelIsItsOwn(t *testing.T) {
 	must(t, s, workloads, "apply", "-f", "-")
 	t.Cleanup(func() { _, _ = s.Kubectl(context.Background(), workloads, "delete", "--wait=true", "-f", "-") })
 	must(t, s, workloads, "wait", "--for=condition=Established", "-f", "-", "--timeout=30s")
-	admin, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	admin, err := clientcmd.BuildConfigFromFlags("", shared.Use(t).Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestWhereKueueIsItsLabelIsItsOwn(t *testing.T) {
 // installation refuses and changes nothing.
 func TestKueueDefinitions(t *testing.T) {
 	s := start(t, "default", nil)
-	admin, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	admin, err := clientcmd.BuildConfigFromFlags("", shared.Use(t).Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}

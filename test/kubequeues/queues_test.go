@@ -17,51 +17,23 @@ import (
 
 	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/pkg/testkit/pgtest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/rights"
 	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
-const (
-	startTimeout = 3 * time.Minute
-	patience     = time.Minute
-)
+const patience = time.Minute
 
+// What the tests share: each has a database and a namespace of its own.
 var (
-	cluster   *devcluster.Cluster
-	noCluster error
+	shared    = clustertest.Shared{Name: "queues"}
 	databases *pgtest.Server
 )
 
-func TestMain(m *testing.M) {
-	stack.Trial()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	if databases, err = pgtest.Start(func(ctx context.Context, url string) error {
-		return queuemanager.Migrate(ctx, url, zap.NewNop())
-	}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer databases.Stop()
-	cluster, err = devcluster.Start(ctx, devcluster.Options{Name: fmt.Sprintf("queues-%d", os.Getpid()), Fleet: "laptop"})
-	switch {
-	case errors.Is(err, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "":
-		noCluster = err
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	default:
-		defer cluster.Stop()
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { stacktest.Main(m, &databases, &shared) }
 
 // start is startFor with one namespace.
 func start(t *testing.T, namespace string, through func(service, kubeconfig string) (string, error)) *stack.Stack {
@@ -74,11 +46,8 @@ func start(t *testing.T, namespace string, through func(service, kubeconfig stri
 // definitions belong to the whole cluster.
 func startFor(t *testing.T, through func(service, kubeconfig string) (string, error), namespaces ...string) *stack.Stack {
 	t.Helper()
-	if noCluster != nil {
-		t.Skipf("no dev cluster: %v", noCluster)
-	}
 	s, err := stack.Start(t.Context(), stack.Options{
-		Cluster: cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
+		Cluster: shared.Use(t).Cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
 		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: namespaces}}, Through: through,
 	})
 	if err != nil {

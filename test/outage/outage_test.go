@@ -3,10 +3,7 @@
 package outage
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -18,8 +15,8 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/pkg/testkit/pgtest"
-	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
 // patience is how long a test waits for what must happen.
@@ -30,21 +27,7 @@ var (
 	databases *pgtest.Server
 )
 
-func TestMain(m *testing.M) {
-	stack.Trial()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	databases, err = pgtest.Start(func(ctx context.Context, url string) error { return queuemanager.Migrate(ctx, url, zap.NewNop()) })
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer databases.Stop()
-	return shared.Run(m)
-}
+func TestMain(m *testing.M) { stacktest.Main(m, &databases, &shared) }
 
 // world is a stack as a test uses it.
 type world struct {

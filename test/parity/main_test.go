@@ -4,19 +4,12 @@
 package parity
 
 import (
-	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
-	"time"
 
-	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/testkit/clustertest"
 )
-
-// startTimeout bounds the start of the dev cluster.
-const startTimeout = 3 * time.Minute
 
 // The flags say how many manifests are generated, and from which seed.
 var (
@@ -24,29 +17,6 @@ var (
 	seed      = flag.Uint64("seed", 1, "what the generated manifests depend on")
 )
 
-var (
-	cluster   *devcluster.Cluster
-	noCluster error // why there is none
-)
+var shared = clustertest.Shared{Name: "parity"}
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	cluster, err = devcluster.Start(ctx, devcluster.Options{Name: fmt.Sprintf("parity-%d", os.Getpid()), Fleet: "laptop"})
-	switch {
-	case errors.Is(err, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "":
-		noCluster = err
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	default:
-		defer cluster.Stop()
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }

@@ -48,10 +48,7 @@ type operator struct {
 // connect prepares the cluster and begins to record pods.
 func connect(t *testing.T) *operator {
 	t.Helper()
-	if noCluster != nil {
-		t.Skipf("no dev cluster: %v", noCluster)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", shared.Use(t).Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +130,7 @@ func (o *operator) makeRoom(sets []workload.PodSet) {
 		for _, name := range slices.Sorted(maps.Keys(labels)) {
 			command = append(command, "--label", name+"="+labels[name])
 		}
-		if err := cluster.Node(o.t.Context(), command...); err != nil {
+		if err := shared.Use(o.t).Node(o.t.Context(), command...); err != nil {
 			o.t.Fatal(err)
 		}
 	}

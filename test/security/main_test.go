@@ -1,18 +1,12 @@
 package security
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/pkg/testkit/pgtest"
-	queuemanager "muster.dev/muster/services/queue-manager/app"
-	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
 // patience is how long a test waits for what must happen.
@@ -24,20 +18,4 @@ var (
 	shared    = clustertest.Shared{Name: "security"}
 )
 
-func TestMain(m *testing.M) {
-	stack.Trial()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	databases, err = pgtest.Start(func(ctx context.Context, url string) error {
-		return queuemanager.Migrate(ctx, url, zap.NewNop())
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer databases.Stop()
-	return shared.Run(m)
-}
+func TestMain(m *testing.M) { stacktest.Main(m, &databases, &shared) }

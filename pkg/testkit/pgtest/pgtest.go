@@ -36,9 +36,21 @@ type Server struct {
 // templateTimeout bounds the start of the server and the creation of the template.
 const templateTimeout = 2 * time.Minute
 
+// Run runs the tests of a package, in its TestMain, and returns the exit code. They find in s
+// a server whose databases have the schema that migrate creates.
+func Run(m *testing.M, s **Server, migrate func(ctx context.Context, url string) error) int {
+	server, err := Start(migrate)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer server.Stop()
+	*s = server
+	return m.Run()
+}
+
 // Start returns a server whose databases have the schema that migrate creates. Database
-// reports a missing Postgres, so that other tests can run. Call Start in TestMain, and
-// Stop before exiting.
+// reports a missing Postgres, so that other tests can run. Stop ends it.
 func Start(migrate func(ctx context.Context, url string) error) (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), templateTimeout)
 	defer cancel()

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -15,18 +14,7 @@ import (
 var postgres *pgtest.Server
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	server, err := pgtest.Start(func(ctx context.Context, url string) error {
+	os.Exit(pgtest.Run(m, &postgres, func(ctx context.Context, url string) error {
 		return app.Migrate(ctx, url, zap.NewNop())
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer server.Stop()
-	postgres = server
-	return m.Run()
+	}))
 }

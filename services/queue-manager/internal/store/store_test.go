@@ -25,20 +25,11 @@ import (
 
 var testServer *pgtest.Server
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	server, err := pgtest.Start(func(ctx context.Context, url string) error {
+func TestMain(m *testing.M) {
+	os.Exit(pgtest.Run(m, &testServer, func(ctx context.Context, url string) error {
 		_, err := store.Migrate(ctx, url)
 		return err
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer server.Stop()
-	testServer = server
-	return m.Run()
+	}))
 }
 
 // silence is how long a leader may say nothing.

@@ -1,0 +1,30 @@
+// Package stacktest is the TestMain of packages whose tests start stacks. What such tests do
+// with a stack is in package stack.
+package stacktest
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/testkit/clustertest"
+	"muster.dev/muster/pkg/testkit/pgtest"
+	intake "muster.dev/muster/services/intake/app"
+	queuemanager "muster.dev/muster/services/queue-manager/app"
+)
+
+// Main runs the tests of a package, in its TestMain, and exits. They find a server whose
+// databases have the ledger's schema in databases. It ends afterwards, as do the clusters that
+// a test has used.
+func Main(m *testing.M, databases **pgtest.Server, clusters ...*clustertest.Shared) {
+	intake.Trial() // intake reads a message that has come before in another process of this program
+	code := pgtest.Run(m, databases, func(ctx context.Context, url string) error {
+		return queuemanager.Migrate(ctx, url, zap.NewNop())
+	})
+	for _, cluster := range clusters {
+		cluster.Stop()
+	}
+	os.Exit(code)
+}
