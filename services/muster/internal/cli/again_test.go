@@ -19,6 +19,24 @@ import (
 func TestASubmissionThatWasPurgedIsSentAgain(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
+	stream, ended := submit(t, b)
+	awaitStored(t, stream)
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitStored(t, stream)
+	id := event.WorkloadID("laptop", "1")
+	tell(t, b, id, &event.WorkloadChanged{Record: workload.Record{
+		Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a"}, Phase: workload.Queued}})
+	if got := <-ended; got.code != exit.OK || !strings.Contains(got.out, "queued") {
+		t.Errorf("%+v, want exit code 0 and that it is queued", got)
+	}
+}
+
+// submit runs `muster submit` of the job with more arguments, as submission 1 of the laptop to
+// queue q. It returns the stream of submissions, and what gives the result.
+func submit(t *testing.T, b *bus.Bus, more ...string) (jetstream.Stream, <-chan result) {
+	t.Helper()
 	js, err := jetstream.New(b.Conn())
 	if err != nil {
 		t.Fatal(err)
@@ -28,26 +46,9 @@ func TestASubmissionThatWasPurgedIsSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan result, 1)
-	go func() {
-		ended <- run(t, job, "submit", "-f", "-", "-q", "q", "--source", "laptop", "--id", "1", "--timeout", "60s", "--nats-url", b.Conn().ConnectedUrl())
-	}()
-	awaitStored(t, stream)
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	awaitStored(t, stream)
-	id := event.WorkloadID("laptop", "1")
-	e, err := event.New(event.NewID(), "test", time.Now(), &event.WorkloadChanged{Record: workload.Record{
-		Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a"}, Phase: workload.Queued}})
-	if err == nil {
-		err = b.Publish(t.Context(), event.EventsSubject("q", id), e)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := <-ended; got.code != exit.OK || !strings.Contains(got.out, "queued") {
-		t.Errorf("%+v, want exit code 0 and that it is queued", got)
-	}
+	arguments := append([]string{"submit", "-f", "-", "-q", "q", "--source", "laptop", "--id", "1", "--timeout", "60s", "--nats-url", b.Conn().ConnectedUrl()}, more...)
+	go func() { ended <- run(t, job, arguments...) }()
+	return stream, ended
 }
 
 // awaitStored waits until a stream has a message.
@@ -154,18 +155,7 @@ func TestWhatIsRejectedWasNotSubmitted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := bustest.Connect(t)
-			js, err := jetstream.New(b.Conn())
-			if err != nil {
-				t.Fatal(err)
-			}
-			stream, err := js.Stream(t.Context(), bus.SubmitStream)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan result, 1)
-			go func() {
-				ended <- run(t, job, "submit", "-f", "-", "-q", "q", "--source", "laptop", "--id", "1", "--wait=finished", "--timeout", "60s", "--nats-url", b.Conn().ConnectedUrl())
-			}()
+			stream, ended := submit(t, b, "--wait=finished")
 			awaitStored(t, stream)
 			tell(t, b, id, test.event)
 			if got := <-ended; got != test.want {
