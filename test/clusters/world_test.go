@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
 // patience is how long a test waits for what must happen. The API server of a busy machine
@@ -59,7 +60,7 @@ func newWorld(t *testing.T, o stack.Options) *world {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	t.Cleanup(w.checkPromises)
+	t.Cleanup(func() { stacktest.NoNodeIsOverCommitted(t, s) })
 	w.heard.Listen(ctx, s.Bus, bus.EventsStream, "muster.events.*.*")
 	return w
 }
@@ -91,26 +92,12 @@ func (w *world) nodes(inFirst, inSecond int, resources ...string) {
 
 func (w *world) knownNodes() []query.Node {
 	w.t.Helper()
-	answer, err := w.Queries.Nodes(context.Background())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return answer.Nodes
+	return stacktest.Nodes(w.t, w.Stack)
 }
 
-// until polls a condition that no event shows.
 func (w *world) until(what string, met func() bool) {
 	w.t.Helper()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	deadline := time.After(patience)
-	for !met() {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			w.t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
+	stacktest.Until(w.t, patience, what, met)
 }
 
 // submit publishes a manifest to the queue "default" over NATS.
@@ -137,13 +124,7 @@ func (w *world) submit(manifest string) workload.ID {
 
 func (w *world) cancel(id workload.ID) {
 	w.t.Helper()
-	envelope, err := event.New(event.NewID(), "clusters", time.Now(), &event.WorkloadCancel{Workload: id, Why: "the test asks for it"})
-	if err == nil {
-		err = w.Bus.Publish(w.t.Context(), event.WorkloadSubject("default"), envelope)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	stacktest.Cancel(w.t, w.Stack, id)
 }
 
 // await returns the first event of the workload, seen or to come, that matches.
@@ -213,21 +194,5 @@ func (w *world) waits(id workload.ID, texts ...string) {
 
 func (w *world) one(id workload.ID) workload.Record {
 	w.t.Helper()
-	answer, err := w.Queries.Workloads(context.Background(), query.WorkloadsRequest{ID: id})
-	if err != nil || len(answer.Workloads) != 1 {
-		w.t.Fatalf("workload %s: %+v, %v", id, answer.Workloads, err)
-	}
-	return answer.Workloads[0]
-}
-
-// checkPromises holds at any time, so it is checked when a test ends: no node of either
-// cluster is over-committed.
-func (w *world) checkPromises() {
-	for _, n := range w.knownNodes() {
-		for _, name := range n.Free.Names() {
-			if n.Free[name] < 0 {
-				w.t.Errorf("node %s of cluster %s is over-committed: %d of %s free", n.Name, n.Cluster, n.Free[name], name)
-			}
-		}
-	}
+	return stacktest.Workload(w.t, w.Stack, id)
 }

@@ -24,6 +24,7 @@ import (
 	"muster.dev/muster/pkg/testkit/bustest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
 // patience is how long a test waits for what must happen. The API server of a busy
@@ -77,7 +78,7 @@ func startWorld(t *testing.T, o stack.Options) *world {
 	w := &world{Stack: s, t: t, ctx: ctx, database: o.DatabaseURL, heard: bustest.New(t)}
 	t.Cleanup(s.Stop)
 	t.Cleanup(cancel)
-	t.Cleanup(w.checkPromises)
+	t.Cleanup(func() { stacktest.NoNodeIsOverCommitted(t, s) })
 	t.Cleanup(w.report)
 	// Of each workload the stream gives the last event, then all that follow;
 	// nothing has been submitted yet, so none is missed.
@@ -118,26 +119,12 @@ func (w *world) nodes(group string, count int, resources ...string) {
 
 func (w *world) knownNodes() []query.Node {
 	w.t.Helper()
-	answer, err := w.Queries.Nodes(w.ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return answer.Nodes
+	return stacktest.Nodes(w.t, w.Stack)
 }
 
-// until polls a condition that no event tells of.
 func (w *world) until(what string, met func() bool) {
 	w.t.Helper()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	deadline := time.After(patience)
-	for !met() {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			w.t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
+	stacktest.Until(w.t, patience, what, met)
 }
 
 // publish sends a submission; the id is unique unless given.
@@ -185,13 +172,7 @@ func (w *world) submit(manifest string) workload.ID {
 
 func (w *world) cancel(id workload.ID) {
 	w.t.Helper()
-	envelope, err := event.New(event.NewID(), "e2e", time.Now(), &event.WorkloadCancel{Workload: id, Why: "the test asks for it"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.Bus.Publish(w.ctx, event.WorkloadSubject("default"), envelope); err != nil {
-		w.t.Fatal(err)
-	}
+	stacktest.Cancel(w.t, w.Stack, id)
 }
 
 // await returns the first event, seen or to come, that matches.
@@ -234,11 +215,7 @@ func (w *world) released(id workload.ID) {
 
 func (w *world) one(id workload.ID) workload.Record {
 	w.t.Helper()
-	answer, err := w.Queries.Workloads(w.ctx, query.WorkloadsRequest{ID: id})
-	if err != nil || len(answer.Workloads) != 1 {
-		w.t.Fatalf("workload %s: %+v, %v", id, answer.Workloads, err)
-	}
-	return answer.Workloads[0]
+	return stacktest.Workload(w.t, w.Stack, id)
 }
 
 // pods lists, uncached, the pods of a workload, or of all of this stack.
@@ -311,16 +288,4 @@ func (w *world) redelivered(stream string) int {
 		w.t.Fatal(err)
 	}
 	return count
-}
-
-// checkPromises holds at any time, so it is checked when a test ends: no node is
-// over-committed, in the ledger or in Kubernetes, and no object is there twice.
-func (w *world) checkPromises() {
-	for _, n := range w.knownNodes() {
-		for _, name := range n.Free.Names() {
-			if n.Free[name] < 0 {
-				w.t.Errorf("node %s is over-committed: %s of %s free", n.Name, fmt.Sprint(n.Free[name]), name)
-			}
-		}
-	}
 }

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
-	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/pkg/testkit/pgtest"
@@ -79,19 +78,9 @@ func must(t *testing.T, s *stack.Stack, input string, arguments ...string) strin
 	return output
 }
 
-// until polls what no event tells of.
 func until(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	poll := time.NewTicker(100 * time.Millisecond)
-	defer poll.Stop()
-	deadline := time.After(patience)
-	for !met() {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
+	stacktest.Until(t, patience, what, met)
 }
 
 // rayJob asks for the given GPUs, has the label of the queue, and runs for longer

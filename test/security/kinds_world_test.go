@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
@@ -23,6 +22,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
 var (
@@ -150,19 +150,9 @@ func (w *tenants) configOf(namespace, user string, rules ...rbacv1.PolicyRule) *
 	return config
 }
 
-// until polls a condition that no event tells of.
 func (w *tenants) until(what string, met func() bool) {
 	w.t.Helper()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	deadline := time.After(patience)
-	for !met() {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			w.t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
+	stacktest.Until(w.t, patience, what, met)
 }
 
 // create creates a RayCluster as the client's user, as soon as its rights count.
