@@ -1,7 +1,7 @@
-// Command report reads the JSON of one or more runs of go test from standard
-// input, shows them package by package as they come, and ends with what was
-// skipped, the last messages of each test that failed, and how many tests passed, failed
-// and were skipped.
+// Command report reads the JSON of one or more runs of go test, from standard input or from
+// the files that it is given, all at once. It shows them package by package as they come, and
+// ends with the longest packages, what was skipped, the last messages of each test that
+// failed, and how many tests passed, failed and were skipped.
 //
 // It is not a test runner. Its exit code is 0 only if tests ran and none failed. With
 // -again FILE it writes there which tests a runner may run again, a line each.
@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -24,7 +25,11 @@ func main() {
 	again := flag.String("again", "", "the `file` for failed tests that may be run again")
 	flag.Parse()
 	tally := newTally(os.Stdout, time.Now())
-	if err := follow(os.Stdin, tally); err != nil {
+	inputs, err := open(flag.Args())
+	if err == nil {
+		err = follow(inputs, tally)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
@@ -40,24 +45,36 @@ func main() {
 	}
 }
 
-// follow hands every line to the tally, and lets it speak in long silences.
-func follow(input io.Reader, tally *tally) error {
-	lines, failed := make(chan []byte), make(chan error, 1)
-	go func() {
-		defer close(lines)
-		reader := bufio.NewReader(input)
-		for {
-			line, err := reader.ReadBytes('\n')
-			if len(line) > 0 {
-				lines <- line
-			}
-			if err != nil {
-				if err != io.EOF {
-					failed <- fmt.Errorf("read test output: %w", err)
-				}
-				return
-			}
+// open opens the files, or standard input when there are none.
+func open(paths []string) ([]io.Reader, error) {
+	if len(paths) == 0 {
+		return []io.Reader{os.Stdin}, nil
+	}
+	var inputs []io.Reader
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read test output: %w", err)
 		}
+		inputs = append(inputs, file) // it is read to its end, which is that of the process
+	}
+	return inputs, nil
+}
+
+// follow hands every line of the inputs to the tally, and lets it speak in long silences.
+func follow(inputs []io.Reader, tally *tally) error {
+	lines, failed := make(chan []byte), make(chan error, len(inputs))
+	var reading sync.WaitGroup
+	for _, input := range inputs {
+		reading.Go(func() {
+			if err := read(input, lines); err != nil {
+				failed <- err
+			}
+		})
+	}
+	go func() {
+		reading.Wait()
+		close(lines)
 	}()
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
@@ -75,6 +92,23 @@ func follow(input io.Reader, tally *tally) error {
 			tally.line(line)
 		case now := <-ticker.C:
 			tally.tick(now)
+		}
+	}
+}
+
+// read sends every line of the input.
+func read(input io.Reader, lines chan<- []byte) error {
+	reader := bufio.NewReader(input)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if len(line) > 0 {
+			lines <- line
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read test output: %w", err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,14 +23,20 @@ type occurrence struct {
 // test names one test of one package; Name is empty for the package as a whole.
 type test struct{ Package, Name string }
 
+// duration is how long the tests of a package took, in seconds.
+type duration struct {
+	Package string
+	Elapsed float64
+}
+
 // tally counts tests and keeps the output of those whose end is not known yet.
 type tally struct {
 	out                     io.Writer
 	began                   time.Time
 	passed, failed, skipped int
-	packages                int
-	broken                  bool // something failed that is no test
-	fatal                   bool // a panic, a data race, a package that fails beside its tests
+	packages                []duration // that passed with a test
+	broken                  bool       // something failed that is no test
+	fatal                   bool       // a panic, a data race, a package that fails beside its tests
 	running                 map[test]time.Time
 	output                  map[test][]string
 	ended                   map[string]int // tests that ended, by package
@@ -107,7 +114,7 @@ func (t *tally) packageEnded(o occurrence) {
 			t.say("FAIL  %s  %.1fs", o.Package, o.Elapsed)
 		}
 	case tests > 0:
-		t.packages++
+		t.packages = append(t.packages, duration{o.Package, o.Elapsed})
 		t.say("ok    %s  %.1fs  %d tests", o.Package, o.Elapsed, tests)
 	}
 }
@@ -145,9 +152,19 @@ func (t *tally) tick(now time.Time) {
 		t.passed+t.failed+t.skipped, oldest.Package, oldest.Name, now.Sub(t.running[oldest]).Round(time.Second))
 }
 
-// close prints what was skipped, why tests failed, and the totals, and reports whether
+// longestMost is how many of the longest packages are listed, and longestFrom from how many
+// seconds on a package is long.
+const longestMost, longestFrom = 5, 10
+
+// close prints the longest packages, what was skipped, why tests failed, and the totals, and reports whether
 // the run was good. A run without a test is not.
 func (t *tally) close(now time.Time) bool {
+	slices.SortStableFunc(t.packages, func(a, b duration) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, long := range t.packages[:min(len(t.packages), longestMost)] {
+		if long.Elapsed >= longestFrom {
+			t.say("longest  %s  %.1fs", long.Package, long.Elapsed)
+		}
+	}
 	slices.Sort(t.skips)
 	for _, skip := range t.skips {
 		t.say("skipped  %s", skip)
@@ -156,7 +173,7 @@ func (t *tally) close(now time.Time) bool {
 		t.say("failed   %s", failure)
 	}
 	t.say("%d passed, %d failed, %d skipped in %s (%d packages)",
-		t.passed, t.failed, t.skipped, now.Sub(t.began).Round(time.Second), t.packages)
+		t.passed, t.failed, t.skipped, now.Sub(t.began).Round(time.Second), len(t.packages))
 	return t.passed > 0 && t.failed == 0 && !t.broken
 }
 

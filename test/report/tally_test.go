@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestTally(t *testing.T) {
 			var out bytes.Buffer
 			began := time.Now()
 			tally := newTally(&out, began)
-			if err := follow(strings.NewReader(test.input), tally); err != nil {
+			if err := follow([]io.Reader{strings.NewReader(test.input)}, tally); err != nil {
 				t.Fatal(err)
 			}
 			if ok := tally.close(began.Add(5 * time.Second)); ok != test.ok {
@@ -78,6 +79,31 @@ func TestTally(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What several runs write at once is one report, with the longest packages at its end.
+func TestSeveralRunsAreOneReport(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	tally := newTally(&out, time.Now())
+	var inputs []io.Reader
+	for i := range 7 {
+		name := string(rune('a' + i))
+		inputs = append(inputs, strings.NewReader(fmt.Sprintf(`{"Action":"run","Package":%[1]q,"Test":"TestA"}
+{"Action":"pass","Package":%[1]q,"Test":"TestA"}
+{"Action":"pass","Package":%[1]q,"Elapsed":%[2]d}
+`, name, 10*i)))
+	}
+	if err := follow(inputs, tally); err != nil {
+		t.Fatal(err)
+	}
+	if !tally.close(time.Now()) {
+		t.Error("the run is not good")
+	}
+	const ends = "longest  g  60.0s\nlongest  f  50.0s\nlongest  e  40.0s\nlongest  d  30.0s\nlongest  c  20.0s\n7 passed, 0 failed, 0 skipped in 0s (7 packages)\n"
+	if !strings.HasSuffix(out.String(), ends) {
+		t.Errorf("the report is\n%swant it to end with\n%s", &out, ends)
 	}
 }
 
@@ -101,7 +127,7 @@ func TestRunAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tally := newTally(io.Discard, time.Now())
-			if err := follow(strings.NewReader(test.input), tally); err != nil {
+			if err := follow([]io.Reader{strings.NewReader(test.input)}, tally); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Join(tally.runAgain(), ""); got != test.want {
