@@ -56,23 +56,11 @@ func InstallWith(ctx context.Context, admin *rest.Config, o Options) (Chosen, er
 	if err != nil {
 		return Chosen{}, fmt.Errorf("client for %s: %w", admin.Host, err)
 	}
-	documents := rbac.Documents()
-	for _, cluster := range o.Clusters {
-		leases, err := rbac.ForCluster(cluster)
-		if err != nil {
-			return Chosen{}, err
-		}
-		documents = append(documents, leases...)
+	own, err := ofNames(o.Clusters, o.Namespaces)
+	if err != nil {
+		return Chosen{}, err
 	}
-	for _, namespace := range o.Namespaces {
-		bindings, err := rbac.ForNamespace(namespace)
-		if err != nil {
-			return Chosen{}, err
-		}
-		documents = append(documents, namespaceDocument(namespace))
-		documents = append(documents, bindings...)
-	}
-	for _, document := range documents {
+	for _, document := range append(rbac.Documents(), own...) {
 		if err := apply(ctx, client, document); err != nil {
 			return Chosen{}, err
 		}
@@ -85,6 +73,45 @@ func InstallWith(ctx context.Context, admin *rest.Config, o Options) (Chosen, er
 		return Chosen{}, err
 	}
 	return chosen, installAdmission(ctx, client, chosen, o)
+}
+
+// Names applies what belongs to more names of the cluster and to more namespaces, which are
+// created if they are missing. The rest is installed already.
+func Names(ctx context.Context, admin *rest.Config, clusters, namespaces []string) error {
+	client, err := dynamic.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("client for %s: %w", admin.Host, err)
+	}
+	documents, err := ofNames(clusters, namespaces)
+	if err != nil {
+		return err
+	}
+	for _, document := range documents {
+		if err := apply(ctx, client, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofNames are the Leases of the cluster's names, and the namespaces with their role bindings.
+func ofNames(clusters, namespaces []string) (documents [][]byte, err error) {
+	for _, cluster := range clusters {
+		leases, err := rbac.ForCluster(cluster)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, leases...)
+	}
+	for _, namespace := range namespaces {
+		bindings, err := rbac.ForNamespace(namespace)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, namespaceDocument(namespace))
+		documents = append(documents, bindings...)
+	}
+	return documents, nil
 }
 
 func namespaceDocument(name string) []byte {

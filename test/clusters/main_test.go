@@ -12,8 +12,8 @@ import (
 
 // The parts that all tests share.
 var (
-	first     = clustertest.Shared{Name: "clusters-first"}
-	second    = clustertest.Shared{Name: "clusters-second"}
+	first     = clustertest.Shared{Name: "clusters-first", Prepare: stacktest.Install}
+	second    = clustertest.Shared{Name: "clusters-second", Prepare: stacktest.Install}
 	databases *pgtest.Server
 )
 

@@ -41,7 +41,7 @@ type world struct {
 
 func newWorld(t *testing.T, o stack.Options) *world {
 	t.Helper()
-	o.Cluster, o.Dir, o.DatabaseURL = first.Use(t).Cluster, t.TempDir(), databases.Database(t)
+	o.Cluster, o.Installed, o.Dir, o.DatabaseURL = first.Use(t).Cluster, true, t.TempDir(), databases.Database(t)
 	o.Logger = zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
 	other := second.Use(t)
 	s, err := stack.Start(t.Context(), o)
@@ -97,7 +97,7 @@ func (w *world) knownNodes() []query.Node {
 
 func (w *world) until(what string, met func() bool) {
 	w.t.Helper()
-	stacktest.Until(w.t, patience, what, met)
+	stacktest.Until(w.t, stacktest.Often, patience, what, met)
 }
 
 // submit publishes a manifest to the queue "default" over NATS.

@@ -38,7 +38,7 @@ const patience = 60 * time.Second
 // What the tests share: each has a database, a namespace and nodes of its own.
 var (
 	databases *pgtest.Server
-	shared    = clustertest.Shared{Name: "console"}
+	shared    = clustertest.Shared{Name: "console", Prepare: stacktest.Install}
 )
 
 func TestMain(m *testing.M) { stacktest.Main(m, &databases, &shared) }
@@ -63,7 +63,7 @@ func newWorld(t *testing.T, queues []queuemanager.Queue, callers ...string) *wor
 	listening := make(chan net.Addr, 1)
 	logger := zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
 	s, err := stack.Start(t.Context(), stack.Options{
-		Cluster: shared.Use(t).Cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Queues: queues, Logger: logger,
+		Cluster: shared.Use(t).Cluster, Installed: true, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Queues: queues, Logger: logger,
 		HTTP: intake.HTTPConfig{Address: "127.0.0.1:0", TokensFile: file, Operators: "olga", Listening: func(a net.Addr) { listening <- a }},
 	})
 	if err != nil {

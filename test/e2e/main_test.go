@@ -15,7 +15,7 @@ import (
 // The parts that all tests share; each test has a namespace, nodes, a database
 // and a NATS server of its own.
 var (
-	shared     = clustertest.Shared{Name: "e2e"}
+	shared     = clustertest.Shared{Name: "e2e", Prepare: stacktest.Install}
 	databases  *pgtest.Server
 	requireAll = os.Getenv("MUSTER_REQUIRE_SERVICES") != ""
 )

@@ -63,7 +63,7 @@ func startWorld(t *testing.T, o stack.Options) *world {
 	if os.Getenv("MUSTER_TEST_LOG") != "" {
 		level = zap.DebugLevel
 	}
-	o.Cluster, o.Dir = cluster.Cluster, t.TempDir()
+	o.Cluster, o.Installed, o.Dir = cluster.Cluster, true, t.TempDir()
 	if o.DatabaseURL == "" {
 		o.DatabaseURL = databases.Database(t)
 	}
@@ -124,7 +124,7 @@ func (w *world) knownNodes() []query.Node {
 
 func (w *world) until(what string, met func() bool) {
 	w.t.Helper()
-	stacktest.Until(w.t, patience, what, met)
+	stacktest.Until(w.t, stacktest.Often, patience, what, met)
 }
 
 // publish sends a submission; the id is unique unless given.

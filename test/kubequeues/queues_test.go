@@ -24,7 +24,10 @@ import (
 	"muster.dev/muster/test/stack/stacktest"
 )
 
-const patience = time.Minute
+const (
+	patience  = time.Minute
+	pollEvery = 100 * time.Millisecond // by a kubectl each time
+)
 
 // What the tests share: each has a database and a namespace of its own.
 var (
@@ -80,7 +83,7 @@ func must(t *testing.T, s *stack.Stack, input string, arguments ...string) strin
 
 func until(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	stacktest.Until(t, patience, what, met)
+	stacktest.Until(t, pollEvery, patience, what, met)
 }
 
 // rayJob asks for the given GPUs, has the label of the queue, and runs for longer

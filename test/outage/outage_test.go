@@ -23,7 +23,7 @@ import (
 const patience = 60 * time.Second
 
 var (
-	shared    = clustertest.Shared{Name: "outage"}
+	shared    = clustertest.Shared{Name: "outage", Prepare: stacktest.Install}
 	databases *pgtest.Server
 )
 
@@ -49,7 +49,7 @@ func newWorldOn(t *testing.T, databaseURL string, deadline time.Duration) *world
 	t.Helper()
 	once := 0 // a gang that is at fault would fail at once
 	s, err := stack.Start(t.Context(), stack.Options{
-		Cluster: shared.Use(t).Cluster, DatabaseURL: databaseURL, Dir: t.TempDir(), NodeGrace: time.Second,
+		Cluster: shared.Use(t).Cluster, Installed: true, DatabaseURL: databaseURL, Dir: t.TempDir(), NodeGrace: time.Second,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)),
 		Rules: workload.Rules{
 			Life: workload.Life{ReadyDeadline: workload.Duration(deadline)}, Requeues: &once, BackoffFirst: workload.Duration(time.Second),

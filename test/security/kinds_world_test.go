@@ -50,7 +50,7 @@ func newTenants(t *testing.T, rules workload.Rules) *tenants {
 func newStack(t *testing.T, o stack.Options) *tenants {
 	t.Helper()
 	cluster := shared.Use(t)
-	o.Cluster, o.DatabaseURL, o.Dir = cluster.Cluster, databases.Database(t), t.TempDir()
+	o.Cluster, o.Installed, o.DatabaseURL, o.Dir = cluster.Cluster, true, databases.Database(t), t.TempDir()
 	o.Logger = zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
 	s, err := stack.Start(t.Context(), o)
 	if err != nil {
@@ -152,7 +152,7 @@ func (w *tenants) configOf(namespace, user string, rules ...rbacv1.PolicyRule) *
 
 func (w *tenants) until(what string, met func() bool) {
 	w.t.Helper()
-	stacktest.Until(w.t, patience, what, met)
+	stacktest.Until(w.t, stacktest.Often, patience, what, met)
 }
 
 // create creates a RayCluster as the client's user, as soon as its rights count.

@@ -15,7 +15,7 @@ const patience = 60 * time.Second
 // What the tests share: each has a database, a namespace and nodes of its own.
 var (
 	databases *pgtest.Server
-	shared    = clustertest.Shared{Name: "security"}
+	shared    = clustertest.Shared{Name: "security", Prepare: stacktest.Install}
 )
 
 func TestMain(m *testing.M) { stacktest.Main(m, &databases, &shared) }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/services/muster-dev/inprocess"
 )
@@ -46,7 +45,7 @@ func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name stri
 	if m.Dynamic, err = dynamic.NewForConfig(admin); err != nil {
 		return nil, err
 	}
-	if err := install.Install(ctx, admin, []string{m.Name}, s.namespaces()); err != nil {
+	if err := s.install(ctx, admin, m.Name); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(s.options.Dir, m.Name)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/deploy/install"
@@ -66,6 +67,9 @@ type Options struct {
 	Tracer func(service string) tracing.Tracer
 	// HTTP turns on intake's HTTP API; the zero value leaves it off.
 	HTTP intake.HTTPConfig
+	// Installed: the cluster has what all stacks share, such as roles and admission policies,
+	// by install.Install. Start adds what is of the stack's own names.
+	Installed bool
 	// AllNodes manages every node of the cluster instead of the stack's own.
 	AllNodes bool
 }
@@ -159,7 +163,7 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 			PodPolicy: rules.Pods, ObjectPolicy: rules.Objects, Submitters: rules.Submitters, Identities: rules.Identities, Limits: rules.Limits, StrayPods: rules.Strays,
 		}}
 	}
-	if err := install.Install(ctx, admin, []string{s.Pool}, s.namespaces()); err != nil {
+	if err := s.install(ctx, admin, s.Pool); err != nil {
 		return err
 	}
 	if s.kubeconfigs, err = inprocess.Kubeconfigs(ctx, admin, s.options.Dir); err != nil || s.options.Through == nil {
@@ -171,6 +175,14 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// install installs Muster in a cluster under a name, for the stack's namespaces.
+func (s *Stack) install(ctx context.Context, admin *rest.Config, name string) error {
+	if s.options.Installed {
+		return install.Names(ctx, admin, []string{name}, s.namespaces())
+	}
+	return install.Install(ctx, admin, []string{name}, s.namespaces())
 }
 
 // namespaces lists those of the stack, each once.

@@ -4,16 +4,29 @@ package stacktest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 
 	"go.uber.org/zap"
+	"k8s.io/client-go/tools/clientcmd"
 
+	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/pkg/testkit/pgtest"
 	intake "muster.dev/muster/services/intake/app"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
+
+// Install prepares a cluster that stacks share, which have Options.Installed.
+func Install(ctx context.Context, c *clustertest.Cluster) error {
+	admin, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read kubeconfig %q: %w", c.Kubeconfig, err)
+	}
+	admin.QPS = -1
+	return install.Install(ctx, admin, nil, nil)
+}
 
 // Main runs the tests of a package, in its TestMain, and exits. They find a server whose
 // databases have the ledger's schema in databases. It ends afterwards, as do the clusters that

@@ -12,13 +12,13 @@ import (
 	"muster.dev/muster/test/stack"
 )
 
-// pollEvery is how often Until looks.
-const pollEvery = 20 * time.Millisecond
+// Often is how often to look at what costs little.
+const Often = 20 * time.Millisecond
 
 // Until polls a condition that no event shows. The test fails when it is not met in time.
-func Until(t *testing.T, patience time.Duration, what string, met func() bool) {
+func Until(t *testing.T, every, patience time.Duration, what string, met func() bool) {
 	t.Helper()
-	poll := time.NewTicker(pollEvery)
+	poll := time.NewTicker(every)
 	defer poll.Stop()
 	deadline := time.After(patience)
 	for !met() {
