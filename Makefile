@@ -103,7 +103,7 @@ down: ## stop the local stack
 	@deploy/local/stack.sh down
 
 .PHONY: test
-test: need-postgres need-compiler need-browser services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector, against real parts
+test: need-postgres need-compiler need-browser services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector where it has work, against real parts
 	@if deploy/local/compose.sh able; then $(MAKE) --no-print-directory images; fi
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test of every module, with the race detector where there are goroutines,
+# Runs every test of every module, with the race detector where test/raced.sh says,
 # against the real parts that `make test` built or installed, and says what was
 # skipped. A part that is missing is a failure here, not a skip.
 #
@@ -54,40 +54,63 @@ else
 	echo "test: ${why//$'\n'/ }: Postgres, NATS and the suites of test/suite run in processes of this machine, NOT in containers"
 fi
 
-# The packages under test/ each start a whole stack, and wait most of the time: two
-# of them at once, whatever the number of cores. All others run side by side.
-stacks='^muster.dev/muster/test(/|$)'
-# These packages start no goroutine, which test/arch checks, and compute all the time:
-# the race detector finds nothing in them, and makes them five times slower.
-sequential='^muster.dev/muster/(pkg/(decide|state|spec|policyfile|whatif|manifest/(ray|appwrapper))(/|$)|services/intake/internal/submission$|test/sim$|test/sim/twin$)'
+# first puts the packages that take longest first, so that no core waits for the last one. It
+# fails where it is given none of that name.
+first() {
+	local all name
+	all=$(cat)
+	for name in "$@"; do grep -xF "muster.dev/muster/$name" <<<"$all"; done
+	grep -vxF "$(printf 'muster.dev/muster/%s\n' "$@")" <<<"$all"
+}
 packages=$(go list work)
-mapfile -t plain < <(grep -E "$sequential" <<<"$packages")
-mapfile -t beside < <(grep -vE "$sequential" <<<"$packages" | grep -vE "$stacks")
-mapfile -t alone < <(grep -vE "$sequential" <<<"$packages" | grep -E "$stacks")
+mapfile -t raced < <(test/raced.sh | first test/outage services/queue-manager/app test/clusters services/dispatcher/app)
+mapfile -t others < <(grep -vxF "$(printf '%s\n' "${raced[@]}")" <<<"$packages" | first test/e2e test/containers test/suite/local test/chaos test/kubequeues test/security)
+if [ $((${#raced[@]} + ${#others[@]})) != "$(wc -l <<<"$packages")" ]; then
+	echo "test: the lanes have ${#raced[@]} and ${#others[@]} packages of $(wc -l <<<"$packages")" >&2
+	exit 1
+fi
 
 # Tests would keep their own files in GOTMPDIR too. Without debug information linking takes
-# a third less time.
-run() { go test -json -shuffle=on -timeout=$limit -ldflags='-s -w' -exec 'env -u GOTMPDIR' "$@"; }
+# a third less time. Most tests wait most of the time: more of a package run at once than
+# there are cores.
+run() { go test -json -shuffle=on -timeout=$limit -parallel=$((2 * cores)) -ldflags='-s -w' -exec 'env -u GOTMPDIR' "$@"; }
 
-# The modules outside of the workspace have tests without concurrency of their
-# own, or link so much (the dev cluster: all of Kubernetes) that building that
-# with the race detector would take longer than everything else together.
-all() {
+# Three lanes run at once, for the same reason. What has no race detector has the flags of
+# `make build`, so that its packages are compiled once.
+cores=$(nproc)
+with_race() { run -race -p="$cores" "$@" "${raced[@]}"; }
+without() { CGO_ENABLED=0 run -trimpath -p="$cores" "$@" "${others[@]}"; }
+# The modules outside of the workspace link so much (the dev cluster: all of Kubernetes) that
+# building that with the race detector would take longer than everything else together.
+outside() {
 	local failed=0
-	CGO_ENABLED=0 run -trimpath "$@" "${plain[@]}" || failed=1
-	run -race "$@" "${beside[@]}" || failed=1
-	run -race -p=2 "$@" "${alone[@]}" || failed=1
-	for module in deploy/devcluster deploy/helm; do
-		(cd "$module" && CGO_ENABLED=0 GOWORK=off run -trimpath "$@" ./...) || failed=1
+	for module in deploy/helm deploy/devcluster; do
+		(cd "$module" && CGO_ENABLED=0 GOWORK=off run -trimpath -p=1 "$@" ./...) || failed=1
 	done
 	return $failed
 }
 
 report=$(mktemp -d)
-trap 'rm -rf "$report" ${mine:+"$mine"}' EXIT
+lanes=()
+finish() {
+	[ ${#lanes[@]} = 0 ] || kill -INT -- "${lanes[@]/#/-}" 2>/dev/null || true # go test ends its tests
+	rm -rf "$report" ${mine:+"$mine"}
+}
+trap finish EXIT
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$report/report" ./test/report
 echo "test: compiling (with the race detector the first time takes minutes), then running"
-all "$@" | "$report/report" -again "$report/again" && exit 0
+set -m # each lane is a group of processes, which an interrupt reaches as a whole
+for lane in with_race without outside; do
+	mkfifo "$report/$lane"
+	$lane "$@" >"$report/$lane" </dev/null &
+	lanes+=($!)
+done
+set +m
+code=0
+"$report/report" -again "$report/again" "$report"/{with_race,without,outside} || code=1
+for lane in "${lanes[@]}"; do wait "$lane" || code=1; done
+lanes=()
+[ $code = 0 ] && exit 0
 [ -n "${RERUN:-}" ] && [ -s "$report/again" ] || exit 1
 
 # alone runs a test of a package once more, as its lane did.
