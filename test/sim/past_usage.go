@@ -2,6 +2,8 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/state"
@@ -18,12 +20,13 @@ func (l *ledger) keepPastUsage(all []quota.PastUsage) {
 
 // forgetPastUsage removes the past usage of queues that are configured no more.
 func (l *ledger) forgetPastUsage(policy quota.Config) {
-	configured := map[string]bool{}
-	for _, q := range policy.ClusterQueues {
-		configured[q.Name] = true
+	tree, err := quota.New(state.PolicyOf(l.queues, policy))
+	if err != nil {
+		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err))
 	}
+	counts := tree.PastUsers()
 	for name := range l.past {
-		if !configured[name] {
+		if !slices.Contains(counts, name) {
 			delete(l.past, name)
 		}
 	}

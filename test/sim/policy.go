@@ -114,8 +114,12 @@ func (p policy) config() (c quota.Config) {
 		if s.name == "strict" {
 			strategy = quota.StrictFIFO
 		}
+		scope := quota.UsageBasedAdmissionFairSharing
+		if s.name == "strict" {
+			scope = quota.NoAdmissionFairSharing
+		}
 		queues = append(queues, map[string]any{
-			"name": s.name, "cohortName": s.cohort, "queueingStrategy": strategy, "quotaCheckStrategy": quota.IgnoreUndeclared,
+			"name": s.name, "cohortName": s.cohort, "admissionScope": map[string]any{"admissionMode": scope}, "queueingStrategy": strategy, "quotaCheckStrategy": quota.IgnoreUndeclared,
 			"resourceGroups": quotas(s.nominal, limits), "preemption": preemption, "stopPolicy": s.stop,
 		})
 	}
@@ -127,6 +131,9 @@ func (p policy) config() (c quota.Config) {
 	}
 	if p.fair {
 		all["fairSharing"] = map[string]any{"enable": true, "usageHalfLifeSeconds": p.halfLife}
+	}
+	if p.halfLife > 0 {
+		all["admissionFairSharing"] = map[string]any{"usageHalfLifeTime": fmt.Sprintf("%ds", p.halfLife), "usageSamplingInterval": "1s"}
 	}
 	text, err := json.Marshal(all)
 	if err == nil {

@@ -173,14 +173,24 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 			list = append(list, candidate{Started: g, policy: policy, regret: d.regretOf(g), shareRank: ranks[q], evictedBefore: evictedBefore})
 		}
 	}
+	d.state.rankByUse(list)
 	slices.SortFunc(list, func(a, b candidate) int {
-		if by := cmp.Or(cmp.Compare(a.shareRank, b.shareRank), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
+		if by := cmp.Or(cmp.Compare(a.shareRank, b.shareRank), byUseOfOwn(a, b), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
 			b.Admitted.Compare(a.Admitted), cmp.Compare(b.Order, a.Order)); by != 0 {
 			return by
 		}
 		return cmp.Compare(a.Workload.ID, b.Workload.ID)
 	})
 	return list
+}
+
+// byUseOfOwn orders candidates of the workload's own queue by the use of their LocalQueues.
+// Quota permits these in any order, so use, which time alone changes, may be a part of theirs.
+func byUseOfOwn(a, b candidate) int {
+	if a.policy != withinQueue || b.policy != withinQueue {
+		return 0
+	}
+	return cmp.Compare(a.useRank, b.useRank)
 }
 
 // mayEvict is Kueue's rule of which gangs a workload may evict, quota aside.

@@ -48,6 +48,10 @@ func (c *copier) copyStarted() {
 	for i, q := range c.from.sorted {
 		copied := newQueue(q.name, c.to.tree.Queue(q.name))
 		copied.nominations, copied.allowance = q.nominations, q.allowance
+		for name, local := range q.locals {
+			same := *local
+			copied.locals[name] = &same
+		}
 		c.queues[q], c.to.sorted[i], c.to.queues[q.name] = copied, copied, copied
 	}
 	c.to.started = make(map[workload.ID]*Started, len(c.from.started))
@@ -169,6 +173,9 @@ func (c *copier) copyOne(w *Waiting, in *equivalenceClass) *Waiting {
 	c.waiting = append(c.waiting, *w)
 	copied := &c.waiting[len(c.waiting)-1]
 	copied.queue, copied.signature, copied.class = c.queues[w.queue], c.signatures[w.signature], in
+	if w.local != nil {
+		copied.local = copied.queue.locals[localOf(w.Workload)]
+	}
 	c.to.waiting.Put(copied)
 	return copied
 }
@@ -182,7 +189,7 @@ func (c *copier) waitingCopy(w *Waiting) *Waiting {
 	if copied == nil {
 		same := *w
 		copied = &same
-		copied.queue, copied.signature, copied.class = c.queues[w.queue], nil, nil
+		copied.queue, copied.signature, copied.class, copied.local = c.queues[w.queue], nil, nil, nil
 		c.left[w] = copied
 	}
 	return copied

@@ -15,6 +15,7 @@ import (
 func Decide(s *State, now time.Time) Plan {
 	d := &decision{state: s, now: now}
 	s.tree.Advance(now)
+	d.orderByUse()
 	d.recheckNamespaces()
 	d.endBackoffs()
 	d.drain()
@@ -209,6 +210,9 @@ func (d *decision) nextAt() time.Time {
 		}
 		if !q.strict() && q.all.Len() > 0 && !q.head().Since.IsZero() {
 			note(q.head().patienceEnd())
+		}
+		if len(q.locals) > 1 && (q.strict() || q.reserves(d.now)) { // another may be the head by then
+			note(d.now.Add(d.state.tree.SamplingInterval()))
 		}
 		if len(q.patient) > 0 {
 			note(q.patient[0].patienceEnd())

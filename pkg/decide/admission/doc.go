@@ -44,9 +44,9 @@
 //	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost,
 //	            price_floor, price, victim_clusters
 //	state       replace, started, growth, waiting, nomination, nodes
-//	refusals    invalidate, evictable, candidates, share_rank, kept_quota, never,
+//	refusals    invalidate, evictable, candidates, share_rank, use_order, kept_quota, never,
 //	            next_class, head_reservation, head_reason, foreign, clusters
-//	ground      regret, queue, equivalence_class, signature, order, lacking, allowance,
+//	ground      regret, queue, equivalence_class, local_use, signature, order, lacking, allowance,
 //	            savepoint, plan, state
 //
 // # What-ifs
@@ -73,7 +73,8 @@
 // # Order
 //
 // The workloads of a queue are ordered by priority, then by submission; an evicted gang
-// keeps its place. So are the heads of queues. Within a tree of cohorts, however, the head
+// keeps its place; where the queue has an AdmissionScope, first by what their LocalQueues have
+// used (local_use.go). So are the heads of queues. Within a tree of cohorts, however, the head
 // that borrows from nearest by comes first, and under fair sharing the one whose branch
 // would have the smaller share (quota.Tree, Fairest). A gang is tried on one cluster after
 // the other and lives wholly in one (clusters.go). In a StrictFIFO queue no gang passes a waiting one; in

@@ -98,12 +98,14 @@ type classKey struct {
 	impatient bool
 	grows     workload.ID // a gang that grows is a class of its own
 	namespace string      // in a queue that selects namespaces
+	local     string      // in a queue that is ordered by the use of LocalQueues
 }
 
 // addToClass puts a workload into its class, and a new class into its queue.
 func (s *State) addToClass(w *Waiting) {
 	q, key := w.queue, w.key()
 	q.trackPatience(w)
+	s.joinLocal(w)
 	class := q.classes[key]
 	if class == nil {
 		class = &equivalenceClass{queue: q, signature: w.signature, priority: w.Workload.Priority, atOpen: -1}
@@ -142,6 +144,7 @@ func (s *State) removeFromClass(w *Waiting) {
 	wasFirst := class.first() == w
 	heap.Remove(class, w.index)
 	if class.Len() > 0 {
+		class.queue.leaveLocal(w)
 		s.fixOrder(class, wasFirst)
 		return
 	}
@@ -153,6 +156,7 @@ func (s *State) removeFromClass(w *Waiting) {
 	}
 	class.members = nil
 	delete(class.queue.classes, w.key())
+	class.queue.leaveLocal(w)
 }
 
 // block sets a class aside until an event may change its refusal.

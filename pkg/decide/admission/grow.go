@@ -19,6 +19,7 @@ func (d *decision) grow(w *Waiting, a quota.Assess, placements []workload.Placem
 	s.removeDemand(w)
 	s.resize(g, withMore(g.Workload.PodSets, w.Workload.PodSets), merged(g.Placements, placements), withFlavors(g.Flavors, a.Flavors))
 	s.dropSignature(w.signature)
+	d.noteEntry(g, a.Charges)
 	d.noteStarted(w, g, placements)
 	d.plan.Growths = append(d.plan.Growths, Admission{Workload: g.Workload.ID, Cluster: g.Cluster, Placements: g.Placements, Flavors: g.Flavors})
 	d.effects.reservationsMoved = true

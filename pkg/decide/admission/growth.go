@@ -62,11 +62,11 @@ func (s *State) Shrink(id workload.ID, sets []workload.PodSet, kept []workload.P
 func (s *State) resize(g *Started, sets []workload.PodSet, places []workload.Placement, flavors []workload.PodSetFlavors) {
 	fleet := s.fleet(g.Cluster)
 	fleet.Release(g.Workload, g.Placements)
-	g.queue.quota.Release(g.charges)
+	g.refund()
 	w := *g.Workload
 	w.PodSets = sets
 	g.Workload, g.Placements, g.Flavors = &w, places, flavors
 	g.charges = quota.ChargesOf(sets, flavors)
-	g.queue.quota.Allocate(g.charges)
+	g.charge()
 	fleet.Allocate(g.Workload, g.Placements)
 }

@@ -59,6 +59,9 @@ func (w *Waiting) patienceEnd() time.Time { return w.Since.Add(w.queue.patience(
 
 // headOrder orders the waiting workloads of a queue: the first is its head.
 func (q *queue) headOrder(a, b *Waiting) int {
+	if by := byUse(a, b); by != 0 {
+		return by
+	}
 	if q.backfills() && q.order() == quota.ShortestFirst {
 		return byRunTime(a, b)
 	}
@@ -67,6 +70,9 @@ func (q *queue) headOrder(a, b *Waiting) int {
 
 // backfillOrder orders the workloads that may pass the head.
 func (q *queue) backfillOrder(a, b *Waiting) int {
+	if by := byUse(a, b); by != 0 {
+		return by
+	}
 	if q.backfills() && q.order() != quota.Submission {
 		return byRunTime(a, b)
 	}
@@ -114,6 +120,9 @@ func (w *Waiting) key() classKey {
 	}
 	if w.queue.quota.Selector() != nil {
 		key.namespace = w.Workload.Namespace
+	}
+	if w.queue.quota.OrdersByUsage() {
+		key.local = localOf(w.Workload)
 	}
 	return key
 }

@@ -25,6 +25,8 @@ type candidate struct {
 	// shareRank is, under fair sharing, the rank of its queue in the tree by falling
 	// share before any eviction; else zero.
 	shareRank int
+	// useRank is the rank of its LocalQueue by falling use, where that counts; else zero.
+	useRank int
 	// strategies is how many strategies of fair sharing, in order, may permit it.
 	strategies int
 	// evictedBefore: one of the two has been evicted for the other before, so only an

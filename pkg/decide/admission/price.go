@@ -17,10 +17,12 @@ type price struct {
 	gangs   int
 }
 
-// level orders gangs by who is evicted last: those of the workload's own queue, and of
-// these as of the others the ones with the highest priority.
+// level orders gangs by who is evicted last: those of the workload's own queue; of these as
+// of the others those of the LocalQueue with the least use, where that counts; and of these
+// the ones with the highest priority.
 type level struct {
 	own      bool
+	useRank  int
 	priority int32
 }
 
@@ -36,12 +38,12 @@ func (l level) compare(other level) int {
 		}
 		return -1
 	}
-	return cmp.Compare(l.priority, other.priority)
+	return cmp.Or(cmp.Compare(l.useRank, other.useRank), cmp.Compare(l.priority, other.priority))
 }
 
 // regretOf returns the level of a candidate, and what its eviction loses.
 func (c candidate) regretOf() levelRegret {
-	return levelRegret{level{c.policy == withinQueue, c.Workload.Priority}, c.regret}
+	return levelRegret{level{c.policy == withinQueue, c.useRank, c.Workload.Priority}, c.regret}
 }
 
 func (r levelRegret) compare(other levelRegret) int {

@@ -22,7 +22,7 @@ func (s *State) Ask(id workload.ID) (Question, bool) {
 		return Question{}, false
 	}
 	q := Question{waiting: s.resubmittedCopy(w), Known: workload.Explanation{
-		Workload: id, Queue: w.queue.name, Position: s.Position(id), Reason: *s.reason(w),
+		Workload: id, Queue: w.queue.name, Position: s.Position(id), Reason: *s.reason(w), PastUse: s.tree.LocalPastUsage(w.Workload.Namespace, w.Workload.Queue),
 	}}
 	if w.class == nil {
 		q.waiting.Nominated = w.nomination(s) != nil

@@ -19,6 +19,8 @@ type queue struct {
 	open        classHeap // of them, those to be tried
 	started     map[workload.ID]*Started
 	nominations int // of its waiting workloads
+	// locals are, where its workloads are ordered by use, the LocalQueues that wait.
+	locals map[string]*localQueue
 	// kept is the last head for which quota was kept from other queues.
 	kept *Waiting
 	// blocked are the classes that are not open.
@@ -31,7 +33,7 @@ type queue struct {
 
 func newQueue(name string, of *quota.Queue) *queue {
 	q := &queue{
-		name: name, quota: of, classes: map[classKey]*equivalenceClass{}, started: map[workload.ID]*Started{}, blocked: map[*equivalenceClass]bool{},
+		name: name, quota: of, classes: map[classKey]*equivalenceClass{}, started: map[workload.ID]*Started{}, blocked: map[*equivalenceClass]bool{}, locals: map[string]*localQueue{},
 	}
 	q.all = classHeap{place: placeInAll, order: q.headOrder}
 	q.open = classHeap{place: placeInOpen, order: q.backfillOrder}

@@ -63,7 +63,11 @@ func (s *State) Position(id workload.ID) int {
 	}
 	position := 1
 	for _, class := range w.queue.all.list {
-		if class.priority > w.Workload.Priority {
+		if by := byUse(class.first(), w); by != 0 {
+			if by < 0 {
+				position += len(class.members)
+			}
+		} else if class.priority > w.Workload.Priority {
 			position += len(class.members)
 		} else if class.priority == w.Workload.Priority {
 			for _, other := range class.members {

@@ -38,15 +38,13 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	for preemptor, victims := range s.evictedFor {
 		next.evictedFor[preemptor] = maps.Clone(victims)
 	}
-	for _, q := range s.sorted {
-		if queue := tree.Queue(q.name); queue != nil {
-			queue.SetHistory(q.quota.History())
-		}
+	for _, past := range s.tree.PastUsage() {
+		tree.SetPastUsage(past)
 	}
 	for id, g := range s.started {
 		c := *g
 		c.queue = next.queue(c.Queue)
-		c.queue.quota.Allocate(c.charges)
+		c.charge()
 		next.started[id], c.queue.started[id] = &c, &c
 	}
 	tree.ForgetUsageChanges()
@@ -99,7 +97,7 @@ func bothHeld(a, b *workload.Reason) bool {
 // resubmitted returns the waiting workload as a caller would enqueue it now.
 func (w *Waiting) resubmitted(s *State) Waiting {
 	c := *w
-	c.queue, c.signature, c.class, c.held, c.index, c.holds = nil, nil, nil, nil, 0, nil
+	c.queue, c.signature, c.class, c.held, c.index, c.holds, c.local = nil, nil, nil, nil, 0, nil, nil
 	if w.class != nil || w.nomination(s) != nil {
 		c.NotBefore = time.Time{} // its back-off is over
 	}

@@ -19,6 +19,7 @@ import (
 type Snapshot struct {
 	config     quota.Config
 	history    map[string]quota.History
+	locals     map[string]quota.History // by quota.LocalName
 	nodes      []observedNode
 	started    []Started
 	waiting    []Waiting
@@ -54,6 +55,9 @@ func (s *Snapshot) State() (*State, error) {
 	state.Preallocate(len(s.waiting))
 	for name, history := range s.history {
 		state.queue(name).quota.SetHistory(history)
+	}
+	for name, history := range s.locals {
+		tree.SetPastUsage(quota.PastUsage{Queue: name, History: history})
 	}
 	slices.SortFunc(s.nodes, func(a, b observedNode) int {
 		return cmp.Or(cmp.Compare(a.node.Cluster, b.node.Cluster), cmp.Compare(a.node.Name, b.node.Name))

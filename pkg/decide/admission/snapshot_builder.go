@@ -28,13 +28,16 @@ type SnapshotBuilder struct {
 // queue. It lists what is to be copied and copies nothing yet.
 func (s *State) BeginSnapshot(most int) *SnapshotBuilder {
 	b := &SnapshotBuilder{of: s, clusters: append([]string(nil), s.clusters...), into: &Snapshot{
-		config: s.tree.Config(), history: make(map[string]quota.History, len(s.sorted)), decidedAt: s.decidedAt,
+		config: s.tree.Config(), history: make(map[string]quota.History, len(s.sorted)), locals: map[string]quota.History{}, decidedAt: s.decidedAt,
 		silent: s.silent, namespaces: s.namespaces.clone(),
 		evictedFor: make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor)),
 	}}
 	b.started, b.preemptors = make([]*Started, 0, len(s.started)), make([]workload.ID, 0, len(s.evictedFor))
 	for preemptor := range s.evictedFor {
 		b.preemptors = append(b.preemptors, preemptor)
+	}
+	for _, past := range s.tree.PastLocal() {
+		b.into.locals[past.Queue] = past.History
 	}
 	each := max(1, most/max(1, len(s.sorted)))
 	for _, q := range s.sorted {

@@ -184,13 +184,13 @@ func (d *decision) admit(w *Waiting, a quota.Assess, placed *flavoredSignature, 
 		return
 	}
 	s := d.state
-	admitted, fewer := w.Workload, placed.sizesOf(w.Workload)
-	if fewer != nil {
+	admitted, sets := w.Workload, placed.sizesOf(w.Workload)
+	if sets != nil {
 		smaller := *w.Workload
-		smaller.PodSets = fewer
+		smaller.PodSets = sets
 		admitted = &smaller
 	}
-	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors, fewer})
+	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors, sets})
 	s.removeFromClass(w)
 	s.Start(Started{
 		Workload: admitted, Order: w.Order, Queue: w.queue.name,
@@ -198,6 +198,7 @@ func (d *decision) admit(w *Waiting, a quota.Assess, placed *flavoredSignature, 
 		RunTime: w.RunTime,
 	})
 	g := s.started[w.Workload.ID]
+	d.noteEntry(g, g.charges)
 	d.noteStarted(w, g, placements)
 	s.waiting.Delete(w.Workload.ID)
 	s.removeDemand(w)

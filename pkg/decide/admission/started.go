@@ -44,7 +44,7 @@ func (s *State) Start(g Started) {
 	added.queue = s.queue(added.Queue)
 	added.charges = quota.ChargesOf(g.Workload.PodSets, g.Flavors)
 	s.fleet(g.Cluster).Allocate(g.Workload, g.Placements)
-	added.queue.quota.Allocate(added.charges)
+	added.charge()
 	s.started[g.Workload.ID] = added
 	added.queue.started[g.Workload.ID] = added
 }
@@ -115,6 +115,7 @@ func (s *State) Release(id workload.ID) {
 	s.StopGrowing(id)
 	delete(s.started, id)
 	delete(g.queue.started, id)
+	g.queue.quota.ReleaseFor(localOf(g.Workload), g.charges)
 	s.releaseAll(g.queue, g.Cluster, g.Workload, g.Placements, g.charges)
 	if !g.preempted {
 		delete(s.evictedFor, id)

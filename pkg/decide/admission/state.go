@@ -88,9 +88,7 @@ func (s *State) TakePastUsage() []quota.PastUsage { return s.tree.TakePastUsage(
 // are ignored.
 func (s *State) SetPastUsage(stored []quota.PastUsage) {
 	for _, past := range stored {
-		if q := s.tree.Queue(past.Queue); q != nil {
-			q.SetHistory(past.History)
-		}
+		s.tree.SetPastUsage(past)
 	}
 }
 

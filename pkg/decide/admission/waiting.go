@@ -43,6 +43,7 @@ type Waiting struct {
 	lacks     *workload.Reason // why it has no places on the nodes that have come
 	impatient bool             // its patience is over, in a queue where that matters
 	queue     *queue
+	local     *localQueue // while it is in a class, where the queue is ordered by use
 	signature *podSetSignature
 	class     *equivalenceClass // nil while held or backing off, or nominated
 	index     int               // in the class

@@ -42,6 +42,8 @@ type Config struct {
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
 	// share; without it priority and submission decide across queues, too.
 	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`
+	// AdmissionFairSharing is how the past use of LocalQueues counts; nil: not at all.
+	AdmissionFairSharing *AdmissionFairSharing `json:"admissionFairSharing,omitempty"`
 }
 
 // FairSharingPolicy is fair sharing for the whole of Muster.
@@ -104,6 +106,8 @@ type ClusterQueue struct {
 	Backfill    *BackfillPolicy `json:"backfill,omitempty"`
 	FairSharing *FairSharing    `json:"fairSharing,omitempty"`
 	StopPolicy  string          `json:"stopPolicy,omitempty"` // None if empty
+	// AdmissionScope orders the workloads by the past use of their LocalQueues; nil: not.
+	AdmissionScope *AdmissionScope `json:"admissionScope,omitempty"`
 	// NamespaceSelector selects the namespaces that may use the queue, by their labels. Unlike
 	// in Kueue all may when it is missing.
 	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
@@ -240,4 +244,7 @@ type LocalQueue struct {
 	Name         string `json:"name"`
 	ClusterQueue string `json:"clusterQueue"`
 	StopPolicy   string `json:"stopPolicy,omitempty"`
+	// FairSharing is its weight among the LocalQueues of a ClusterQueue with an
+	// AdmissionScope; one without it.
+	FairSharing *FairSharing `json:"fairSharing,omitempty"`
 }

@@ -12,6 +12,10 @@ func (t *Tree) Copy() *Tree {
 	c.usageBefore = maps.Clone(t.usageBefore)
 	c.usageChanged = map[string]bool{} // past usage is stored from the original only
 	c.index, c.names, c.undoLog, c.savepoints = maps.Clone(t.index), slices.Clone(t.names), nil, 0
+	c.localUsages = make(map[string]*localUsage, len(t.localUsages))
+	for name, u := range t.localUsages {
+		c.localUsages[name] = u.copied()
+	}
 	nodes := make(map[*node]*node, len(t.sorted)+len(t.cohorts))
 	c.queues, c.sorted = make(map[string]*Queue, len(t.sorted)), make([]*Queue, len(t.sorted))
 	for i, q := range t.sorted {
@@ -36,8 +40,7 @@ func (n *node) copied(known map[*node]*node) *node {
 	}
 	c := *n
 	known[n] = &c
-	c.subtree, c.usage, c.history.Used = slices.Clone(n.subtree), slices.Clone(n.usage), maps.Clone(n.history.Used)
-	c.present.Used = maps.Clone(n.present.Used)
+	c.subtree, c.usage, c.pastRecord = slices.Clone(n.subtree), slices.Clone(n.usage), n.pastRecord.copied()
 	c.parent = n.parent.copied(known)
 	c.children = make([]*node, len(n.children))
 	for i, child := range n.children {
@@ -45,3 +48,10 @@ func (n *node) copied(known map[*node]*node) *node {
 	}
 	return &c
 }
+
+func (p pastRecord) copied() pastRecord {
+	p.history.Used, p.present.Used = maps.Clone(p.history.Used), maps.Clone(p.present.Used)
+	return p
+}
+
+func (u *localUsage) copied() *localUsage { return &localUsage{u.pastRecord.copied(), u.used.Clone()} }

@@ -3,7 +3,6 @@ package quota
 import (
 	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/spec/resource"
@@ -14,6 +13,8 @@ import (
 type History struct {
 	At   time.Time                 `json:"at"`
 	Used map[resource.Name]float64 `json:"used"`
+	// Using is, of a LocalQueue, what it uses since then, for readers of what is stored.
+	Using resource.List `json:"using,omitempty"`
 }
 
 // leastPast is the least past use that counts, as an amount: what decays goes to nothing.
@@ -46,6 +47,40 @@ func (h History) after(now time.Time, used resource.List, half time.Duration) Hi
 	return next
 }
 
+// pastRecord is the past usage of a ClusterQueue or LocalQueue.
+type pastRecord struct {
+	history History // as of the last change of its usage
+	present History // as of the last Advance
+}
+
+// changes counts past use until a time at which the usage changes.
+func (p *pastRecord) changes(now time.Time, used resource.List, half time.Duration) {
+	if p.history.At.IsZero() {
+		p.history = History{At: now, Used: map[resource.Name]float64{}}
+	}
+	p.history = p.history.after(now, used, half)
+	p.present = p.history
+}
+
+// begin has past use count from now on, if it does not count yet or goes on with a clock
+// that is behind.
+func (p *pastRecord) begin(now time.Time) {
+	if p.history.At.IsZero() || p.history.At.After(now) {
+		p.history.At = now
+	}
+}
+
+// pastOf returns the past use that is kept under a name, and its half-life; nil for none.
+func (t *Tree) pastOf(name string) (*pastRecord, time.Duration) {
+	if q := t.queues[name]; q != nil {
+		return &q.node.pastRecord, t.halfLife()
+	}
+	if u := t.localUsages[name]; u != nil {
+		return &u.pastRecord, t.localHalfLife()
+	}
+	return nil, 0
+}
+
 // Advance counts the past usage of all queues until now. What changed their usage since the
 // last Settle happened now: before, a queue used what it used then. It does nothing unless
 // the configuration has a half-life.
@@ -55,21 +90,22 @@ func (h History) after(now time.Time, used resource.List, half time.Duration) Hi
 // a replay does not see the times at which nothing happened.
 func (t *Tree) Advance(now time.Time) {
 	half := t.halfLife()
-	if half == 0 {
+	if half == 0 && t.localHalfLife() == 0 {
 		return
 	}
-	t.advancedTo = now
+	changed := t.usageBefore
+	t.advancedTo, t.usageBefore = now, map[string]resource.List{}
+	t.settle(changed)
+	for _, u := range t.localUsages {
+		u.begin(now)
+	}
 	for _, q := range t.sorted {
-		if used, changed := t.usageBefore[q.Name]; changed {
-			q.usageChanges(now, used, half)
+		if _, done := changed[q.Name]; done || half == 0 {
 			continue
 		}
-		if h := &q.node.history; h.At.IsZero() || h.At.After(now) {
-			h.At = now // begins, or goes on with a clock that is behind
-		}
+		q.node.begin(now)
 		q.node.present = q.node.history.after(now, q.Used(), half)
 	}
-	clear(t.usageBefore)
 }
 
 // AdvanceChanged is Advance of the queues whose usage has changed since the last Settle,
@@ -82,21 +118,16 @@ func (t *Tree) AdvanceChanged(now time.Time) {
 // Settle ends the changes of usage that belong to the time of the last Advance, such as
 // admissions: what changes from now on changes later.
 func (t *Tree) Settle() {
-	half := t.halfLife()
-	for name, used := range t.usageBefore {
-		t.queues[name].usageChanges(t.advancedTo, used, half)
-	}
+	t.settle(t.usageBefore)
 	clear(t.usageBefore)
 }
 
-// usageChanges counts past usage until a time at which the usage changes.
-func (q *Queue) usageChanges(now time.Time, used resource.List, half time.Duration) {
-	n := q.node
-	if n.history.At.IsZero() {
-		n.history = History{At: now, Used: map[resource.Name]float64{}}
+// settle counts past usage until now of what has changed, with what was used before.
+func (t *Tree) settle(before map[string]resource.List) {
+	for name, used := range before {
+		past, half := t.pastOf(name)
+		past.changes(t.advancedTo, used, half)
 	}
-	n.history = n.history.after(now, used, half)
-	n.present = n.history
 }
 
 // ForgetUsageChanges drops what was noted of changes of usage. It is for a tree that is
@@ -109,16 +140,17 @@ func (t *Tree) ForgetUsageChanges() {
 // InheritUsageChanges takes over what another tree has noted of the queues of this one.
 func (t *Tree) InheritUsageChanges(of *Tree) {
 	t.advancedTo = of.advancedTo
-	if t.halfLife() == 0 {
-		return
+	counts := func(name string) bool {
+		_, half := t.pastOf(name)
+		return half > 0
 	}
 	for name := range of.usageChanged {
-		if t.queues[name] != nil {
+		if counts(name) {
 			t.usageChanged[name] = true
 		}
 	}
 	for name, used := range of.usageBefore {
-		if t.queues[name] != nil {
+		if counts(name) {
 			t.usageBefore[name] = used
 		}
 	}
@@ -131,62 +163,35 @@ func (t *Tree) halfLife() time.Duration {
 	return 0
 }
 
-// PastUsage is what a ClusterQueue used in the past, as it is stored.
-type PastUsage struct {
-	Queue string `json:"queue"`
-	History
-}
-
-// TakePastUsage returns the past usage of the queues whose usage has changed since the last
-// call, in the order of their names. It is enough to store these: Advance carries a stored
-// value on while the usage stays the same. Without a half-life it returns nothing.
-func (t *Tree) TakePastUsage() (changed []PastUsage) {
-	for _, name := range slices.Sorted(maps.Keys(t.usageChanged)) {
-		q := t.queues[name]
-		if used, pending := t.usageBefore[name]; pending && !t.advancedTo.IsZero() {
-			q.usageChanges(t.advancedTo, used, t.halfLife())
-		}
-		if q.node.history.At.IsZero() {
-			continue // Advance begins it
-		}
-		delete(t.usageChanged, name)
-		changed = append(changed, PastUsage{name, q.History()})
-	}
-	return changed
-}
-
-// PastUsage returns the past usage of all queues that have some, in the order of their
-// names.
-func (t *Tree) PastUsage() (all []PastUsage) {
-	for _, q := range t.sorted {
-		if !q.node.history.At.IsZero() {
-			all = append(all, PastUsage{q.Name, q.History()})
-		}
-	}
-	return all
-}
-
 // noteUsageChange notes that the usage of a queue is about to change for good.
 func (q *Queue) noteUsageChange() {
-	t := q.tree
-	if t.savepoints > 0 || t.halfLife() == 0 {
+	if q.tree.halfLife() > 0 {
+		q.tree.noteUsageChange(q.Name, q.Used)
+	}
+}
+
+func (t *Tree) noteUsageChange(name string, used func() resource.List) {
+	if t.savepoints > 0 {
 		return
 	}
-	t.usageChanged[q.Name] = true
-	if _, noted := t.usageBefore[q.Name]; !noted {
-		t.usageBefore[q.Name] = q.Used()
+	t.usageChanged[name] = true
+	if _, noted := t.usageBefore[name]; !noted {
+		t.usageBefore[name] = used()
 	}
+}
+
+// stored returns the history to be stored, which shares nothing.
+func (h History) stored() History {
+	used := maps.Clone(h.Used)
+	if used == nil {
+		used = map[resource.Name]float64{} // of a queue that has used nothing, as that of one whose use is forgotten
+	}
+	return History{At: h.At, Used: used}
 }
 
 // History returns the past usage of the queue as of the last change of its usage, to be
 // stored and restored by SetHistory.
-func (q *Queue) History() History {
-	used := maps.Clone(q.node.history.Used)
-	if used == nil {
-		used = map[resource.Name]float64{} // of a queue that has used nothing, as that of one whose use is forgotten
-	}
-	return History{At: q.node.history.At, Used: used}
-}
+func (q *Queue) History() History { return q.node.history.stored() }
 
 // Past returns the past usage of the queue as of the last Advance.
 func (q *Queue) Past() History {
@@ -194,9 +199,11 @@ func (q *Queue) Past() History {
 }
 
 // SetHistory restores the past usage of the queue.
-func (q *Queue) SetHistory(h History) {
-	q.node.history = History{At: h.At, Used: maps.Clone(h.Used)}
-	q.node.present = q.node.history
+func (q *Queue) SetHistory(h History) { q.node.restore(h) }
+
+func (p *pastRecord) restore(h History) {
+	p.history = History{At: h.At, Used: maps.Clone(h.Used)}
+	p.present = p.history
 }
 
 // decay is 2^(-passed/half): whole half-lives shift, the rest is the product of the powers

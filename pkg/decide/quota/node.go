@@ -8,16 +8,15 @@ import "math"
 // itself, lends the rest to its parent, and what it uses beyond the guaranteed
 // part is usage of the parent.
 type node struct {
-	name     string
-	parent   *node
-	children []*node // of a cohort, by name
-	height   int     // of the tree below; 0 for a ClusterQueue
-	weight   int64   // thousandths
-	quota    map[int]limits
-	subtree  []int64 // own quota and what the children lend
-	usage    []int64
-	history  History // of a ClusterQueue, as of the last change of its usage
-	present  History // as of the last Advance
+	name       string
+	parent     *node
+	children   []*node // of a cohort, by name
+	height     int     // of the tree below; 0 for a ClusterQueue
+	weight     int64   // thousandths
+	quota      map[int]limits
+	subtree    []int64 // own quota and what the children lend
+	usage      []int64
+	pastRecord // of a ClusterQueue
 }
 
 // limits are a node's own quota; -1 is no limit.

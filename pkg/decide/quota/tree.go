@@ -45,6 +45,8 @@ type Tree struct {
 	usageChanged map[string]bool
 	// usageBefore is what queues used before their usage changed, since the last Settle.
 	usageBefore map[string]resource.List
+	// localUsages are what LocalQueues use and used, by LocalName.
+	localUsages map[string]*localUsage
 	// advancedTo is the time of the last Advance or AdvanceChanged.
 	advancedTo time.Time
 	// capacity is what the clusters have in all. Shares of a resource without quota
@@ -67,7 +69,7 @@ func New(c Config) (*Tree, error) {
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
 		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, clusters: map[string]*Cluster{}, cordons: map[string]*ClusterCordon{}, inactive: c.Inactive(),
-		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{},
+		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{}, localUsages: map[string]*localUsage{},
 		provisioning: c.provisioningByCheck(),
 	}
 	for i := range c.Flavors {

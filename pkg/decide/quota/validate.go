@@ -23,6 +23,7 @@ func (c *Config) Validate() error {
 	v.admissionChecks(c)
 	v.provisioningConfigs(c)
 	v.clusters(c)
+	v.admissionFairSharing(c)
 	return v.faults.Err()
 }
 

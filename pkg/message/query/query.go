@@ -146,6 +146,8 @@ type Queue struct {
 	Share quota.Share `json:"share,omitempty"`
 	// Submitters may submit to the queue; empty for every submitter that NATS lets publish to it.
 	Submitters []workload.Submitters `json:"submitters,omitempty"`
+	// PastUse is by namespace, where the ClusterQueue orders its workloads by that.
+	PastUse []workload.PastUse `json:"pastUse,omitempty"`
 }
 
 // ForTenant returns the queue as a submitter sees it: with the namespaces that it may use,
@@ -157,6 +159,7 @@ func (q Queue) ForTenant(submitter string) Queue {
 		return q
 	}
 	q.Namespaces = slices.DeleteFunc(slices.Clone(q.Namespaces), func(namespace string) bool { return !slices.Contains(namespaces, namespace) })
+	q.PastUse = slices.DeleteFunc(slices.Clone(q.PastUse), func(past workload.PastUse) bool { return !slices.Contains(namespaces, past.Namespace) })
 	return q
 }
 

@@ -98,13 +98,11 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return decodeInto(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
 		o.rename("cohort", "cohortName", "v1alpha1", "v1beta1")
-		o.drop("admissionScope", "past use counts for all queues or for none")
 		return decodeInto(o.origin, &c.ClusterQueues, func(q *quota.ClusterQueue) { q.Name, q.StopPolicy = o.Name, o.stopPolicy(q.StopPolicy) })
 	case "Cohort":
 		o.rename("parent", "parentName", "v1alpha1")
 		return decodeInto(o.origin, &c.Cohorts, func(co *quota.Cohort) { co.Name = o.Name })
 	case "LocalQueue":
-		o.drop("fairSharing", "shares are of ClusterQueues")
 		return decodeInto(o.origin, &c.LocalQueues, func(l *quota.LocalQueue) {
 			l.Name, l.Namespace, l.StopPolicy = o.Name, o.Namespace, o.stopPolicy(l.StopPolicy)
 		})

@@ -138,14 +138,12 @@ description: first
 func TestWhatDoesNothingIsNamed(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{
-		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":                                         `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
-		"kind: ResourceFlavor\nmetadata: {name: f}\nspec: {topologyName: default}":                                         `ResourceFlavor "f": spec.topologyName does nothing: Muster reads topology from the labels of nodes`,
-		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":                                               `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
-		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}":                                  `MultiKueueCluster "m" does nothing`,
-		"kind: ClusterQueue\nmetadata: {name: q}\nspec: {admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}}": `ClusterQueue "q": spec.admissionScope does nothing`,
-		"kind: LocalQueue\nmetadata: {name: q, namespace: n}\nspec: {clusterQueue: q, fairSharing: {weight: 2}}":           `spec.fairSharing does nothing`,
-		"kind: ProvisioningRequestConfig\nmetadata: {name: p}\nspec: {podSetMergePolicy: IdenticalPodTemplates}":           `spec.podSetMergePolicy does nothing`,
-		"kind: ProvisioningRequestConfig\nmetadata: {name: p}\nspec: {podSetUpdates: {nodeSelector: []}}":                  `spec.podSetUpdates does nothing`,
+		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":                               `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
+		"kind: ResourceFlavor\nmetadata: {name: f}\nspec: {topologyName: default}":                               `ResourceFlavor "f": spec.topologyName does nothing: Muster reads topology from the labels of nodes`,
+		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":                                     `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
+		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}":                        `MultiKueueCluster "m" does nothing`,
+		"kind: ProvisioningRequestConfig\nmetadata: {name: p}\nspec: {podSetMergePolicy: IdenticalPodTemplates}": `spec.podSetMergePolicy does nothing`,
+		"kind: ProvisioningRequestConfig\nmetadata: {name: p}\nspec: {podSetUpdates: {nodeSelector: []}}":        `spec.podSetUpdates does nothing`,
 	} {
 		t.Run(want, func(t *testing.T) {
 			objects, err := kueue.Parse([]byte("apiVersion: kueue.x-k8s.io/v1beta1\n" + manifest))
@@ -163,7 +161,7 @@ func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: "
 	for manifest, want := range map[string]string{
-		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, namespaceSelector, admissionChecks, admissionChecksStrategy`,
+		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, admissionScope, namespaceSelector, admissionChecks, admissionChecksStrategy`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":   `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
 		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":             `line 4: ClusterQueue "q": spec: want an object`,
 		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want one of ResourceFlavor, Cohort, ClusterQueue, LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig, MultiKueueConfig, MultiKueueCluster, Topology, QueueHold, ClusterQueueHold, Cluster, ClusterCordon`,

@@ -15,6 +15,8 @@ type Explanation struct {
 	Position int    `json:"position,omitempty"`
 	Waiting  int    `json:"waiting"` // in its queue
 	Reason   Reason `json:"reason"`
+	// PastUse of its LocalQueue, where the ClusterQueue orders its workloads by that.
+	PastUse *PastUse `json:"pastUse,omitempty"`
 	// Clusters has, for each cluster with nodes, why the workload does not start there.
 	Clusters []ClusterReason `json:"clusters,omitempty"`
 	// Changes are the smallest of their kind, each of which alone would admit the

@@ -37,12 +37,14 @@ type File struct {
 
 	Nodes []NodeGroup `json:"nodes,omitempty"`
 	// File is queues, and the policy: resourceFlavors, cohorts, clusterQueues,
-	// localQueues, workloadPriorityClasses, fairSharing.
+	// localQueues, workloadPriorityClasses, fairSharing, admissionFairSharing.
 	queuesfile.File
 
-	Running []Gang `json:"running,omitempty"`
-	Waiting []Gang `json:"waiting,omitempty"`
-	Steps   []Step `json:"steps,omitempty"`
+	// PastUse is what queues used before the scenario begins.
+	PastUse []PastUse `json:"pastUse,omitempty"`
+	Running []Gang    `json:"running,omitempty"`
+	Waiting []Gang    `json:"waiting,omitempty"`
+	Steps   []Step    `json:"steps,omitempty"`
 
 	// given: the queues are those of a file that queue-manager takes, and no others.
 	given bool

@@ -16,14 +16,24 @@ const defaultNodeGrace = time.Minute
 
 func defaultStart() time.Time { return time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC) }
 
+// start is when the scenario begins.
+func (f *File) start() time.Time {
+	if f.Start.IsZero() {
+		return defaultStart()
+	}
+	return f.Start
+}
+
 // open begins the simulation, with the workloads that have been running since
 // before the beginning.
 func (f *File) open() (*play, error) {
 	queues := f.bookQueues()
-	o := world.Options{Start: f.Start, Queues: queues, Policy: f.Config, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoWhenSaid}
-	if o.Start.IsZero() {
-		o.Start = defaultStart()
+	o := world.Options{Start: f.start(), Queues: queues, Policy: f.Config, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoWhenSaid}
+	past, err := f.pastUsage(queues)
+	if err != nil {
+		return nil, err
 	}
+	o.PastUsage = past
 	if f.NodeGrace != "" {
 		grace, err := f.NodeGrace.duration("nodeGrace")
 		if err != nil {

@@ -25,6 +25,8 @@ func (f *File) validate(ownQueues bool) error {
 	v.queues = f.bookQueues()
 	v.duration(f.NodeGrace, "nodeGrace")
 	v.nodeGroups("nodes", f.Nodes)
+	_, err := f.pastUsage(v.queues)
+	v.faults.Under("", err)
 	for i := range f.Running {
 		v.running(fault.Index("running", i), &f.Running[i])
 	}

@@ -171,7 +171,7 @@ type Queue struct {
 func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 	fields := []field{
 		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Held", held(d.Queue, now)}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
-		{"Cohort", d.Cohort}, {"Share", share(d.Queue)},
+		{"Cohort", d.Cohort}, {"Share", share(d.Queue)}, {"Past use", pastUse(d.PastUse...)},
 		{"Waiting", waitingOf(d.Queue)}, {"Live", strconv.Itoa(d.Live)}, {"Reserved", requests(d.Reserved)},
 	}
 	if d.ClusterQueue != d.Name {

@@ -123,7 +123,7 @@ func Reason(r *workload.Reason) string {
 func Queues(queues []query.Queue, format Format) Table {
 	t := Table{Header: []string{"NAMESPACE", "NAME", "HELD", "WAITING", "LIVE", "QUOTA USED", "RESERVED"}, Long: []string{"QUOTA USED", "RESERVED"}}
 	if format == Wide {
-		t.Header, t.Long = append(t.Header, "STRATEGY", "CLUSTER QUEUE", "COHORT", "NAMESPACES"), nil
+		t.Header, t.Long = append(t.Header, "STRATEGY", "CLUSTER QUEUE", "COHORT", "PAST USE", "NAMESPACES"), nil
 	}
 	names, repeated := map[string]bool{}, false
 	for _, q := range queues {
@@ -131,12 +131,15 @@ func Queues(queues []query.Queue, format Format) Table {
 		names[q.Name] = true
 		row := []string{strings.Join(q.Namespaces, ","), q.Name, Short(heldBy(q), heldWidth), strconv.Itoa(q.Waiting), strconv.Itoa(q.Live), used(q), requests(q.Reserved)}
 		if format == Wide {
-			row = append(row, q.Strategy, q.ClusterQueue, dash(q.Cohort), strings.Join(q.Namespaces, ","))
+			row = append(row, q.Strategy, q.ClusterQueue, dash(q.Cohort), dash(pastUse(q.PastUse...)), strings.Join(q.Namespaces, ","))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	if !repeated {
 		t.Drop("NAMESPACE")
+	}
+	if format == Wide && !slices.ContainsFunc(queues, func(q query.Queue) bool { return len(q.PastUse) > 0 }) {
+		t.Drop("PAST USE")
 	}
 	return t
 }

@@ -157,6 +157,9 @@ func Explain(w io.Writer, e Explanation) error {
 	if e.Position > 0 {
 		fields = append(fields, field{"Position", fmt.Sprintf("%d of %d", e.Position, e.Waiting)})
 	}
+	if e.PastUse != nil {
+		fields = append(fields, field{"Past use", pastUse(*e.PastUse) + "; LocalQueues that have used less go first"})
+	}
 	fields = append(fields, field{"Starts", e.Starts})
 	if e.Reason.Kind != "" {
 		fields = append(fields, field{"Reason", string(e.Reason.Kind) + ": " + e.Reason.Message})

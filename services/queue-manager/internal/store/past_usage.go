@@ -24,11 +24,7 @@ func queuePastUsage(batch *pgx.Batch, all []quota.PastUsage) {
 
 // queueForgottenUsage removes the past usage of queues that are configured no more.
 func queueForgottenUsage(batch *pgx.Batch, tree *quota.Tree) {
-	var names []string
-	for _, q := range tree.Queues() {
-		names = append(names, q.Name)
-	}
-	batch.Queue(`DELETE FROM past_usage WHERE NOT queue = ANY($1::text[])`, names)
+	batch.Queue(`DELETE FROM past_usage WHERE NOT queue = ANY($1::text[])`, tree.PastUsers())
 }
 
 // PastUsage reads the past usage of all queues.

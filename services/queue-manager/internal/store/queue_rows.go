@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -137,6 +138,30 @@ func (r *queueRows) countProvisioning(ctx context.Context, tx pgx.Tx, tree *quot
 		tree.Ensure(tree.Leads(a.namespace, a.queue)).Allocate(quota.ChargesOf(a.podSets, a.Flavors))
 	}
 	return err
+}
+
+// readPastUse reads what queues used in the past, as it is now.
+func (r *queueRows) readPastUse(ctx context.Context, tx pgx.Tx, tree *quota.Tree) error {
+	if tree.Config().AdmissionFairSharing == nil {
+		return nil
+	}
+	all, err := loadPastUsage(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, past := range all {
+		tree.LoadPastUsage(past)
+	}
+	tree.Advance(time.Now())
+	for place, i := range r.of {
+		if past := tree.LocalPastUsage(place.Namespace, place.Queue); past != nil {
+			r.rows[i].PastUse = append(r.rows[i].PastUse, *past)
+		}
+	}
+	for i := range r.rows {
+		slices.SortFunc(r.rows[i].PastUse, func(a, b workload.PastUse) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	}
+	return nil
 }
 
 // answer completes the rows by what the tree says of them.

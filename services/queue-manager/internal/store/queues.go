@@ -29,7 +29,7 @@ func (s *Store) Queues(ctx context.Context) (answer query.QueuesAnswer, err erro
 			return fmt.Errorf("read the policy: %w", err)
 		}
 		rows := newQueueRows(known, policy.LocalQueues)
-		for _, read := range []func(context.Context, pgx.Tx, *quota.Tree) error{rows.count, rows.sumReserved, readUsage, rows.countProvisioning} {
+		for _, read := range []func(context.Context, pgx.Tx, *quota.Tree) error{rows.count, rows.sumReserved, readUsage, rows.countProvisioning, rows.readPastUse} {
 			if err := read(ctx, tx, tree); err != nil {
 				return err
 			}
