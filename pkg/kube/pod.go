@@ -32,7 +32,7 @@ func Requests(pod *corev1.Pod) (resource.List, error) {
 
 // PodTemplate returns the scheduling constraints of a pod with this spec. The spec is as
 // submitted: a limit without a request counts as the request, as the API server's
-// default.
+// default. What the namespace's defaults may add is in Unset.
 func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 	if err := Sound(spec); err != nil {
 		return workload.Template{}, err
@@ -48,8 +48,12 @@ func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 	if err != nil {
 		return workload.Template{}, err
 	}
+	unset, err := unsetOf(defaulted)
+	if err != nil {
+		return workload.Template{}, err
+	}
 	return workload.Template{
-		Requests: requests, NodeSelector: spec.NodeSelector,
+		Requests: requests, Unset: unset, NodeSelector: spec.NodeSelector,
 		Affinity: requiredTerms(spec.Affinity), Tolerations: tolerations(spec.Tolerations), HostPorts: HostPorts(spec),
 	}, nil
 }

@@ -17,6 +17,7 @@ func Decide(s *State, now time.Time) Plan {
 	s.tree.Advance(now)
 	d.orderByUse()
 	d.recheckNamespaces()
+	d.recheckDefaults()
 	d.endBackoffs()
 	d.drain()
 	d.drainClusters()

@@ -61,9 +61,12 @@ type events struct {
 	reshaped         []NodeKey       // nodes that offer something else when empty
 	provisioned      bool            // nodes have come that a workload asked for
 	namespaces       bool            // queues may select other namespaces
+	defaults         bool            // containers of a namespace ask for something else by default
 }
 
-func (e *events) any() bool { return e.refreshReservations() || e.shareBaseChanged || e.provisioned }
+func (e *events) any() bool {
+	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.defaults
+}
 
 // refreshReservations reports whether a head may now start sooner than reserved.
 func (e *events) refreshReservations() bool {
@@ -72,7 +75,7 @@ func (e *events) refreshReservations() bool {
 
 func (e *events) clear() {
 	e.capacityGrew, e.clusterAdded, e.clustersChanged, e.shareBaseChanged = false, false, false, false
-	e.provisioned, e.namespaces, e.reshaped = false, false, nil
+	e.provisioned, e.namespaces, e.defaults, e.reshaped = false, false, false, nil
 	clear(e.quotaFreed)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -20,6 +21,8 @@ type Namespace struct {
 	// Unread is the number of its labels when these are too many to be reported. No selector
 	// matches it.
 	Unread int
+	// Defaults are what containers ask for that ask none of a resource (LimitRanges).
+	Defaults resource.List
 }
 
 // unmet says which requirement of the selector the namespace does not meet; empty for none.
@@ -59,6 +62,7 @@ func (s *State) SetNamespace(cluster, name string, n Namespace) {
 	}
 	old, was := s.namespaces.of[cluster][name]
 	s.namespaces.of[cluster][name] = n
+	s.events.defaults = s.events.defaults || !old.Defaults.Equal(n.Defaults)
 	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool {
 		selector := q.quota.Selector()
 		return selector != nil && (!was || old.unmet(selector) != n.unmet(selector))
@@ -67,10 +71,12 @@ func (s *State) SetNamespace(cluster, name string, n Namespace) {
 
 // RemoveNamespace forgets a namespace of a cluster.
 func (s *State) RemoveNamespace(cluster, name string) {
-	if _, known := s.namespaces.of[cluster][name]; !known {
+	old, known := s.namespaces.of[cluster][name]
+	if !known {
 		return
 	}
 	delete(s.namespaces.of[cluster], name)
+	s.events.defaults = s.events.defaults || len(old.Defaults) > 0
 	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool { return q.quota.Selector() != nil })
 }
 

@@ -29,8 +29,8 @@ type Admission struct {
 	Cluster    string
 	Placements []workload.Placement
 	Flavors    []workload.PodSetFlavors
-	// PodSets are the sizes of a workload that starts with fewer pods than were submitted;
-	// nil for one that starts with all.
+	// PodSets are those with which it starts, where these are fewer pods than were submitted,
+	// or ask for defaults of their namespace; nil for those that were submitted.
 	PodSets []workload.PodSet
 }
 

@@ -190,6 +190,9 @@ func (d *decision) admit(w *Waiting, a quota.Assess, placed *flavoredSignature, 
 		smaller.PodSets = sets
 		admitted = &smaller
 	}
+	if sets == nil && w.defaulted {
+		sets = w.Workload.PodSets
+	}
 	d.plan.Admissions = append(d.plan.Admissions, Admission{w.Workload.ID, cluster, placements, a.Flavors, sets})
 	s.removeFromClass(w)
 	s.Start(Started{

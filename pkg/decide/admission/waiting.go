@@ -41,6 +41,7 @@ type Waiting struct {
 
 	holds     []quota.Charge   // while it is in State.asked
 	lacks     *workload.Reason // why it has no places on the nodes that have come
+	defaulted bool             // Workload is another than the caller's, with defaults of its namespace
 	impatient bool             // its patience is over, in a queue where that matters
 	queue     *queue
 	local     *localQueue // while it is in a class, where the queue is ordered by use
@@ -64,6 +65,7 @@ func (s *State) enqueue(w Waiting) *Waiting {
 		added.Queue = s.clusterQueue(w.Workload)
 	}
 	added.queue = s.queue(added.Queue)
+	s.applyDefaults(added)
 	added.signature = s.signatureOf(w.Workload)
 	added.signature.refs++
 	s.waiting.Put(added)

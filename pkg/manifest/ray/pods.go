@@ -77,7 +77,7 @@ func (c *clusterSpec) keepForCleanup(head *member) error {
 	if err != nil {
 		return refuse(head.path+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
 	}
-	head.set.Template.Requests = head.asCreated.Requests.Max(template.Requests)
+	head.set.Template = head.asCreated.Max(template)
 	return nil
 }
 

@@ -1,5 +1,10 @@
 package event
 
+import (
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
 // NamespaceObserved is the present state of a namespace of a cluster. Last value per
 // namespace.
 type NamespaceObserved struct {
@@ -10,6 +15,9 @@ type NamespaceObserved struct {
 	// Unread is the number of labels when these are too many to be reported: then Labels
 	// has none of them.
 	Unread int `json:"unread,omitempty"`
+	// Defaults are what the LimitRanges of the namespace have containers ask for that ask none
+	// of cpu or memory.
+	Defaults resource.List `json:"defaults,omitempty"`
 	// Gone says that the namespace does not exist any more.
 	Gone bool `json:"gone,omitempty"`
 }
@@ -28,6 +36,11 @@ func (c *check) namespace(o *NamespaceObserved) {
 	c.count("labels", len(o.Labels), NamespaceLabels)
 	for key, value := range o.Labels {
 		c.text("label", key, value)
+	}
+	for name, amount := range o.Defaults {
+		if !workload.MayDefault(name) || amount < 0 {
+			c.fail("the default request of %.80q is %d; want cpu or memory, and no negative amount", name, amount)
+		}
 	}
 	if o.Unread < 0 || o.Unread > 0 && len(o.Labels) > 0 {
 		c.fail("%d labels are not reported, and %d are; want all or none", o.Unread, len(o.Labels))

@@ -64,6 +64,9 @@ func (c *complexity) add(set *PodSet) {
 	}
 	t := &set.Template
 	c.requests += len(t.Requests)
+	for _, sums := range t.Unset {
+		c.requests += len(sums)
+	}
 	c.ports += len(t.HostPorts)
 	c.terms += len(t.NodeSelector) + len(t.Tolerations)
 	for _, term := range t.Affinity {

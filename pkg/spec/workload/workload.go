@@ -146,7 +146,9 @@ func (s PodSet) Spare() int {
 type Template struct {
 	// Requests is the effective request of one pod, one pod slot included
 	// (resource.Pods: 1).
-	Requests     resource.List     `json:"requests"`
+	Requests resource.List `json:"requests"`
+	// Unset is how the request depends on the defaults of the namespace.
+	Unset        Unset             `json:"unset,omitempty"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Affinity is the required node affinity: one of the terms must match.
 	Affinity    []NodeTerm   `json:"affinity,omitempty"`

@@ -59,6 +59,9 @@ func (p *Cache) NamespacesListed() bool { return p.namespacesListed }
 func (p *Cache) namespace(name string, version event.Version) (payload event.Payload, gone bool) {
 	labels, ok := p.namespaces[name]
 	o := &event.NamespaceObserved{Version: version, Cluster: p.cluster, Namespace: name, Labels: labels, Gone: !ok}
+	if ok {
+		o.Defaults = p.defaults(name)
+	}
 	if len(labels) > event.NamespaceLabels {
 		o.Labels, o.Unread = nil, len(labels)
 	}

@@ -1,9 +1,12 @@
 package watch
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
@@ -22,6 +25,30 @@ func (v *view) namespaces() cache.ReflectorStore {
 				all[o.Name] = o.Labels
 			}
 			v.target.Apply(func(p *observed.Cache) { p.ReplaceNamespaces(all) })
+		},
+		listed: func() {},
+	}
+}
+
+// limits records the default requests of the LimitRanges of all namespaces.
+func (v *view) limits() cache.ReflectorStore {
+	return &store[*corev1.LimitRange]{
+		set: func(o *corev1.LimitRange) {
+			defaults := kube.Defaults(o)
+			v.target.Apply(func(p *observed.Cache) { p.SetLimits(o.Namespace, o.Name, defaults) })
+		},
+		remove: func(o *corev1.LimitRange) {
+			v.target.Apply(func(p *observed.Cache) { p.RemoveLimits(o.Namespace, o.Name) })
+		},
+		replace: func(list []*corev1.LimitRange) {
+			all := map[string]map[string]resource.List{}
+			for _, o := range list {
+				if all[o.Namespace] == nil {
+					all[o.Namespace] = map[string]resource.List{}
+				}
+				all[o.Namespace][o.Name] = kube.Defaults(o)
+			}
+			v.target.Apply(func(p *observed.Cache) { p.ReplaceLimits(all) })
 		},
 		listed: func() {},
 	}

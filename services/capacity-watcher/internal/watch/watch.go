@@ -80,6 +80,8 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 	}
 	// Nor for namespaces, which queue-manager misses only in queues that select them.
 	running.Go(func() { v.reflectMetadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), v.namespaces()) })
+	// Nor for the defaults of namespaces: without the right to LimitRanges none count.
+	running.Go(func() { v.reflect(ctx, core, "limitranges", "", "", &corev1.LimitRange{}, v.limits()) })
 	if missing.Add(-1) == 0 {
 		listed()
 	}

@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Containers that ask none of a resource ask for the default of their namespace, which the API
+// server writes into them when a pod is created. What a waiting workload asks for counts it.
+// Where clusters have different defaults, the largest counts in all of them. A gang that has
+// started keeps what was reserved for it.
+
+// defaultsOf returns the default requests of the namespace of a workload.
+func (s *State) defaultsOf(w *workload.Workload) resource.List {
+	var defaults resource.List
+	for cluster, names := range s.namespaces.of {
+		if home := w.Home(); home != "" && home != cluster {
+			continue
+		}
+		if of := names[w.Namespace].Defaults; len(of) > 0 {
+			defaults = defaults.Max(of)
+		}
+	}
+	return defaults
+}
+
+// withDefaults returns what a waiting workload asks for by default, too, and whether that is
+// something else than it asks for now. One that grows asks for pods like those that it has.
+func (s *State) withDefaults(w *Waiting) (sets []workload.PodSet, changed bool) {
+	if sets = w.Workload.PodSets; len(sets) == 0 || w.Grows {
+		return sets, false
+	}
+	sets = workload.WithDefaults(sets, s.defaultsOf(w.Workload))
+	return sets, &sets[0] != &w.Workload.PodSets[0]
+}
+
+// applyDefaults has a workload that comes to wait ask for what its pods will. The caller's
+// workload stays as it is.
+func (s *State) applyDefaults(w *Waiting) {
+	if sets, changed := s.withDefaults(w); changed {
+		asks := *w.Workload
+		asks.PodSets = sets
+		w.Workload, w.defaulted = &asks, true
+	}
+}
+
+// recheckDefaults has waiting workloads ask for what their namespaces now have by default.
+// Those that hold quota or have a nomination start with what is reserved for them.
+func (d *decision) recheckDefaults() {
+	s := d.state
+	if !s.events.defaults {
+		return
+	}
+	var changed []*Waiting
+	for w := range s.waiting.All() {
+		if _, differs := s.withDefaults(w); differs && w.Asked == nil && w.nomination(s) == nil {
+			changed = append(changed, w)
+		}
+	}
+	slices.SortFunc(changed, before)
+	for _, w := range changed {
+		again := w.resubmitted(s)
+		again.Reported = false
+		s.Enqueue(again)
+	}
+}
