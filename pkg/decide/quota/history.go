@@ -62,12 +62,18 @@ func (p *pastRecord) changes(now time.Time, used resource.List, half time.Durati
 	p.present = p.history
 }
 
-// begin has past use count from now on, if it does not count yet or goes on with a clock
-// that is behind.
-func (p *pastRecord) begin(now time.Time) {
-	if p.history.At.IsZero() || p.history.At.After(now) {
+// advance brings the present to a time before which the usage has not changed. Past use that
+// does not count yet begins with the next change of the usage, not here: a replay does not see
+// each of these times. With a clock that is behind it goes on.
+func (p *pastRecord) advance(now time.Time, used resource.List, half time.Duration) {
+	if p.history.At.IsZero() {
+		p.present = History{At: now}
+		return
+	}
+	if p.history.At.After(now) {
 		p.history.At = now
 	}
+	p.present = p.history.after(now, used, half)
 }
 
 // pastOf returns the past use that is kept under a name, and its half-life; nil for none.
@@ -96,15 +102,16 @@ func (t *Tree) Advance(now time.Time) {
 	changed := t.usageBefore
 	t.advancedTo, t.usageBefore = now, map[string]resource.List{}
 	t.settle(changed)
-	for _, u := range t.localUsages {
-		u.begin(now)
+	for name, u := range t.localUsages {
+		if _, done := changed[name]; !done {
+			u.advance(now, u.used, t.localHalfLife())
+		}
 	}
 	for _, q := range t.sorted {
 		if _, done := changed[q.Name]; done || half == 0 {
 			continue
 		}
-		q.node.begin(now)
-		q.node.present = q.node.history.after(now, q.Used(), half)
+		q.node.advance(now, q.Used(), half)
 	}
 }
 

@@ -23,7 +23,7 @@ func (t *Tree) TakePastUsage() (changed []PastUsage) {
 			past.changes(t.advancedTo, used, half)
 		}
 		if past.history.At.IsZero() {
-			continue // Advance begins it
+			continue // the next Advance begins it
 		}
 		delete(t.usageChanged, name)
 		changed = append(changed, PastUsage{name, t.stored(name, past.history)})
