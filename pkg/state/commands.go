@@ -55,6 +55,9 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt
 		command.PodSets, _ = e.commandedPlaces()
+		if e.attemptState != nil {
+			command.GiveUp = e.giveUp
+		}
 		flavors := e.Flavors
 		if state == event.Provision {
 			flavors = e.Provisioning.Flavors

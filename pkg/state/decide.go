@@ -26,6 +26,9 @@ func (s *State) Decide(now time.Time) {
 	for _, g := range plan.Growths { // before evictions, which may hit the same gang
 		s.sizing.applyGrowth(s.live.Get(g.Workload), g, now)
 	}
+	for _, g := range plan.Shrinks {
+		s.sizing.giveUp(s.live.Get(g.Workload), g, now)
+	}
 	for _, v := range plan.Evictions { // of no gang that is kept
 		s.evictWithGrace(s.live.Get(v.Workload), &v.Reason, now)
 	}

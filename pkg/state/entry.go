@@ -36,6 +36,9 @@ type attemptState struct {
 	created      []string   // UIDs of what the dispatcher created, as far as it reported that
 	growth       *growth    // nil while it does not ask for more places
 	scaleDown    *scaleDown // nil while it gives none up
+	// giveUp is what it shall give up for another workload; nil for nothing. It is not stored:
+	// a new term decides it again.
+	giveUp *event.GiveUp
 	// idleSince is zero while it is not idle; lastUsed while no annotation says when it was
 	// used. futureUse is a time to come that was reported.
 	idleSince, lastUsed, futureUse time.Time

@@ -115,6 +115,7 @@ func (s *sizing) finishScaleDown(e *entry, now time.Time) {
 	e.PodSets, e.Placements = y.sets, y.places
 	s.updateReserved(e, 1)
 	s.admission.Shrink(e.ID, e.PodSets, e.Placements)
+	s.endGiveUp(e)
 	for _, set := range e.PodSets {
 		delete(e.disruption.discounted, set.Name) // who was to go has gone
 	}

@@ -14,6 +14,7 @@ type sizing struct{ *lifecycle }
 // autoscaler removes are no loss.
 func (s *sizing) updateSizes(e *entry, status *event.GangStatus) {
 	for name, size := range status.Sizes {
+		size = e.limited(name, size)
 		before, known := e.sizes[name]
 		if !known {
 			before = e.admittedPods(name)
@@ -23,6 +24,7 @@ func (s *sizing) updateSizes(e *entry, status *event.GangStatus) {
 		}
 	}
 	e.sizes, e.keeps = status.Sizes, status.Keeps
+	e.limitSizes()
 }
 
 // resize brings the places of a gang to the sizes of its worker groups: it gives up

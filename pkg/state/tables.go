@@ -81,7 +81,7 @@ func (t *tables) restoreStarted(e *entry) {
 
 // progressOf is what admission knows of the work of a started gang.
 func progressOf(e *entry) admission.Progress {
-	p := admission.Progress{}
+	p := admission.Progress{Running: e.Phase == workload.Running}
 	if e.attemptState != nil {
 		p.Checkpoint = e.checkpoint
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
@@ -291,4 +292,30 @@ func TestAClusterStartsWithFewerWorkers(t *testing.T) {
 	w.cancel(id)
 	w.reaches(next, workload.Running)
 	w.sized(next, 4)
+}
+
+// TestAClusterShrinksForAnother: a cluster above its minimum gives up as many workers as a
+// workload of a higher priority needs, and runs on; that one starts when their pods are gone.
+func TestAClusterShrinksForAnother(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, stack.Options{Policy: quota.Config{
+		Priorities:    []quota.PriorityClass{{Name: "urgent", Value: 100}},
+		ClusterQueues: []quota.ClusterQueue{{Name: "default", Preemption: &quota.Preemption{WithinClusterQueue: quota.LowerPriority}}},
+	}})
+	w.nodes("gpu", 1, "cpu=16", "memory=64Gi", "nvidia.com/gpu=4")
+	id := w.submit(edited(t, stack.RayCluster("some", 4, 1), func(object map[string]any) {
+		group := object["spec"].(map[string]any)["workerGroupSpecs"].([]any)[0].(map[string]any)
+		group["template"].(map[string]any)["metadata"] = map[string]any{"annotations": map[string]any{kube.MinReplicasKey: "1"}}
+	}))
+	w.reaches(id, workload.Running)
+	urgent := w.submit(stack.Labelled(stack.RayCluster("urgent", 2, 1), "muster.dev/priority-class", "urgent"))
+	await(w, "the cluster gives up workers for the urgent one", func(e *event.WorkloadChanged) bool {
+		return e.ID == id && e.Phase == workload.Running && e.Reason != nil && e.Reason.Kind == workload.ReasonShrunk && e.Reason.Preemption.Preemptor == urgent
+	})
+	w.reaches(urgent, workload.Running)
+	w.sized(urgent, 2)
+	w.sized(id, 2)
+	if record := w.one(id); record.Attempt != 1 || record.Phase != workload.Running {
+		t.Errorf("the cluster is %s in attempt %d, want it to run on in its first", record.Phase, record.Attempt)
+	}
 }

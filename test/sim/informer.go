@@ -320,6 +320,31 @@ func (a api) Announce(_ context.Context, seen dispatcher.Object, at time.Time) e
 	})
 }
 
+// GiveUp implements dispatcher.Cluster.
+func (a api) GiveUp(_ context.Context, seen dispatcher.Object, sizes map[string]int, pods map[string][]string) error {
+	return a.change("GiveUp", func() error {
+		key := seen.Namespace + "/" + seen.Name
+		o := a.c.objects[key]
+		if o == nil || o.uid != seen.UID {
+			return nil
+		}
+		o.sets = slices.Clone(o.sets)
+		for i := range o.sets {
+			if size, given := sizes[o.sets[i].Name]; given {
+				o.sets[i].Count = min(o.sets[i].Count, size)
+			}
+			for _, name := range pods[o.sets[i].Name] {
+				if p := a.c.pods[seen.Namespace+"/"+name]; p != nil && p.owner == o.uid {
+					a.c.deletePod(p, false)
+				}
+			}
+		}
+		a.c.w.check.resized(o)
+		a.c.changed("object " + key)
+		return nil
+	})
+}
+
 // Remaining implements dispatcher.Cluster.
 func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (left dispatcher.Left, err error) {
 	err = a.call("Remaining", func() error {

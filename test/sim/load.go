@@ -12,6 +12,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
@@ -150,9 +151,13 @@ func newSubmitter(w *World) *submitter {
 // add makes the submission of a gang, with a priority if one is given.
 func (s *submitter) add(queue string, workers, gpus int, priority string) *submission {
 	name := fmt.Sprintf("gang-%d", len(s.all))
+	manifest := stack.RayCluster(name, workers, gpus)
+	if priority != "" && workers > 2 && len(s.all)%3 == 0 {
+		manifest = elastic(manifest)
+	}
 	envelope := event.Envelope{
 		SpecVersion: event.SpecVersion, ID: name, Source: submitterSource, Type: event.SubmitType,
-		DataContentType: "application/json", Data: json.RawMessage(stack.RayCluster(name, workers, gpus)),
+		DataContentType: "application/json", Data: json.RawMessage(manifest),
 	}
 	data, err := withPriority(envelope, priority)
 	if err != nil {
@@ -161,6 +166,21 @@ func (s *submitter) add(queue string, workers, gpus int, priority string) *submi
 	each := &submission{id: event.WorkloadID(submitterSource, name), name: name, queue: queue, data: data, pods: workers + 1, stored: -1}
 	s.all, s.by[each.id] = append(s.all, each), each
 	return each
+}
+
+// elastic has a gang start with two workers at least. It may give up the others.
+func elastic(manifest string) string {
+	var tree map[string]any
+	if err := json.Unmarshal([]byte(manifest), &tree); err != nil {
+		panic(err) // it is made of plain data
+	}
+	group := tree["spec"].(map[string]any)["workerGroupSpecs"].([]any)[0].(map[string]any)
+	group["template"].(map[string]any)["metadata"] = map[string]any{"annotations": map[string]any{kube.MinReplicasKey: "2"}}
+	changed, err := json.Marshal(tree)
+	if err != nil {
+		panic(err)
+	}
+	return string(changed)
 }
 
 // withPriority encodes a submission with CloudEvents' extension for its priority;

@@ -12,6 +12,7 @@ const (
 	madeNominations    = "nominations of preemptors"
 	madeGrown          = "gangs that grow"
 	madeShrunk         = "gangs that give places back"
+	madeGivenUp        = "clusters that give up workers for another gang"
 	madeBorrowed       = "admissions that borrow of a cohort"
 	madePast           = "terms that begin with past usage, by queue"
 	madeDecayed        = "admissions by shares that decay"
@@ -38,6 +39,9 @@ func (c *checker) count(before, after ledgerState, changes state.Changes) {
 	for _, h := range changes.History {
 		if h.Reason != nil && h.Phase == workload.Evicting {
 			c.made[madeEvicted+string(h.Reason.Kind)]++
+		}
+		if h.Reason != nil && h.Phase == workload.Running && h.Reason.Kind == workload.ReasonShrunk {
+			c.made[madeGivenUp]++
 		}
 	}
 	for id := range after.nominations {

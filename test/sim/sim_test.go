@@ -88,7 +88,7 @@ func TestWhatIsDrawnMatters(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		madeNominations, madeGrown, madeShrunk, madeBorrowed, madeDecayed, madeHeld, madeEvicted + string(workload.ReasonPreempted),
+		madeNominations, madeGrown, madeShrunk, madeGivenUp, madeBorrowed, madeDecayed, madeHeld, madeEvicted + string(workload.ReasonPreempted),
 	} {
 		if made[name] == 0 {
 			t.Errorf("there are no %s in these seeds: %v", name, made)

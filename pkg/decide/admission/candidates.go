@@ -162,6 +162,10 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 			if g.Terminating || g.Frozen || g.Workload.ID == w.Workload.ID || !w.mayEvict(g, policy) {
 				continue
 			}
+			if g.giving != nil { // it is asked for more when it has given that up
+				w.class.triedPreemption, w.class.hopelessAt = true, notHopeless
+				continue
+			}
 			evictedBefore := d.state.evictedFor[w.Workload.ID][g.Workload.ID] || d.state.evictedFor[g.Workload.ID][w.Workload.ID]
 			if evictedBefore && !slices.Equal(a.Charges, g.charges) {
 				continue

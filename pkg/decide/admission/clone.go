@@ -69,6 +69,12 @@ func (c *copier) gang(g *Started) *Started {
 		copied = &same
 		copied.queue = c.queues[g.queue]
 		c.gangs[g] = copied
+		if g.giving != nil {
+			copied.giving = c.gang(g.giving)
+		}
+		if g.whole != nil {
+			copied.whole = c.gang(g.whole)
+		}
 	}
 	return copied
 }

@@ -41,9 +41,9 @@
 //	            current_reasons, whatif, snapshot, clone, reconfigure, certify
 //	stages      decide, drain_clusters, settle, start, smaller, preempt, victims, grow,
 //	            backfill, reserve_head, reason
-//	victims     enough_victims, cheapest_victims, needs, trial_eviction, eviction_cost,
-//	            price_floor, price, victim_clusters
-//	state       replace, started, growth, waiting, nomination, nodes
+//	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
+//	            eviction_cost, price_floor, price, victim_clusters
+//	state       replace, defaults, started, growth, waiting, nomination, nodes
 //	refusals    invalidate, evictable, candidates, share_rank, use_order, kept_quota, never,
 //	            next_class, head_reservation, head_reason, foreign, clusters
 //	ground      regret, queue, equivalence_class, local_use, signature, order, lacking, allowance,
@@ -132,6 +132,11 @@
 // that no other gang gets what the victims free. Gangs that are being torn down already
 // count as gone, so a new leader finds the nominations of the last one again without new
 // victims.
+//
+// A running RayCluster may give up workers above its minimum. What it can give up is a
+// candidate like a gang, and before any gang is one (elastic.go). Of the gangs that are then
+// chosen, those that need not go whole give up a part instead. A part that is being given up
+// counts as a gang that is being torn down.
 //
 // The victims are the cheapest set that is enough: under fair sharing, those of the queues
 // with the largest shares, computed again after each eviction; then those of other queues

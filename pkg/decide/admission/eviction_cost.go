@@ -17,6 +17,8 @@ type Progress struct {
 	// Startup is how long it took from the admission until all pods were ready; zero
 	// while unknown.
 	Startup time.Duration
+	// Running: all pods have been ready.
+	Running bool
 }
 
 // SetProgress updates the progress of a started gang.

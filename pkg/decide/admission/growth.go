@@ -69,4 +69,5 @@ func (s *State) resize(g *Started, sets []workload.PodSet, places []workload.Pla
 	g.charges = quota.ChargesOf(sets, flavors)
 	g.charge()
 	fleet.Allocate(g.Workload, g.Placements)
+	g.noteResized()
 }

@@ -13,6 +13,8 @@ type Plan struct {
 	// Growths are started gangs that get more places, with all places of each.
 	Growths   []Admission
 	Evictions []Eviction
+	// Shrinks are started gangs that give up pods above their minimum, in place of evictions.
+	Shrinks []Shrink
 	// Asks are the waiting workloads for which nodes are to be asked for.
 	Asks []Ask
 	// Waits are the new reasons of workloads that do not start. Of an equivalence
@@ -40,6 +42,14 @@ type Eviction struct {
 	Reason   workload.Reason // of the kind Preempted or Drained
 }
 
+// Shrink has a started workload give up pods.
+type Shrink struct {
+	Workload workload.ID
+	PodSets  []workload.PodSet    // Count is by how many each becomes smaller
+	Leave    []workload.Placement // where the pods are that go
+	Reason   workload.Reason
+}
+
 // Wait says why a workload does not start now.
 type Wait struct {
 	Workload workload.ID
@@ -53,4 +63,11 @@ func (d *decision) evict(g *Started, why workload.Reason) {
 
 func (d *decision) wait(w *Waiting, why *workload.Reason) {
 	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, *why})
+}
+
+// shrink has a gang give up a part of it.
+func (d *decision) shrink(part *Started, why workload.Reason) {
+	part.whole.giveUp(part)
+	why.Kind = workload.ReasonShrunk
+	d.plan.Shrinks = append(d.plan.Shrinks, Shrink{part.Workload.ID, part.Workload.PodSets, part.Placements, why})
 }

@@ -59,6 +59,8 @@ type victims struct {
 	price  price
 	// fallback: they are of a set that is for what others cannot do.
 	fallback bool
+	// borrow: the workload may borrow when they are gone.
+	borrow bool
 }
 
 // preempt evicts gangs if that provably admits the workload, and nominates it for what
@@ -98,6 +100,16 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 		w.class.triedPreemption, w.class.hopelessAt = true, d.state.departed
 	}
 	d.reserveHeads(w)
+	if parts := d.partsOf(sets); len(parts) > 0 {
+		if n, list := d.search(w, a, flavored, terminating, parts); n != nil {
+			return n, list
+		}
+	}
+	return d.search(w, a, flavored, terminating, sets)
+}
+
+// search looks for the cheapest victims among the candidates of the sets, in each cluster.
+func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignature, terminating []*Started, sets []candidateSet) (*nomination, []candidate) {
 	var best, other *victims
 	var on string
 	cut := false
@@ -132,13 +144,16 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 	return n, best.list
 }
 
-// terminating returns the gangs that are being torn down, by submission.
+// terminating returns the gangs that are being torn down, and the parts that others give up,
+// by submission.
 func (d *decision) terminating() []*Started {
 	var terminating []*Started
 	for _, q := range d.state.sorted {
 		for _, g := range q.started {
 			if g.Terminating {
 				terminating = append(terminating, g)
+			} else if g.giving != nil {
+				terminating = append(terminating, g.giving)
 			}
 		}
 	}
@@ -154,14 +169,19 @@ func (d *decision) evictFor(n *nomination, list []candidate) {
 	n.awaits = slices.Clone(n.awaits)
 	for _, g := range list {
 		cost := d.evictionCost(g.Started)
-		d.evict(g.Started, workload.Reason{
+		why := workload.Reason{
 			Kind: workload.ReasonPreempted,
 			Message: fmt.Sprintf("preempted to accommodate %s with priority %d (policy %s); %s",
 				nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy, costText(g.Started, cost, n.cut)),
 			Foreign:    foreign(g.Workload, w.Workload),
 			Preemption: &workload.PreemptionCause{Preemptor: w.Workload.ID, Policy: g.policy, Cost: &cost, Cut: n.cut, Choice: n.choice},
-		})
-		g.preempted = true
+		}
+		if g.whole != nil {
+			d.shrink(g.Started, why)
+		} else {
+			d.evict(g.Started, why)
+			g.preempted = true
+		}
 		n.awaits = append(n.awaits, g.Started)
 		if d.state.evictedFor[w.Workload.ID] == nil {
 			d.state.evictedFor[w.Workload.ID] = map[workload.ID]bool{}

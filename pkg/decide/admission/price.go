@@ -111,7 +111,7 @@ func cheaper(a, b *victims) *victims {
 func (p *preemption) victimsOf(list []candidate, places []workload.Placement, a *candidateSet) *victims {
 	price := priceOf(list)
 	price.shareRank = p.shareRank(list, a)
-	return &victims{list, places, price, a.fallback}
+	return &victims{list: list, places: places, price: price, fallback: a.fallback, borrow: a.borrow}
 }
 
 // weigh returns the cheaper victims, and remembers the others.

@@ -45,6 +45,11 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		c := *g
 		c.queue = next.queue(c.Queue)
 		c.charge()
+		if g.giving != nil {
+			part := *g.giving
+			part.queue, part.whole = c.queue, &c
+			c.giving = &part
+		}
 		next.started[id], c.queue.started[id] = &c, &c
 	}
 	tree.ForgetUsageChanges()
@@ -148,7 +153,11 @@ func (s *State) inheritReservation(old *headReservation) {
 func (s *State) ownGangs(gangs []*Started) []*Started {
 	var copies []*Started
 	for _, g := range gangs {
-		if copied := s.started[g.Workload.ID]; copied != nil {
+		copied := s.started[g.Workload.ID]
+		if copied != nil && g.whole != nil {
+			copied = copied.giving
+		}
+		if copied != nil {
 			copies = append(copies, copied)
 		}
 	}

@@ -28,6 +28,7 @@ func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []worklo
 		return nil, false
 	}
 	g.Placements = all
+	g.noteResized()
 	fleet.Allocate(g.Workload, g.Placements)
 	s.noteCapacity(true) // others may use the places it left
 	return g.Placements, true

@@ -13,7 +13,7 @@ import (
 func (d *decision) settleNominations() {
 	s := d.state
 	for _, n := range slices.Clone(s.nominations) {
-		n.awaits = slices.DeleteFunc(n.awaits, func(g *Started) bool { return s.started[g.Workload.ID] != g })
+		n.awaits = slices.DeleteFunc(n.awaits, s.gone)
 		w := n.waiting
 		if !w.Grows && !s.mayRunIn(w, n.cluster) { // it was cordoned meanwhile, or is silent
 			s.withdraw(n)

@@ -78,7 +78,7 @@ func (b *SnapshotBuilder) Next(most int) (copied int, whole *Snapshot) {
 	for copied < most && len(b.started) > 0 {
 		if g := b.started[0]; b.of.started[g.Workload.ID] == g {
 			same := *g
-			same.queue, same.charges = nil, nil
+			same.queue, same.charges, same.giving = nil, nil, nil
 			b.into.started = append(b.into.started, same)
 		}
 		b.started, copied = b.started[1:], copied+1

@@ -28,8 +28,14 @@ type Started struct {
 	// Progress is what is known of its work; see State.SetProgress.
 	Progress Progress
 
-	queue     *queue
-	charges   []quota.Charge
+	queue   *queue
+	charges []quota.Charge
+	// whole is, of a part that a gang gives up, the gang; else nil.
+	whole *Started
+	// giving is the part that the gang gives up until its pods are gone, and leaves has how
+	// many pods of each of these sets then stay.
+	giving    *Started
+	leaves    map[string]int
 	preempted bool // terminating because of a preemption
 }
 
@@ -37,6 +43,7 @@ type Started struct {
 // that it admits.
 func (s *State) Start(g Started) {
 	added, w := &g, *g.Workload // the caller's may change while it has places
+	added.giving, added.leaves = nil, nil
 	added.Workload = &w
 	if added.Queue == "" {
 		added.Queue = s.clusterQueue(g.Workload)

@@ -41,6 +41,9 @@ func (p *preemption) search(sets []candidateSet) *victims {
 		}
 	}
 	p.weighOther(sets, best)
+	if best != nil {
+		p.spareWhole(best)
+	}
 	p.d.spend(p.w.queue, victimSteps-steps)
 	return best
 }

@@ -68,9 +68,19 @@ type GangDesired struct {
 	// Yield, with Present, says that places were given up, and is the name of this
 	// command: the places are freed once GangStatus.Yielded repeats it.
 	Yield string `json:"yield,omitempty"`
+	// GiveUp, with Present, has a RayCluster give up workers for another workload.
+	GiveUp *GiveUp `json:"giveUp,omitempty"`
 	// PodSets are set with Present, Manifest where NeedsManifest says so.
 	PodSets  []workload.PodSet `json:"podSets,omitempty"`
 	Manifest json.RawMessage   `json:"manifest,omitempty"`
+}
+
+// GiveUp says which workers a RayCluster gives up.
+type GiveUp struct {
+	// Sizes are the most pods of worker groups that stay.
+	Sizes map[string]int `json:"sizes"`
+	// Leave has the places of the pods that go.
+	Leave []workload.Placement `json:"leave"`
 }
 
 // Supersedes reports whether the command was given after the other one.

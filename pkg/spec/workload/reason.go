@@ -25,6 +25,7 @@ const (
 	ReasonProvisioning       ReasonKind = "Provisioning" // nodes are asked for, and its quota is reserved
 	ReasonPreempted          ReasonKind = "Preempted"    // evicted for another workload
 	ReasonDrained            ReasonKind = "Drained"      // its queue, or a node that it has pods on, is drained
+	ReasonShrunk             ReasonKind = "Shrunk"       // gives up pods above its minimum for another workload
 	ReasonRequeued           ReasonKind = "Requeued"     // evicted because an operator, or its submitter, asked for it
 	ReasonBehindHead         ReasonKind = "BehindHead"   // no gang passes the head of its queue, or it would delay a head
 	ReasonUnknown            ReasonKind = "Unknown"      // the search for places ended without an answer
@@ -63,7 +64,7 @@ const (
 // ReasonKinds lists all kinds.
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
-		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonPreempted, ReasonDrained, ReasonRequeued,
+		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonPreempted, ReasonShrunk, ReasonDrained, ReasonRequeued,
 		ReasonBehindHead, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,

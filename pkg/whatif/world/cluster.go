@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"slices"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
@@ -64,8 +65,48 @@ func (r *World) obey(command *event.GangDesired) {
 		r.state.Gang(&event.GangObserved{
 			Version: r.next(), Cluster: command.Cluster, Workload: command.Workload, Pods: podsOf(command.PodSets, command.Placements, command.Attempt),
 		}, r.now, r.now)
+	case command.State == event.Present && (command.GiveUp != nil || command.Yield != ""):
+		r.giveUp(record, command)
 	case command.State == event.Absent && !r.linger:
 		r.release(command.Workload)
+	}
+}
+
+// giveUp is KubeRay where worker groups have become smaller: their pods go at once.
+func (r *World) giveUp(record *workload.Record, command *event.GangDesired) {
+	status := r.statusOf(record)
+	status.Created, status.Yielded, status.Sizes = true, command.Yield, map[string]int{}
+	places := slices.Clone(command.Placements)
+	for _, set := range command.PodSets {
+		if set.Role != workload.RoleWorker {
+			continue
+		}
+		status.Sizes[set.Name] = set.Count
+		if command.GiveUp == nil {
+			continue
+		}
+		if size, given := command.GiveUp.Sizes[set.Name]; given && size < set.Count {
+			status.Sizes[set.Name] = size
+			leave(places, set.Name, set.Count-size, command.GiveUp.Leave)
+		}
+	}
+	status.Keeps = status.Sizes
+	r.state.Status(status, r.now, r.now)
+	r.state.Gang(&event.GangObserved{
+		Version: r.next(), Cluster: command.Cluster, Workload: command.Workload, Pods: podsOf(command.PodSets, places, command.Attempt),
+	}, r.now, r.now)
+}
+
+// leave takes that many pods of a set away from places, first from those to be left.
+func leave(places []workload.Placement, set string, pods int, first []workload.Placement) {
+	for _, p := range slices.Concat(first, places) {
+		for i := range places {
+			if at := &places[i]; at.PodSet == set && p.PodSet == set && at.Node == p.Node {
+				gone := min(pods, p.Pods, at.Pods)
+				at.Pods -= gone
+				pods -= gone
+			}
+		}
 	}
 }
 

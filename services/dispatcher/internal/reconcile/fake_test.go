@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -38,6 +39,7 @@ type cluster struct {
 	above           map[string]string // UIDs
 	asked           func(uid string)  // called for each question for what is above; may be nil
 	deleted         []string          // names
+	gaveUp          []string          // sizes and pods
 	created         []string          // names
 	pinned          map[string]string // hostname by name of the pod
 	frozen          bool              // the cache does not show what is pinned
@@ -113,6 +115,16 @@ func (c *cluster) DeletePod(_ context.Context, pod gang.Pod, force bool) error {
 
 func (c *cluster) Announce(_ context.Context, o kubernetes.Object, at time.Time) error {
 	c.do(func() { c.objects[o.Name].EvictingAt = at.UTC().Format(time.RFC3339) })
+	return nil
+}
+
+func (c *cluster) GiveUp(_ context.Context, o kubernetes.Object, sizes map[string]int, pods map[string][]string) error {
+	c.do(func() {
+		c.gaveUp = append(c.gaveUp, fmt.Sprintf("%v %v", sizes, pods))
+		for name, size := range sizes {
+			c.objects[o.Name].Sizes[name] = size
+		}
+	})
 	return nil
 }
 

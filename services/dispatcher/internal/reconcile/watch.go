@@ -70,6 +70,9 @@ func (p *pass) follow(ctx context.Context, seen observation) (time.Duration, err
 			return 0, err
 		}
 	}
+	if err := p.giveUp(ctx, seen); err != nil {
+		return 0, err
+	}
 	next, err := p.place(ctx)
 	return sooner(next, again), err
 }
