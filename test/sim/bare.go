@@ -37,7 +37,7 @@ func (n *network) lay(pick uint64) string {
 	if w := n.works[name]; w != nil {
 		w.pending = map[uint64]*pending{}
 	}
-	n.w.check.forgetCommands()
+	n.w.check.forgetMessages()
 	return name
 }
 

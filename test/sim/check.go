@@ -61,6 +61,8 @@ type checker struct {
 	nominatedOn ground
 	// reported is when NATS stored the last report of the capacity-watcher.
 	reported time.Time
+	// reportLost: NATS has lost messages since.
+	reportLost bool
 }
 
 func newChecker(w *World) *checker {
@@ -305,7 +307,7 @@ func (c *checker) bound(p *pod) {
 // command an older one never comes last.
 func (c *checker) stored(stream string, m bus.Delivery) {
 	if stream == bus.CapacityStream {
-		c.reported = m.Stored
+		c.reported, c.reportLost = m.Stored, false
 	}
 	if stream != bus.DispatchStream {
 		return
@@ -323,8 +325,8 @@ func (c *checker) stored(stream string, m bus.Delivery) {
 	c.newest[m.Subject] = command
 }
 
-// forgetCommands starts again after NATS has lost some.
-func (c *checker) forgetCommands() { c.newest = map[string]*event.GangDesired{} }
+// forgetMessages starts again after NATS has lost some.
+func (c *checker) forgetMessages() { c.newest, c.reportLost = map[string]*event.GangDesired{}, true }
 
 // partialFor bounds how long a gang may have some of its pods on nodes and not all:
 // its ready deadline, and the time to tear it down.

@@ -78,7 +78,7 @@ func (n *network) purge(name string, again bool) bool {
 	if again {
 		n.remake(name)
 	}
-	n.w.check.forgetCommands()
+	n.w.check.forgetMessages()
 	return true
 }
 
@@ -196,7 +196,7 @@ func (n *network) wipe() {
 	for _, w := range n.works {
 		w.pending = map[uint64]*pending{}
 	}
-	n.w.check.forgetCommands()
+	n.w.check.forgetMessages()
 }
 
 // loseTail takes the last messages of each stream away.
@@ -217,7 +217,7 @@ func (n *network) loseTail(count int) {
 			maps.DeleteFunc(work.pending, func(sequence uint64, _ *pending) bool { return sequence > stream.last })
 		}
 	}
-	n.w.check.forgetCommands()
+	n.w.check.forgetMessages()
 }
 
 // arrives is when what is sent now on a connection arrives.

@@ -27,7 +27,11 @@ func (t *term) readReport(d bus.Delivery) bus.Delivery {
 // checkSilence: nothing starts in a cluster that is silent. A leader whose clock is behind
 // that of NATS takes an old report for a new one when its term begins.
 func (c *checker) checkSilence(t *term, changes state.Changes) {
-	silent := c.w.now.Sub(c.reported)
+	last := c.reported
+	if c.reportLost { // the silence that a term knows then begins with it
+		last = later(last, t.began)
+	}
+	silent := c.w.now.Sub(last)
 	behind := max(0, t.began.Sub(t.clock))
 	paused := max(0, t.m.paused.Sub(t.began)) // what NATS holds for it meanwhile is heard late
 	if silent <= clusterSilence+heardWithin+behind+paused {
