@@ -55,6 +55,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt
 		command.PodSets, _ = e.commandedPlaces()
+		command.Terms = checkTerms(e)
 		flavors := e.Flavors
 		if state == event.Provision {
 			flavors = e.Provisioning.Flavors

@@ -98,6 +98,7 @@ type classKey struct {
 	impatient bool
 	grows     workload.ID // a gang that grows is a class of its own
 	namespace string      // in a queue that selects namespaces
+	tried     int         // flavors by which no nodes are asked for
 }
 
 // addToClass puts a workload into its class, and a new class into its queue.
