@@ -2,7 +2,8 @@
 // installation without secrets: keys of the NATS users and their accounts, certificates,
 // passwords of Postgres' roles and the URLs with them. Existing ones stay, tenants too.
 //
-//	compose [-cluster NAME]... [-tenant NAME=QUEUE,...]... [-named-tenant NAME=QUEUE,...]... [-host NAME]... DIR
+//	compose [-cluster NAME]... [-tenant NAME=QUEUE,...]... [-named-tenant NAME=QUEUE,...]...
+//	        [-checker CHECK]... [-host NAME]... DIR
 //
 // It starts nothing. It is not for installations with a certificate authority or a
 // secret store.
@@ -54,8 +55,9 @@ func parse(args []string) (wanted, error) {
 		return nil
 	})
 	for kind, usage := range map[string]string{
-		kindTenant: "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated",
-		kindNamed:  "`name=queue,...`: a tenant who submits under their own name only; for those who do not trust each other",
+		kindTenant:  "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated",
+		kindNamed:   "`name=queue,...`: a tenant who submits under their own name only; for those who do not trust each other",
+		kindChecker: "`name`: the controller of the AdmissionCheck of that name; may be repeated",
 	} {
 		flags.Func(kind, usage, func(text string) error {
 			t, err := parseTenant(kind, text)

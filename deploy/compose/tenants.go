@@ -13,19 +13,24 @@ import (
 	"muster.dev/muster/deploy/nats/access"
 )
 
-// The two flags that make a tenant.
+// The flags that make a tenant, or the controller of an AdmissionCheck.
 const (
-	kindTenant = "tenant"
-	kindNamed  = "named-tenant"
+	kindTenant  = "tenant"
+	kindNamed   = "named-tenant"
+	kindChecker = "checker"
 )
 
-// tenant is a submitter from the arguments of this or an earlier run.
+// tenant is a submitter, or a checker, from the arguments of this or an earlier run.
 type tenant struct {
 	kind, text string // the flag and its value
 	user       access.User
 }
 
 func parseTenant(kind, text string) (tenant, error) {
+	if kind == kindChecker {
+		user, err := access.Checker(text)
+		return tenant{kind, text, user}, err
+	}
 	name, queues, _ := strings.Cut(text, "=")
 	newUser := access.Tenant
 	switch kind {
@@ -33,7 +38,7 @@ func parseTenant(kind, text string) (tenant, error) {
 	case kindNamed:
 		newUser = access.NamedTenant
 	default:
-		return tenant{}, fmt.Errorf("%q: want %s or %s", kind, kindTenant, kindNamed)
+		return tenant{}, fmt.Errorf("%q: want %s, %s or %s", kind, kindTenant, kindNamed, kindChecker)
 	}
 	user, err := newUser(name, strings.Split(queues, ",")...)
 	return tenant{kind, text, user}, err
@@ -79,7 +84,9 @@ func keepTenants(dir string, given []tenant) ([]tenant, error) {
 func tokens(dir string, tenants []tenant) error {
 	names := []string{access.Operator}
 	for _, t := range tenants {
-		names = append(names, t.user.Name)
+		if t.kind != kindChecker { // it answers over NATS
+			names = append(names, t.user.Name)
+		}
 	}
 	var list strings.Builder
 	for _, name := range names {

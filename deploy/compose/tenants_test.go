@@ -59,6 +59,14 @@ func TestTenantsStay(t *testing.T) {
 			}
 		})
 	}
+	run("-checker", "budget")
+	run()
+	if accounts := read("accounts.conf"); !strings.Contains(accounts, `"muster.checked.budget"`) || read("checker-budget.nk") == "" {
+		t.Error("the controller of an AdmissionCheck does not stay")
+	}
+	if strings.Contains(read("tokens.yaml"), "checker-") {
+		t.Error("the controller of an AdmissionCheck may use the HTTP API")
+	}
 	run("-named-tenant", "team-a=three")
 	if accounts := read("accounts.conf"); strings.Contains(accounts, "muster.submit.one.") || !strings.Contains(accounts, "muster.submit.three.tenant-team-a") {
 		t.Error("a tenant that is created again keeps its old queues")

@@ -16,9 +16,10 @@ const (
 	WorkloadStream = "MUSTER_WORKLOAD" // accepted submissions and cancellations to queue-manager
 	EventsStream   = "MUSTER_EVENTS"   // the life of workloads, to anybody
 	CapacityStream = "MUSTER_CAPACITY" // observed nodes and gangs, last value each
-	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, last value per workload
+	DispatchStream = "MUSTER_DISPATCH" // what shall be, to dispatchers, and what AdmissionChecks are asked; last value per workload
 	StatusStream   = "MUSTER_STATUS"   // what dispatchers know, last value per workload
 	DeadStream     = "MUSTER_DEAD"     // dead letters, with the reason
+	CheckedStream  = "MUSTER_CHECKED"  // the answers of AdmissionChecks to queue-manager
 	KeptStream     = "MUSTER_KEPT"     // what WorkloadStream had, for a database restored to an older state
 )
 
@@ -26,7 +27,7 @@ const (
 // of work.
 const (
 	IntakeDurable       = "intake"        // of SubmitStream
-	QueueManagerDurable = "queue-manager" // of WorkloadStream
+	QueueManagerDurable = "queue-manager" // of WorkloadStream and CheckedStream
 )
 
 // EventsKept bounds the history that late readers of lifecycle events can see.
@@ -50,6 +51,11 @@ const (
 	queuedMost = 20_000
 	// queuedMessage bounds one message of work, four times what intake accepts.
 	queuedMessage = 2 << 20
+	// checkedMessage bounds an answer of an AdmissionCheck, checkedMost those of one that wait,
+	// and checkedBytes those of all.
+	checkedBytes   = 128 << 20
+	checkedMost    = 256
+	checkedMessage = 64 << 10
 	// DeadKept is how long a dead letter is kept.
 	DeadKept = 30 * 24 * time.Hour
 	// WorkKept is how long a submission or cancellation is kept after it was taken, at
@@ -67,9 +73,14 @@ func streams() []jetstream.StreamConfig {
 			MaxBytes: queuedBytes, MaxMsgsPerSubject: queuedMost, DiscardNewPerSubject: true, MaxMsgSize: queuedMessage,
 		}
 	}
-	lastValue := func(name, subject string) jetstream.StreamConfig {
+	// answers are small, and few wait.
+	answers := func(c jetstream.StreamConfig) jetstream.StreamConfig {
+		c.MaxBytes, c.MaxMsgSize, c.MaxMsgsPerSubject = checkedBytes, checkedMessage, checkedMost
+		return c
+	}
+	lastValue := func(name string, subjects ...string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
-			Name: name, Subjects: []string{subject}, MaxMsgsPerSubject: 1,
+			Name: name, Subjects: subjects, MaxMsgsPerSubject: 1,
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, AllowMsgTTL: true,
 		}
 	}
@@ -108,7 +119,8 @@ func streams() []jetstream.StreamConfig {
 			AllowDirect: true, // of the last event of a workload, by its subject: LastEventSubject
 		},
 		direct(lastValue(CapacityStream, "muster.capacity.>")),
-		lastValue(DispatchStream, "muster.dispatch.*.*"),
+		lastValue(DispatchStream, "muster.dispatch.*.*", event.CheckFilter("*")),
+		answers(undeduplicated(queue(CheckedStream, event.CheckedSubject("*")))),
 		direct(lastValue(StatusStream, "muster.status.*.*")),
 	}
 }

@@ -68,6 +68,7 @@ func (s *State) Cancel(c *event.WorkloadCancel, now time.Time) bool {
 	switch {
 	case e.Phase == workload.Queued:
 		s.withdrawRequest(e, now)
+		s.withdrawChecks(e, "the workload is cancelled", now)
 		s.admission.Dequeue(e.ID)
 		s.finish(e, workload.Cancelled, reason, now)
 	case e.Phase.Final(): // it holds capacity: its objects have not been removed

@@ -58,6 +58,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 		if e.attemptState != nil {
 			command.GiveUp = e.giveUp
 		}
+		command.Terms = checkTerms(e)
 		flavors := e.Flavors
 		if state == event.Provision {
 			flavors = e.Provisioning.Flavors

@@ -38,6 +38,9 @@ func (s *State) Decide(now time.Time) {
 	for _, a := range plan.Asks { // their reasons are among the waits
 		s.requestNodes(s.live.Get(a.Workload), a, now)
 	}
+	for _, c := range plan.Checks {
+		s.askChecks(s.live.Get(c.Workload), c, now)
+	}
 	for _, w := range plan.Waits {
 		if e := s.live.Get(w.Workload); e.Phase == workload.Queued {
 			s.setWaitReason(e, w.Reason, now)
@@ -58,6 +61,7 @@ func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	}
 	s.beginAttempt(e)
 	s.useRequest(e)
+	e.endRetries()
 	delete(s.staleReasons, e.ID)
 	s.updateReserved(e, 1)
 	s.changed.reserved[e.ID] = e
@@ -89,6 +93,8 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 	}
 	clear(s.staleReasons)
 	s.checkRequests(now)
+	s.retryFlavors(now)
+	s.recheckQueues(now)
 	s.inquiries.drop(now)
 	s.noteSilentClusters(now)
 }

@@ -119,8 +119,11 @@ func (s *State) insert(w StoredWorkload) {
 	s.liveIn[e.Queue]++
 	s.objects.add(e)
 	s.updateReserved(e, 1)
+	if e.checks() != nil && e.checks().Asked {
+		s.checked[e.ID] = e
+	}
 	if e.Phase == workload.Queued {
-		if hasRequest(e) {
+		if hasRequest(e) || len(triedBy(e)) > 0 {
 			s.asking[e.ID] = e
 		}
 		s.enqueueAs(e, e.Reason != nil)

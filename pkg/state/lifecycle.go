@@ -25,9 +25,11 @@ type lifecycle struct {
 	illegal   []IllegalTransition // since the last drain
 	// staleReasons are the workloads whose stored reason differs in amounts only.
 	staleReasons map[workload.ID]*entry
-	// asking are the waiting workloads for which nodes are asked for.
+	// asking are the waiting workloads for which nodes are, or were, asked for.
 	asking asking
-	timers timers
+	// checked are the workloads that AdmissionChecks are asked about.
+	checked checked
+	timers  timers
 	// provedAt is when the last certificate for an event was made, or tried.
 	provedAt time.Time
 }
@@ -50,7 +52,7 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 	}
 	l.admission.Enqueue(admission.Waiting{
 		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored && l.saysWhetherHeld(e), Held: e.Hold.Message(),
-		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e),
+		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e), Ready: e.checks().Ready(), Tried: triedBy(e),
 		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
 }
@@ -68,6 +70,7 @@ func (l *lifecycle) end(e *entry, phase workload.Phase, reason *workload.Reason,
 		e.askAt = now.Add(releaseInquiryInterval)
 	}
 	l.admission.Leave(e.ID)
+	l.closeChecks(e, "the workload has ended", now)
 	l.transition(e, phase, reason, now)
 }
 
@@ -91,6 +94,7 @@ func (l *lifecycle) forget(e *entry) {
 	l.objects.remove(e)
 	delete(l.staleReasons, e.ID)
 	delete(l.asking, e.ID)
+	delete(l.checked, e.ID)
 }
 
 // release frees what a workload holds after its pods have been observed gone, and takes
@@ -150,6 +154,8 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 	e.Attempt, e.Cluster = e.Attempt+1, ""
 	l.endAttempt(e)
 	l.endRequest(e) // the command to remove the objects has removed it
+	dropUpdates(e)
+	l.closeChecks(e, fmt.Sprintf("attempt %d has ended", e.Attempt-1), now)
 	e.resetSizes()
 	reason := cause
 	if rule.backoff != nil {

@@ -26,6 +26,7 @@ func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
 	}
 	from := e.Queue
 	s.withdrawRequest(e, now) // the other queue may have no such check
+	s.withdrawChecks(e, "the workload is moved to another queue", now)
 	s.admission.Dequeue(e.ID)
 	s.liveIn[from]--
 	s.liveIn[m.Queue]++

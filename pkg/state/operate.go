@@ -83,6 +83,7 @@ func (s *State) setHold(e *entry, hold *workload.Hold, reason *workload.Reason, 
 	}
 	if hold != nil {
 		s.withdrawRequest(e, now) // the nodes would wait for nothing
+		s.withdrawChecks(e, "the workload is held", now)
 	}
 	s.admission.Dequeue(e.ID)
 	delete(s.staleReasons, e.ID)

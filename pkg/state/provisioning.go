@@ -20,7 +20,8 @@ import (
 // the news of the nodes and of the request come on different ways.
 const settleProvisioned = 5 * time.Minute
 
-// asking are the waiting workloads for which nodes are asked for.
+// asking are the waiting workloads for which nodes are asked for, or were in vain by some of
+// the flavors of their queue.
 type asking map[workload.ID]*entry
 
 // hasRequest reports whether a waiting workload asks for nodes.
@@ -28,20 +29,32 @@ func hasRequest(e *entry) bool {
 	return e.Phase == workload.Queued && e.Provisioning != nil && e.Provisioning.Open
 }
 
-// askedOf is what admission knows of the request of a waiting workload; nil for none.
+// askedOf is what admission knows of the checks or the request that a waiting workload waits
+// for; nil for none.
 func askedOf(e *entry) *admission.Asked {
-	if !hasRequest(e) {
+	switch {
+	case e.Phase == workload.Queued && e.checks().Pending():
+		return &admission.Asked{Flavors: e.checks().Flavors, NoQuota: !e.checks().Quota, Checks: checksReason(e.checks())}
+	case !hasRequest(e):
 		return nil
 	}
 	p := e.Provisioning
 	return &admission.Asked{Cluster: p.Cluster, Flavors: p.Flavors, Ready: !p.ReadySince.IsZero()}
 }
 
+// triedBy are the flavors by which no nodes are asked for a workload.
+func triedBy(e *entry) [][]workload.PodSetFlavors {
+	if e.Provisioning == nil {
+		return nil
+	}
+	return e.Provisioning.Tried
+}
+
 // requestNodes has the dispatcher ask for nodes, by a number that was never used before.
 func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
-	next := workload.Provisioning{Open: true, Number: 1, Cluster: a.Cluster, Check: a.Check, Flavors: a.Flavors, Pods: a.Pods}
+	next := workload.Provisioning{Open: true, Number: 1, Cluster: a.Cluster, Check: a.Check, Flavors: a.Flavors, Pods: a.Pods, Since: now.UTC()} // as it is read from Postgres
 	if last := e.Provisioning; last != nil {
-		next.Number, next.Failures = last.Number+1, last.Failures
+		next.Number, next.Failures, next.Tried, next.TriedSince, next.Checks = last.Number+1, last.Failures, last.Tried, last.TriedSince, last.Checks
 	}
 	config := l.admission.QueueOf(&e.Workload).Provisioning(a.Flavors).Config
 	next.Class, next.Parameters = config.Class, config.Parameters
@@ -90,7 +103,7 @@ func (l *lifecycle) withdrawRequest(e *entry, now time.Time) {
 func (l *lifecycle) endRequest(e *entry) {
 	delete(l.asking, e.ID)
 	if e.Provisioning != nil {
-		e.Provisioning = &workload.Provisioning{Number: e.Provisioning.Number, Failures: e.Provisioning.Failures}
+		e.Provisioning = &workload.Provisioning{Number: e.Provisioning.Number, Failures: e.Provisioning.Failures, Checks: e.Provisioning.Checks}
 		l.changed.workloads[e.ID] = e
 	}
 }
@@ -134,6 +147,9 @@ func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.
 // requestFailed lets a workload ask again after a back-off, or ends it when it has asked
 // often enough.
 func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
+	if l.tryNextFlavor(e, why, now) {
+		return
+	}
 	config := &quota.ProvisioningConfig{}
 	if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Flavors); check != nil {
 		config = check.Config
@@ -158,6 +174,34 @@ func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
 	l.enqueueAs(e, true)
 }
 
+// tryNextFlavor has a workload tried with its queue's other flavors when there were no nodes of
+// this one, where the queue wants that and there are others. The first is asked for again after
+// the back-off, also while the workload waits for another.
+func (l *lifecycle) tryNextFlavor(e *entry, why string, now time.Time) bool {
+	tried := append(slices.Clip(e.Provisioning.Tried), e.Provisioning.Flavors)
+	if next, _ := l.admission.QueueOf(&e.Workload).TriesNextFlavor(); !next || !l.admission.HasOtherFlavors(e.ID, tried) {
+		return false
+	}
+	l.withdrawRequest(e, now)
+	failed := *e.Provisioning
+	failed.Tried, failed.TriedSince = tried, now.UTC() // as it is read from Postgres
+	e.Provisioning = &failed
+	l.asking[e.ID] = e
+	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: "the next flavor of its queue is tried. " + why}
+	l.emitChanged(e, now)
+	l.enqueue(e)
+	return true
+}
+
+// tooLong reports whether a request is not provisioned within the time that the queue gives
+// it before the next flavor is tried, if there is one.
+func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
+	p := e.Provisioning
+	_, within := l.admission.QueueOf(&e.Workload).TriesNextFlavor()
+	return within > 0 && p.ReadySince.IsZero() && elapsed(now, p.Since, within) &&
+		l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors))
+}
+
 // checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
 // and those that the queue does not ask for any more.
 func (l *lifecycle) checkRequests(now time.Time) {
@@ -178,13 +222,34 @@ func (l *lifecycle) checkRequests(now time.Time) {
 				why += ": " + lacks.Message
 			}
 			l.requestFailed(e, why, now)
+		case l.tooLong(e, now):
+			l.requestFailed(e, fmt.Sprintf("ProvisioningRequest %s was not provisioned since %s", p.Name, p.Since.UTC().Format(time.RFC3339)), now)
 		}
 	}
 }
 
+// retryFlavors has workloads ask again by flavors of which there were no nodes, after a
+// back-off.
+func (l *lifecycle) retryFlavors(now time.Time) {
+	for _, e := range l.askingIf(func(e *entry) bool { return e.Phase == workload.Queued && !hasRequest(e) }) {
+		config := &quota.ProvisioningConfig{}
+		if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Tried[0]); check != nil {
+			config = check.Config
+		}
+		if l.frozen(e) || !elapsed(now, e.Provisioning.TriedSince, config.Backoff(1)) {
+			continue
+		}
+		l.endRequest(e)
+		l.enqueueAs(e, true)
+	}
+}
+
 // askingInOrder lists the waiting workloads with a request, by submission.
-func (l *lifecycle) askingInOrder() []*entry {
-	return slices.SortedFunc(maps.Values(l.asking), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+func (l *lifecycle) askingInOrder() []*entry { return l.askingIf(hasRequest) }
+
+func (l *lifecycle) askingIf(wanted func(*entry) bool) []*entry {
+	listed := slices.SortedFunc(maps.Values(l.asking), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return slices.DeleteFunc(listed, func(e *entry) bool { return !wanted(e) })
 }
 
 // useRequest notes that the workload is admitted: with its request, or in spite of one that
@@ -193,7 +258,7 @@ func (l *lifecycle) useRequest(e *entry) {
 	delete(l.asking, e.ID)
 	if e.Provisioning != nil {
 		used := *e.Provisioning
-		used.Failures = 0
+		used.Failures, used.Tried, used.TriedSince = 0, nil, time.Time{}
 		e.Provisioning = &used
 	}
 }

@@ -29,8 +29,13 @@ var requeueRules = map[workload.ReasonKind]requeueRule{
 	workload.ReasonRestored:   {},
 	workload.ReasonRequeued:   {},
 	workload.ReasonExitCode:   {final: true},
+
+	workload.ReasonCheckRetry:    {backoff: byCheck},
+	workload.ReasonCheckRejected: {final: true},
 }
 
 func byFaults(e *entry, rules workload.Rules) time.Duration { return rules.Backoff(int(e.Requeues)) }
+
+func byCheck(e *entry, _ workload.Rules) time.Duration { return backoffOfCheck(e) }
 
 func byAttempts(e *entry, rules workload.Rules) time.Duration { return rules.Backoff(e.Attempt - 1) }

@@ -8,7 +8,7 @@ import (
 )
 
 // CommandSubjects lists the subjects of the commands of workloads that hold capacity, ask for
-// nodes or are being removed, as far as they are wanted.
+// nodes or are being removed, and of what AdmissionChecks are asked, as far as they are wanted.
 func (s *State) CommandSubjects(wanted func(subject string) bool) []string {
 	var subjects []string
 	for _, e := range s.startedInOrder() {
@@ -19,6 +19,13 @@ func (s *State) CommandSubjects(wanted func(subject string) bool) []string {
 	for _, e := range s.askingInOrder() {
 		if subject := event.DispatchSubject(e.Provisioning.Cluster, e.ID); wanted(subject) {
 			subjects = append(subjects, subject)
+		}
+	}
+	for _, e := range s.checkedInOrder() {
+		for _, check := range e.checks().Checks {
+			if subject := event.CheckSubject(check.Name, e.ID); wanted(subject) {
+				subjects = append(subjects, subject)
+			}
 		}
 	}
 	for _, e := range s.recovery.removingInOrder() {
@@ -47,6 +54,13 @@ func (s *State) ResendCommands(now time.Time, missing func(subject string) bool)
 	for _, e := range s.askingInOrder() {
 		if !s.frozen(e) && missing(event.DispatchSubject(e.Provisioning.Cluster, e.ID)) {
 			s.emitRequest(e, event.Provision, now)
+		}
+	}
+	for _, e := range s.checkedInOrder() {
+		for i := range e.checks().Checks {
+			if check := &e.checks().Checks[i]; !s.frozen(e) && missing(event.CheckSubject(check.Name, e.ID)) {
+				s.emitCheck(e, check, nil, now)
+			}
 		}
 	}
 	for _, e := range s.recovery.removingInOrder() {

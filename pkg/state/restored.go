@@ -100,9 +100,11 @@ func (r *recovery) restoreEnd(e *entry, published workload.Record, now time.Time
 	}
 	if e.Phase == workload.Queued {
 		r.withdrawRequest(e, now)
+		r.withdrawChecks(e, "the workload has ended", now)
 		r.admission.Dequeue(e.ID)
 	} else {
 		r.emitCommand(e, event.Forgotten, now)
+		r.closeChecks(e, "the workload has ended", now)
 		r.free(e)
 	}
 	r.setPhase(e, published.Phase, reason, now) // from any phase

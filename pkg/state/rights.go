@@ -21,6 +21,7 @@ func (s *State) CheckRights(now time.Time) {
 			continue
 		}
 		if reason := forbidden(s.queues[e.Queue], &e.Workload); reason != nil {
+			s.withdrawRequest(e, now)
 			s.admission.Dequeue(e.ID)
 			s.finish(e, workload.Failed, reason, now)
 		}

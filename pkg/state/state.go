@@ -85,7 +85,7 @@ func New(epoch int64, stored Stored) *State {
 		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
 		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}, heard: heard{}},
 		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, staleReasons: map[workload.ID]*entry{},
-		asking: asking{},
+		asking: asking{}, checked: checked{},
 	}
 	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},

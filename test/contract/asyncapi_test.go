@@ -30,6 +30,7 @@ func questions() []question {
 		{query.WhatIfSubject, "what a change would do to those that run and wait", &query.WhatIfRequest{}, &query.WhatIfAnswer{}},
 		{query.UsageSubject, "what was used from one time to another, by queue, namespace, submitter, flavor, cluster, or time", &query.UsageRequest{}, &query.UsageAnswer{}},
 		{query.ExplainSubject, "why a workload waits, and what would admit it", &query.ExplainRequest{}, &query.ExplainAnswer{}},
+		{query.DemandSubject, "what waiting gangs lack that more nodes would give them", &nothing, &query.DemandAnswer{}},
 		{query.AppliedSubject, "list the objects that configure queues and were applied", &nothing, &query.AppliedAnswer{}},
 		{query.StraysSubject, "the rules for stray pods, by namespace", &nothing, &query.StraysAnswer{}},
 		{query.ConfigureSubject, "apply and delete objects that configure queues: all of it or nothing", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
@@ -152,6 +153,7 @@ func parametersOf(address string) object {
 			"queue": "The name of the queue, a DNS label.", "cluster": "The name of the cluster, a DNS label.",
 			"workload": "The workload's id, or _ when a submission had none that is readable.",
 			"node":     "The node's name, with underscores for dots.", "user": "Who submits: the name of a user of NATS.",
+			"check": "The name of the AdmissionCheck, with underscores for dots.",
 		}[found[1]]
 		parameters[found[1]] = object{"description": what}
 	}

@@ -58,6 +58,9 @@ func messages() []message {
 		{&event.GangObserved{}, event.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "the observed pods of a workload"},
 		{&event.GangDesired{}, event.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "the wanted state of a workload"},
 		{&event.GangStatus{}, event.StatusSubject(cluster, id), "dispatcher", "queue-manager", "the state of a workload's objects"},
+		{&event.CheckWanted{}, event.CheckSubject("{check}", id), "queue-manager", "the controller of an AdmissionCheck", "what an AdmissionCheck is asked about a workload, and what became of its answer"},
+		{&event.CheckAnswer{}, event.CheckedSubject("{check}"), "the controller of an AdmissionCheck", "queue-manager", "an answer about a workload"},
+		{&event.DemandChanged{}, event.DemandSubject, "queue-manager", "who adds nodes", "what waiting gangs lack that more nodes would give them"},
 		{&event.ReportWanted{}, event.AskSubject(cluster), "queue-manager", "capacity-watcher, dispatcher", "publish the known state once more"},
 	}
 }
@@ -195,6 +198,9 @@ func fill(v reflect.Value, name string) {
 		return
 	case workload.OnLoss:
 		v.Set(reflect.ValueOf(workload.EvictOnLoss))
+		return
+	case workload.CheckStatus:
+		v.Set(reflect.ValueOf(workload.CheckReady))
 		return
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"apiVersion":"ray.io/v1","kind":"RayCluster"}`)))

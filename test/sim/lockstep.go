@@ -173,7 +173,7 @@ func (s *lockstep) number(c state.Changes) {
 	for _, seq := range s.seqs {
 		last = max(last, seq)
 	}
-	unsent, err := s.eye.Unsent(context.Background(), "", last, len(c.Messages)+1)
+	unsent, err := s.eye.Unsent(context.Background(), []string{""}, last, len(c.Messages)+1)
 	s.must("read the outbox", err)
 	played := s.l.outbox[max(0, len(s.l.outbox)-len(c.Messages)):]
 	if len(unsent) != len(played) {

@@ -41,7 +41,7 @@ func (s *lockstep) look() {
 			s.differ("%s is %v %s, and played %v %s", s.l.w.submits.nameOf(id), found, k.Phase, there, record.Phase)
 		}
 	}
-	unsent, err := s.eye.Unsent(ctx, "", 0, 1<<20)
+	unsent, err := s.eye.Unsent(ctx, []string{""}, 0, 1<<20)
 	s.must("read the outbox", err)
 	s.same("the outbox", outlines(unsent), outlines(s.l.outbox))
 	s.lookBack(ctx)

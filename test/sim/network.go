@@ -115,6 +115,7 @@ var streamNames = []streamName{
 	{"muster.events.", bus.EventsStream, false},
 	{"muster.capacity.", bus.CapacityStream, true},
 	{"muster.dispatch.", bus.DispatchStream, true},
+	{"muster.check.", bus.DispatchStream, true},
 	{"muster.status.", bus.StatusStream, true},
 }
 

@@ -29,11 +29,11 @@ func (l relayLedger) KnownMessages(ctx context.Context, messages []simhooks.Mess
 }
 
 // Unsent implements relay.Store.
-func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (unsent []simhooks.Outgoing, err error) {
+func (l *ledger) Unsent(_ context.Context, prefixes []string, after int64, limit int) (unsent []simhooks.Outgoing, err error) {
 	var last int64
 	err = l.w.call(postgresServer, "Unsent", func() error {
 		for _, m := range l.outbox {
-			if m.Seq > after && strings.HasPrefix(m.Subject, prefix) && len(unsent) < limit {
+			if m.Seq > after && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(m.Subject, p) }) && len(unsent) < limit {
 				unsent = append(unsent, m)
 			}
 		}

@@ -112,7 +112,7 @@ func intake() User {
 			// The Kubernetes controller syncs its cluster's queues.
 			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
 			// The HTTP API queries queue-manager.
-			query.HistorySubject, query.ExplainSubject, query.NodesSubject, query.StatusSubject, query.UsageSubject, query.HoldSubject,
+			query.HistorySubject, query.ExplainSubject, query.NodesSubject, query.StatusSubject, query.UsageSubject, query.DemandSubject, query.HoldSubject,
 			// The Kubernetes controller notices the loss of its stream.
 			jetstream + "STREAM.INFO." + bus.WorkloadStream},
 		works(bus.SubmitStream, event.SubmitSubject("*"), event.SubmitSubjectAs("*", "*")), makesRoom(bus.SubmitStream), makesStreams(),
@@ -125,8 +125,8 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
-			[]string{event.EventsSubject("*", "*"), event.DispatchSubject("*", "*"), event.DeadFilter, event.AskSubject("*")},
-			works(bus.WorkloadStream, event.WorkloadSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
+			[]string{event.EventsSubject("*", "*"), event.DispatchSubject("*", "*"), event.CheckFilter("*"), event.DemandSubject, event.DeadFilter, event.AskSubject("*")},
+			works(bus.WorkloadStream, event.WorkloadSubject("*")), works(bus.CheckedStream, event.CheckedSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
 			follows(bus.CapacityStream, event.CapacityFilter("*")), follows(bus.StatusStream, event.StatusFilter()),
 			// It bounds a cluster's messages by the cluster's size.
 			[]string{lastOf(bus.CapacityStream, event.CapacityFilter("*")), lastOf(bus.StatusStream, event.StatusFilter())},
@@ -141,6 +141,18 @@ func queueManager() User {
 		),
 		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HoldSubject, bus.GuardSubject + ">"}),
 	}
+}
+
+// Checker is the user of the controller of an AdmissionCheck. It reads what the check is
+// asked, and publishes its answers; it reads and answers for no other check.
+func Checker(check string) (User, error) {
+	if !workload.ValidName(check) {
+		return User{}, fmt.Errorf("AdmissionCheck %q: want a name of lower-case letters, digits and dashes", check)
+	}
+	return User{Name: "checker-" + check, Limits: tenantLimits,
+		Publish:   slices.Concat([]string{event.CheckedSubject(check)}, follows(bus.DispatchStream, event.CheckFilter(check))),
+		Subscribe: []string{event.CheckFilter(check)},
+	}, nil
 }
 
 func capacityWatcher(cluster string) User {
@@ -166,11 +178,11 @@ func operator() User {
 			event.SubmitSubject("*"), event.SubmitSubjectAs("*", Operator), event.WorkloadSubject("*"), bus.LastEventSubject("*", "*"), query.ConfigureSubject,
 			jetstream + "INFO", jetstream + "STREAM.NAMES", jetstream + "STREAM.LIST",
 		},
-		Subscribe: []string{event.EventsSubject("*", "*"), event.CapacityFilter("*"), event.DispatchFilter("*"), event.StatusFilter(), event.DeadFilter},
+		Subscribe: []string{event.EventsSubject("*", "*"), event.CapacityFilter("*"), event.DispatchFilter("*"), event.CheckFilter("*"), event.CheckedSubject("*"), event.DemandSubject, event.StatusFilter(), event.DeadFilter},
 	}
 	user.Publish = slices.Concat(user.Publish, query.Subjects(), perStream("STREAM.INFO."), perStream("CONSUMER.LIST."), follows(bus.DeadStream, event.DeadFilter),
 		follows(bus.EventsStream, event.EventsSubject("*", "*")), follows(bus.CapacityStream, event.CapacityFilter("*")),
-		follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.StatusStream, event.StatusFilter()))
+		follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.DispatchStream, event.CheckFilter("*")), follows(bus.StatusStream, event.StatusFilter()))
 	return user
 }
 

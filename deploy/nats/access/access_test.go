@@ -106,6 +106,15 @@ func tenant(t *testing.T, name string, queues ...string) access.User {
 	return user
 }
 
+func checker(t *testing.T, check string) access.User {
+	t.Helper()
+	user, err := access.Checker(check)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
+}
+
 // What each user may do with each subject: w writes, r reads; everything that is
 // not in the table is tried and must be refused.
 func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
@@ -135,6 +144,8 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		query.StatusSubject:                           {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.WhatIfSubject:                           {"operator": "w", "queue-manager": "r"},
 		query.UsageSubject:                            {"operator": "w", "intake": "w", "queue-manager": "r"},
+		event.DemandSubject:                           {"operator": "r", "queue-manager": "w"},
+		query.DemandSubject:                           {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.HoldSubject:                             {"intake": "w", "queue-manager": "r"},
 		"$JS.API.INFO":                                {"operator": "w", "queue-manager": "w"},
 		"$JS.API.STREAM.DELETE." + bus.SubmitStream:   {"queue-manager": "w"},
@@ -155,6 +166,15 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"$JS.ACK." + bus.SubmitStream + "." + bus.IntakeDurable + ".1.1.1.1.1":             {"intake": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + event.DispatchFilter("here"): {
 			"operator": "w", "dispatcher-here": "w", "queue-manager": "w"},
+		event.CheckSubject("budget", "id"):  {"operator": "r", "queue-manager": "w", "checker-budget": "r"},
+		event.CheckSubject("licence", "id"): {"operator": "r", "queue-manager": "w", "checker-licence": "r"},
+		event.CheckedSubject("budget"):      {"operator": "r", "checker-budget": "w"},
+		event.CheckedSubject("licence"):     {"operator": "r", "checker-licence": "w"},
+		"muster.dead.checked.budget":        {"operator": "r", "queue-manager": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + event.CheckFilter("budget"): {
+			"operator": "w", "queue-manager": "w", "checker-budget": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.CheckedStream + ".x." + event.CheckedSubject("budget"): {"queue-manager": "w"},
+		"$JS.API.STREAM.PURGE." + bus.CheckedStream:                                             {"queue-manager": "w"},
 		"muster.kept.q": {},
 		"$JS.API.CONSUMER.CREATE." + bus.KeptStream + ".x." + event.KeptFilter():              {"queue-manager": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x":                                {},
@@ -167,7 +187,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"$SYS.REQ.SERVER.PING":                                                                {},
 		"any.other":                                                                           {},
 	}
-	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"))
+	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"), checker(t, "budget"), checker(t, "licence"))
 	url, dir := start(t, users)
 	var names []string
 	for _, user := range users {

@@ -30,6 +30,7 @@ func targets(queueManagersInbox string) []string {
 		event.SubmitSubject("q"), event.SubmitSubject("theirs"), event.SubmitSubjectAs("q", "tenant-a"), event.SubmitSubjectAs("theirs", "tenant-b"), event.SubmitSubjectAs("q", "operator"),
 		event.DispatchSubject("here", "id"), event.DispatchSubject("there", "id"), event.StatusSubject("here", "id"), event.StatusSubject("there", "id"),
 		event.NodeSubject("here", "n"), event.NodeSubject("there", "n"), event.SyncedSubject("there"), event.GangSubject("here", "id"),
+		event.CheckSubject("budget", "id"), event.CheckSubject("licence", "id"), event.CheckedSubject("budget"), event.CheckedSubject("licence"),
 		event.EventsSubject("q", "id"), event.EventsSubject("theirs", "id"), "muster.dead.workload.q",
 		bus.GuardSubject + "STREAM.CREATE." + bus.DeadStream, "$JS.API.STREAM.DELETE." + bus.DeadStream, "$JS.API.STREAM.PURGE." + bus.SubmitStream,
 		"$JS.ACK." + bus.SubmitStream + ".intake-q.1.1.1.1.1", "_INBOX.another", queueManagersInbox + ".x", "any.thing",
@@ -41,7 +42,7 @@ func targets(queueManagersInbox string) []string {
 // subjects of others, consumers that deliver there, streams that republish or copy.
 func TestAStolenKeyForgesNothing(t *testing.T) {
 	t.Parallel()
-	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"))
+	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"), checker(t, "budget"))
 	url, dir := start(t, users)
 	manager, err := connect(t, url, keys.File(dir, access.QueueManager))
 	if err != nil {

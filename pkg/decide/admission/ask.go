@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,13 +28,16 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		return false
 	}
 	check := w.queue.quota.Provisioning(a.Flavors)
-	if check == nil {
+	if check == nil || triedFlavors(w.Tried, a.Flavors) {
 		return false
 	}
 	for _, cluster := range clusters {
 		pods := d.lackingPods(w.queue, d.state.fleets[cluster], flavored.w, check)
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
+		}
+		if d.putToChecks(w, a, true) {
+			return true
 		}
 		d.state.removeFromClass(w)
 		w.Asked = &Asked{Cluster: cluster, Flavors: a.Flavors}
@@ -43,6 +47,24 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		d.wait(w, AskedReason(cluster, check.Check, pods))
 		w.Reported = true
 		return true
+	}
+	return false
+}
+
+func triedFlavors(tried [][]workload.PodSetFlavors, flavors []workload.PodSetFlavors) bool {
+	return slices.ContainsFunc(tried, func(t []workload.PodSetFlavors) bool { return reflect.DeepEqual(t, flavors) })
+}
+
+// HasOtherFlavors reports whether a waiting workload may be given other flavors than those.
+func (s *State) HasOtherFlavors(id workload.ID, tried [][]workload.PodSetFlavors) bool {
+	w := s.waiting.Get(id)
+	if w == nil {
+		return false
+	}
+	for _, a := range w.queue.quota.Assess(s.optionsOf(w.queue, w.signature).assignments) {
+		if a.Mode != quota.Impossible && !triedFlavors(tried, a.Flavors) {
+			return true
+		}
 	}
 	return false
 }

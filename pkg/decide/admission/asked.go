@@ -8,32 +8,40 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Asked is what nodes have been asked for: a waiting workload that has it holds its quota
-// and no places.
+// Asked is what a waiting workload waits for outside its class: nodes that are asked for, or
+// AdmissionChecks. It holds its quota and no places.
 type Asked struct {
-	Cluster string
+	Cluster string                   // of the nodes that are asked for
 	Flavors []workload.PodSetFlavors // by which its quota is held
 	// Ready: the nodes are said to be there.
 	Ready bool
+	// Checks is the reason of a workload that waits for checks; nil for one that waits for
+	// nodes. NoQuota: gangs have to be evicted for it first, so there is no quota to hold.
+	Checks  *workload.Reason
+	NoQuota bool
 }
 
-// takeQuota takes the quota of a workload that has asked for nodes.
+// takeQuota takes the quota of a workload that waits for nodes or checks.
 func (s *State) takeQuota(w *Waiting) {
-	w.holds = quota.ChargesOf(w.Workload.PodSets, w.Asked.Flavors)
-	w.queue.quota.Allocate(w.holds)
+	if !w.Asked.NoQuota {
+		w.holds = quota.ChargesOf(w.Workload.PodSets, w.Asked.Flavors)
+		w.queue.quota.Allocate(w.holds)
+	}
 	i, _ := slices.BinarySearchFunc(s.asked, w, before)
 	s.asked = slices.Insert(s.asked, i, w)
 }
 
-// giveBackQuota gives the quota back, if the workload holds any.
-func (s *State) giveBackQuota(w *Waiting) {
+// giveBackQuota ends that, and gives back what quota the workload holds. It reports whether
+// the workload waited so.
+func (s *State) giveBackQuota(w *Waiting) bool {
 	i := slices.Index(s.asked, w)
 	if i < 0 {
-		return
+		return false
 	}
 	s.asked = slices.Delete(s.asked, i, i+1)
 	w.queue.quota.Release(w.holds)
 	w.holds = nil
+	return true
 }
 
 // Provisioned says that the nodes are there that a waiting workload has asked for.
@@ -46,8 +54,21 @@ func (s *State) Provisioned(id workload.ID) {
 	}
 }
 
-// reasonOfAsked is AskedReason for one whose request was made in an earlier term.
+// SetAskedReason says why a workload waits that waits for checks.
+func (s *State) SetAskedReason(id workload.ID, why *workload.Reason) {
+	if w := s.waiting.Get(id); w != nil && w.Asked != nil && w.Asked.Checks != nil {
+		explained := *w.Asked // copies of the state share it
+		explained.Checks = why
+		w.Asked = &explained
+	}
+}
+
+// reasonOfAsked is why a workload waits that waits for checks, and AskedReason for one whose
+// request for nodes was made in an earlier term.
 func (w *Waiting) reasonOfAsked() *workload.Reason {
+	if w.Asked.Checks != nil {
+		return w.Asked.Checks
+	}
 	if w.lacks != nil {
 		return w.lacks
 	}

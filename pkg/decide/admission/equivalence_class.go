@@ -99,6 +99,7 @@ type classKey struct {
 	grows     workload.ID // a gang that grows is a class of its own
 	namespace string      // in a queue that selects namespaces
 	local     string      // in a queue that is ordered by the use of LocalQueues
+	tried     int         // flavors by which no nodes are asked for
 }
 
 // addToClass puts a workload into its class, and a new class into its queue.

@@ -111,7 +111,7 @@ func byRunTime(a, b *Waiting) int {
 // key returns the class of the workload. In a Backfill queue, gangs of one class also
 // have equal run times.
 func (w *Waiting) key() classKey {
-	key := classKey{signature: w.signature, priority: w.Workload.Priority}
+	key := classKey{signature: w.signature, priority: w.Workload.Priority, tried: len(w.Tried)}
 	if w.Grows {
 		key.grows = w.Workload.ID
 	}

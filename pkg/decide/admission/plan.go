@@ -17,6 +17,8 @@ type Plan struct {
 	Shrinks []Shrink
 	// Asks are the waiting workloads for which nodes are to be asked for.
 	Asks []Ask
+	// Checks are the waiting workloads that are to be put to AdmissionChecks.
+	Checks []ToCheck
 	// Waits are the new reasons of workloads that do not start. Of an equivalence
 	// class only the first gang is named; State.Reason has the reason of each workload.
 	Waits []Wait

@@ -71,6 +71,9 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 	if n == nil {
 		return false
 	}
+	if d.putToChecks(w, a, false) {
+		return true
+	}
 	d.evictFor(n, list)
 	return true
 }

@@ -106,9 +106,11 @@ func (d *decision) startSmaller(w *Waiting, clusters []string, whole *tried) boo
 		}
 		return other != nil
 	})
-	if found.nomination != nil {
+	switch {
+	case d.putToChecks(w, found.assess, false): // for all of its pods, which the quota does not hold
+	case found.nomination != nil:
 		d.evictFor(found.nomination, found.victims)
-	} else {
+	default:
 		d.admit(w, found.assess, found.flavored, found.cluster, found.placements)
 	}
 	return true

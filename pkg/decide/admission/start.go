@@ -118,7 +118,7 @@ func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSign
 	if why == nil {
 		why = d.topologyConflict(w, placements)
 	}
-	if why == nil {
+	if why == nil && !d.putToChecks(w, a, true) {
 		d.admit(w, a, flavored, cluster, placements)
 	}
 	return why

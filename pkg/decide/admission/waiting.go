@@ -34,12 +34,16 @@ type Waiting struct {
 	// Grows: these are the pods that a started gang of the same id asks for beyond its
 	// own; see State.Grow.
 	Grows bool
-	// Asked: nodes are asked for; see State.Provisioned.
+	// Asked: it waits for nodes that are asked for (see State.Provisioned), or for checks.
 	Asked *Asked
+	// Ready are the AdmissionChecks that have agreed.
+	Ready []string
+	// Tried are the flavors by which no nodes are asked for, because there were none.
+	Tried [][]workload.PodSetFlavors
 	// Held says why it alone is not admitted; empty when it may be.
 	Held string
 
-	holds     []quota.Charge   // while it is in State.asked
+	holds     []quota.Charge   // while it is in State.asked, unless Asked.NoQuota
 	lacks     *workload.Reason // why it has no places on the nodes that have come
 	defaulted bool             // Workload is another than the caller's, with defaults of its namespace
 	impatient bool             // its patience is over, in a queue where that matters
@@ -139,8 +143,7 @@ func (s *State) removeWaiting(id workload.ID) {
 		s.withdraw(s.nominations[i])
 	}
 	reserves := w.queue.reserves(s.decidedAt)
-	if w.holds != nil {
-		s.giveBackQuota(w)
+	if s.giveBackQuota(w) {
 		s.noteQuotaFreed(w.queue)
 	}
 	s.waiting.Delete(id)

@@ -184,6 +184,12 @@ type FlavorFungibility struct {
 	// one that needs preemption. BorrowingOverPreemption takes the one that borrows from
 	// nearer by, PreemptionOverBorrowing (also without a preference) one within quota.
 	Preference string `json:"preference,omitempty"`
+	// WhenNotProvisioned says what follows a request for nodes that fails: MayStopSearch (the
+	// default) asks for the same again after a back-off, TryNextFlavor first goes on to the
+	// queue's next flavor. With it a request that is not provisioned within
+	// ProvisionWithinSeconds counts as one that failed; zero waits. Muster's own.
+	WhenNotProvisioned     string `json:"whenNotProvisioned,omitempty"`
+	ProvisionWithinSeconds int64  `json:"provisionWithinSeconds,omitempty"`
 }
 
 // Values of FlavorFungibility. Borrow and Preempt are the older names of

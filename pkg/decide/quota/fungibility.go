@@ -3,6 +3,7 @@ package quota
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Assess judges the assignments against present usage, in the order in which Kueue
@@ -58,6 +59,16 @@ func (q *Queue) stopsAt(a Assess) bool {
 // PrefersNearer reports whether quota from nearer by comes before quota without preemption.
 func (q *Queue) PrefersNearer() bool {
 	return q.Fungibility != nil && q.Fungibility.Preference == BorrowingOverPreemption
+}
+
+// TriesNextFlavor reports whether the next flavor is tried after a request for nodes that
+// fails, and within what time a request has to be provisioned; zero for no bound.
+func (q *Queue) TriesNextFlavor() (next bool, within time.Duration) {
+	f := q.Fungibility
+	if f == nil || f.WhenNotProvisioned != TryNextFlavor {
+		return false, 0
+	}
+	return true, time.Duration(f.ProvisionWithinSeconds) * time.Second
 }
 
 func (q *Queue) stopsWhenBorrowing() bool {

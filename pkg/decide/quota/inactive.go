@@ -69,7 +69,9 @@ func (c *Config) unsupported(q *ClusterQueue) string {
 		case i < 0:
 			return fmt.Sprintf("AdmissionCheck %q does not exist", name)
 		case c.AdmissionChecks[i].ControllerName != ProvisioningController:
-			return fmt.Sprintf("Muster does not ask the controller %q of AdmissionCheck %q; remove the check from the queue", c.AdmissionChecks[i].ControllerName, name)
+			if why := unaskable(&c.AdmissionChecks[i]); why != "" {
+				return why
+			}
 		case c.missingConfig(&c.AdmissionChecks[i]) != "":
 			return c.missingConfig(&c.AdmissionChecks[i])
 		}

@@ -39,8 +39,10 @@ type Tree struct {
 	inactive          map[string]string         // why, by ClusterQueue
 	// provisioning are the configurations of the checks that ask for nodes, by check.
 	provisioning map[string]*ProvisioningConfig
-	undoLog      []undo
-	savepoints   int
+	// messaged are the checks that are asked by message, by name.
+	messaged   map[string]*AdmissionCheck
+	undoLog    []undo
+	savepoints int
 	// usageChanged names the queues whose usage has changed since the last TakePastUsage.
 	usageChanged map[string]bool
 	// usageBefore is what queues used before their usage changed, since the last Settle.
@@ -70,7 +72,7 @@ func New(c Config) (*Tree, error) {
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
 		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, clusters: map[string]*Cluster{}, cordons: map[string]*ClusterCordon{}, inactive: c.Inactive(),
 		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{}, localUsages: map[string]*localUsage{},
-		provisioning: c.provisioningByCheck(),
+		provisioning: c.provisioningByCheck(), messaged: c.messagedChecks(),
 	}
 	for i := range c.Flavors {
 		t.flavors[c.Flavors[i].Name] = &c.Flavors[i]

@@ -97,6 +97,11 @@ func (v *validation) clusterQueues(c *Config) {
 			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
 			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
 			v.preference(path+".flavorFungibility.preference", f)
+			v.oneOf(path+".flavorFungibility.whenNotProvisioned", f.WhenNotProvisioned, MayStopSearch, TryNextFlavor)
+			v.notNegative(path+".flavorFungibility.provisionWithinSeconds", f.ProvisionWithinSeconds)
+			if f.ProvisionWithinSeconds > 0 && f.WhenNotProvisioned != TryNextFlavor {
+				v.faults.Add(path+".flavorFungibility.provisionWithinSeconds", "needs whenNotProvisioned %s", TryNextFlavor)
+			}
 		}
 		v.preemption(path+".preemption", q.Preemption)
 		if q.Cohort == "" {

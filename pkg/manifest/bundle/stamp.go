@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func stampPod(pod map[string]any, podSet string, in ray.StampInput) error {
 	spec := child(pod, "spec")
 	for _, terms := range in.Terms {
 		if terms.PodSet == podSet {
-			if err := ray.AddTerms(spec, terms); err != nil {
+			if err := errors.Join(ray.AddTerms(spec, terms), ray.AddMetadata(child(pod, "metadata"), terms)); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package ray
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -206,7 +207,7 @@ func (s StampInput) template(template map[string]any, podSet string) (spec map[s
 	}
 	for _, terms := range s.Terms {
 		if terms.PodSet == podSet {
-			err = AddTerms(spec, terms)
+			err = errors.Join(err, AddTerms(spec, terms), AddMetadata(metadata, terms))
 		}
 	}
 	return spec, err

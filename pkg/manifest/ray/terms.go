@@ -6,6 +6,26 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
+// AddMetadata adds the labels and annotations of an AdmissionCheck to the metadata of a pod.
+// What the pod has stays.
+func AddMetadata(metadata map[string]any, terms workload.PodSetTerms) error {
+	for field, values := range map[string]map[string]string{"labels": terms.Labels, "annotations": terms.Annotations} {
+		if len(values) == 0 {
+			continue
+		}
+		present, err := child(metadata, field)
+		if err != nil {
+			return err
+		}
+		for key, value := range values {
+			if _, there := present[key]; !there {
+				present[key] = value
+			}
+		}
+	}
+	return nil
+}
+
 // AddTerms adds what flavors say to the spec of a pod; selectors that the pod has
 // stay, for they do not contradict.
 func AddTerms(spec map[string]any, terms workload.PodSetTerms) error {

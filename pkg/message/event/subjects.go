@@ -75,6 +75,25 @@ func StatusSubject(cluster string, id workload.ID) string {
 // of no stream: who asks does so again until there is an answer.
 func AskSubject(cluster string) string { return "muster.ask." + cluster }
 
+// CheckSubject holds what an AdmissionCheck is asked about a workload.
+func CheckSubject(check string, id workload.ID) string {
+	return checkPrefix + token(check) + "." + token(string(id))
+}
+
+// CheckFilter matches all that an AdmissionCheck is asked, or all of them with "*".
+func CheckFilter(check string) string { return checkPrefix + token(check) + ".*" }
+
+// CheckedSubject takes the answers of an AdmissionCheck.
+func CheckedSubject(check string) string { return checkedPrefix + token(check) }
+
+// IsCheckedSubject reports whether a subject is that of the answers of a check.
+func IsCheckedSubject(subject string) bool { return strings.HasPrefix(subject, checkedPrefix) }
+
+const (
+	checkPrefix   = "muster.check."
+	checkedPrefix = "muster.checked."
+)
+
 // StatusFilter matches the statuses of all clusters.
 func StatusFilter() string { return "muster.status.*.*" }
 

@@ -278,6 +278,10 @@ func operatorOperations() []Operation {
 			Status: http.StatusOK, Answer: &query.NodesAnswer{}, Refusals: []int{http.StatusForbidden},
 		},
 		{
+			ID: "demand", Method: http.MethodGet, Path: "/v1/demand", Summary: "Show what waiting gangs lack that more nodes would give them", Operators: true,
+			Status: http.StatusOK, Answer: &query.DemandAnswer{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
 			ID: "listClusters", Method: http.MethodGet, Path: "/v1/clusters", Summary: "List clusters, and when each reported last", Operators: true,
 			Status: http.StatusOK, Answer: &Clusters{}, Refusals: []int{http.StatusForbidden},
 		},

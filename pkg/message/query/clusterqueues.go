@@ -16,7 +16,7 @@ type ClusterQueue struct {
 	Queues   []string `json:"queues"`
 	Strategy string   `json:"strategy,omitempty"`
 	Waiting  int      `json:"waiting"`
-	// Provisioning are those of the waiting ones that hold quota while nodes are asked for.
+	// Provisioning are those of the waiting ones that hold quota while nodes, or AdmissionChecks, are asked.
 	Provisioning int          `json:"provisioning,omitempty"`
 	Live         int          `json:"live"`
 	Quota        []quota.Line `json:"quota,omitempty"`

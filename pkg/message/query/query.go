@@ -31,7 +31,7 @@ const (
 
 // Subjects lists all of them.
 func Subjects() []string {
-	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject, UsageSubject}
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject, UsageSubject, DemandSubject}
 }
 
 // StraysAnswer has the rules for pods that are not Muster's.
@@ -120,7 +120,7 @@ type Queue struct {
 	Namespaces []string `json:"namespaces"`
 	Strategy   string   `json:"strategy"`
 	Waiting    int      `json:"waiting"`
-	// Provisioning are those of the waiting ones that hold quota while nodes are asked for.
+	// Provisioning are those of the waiting ones that hold quota while nodes, or AdmissionChecks, are asked.
 	Provisioning int           `json:"provisioning,omitempty"`
 	Live         int           `json:"live"`     // admitted, dispatched, running or being torn down
 	Reserved     resource.List `json:"reserved"` // by its live workloads

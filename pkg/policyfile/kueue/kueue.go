@@ -124,13 +124,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return decodeInto(o.origin, &c.ClusterCordons, func(cc *quota.ClusterCordon) { cc.Name, cc.Since = o.Name, cc.Since.UTC() })
 	case "AdmissionCheck":
 		o.drop("retryDelayMinutes", "it has no effect in Kueue either")
-		if faults := decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name }); faults != nil {
-			return faults
-		}
-		if check := c.AdmissionChecks[len(c.AdmissionChecks)-1]; check.ControllerName != quota.ProvisioningController {
-			o.Notes = append(o.Notes, noteOfCheck(o.origin.name, check))
-		}
-		return nil
+		return decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name })
 	case "ProvisioningRequestConfig":
 		o.drop("podSetMergePolicy", "each pod set is asked for by itself", "podSetUpdates", "Muster sends each pod to its node")
 		return decodeInto(o.origin, &c.ProvisioningConfigs, func(p *quota.ProvisioningConfig) { p.Name = o.Name })
@@ -151,11 +145,6 @@ func (o *Object) stopPolicy(written string) string {
 		return written
 	}
 	return quota.Deleting
-}
-
-// noteOfCheck says what an AdmissionCheck comes to.
-func noteOfCheck(name string, check quota.AdmissionCheck) string {
-	return fmt.Sprintf("%s makes each ClusterQueue that names it inactive: Muster does not ask the controller %q", name, check.ControllerName)
 }
 
 // rename gives a field its present name. A new object may use the former one only in the

@@ -9,11 +9,13 @@ type PodSetFlavors struct {
 	Flavors map[resource.Name]string `json:"flavors"`
 }
 
-// PodSetTerms are the labels and tolerations that flavors add to the pods of a pod set,
-// so that they go to the nodes of the flavors and tolerate their taints. Kueue calls them
-// PodSetInfo.
+// PodSetTerms are what flavors and AdmissionChecks add to the pods of a pod set: flavors
+// selectors and tolerations, so that the pods go to the nodes of the flavors and tolerate
+// their taints. Kueue calls them PodSetInfo.
 type PodSetTerms struct {
 	PodSet       string            `json:"podSet"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	Tolerations  []Toleration      `json:"tolerations,omitempty"`
 }

@@ -8,9 +8,11 @@ type PodCount struct {
 	Pods   int    `json:"pods"`
 }
 
-// Provisioning is a request for nodes, and what came of those before it.
+// Provisioning is a request for nodes, and what came of those before it; and what AdmissionChecks
+// were asked.
 type Provisioning struct {
-	// Number is in the name of the request. No two requests of a workload have the same.
+	// Number is in the name of the request. No two requests of a workload have the same; 0 is
+	// that of none.
 	Number int `json:"number"`
 	// Open: the request exists, or is to be created. All below is of an open request.
 	Open    bool   `json:"open,omitempty"`
@@ -24,8 +26,17 @@ type Provisioning struct {
 	// Class and Parameters are of the configuration as it was then.
 	Class      string            `json:"class,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
+	// Since is when it was made.
+	Since time.Time `json:"since,omitzero"`
 	// ReadySince is when the nodes were said to be there; zero before.
 	ReadySince time.Time `json:"readySince,omitzero"`
 	// Failures counts the requests that have failed since the last admission.
 	Failures int `json:"failures,omitempty"`
+	// Tried are the flavors by which nodes were asked for in vain since then, where the queue
+	// goes on to the next.
+	Tried [][]PodSetFlavors `json:"tried,omitempty"`
+	// TriedSince is when the last of these was given up.
+	TriedSince time.Time `json:"triedSince,omitzero"`
+	// Checks are the AdmissionChecks that it was put to last; nil before.
+	Checks *Checks `json:"checks,omitempty"`
 }

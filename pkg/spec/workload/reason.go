@@ -22,28 +22,31 @@ const (
 	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
 	// is reserved for it.
 	ReasonWaitingForEviction ReasonKind = "WaitingForEviction"
-	ReasonProvisioning       ReasonKind = "Provisioning" // nodes are asked for, and its quota is reserved
-	ReasonPreempted          ReasonKind = "Preempted"    // evicted for another workload
-	ReasonDrained            ReasonKind = "Drained"      // its queue, or a node that it has pods on, is drained
-	ReasonShrunk             ReasonKind = "Shrunk"       // gives up pods above its minimum for another workload
-	ReasonRequeued           ReasonKind = "Requeued"     // evicted because an operator, or its submitter, asked for it
-	ReasonBehindHead         ReasonKind = "BehindHead"   // no gang passes the head of its queue, or it would delay a head
-	ReasonUnknown            ReasonKind = "Unknown"      // the search for places ended without an answer
-	ReasonPending            ReasonKind = "Pending"      // the next decision considers it
-	ReasonNoNodes            ReasonKind = "NoNodes"      // no cluster has reported a node yet
-	ReasonStarting           ReasonKind = "Starting"     // KubeRay cannot create all its pods, or none starts
-	ReasonNodeLost           ReasonKind = "NodeLost"     // a node was gone or not ready for too long; it starts again
-	ReasonPlaceLost          ReasonKind = "PlaceLost"    // a reserved place is taken or barred and there is no other
-	ReasonPodLost            ReasonKind = "PodLost"      // a pod of the running gang is lost
-	ReasonNodeNotReady       ReasonKind = "NodeNotReady" // it runs, and a node with pods of it is not ready
-	ReasonHeadReplaced       ReasonKind = "HeadReplaced" // it runs, and its head pod was replaced, with which Ray lost its state
-	ReasonGrowing            ReasonKind = "Growing"      // it runs, and more pods of it wait for places
-	ReasonNotReady           ReasonKind = "NotReady"     // not all pods were ready within the deadline
-	ReasonNotCreated         ReasonKind = "NotCreated"   // its object, or every pod of it, was not created within the deadline
-	ReasonBackoff            ReasonKind = "Backoff"      // queued again, and not to be tried before a time
-	ReasonMaxRunTime         ReasonKind = "MaxRunTime"   // it reached its maxRunTime
-	ReasonIdle               ReasonKind = "Idle"         // it was idle for its idleTime
-	ReasonRestored           ReasonKind = "Restored"     // the database was restored to a state older than what was done
+	ReasonProvisioning       ReasonKind = "Provisioning"   // nodes are asked for, and its quota is reserved
+	ReasonAdmissionCheck     ReasonKind = "AdmissionCheck" // an AdmissionCheck of its queue has not agreed
+	ReasonCheckRetry         ReasonKind = "CheckRetry"     // an AdmissionCheck is to be asked again later
+	ReasonCheckRejected      ReasonKind = "CheckRejected"  // an AdmissionCheck has rejected it
+	ReasonPreempted          ReasonKind = "Preempted"      // evicted for another workload
+	ReasonDrained            ReasonKind = "Drained"        // its queue, or a node that it has pods on, is drained
+	ReasonShrunk             ReasonKind = "Shrunk"         // gives up pods above its minimum for another workload
+	ReasonRequeued           ReasonKind = "Requeued"       // evicted because an operator, or its submitter, asked for it
+	ReasonBehindHead         ReasonKind = "BehindHead"     // no gang passes the head of its queue, or it would delay a head
+	ReasonUnknown            ReasonKind = "Unknown"        // the search for places ended without an answer
+	ReasonPending            ReasonKind = "Pending"        // the next decision considers it
+	ReasonNoNodes            ReasonKind = "NoNodes"        // no cluster has reported a node yet
+	ReasonStarting           ReasonKind = "Starting"       // KubeRay cannot create all its pods, or none starts
+	ReasonNodeLost           ReasonKind = "NodeLost"       // a node was gone or not ready for too long; it starts again
+	ReasonPlaceLost          ReasonKind = "PlaceLost"      // a reserved place is taken or barred and there is no other
+	ReasonPodLost            ReasonKind = "PodLost"        // a pod of the running gang is lost
+	ReasonNodeNotReady       ReasonKind = "NodeNotReady"   // it runs, and a node with pods of it is not ready
+	ReasonHeadReplaced       ReasonKind = "HeadReplaced"   // it runs, and its head pod was replaced, with which Ray lost its state
+	ReasonGrowing            ReasonKind = "Growing"        // it runs, and more pods of it wait for places
+	ReasonNotReady           ReasonKind = "NotReady"       // not all pods were ready within the deadline
+	ReasonNotCreated         ReasonKind = "NotCreated"     // its object, or every pod of it, was not created within the deadline
+	ReasonBackoff            ReasonKind = "Backoff"        // queued again, and not to be tried before a time
+	ReasonMaxRunTime         ReasonKind = "MaxRunTime"     // it reached its maxRunTime
+	ReasonIdle               ReasonKind = "Idle"           // it was idle for its idleTime
+	ReasonRestored           ReasonKind = "Restored"       // the database was restored to a state older than what was done
 	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
 	ReasonBesidePlan ReasonKind = "BesidePlan"
 	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again
@@ -64,7 +67,7 @@ const (
 // ReasonKinds lists all kinds.
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
-		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonPreempted, ReasonShrunk, ReasonDrained, ReasonRequeued,
+		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonAdmissionCheck, ReasonCheckRetry, ReasonCheckRejected, ReasonPreempted, ReasonShrunk, ReasonDrained, ReasonRequeued,
 		ReasonBehindHead, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,

@@ -43,7 +43,8 @@ type Record struct {
 	// Estimate says when a workload that waits will start. It is in answers only, and nil
 	// until it was estimated.
 	Estimate *Estimate `json:"estimate,omitempty"`
-	// Provisioning is the last request for nodes; nil before the first.
+	// Provisioning is the last request for nodes, and the AdmissionChecks that it was put to
+	// last; nil before the first.
 	Provisioning *Provisioning `json:"provisioning,omitempty"`
 }
 

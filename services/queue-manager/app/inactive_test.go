@@ -19,17 +19,18 @@ func TestAQueueThatAsksForMoreIsInactive(t *testing.T) {
 	}
 	documents := strings.Split(oneQueue, "---\n")
 	without := func(i int) string { return strings.Join(slices.Delete(slices.Clone(documents), i, i+1), "---\n") }
+	const multiKueue = `clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" is of the controller "kueue.x-k8s.io/multikueue", and Muster chooses among its clusters by itself; remove the check from the queue`
 	for name, c := range map[string]struct{ manifests, why string }{
-		"another controller": {check("example.com/budget"), `clusterQueue "cluster-queue" is inactive: Muster does not ask the controller "example.com/budget" of AdmissionCheck "rayjob-gpu"; remove the check from the queue`},
-		"no such check":      {without(3), `clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" does not exist`},
-		"no configuration":   {without(4), `clusterQueue "cluster-queue" is inactive: ProvisioningRequestConfig "rayjob-gpu-config" of AdmissionCheck "rayjob-gpu" does not exist`},
+		"MultiKueue":       {check("kueue.x-k8s.io/multikueue"), multiKueue},
+		"no such check":    {without(3), `clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" does not exist`},
+		"no configuration": {without(4), `clusterQueue "cluster-queue" is inactive: ProvisioningRequestConfig "rayjob-gpu-config" of AdmissionCheck "rayjob-gpu" does not exist`},
 		"no parameters": {
 			strings.Replace(oneQueue, "  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: rayjob-gpu-config}\n", "", 1),
 			`clusterQueue "cluster-queue" is inactive: AdmissionCheck "rayjob-gpu" has no parameters; name a ProvisioningRequestConfig`,
 		},
 		"checks by flavor": {
-			strings.Replace(check("example.com/budget"), "admissionChecks: [rayjob-gpu]", "admissionChecksStrategy: {admissionChecks: [{name: rayjob-gpu, onFlavors: [default-flavor]}]}", 1),
-			`clusterQueue "cluster-queue" is inactive: Muster does not ask the controller "example.com/budget" of AdmissionCheck "rayjob-gpu"; remove the check from the queue`,
+			strings.Replace(check("kueue.x-k8s.io/multikueue"), "admissionChecks: [rayjob-gpu]", "admissionChecksStrategy: {admissionChecks: [{name: rayjob-gpu, onFlavors: [default-flavor]}]}", 1),
+			multiKueue,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

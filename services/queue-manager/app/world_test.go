@@ -86,6 +86,7 @@ func newWorldOn(t *testing.T, databases *pgtest.Server, set func(*app.Config)) *
 	}
 	w.heard.Listen(ctx, b, bus.EventsStream, "muster.events.*.*")
 	w.heard.Listen(ctx, b, bus.DispatchStream, event.DispatchFilter(cluster))
+	w.heard.Listen(ctx, b, bus.DispatchStream, event.CheckFilter("*"))
 	w.start()
 	return w
 }

@@ -76,7 +76,7 @@ func New(o Options) http.Handler {
 		"submit": s.submit, "list": s.list, "describe": s.describe, "explain": s.explain, "follow": s.follow, "cancel": s.cancel,
 		"caller": s.caller, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage,
 		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "setPriority": s.setPriority,
-		"listNodes": s.listNodes, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
+		"listNodes": s.listNodes, "demand": s.demand, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
 		"holdQueue": s.changeQueueHold, "resumeQueue": s.changeQueueHold, "holdClusterQueue": s.changeClusterQueueHold, "resumeClusterQueue": s.changeClusterQueueHold,
 		"cordonCluster": s.changeCordon, "uncordonCluster": s.changeCordon,
 	}

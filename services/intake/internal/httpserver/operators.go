@@ -61,6 +61,17 @@ func (s *Server) listNodes(w http.ResponseWriter, r *http.Request, _ string) err
 	return nil
 }
 
+func (s *Server) demand(w http.ResponseWriter, r *http.Request, _ string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	answer, err := s.Queries.Demand(ctx)
+	if err != nil {
+		return err
+	}
+	write(w, http.StatusOK, answer)
+	return nil
+}
+
 func (s *Server) status(w http.ResponseWriter, r *http.Request, _ string) error {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()

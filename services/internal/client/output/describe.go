@@ -191,7 +191,7 @@ func waitingOf(q query.Queue) string {
 	if q.Provisioning == 0 {
 		return strconv.Itoa(q.Waiting)
 	}
-	return fmt.Sprintf("%d, of which %d hold quota while nodes are asked for", q.Waiting, q.Provisioning)
+	return fmt.Sprintf("%d, of which %d hold quota while nodes, or AdmissionChecks, are asked", q.Waiting, q.Provisioning)
 }
 
 // held says who or what holds a queue; empty when nothing does.

@@ -37,6 +37,8 @@ func (c *Client) Ask(ctx context.Context, subject string, data []byte) ([]byte, 
 		return c.raw(ctx, "/v1/queues")
 	case query.NodesSubject:
 		return c.raw(ctx, "/v1/nodes")
+	case query.DemandSubject:
+		return c.raw(ctx, "/v1/demand")
 	case query.AppliedSubject:
 		return c.raw(ctx, "/v1/applied")
 	case query.StatusSubject:

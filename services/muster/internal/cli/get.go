@@ -36,11 +36,11 @@ func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
 		Use:         "get",
-		Short:       "List workloads, queues and their policy, nodes, clusters, applied objects or dead letters",
+		Short:       "List workloads, queues and their policy, nodes, clusters, unmet demand, applied objects or dead letters",
 		Args:        program.NoSuchCommand,
 		Annotations: kindHints(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, applied or dead-letters")
+			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, demand, applied or dead-letters")
 		},
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
@@ -80,6 +80,13 @@ func getCommand(s *server) *cobra.Command {
 		&cobra.Command{
 			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, their states, and when each reported last",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters, ValidArgsFunction: completeClusters(s),
+		},
+		&cobra.Command{
+			Use: "demand", Short: "List what waiting gangs lack that more nodes would give them",
+			Long: `List the waiting gangs that are within quota and have no places on the nodes that
+exist, equal ones together, with the pods of one gang. -o json has their selectors,
+tolerations and topology, too.`,
+			Args: program.Args(0, 0, "no argument"), RunE: o.demand,
 		},
 		&cobra.Command{
 			Use: "applied", Short: "List applied objects that configure queues",
@@ -194,6 +201,13 @@ func (o *getOptions) nodes(cmd *cobra.Command, names []string) error {
 			value, answer.Nodes = node, []query.Node{node}
 		}
 		return value, func(f output.Format) output.Table { return output.Nodes(answer.Nodes, f, time.Now()) }, nil
+	})
+}
+
+func (o *getOptions) demand(cmd *cobra.Command, _ []string) error {
+	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
+		answer, err := client.Demand(ctx)
+		return answer, func(f output.Format) output.Table { return output.Demand(answer.Demand, f, time.Now()) }, err
 	})
 }
 

@@ -79,6 +79,10 @@ func (s *Step) isID(ctx context.Context, id workload.ID, d bus.Delivery) bool {
 // apply applies one message, and returns what settles it after the commit; nil when it is
 // settled already, or is a last value that stays where it is.
 func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]state.Known, now time.Time) (settle func(), err error) {
+	if answer, is := m.payload.(*event.CheckAnswer); is != event.IsCheckedSubject(m.Subject) || is && m.Subject != event.CheckedSubject(answer.Check) {
+		s.deadLetter(ctx, m.Delivery, fmt.Sprintf("%s of %q is not for subject %.100q: the answers of an AdmissionCheck are on its own subject, and nothing else is", m.envelope.Type, m.payload.CloudEventSubject(), m.Subject))
+		return nil, nil
+	}
 	switch p := m.payload.(type) {
 	case *event.WorkloadSubmitted:
 		_, err := s.applyMessage(m, storedAs(p, known), now)

@@ -64,6 +64,9 @@ func (l *leader) serveQuestions(ctx context.Context, group *errgroup.Group) erro
 	if err := l.serveChanges(ctx); err != nil {
 		return err
 	}
+	if err := l.serveDemand(ctx); err != nil {
+		return err
+	}
 	x := newExplainer(l)
 	group.Go(func() error { return x.run(ctx) })
 	return query.HandleEach(ctx, l.Bus.Conn(), query.ExplainSubject, x.limits.admit, func(asking context.Context, r query.ExplainRequest) (query.ExplainAnswer, error) {

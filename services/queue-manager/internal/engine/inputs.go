@@ -10,6 +10,7 @@ import (
 // inputs are the subscriptions of a term.
 type inputs struct {
 	work     <-chan bus.Delivery
+	checked  <-chan bus.Delivery // answers of AdmissionChecks
 	capacity *bus.Following
 	status   *bus.Following
 	pending  []<-chan struct{} // not yet caught up
@@ -24,6 +25,9 @@ func subscribe(ctx context.Context, b *bus.Bus) (in *inputs, err error) {
 		return nil, err
 	}
 	if in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true}); err != nil {
+		return nil, err
+	}
+	if in.checked, err = b.Work(ctx, bus.Work{Stream: bus.CheckedStream, Durable: bus.QueueManagerDurable, TakeOver: true}); err != nil {
 		return nil, err
 	}
 	in.pending = []<-chan struct{}{in.capacity.CaughtUp, in.status.CaughtUp}
@@ -59,7 +63,7 @@ func (l *leader) collectBatch(first *bus.Delivery) []bus.Delivery {
 	if first != nil {
 		batch, bytes = append(batch, *first), len(first.Data)
 	}
-	for _, channel := range []<-chan bus.Delivery{l.inputs.capacity.C, l.inputs.status.C, l.inputs.work} {
+	for _, channel := range []<-chan bus.Delivery{l.inputs.capacity.C, l.inputs.status.C, l.inputs.checked, l.inputs.work} {
 		for len(batch) < limit && bytes < batchBytes {
 			select {
 			case d, open := <-channel:

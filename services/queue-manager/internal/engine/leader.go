@@ -53,6 +53,7 @@ type leader struct {
 	applied settings.Set
 	changes chan change
 
+	demand         demand
 	announced      int       // how often the term was announced to the clusters
 	checkedRelease time.Time // when the quarantine was last read
 	counted        counted
@@ -106,6 +107,8 @@ func (l *leader) run(ctx context.Context) error {
 			first = opened(d, open)
 		case d, open := <-l.inputs.status.C:
 			first = opened(d, open)
+		case d, open := <-l.inputs.checked:
+			first = opened(d, open)
 		case d, open := <-l.inputs.work:
 			first = opened(d, open)
 		}
@@ -150,6 +153,7 @@ func (l *leader) tick(ctx context.Context) error {
 	l.do(decisionlog.Input{Kind: decisionlog.Tick, Grace: l.NodeGrace})
 	l.count()
 	l.ask()
+	l.publishDemand()
 	return l.checkReleased(ctx)
 }
 

@@ -42,6 +42,9 @@ type Metrics struct {
 	// oldPrimaries are connections to servers of Postgres that were replaced.
 	oldPrimaries prometheus.Counter
 	illegal      prometheus.Counter
+	// What waiting gangs lack that more nodes would give them.
+	unmetGangs, unmetPods prometheus.Gauge
+	unmet                 *prometheus.GaugeVec
 }
 
 // NewMetrics registers the metrics. Labels that are known begin with zero.
@@ -104,6 +107,12 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			"Workloads that the database had forgotten: queued again, removed from clusters, ended, or permanently lost."),
 		oldPrimaries: in.counter("muster_old_primary_connections_total",
 			"Connections refused because the Postgres server still takes writes although a promoted standby has replaced it."),
+		unmetGangs: in.gauge("muster_unmet_gangs",
+			"Waiting gangs that are within quota and have no places on the nodes that exist; on the leader."),
+		unmetPods: in.gauge("muster_unmet_pods",
+			"Pods of these gangs."),
+		unmet: in.gauges("muster_unmet_requests", []string{"resource"},
+			"What the pods of these gangs request, of the first 100 different gangs and 20 resources: cores of CPU, bytes, devices."),
 		illegal: in.counter("muster_illegal_transitions_total",
 			"Changes of a workload's phase that its life cycle forbids."),
 	}

@@ -136,7 +136,7 @@ func (p *publisher) follow(end store.Watermark) (lost bool) {
 // leader sends them again, through the outbox, so that their order holds.
 func (p *publisher) restore(ctx context.Context, lost bool) error {
 	if p.lastOnly() {
-		present, err := p.Bus.Subjects(ctx, p.stream, commandPrefix+">")
+		present, err := p.Bus.Subjects(ctx, p.stream, "muster.>")
 		if err != nil {
 			return err
 		}

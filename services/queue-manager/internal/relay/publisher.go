@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,10 +28,11 @@ const (
 // publisher publishes the messages of one stream.
 type publisher struct {
 	Options
-	stream, prefix string
-	handed         chan []store.Outgoing
-	behind         atomic.Bool   // something was not handed over
-	checks         chan struct{} // a comparison is due
+	stream   string
+	prefixes []string
+	handed   chan []store.Outgoing
+	behind   atomic.Bool   // something was not handed over
+	checks   chan struct{} // a comparison is due
 
 	last int64 // in the outbox, of what this publisher has published and removed
 	// watermark is what the stream is known to have had, saved what of it is stored. What
@@ -56,14 +58,16 @@ type publisher struct {
 	begun map[string]bool
 }
 
-func newPublisher(o Options, stream, prefix string) *publisher {
+func newPublisher(o Options, stream string, prefixes []string) *publisher {
 	return &publisher{
-		Options: o, stream: stream, prefix: prefix, handed: make(chan []store.Outgoing, handLimit),
+		Options: o, stream: stream, prefixes: prefixes, handed: make(chan []store.Outgoing, handLimit),
 		checks: make(chan struct{}, 1),
 	}
 }
 
-func (p *publisher) carries(m store.Outgoing) bool { return strings.HasPrefix(m.Subject, p.prefix) }
+func (p *publisher) carries(m store.Outgoing) bool {
+	return slices.ContainsFunc(p.prefixes, func(prefix string) bool { return strings.HasPrefix(m.Subject, prefix) })
+}
 
 // lastOnly reports whether the stream has one message of each subject, the last.
 func (p *publisher) lastOnly() bool { return p.stream == bus.DispatchStream }
@@ -136,7 +140,7 @@ func (p *publisher) catchUpIfBehind(ctx context.Context) error {
 func (p *publisher) catchUp(ctx context.Context) error {
 	for {
 		p.behind.Store(false) // what is committed from here on is handed over, or we come again
-		left, err := p.Store.Unsent(ctx, p.prefix, p.last, batchLimit)
+		left, err := p.Store.Unsent(ctx, p.prefixes, p.last, batchLimit)
 		if err != nil {
 			return err
 		}

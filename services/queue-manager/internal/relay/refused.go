@@ -50,7 +50,7 @@ func (p *publisher) removeKept(ctx context.Context) error {
 		return nil
 	}
 	for after := int64(0); after < p.last; {
-		left, err := p.Store.Unsent(ctx, p.prefix, after, batchLimit)
+		left, err := p.Store.Unsent(ctx, p.prefixes, after, batchLimit)
 		if err != nil {
 			return err
 		}

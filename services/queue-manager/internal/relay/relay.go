@@ -46,7 +46,7 @@ import (
 // CheckEpochAndAddManifests and Sent wrap store.ErrFenced when the epoch is over, and
 // store.ErrCommitMissing when the database was restored to an older state.
 type Outbox interface {
-	Unsent(ctx context.Context, prefix string, after int64, limit int) ([]store.Outgoing, error)
+	Unsent(ctx context.Context, prefixes []string, after int64, limit int) ([]store.Outgoing, error)
 	CheckEpochAndAddManifests(ctx context.Context, epoch int64, messages []store.Outgoing) error
 	Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Watermark) error
 }
@@ -129,11 +129,11 @@ type Relay struct {
 	commands, events *publisher
 }
 
-// Prefixes of the subjects of the publishers.
-const (
-	commandPrefix = "muster.dispatch."
-	eventPrefix   = "muster.events."
-)
+// Beginnings of the subjects of a publisher: commands to dispatchers go with what
+// AdmissionChecks are asked.
+func commandPrefixes() []string { return []string{"muster.dispatch.", "muster.check."} }
+
+func eventPrefixes() []string { return []string{"muster.events."} }
 
 // New returns a relay for one term as leader.
 func New(o Options) *Relay {
@@ -147,8 +147,8 @@ func New(o Options) *Relay {
 		o.Refused = func(string) {}
 	}
 	r := &Relay{Options: o}
-	r.commands = newPublisher(o, bus.DispatchStream, commandPrefix)
-	r.events = newPublisher(o, bus.EventsStream, eventPrefix)
+	r.commands = newPublisher(o, bus.DispatchStream, commandPrefixes())
+	r.events = newPublisher(o, bus.EventsStream, eventPrefixes())
 	return r
 }
 

@@ -45,11 +45,11 @@ func newLedger() *ledger {
 	return &ledger{epoch: 1, marks: map[string]store.Watermark{}, changed: make(chan struct{}, 1)}
 }
 
-func (l *ledger) Unsent(_ context.Context, prefix string, after int64, limit int) (out []store.Outgoing, _ error) {
+func (l *ledger) Unsent(_ context.Context, prefixes []string, after int64, limit int) (out []store.Outgoing, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range l.unsent {
-		if m.Seq > after && strings.HasPrefix(m.Subject, prefix) && len(out) < limit {
+		if m.Seq > after && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(m.Subject, p) }) && len(out) < limit {
 			out = append(out, m)
 		}
 	}

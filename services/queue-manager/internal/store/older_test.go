@@ -98,7 +98,7 @@ func TestALeaderWhoseCommitsVanishedMovesNoMark(t *testing.T) {
 				relay = l.again(t)
 			}
 			l.commit(t, changes)
-			unsent, err := relay.Unsent(t.Context(), "muster.events.", 0, 10)
+			unsent, err := relay.Unsent(t.Context(), []string{"muster.events."}, 0, 10)
 			if err != nil || len(unsent) != 1 {
 				t.Fatalf("the outbox has %+v, %v", unsent, err)
 			}
@@ -122,7 +122,7 @@ func TestALeaderWhoseCommitsVanishedMovesNoMark(t *testing.T) {
 			if marks, err := l.Watermarks(t.Context()); err != nil || !marks["EVENTS"].Created.Equal(mark.Created) || marks["EVENTS"].Last != mark.Last {
 				t.Errorf("the stream is known to have had %+v, %v; want %+v", marks["EVENTS"], err, mark)
 			}
-			if left, err := l.Unsent(t.Context(), "muster.events.", 0, 10); err != nil || len(left) != 1 {
+			if left, err := l.Unsent(t.Context(), []string{"muster.events."}, 0, 10); err != nil || len(left) != 1 {
 				t.Errorf("the outbox has %+v, %v; want the one message", left, err)
 			}
 		})

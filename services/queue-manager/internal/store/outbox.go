@@ -117,9 +117,9 @@ func (s *Store) CheckEpochAndAddManifests(ctx context.Context, epoch int64, mess
 
 // Unsent returns the messages of the outbox behind the given one whose subjects
 // begin with the prefix, in order.
-func (s *Store) Unsent(ctx context.Context, prefix string, after int64, limit int) ([]Outgoing, error) {
+func (s *Store) Unsent(ctx context.Context, prefixes []string, after int64, limit int) ([]Outgoing, error) {
 	rows, err := s.pool.Query(ctx, `SELECT seq, event_id, subject, ttl, message, coalesce(manifest_of::text, ''), `+lastVersion+` FROM outbox
-		WHERE seq > $1 AND starts_with(subject, $3) ORDER BY seq LIMIT $2`, after, limit, prefix)
+		WHERE seq > $1 AND subject ^@ ANY($3) ORDER BY seq LIMIT $2`, after, limit, prefixes)
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}

@@ -117,11 +117,11 @@ func readUsage(ctx context.Context, tx pgx.Tx, tree *quota.Tree) error {
 	return err
 }
 
-// countProvisioning counts the workloads that hold quota while nodes are asked for. The ledger
+// countProvisioning counts the workloads that hold quota while nodes, or checks, are asked. The ledger
 // has only what is reserved on nodes.
 func (r *queueRows) countProvisioning(ctx context.Context, tx pgx.Tx, tree *quota.Tree) error {
 	rows, err := tx.Query(ctx, `SELECT w.namespace, w.queue, s.pod_sets, w.provisioning FROM workloads w JOIN shapes s ON s.id = w.shape
-		WHERE w.phase = 'queued' AND w.provisioning->>'open' = 'true'`)
+		WHERE w.phase = 'queued' AND (w.provisioning->>'open' = 'true' OR w.provisioning->'checks'->>'quota' = 'true')`)
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,15 @@ func (r *queueRows) countProvisioning(ctx context.Context, tx pgx.Tx, tree *quot
 		return a, row.Scan(&a.namespace, &a.queue, &a.podSets, &a.Provisioning)
 	})
 	for _, a := range all {
+		flavors := a.Flavors
+		switch {
+		case a.Checks.Pending() && a.Checks.Quota:
+			flavors = a.Checks.Flavors
+		case !a.Open:
+			continue // the checks agree, and it waits like any other
+		}
 		r.at(a.namespace, a.queue).Provisioning++
-		tree.Ensure(tree.Leads(a.namespace, a.queue)).Allocate(quota.ChargesOf(a.podSets, a.Flavors))
+		tree.Ensure(tree.Leads(a.namespace, a.queue)).Allocate(quota.ChargesOf(a.podSets, flavors))
 	}
 	return err
 }

@@ -227,7 +227,7 @@ func TestMessagesLeaveInTheOrderOfTheirCommits(t *testing.T) {
 		}
 		l.commit(t, changes)
 	}
-	unsent, err := l.Unsent(t.Context(), "", 0, 1000)
+	unsent, err := l.Unsent(t.Context(), []string{""}, 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestMessagesLeaveInTheOrderOfTheirCommits(t *testing.T) {
 	if err := l.Sent(t.Context(), l.term.Epoch, seqs, "MUSTER_EVENTS", store.Watermark{}); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := l.Unsent(t.Context(), "", 0, 1); err != nil || len(left) != 0 {
+	if left, err := l.Unsent(t.Context(), []string{""}, 0, 1); err != nil || len(left) != 0 {
 		t.Errorf("%d messages left, %v", len(left), err)
 	}
 }

@@ -1,0 +1,34 @@
+package output
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// Demand lists what waiting gangs lack, a line for equal ones of a ClusterQueue.
+func Demand(d workload.Demand, format Format, now time.Time) Table {
+	t := Table{Header: []string{"CLUSTERQUEUE", "GANGS", "NODES ASKED", "WAITING", "PODS OF ONE GANG"}}
+	if format == Wide {
+		t.Header = append(t.Header, "REASON")
+	}
+	for _, shape := range d.Shapes {
+		var sets []string
+		for _, set := range shape.PodSets {
+			sets = append(sets, fmt.Sprintf("%d %s (%s)", set.Pods, set.Name, set.Requests))
+		}
+		asked := "no"
+		if shape.Asked {
+			asked = "yes"
+		}
+		row := []string{shape.ClusterQueue, strconv.Itoa(shape.Gangs), asked, dash(age(shape.Since, now)), strings.Join(sets, ", ")}
+		if format == Wide {
+			row = append(row, shape.Reason)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
