@@ -57,7 +57,7 @@ func modes() map[string]map[string]any {
 			"networkPolicy": map[string]any{"httpFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}}},
 		},
 		"console": {
-			"http": map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"},
+			"http":    map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"},
 			"console": map[string]any{"enabled": true, "tlsSecret": "pages", "serverCA": "authority", "actions": true, "rackLabel": "topology.example.org/rack"},
 			"networkPolicy": map[string]any{
 				"httpFrom":    []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}},

@@ -18,6 +18,7 @@ import (
 	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/decisions"
 	"muster.dev/muster/services/queue-manager/internal/engine"
 	"muster.dev/muster/services/queue-manager/internal/forecast"
 	"muster.dev/muster/services/queue-manager/internal/settings"
@@ -126,6 +127,20 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
+	if err := answerReports(ctx, b, ledger, estimates); err != nil {
+		return err
+	}
+	if err := answerStatus(ctx, ledger, b, silence); err != nil {
+		return err
+	}
+	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
+		return ledger.Nodes(ctx)
+	})
+}
+
+// answerReports serves the questions that cost more, each one at a time.
+func answerReports(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster) error {
+	nc := b.Conn()
 	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
 		return err
 	}
@@ -134,11 +149,13 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
-	if err := answerStatus(ctx, ledger, b, silence); err != nil {
+	if err := query.HandleEach(ctx, nc, query.ActivitySubject, oneAtATime[query.ActivityRequest]("the activity of others is being summed"), func(ctx context.Context, r query.ActivityRequest) (query.ActivityAnswer, error) {
+		return ledger.Activity(ctx, r, time.Now())
+	}); err != nil {
 		return err
 	}
-	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
-		return ledger.Nodes(ctx)
+	return query.HandleEach(ctx, nc, query.DecisionsSubject, oneAtATime[query.DecisionsRequest]("decisions are being read"), func(ctx context.Context, r query.DecisionsRequest) (query.DecisionsAnswer, error) {
+		return decisions.Last(ctx, ledger, r)
 	})
 }
 

@@ -74,7 +74,7 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /openapi.json", s.openAPI)
 	handlers := map[string]handler{
 		"submit": s.submit, "list": s.list, "describe": s.describe, "explain": s.explain, "follow": s.follow, "cancel": s.cancel,
-		"caller": s.caller, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage,
+		"caller": s.caller, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage, "activity": s.activity, "whatIf": s.whatIf, "listDecisions": s.listDecisions,
 		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "setPriority": s.setPriority,
 		"listNodes": s.listNodes, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
 		"holdQueue": s.changeQueueHold, "resumeQueue": s.changeQueueHold, "holdClusterQueue": s.changeClusterQueueHold, "resumeClusterQueue": s.changeClusterQueueHold,
@@ -90,8 +90,9 @@ func New(o Options) http.Handler {
 		} else {
 			handle = s.limited(s.requests, "requests", s.timed(handle))
 		}
-		if operation.ID == "usage" { // queue-manager makes one report at a time
-			handle = s.limited(s.reports, "reports of usage", handle)
+		switch operation.ID {
+		case "usage", "activity", "whatIf", "listDecisions": // queue-manager makes one of each at a time
+			handle = s.limited(s.reports, "reports", handle)
 		}
 		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(known(operation, handle)))
 	}
