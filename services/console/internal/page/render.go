@@ -65,11 +65,15 @@ type Place struct {
 	Here       bool
 }
 
-// Places is the menu. Nodes are for operators alone.
+// Places is the menu. Nodes and decisions are for operators alone.
 func (f Frame) Places() []Place {
 	places := []Place{{Name: "Overview", Link: "/"}, {Name: "Queues", Link: "/queues"}, {Name: "Workloads", Link: "/workloads"}}
 	if f.Operator {
 		places = append(places, Place{Name: "Nodes", Link: "/nodes"})
+	}
+	places = append(places, Place{Name: "Usage", Link: "/usage"}, Place{Name: "What if", Link: "/whatif"})
+	if f.Operator {
+		places = append(places, Place{Name: "Decisions", Link: "/decisions"})
 	}
 	for i := range places {
 		p := &places[i]

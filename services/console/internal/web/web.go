@@ -72,7 +72,9 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("POST /logout", s.logout)
 	for path, v := range views() {
 		mux.HandleFunc("GET "+path, s.loggedIn(s.show(v)))
-		mux.HandleFunc("GET "+livePath+path, s.loggedIn(s.live(v)))
+		if v.every > 0 {
+			mux.HandleFunc("GET "+livePath+path, s.loggedIn(s.live(v)))
+		}
 	}
 	for _, of := range targets() {
 		mux.HandleFunc("GET "+of.path, s.loggedIn(s.confirm(of)))

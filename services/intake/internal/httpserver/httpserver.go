@@ -57,7 +57,7 @@ type Server struct {
 	queues map[string]query.Queue
 	asked  time.Time
 
-	requests, streams, reports *inflight.Limiter
+	requests, streams *inflight.Limiter
 }
 
 // Time limits of a request, and how long the queues' rights are cached.
@@ -69,7 +69,7 @@ const (
 
 // New returns the handler of all paths.
 func New(o Options) http.Handler {
-	s := &Server{Options: o, requests: ofEach(o.Limits.Requests), streams: ofEach(o.Limits.Streams), reports: ofEach(1)}
+	s := &Server{Options: o, requests: ofEach(o.Limits.Requests), streams: ofEach(o.Limits.Streams)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /openapi.json", s.openAPI)
 	handlers := map[string]handler{
@@ -90,14 +90,18 @@ func New(o Options) http.Handler {
 		} else {
 			handle = s.limited(s.requests, "requests", s.timed(handle))
 		}
-		switch operation.ID {
-		case "usage", "activity", "whatIf", "listDecisions": // queue-manager makes one of each at a time
-			handle = s.limited(s.reports, "reports", handle)
+		if what, is := reports()[operation.ID]; is {
+			handle = s.limited(ofEach(1), what, handle)
 		}
 		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(known(operation, handle)))
 	}
 	s.addRefusals(mux)
 	return mux
+}
+
+// reports are the operations of which queue-manager makes one at a time.
+func reports() map[string]string {
+	return map[string]string{"usage": "reports of usage", "activity": "reports of activity", "whatIf": "what-ifs", "listDecisions": "lists of decisions"}
 }
 
 // handler answers an authenticated caller. Its error becomes a Problem.

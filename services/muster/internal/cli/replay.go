@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/moment"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
 	"muster.dev/muster/services/queue-manager/replay"
@@ -57,7 +58,7 @@ func (o *replayOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	since, err := parseSince(o.since, time.Now())
+	since, err := moment.Since(o.since, time.Now())
 	if err != nil {
 		return exit.Usagef("--since %q: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 24h", o.since)
 	}
@@ -99,17 +100,6 @@ func databaseURL(flag, file string) (string, error) {
 		return url, nil
 	}
 	return "", exit.Usagef("no database given; want --database-url-file, --database-url or %s", databaseURLVariable)
-}
-
-// parseSince reads a time, or how long before now it is; empty is the zero time.
-func parseSince(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	return time.Parse(time.RFC3339, text)
 }
 
 func printReplay(out io.Writer, r replay.Report) {
