@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/decisions"
 	"muster.dev/muster/services/queue-manager/internal/engine"
 	"muster.dev/muster/services/queue-manager/internal/forecast"
+	"muster.dev/muster/services/queue-manager/internal/load"
 	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/status"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -71,6 +72,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if config.EstimateInterval > 0 {
 		go estimates.Run(ctx)
 	}
+	queues := &load.Collector{Ledger: ledger, Logger: runtime.Logger, Every: loadEvery}
+	runtime.Metrics.MustRegister(queues)
+	go queues.Run(ctx)
 	if err := b.GuardJetStream(ctx); err != nil {
 		return err
 	}
@@ -87,6 +91,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready, Terms: terms,
 	})
 }
+
+// loadEvery is how often the metrics of queues are read.
+const loadEvery = 15 * time.Second
 
 // refusesConnection reports whether an error is of a database that is away, starts, or
 // does not know the password yet.

@@ -51,8 +51,8 @@ func (s *Server) beginActivity(ctx context.Context, r *http.Request, c *caller, 
 	}
 }
 
-// activity makes the charts of a page, of one queue or of all; what they lack is said in their
-// place.
+// activity makes the charts of a page, of one queue or of all. A reason stands in the place of
+// charts that are missing.
 func (s *Server) activity(ctx context.Context, r *http.Request, c *caller, queue string) (page.Activity, error) {
 	name := r.URL.Query().Get("window")
 	window, known := page.WindowNamed(name)

@@ -113,8 +113,8 @@ func checkHTML(t *testing.T, content string) {
 	}
 }
 
-// TestReportsAreAskedAsWritten: what the forms of reports have goes to the HTTP API, and what is
-// wrong is said without asking.
+// TestReportsAreAskedAsWritten: the forms of reports ask the HTTP API for what they have, and
+// refuse what is wrong themselves.
 func TestReportsAreAskedAsWritten(t *testing.T) {
 	t.Parallel()
 	a := newAPI(2, 3)

@@ -88,7 +88,7 @@ func TestActivityOverHTTP(t *testing.T) {
 	}
 }
 
-// TestDecisionsOverHTTP: operators list decisions, and nobody else does.
+// TestDecisionsOverHTTP: operators alone list decisions.
 func TestDecisionsOverHTTP(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)

@@ -9,7 +9,8 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// Metrics of the engine; none has a label that grows with the load.
+// Metrics of the engine; none has a label that grows with the load. Labels of queues and clusters
+// are bounded.
 type Metrics struct {
 	terms         *prometheus.CounterVec
 	epoch         prometheus.Gauge
@@ -42,6 +43,7 @@ type Metrics struct {
 	// oldPrimaries are connections to servers of Postgres that were replaced.
 	oldPrimaries prometheus.Counter
 	illegal      prometheus.Counter
+	queues       *queueMetrics
 }
 
 // NewMetrics registers the metrics. Labels that are known begin with zero.
@@ -106,6 +108,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			"Connections refused because the Postgres server still takes writes although a promoted standby has replaced it."),
 		illegal: in.counter("muster_illegal_transitions_total",
 			"Changes of a workload's phase that its life cycle forbids."),
+		queues: newQueueMetrics(in),
 	}
 	for _, because := range []string{undecidedBudget, undecidedQueue} {
 		m.undecided.WithLabelValues(because)
@@ -171,4 +174,5 @@ func (m *Metrics) observe(changes state.Changes, took time.Duration) {
 	}
 	m.admissions.Add(float64(len(gangs)))
 	m.growths.Add(float64(changes.Grown))
+	m.queues.observe(changes)
 }
