@@ -72,7 +72,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if config.EstimateInterval > 0 {
 		go estimates.Run(ctx)
 	}
-	queues := &load.Collector{Ledger: ledger, Logger: runtime.Logger, Every: loadEvery}
+	queues := &load.Collector{Store: ledger, Logger: runtime.Logger, Every: loadEvery}
 	runtime.Metrics.MustRegister(queues)
 	go queues.Run(ctx)
 	if err := b.GuardJetStream(ctx); err != nil {

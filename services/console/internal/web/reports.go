@@ -17,8 +17,8 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/console/internal/page"
-	"muster.dev/muster/services/internal/client/moment"
 	"muster.dev/muster/services/internal/client/overhttp"
+	"muster.dev/muster/services/internal/client/times"
 )
 
 // How long answers that cost queue-manager more serve all pages of a caller.
@@ -107,12 +107,12 @@ func loadUsage(ctx context.Context, s *Server, r *http.Request, c *caller) (cont
 
 func usageRequest(form page.UsageForm, now time.Time) (r query.UsageRequest, err error) {
 	r = query.UsageRequest{By: listed(form.By), Queue: form.Queue, Namespace: form.Namespace, Until: now}
-	if r.Since, err = moment.Parse(form.Since, now); err != nil {
-		return r, fmt.Errorf("since %.80q: %s", form.Since, moment.Want)
+	if r.Since, err = times.Parse(form.Since, now); err != nil {
+		return r, fmt.Errorf("since %.80q: %s", form.Since, times.Want)
 	}
 	if form.Until != "" {
-		if r.Until, err = moment.Parse(form.Until, now); err != nil {
-			return r, fmt.Errorf("until %.80q: %s", form.Until, moment.Want)
+		if r.Until, err = times.Parse(form.Until, now); err != nil {
+			return r, fmt.Errorf("until %.80q: %s", form.Until, times.Want)
 		}
 	}
 	for _, name := range listed(form.Resource) {
@@ -148,8 +148,8 @@ func loadDecisions(ctx context.Context, s *Server, r *http.Request, c *caller) (
 	}
 	if text := values.Get("until"); text != "" {
 		var err error
-		if request.Until, err = moment.Parse(text, s.Now()); err != nil {
-			return content{}, refuse(http.StatusBadRequest, "until=%.80q: %s.", text, moment.Want)
+		if request.Until, err = times.Parse(text, s.Now()); err != nil {
+			return content{}, refuse(http.StatusBadRequest, "until=%.80q: %s.", text, times.Want)
 		}
 	}
 	of := values.Get("workload")

@@ -64,11 +64,9 @@ const longestWhatIf = 2 << 20
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, caller string) error {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	var request query.WhatIfRequest
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestWhatIf))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&request); err != nil {
-		return fail(http.StatusUnprocessableEntity, "the body is not the JSON of a change of at most %d bytes: %v", longestWhatIf, err)
+	request, err := whatIfRequest(w, r)
+	if err != nil {
+		return err
 	}
 	if !s.isOperator(caller) {
 		if err := s.ofTenant(ctx, caller, &request); err != nil {
@@ -85,6 +83,16 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, caller string) e
 	}
 	write(w, http.StatusOK, answer)
 	return nil
+}
+
+// whatIfRequest reads the change from the body.
+func whatIfRequest(w http.ResponseWriter, r *http.Request) (request query.WhatIfRequest, err error) {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestWhatIf))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return request, fail(http.StatusUnprocessableEntity, "the body is not the JSON of a change of at most %d bytes: %.500q", longestWhatIf, err.Error())
+	}
+	return request, nil
 }
 
 // ofTenant refuses changes that a tenant may not try, and limits the answer to what it may see.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/services/internal/client/exit"
-	"muster.dev/muster/services/internal/client/moment"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/times"
 	"muster.dev/muster/services/queue-manager/replay"
 )
 
@@ -70,7 +70,7 @@ func (o *replayOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	since, err := moment.Since(o.since, time.Now())
+	since, err := times.Since(o.since, time.Now())
 	if err != nil {
 		return exit.Usagef("--since %q: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 24h", o.since)
 	}

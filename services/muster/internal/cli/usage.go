@@ -12,9 +12,9 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/services/internal/client/exit"
-	"muster.dev/muster/services/internal/client/moment"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/times"
 )
 
 // usageOptions are the flags of "usage".
@@ -102,9 +102,9 @@ func (o *usageOptions) request(now time.Time) (query.UsageRequest, error) {
 		if given.text == "" {
 			continue
 		}
-		at, err := moment.Parse(given.text, now)
+		at, err := times.Parse(given.text, now)
 		if err != nil {
-			return r, exit.Usagef("--%s %q: %s", flag, given.text, moment.Want)
+			return r, exit.Usagef("--%s %q: %s", flag, given.text, times.Want)
 		}
 		*given.target = at
 	}

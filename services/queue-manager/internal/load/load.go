@@ -34,14 +34,14 @@ const (
 	rest = 20
 )
 
-// Ledger is what is read.
-type Ledger interface {
+// Store is what is read.
+type Store interface {
 	Queues(ctx context.Context) (query.QueuesAnswer, error)
 }
 
 // Collector implements prometheus.Collector with what it saw last.
 type Collector struct {
-	Ledger Ledger
+	Store  Store
 	Logger *zap.Logger
 	// Every is the least time between two looks.
 	Every time.Duration
@@ -63,11 +63,11 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Run looks at the ledger until ctx ends.
+// Run looks at Postgres until ctx ends.
 func (c *Collector) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		seen, err := c.Ledger.Queues(ctx)
+		seen, err := c.Store.Queues(ctx)
 		if err == nil {
 			c.mu.Lock()
 			c.seen = seen

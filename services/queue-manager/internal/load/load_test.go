@@ -43,7 +43,7 @@ func TestQueuesAreExported(t *testing.T) {
 				{Name: "alone", Share: 7}, {Name: "without", Cohort: "all", Share: quota.MaxShare},
 			},
 		}}
-		c := &Collector{Ledger: l, Logger: zap.NewNop(), Every: time.Minute}
+		c := &Collector{Store: l, Logger: zap.NewNop(), Every: time.Minute}
 		ctx, stop := context.WithCancel(t.Context())
 		go c.Run(ctx)
 		synctest.Wait()

@@ -1,5 +1,5 @@
-// Package moment reads times as people write them: a time, a date, or how long ago it was.
-package moment
+// Package times reads times as people write them: a time, a date, or how long ago it was.
+package times
 
 import (
 	"strconv"
