@@ -195,6 +195,9 @@ func (p *play) end(id workload.ID) error {
 	}
 	if p.played != nil {
 		p.played.Freed(id, p.Now())
+		if o := p.played.Outcomes[id]; o != nil && r.Phase != workload.Evicting {
+			o.Ended = p.Now()
+		}
 	}
 	if r.Phase != workload.Evicting { // that one waits again
 		p.Forget(id)

@@ -43,7 +43,7 @@ func TestARecordIsPlayedAgainstAnotherPolicy(t *testing.T) {
 	}
 	as := play("")
 	if as.Decisions == 0 || as.Recorded.Submitted != 19 || as.Played.Submitted != 19 || as.Recorded.Waiting != 1 || as.Played.Waiting != 1 || as.Recorded.Started == 0 {
-		t.Fatalf("recorded %+v, played %+v, %d decisions; want 19 submissions of which one waits", as.Recorded.Totals, as.Played.Totals, as.Decisions)
+		t.Fatalf("recorded %+v, played %+v, %d decisions; want 19 submissions of which one waits: %+v", as.Recorded.Totals, as.Played.Totals, as.Decisions, as.Played.Outcomes)
 	}
 	for _, d := range estimate.Classify(as.Recorded.ByID(), as.Played.ByID(), time.Minute) {
 		if d.Class != estimate.DiffStarts { // one that was cancelled before its turn may start where time stands still

@@ -197,9 +197,13 @@ func (h *history) message(in decisionlog.Input) error {
 // steps takes in what became of workloads.
 func (h *history) steps(outcome []byte) error {
 	lines := bufio.NewReader(bytes.NewReader(outcome))
+	var freed []workload.ID // after the steps of the same decision
 	for {
 		text, err := lines.ReadBytes('\n')
 		if len(text) == 0 && err != nil {
+			for _, id := range freed {
+				h.freed(id)
+			}
 			return nil
 		}
 		if !bytes.HasPrefix(text, []byte(`{"step":`)) && !bytes.HasPrefix(text, []byte(`{"freed":`)) {
@@ -212,9 +216,7 @@ func (h *history) steps(outcome []byte) error {
 		if err := json.Unmarshal(text, &line); err != nil {
 			return fmt.Errorf("read its outcome: %w", err)
 		}
-		for _, id := range line.Freed {
-			h.freed(id)
-		}
+		freed = append(freed, line.Freed...)
 		if line.Step != nil {
 			h.step(line.Step)
 		}
