@@ -27,6 +27,7 @@ func TestReports(t *testing.T) {
 	}
 	first := w.submit("alice", "research", stack.RayCluster("first", 1, 1))
 	b := w.browse("olga")
+	b.shows("Workloads a minute")
 	b.visit("/workloads/" + string(first))
 	b.shows("State: running")
 	for _, name := range []string{"second", "third"} {
@@ -58,7 +59,7 @@ func TestReports(t *testing.T) {
 
 	b.visit("/workloads/" + string(first))
 	b.shoot("workload")
-	b.do("look at the decision of the first entry", chromedp.Click(`//ol[@class="timeline"]//a`))
+	b.visit(value(b, "find the decision of the first entry", chromedp.Evaluate[string](`document.querySelector(".timeline a").getAttribute("href")`)))
 	b.shows(string(first))
 	b.shows("muster replay --since")
 	b.visit("/decisions")
