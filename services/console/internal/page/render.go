@@ -55,6 +55,8 @@ type Frame struct {
 	// Live is where the region's updates come from; empty for a page that does not change.
 	Live string
 	At   string
+	// To is where the page leads by itself; empty for none.
+	To string
 	// Before is above the region and stays as it is; Region is the content.
 	Before, Region template.HTML
 }
