@@ -94,3 +94,33 @@ func TestWhatTheConsoleReaches(t *testing.T) {
 		t.Error("others reach the HTTP API or the console, which take connections of some addresses only")
 	}
 }
+
+// TestOIDC: intake and the console have the provider of the values, which they reach, and the
+// console has the secret of its client.
+func TestOIDC(t *testing.T) {
+	t.Parallel()
+	values := modes()["console"]
+	values["http"].(map[string]any)["oidc"] = map[string]any{"issuer": "https://login.example.org", "clientID": "gangs", "claim": "email"}
+	values["console"].(map[string]any)["oidc"] = map[string]any{"url": "https://muster.example.org", "secret": "client", "scopes": []any{"email", "profile"}}
+	objects := render(t, values)
+	for service, arguments := range map[string][]string{
+		"intake":  {"--http-oidc-issuer=https://login.example.org", "--http-oidc-client-id=gangs", "--http-oidc-claim=email", "--http-oidc-prefix=oidc."},
+		"console": {"--oidc-issuer=https://login.example.org", "--oidc-client-id=gangs", "--oidc-url=https://muster.example.org", "--oidc-scopes=email,profile", "--oidc-client-secret=/etc/muster/oidc/client-secret"},
+	} {
+		t.Run(service, func(t *testing.T) {
+			container := containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])
+			for _, argument := range arguments {
+				if !slices.Contains(container["args"].([]any), any(argument)) {
+					t.Errorf("%s lacks %s: %v", service, argument, container["args"])
+				}
+			}
+			n := networkOf(t, objects)
+			if provider := (pod{"elsewhere", nil}); !n.reaches(t, n.pods[service], provider, 443) || n.reaches(t, n.pods[service], provider, 8443) {
+				t.Errorf("%s does not reach the provider, or more than that", service)
+			}
+		})
+	}
+	if text := fmt.Sprint(objects["Deployment "+namespace+"/"+release+"-console"].Object); !strings.Contains(text, "map[secretName:client]") {
+		t.Errorf("the console has no secret of its client: %s", text)
+	}
+}
