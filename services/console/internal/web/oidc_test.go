@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/testkit/oidctest"
 	"muster.dev/muster/services/internal/client/overhttp"
-	"muster.dev/muster/services/internal/oidctest"
 )
 
 // idTokens stands in for an HTTP API that accepts ID tokens: of everyone who has one, olga.

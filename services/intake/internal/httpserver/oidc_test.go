@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"muster.dev/muster/services/internal/oidctest"
+	"muster.dev/muster/pkg/testkit/oidctest"
 )
 
 // TestIDTokens: a valid ID token names its user with the prefix; all others are refused, and
