@@ -150,6 +150,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"bob", "", "get applied", 1, "is no operator"},
 		{"olga", "", "get applied", 0, "No applied objects found."},
 		{"olga", "", "whatif --move second=nowhere", 1, "does not wait"},
+		{"olga", "", "whatif --move second=nowhere", 1, "does not wait"},
 		{"bob", "", "events", 2, "--since 1h for the past or --follow"},
 		{"olga", "", "get dead-letters", 2, "not served over HTTP"},
 		{"stranger", "", "get workloads", 1, "unknown caller"},
