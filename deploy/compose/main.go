@@ -110,7 +110,7 @@ func (w wanted) make() error {
 		return certificates.Wanted{Name: name, Hosts: append([]string{name, "localhost", "127.0.0.1"}, w.hosts...)}
 	}
 	// One certificate for all clients: it permits the connection, the nkey identifies the client.
-	if err := certificates.Ensure(w.dir, server("nats"), server("postgres"), server("intake"), certificates.Wanted{Name: "client"}); err != nil {
+	if err := certificates.Ensure(w.dir, server("nats"), server("postgres"), server("intake"), server("console"), certificates.Wanted{Name: "client"}); err != nil {
 		return err
 	}
 	if err := tokens(w.dir, tenants); err != nil {

@@ -56,6 +56,14 @@ func modes() map[string]map[string]any {
 			},
 			"networkPolicy": map[string]any{"httpFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}}},
 		},
+		"console": {
+			"http":    map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"},
+			"console": map[string]any{"enabled": true, "tlsSecret": "pages", "serverCA": "authority", "actions": true, "rackLabel": "topology.example.org/rack"},
+			"networkPolicy": map[string]any{
+				"httpFrom":    []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}},
+				"consoleFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.1.0.0/16"}}},
+			},
+		},
 		"everything": {
 			"serviceMonitor": on(), "prometheusRule": on(), "dashboard": on(),
 			"image":        map[string]any{"repository": "registry.example/muster", "tag": "v1", "pullSecrets": []any{"pull"}},
@@ -218,6 +226,10 @@ func TestBadValues(t *testing.T) {
 		"HTTP without callers":        {map[string]any{"http": map[string]any{"enabled": true, "tlsSecret": "api"}}, "tokens"},
 		"a token and no hash":         {map[string]any{"http": map[string]any{"tokens": []any{map[string]any{"name": "a", "sha256": "secret"}}}}, "sha256"},
 		"operators in one word":       {map[string]any{"http": map[string]any{"operators": []any{"olga,bob"}}}, "operators"},
+		"console without HTTP":        {map[string]any{"console": map[string]any{"enabled": true, "tlsSecret": "pages"}}, "http"},
+		"console without certificate": {map[string]any{"http": map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"}, "console": map[string]any{"enabled": true}}, "tlsSecret"},
+		"two consoles":                {map[string]any{"console": map[string]any{"replicas": 2}}, "replicas"},
+		"lines in a rack label":       {map[string]any{"console": map[string]any{"rackLabel": "a\n- --x"}}, "rackLabel"},
 		"grace without unit":          {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +245,7 @@ func TestBadValues(t *testing.T) {
 func TestServices(t *testing.T) {
 	t.Parallel()
 	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
-	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "http": all, "member": {"capacity-watcher", "dispatcher"}} {
+	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "http": all, "member": {"capacity-watcher", "dispatcher"}, "console": {"capacity-watcher", "console", "dispatcher", "intake", "queue-manager"}} {
 		t.Run(name, func(t *testing.T) {
 			objects := render(t, modes()[name])
 			var services []string

@@ -67,6 +67,7 @@ up() {
 		  bin/muster get workloads                    what there is
 		  bin/muster get nodes                        what is free
 		  bin/muster events --follow                  what happens
+		  COMPOSE_PROFILES=console make up            the console too, at https://127.0.0.1:${MUSTER_CONSOLE_PORT:-8444}
 		  make down                                   stop it
 	MESSAGE
 }
@@ -75,7 +76,7 @@ down() {
 	if [ -z "$(ours)" ]; then
 		return
 	fi
-	compose down --volumes --remove-orphans
+	COMPOSE_PROFILES=console compose down --volumes --remove-orphans # the console too, where it runs
 	rm -f $kubeconfig
 	echo "the containers, networks and volumes of the local stack are gone"
 }

@@ -51,7 +51,7 @@ func readings() map[string]reading {
 		"services/intake/internal/kubecontroller":  by(0, "services/intake/internal/kubecontroller.FuzzReconcile"),
 		"services/capacity-watcher/internal/watch": by(0, "services/capacity-watcher/internal/watch.FuzzSeen"),
 		// HTTP.
-		"services/intake/internal/httpserver":    by(1, "services/intake/internal/httpserver.FuzzTokens", "services/intake/internal/httpserver.FuzzRequest"),
+		"services/intake/internal/httpserver":    by(2, "services/intake/internal/httpserver.FuzzTokens", "services/intake/internal/httpserver.FuzzRequest"),
 		"services/internal/client/overhttp":      by(4, "services/internal/client/overhttp.FuzzAnswer"),
 		"services/intake/internal/policywebhook": by(5, "services/intake/internal/policywebhook.FuzzReview"),
 		// Files, and what is applied.
@@ -67,11 +67,14 @@ func readings() map[string]reading {
 		"pkg/local/devcluster":                  ours(2, "the answers of the dev cluster"),
 		"pkg/local/natsserver":                  ours(2, "the ports and subscriptions of a server that the test started"),
 		"services/intake/internal/trial":        ours(1, "intake gives it to the process that it starts"),
-		"services/muster/internal/cli":          ours(1, "only written out again, and Cell makes it safe"),
+		"services/muster/internal/cli":          ours(2, "only written out again, and Cell makes it safe"),
 		"services/muster-dev/internal/demo":     ours(1, "the demo's own manifests"),
 		"services/internal/client/localaddress": ours(1, "a file of muster-dev, in the folder of the user"),
 		"services/internal/client/output":       ours(4, "the answer that it has just written as JSON"),
 		"services/queue-manager/internal/store": ours(10, "columns that it has written"),
+		// Of recorded decisions; pkg/state/decisionlog reads the inputs.
+		"services/queue-manager/internal/decisions": ours(1, "outcomes that queue-manager has written"),
+		"services/queue-manager/replay":             ours(1, "outcomes that queue-manager has written"),
 	}
 }
 

@@ -14,13 +14,16 @@ import (
 // takes the file without a complaint and reads the same stack of it.
 func TestTodaysComposeReadsTheFile(t *testing.T) {
 	t.Parallel()
-	project := parsed(t, "../../docker-compose.yaml", "ports.yaml")
 	want := []string{
 		"capacity-watcher", "cluster-setup", "devcluster", "dispatcher", "intake", "migrate", "nats", "postgres", "queue-manager-1",
 		"queue-manager-2",
 	}
-	if got := project.ServiceNames(); !slices.Equal(got, want) {
+	if got := parsed(t, nil, "../../docker-compose.yaml", "ports.yaml").ServiceNames(); !slices.Equal(got, want) {
 		t.Errorf("services are %v, want %v", got, want)
+	}
+	project := parsed(t, []string{"console"}, "../../docker-compose.yaml", "ports.yaml")
+	if got, want := project.ServiceNames(), slices.Sorted(slices.Values(append(want, "console"))); !slices.Equal(got, want) {
+		t.Errorf("with the console, services are %v, want %v", got, want)
 	}
 	for name, s := range project.Services {
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || s.MemLimit == 0 || s.PidsLimit == 0 || s.Image == "" {
@@ -69,9 +72,9 @@ func checkFlags(t *testing.T, name string, s types.ServiceConfig) {
 	}
 }
 
-func parsed(t *testing.T, files ...string) *types.Project {
+func parsed(t *testing.T, profiles []string, files ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions(files, cli.WithName("muster-test"),
+	options, err := cli.NewProjectOptions(files, cli.WithName("muster-test"), cli.WithProfiles(profiles),
 		cli.WithEnv(append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MUSTER_") }), "TEST_POSTGRES_PORT=1")))
 	if err != nil {
 		t.Fatal(err)

@@ -207,5 +207,5 @@ func (b *browser) text() string {
 // visit opens a page of the console.
 func (b *browser) visit(path string) {
 	b.t.Helper()
-	b.do("open "+path, chromedp.Navigate(b.console+path), chromedp.WaitVisible("main"))
+	b.do("open "+path, chromedp.Navigate(b.console+path), chromedp.WaitVisible(chromedp.CSS("main"))) // a plain string also finds texts with this word
 }

@@ -29,6 +29,8 @@ func questions() []question {
 		{query.StatusSubject, "how Muster's own parts are: leader, clusters, Postgres, NATS", &nothing, &query.StatusAnswer{}},
 		{query.WhatIfSubject, "what a change would do to those that run and wait", &query.WhatIfRequest{}, &query.WhatIfAnswer{}},
 		{query.UsageSubject, "what was used from one time to another, by queue, namespace, submitter, flavor, cluster, or time", &query.UsageRequest{}, &query.UsageAnswer{}},
+		{query.ActivitySubject, "how many workloads were submitted, admitted, evicted, ended and waiting over time", &query.ActivityRequest{}, &query.ActivityAnswer{}},
+		{query.DecisionsSubject, "what was decided, on what, a page at a time", &query.DecisionsRequest{}, &query.DecisionsAnswer{}},
 		{query.ExplainSubject, "why a workload waits, and what would admit it", &query.ExplainRequest{}, &query.ExplainAnswer{}},
 		{query.DemandSubject, "what waiting gangs lack that more nodes would give them", &nothing, &query.DemandAnswer{}},
 		{query.AppliedSubject, "list the objects that configure queues and were applied", &nothing, &query.AppliedAnswer{}},

@@ -47,6 +47,9 @@ func openAPI(t *testing.T) object {
 		}
 		name := strings.ToUpper(o.ID[:1]) + o.ID[1:]
 		schemas[name] = inline(t, o.Answer)
+		if o.Body != nil {
+			schemas[requestName(o)] = inline(t, o.Body)
+		}
 		path[strings.ToLower(o.Method)] = described(o, object{"$ref": "#/components/schemas/" + name})
 	}
 	paths["/openapi.json"] = object{"get": object{
@@ -100,8 +103,14 @@ func described(o httpapi.Operation, answer object) object {
 		manifest := object{"schema": object{"type": "object", "description": "A RayCluster, RayJob, RayService or AppWrapper."}}
 		operation["requestBody"] = object{"required": true, "content": object{"application/json": manifest, "application/yaml": manifest}}
 	}
+	if o.Body != nil {
+		operation["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/" + requestName(o)}}}}
+	}
 	return operation
 }
+
+// requestName is that of the schema of a body.
+func requestName(o httpapi.Operation) string { return strings.ToUpper(o.ID[:1]) + o.ID[1:] + "Request" }
 
 func TestOpenAPI(t *testing.T) {
 	current(t, openAPIFile, indented(t, openAPI(t)))

@@ -92,6 +92,8 @@ type Operation struct {
 	Parameters []Parameter
 	// Manifest: the body is a manifest, in JSON or YAML.
 	Manifest bool
+	// Body, unless nil, is of the type of the body, in JSON.
+	Body any
 	// Operators: only operators may ask for it.
 	Operators bool
 	// Stream: the answer is server-sent events, each with Answer as data.
@@ -113,7 +115,7 @@ type Parameter struct {
 
 // Operations lists all of them.
 func Operations() []Operation {
-	return slices.Concat(workloadOperations(), requestOperations(), queueOperations(), operatorOperations())
+	return slices.Concat(workloadOperations(), requestOperations(), queueOperations(), reportOperations(), operatorOperations())
 }
 
 // workloadOperations submit a workload, show it and end it.
@@ -178,6 +180,17 @@ func queueOperations() []Operation {
 			Status:     http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusNotFound},
 		},
 		{
+			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",
+			Parameters: spanParameters("the last event of each workload"),
+			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
+		},
+	}
+}
+
+// reportOperations sum over many workloads, or try something. Each caller may have one under way.
+func reportOperations() []Operation {
+	return []Operation{
+		{
 			ID: "usage", Method: http.MethodGet, Path: "/v1/usage", Summary: "Show what was used of the workloads that the caller may see: resources times seconds, and waits",
 			Parameters: []Parameter{
 				{Name: "since", What: "The begin of the report, as RFC 3339."}, {Name: "until", What: "Its end; the present if it is missing."},
@@ -189,9 +202,17 @@ func queueOperations() []Operation {
 			Status: http.StatusOK, Answer: &query.UsageAnswer{}, Refusals: []int{http.StatusTooManyRequests},
 		},
 		{
-			ID: "followQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}/events", Summary: "Stream the events of a queue",
-			Parameters: spanParameters("the last event of each workload"),
-			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
+			ID: "activity", Method: http.MethodGet, Path: "/v1/activity", Summary: "Show how many of the workloads that the caller may see were submitted, admitted, evicted, ended and waiting over time",
+			Parameters: []Parameter{
+				{Name: "since", What: "The begin, as RFC 3339; at most seven days ago."}, {Name: "step", What: "The length of a step in seconds.", Number: true},
+				{Name: "queue", What: "Only what is of this queue."},
+			},
+			Status: http.StatusOK, Answer: &query.ActivityAnswer{}, Refusals: []int{http.StatusTooManyRequests},
+		},
+		{
+			ID: "whatIf", Method: http.MethodPost, Path: "/v1/whatif", Summary: "Show what a change would do to running and waiting workloads; nothing is changed. Tenants may try other priorities, queues and numbers of pods of their waiting workloads, and submissions; they get what becomes of workloads that they may see",
+			Body:   &query.WhatIfRequest{},
+			Status: http.StatusOK, Answer: &query.WhatIfAnswer{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
 		},
 	}
 }
@@ -288,6 +309,14 @@ func operatorOperations() []Operation {
 		{
 			ID: "listApplied", Method: http.MethodGet, Path: "/v1/applied", Summary: "List the applied objects that configure queues", Operators: true,
 			Status: http.StatusOK, Answer: &query.AppliedAnswer{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "listDecisions", Method: http.MethodGet, Path: "/v1/decisions", Summary: "List recorded decisions, the newest first: on what each was decided, and what came of it", Operators: true,
+			Parameters: []Parameter{
+				{Name: "until", What: "Leave out what was decided after this time, as RFC 3339."}, {Name: "before", What: "The next of the page before, as EPOCH-NUMBER."},
+				{Name: "limit", What: "The most decisions, up to 50.", Number: true},
+			},
+			Status: http.StatusOK, Answer: &query.DecisionsAnswer{}, Refusals: []int{http.StatusForbidden, http.StatusTooManyRequests},
 		},
 		{
 			ID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Show the state of Muster's own parts, and what needs attention", Operators: true,

@@ -31,7 +31,7 @@ const (
 
 // Subjects lists all of them.
 func Subjects() []string {
-	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject, UsageSubject, DemandSubject}
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject, UsageSubject, DemandSubject, ActivitySubject, DecisionsSubject}
 }
 
 // StraysAnswer has the rules for pods that are not Muster's.
@@ -68,6 +68,11 @@ type Place struct {
 	Queue string `json:"queue"`
 	// Namespaces of the queue; empty for all.
 	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// Has reports whether a workload of a queue and namespace is of the place.
+func (p Place) Has(queue, namespace string) bool {
+	return p.Queue == queue && (len(p.Namespaces) == 0 || slices.Contains(p.Namespaces, namespace))
 }
 
 // WorkloadsAnswer is a page of workloads in the order of submission.

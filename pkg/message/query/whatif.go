@@ -23,6 +23,8 @@ type WhatIfRequest struct {
 	AddNodes []NodesLike `json:"addNodes,omitempty"`
 	// Drain has nodes on which nothing is placed any more, and from which gangs are evicted.
 	Drain []NodeName `json:"drain,omitempty"`
+	// DrainAll has sets of nodes that are drained as a whole: racks, clusters.
+	DrainAll []NodeSet `json:"drainAll,omitempty"`
 	// Workloads that wait, with another priority or queue.
 	Workloads []WorkloadChange `json:"workloads,omitempty"`
 	// Submit has workloads that would be submitted now.
@@ -30,12 +32,22 @@ type WhatIfRequest struct {
 	// QueuesFile is the content of a queues file that would be in the place of the present
 	// one; empty for no change.
 	QueuesFile string `json:"queuesFile,omitempty"`
+	// Within: the answer names workloads of these places alone; empty for all.
+	Within []Place `json:"within,omitempty"`
 }
 
 // NodeName is the name of a node in a cluster.
 type NodeName struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`
+}
+
+// NodeSet is all nodes of a cluster, or of all clusters if it is empty, that have a label; of a
+// cluster the label may be left out.
+type NodeSet struct {
+	Cluster string `json:"cluster,omitempty"`
+	Label   string `json:"label,omitempty"`
+	Value   string `json:"value,omitempty"`
 }
 
 // NodesLike are empty nodes that are otherwise like a present one.
@@ -49,6 +61,14 @@ type WorkloadChange struct {
 	ID       workload.ID `json:"id"`
 	Priority *int32      `json:"priority,omitempty"`
 	Queue    string      `json:"queue,omitempty"`
+	// Pods are other numbers of pods in some of its pod sets.
+	Pods []PodCount `json:"pods,omitempty"`
+}
+
+// PodCount is the number of pods of a pod set.
+type PodCount struct {
+	PodSet string `json:"podSet"`
+	Count  int    `json:"count"`
 }
 
 // WhatIfAnswer compares what comes with and without the change.
@@ -61,6 +81,8 @@ type WhatIfAnswer struct {
 	Workloads []WhatIfWorkload `json:"workloads"`
 	// Same is how many waiting workloads start at the same time.
 	Same int `json:"same"`
+	// Others is how many workloads of other places differ, where the request has Within.
+	Others int `json:"others,omitempty"`
 	// Cut: the bounds ended the play, so that a workload without a time may have one.
 	Cut bool `json:"cut,omitempty"`
 	// LeftOut are workloads far back in their queues that were not looked at.

@@ -83,11 +83,13 @@ func asStored(r workload.Record) workload.Record {
 }
 
 // State returns the state of a term that begins on the ledger.
-func (r *Replica) State(t Term) *state.State {
-	byKey := func(a, b state.StoredNode) int {
+func (r *Replica) State(t Term) *state.State { return t.State(r.Stored(), r.Nodes()) }
+
+// Nodes are those of the ledger by cluster and name.
+func (r *Replica) Nodes() []state.StoredNode {
+	return slices.SortedFunc(maps.Values(r.nodes), func(a, b state.StoredNode) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name))
-	}
-	return t.State(r.Stored(), slices.SortedFunc(maps.Values(r.nodes), byKey))
+	})
 }
 
 // Stored are the live workloads in the order of their submission.

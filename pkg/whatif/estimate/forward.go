@@ -66,6 +66,22 @@ type Bounds struct {
 // others start in their place as queue-manager decides. The error is of a snapshot that
 // contradicts itself. It takes time in proportion to the starts and ends that it plays.
 func FastForward(s Snapshot, runs RunTimes, bounds Bounds) (Forecast, error) {
+	p, err := begin(s, runs, bounds)
+	if err != nil {
+		return Forecast{}, err
+	}
+	if err := p.run(s.Now, bounds); err != nil {
+		return Forecast{}, err
+	}
+	p.forecast.Cut = len(p.timers) > 0
+	slices.Sort(p.forecast.Endless)
+	slices.Sort(p.forecast.Evicted)
+	p.forecast.Evicted = slices.Compact(p.forecast.Evicted)
+	return p.forecast, nil
+}
+
+// begin begins to play a snapshot.
+func begin(s Snapshot, runs RunTimes, bounds Bounds) (*play, error) {
 	p := &play{runs: runs, forecast: Forecast{Starts: map[workload.ID]time.Time{}}, missing: map[workload.ID]bool{}, ending: map[workload.ID]int{}}
 	for _, id := range bounds.Until {
 		p.missing[id] = true
@@ -88,19 +104,9 @@ func FastForward(s Snapshot, runs RunTimes, bounds Bounds) (Forecast, error) {
 		}
 	}
 	if err := p.note(p.Refresh()); err != nil {
-		return Forecast{}, err
+		return nil, err
 	}
-	if err := p.submit(s.Submit); err != nil {
-		return Forecast{}, err
-	}
-	if err := p.run(s.Now, bounds); err != nil {
-		return Forecast{}, err
-	}
-	p.forecast.Cut = len(p.timers) > 0
-	slices.Sort(p.forecast.Endless)
-	slices.Sort(p.forecast.Evicted)
-	p.forecast.Evicted = slices.Compact(p.forecast.Evicted)
-	return p.forecast, nil
+	return p, p.submit(s.Submit)
 }
 
 // play is a snapshot under way.
@@ -112,6 +118,7 @@ type play struct {
 	timers   timers
 	seq      int
 	ending   map[workload.ID]int // the seq of the end of who runs
+	played   *Played             // nil for a forecast
 }
 
 func (p *play) run(from time.Time, bounds Bounds) error {
@@ -123,23 +130,28 @@ func (p *play) run(from time.Time, bounds Bounds) error {
 			bounds.Horizon > 0 && next.at.Sub(from) > bounds.Horizon:
 			return nil
 		}
-		next := heap.Pop(&p.timers).(timer)
-		p.Jump(next.at)
-		if next.id == "" { // a back-off is over
-			if err := p.note(p.Refresh()); err != nil {
-				return err
-			}
-			continue
-		}
-		if p.ending[next.id] != next.seq { // it was evicted meanwhile
-			continue
-		}
-		ends++
-		if err := p.end(next.id); err != nil {
+		ended, err := p.next()
+		if err != nil {
 			return err
+		}
+		if ended {
+			ends++
 		}
 	}
 	return nil
+}
+
+// next plays the next timer, and reports whether a gang ended.
+func (p *play) next() (ended bool, err error) {
+	next := heap.Pop(&p.timers).(timer)
+	p.Jump(latest(p.Now(), next.at))
+	if next.id == "" { // a back-off is over
+		return false, p.note(p.Refresh())
+	}
+	if p.ending[next.id] != next.seq { // it was evicted meanwhile
+		return false, nil
+	}
+	return true, p.end(next.id)
 }
 
 // submit plays the submission of gangs.
@@ -181,6 +193,12 @@ func (p *play) end(id workload.ID) error {
 	if err != nil {
 		return fmt.Errorf("play that the pods of %s are gone: %w", id, err)
 	}
+	if p.played != nil {
+		p.played.Freed(id, p.Now())
+		if o := p.played.Outcomes[id]; o != nil && r.Phase != workload.Evicting {
+			o.Ended = p.Now()
+		}
+	}
 	if r.Phase != workload.Evicting { // that one waits again
 		p.Forget(id)
 	}
@@ -190,6 +208,9 @@ func (p *play) end(id workload.ID) error {
 // note takes in what has happened.
 func (p *play) note(steps []world.Step) error {
 	for _, step := range steps {
+		if p.played != nil {
+			p.played.Step(step.At, &step.Record)
+		}
 		switch step.Phase {
 		case workload.Admitted:
 			if _, known := p.forecast.Starts[step.ID]; !known {

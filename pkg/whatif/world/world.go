@@ -156,6 +156,29 @@ func (r *World) Cancel(id workload.ID, why string) ([]Step, error) {
 	return r.settle(), nil
 }
 
+// Request takes in what was asked of a workload, other than its submission or its end.
+func (r *World) Request(p event.Payload) []Step {
+	switch p := p.(type) {
+	case *event.WorkloadCancel:
+		r.state.Cancel(p, r.now)
+	case *event.WorkloadMove:
+		r.state.MoveToQueue(p, r.now)
+	case *event.WorkloadHold:
+		r.state.Hold(p, r.now)
+	case *event.WorkloadRequeue:
+		r.state.Requeue(p, r.now)
+	case *event.WorkloadPriority:
+		r.state.SetPriority(p, r.now)
+	}
+	return r.settle()
+}
+
+// Configure gives queues and a policy, which are valid, in the place of the present ones.
+func (r *World) Configure(queues []state.Queue, policy quota.Config) []Step {
+	r.state.ApplyConfiguration(queues, policy, r.state.Version())
+	return r.settle()
+}
+
 // End lets the job of a started workload end, and its pods go.
 func (r *World) End(id workload.ID, outcome string) ([]Step, error) {
 	record, known := r.records[id]

@@ -11,6 +11,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,11 +44,16 @@ type Config struct {
 	Actions bool
 	// RackLabel is the label of nodes with their rack; empty for none.
 	RackLabel string
+	// OIDCIssuer is the URL of an OpenID Connect provider at which users may log in, as
+	// OIDCClientID; OIDCSecretFile has the client's secret, if it has one, and OIDCURL is the
+	// URL of the console for browsers. OIDCScopes are asked for beside openid.
+	OIDCIssuer, OIDCClientID, OIDCSecretFile, OIDCURL, OIDCScopes string
 	// Listening, unless nil, is called with the address once it is bound.
 	Listening func(net.Addr)
 
-	api *overhttp.Client
-	tls *tls.Config
+	api  *overhttp.Client
+	tls  *tls.Config
+	oidc *web.OIDC
 }
 
 // Register implements service.Config.
@@ -58,6 +66,11 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.ServerCAFile, "server-ca", "", "PEM `file` with the authority of the HTTP API; without it those of the system")
 	flags.IntVar(&c.ConnectionsPerAddress, "connections-per-address", 0, "open connections per address of a browser; 0 is 256, or with --behind-tls 4096, which is the limit of all; raise it behind a proxy elsewhere, whose browsers share its address")
 	flags.BoolVar(&c.Actions, "actions", false, "let callers change what their tokens may; without it the console shows only")
+	flags.StringVar(&c.OIDCIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect provider at which users may log in; intake must accept its ID tokens (--http-oidc-issuer)")
+	flags.StringVar(&c.OIDCClientID, "oidc-client-id", "", "the console's `client` at the provider")
+	flags.StringVar(&c.OIDCSecretFile, "oidc-client-secret", "", "`file` with the client's secret; none for a public client")
+	flags.StringVar(&c.OIDCURL, "oidc-url", "", "`URL` of the console for browsers; the provider sends them to its path "+web.CallbackPath)
+	flags.StringVar(&c.OIDCScopes, "oidc-scopes", "", "`scopes`, separated by commas, to ask for beside openid, such as email")
 	flags.StringVar(&c.RackLabel, "rack-label", "", "`label` of nodes that names their rack, for the map of nodes")
 }
 
@@ -91,6 +104,33 @@ func (c *Config) Validate() error {
 	if c.Server != "" && err != nil {
 		faults = append(faults, fmt.Errorf("server: %w", err))
 	}
+	if c.OIDCIssuer != "" {
+		faults = append(faults, c.validateOIDC())
+	}
+	return errors.Join(faults...)
+}
+
+// validateOIDC reads the secret of the client.
+func (c *Config) validateOIDC() error {
+	var faults []error
+	for name, text := range map[string]string{"oidc-issuer": c.OIDCIssuer, "oidc-url": c.OIDCURL} {
+		parsed, err := url.Parse(text)
+		if err != nil || parsed.Host == "" || parsed.Scheme != "https" && !(parsed.Scheme == "http" && isLoopback(parsed.Hostname())) {
+			faults = append(faults, fmt.Errorf("%s: %q: want a URL such as https://muster.example.org", name, text))
+		}
+	}
+	if c.OIDCClientID == "" {
+		faults = append(faults, errors.New("oidc-client-id: is missing; want the console's client at the provider"))
+	}
+	c.oidc = &web.OIDC{Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, Redirect: strings.TrimSuffix(c.OIDCURL, "/") + web.CallbackPath}
+	c.oidc.Scopes = strings.FieldsFunc(c.OIDCScopes, func(r rune) bool { return r == ',' || r == ' ' })
+	if c.OIDCSecretFile != "" {
+		secret, err := os.ReadFile(c.OIDCSecretFile)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("oidc-client-secret: %w", err))
+		}
+		c.oidc.ClientSecret = strings.TrimSpace(string(secret))
+	}
 	return errors.Join(faults...)
 }
 
@@ -123,7 +163,7 @@ const (
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("listening")
 	handler, err := web.New(web.Options{
-		API: config.api, Actions: config.Actions, Secure: config.tls != nil || config.BehindTLS, RackLabel: config.RackLabel,
+		API: config.api, Actions: config.Actions, Secure: config.tls != nil || config.BehindTLS, RackLabel: config.RackLabel, OIDC: config.oidc,
 		Logger: runtime.Logger, Now: time.Now,
 	})
 	if err != nil {

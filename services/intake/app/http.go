@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -40,6 +41,9 @@ type HTTPConfig struct {
 	// Operators are the names, separated by commas, of callers that may see and change what
 	// is of others.
 	Operators string
+	// OIDCIssuer is the URL of an OpenID Connect provider whose ID tokens are accepted, for
+	// OIDCClientID; OIDCClaim names the caller, after OIDCPrefix.
+	OIDCIssuer, OIDCClientID, OIDCClaim, OIDCPrefix string
 	// Listening, unless nil, is called with the address once it is bound.
 	Listening func(net.Addr)
 
@@ -55,6 +59,10 @@ func (c *HTTPConfig) register(flags *flag.FlagSet) {
 	flags.StringVar(&c.KeyFile, "http-key", "", "PEM `file` with the key of that certificate")
 	flags.StringVar(&c.ClientCAFile, "http-client-ca", "", "PEM `file` with the authority of client certificates that the HTTP API accepts; the common name is the caller's name")
 	flags.StringVar(&c.Operators, "http-operators", "", "`names`, separated by commas, of callers of the HTTP API that see and change everything, as operators")
+	flags.StringVar(&c.OIDCIssuer, "http-oidc-issuer", "", "`URL` of an OpenID Connect provider whose ID tokens the HTTP API accepts as bearer tokens")
+	flags.StringVar(&c.OIDCClientID, "http-oidc-client-id", "", "`client` of the provider for which the ID tokens are")
+	flags.StringVar(&c.OIDCClaim, "http-oidc-claim", "sub", "`claim` of an ID token that names the caller; of email the provider must have verified the address")
+	flags.StringVar(&c.OIDCPrefix, "http-oidc-prefix", "oidc.", "`text` before the claim in the caller's name: with oidc. queues know the user ann as http/oidc.ann")
 	flags.IntVar(&c.ConnectionsPerAddress, "http-connections-per-address", defaultConnections, "open connections to the HTTP API per client address; raise it behind a proxy, whose clients share one address")
 }
 
@@ -64,7 +72,7 @@ const defaultConnections = 256
 // validate reads the files that the settings name.
 func (c *HTTPConfig) validate() error {
 	if c.Address == "" {
-		if c.TokensFile != "" || c.CertificateFile != "" || c.KeyFile != "" || c.ClientCAFile != "" {
+		if c.TokensFile != "" || c.CertificateFile != "" || c.KeyFile != "" || c.ClientCAFile != "" || c.OIDCIssuer != "" {
 			return errors.New("http-address: is missing, but other settings of the HTTP API are set")
 		}
 		return nil
@@ -77,9 +85,10 @@ func (c *HTTPConfig) validate() error {
 	if err != nil {
 		faults = append(faults, fmt.Errorf("http-address: %q: want host:port: %w", c.Address, err))
 	}
-	if c.TokensFile == "" && c.ClientCAFile == "" {
-		faults = append(faults, errors.New("http-tokens and http-client-ca: both are missing; want at least one, or no caller can authenticate"))
+	if c.TokensFile == "" && c.ClientCAFile == "" && c.OIDCIssuer == "" {
+		faults = append(faults, errors.New("http-tokens, http-client-ca and http-oidc-issuer: all are missing; want at least one, or no caller can authenticate"))
 	}
+	faults = append(faults, c.validateOIDC())
 	if c.TokensFile != "" {
 		content, err := os.ReadFile(c.TokensFile)
 		if err == nil {
@@ -98,6 +107,38 @@ func (c *HTTPConfig) validate() error {
 	return errors.Join(faults...)
 }
 
+func (c *HTTPConfig) validateOIDC() error {
+	if c.OIDCIssuer == "" {
+		return nil
+	}
+	issuer, err := url.Parse(c.OIDCIssuer)
+	switch {
+	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && issuer.Scheme != "http":
+		return fmt.Errorf("http-oidc-issuer: %q: want a URL such as https://login.example.org", c.OIDCIssuer)
+	case issuer.Scheme == "http" && !isLoopback(issuer.Hostname()):
+		return fmt.Errorf("http-oidc-issuer: %q: its keys must not come in the clear: want https", c.OIDCIssuer)
+	case c.OIDCClientID == "":
+		return errors.New("http-oidc-client-id: is missing; want the client for which the provider makes the tokens")
+	case !httpserver.ValidName(c.OIDCPrefix + "a"):
+		return fmt.Errorf("http-oidc-prefix: %q: want letters, digits, dots, underscores, dashes and @", c.OIDCPrefix)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// identify returns how callers are known.
+func (c *HTTPConfig) identify(logger *zap.Logger) func(*http.Request) (string, error) {
+	if c.OIDCIssuer == "" {
+		return c.tokens.Identify
+	}
+	of := &httpserver.OIDC{Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, Claim: cmp.Or(c.OIDCClaim, "sub"), Prefix: c.OIDCPrefix, Known: c.tokens, Logger: logger}
+	return of.Identify
+}
+
 func (c *HTTPConfig) validateTLS(host string) error {
 	switch {
 	case (c.CertificateFile == "") != (c.KeyFile == ""):
@@ -105,7 +146,7 @@ func (c *HTTPConfig) validateTLS(host string) error {
 	case c.CertificateFile == "" && c.ClientCAFile != "":
 		return errors.New("http-client-ca: needs http-certificate and http-key: without TLS clients send no certificate")
 	case c.CertificateFile == "":
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if !isLoopback(host) {
 			return fmt.Errorf("http-address: %q is not a loopback address, and tokens must not be sent in the clear: set http-certificate and http-key, or listen on 127.0.0.1", c.Address)
 		}
 		return nil
@@ -163,7 +204,7 @@ func serveHTTP(ctx context.Context, group *errgroup.Group, config *Config, b *bu
 	}
 	server := &http.Server{
 		Handler: httpserver.New(httpserver.Options{
-			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.tokens.Identify, Budget: spending,
+			Bus: b, Queries: query.NewClient(b.Conn()), Operator: config.Operator, Identify: config.HTTP.identify(runtime.Logger), Budget: spending,
 			Operators: config.HTTP.operators(), Limits: limits.api, Logger: runtime.Logger,
 		}),
 		ReadHeaderTimeout: limits.header, ReadTimeout: limits.body, IdleTimeout: limits.idle, MaxHeaderBytes: 32 << 10,

@@ -18,8 +18,10 @@ import (
 	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/decisions"
 	"muster.dev/muster/services/queue-manager/internal/engine"
 	"muster.dev/muster/services/queue-manager/internal/forecast"
+	"muster.dev/muster/services/queue-manager/internal/load"
 	"muster.dev/muster/services/queue-manager/internal/settings"
 	"muster.dev/muster/services/queue-manager/internal/status"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -70,6 +72,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if config.EstimateInterval > 0 {
 		go estimates.Run(ctx)
 	}
+	queues := &load.Collector{Store: ledger, Logger: runtime.Logger, Every: loadEvery}
+	runtime.Metrics.MustRegister(queues)
+	go queues.Run(ctx)
 	if err := b.GuardJetStream(ctx); err != nil {
 		return err
 	}
@@ -86,6 +91,9 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		Metrics: engine.NewMetrics(runtime.Metrics), Tracer: runtime.Tracer, Ready: ready, Terms: terms,
 	})
 }
+
+// loadEvery is how often the metrics of queues are read.
+const loadEvery = 15 * time.Second
 
 // refusesConnection reports whether an error is of a database that is away, starts, or
 // does not know the password yet.
@@ -126,6 +134,20 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
+	if err := answerReports(ctx, b, ledger, estimates); err != nil {
+		return err
+	}
+	if err := answerStatus(ctx, ledger, b, silence); err != nil {
+		return err
+	}
+	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
+		return ledger.Nodes(ctx)
+	})
+}
+
+// answerReports serves the questions that cost more, each one at a time.
+func answerReports(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster) error {
+	nc := b.Conn()
 	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
 		return err
 	}
@@ -134,11 +156,13 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
-	if err := answerStatus(ctx, ledger, b, silence); err != nil {
+	if err := query.HandleEach(ctx, nc, query.ActivitySubject, oneAtATime[query.ActivityRequest]("the activity of others is being summed"), func(ctx context.Context, r query.ActivityRequest) (query.ActivityAnswer, error) {
+		return ledger.Activity(ctx, r, time.Now())
+	}); err != nil {
 		return err
 	}
-	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
-		return ledger.Nodes(ctx)
+	return query.HandleEach(ctx, nc, query.DecisionsSubject, oneAtATime[query.DecisionsRequest]("decisions are being read"), func(ctx context.Context, r query.DecisionsRequest) (query.DecisionsAnswer, error) {
+		return decisions.Last(ctx, ledger, r)
 	})
 }
 

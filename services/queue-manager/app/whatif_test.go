@@ -76,6 +76,28 @@ func TestWhatIf(t *testing.T) {
 		about(t, "first", changed(t, answer, "first").After, now.Add(2*time.Hour))
 		about(t, "second", changed(t, answer, "second").After, now.Add(3*time.Hour))
 	})
+	t.Run("a drained cluster", func(t *testing.T) {
+		answer := w.whatIf(query.WhatIfRequest{DrainAll: []query.NodeSet{{Cluster: cluster}}})
+		for _, name := range []string{"first", "other"} {
+			if got := changed(t, answer, name); !got.Evicted || !got.After.IsZero() {
+				t.Errorf("of %s it says %+v, want that it is evicted and starts no more", name, got)
+			}
+		}
+	})
+	t.Run("fewer pods", func(t *testing.T) {
+		answer := w.whatIf(query.WhatIfRequest{
+			AddNodes:  []query.NodesLike{{Like: query.NodeName{Cluster: cluster, Name: "n1"}, Count: 1}},
+			Workloads: []query.WorkloadChange{{ID: second, Pods: []query.PodCount{{PodSet: "workers", Count: 2}}}, {ID: third, Pods: []query.PodCount{{PodSet: "workers", Count: 2}}}},
+		})
+		about(t, "second", changed(t, answer, "second").After, now)
+		about(t, "third", changed(t, answer, "third").After, now)
+	})
+	t.Run("of other places", func(t *testing.T) {
+		answer := w.whatIf(query.WhatIfRequest{Drain: []query.NodeName{{Cluster: cluster, Name: node}}, Within: []query.Place{{Queue: "q", Namespaces: []string{"b"}}}})
+		if len(answer.Workloads) != 0 || answer.Others < 2 {
+			t.Errorf("to those who see nothing it names %+v and counts %d others", answer.Workloads, answer.Others)
+		}
+	})
 	t.Run("a priority", func(t *testing.T) {
 		high := int32(10)
 		answer := w.whatIf(query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: third, Priority: &high}}})
@@ -103,19 +125,23 @@ func TestWhatIf(t *testing.T) {
 		r    query.WhatIfRequest
 		want string
 	}{
-		"no such node":        {query.WhatIfRequest{Drain: []query.NodeName{{Cluster: cluster, Name: "n9"}}}, `there is no node "n9" in cluster "test"`},
-		"no node to be like":  {query.WhatIfRequest{AddNodes: []query.NodesLike{{Like: query.NodeName{Name: "x"}, Count: 1}}}, `there is no node "x"`},
-		"too many nodes":      {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 1 << 40}}}, "want 1 to 10000"},
-		"too many pods":       {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", 1<<30)}}, `pod set "workers" has 1073741824 pods; want 0 to 10000`},
-		"one that runs":       {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: other, Queue: "q"}}}, "does not wait"},
-		"no such queue":       {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Queue: "nope"}}}, `workload a/second: there would be no queue "nope"`},
-		"a queue that goes":   {query.WhatIfRequest{QueuesFile: "queues:\n- {name: other, namespaces: [a]}\n"}, `there would be no queue "q"`},
-		"no queues file":      {query.WhatIfRequest{QueuesFile: "queues: 7"}, "queues file: "},
-		"too large a file":    {query.WhatIfRequest{QueuesFile: strings.Repeat("#", 1<<19+1)}, "want at most 524288"},
-		"too many of a kind":  {query.WhatIfRequest{Drain: make([]query.NodeName, 101)}, "drain: 101 entries; want at most 100"},
-		"nodes in sum":        {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 9000}, {Count: 9000}}}, "18000 nodes in sum"},
-		"a negative pod set":  {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", -1)}}, "has -1 pods"},
-		"a request of amount": {query.WhatIfRequest{Submit: []workload.Workload{{ID: "x", Queue: "q", PodSets: []workload.PodSet{{Name: "p", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": -1}}}}}}}, ""},
+		"no such node":           {query.WhatIfRequest{Drain: []query.NodeName{{Cluster: cluster, Name: "n9"}}}, `there is no node "n9" in cluster "test"`},
+		"no node to be like":     {query.WhatIfRequest{AddNodes: []query.NodesLike{{Like: query.NodeName{Name: "x"}, Count: 1}}}, `there is no node "x"`},
+		"too many nodes":         {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 1 << 40}}}, "want 1 to 10000"},
+		"too many pods":          {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", 1<<30)}}, `pod set "workers" has 1073741824 pods; want 0 to 10000`},
+		"no such set of nodes":   {query.WhatIfRequest{DrainAll: []query.NodeSet{{Label: "rack", Value: "r9"}}}, `with label "rack" of value "r9"`},
+		"a set of all nodes":     {query.WhatIfRequest{DrainAll: []query.NodeSet{{}}}, "want a cluster or a label"},
+		"no such pod set":        {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Pods: []query.PodCount{{PodSet: "w", Count: 1}}}}}, `has no pod set "w"`},
+		"too many pods of a set": {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Pods: []query.PodCount{{PodSet: "workers", Count: 1 << 30}}}}}, "want 0 to 10000"},
+		"one that runs":          {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: other, Queue: "q"}}}, "does not wait"},
+		"no such queue":          {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Queue: "nope"}}}, `workload a/second: there would be no queue "nope"`},
+		"a queue that goes":      {query.WhatIfRequest{QueuesFile: "queues:\n- {name: other, namespaces: [a]}\n"}, `there would be no queue "q"`},
+		"no queues file":         {query.WhatIfRequest{QueuesFile: "queues: 7"}, "queues file: "},
+		"too large a file":       {query.WhatIfRequest{QueuesFile: strings.Repeat("#", 1<<19+1)}, "want at most 524288"},
+		"too many of a kind":     {query.WhatIfRequest{Drain: make([]query.NodeName, 101)}, "drain: 101 entries; want at most 100"},
+		"nodes in sum":           {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 9000}, {Count: 9000}}}, "18000 nodes in sum"},
+		"a negative pod set":     {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", -1)}}, "has -1 pods"},
+		"a request of amount":    {query.WhatIfRequest{Submit: []workload.Workload{{ID: "x", Queue: "q", PodSets: []workload.PodSet{{Name: "p", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": -1}}}}}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := w.queries.WhatIf(w.ctx, c.r)

@@ -1,10 +1,11 @@
 {{/*
 One service. Call with a dict: root, name, values (its part of the values),
 arguments (list), environment (list of env entries), mounts (list of dicts with
-name, secret or configMap, path, items), strategy.
+name, secret or configMap, path, items), strategy, withoutNATS.
 */}}
 {{- define "muster.deployment" -}}
 {{- $root := .root -}}
+{{- $nats := not .withoutNATS -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -64,7 +65,7 @@ spec:
           args:
             - --health-address=0.0.0.0:8080
             - --log-level={{ $root.Values.logLevel }}
-            {{- if not $root.Values.trial.enabled }}
+            {{- if and $nats (not $root.Values.trial.enabled) }}
             - --nats-url={{ include "muster.natsURL" $root }}
             - --nats-credentials=/etc/muster/nats/credentials
             {{- if $root.Values.nats.tlsSecret }}
@@ -84,7 +85,7 @@ spec:
             # Leaves room below the limit for what is not on the heap.
             - name: GOMEMLIMIT
               valueFrom: {resourceFieldRef: {resource: limits.memory}}
-            {{- if $root.Values.trial.enabled }}
+            {{- if and $nats $root.Values.trial.enabled }}
             - name: MUSTER_{{ .name | upper | replace "-" "_" }}_NATS_URL
               valueFrom: {secretKeyRef: {name: {{ $root.Release.Name }}-trial, key: {{ .name }}-nats-url}}
             {{- end }}
@@ -109,7 +110,7 @@ spec:
             readOnlyRootFilesystem: true
             capabilities: {drop: [ALL]}
           volumeMounts:
-            {{- if not $root.Values.trial.enabled }}
+            {{- if and $nats (not $root.Values.trial.enabled) }}
             - {name: nats, mountPath: /etc/muster/nats, readOnly: true}
             {{- if $root.Values.nats.tlsSecret }}
             - {name: nats-tls, mountPath: /etc/muster/nats-tls, readOnly: true}
@@ -119,7 +120,7 @@ spec:
             - {name: {{ .name }}, mountPath: {{ .path }}, readOnly: true}
             {{- end }}
       volumes:
-        {{- if not $root.Values.trial.enabled }}
+        {{- if and $nats (not $root.Values.trial.enabled) }}
         - name: nats
           secret:
             secretName: {{ $root.Values.nats.credentialsSecret }}

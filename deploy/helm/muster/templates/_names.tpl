@@ -37,6 +37,7 @@ nats://{{ .Release.Name }}-nats.{{ .Release.Namespace }}.svc:4222
 {{- define "muster.services" -}}
 {{- if eq .Values.mode "all" -}}
 intake queue-manager capacity-watcher dispatcher
+{{- if .Values.console.enabled }} console{{ end -}}
 {{- else -}}
 capacity-watcher dispatcher
 {{- end -}}

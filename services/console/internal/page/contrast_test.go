@@ -61,7 +61,7 @@ func TestContrast(t *testing.T) {
 				of[c[1]] = c[2]
 			}
 			pairs := [][2]string{{"front", "bar"}, {"link", "bar"}, {"quiet", "bar"}, {"cell", "broken"}, {"cell", "closed"}}
-			for _, front := range []string{"front", "quiet", "link", "bad", "good", "wait"} {
+			for _, front := range []string{"front", "quiet", "link", "bad", "good", "wait", "c0", "c1", "c2", "c3"} {
 				pairs = append(pairs, [2]string{front, "back"})
 			}
 			for level := range 9 {

@@ -124,6 +124,8 @@ type Node struct {
 	Holders     []Holder
 	// Partial: there are more live workloads than were looked at.
 	Partial bool
+	// WhatIf tries its drain.
+	WhatIf string
 }
 
 // Holder is a workload with pods on a node.
@@ -140,6 +142,7 @@ func MakeNode(n query.Node, live []workload.Record, partial bool, now time.Time)
 	page := Node{
 		NodeRow: NodeRow{Cluster: n.Cluster, Name: n.Name, Link: nodeLink(n.Cluster, n.Name), Status: output.NodeStatus(n), Good: n.Ready && !n.Cordoned, Resources: nodeAmounts(&n, true)},
 		Taints:  output.Taints(n), Age: output.Age(n.Created, now), Partial: partial,
+		WhatIf: "/whatif?drain=" + url.QueryEscape(n.Cluster+"/"+n.Name),
 	}
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		page.Labels = append(page.Labels, Field{key, n.Labels[key]})

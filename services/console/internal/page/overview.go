@@ -33,7 +33,8 @@ type Overview struct {
 	Queues                 []QueueRow
 	QueuesLeftOut, Waiting int
 	// Stuck are workloads of tenants that need a person.
-	Stuck []WorkloadRow
+	Stuck    []WorkloadRow
+	Activity Activity
 }
 
 // Field is a name with a value.

@@ -196,6 +196,7 @@ type Queue struct {
 	Next      string // the page with what waits behind; empty on the last
 	LiveMore  bool   // there are more live workloads than shown
 	Actions   []Action
+	Activity  Activity
 }
 
 // MakeQueue makes the page of a queue from a page of what waits in it, and the first of what

@@ -55,6 +55,8 @@ type Frame struct {
 	// Live is where the region's updates come from; empty for a page that does not change.
 	Live string
 	At   string
+	// To is where the page leads by itself; empty for none.
+	To string
 	// Before is above the region and stays as it is; Region is the content.
 	Before, Region template.HTML
 }
@@ -65,11 +67,15 @@ type Place struct {
 	Here       bool
 }
 
-// Places is the menu. Nodes are for operators alone.
+// Places is the menu. Nodes and decisions are for operators alone.
 func (f Frame) Places() []Place {
 	places := []Place{{Name: "Overview", Link: "/"}, {Name: "Queues", Link: "/queues"}, {Name: "Workloads", Link: "/workloads"}}
 	if f.Operator {
 		places = append(places, Place{Name: "Nodes", Link: "/nodes"})
+	}
+	places = append(places, Place{Name: "Usage", Link: "/usage"}, Place{Name: "What if", Link: "/whatif"})
+	if f.Operator {
+		places = append(places, Place{Name: "Decisions", Link: "/decisions"})
 	}
 	for i := range places {
 		p := &places[i]

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"net/url"
 	"strconv"
 	"time"
 
@@ -60,6 +61,8 @@ type Workload struct {
 	Reason    string
 	Fields    []Field
 	QueueLink string
+	// WhatIf is the form that tries changes of it; empty unless it waits.
+	WhatIf string
 	// Changes are what would admit it now; Partial says that others were not tried, and
 	// NotExplained why there is no explanation.
 	Explained    bool
@@ -96,6 +99,8 @@ type Event struct {
 	Attempt        int
 	Reason         string
 	AttemptChanged bool
+	// Decisions is the page of what was decided then; empty for tenants.
+	Decisions string
 }
 
 // Action is something that the caller may ask of a workload, or of a queue, now.
@@ -113,6 +118,9 @@ func MakeWorkload(r workload.Record, history []query.HistoryEntry, explained *qu
 	w := Workload{
 		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, r.Namespace),
 		Fields: fields(&r, now), NotExplained: notExplained, Actions: actions,
+	}
+	if r.Phase == workload.Queued {
+		w.WhatIf = "/whatif?workload=" + url.QueryEscape(string(r.ID))
 	}
 	if explained != nil {
 		w.Explained, w.Partial = true, explained.Partial
@@ -143,6 +151,13 @@ func MakeWorkload(r workload.Record, history []query.HistoryEntry, explained *qu
 	}
 	w.WaysWhen, w.Ways = output.Ways(&r)
 	return w
+}
+
+// LinkDecisions links each entry of the timeline to what was decided then.
+func (w *Workload) LinkDecisions() {
+	for i := range w.Timeline {
+		w.Timeline[i].Decisions = DecisionsLink(w.ID, w.Timeline[i].At)
+	}
 }
 
 func fields(r *workload.Record, now time.Time) []Field {

@@ -18,7 +18,7 @@ import (
 type view struct {
 	// template is that of the region.
 	template string
-	// every is the pause between two looks for something new.
+	// every is the pause between two looks for something new; zero for a page that stays as it is.
 	every time.Duration
 	load  func(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error)
 }
@@ -57,7 +57,10 @@ func (s *Server) show(v view) handler {
 		if err != nil {
 			return err
 		}
-		f := page.Frame{Title: of.title, Region: region, Live: liveOf(r.URL), At: s.Now().UTC().Format(time.TimeOnly) + " UTC"}
+		f := page.Frame{Title: of.title, Region: region, At: s.Now().UTC().Format(time.TimeOnly) + " UTC"}
+		if v.every > 0 {
+			f.Live = liveOf(r.URL)
+		}
 		if of.form != "" {
 			if f.Before, err = s.region(of.form, of.formModel); err != nil {
 				return err

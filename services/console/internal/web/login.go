@@ -57,13 +57,20 @@ func (s *Server) toLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 // loginForm is the model of the page.
-type loginForm struct{ To, Problem string }
+type loginForm struct {
+	To, Problem string
+	// Provider is the link to log in at the provider; empty without one.
+	Provider string
+}
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 	s.writeLogin(w, r, http.StatusOK, loginForm{To: own(r.URL.Query().Get("to"))})
 }
 
 func (s *Server) writeLogin(w http.ResponseWriter, r *http.Request, status int, form loginForm) {
+	if s.oidc != nil {
+		form.Provider = "/login/oidc?" + url.Values{"to": {own(form.To)}}.Encode()
+	}
 	region, err := s.region("login", form)
 	if err != nil {
 		s.problem(w, r, nil, http.StatusInternalServerError, "The console failed; its log has more.")
@@ -84,20 +91,32 @@ func own(to string) string {
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	token, to := strings.TrimSpace(r.PostFormValue("token")), own(r.PostFormValue("to"))
 	if token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		s.writeLogin(w, r, http.StatusBadRequest, loginForm{to, "The token is empty, or has characters that no token has."})
+		s.writeLogin(w, r, http.StatusBadRequest, loginForm{To: to, Problem: "The token is empty, or has characters that no token has."})
 		return
 	}
 	host := inflight.Host(r.RemoteAddr)
 	if !s.logins.Acquire(host) {
-		s.writeLogin(w, r, http.StatusTooManyRequests, loginForm{to, "Too many logins at a time. Try again."})
+		s.writeLogin(w, r, http.StatusTooManyRequests, loginForm{To: to, Problem: "Too many logins at a time. Try again."})
 		return
 	}
 	defer s.logins.Release(host)
+	if s.open(w, r, token, loginForm{To: to}) {
+		http.Redirect(w, r, to, http.StatusSeeOther)
+	}
+}
+
+// open opens a session for a token that the HTTP API knows, and sets its cookie. It reports
+// false when it has answered with the login form and what is wrong.
+func (s *Server) open(w http.ResponseWriter, r *http.Request, token string, form loginForm) bool {
+	fail := func(status int, text string) bool {
+		form.Problem = text
+		s.writeLogin(w, r, status, form)
+		return false
+	}
 	api, err := s.API.As(token)
 	if err != nil {
 		s.Logger.Error("login failed", zap.Error(err))
-		s.writeLogin(w, r, http.StatusInternalServerError, loginForm{to, "The console failed; its log has more."})
-		return
+		return fail(http.StatusInternalServerError, "The console failed; its log has more.")
 	}
 	known, err := api.Caller(r.Context())
 	if err != nil {
@@ -109,18 +128,16 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		case http.StatusNotFound:
 			status, text = http.StatusBadGateway, "The HTTP API is older than this console: it does not say who a token is of. Replace intake."
 		}
-		s.writeLogin(w, r, status, loginForm{to, text})
-		return
+		return fail(status, text)
 	}
 	s.sessions.Close(idOf(r, s.Secure)) // the browser forgets its id
 	id, ok := s.sessions.Open(known.Name, known.Operator, token)
 	if !ok {
-		s.writeLogin(w, r, http.StatusServiceUnavailable, loginForm{to, "Too many callers are logged in. Try again later."})
-		return
+		return fail(http.StatusServiceUnavailable, "Too many callers are logged in. Try again later.")
 	}
 	s.Logger.Info("logged in", zap.String("caller", known.Name), zap.Bool("operator", known.Operator), zap.String("remote", r.RemoteAddr))
 	http.SetCookie(w, s.cookie(id, int(session.Longest.Seconds())))
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	return true
 }
 
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {

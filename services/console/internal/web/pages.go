@@ -27,6 +27,9 @@ func views() map[string]view {
 		"/workloads/{id}":         {template: "workload", every: time.Second, load: loadWorkload},
 		"/nodes":                  {template: "nodes", every: 3 * time.Second, load: loadNodes},
 		"/nodes/{cluster}/{node}": {template: "node", every: 3 * time.Second, load: loadNode},
+		"/usage":                  {template: "usage", every: time.Minute, load: loadUsage},
+		"/decisions":              {template: "decisions", load: loadDecisions},
+		"/whatif":                 {template: "whatif", load: loadWhatIf},
 	}
 }
 
@@ -40,9 +43,15 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 		return content{}, err
 	}
 	of := content{title: "Overview"}
+	activity := s.beginActivity(ctx, r, c, "")
 	if !c.Operator {
 		waiting, err := s.workloads(ctx, c, query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued}, Limit: query.MaxPage})
-		of.model = page.ForTenant(queues.Queues, waiting.Workloads, s.Now())
+		if err != nil {
+			return of, err
+		}
+		model := page.ForTenant(queues.Queues, waiting.Workloads, s.Now())
+		model.Activity, err = activity()
+		of.model = model
 		return of, err
 	}
 	status, err := s.status(ctx, c)
@@ -60,6 +69,10 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		model.MapFollows, err = true, nil
 	}
+	if err != nil {
+		return of, err
+	}
+	model.Activity, err = activity()
 	of.model = model
 	return of, err
 }
@@ -81,6 +94,7 @@ func loadQueue(ctx context.Context, s *Server, r *http.Request, c *caller) (cont
 	if err != nil {
 		return content{}, err
 	}
+	charts := s.beginActivity(ctx, r, c, q.Name)
 	only := ""
 	if len(q.Namespaces) == 1 {
 		only = q.Namespaces[0]
@@ -96,6 +110,10 @@ func loadQueue(ctx context.Context, s *Server, r *http.Request, c *caller) (cont
 		return content{}, err
 	}
 	live, err := s.workloads(ctx, c, query.WorkloadsRequest{Queue: q.Name, Namespace: only, Phases: holding(), Limit: page.PageRows})
+	if err != nil {
+		return content{}, err
+	}
+	activity, err := charts()
 	next := ""
 	if waiting.Next != "" {
 		values := url.Values{"after": {string(waiting.Next)}}
@@ -105,6 +123,7 @@ func loadQueue(ctx context.Context, s *Server, r *http.Request, c *caller) (cont
 		next = "/queues/" + url.PathEscape(q.Name) + "?" + values.Encode()
 	}
 	model := page.MakeQueue(q, namespace, waiting.Workloads, live.Workloads, next, live.Next != "", s.queueActions(c, q, namespace), s.Now())
+	model.Activity = activity
 	return content{title: "Queue " + q.Name, model: model, form: "asked", formModel: asked(r)}, err
 }
 
@@ -166,6 +185,9 @@ func loadWorkload(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	}
 	explained, notExplained := s.explanation(ctx, c, one.Record)
 	model := page.MakeWorkload(one.Record, one.History, explained, notExplained, s.workloadActions(c, one.Record), s.Now())
+	if c.Operator {
+		model.LinkDecisions()
+	}
 	return content{title: one.Title(), model: model, form: "asked", formModel: asked(r)}, nil
 }
 

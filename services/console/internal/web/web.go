@@ -35,7 +35,9 @@ type Options struct {
 	Secure bool
 	// RackLabel is the label of nodes that names their rack; empty for none.
 	RackLabel string
-	Logger    *zap.Logger
+	// OIDC, unless nil, lets users log in at a provider, too.
+	OIDC   *OIDC
+	Logger *zap.Logger
 	// Now is the clock of ages on pages, and of sessions.
 	Now func() time.Time
 }
@@ -49,6 +51,7 @@ type Server struct {
 	answers           *answers
 	requests, streams *inflight.Limiter // of callers
 	logins            *inflight.Limiter // of addresses
+	oidc              *oidcLogins
 }
 
 // New returns the handler of all paths.
@@ -70,9 +73,16 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("GET /login", s.showLogin)
 	mux.HandleFunc("POST /login", s.login)
 	mux.HandleFunc("POST /logout", s.logout)
+	if o.OIDC != nil {
+		s.oidc = newOIDCLogins(*o.OIDC, o.Now)
+		mux.HandleFunc("GET /login/oidc", s.beginOIDC)
+		mux.HandleFunc("GET "+CallbackPath, s.finishOIDC)
+	}
 	for path, v := range views() {
 		mux.HandleFunc("GET "+path, s.loggedIn(s.show(v)))
-		mux.HandleFunc("GET "+livePath+path, s.loggedIn(s.live(v)))
+		if v.every > 0 {
+			mux.HandleFunc("GET "+livePath+path, s.loggedIn(s.live(v)))
+		}
 	}
 	for _, of := range targets() {
 		mux.HandleFunc("GET "+of.path, s.loggedIn(s.confirm(of)))

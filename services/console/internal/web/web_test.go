@@ -8,12 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+
+	"muster.dev/muster/pkg/message/query"
 )
 
 // paths are the pages of a world with one workload and nodes.
 func paths() []string {
-	return []string{"/", "/queues", "/queues/research", "/workloads", "/workloads?phase=queued", "/workloads/" + string(theID), "/nodes", "/nodes?state=broken", "/nodes/east/gpu-00001"}
+	return []string{"/", "/queues", "/queues/research", "/workloads", "/workloads?phase=queued", "/workloads/" + string(theID), "/nodes", "/nodes?state=broken", "/nodes/east/gpu-00001",
+		"/usage", "/usage?since=24h&by=queue,day", "/decisions", "/decisions?workload=" + string(theID), "/whatif", "/whatif?workload=" + string(theID) + "&priority=7", "/?window=24h", "/queues/research?window=7d"}
 }
 
 // TestPages: each page is HTML without script or style of its own, with what it is about, and
@@ -24,7 +28,11 @@ func TestPages(t *testing.T) {
 	says := map[string][]string{
 		"/": {"cluster east is silent", "gpu-00001", "research"}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
 		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel"},
-		"/nodes": {"gpu-00019"}, "/nodes/east/gpu-00001": {"nvidia.com/gpu"},
+		"/nodes": {"gpu-00019"}, "/nodes/east/gpu-00001": {"nvidia.com/gpu", "/whatif?drain=east%2Fgpu-00001"},
+		"/usage": {"12.50", "research"}, "/decisions": {"decision 7-13, version 90", "dev.muster.workload.submitted.v1; decide", "4 pods do not fit", "muster replay --since ", "/decisions?before=7-12", "2097152 bytes"},
+		"/whatif?workload=" + string(theID) + "&priority=7": {"team-a/train", "sooner", "On version 77", "4 waiting workloads start as without the change", `value="7"`},
+		"/?window=24h":               {"Waiting workloads", "now 1180", "<polyline", `aria-current="true"`},
+		"/queues/research?window=7d": {"Waits of those admitted"},
 	}
 	for _, path := range paths() {
 		t.Run(path, func(t *testing.T) {
@@ -103,6 +111,58 @@ func checkHTML(t *testing.T, content string) {
 	if found["h1"] != 1 || found["main"] != 1 || found["title"] != 1 {
 		t.Errorf("%d h1, %d main, %d title, want one of each", found["h1"], found["main"], found["title"])
 	}
+}
+
+// TestReportsAreAskedAsWritten: the forms of reports ask the HTTP API for what they have, and
+// refuse what is wrong themselves.
+func TestReportsAreAskedAsWritten(t *testing.T) {
+	t.Parallel()
+	a := newAPI(2, 3)
+	b := newBrowser(t, a, "olga", false)
+	for path, want := range map[string]string{
+		"/usage?since=soon": "want a time", "/usage?by=colour": "by &#34;colour&#34;", "/usage?price=x": "price &#34;x&#34;", "/whatif?drain=gpu-1": "want CLUSTER/NODE",
+		"/whatif?workload=" + string(theID) + "&priority=high": "want a whole number", "/whatif?label=rack": "want a label with its value", "/whatif?like=a/b&count=x": "want a whole number",
+		"/whatif?workload=" + string(theID) + "&pods=workers": "want POD SET=NUMBER", "/decisions?before=x": "want EPOCH-NUMBER", "/decisions?workload=x": "want the id", "/?window=2h": "want 1h, 6h, 24h or 7d",
+	} {
+		t.Run(path, func(t *testing.T) {
+			if status, _, content := b.get(path); status != http.StatusBadRequest && status != http.StatusNotFound || !strings.Contains(content, want) {
+				t.Errorf("status %d, want that it says %q: %s", status, want, content)
+			}
+		})
+	}
+	if status, _, content := b.get("/whatif?drain=east/gone"); status != http.StatusOK || !strings.Contains(content, "there is no such node") {
+		t.Errorf("a refused change: status %d: %s", status, content)
+	}
+	b.get("/usage?since=2026-01-01&until=2026-01-02&by=queue,day&queue=q&namespace=n&resource=cpu,memory&price=cpu=0.5")
+	b.get("/whatif?cluster=east&label=rack=r7&like=east/gpu-1&count=4&workload=" + string(theID) + "&priority=-3&queue=spare&pods=workers=8")
+	priority := int32(-3)
+	want := []query.WhatIfRequest{{
+		AddNodes: []query.NodesLike{{Like: query.NodeName{Cluster: "east", Name: "gpu-1"}, Count: 4}}, DrainAll: []query.NodeSet{{Cluster: "east", Label: "rack", Value: "r7"}},
+		Workloads: []query.WorkloadChange{{ID: theID, Priority: &priority, Queue: "spare", Pods: []query.PodCount{{PodSet: "workers", Count: 8}}}},
+	}}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if diff := cmp.Diff(want, a.tried); diff != "" {
+		t.Error(diff)
+	}
+	const asked = "by=queue%2Cday&namespace=n&price=cpu%3D0.5&queue=q&resource=cpu%2Cmemory&since=2026-01-01T00%3A00%3A00Z&until=2026-01-02T00%3A00%3A00Z"
+	if len(a.reports) != 1 || a.reports[0].Encode() != asked {
+		t.Errorf("usage was asked for as %v, want %s", a.reports, asked)
+	}
+}
+
+// TestChartsFollow: a page does not wait for charts that take long; its updates bring them.
+func TestChartsFollow(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	a.lateActivity = make(chan struct{})
+	b := newBrowser(t, a, "olga", false)
+	b.get("/usage") // whatever else, while the activity is not answered
+	_, _, content := b.get("/queues/research")
+	if !strings.Contains(content, "The charts take a moment") {
+		t.Errorf("the page lacks that charts follow: %s", content)
+	}
+	close(a.lateActivity)
 }
 
 // TestATenantSeesNoNodes: what the HTTP API refuses is refused, and is not offered.

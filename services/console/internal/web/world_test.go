@@ -39,12 +39,19 @@ type api struct {
 	waiting int // workloads that wait
 	changes []string
 	revoked bool
+	reports []url.Values
+	tried   []query.WhatIfRequest
 	late    chan struct{} // unless nil, the nodes are answered when it is closed
+	// lateActivity is the same for what happened over time.
+	lateActivity chan struct{}
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.late != nil && r.URL.Path == "/v1/nodes" {
 		<-a.late
+	}
+	if a.lateActivity != nil && r.URL.Path == "/v1/activity" {
+		<-a.lateActivity
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,10 +60,12 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusUnauthorized, "unknown caller")
 		return
 	}
-	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasSuffix(r.URL.Path, "/priority")
+	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || r.URL.Path == "/v1/decisions" || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasSuffix(r.URL.Path, "/priority")
 	switch {
 	case operators && who != "olga":
 		problem(w, http.StatusForbidden, "no operator")
+	case r.URL.Path == "/v1/whatif":
+		a.whatIf(w, r)
 	case r.Method != http.MethodGet:
 		a.changes = append(a.changes, who+" "+r.Method+" "+r.URL.RequestURI())
 		reply(w, struct{}{})
@@ -68,6 +77,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, a.nodes)
 	case r.URL.Path == "/v1/status":
 		reply(w, query.StatusAnswer{At: time.Now(), Attention: []string{"cluster east is silent"}, Workloads: map[workload.Phase]int{workload.Queued: a.waiting}})
+	case r.URL.Path == "/v1/usage":
+		a.reports = append(a.reports, r.URL.Query())
+		reply(w, query.UsageAnswer{Since: time.Now().Add(-time.Hour), Until: time.Now(), By: []string{"queue"}, Rows: []query.UsageRow{{
+			Key: []string{"research"}, Admissions: 3, Resources: []query.UsedResource{{Resource: gpu, Reserved: 3600 * 12.5, Running: 3600 * 12.5}},
+		}}})
+	case r.URL.Path == "/v1/activity":
+		reply(w, activity(r.URL.Query()))
+	case r.URL.Path == "/v1/decisions":
+		reply(w, decisions(a.record.Times.Submitted))
 	case r.URL.Path == "/v1/workloads":
 		reply(w, a.page(r.URL.Query()))
 	case r.URL.Path == "/v1/workloads/"+string(theID):
@@ -77,6 +95,44 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		problem(w, http.StatusNotFound, "there is no such thing")
 	}
+}
+
+// whatIf answers that the workload would start sooner; a drain is refused.
+func (a *api) whatIf(w http.ResponseWriter, r *http.Request) {
+	var request query.WhatIfRequest
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil || len(request.Drain) > 0 {
+		problem(w, http.StatusUnprocessableEntity, "there is no such node")
+		return
+	}
+	a.tried = append(a.tried, request)
+	now := time.Now()
+	reply(w, query.WhatIfAnswer{MadeAt: now, Version: 77, Same: 4, Workloads: []query.WhatIfWorkload{
+		{ID: theID, Namespace: "team-a", Name: "train", Queue: "research", Before: now.Add(3 * time.Hour), After: now.Add(time.Hour)},
+	}})
+}
+
+// activity has the most steps that may be asked for.
+func activity(values url.Values) query.ActivityAnswer {
+	var answer query.ActivityAnswer
+	_, _ = fmt.Sscan(values.Get("step"), &answer.StepSeconds)
+	answer.Since, _ = time.Parse(time.RFC3339, values.Get("since"))
+	for i := range 60 {
+		answer.Steps = append(answer.Steps, query.ActivityStep{At: answer.Since.Add(time.Duration(i*answer.StepSeconds) * time.Second), Waiting: i * 20, Admitted: i % 3, WaitP50: float64(i)})
+	}
+	return answer
+}
+
+// decisions are two, of which one is about the workload.
+func decisions(at time.Time) query.DecisionsAnswer {
+	key := query.DecisionKey{Epoch: 7, Number: 12}
+	return query.DecisionsAnswer{Next: &key, Decisions: []query.Decision{
+		{
+			DecisionKey: query.DecisionKey{Epoch: 7, Number: 13}, Version: 90, At: at, InputsInAll: 2, StepsInAll: 1,
+			Inputs: []query.DecisionInput{{Kind: "event", Message: "dev.muster.workload.submitted.v1", At: at}, {Kind: "decide", At: at}},
+			Steps:  []query.DecisionStep{{Workload: theID, Phase: workload.Queued, Attempt: 1, Reason: &workload.Reason{Kind: workload.ReasonFit, Message: "4 pods do not fit"}}},
+		},
+		{DecisionKey: key, Version: 89, At: at, Bytes: 2 << 20, TooLarge: true},
+	}}
 }
 
 // page is what intake answers: as many as were asked for, with a next as long as there are more.

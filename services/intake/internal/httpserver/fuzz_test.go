@@ -2,10 +2,12 @@ package httpserver
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -26,6 +28,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("../b", "limit=-1&name=%00", "\x1b[2J", []byte("apiVersion: ray.io/v1\nkind: RayCluster\n"))
 	f.Add(strings.Repeat("q", 300), "phase="+strings.Repeat("x", 5000), strings.Repeat("k", 5000), []byte(`[]`))
 	f.Add("a", "priority=1e99&priorityClass=%0a&limit="+strings.Repeat("9", 5000)+"&after=-9223372036854775808", "", []byte("\xff"))
+	f.Add("a", "since=2026-01-02T15:04:05Z&step=60", "", []byte(`{"workloads":[{"id":"x","priority":7}],"drain":[{"cluster":"c","name":"n"}]}`))
 	server := &Server{Options: Options{Operator: ray.Shipped(), Budget: budget.New(budget.Default()), Logger: zap.NewNop()}}
 	f.Fuzz(func(t *testing.T, queue, values, key string, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(string(body)))
@@ -37,6 +40,13 @@ func FuzzRequest(f *testing.F) {
 		if err == nil && (request.Limit < 0 || request.Limit > query.MaxPage || request.After < 0 || kube.BadText(request.Name+request.Namespace+request.Queue) != "") {
 			t.Fatalf("request %+v", request)
 		}
+		if _, err := activityRequest(r, time.Now()); err != nil {
+			checkFailure(t, err)
+		}
+		changed := r.Clone(t.Context())
+		changed.Body = io.NopCloser(strings.NewReader(string(body)))
+		_, err = whatIfRequest(httptest.NewRecorder(), changed)
+		checkFailure(t, err)
 		submitted, result, err := server.readSubmission(t.Context(), httptest.NewRecorder(), r, "http/alice")
 		checkFailure(t, err)
 		if err == nil && (submitted.Source != "http/alice" || !workload.ValidName(submitted.Queue) || result.Workload == "") {

@@ -57,7 +57,7 @@ type Server struct {
 	queues map[string]query.Queue
 	asked  time.Time
 
-	requests, streams, reports *inflight.Limiter
+	requests, streams *inflight.Limiter
 }
 
 // Time limits of a request, and how long the queues' rights are cached.
@@ -69,12 +69,12 @@ const (
 
 // New returns the handler of all paths.
 func New(o Options) http.Handler {
-	s := &Server{Options: o, requests: ofEach(o.Limits.Requests), streams: ofEach(o.Limits.Streams), reports: ofEach(1)}
+	s := &Server{Options: o, requests: ofEach(o.Limits.Requests), streams: ofEach(o.Limits.Streams)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /openapi.json", s.openAPI)
 	handlers := map[string]handler{
 		"submit": s.submit, "list": s.list, "describe": s.describe, "explain": s.explain, "follow": s.follow, "cancel": s.cancel,
-		"caller": s.caller, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage,
+		"caller": s.caller, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage, "activity": s.activity, "whatIf": s.whatIf, "listDecisions": s.listDecisions,
 		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "setPriority": s.setPriority,
 		"listNodes": s.listNodes, "demand": s.demand, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
 		"holdQueue": s.changeQueueHold, "resumeQueue": s.changeQueueHold, "holdClusterQueue": s.changeClusterQueueHold, "resumeClusterQueue": s.changeClusterQueueHold,
@@ -90,13 +90,18 @@ func New(o Options) http.Handler {
 		} else {
 			handle = s.limited(s.requests, "requests", s.timed(handle))
 		}
-		if operation.ID == "usage" { // queue-manager makes one report at a time
-			handle = s.limited(s.reports, "reports of usage", handle)
+		if what, is := reports()[operation.ID]; is {
+			handle = s.limited(ofEach(1), what, handle)
 		}
 		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(known(operation, handle)))
 	}
 	s.addRefusals(mux)
 	return mux
+}
+
+// reports are the operations of which queue-manager makes one at a time.
+func reports() map[string]string {
+	return map[string]string{"usage": "reports of usage", "activity": "reports of activity", "whatIf": "what-ifs", "listDecisions": "lists of decisions"}
 }
 
 // handler answers an authenticated caller. Its error becomes a Problem.

@@ -33,11 +33,14 @@ const (
 // manager answers questions in the place of queue-manager, which is another process: alice
 // may submit to queue a, bob to queue b.
 type manager struct {
-	mu      sync.Mutex
-	listed  []query.WorkloadsRequest
-	reports []query.UsageRequest
-	holds   []query.HoldRequest
-	problem error // to every question but those about queues
+	mu       sync.Mutex
+	listed   []query.WorkloadsRequest
+	reports  []query.UsageRequest
+	holds    []query.HoldRequest
+	tried    []query.WhatIfRequest
+	happened []query.ActivityRequest
+	decided  []query.DecisionsRequest
+	problem  error // to every question but those about queues
 }
 
 // ofCarol is one of two LocalQueues of a name: carol may submit to both, dora to that of c2.
@@ -94,6 +97,30 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		}
 		m.reports = append(m.reports, asked)
 		return []byte(`{"rows": []}`), nil
+	case query.WhatIfSubject:
+		var asked query.WhatIfRequest
+		if err := json.Unmarshal(request, &asked); err != nil {
+			return nil, err
+		}
+		m.tried = append(m.tried, asked)
+		if len(asked.Drain) > 0 {
+			return nil, &query.ProblemError{Message: "there is no such node"}
+		}
+		return []byte(`{"version": 7}`), nil
+	case query.ActivitySubject:
+		var asked query.ActivityRequest
+		if err := json.Unmarshal(request, &asked); err != nil {
+			return nil, err
+		}
+		m.happened = append(m.happened, asked)
+		return []byte("{}"), nil
+	case query.DecisionsSubject:
+		var asked query.DecisionsRequest
+		if err := json.Unmarshal(request, &asked); err != nil {
+			return nil, err
+		}
+		m.decided = append(m.decided, asked)
+		return []byte("{}"), nil
 	case query.HistorySubject, query.NodesSubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil
 	}

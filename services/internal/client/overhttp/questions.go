@@ -31,6 +31,12 @@ func (c *Client) Ask(ctx context.Context, subject string, data []byte) ([]byte, 
 		return answering(data, func(r query.ExplainRequest) (any, error) { return c.explain(ctx, r) })
 	case query.UsageSubject:
 		return answering(data, func(r query.UsageRequest) (any, error) { return c.usage(ctx, r) })
+	case query.ActivitySubject:
+		return answering(data, func(r query.ActivityRequest) (any, error) { return c.activity(ctx, r) })
+	case query.DecisionsSubject:
+		return answering(data, func(r query.DecisionsRequest) (any, error) { return c.decisions(ctx, r) })
+	case query.WhatIfSubject:
+		return answering(data, func(json.RawMessage) (any, error) { return c.whatIf(ctx, data) })
 	case query.ConfigureSubject:
 		return answering(data, func(r query.ConfigureRequest) (any, error) { return c.configure(ctx, r) })
 	case query.QueuesSubject:
@@ -166,6 +172,36 @@ func (c *Client) usage(ctx context.Context, r query.UsageRequest) (query.UsageAn
 	}
 	var answer query.UsageAnswer
 	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/usage", parameters: parameters}, &answer)
+	return answer, err
+}
+
+func (c *Client) activity(ctx context.Context, r query.ActivityRequest) (answer query.ActivityAnswer, err error) {
+	parameters := url.Values{"since": {r.Since.Format(time.RFC3339Nano)}, "step": {strconv.Itoa(r.StepSeconds)}}
+	if r.Queue != "" {
+		parameters.Set("queue", r.Queue)
+	}
+	err = c.do(ctx, request{method: http.MethodGet, path: "/v1/activity", parameters: parameters}, &answer)
+	return answer, err
+}
+
+func (c *Client) decisions(ctx context.Context, r query.DecisionsRequest) (answer query.DecisionsAnswer, err error) {
+	parameters := url.Values{}
+	if !r.Until.IsZero() {
+		parameters.Set("until", r.Until.Format(time.RFC3339Nano))
+	}
+	if r.Before != nil {
+		parameters.Set("before", r.Before.String())
+	}
+	if r.Limit > 0 {
+		parameters.Set("limit", strconv.Itoa(r.Limit))
+	}
+	err = c.do(ctx, request{method: http.MethodGet, path: "/v1/decisions", parameters: parameters}, &answer)
+	return answer, err
+}
+
+// whatIf sends the request as it is; the server sees to what the caller may ask.
+func (c *Client) whatIf(ctx context.Context, body []byte) (answer query.WhatIfAnswer, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: "/v1/whatif", header: http.Header{"Content-Type": {"application/json"}}, body: body}, &answer)
 	return answer, err
 }
 

@@ -73,7 +73,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"cancel a --timeout 3s", "add --wait"},
 		{"get nodes -o table", "want text, wide"},
 		{"get workloads a b", "at most one name"},
-		{"whatif", "no change given; want one or more of --add-nodes, --drain, --priority, --move, -f and --queues"},
+		{"whatif", "no change given; want one or more of --add-nodes, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, -f and --queues"},
 		{"usage -o xml", "want text, csv, json, yaml or jsonpath=EXPRESSION"},
 		{"usage --since soon", `--since "soon": want a time`},
 		{"events --since soon", `--since "soon": want a time such as`},

@@ -17,6 +17,7 @@ import (
 	"muster.dev/muster/services/internal/client/follow"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/times"
 )
 
 // eventsOptions are the flags of "events".
@@ -104,13 +105,13 @@ func (o *eventsOptions) run(cmd *cobra.Command) error {
 
 // begin is the time of the first event to show; zero for all that are kept.
 func (o *eventsOptions) begin(now time.Time) (time.Time, error) {
-	switch at, err := parseTime(o.since, now); {
+	switch at, err := times.Parse(o.since, now); {
 	case o.since == "":
 		return time.Time{}, nil
 	case o.fresh:
 		return time.Time{}, exit.Usagef("--since and --new: want one of them; --new shows what comes from now on")
 	case err != nil:
-		return time.Time{}, exit.Usagef("--since %q: want a time such as 2026-01-02T15:04:05Z, a date, or how long ago, such as 24h or 7d", o.since)
+		return time.Time{}, exit.Usagef("--since %q: %s", o.since, times.Want)
 	case at.After(now):
 		return time.Time{}, exit.Usagef("--since %q: want a time before now; --new shows what comes from now on", o.since)
 	default:

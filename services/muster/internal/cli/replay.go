@@ -13,6 +13,7 @@ import (
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/times"
 	"muster.dev/muster/services/queue-manager/replay"
 )
 
@@ -23,6 +24,8 @@ const databaseURLVariable = "MUSTER_QUEUE_MANAGER_DATABASE_URL"
 type replayOptions struct {
 	databaseURL, urlFile string
 	since                string
+	against              string
+	play                 bool
 	output               output.Format
 }
 
@@ -37,10 +40,18 @@ places, the evictions, and each reason. At the first difference the command show
 both lines and exits with code 8: the record was changed, or this build of Muster
 decides differently from the one that recorded it.
 
+With --against the recorded history is played again twice: as it was, and with another
+policy or another release. Submissions, requests and nodes come as recorded, gangs run as
+long as they did, and everything else is decided anew. The answer compares waits, use and
+evictions, and lists the workloads that would have fared differently. The value is a
+queues file, Kueue's manifests, or a program muster of another release.
+
 The command only reads Postgres, so queue-manager may run meanwhile. It needs a login that is
 a member of muster_queue_manager, because the recorded inputs contain manifests.`,
 		Example: `  MUSTER_QUEUE_MANAGER_DATABASE_URL=postgres://... muster replay
-  muster replay --database-url-file url --since 24h -o json`,
+  muster replay --database-url-file url --since 24h -o json
+  muster replay --since 24h --against new-queues.yaml
+  muster replay --since 24h --against ./muster-1.9`,
 		Args: program.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -48,6 +59,8 @@ a member of muster_queue_manager, because the recorded inputs contain manifests.
 	flags.StringVar(&o.databaseURL, "database-url", "", "`URL` of queue-manager's database (default: $"+databaseURLVariable+"); put a password into the environment or a file")
 	flags.StringVar(&o.urlFile, "database-url-file", "", "`file` that holds the URL")
 	flags.StringVar(&o.since, "since", "", "begin with the term at this `time`: RFC 3339, or a duration ago (default: the first recorded term)")
+	flags.StringVar(&o.against, "against", "", "play the history with the policy in this `file`, or with this program muster of another release, and compare")
+	flags.BoolVar(&o.play, "play", false, "play the history as it was, and print what became of each workload; for --against of another release")
 	program.AddOutput(cmd, flags, &o.output)
 	return cmd
 }
@@ -57,9 +70,12 @@ func (o *replayOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	since, err := parseSince(o.since, time.Now())
+	since, err := times.Since(o.since, time.Now())
 	if err != nil {
 		return exit.Usagef("--since %q: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 24h", o.since)
+	}
+	if o.against != "" || o.play {
+		return o.playback(cmd, url, since)
 	}
 	show, done := progress(cmd.ErrOrStderr())
 	report, err := replay.Run(cmd.Context(), url, since, func(r replay.Report) {
@@ -99,17 +115,6 @@ func databaseURL(flag, file string) (string, error) {
 		return url, nil
 	}
 	return "", exit.Usagef("no database given; want --database-url-file, --database-url or %s", databaseURLVariable)
-}
-
-// parseSince reads a time, or how long before now it is; empty is the zero time.
-func parseSince(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	return time.Parse(time.RFC3339, text)
 }
 
 func printReplay(out io.Writer, r replay.Report) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/times"
 )
 
 // usageOptions are the flags of "usage".
@@ -102,9 +102,9 @@ func (o *usageOptions) request(now time.Time) (query.UsageRequest, error) {
 		if given.text == "" {
 			continue
 		}
-		at, err := parseTime(given.text, now)
+		at, err := times.Parse(given.text, now)
 		if err != nil {
-			return r, exit.Usagef("--%s %q: want a time such as 2026-01-02T15:04:05Z, a date, or how long ago, such as 24h or 7d", flag, given.text)
+			return r, exit.Usagef("--%s %q: %s", flag, given.text, times.Want)
 		}
 		*given.target = at
 	}
@@ -123,20 +123,4 @@ func (o *usageOptions) request(now time.Time) (query.UsageRequest, error) {
 		return r, exit.Usagef("%w", err)
 	}
 	return r, nil
-}
-
-// mostDaysAgo bounds a time that is given in days.
-const mostDaysAgo = 100_000
-
-// parseTime reads a time as parseSince does, a date of UTC, or a number of days ago.
-func parseTime(text string, now time.Time) (time.Time, error) {
-	if days, is := strings.CutSuffix(text, "d"); is {
-		if n, err := strconv.ParseUint(days, 10, 32); err == nil && n <= mostDaysAgo {
-			return now.AddDate(0, 0, -int(n)), nil
-		}
-	}
-	if date, err := time.Parse(time.DateOnly, text); err == nil {
-		return date, nil
-	}
-	return parseSince(text, now)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,16 +24,19 @@ import (
 
 // whatifOptions are the flags of "whatif".
 type whatifOptions struct {
-	server      *server
-	output      output.Format
-	namespace   string
-	nodes       map[string]int
-	drain       []string
-	priorities  map[string]string
-	moves       map[string]string
-	file, queue string
-	queues      string
-	runTime     time.Duration
+	server       *server
+	output       output.Format
+	namespace    string
+	nodes        map[string]int
+	drain        []string
+	drainCluster string
+	drainLabel   map[string]string
+	pods         map[string]int
+	priorities   map[string]string
+	moves        map[string]string
+	file, queue  string
+	queues       string
+	runTime      time.Duration
 }
 
 func whatifCommand(s *server) *cobra.Command {
@@ -47,7 +51,9 @@ changes nothing. Several flags together are one change.
 Times are estimates like those of "muster eta", at the median of the learned run times.`,
 		Example: `  muster whatif --add-nodes gpu-7=4
   muster whatif --drain gpu-7 --drain gpu-8
+  muster whatif --drain-label topology.example.org/rack=r7
   muster whatif --priority train=100
+  muster whatif --pods train:workers=4
   muster whatif --move train=research
   muster whatif -f big.yaml --queue research --run-time 6h
   muster whatif --queues new-queues.yaml`,
@@ -57,6 +63,9 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	flags := cmd.Flags()
 	flags.StringToIntVar(&o.nodes, "add-nodes", nil, "add empty nodes like a present one: `NODE=COUNT`")
 	flags.StringArrayVar(&o.drain, "drain", nil, "drain this `node` (may be repeated)")
+	flags.StringVar(&o.drainCluster, "drain-cluster", "", "drain all nodes of this `cluster`; with --drain-label those of them that have the label")
+	flags.StringToStringVar(&o.drainLabel, "drain-label", nil, "drain all nodes that have this label, such as those of a rack: `LABEL=VALUE`")
+	flags.StringToIntVar(&o.pods, "pods", nil, "give a waiting workload other numbers of pods: `WORKLOAD:PODSET=COUNT`")
 	flags.StringToStringVar(&o.priorities, "priority", nil, "give a waiting workload another priority: `WORKLOAD=NUMBER`")
 	flags.StringToStringVar(&o.moves, "move", nil, "move a waiting workload to another queue: `WORKLOAD=QUEUE`")
 	flags.StringVarP(&o.file, "filename", "f", "", "submit the Ray object in this `file`; - is standard input")
@@ -64,7 +73,7 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	flags.DurationVar(&o.runTime, "run-time", 0, "how long it runs, unless it declares that itself")
 	flags.StringVar(&o.queues, "queues", "", "use this queues `file` instead of the present one")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of workloads whose names are ambiguous")
-	for _, name := range []string{"add-nodes", "priority", "move"} {
+	for _, name := range []string{"add-nodes", "priority", "move", "pods", "drain-label"} {
 		flags.Lookup(name).DefValue = "" // not [], which the help would show
 	}
 	program.AddOutput(cmd, flags, &o.output)
@@ -73,8 +82,8 @@ Times are estimates like those of "muster eta", at the median of the learned run
 }
 
 func (o *whatifOptions) run(cmd *cobra.Command) error {
-	if len(o.nodes)+len(o.drain)+len(o.priorities)+len(o.moves) == 0 && o.file == "" && o.queues == "" {
-		return exit.Usagef("no change given; want one or more of --add-nodes, --drain, --priority, --move, -f and --queues")
+	if len(o.nodes)+len(o.drain)+len(o.drainLabel)+len(o.priorities)+len(o.moves)+len(o.pods) == 0 && o.drainCluster == "" && o.file == "" && o.queues == "" {
+		return exit.Usagef("no change given; want one or more of --add-nodes, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, -f and --queues")
 	}
 	if o.file != "" && o.queue == "" {
 		return exit.Usagef("-f %s: to which queue? Add --queue", o.file)
@@ -158,6 +167,17 @@ func (o *whatifOptions) resolve(ctx context.Context, client *query.Client, r *qu
 			r.Drain = append(r.Drain, drained)
 		}
 	}
+	for _, label := range slices.Sorted(maps.Keys(o.drainLabel)) {
+		r.DrainAll = append(r.DrainAll, query.NodeSet{Cluster: o.drainCluster, Label: label, Value: o.drainLabel[label]})
+	}
+	if o.drainCluster != "" && len(o.drainLabel) == 0 {
+		r.DrainAll = append(r.DrainAll, query.NodeSet{Cluster: o.drainCluster})
+	}
+	return o.resolveWorkloads(ctx, client, r)
+}
+
+// resolveWorkloads looks up the workloads that the flags name.
+func (o *whatifOptions) resolveWorkloads(ctx context.Context, client *query.Client, r *query.WhatIfRequest) error {
 	for _, name := range slices.Sorted(maps.Keys(o.priorities)) {
 		priority, err := strconv.ParseInt(o.priorities[name], 10, 32)
 		if err != nil {
@@ -176,6 +196,17 @@ func (o *whatifOptions) resolve(ctx context.Context, client *query.Client, r *qu
 			return err
 		}
 		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Queue: o.moves[name]})
+	}
+	for _, what := range slices.Sorted(maps.Keys(o.pods)) {
+		colon := strings.LastIndex(what, ":")
+		if colon < 0 {
+			return exit.Usagef("--pods %s=%d: want WORKLOAD:PODSET=COUNT, such as train:workers=4", what, o.pods[what])
+		}
+		record, err := findWorkload(ctx, client, what[:colon], o.namespace)
+		if err != nil {
+			return err
+		}
+		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Pods: []query.PodCount{{PodSet: what[colon+1:], Count: o.pods[what]}}})
 	}
 	return nil
 }

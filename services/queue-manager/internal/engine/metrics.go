@@ -9,7 +9,8 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// Metrics of the engine; none has a label that grows with the load.
+// Metrics of the engine; none has a label that grows with the load. Labels of queues and clusters
+// are bounded.
 type Metrics struct {
 	terms         *prometheus.CounterVec
 	epoch         prometheus.Gauge
@@ -45,6 +46,7 @@ type Metrics struct {
 	// What waiting gangs lack that more nodes would give them.
 	unmetGangs, unmetPods prometheus.Gauge
 	unmet                 *prometheus.GaugeVec
+	queues                *queueMetrics
 }
 
 // NewMetrics registers the metrics. Labels that are known begin with zero.
@@ -115,6 +117,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			"What the pods of these gangs request, of the first 100 different gangs and 20 resources: cores of CPU, bytes, devices."),
 		illegal: in.counter("muster_illegal_transitions_total",
 			"Changes of a workload's phase that its life cycle forbids."),
+		queues: newQueueMetrics(in),
 	}
 	for _, because := range []string{undecidedBudget, undecidedQueue} {
 		m.undecided.WithLabelValues(because)
@@ -180,4 +183,5 @@ func (m *Metrics) observe(changes state.Changes, took time.Duration) {
 	}
 	m.admissions.Add(float64(len(gangs)))
 	m.growths.Add(float64(changes.Grown))
+	m.queues.observe(changes)
 }

@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +66,7 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer 
 	if err != nil {
 		return query.WhatIfAnswer{}, err
 	}
-	answer = compare(before, after, without, with)
+	answer = within(compare(before, after, without, with), r.Within)
 	answer.MadeAt, answer.Version, answer.LeftOut = before.Now, version, live.Left
 	return answer, nil
 }
@@ -93,10 +92,8 @@ func (f *Forecaster) change(ctx context.Context, s estimate.Snapshot, r query.Wh
 			return s, fmt.Errorf("workload %s: there would be no queue %q; want one of the queues of `muster get queues`, or of the queues file", w.Title(), w.Queue)
 		}
 	}
-	for _, drained := range r.Drain {
-		if err := drain(&s, drained); err != nil {
-			return s, err
-		}
+	if err := drain(&s, r.Drain, r.DrainAll); err != nil {
+		return s, err
 	}
 	for i, added := range r.AddNodes {
 		if err := addNodes(&s, i, added); err != nil {
@@ -117,6 +114,9 @@ func edit(s *estimate.Snapshot, change query.WorkloadChange) error {
 	if change.Priority != nil {
 		waiting[i].Priority = *change.Priority
 	}
+	if err := resize(&waiting[i].Workload, change.Pods); err != nil {
+		return err
+	}
 	if change.Queue == "" || change.Queue == waiting[i].Queue {
 		return nil
 	}
@@ -130,26 +130,66 @@ func edit(s *estimate.Snapshot, change query.WorkloadChange) error {
 	return nil
 }
 
+// resize gives pod sets other numbers of pods.
+func resize(w *workload.Workload, counts []query.PodCount) error {
+	w.PodSets = slices.Clone(w.PodSets)
+	for _, c := range counts {
+		i := slices.IndexFunc(w.PodSets, func(set workload.PodSet) bool { return set.Name == c.PodSet })
+		if i < 0 {
+			return fmt.Errorf("workload %s has no pod set %q; want one of those of `muster describe workload`", w.Title(), c.PodSet)
+		}
+		w.PodSets[i].Count = c.Count
+	}
+	return nil
+}
+
 func queueNamed(queues []state.Queue, name string) int {
 	return slices.IndexFunc(queues, func(q state.Queue) bool { return q.Name == name })
 }
 
-// drain takes a node away, and evicts the gangs that have pods there.
-func drain(s *estimate.Snapshot, name query.NodeName) error {
-	i := nodeIndex(s.Nodes, name)
-	if i < 0 {
-		return noNode(name)
+// drain takes nodes away, and evicts the gangs that have pods there.
+func drain(s *estimate.Snapshot, names []query.NodeName, sets []query.NodeSet) error {
+	drained := map[query.NodeName]bool{}
+	for _, name := range names {
+		i := nodeIndex(s.Nodes, name)
+		if i < 0 {
+			return noNode(name)
+		}
+		s.Nodes[i].Cordoned, drained[name] = true, true
 	}
-	s.Nodes[i].Cordoned = true
-	for k := range s.Running {
-		w := &s.Running[k]
-		on := slices.ContainsFunc(w.Placements, func(p workload.Placement) bool { return p.Node == name.Name })
-		if w.Cluster == name.Cluster && on && !w.Phase.Final() && w.Phase != workload.Cancelling {
-			w.Phase, w.EvictAt = workload.Evicting, s.Now
-			w.Reason = &workload.Reason{Kind: workload.ReasonDrained, Message: "node " + name.Name + " is drained"}
+	for _, set := range sets {
+		found := false
+		for i := range s.Nodes {
+			if n := &s.Nodes[i]; isIn(n, set) {
+				found, n.Cordoned, drained[query.NodeName{Cluster: n.Cluster, Name: n.Name}] = true, true, true
+			}
+		}
+		if !found {
+			return fmt.Errorf("no node is of cluster %q with label %q of value %q: see `muster get nodes -o json`", set.Cluster, set.Label, set.Value)
 		}
 	}
+	if len(drained) > 0 {
+		evictFrom(s, drained)
+	}
 	return nil
+}
+
+// isIn reports whether a node is one of a set.
+func isIn(n *capacity.Node, set query.NodeSet) bool {
+	value, labelled := n.Labels[set.Label]
+	return (set.Cluster == "" || n.Cluster == set.Cluster) && (set.Label == "" || labelled && value == set.Value)
+}
+
+// evictFrom evicts the gangs that have pods on some nodes.
+func evictFrom(s *estimate.Snapshot, drained map[query.NodeName]bool) {
+	for k := range s.Running {
+		w := &s.Running[k]
+		i := slices.IndexFunc(w.Placements, func(p workload.Placement) bool { return drained[query.NodeName{Cluster: w.Cluster, Name: p.Node}] })
+		if i >= 0 && !w.Phase.Final() && w.Phase != workload.Cancelling {
+			w.Phase, w.EvictAt = workload.Evicting, s.Now
+			w.Reason = &workload.Reason{Kind: workload.ReasonDrained, Message: "node " + w.Placements[i].Node + " is drained"}
+		}
+	}
 }
 
 // addNodes adds empty nodes that are like a present one.
@@ -173,76 +213,4 @@ func nodeIndex(nodes []capacity.Node, name query.NodeName) int {
 
 func noNode(name query.NodeName) error {
 	return fmt.Errorf("there is no node %q in cluster %q: see `muster get nodes`", name.Name, name.Cluster)
-}
-
-// compare lists what differs.
-func compare(before, after estimate.Snapshot, without, with estimate.Forecast) query.WhatIfAnswer {
-	answer := query.WhatIfAnswer{Workloads: []query.WhatIfWorkload{}, Cut: without.Cut || with.Cut}
-	add := func(w *workload.Workload, found query.WhatIfWorkload) {
-		found.ID, found.Namespace, found.Name, found.Queue = w.ID, w.Namespace, w.Name, w.Queue
-		answer.Workloads = append(answer.Workloads, found)
-	}
-	for i := range after.Waiting {
-		w := &after.Waiting[i]
-		from, to := without.Starts[w.ID], with.Starts[w.ID]
-		if from.IsZero() == to.IsZero() && to.Sub(from).Abs() < apart {
-			answer.Same++
-			continue
-		}
-		add(&w.Workload, query.WhatIfWorkload{Before: from, After: to})
-	}
-	for i := range after.Running {
-		w := &after.Running[i]
-		evicted := slices.Contains(with.Evicted, w.ID) && !slices.Contains(without.Evicted, w.ID)
-		if evicted || w.Phase == workload.Evicting && before.Running[i].Phase != workload.Evicting {
-			add(&w.Workload, query.WhatIfWorkload{Evicted: true, After: with.Starts[w.ID]})
-		}
-	}
-	for i := range after.Submit {
-		w := &after.Submit[i]
-		add(w, query.WhatIfWorkload{Submitted: true, After: with.Starts[w.ID], Refused: with.Refused[w.ID]})
-	}
-	slices.SortStableFunc(answer.Workloads, func(a, b query.WhatIfWorkload) int {
-		if a.After.IsZero() != b.After.IsZero() {
-			return cmp.Compare(b.After.Unix(), a.After.Unix()) // unknown ones last
-		}
-		return a.After.Compare(b.After)
-	})
-	return answer
-}
-
-// checkWhatIf bounds a request before anything is done for it.
-func checkWhatIf(r query.WhatIfRequest) error {
-	for _, list := range []struct {
-		name string
-		size int
-	}{{"addNodes", len(r.AddNodes)}, {"drain", len(r.Drain)}, {"workloads", len(r.Workloads)}, {"submit", len(r.Submit)}} {
-		if list.size > query.MaxWhatIfChanges {
-			return fmt.Errorf("%s: %d entries; want at most %d", list.name, list.size, query.MaxWhatIfChanges)
-		}
-	}
-	nodes, pods := 0, 0
-	for i, added := range r.AddNodes {
-		if added.Count < 1 || added.Count > query.MaxWhatIfNodes {
-			return fmt.Errorf("addNodes[%d].count %d: want 1 to %d", i, added.Count, query.MaxWhatIfNodes)
-		}
-		nodes += added.Count
-	}
-	for i, w := range r.Submit {
-		for _, set := range w.PodSets {
-			if set.Count < 0 || set.Count > query.MaxWhatIfPods {
-				return fmt.Errorf("submit[%d]: pod set %q has %d pods; want 0 to %d", i, set.Name, set.Count, query.MaxWhatIfPods)
-			}
-			pods += set.Count
-		}
-	}
-	switch {
-	case nodes > query.MaxWhatIfNodes:
-		return fmt.Errorf("addNodes: %d nodes in sum; want at most %d", nodes, query.MaxWhatIfNodes)
-	case pods > query.MaxWhatIfPods:
-		return fmt.Errorf("submit: %d pods in sum; want at most %d", pods, query.MaxWhatIfPods)
-	case len(r.QueuesFile) > query.MaxWhatIfFile:
-		return fmt.Errorf("queuesFile: %d bytes; want at most %d", len(r.QueuesFile), query.MaxWhatIfFile)
-	}
-	return nil
 }

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/klauspost/compress/s2"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
 )
@@ -86,6 +89,51 @@ func (s *Store) decisions(ctx context.Context, epoch, after int64) ([]Decision, 
 		return nil, fmt.Errorf("read decisions from epoch %d: %w", epoch, err)
 	}
 	return some, nil
+}
+
+// largestShown bounds the record of a decision that is shown.
+const largestShown = 1 << 20
+
+// Recorded is a decision as it is shown; its inputs and outcome are left out where they are too
+// large.
+type Recorded struct {
+	Decision
+	Bytes    int
+	TooLarge bool
+}
+
+// LastDecisions returns recorded decisions, the newest first, with one more than the limit where
+// there are more.
+func (s *Store) LastDecisions(ctx context.Context, r query.DecisionsRequest) ([]Recorded, error) {
+	before := query.DecisionKey{Epoch: math.MaxInt64, Number: math.MaxInt64}
+	if r.Before != nil {
+		before = *r.Before
+	}
+	until := pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.Infinity}
+	if !r.Until.IsZero() {
+		until = pgtype.Timestamptz{Valid: true, Time: r.Until}
+	}
+	rows, err := s.pool.Query(ctx, `SELECT epoch, number, version, at, bytes, bytes > $5, CASE WHEN bytes <= $5 THEN inputs END, CASE WHEN bytes <= $5 THEN outcome END
+		FROM (SELECT *, octet_length(inputs) + octet_length(outcome) AS bytes FROM decisions
+			WHERE (epoch, number) < ($1, $2) AND at <= $3 ORDER BY epoch DESC, number DESC LIMIT $4) d`,
+		before.Epoch, before.Number, until, r.Limit+1, largestShown)
+	if err != nil {
+		return nil, fmt.Errorf("read the last decisions: %w", err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d Recorded, err error) {
+		var inputs, outcome []byte
+		if err := row.Scan(&d.Epoch, &d.Number, &d.Version, &d.At, &d.Bytes, &d.TooLarge, &inputs, &outcome); err != nil || d.TooLarge {
+			return d, err
+		}
+		if d.Inputs, err = expand(inputs); err == nil {
+			d.Outcome, err = expand(outcome)
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the last decisions: %w", err)
+	}
+	return all, nil
 }
 
 // ErrDamaged is wrapped for kept bytes that are not as they were written.

@@ -257,9 +257,7 @@ func (a *Accounts) sum(s Step, what stage, from, to time.Time) {
 func (a *Accounts) selects(u *workload.UsageStep) bool {
 	q := a.request
 	return (q.Queue == "" || q.Queue == u.Queue) && (q.Namespace == "" || q.Namespace == u.Namespace) &&
-		(len(q.Within) == 0 || slices.ContainsFunc(q.Within, func(p query.Place) bool {
-			return p.Queue == u.Queue && (len(p.Namespaces) == 0 || slices.Contains(p.Namespaces, u.Namespace))
-		}))
+		(len(q.Within) == 0 || slices.ContainsFunc(q.Within, func(p query.Place) bool { return p.Has(u.Queue, u.Namespace) }))
 }
 
 // row returns the row of a step's resources of a flavor at a time; nil when there are too

@@ -1,0 +1,203 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"go.uber.org/zap"
+	"golang.org/x/oauth2"
+
+	"muster.dev/muster/pkg/service/inflight"
+	"muster.dev/muster/services/console/internal/page"
+)
+
+// OIDC is how users log in at an OpenID Connect provider: the authorization code flow with PKCE.
+// The ID token is the token with which the console asks the HTTP API, which verifies it again.
+type OIDC struct {
+	Issuer, ClientID, ClientSecret string
+	// Redirect is the URL of the console's callback, as the provider knows it.
+	Redirect string
+	Scopes   []string
+}
+
+// CallbackPath is where the provider sends browsers back to.
+const CallbackPath = "/login/oidc/callback"
+
+// Bounds of logins at a provider.
+const (
+	providerTimeout = 10 * time.Second
+	providerPause   = 5 * time.Second
+	loginMost       = 10 * time.Minute
+	mostOpenLogins  = 4096
+)
+
+// openLogin is a login that the provider has not sent back yet.
+type openLogin struct {
+	state, nonce, verifier, to string
+	until                      time.Time
+}
+
+// oidcLogins are the logins at the provider. Its methods may be called concurrently.
+type oidcLogins struct {
+	OIDC
+	now func() time.Time
+
+	mu       sync.Mutex
+	provider *oidc.Provider
+	asked    time.Time
+	open     map[string]openLogin // by the cookie
+}
+
+func newOIDCLogins(o OIDC, now func() time.Time) *oidcLogins {
+	return &oidcLogins{OIDC: o, now: now, open: map[string]openLogin{}}
+}
+
+// find finds the provider once it is needed, so that the console starts without it.
+func (o *oidcLogins) find(ctx context.Context) (*oidc.Provider, *oauth2.Config, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.provider == nil {
+		if o.now().Sub(o.asked) < providerPause {
+			return nil, nil, errors.New("the login provider does not answer")
+		}
+		o.asked = o.now()
+		found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), &http.Client{Timeout: providerTimeout}), o.Issuer)
+		if err != nil {
+			return nil, nil, fmt.Errorf("find the login provider: %w", err)
+		}
+		o.provider = found
+	}
+	return o.provider, &oauth2.Config{
+		ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: o.Redirect, Endpoint: o.provider.Endpoint(), Scopes: append([]string{oidc.ScopeOpenID}, o.Scopes...),
+	}, nil
+}
+
+// begin notes a login and returns its cookie; false if too many are open.
+func (o *oidcLogins) begin(to string) (cookie string, login openLogin, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, l := range o.open {
+		if o.now().After(l.until) {
+			delete(o.open, key)
+		}
+	}
+	if len(o.open) >= mostOpenLogins {
+		return "", openLogin{}, false
+	}
+	cookie = rand.Text()
+	login = openLogin{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), to: to, until: o.now().Add(loginMost)}
+	o.open[cookie] = login
+	return cookie, login, true
+}
+
+// take returns the open login of a cookie, once.
+func (o *oidcLogins) take(cookie, state string) (openLogin, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	login, known := o.open[cookie]
+	delete(o.open, cookie)
+	return login, known && login.state == state && !o.now().After(login.until)
+}
+
+// loginCookie is sent along when the provider sends the browser back from its own site.
+func (s *Server) loginCookie(value string, maxAge int) *http.Cookie {
+	return &http.Cookie{
+		Name: cookieName(s.Secure) + "-login", Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// beginOIDC sends a browser to the provider.
+func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), providerTimeout)
+	defer cancel()
+	_, config, err := s.oidc.find(ctx)
+	if err != nil {
+		s.Logger.Warn("login failed", zap.Error(err))
+		s.writeLogin(w, r, http.StatusBadGateway, loginForm{To: own(r.URL.Query().Get("to")), Problem: "The login provider does not answer. Try again, or use a token."})
+		return
+	}
+	cookie, login, ok := s.oidc.begin(own(r.URL.Query().Get("to")))
+	if !ok {
+		s.writeLogin(w, r, http.StatusServiceUnavailable, loginForm{Problem: "Too many logins at a time. Try again."})
+		return
+	}
+	http.SetCookie(w, s.loginCookie(cookie, int(loginMost.Seconds())))
+	http.Redirect(w, r, config.AuthCodeURL(login.state, oidc.Nonce(login.nonce), oauth2.S256ChallengeOption(login.verifier)), http.StatusSeeOther)
+}
+
+// finishOIDC takes a browser back from the provider.
+func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) {
+	cookie, err := r.Cookie(cookieName(s.Secure) + "-login")
+	values := r.URL.Query()
+	var login openLogin
+	known := err == nil
+	if known {
+		login, known = s.oidc.take(cookie.Value, values.Get("state"))
+	}
+	http.SetCookie(w, s.loginCookie("", -1))
+	if !known {
+		s.writeLogin(w, r, http.StatusBadRequest, loginForm{Problem: "This login is not of this browser, or took too long. Log in again."})
+		return
+	}
+	form := loginForm{To: login.to}
+	if refused := values.Get("error"); refused != "" {
+		form.Problem = fmt.Sprintf("The login provider refuses: %.200s", refused)
+		s.writeLogin(w, r, http.StatusForbidden, form)
+		return
+	}
+	host := inflight.Host(r.RemoteAddr)
+	if !s.logins.Acquire(host) {
+		form.Problem = "Too many logins at a time. Try again."
+		s.writeLogin(w, r, http.StatusTooManyRequests, form)
+		return
+	}
+	defer s.logins.Release(host)
+	token, err := s.redeem(r.Context(), login, values.Get("code"))
+	if err != nil {
+		s.Logger.Warn("login refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		form.Problem = "The login provider has given no valid token; the log of the console has more."
+		s.writeLogin(w, r, http.StatusBadGateway, form)
+		return
+	}
+	if !s.open(w, r, token, form) {
+		return
+	}
+	// A page, not a redirection: the session's cookie is of this site alone, and a redirection
+	// would still count as coming from the provider's.
+	region, err := s.region("entered", login.to)
+	if err != nil {
+		s.problem(w, r, nil, http.StatusInternalServerError, "The console failed; its log has more.")
+		return
+	}
+	s.write(w, r, nil, http.StatusOK, page.Frame{Title: "Logged in", Region: region, To: login.to})
+}
+
+// redeem exchanges the code for the ID token, and verifies it.
+func (s *Server) redeem(ctx context.Context, login openLogin, code string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, providerTimeout)
+	defer cancel()
+	provider, config, err := s.oidc.find(ctx)
+	if err != nil {
+		return "", err
+	}
+	ctx = oidc.ClientContext(ctx, &http.Client{Timeout: providerTimeout})
+	tokens, err := config.Exchange(ctx, code, oauth2.VerifierOption(login.verifier))
+	if err != nil {
+		return "", fmt.Errorf("exchange the code: %w", err)
+	}
+	raw, _ := tokens.Extra("id_token").(string)
+	verified, err := provider.Verifier(&oidc.Config{ClientID: s.oidc.ClientID}).Verify(ctx, raw)
+	if err != nil {
+		return "", fmt.Errorf("verify the ID token: %w", err)
+	}
+	if verified.Nonce != login.nonce {
+		return "", errors.New("verify the ID token: it is of another login")
+	}
+	return raw, nil
+}

@@ -1,0 +1,292 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/console/internal/page"
+	"muster.dev/muster/services/internal/client/overhttp"
+	"muster.dev/muster/services/internal/client/times"
+)
+
+// How long answers that cost queue-manager more serve all pages of a caller.
+const (
+	freshActivity  = 15 * time.Second
+	freshUsage     = 30 * time.Second
+	freshDecisions = 5 * time.Second
+	freshWhatIf    = 10 * time.Second
+)
+
+// chartPatience is how long a page waits for its charts, and chartPatienceLive how long each of
+// its updates, which bring them.
+const (
+	chartPatience     = 100 * time.Millisecond
+	chartPatienceLive = 5 * time.Second
+)
+
+// beginActivity begins to make the charts of a page, and returns what waits for them.
+func (s *Server) beginActivity(ctx context.Context, r *http.Request, c *caller, queue string) func() (page.Activity, error) {
+	var made page.Activity
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		made, err = s.activity(ctx, r, c, queue)
+	}()
+	return func() (page.Activity, error) {
+		<-done
+		return made, err
+	}
+}
+
+// activity makes the charts of a page, of one queue or of all. A reason stands in the place of
+// charts that are missing.
+func (s *Server) activity(ctx context.Context, r *http.Request, c *caller, queue string) (page.Activity, error) {
+	name := r.URL.Query().Get("window")
+	window, known := page.WindowNamed(name)
+	if !known {
+		return page.Activity{}, refuse(http.StatusBadRequest, "window=%.20q: want 1h, 6h, 24h or 7d.", name)
+	}
+	patience := chartPatience
+	if isLive(r) {
+		patience = chartPatienceLive
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	asked := query.ActivityRequest{Queue: queue, StepSeconds: int(window.Step.Seconds())}
+	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("activity %s %q", window.Name, queue)}, freshActivity, func(ctx context.Context) (query.ActivityAnswer, error) {
+		asked.Since = s.Now().Add(-window.Length).Truncate(window.Step)
+		return query.NewClientOver(c.api).Patient().Activity(ctx, asked)
+	})
+	path := strings.TrimPrefix(r.URL.EscapedPath(), livePath)
+	switch status := overhttp.StatusOf(err); {
+	case err == nil:
+		return page.MakeActivity(answer, path, r.URL.Query(), window), nil
+	case errors.Is(err, context.DeadlineExceeded), status == http.StatusTooManyRequests:
+		return page.NoActivity("The charts take a moment and follow here. Without scripts, reload the page."), nil
+	case status == http.StatusUnauthorized:
+		return page.Activity{}, err
+	default:
+		return page.NoActivity("There are no charts: " + err.Error()), nil
+	}
+}
+
+func loadUsage(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	values := r.URL.Query()
+	form := page.UsageForm{
+		Since: values.Get("since"), Until: values.Get("until"), By: values.Get("by"), Queue: values.Get("queue"), Namespace: values.Get("namespace"),
+		Resource: values.Get("resource"), Price: values.Get("price"),
+	}
+	if form.Since == "" {
+		form.Since = "7d"
+	}
+	if !values.Has("by") {
+		form.By = query.ByQueue
+	}
+	request, err := usageRequest(form, s.Now())
+	if err != nil {
+		return content{}, refuse(http.StatusBadRequest, "%v.", err)
+	}
+	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("usage %+v", form)}, freshUsage, func(ctx context.Context) (query.UsageAnswer, error) {
+		return query.NewClientOver(c.api).Patient().Usage(ctx, request)
+	})
+	return content{title: "Usage", model: page.MakeUsage(answer, form.Resource != ""), form: "usage-form", formModel: form}, err
+}
+
+func usageRequest(form page.UsageForm, now time.Time) (r query.UsageRequest, err error) {
+	r = query.UsageRequest{By: listed(form.By), Queue: form.Queue, Namespace: form.Namespace, Until: now}
+	if r.Since, err = times.Parse(form.Since, now); err != nil {
+		return r, fmt.Errorf("since %.80q: %s", form.Since, times.Want)
+	}
+	if form.Until != "" {
+		if r.Until, err = times.Parse(form.Until, now); err != nil {
+			return r, fmt.Errorf("until %.80q: %s", form.Until, times.Want)
+		}
+	}
+	for _, name := range listed(form.Resource) {
+		r.Resources = append(r.Resources, resource.Name(name))
+	}
+	for _, text := range listed(form.Price) {
+		price, err := query.ParsePrice(text)
+		if err != nil {
+			return r, err
+		}
+		r.Prices = append(r.Prices, price)
+	}
+	return r, r.Check(now)
+}
+
+// listed splits a text at commas.
+func listed(text string) []string {
+	parts := strings.Split(text, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+}
+
+func loadDecisions(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	values, request := r.URL.Query(), query.DecisionsRequest{Limit: mostDecisions}
+	if text := values.Get("before"); text != "" {
+		key, err := query.ParseDecisionKey(text)
+		if err != nil {
+			return content{}, refuse(http.StatusBadRequest, "before=%v.", err)
+		}
+		request.Before = &key
+	}
+	if text := values.Get("until"); text != "" {
+		var err error
+		if request.Until, err = times.Parse(text, s.Now()); err != nil {
+			return content{}, refuse(http.StatusBadRequest, "until=%.80q: %s.", text, times.Want)
+		}
+	}
+	of := values.Get("workload")
+	if of != "" && uuid.Validate(of) != nil {
+		return content{}, refuse(http.StatusBadRequest, "workload=%.40q: want the id of a workload.", of)
+	}
+	what := question{c.Token, "decisions " + values.Get("before") + " " + values.Get("until")}
+	answer, err := ask(ctx, s.answers, what, freshDecisions, func(ctx context.Context) (query.DecisionsAnswer, error) {
+		return query.NewClientOver(c.api).Patient().Decisions(ctx, request)
+	})
+	return content{title: "Decisions", model: page.MakeDecisions(answer, workload.ID(of))}, err
+}
+
+// mostDecisions is how many decisions a page has.
+const mostDecisions = 50
+
+func loadWhatIf(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	form := whatIfForm(r.URL.Query())
+	form.Operator = c.Operator
+	of := content{title: "What if", form: "whatif-form", formModel: form}
+	request, err := s.whatIfRequest(ctx, c, form)
+	if err != nil {
+		return of, err
+	}
+	if request == nil {
+		of.model = page.WhatIf{}
+		return of, nil
+	}
+	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("whatif %+v", form)}, freshWhatIf, func(ctx context.Context) (query.WhatIfAnswer, error) {
+		return query.NewClientOver(c.api).Patient().WhatIf(ctx, *request)
+	})
+	if status := overhttp.StatusOf(err); status >= 400 && status < 500 && status != http.StatusUnauthorized {
+		of.model = page.WhatIf{Problem: err.Error()}
+		return of, nil
+	}
+	of.model = page.MakeWhatIf(answer, s.Now())
+	return of, err
+}
+
+func whatIfForm(v url.Values) page.WhatIfForm {
+	return page.WhatIfForm{
+		Workload: v.Get("workload"), Priority: v.Get("priority"), Queue: v.Get("queue"), Pods: v.Get("pods"),
+		Drain: v.Get("drain"), Cluster: v.Get("cluster"), Label: v.Get("label"), Like: v.Get("like"), Count: v.Get("count"),
+	}
+}
+
+// whatIfRequest reads the change of a form; nil when none was given.
+func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfForm) (*query.WhatIfRequest, error) {
+	r := &query.WhatIfRequest{}
+	for _, text := range listed(form.Drain) {
+		name, err := nodeName(text)
+		if err != nil {
+			return nil, err
+		}
+		r.Drain = append(r.Drain, name)
+	}
+	if form.Cluster != "" || form.Label != "" {
+		set := query.NodeSet{Cluster: form.Cluster}
+		var has bool
+		if set.Label, set.Value, has = strings.Cut(form.Label, "="); form.Label != "" && !has {
+			return nil, refuse(http.StatusBadRequest, "Label %.80q: want a label with its value, such as rack=r7.", form.Label)
+		}
+		r.DrainAll = append(r.DrainAll, set)
+	}
+	if form.Like != "" {
+		like, err := nodeName(form.Like)
+		if err != nil {
+			return nil, err
+		}
+		count, err := strconv.Atoi(form.Count)
+		if err != nil {
+			return nil, refuse(http.StatusBadRequest, "Number of nodes %.20q: want a whole number.", form.Count)
+		}
+		r.AddNodes = append(r.AddNodes, query.NodesLike{Like: like, Count: count})
+	}
+	if form.Workload != "" && form.Priority+form.Queue+form.Pods != "" {
+		change, err := s.workloadChange(ctx, c, form)
+		if err != nil {
+			return nil, err
+		}
+		r.Workloads = append(r.Workloads, change)
+	}
+	if len(r.Drain)+len(r.DrainAll)+len(r.AddNodes)+len(r.Workloads) == 0 {
+		return nil, nil
+	}
+	return r, nil
+}
+
+func nodeName(text string) (query.NodeName, error) {
+	cluster, name, found := strings.Cut(text, "/")
+	if !found || cluster == "" || name == "" {
+		return query.NodeName{}, refuse(http.StatusBadRequest, "Node %.80q: want CLUSTER/NODE.", text)
+	}
+	return query.NodeName{Cluster: cluster, Name: name}, nil
+}
+
+// workloadChange is the change of a waiting workload, which is found by its id or name.
+func (s *Server) workloadChange(ctx context.Context, c *caller, form page.WhatIfForm) (change query.WorkloadChange, err error) {
+	if change.ID, err = s.waitingWorkload(ctx, c, form.Workload); err != nil {
+		return change, err
+	}
+	change.Queue = form.Queue
+	if form.Priority != "" {
+		value, err := strconv.ParseInt(form.Priority, 10, 32)
+		if err != nil {
+			return change, refuse(http.StatusBadRequest, "Priority %.20q: want a whole number of 32 bits.", form.Priority)
+		}
+		priority := int32(value)
+		change.Priority = &priority
+	}
+	for _, text := range listed(form.Pods) {
+		name, number, _ := strings.Cut(text, "=")
+		count, err := strconv.Atoi(number)
+		if err != nil {
+			return change, refuse(http.StatusBadRequest, "Pods %.80q: want POD SET=NUMBER, such as workers=8.", text)
+		}
+		change.Pods = append(change.Pods, query.PodCount{PodSet: name, Count: count})
+	}
+	return change, nil
+}
+
+func (s *Server) waitingWorkload(ctx context.Context, c *caller, name string) (workload.ID, error) {
+	if uuid.Validate(name) == nil {
+		return workload.ID(name), nil
+	}
+	namespace, short, found := strings.Cut(name, "/")
+	if !found {
+		namespace, short = "", name
+	}
+	answer, err := s.workloads(ctx, c, query.WorkloadsRequest{Name: short, Namespace: namespace, Phases: []workload.Phase{workload.Queued}, Limit: 2})
+	switch {
+	case err != nil:
+		return "", err
+	case len(answer.Workloads) == 0:
+		return "", refuse(http.StatusNotFound, "No workload %.80q waits that you may see.", name)
+	case len(answer.Workloads) > 1:
+		return "", refuse(http.StatusBadRequest, "Several workloads %.80q wait: give the id of one, which its page has.", name)
+	}
+	return answer.Workloads[0].ID, nil
+}

@@ -1,0 +1,109 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/whatif/estimate"
+)
+
+// compare lists what differs.
+func compare(before, after estimate.Snapshot, without, with estimate.Forecast) query.WhatIfAnswer {
+	answer := query.WhatIfAnswer{Workloads: []query.WhatIfWorkload{}, Cut: without.Cut || with.Cut}
+	add := func(w *workload.Workload, found query.WhatIfWorkload) {
+		found.ID, found.Namespace, found.Name, found.Queue = w.ID, w.Namespace, w.Name, w.Queue
+		answer.Workloads = append(answer.Workloads, found)
+	}
+	for i := range after.Waiting {
+		w := &after.Waiting[i]
+		from, to := without.Starts[w.ID], with.Starts[w.ID]
+		if from.IsZero() == to.IsZero() && to.Sub(from).Abs() < apart {
+			answer.Same++
+			continue
+		}
+		add(&w.Workload, query.WhatIfWorkload{Before: from, After: to})
+	}
+	for i := range after.Running {
+		w := &after.Running[i]
+		evicted := slices.Contains(with.Evicted, w.ID) && !slices.Contains(without.Evicted, w.ID)
+		if evicted || w.Phase == workload.Evicting && before.Running[i].Phase != workload.Evicting {
+			add(&w.Workload, query.WhatIfWorkload{Evicted: true, After: with.Starts[w.ID]})
+		}
+	}
+	for i := range after.Submit {
+		w := &after.Submit[i]
+		add(w, query.WhatIfWorkload{Submitted: true, After: with.Starts[w.ID], Refused: with.Refused[w.ID]})
+	}
+	slices.SortStableFunc(answer.Workloads, func(a, b query.WhatIfWorkload) int {
+		if a.After.IsZero() != b.After.IsZero() {
+			return cmp.Compare(b.After.Unix(), a.After.Unix()) // unknown ones last
+		}
+		return a.After.Compare(b.After)
+	})
+	return answer
+}
+
+// within leaves the names of workloads of other places out of an answer.
+func within(answer query.WhatIfAnswer, places []query.Place) query.WhatIfAnswer {
+	if len(places) == 0 {
+		return answer
+	}
+	all := len(answer.Workloads)
+	answer.Workloads = slices.DeleteFunc(answer.Workloads, func(w query.WhatIfWorkload) bool {
+		return !slices.ContainsFunc(places, func(p query.Place) bool { return p.Has(w.Queue, w.Namespace) })
+	})
+	answer.Others = all - len(answer.Workloads)
+	return answer
+}
+
+// checkWhatIf bounds a request before anything is done for it.
+func checkWhatIf(r query.WhatIfRequest) error {
+	for _, list := range []struct {
+		name string
+		size int
+	}{{"addNodes", len(r.AddNodes)}, {"drain", len(r.Drain)}, {"drainAll", len(r.DrainAll)}, {"workloads", len(r.Workloads)}, {"submit", len(r.Submit)}} {
+		if list.size > query.MaxWhatIfChanges {
+			return fmt.Errorf("%s: %d entries; want at most %d", list.name, list.size, query.MaxWhatIfChanges)
+		}
+	}
+	nodes, pods := 0, 0
+	for i, added := range r.AddNodes {
+		if added.Count < 1 || added.Count > query.MaxWhatIfNodes {
+			return fmt.Errorf("addNodes[%d].count %d: want 1 to %d", i, added.Count, query.MaxWhatIfNodes)
+		}
+		nodes += added.Count
+	}
+	for i, set := range r.DrainAll {
+		if set.Cluster == "" && set.Label == "" {
+			return fmt.Errorf("drainAll[%d]: want a cluster or a label", i)
+		}
+	}
+	for i, change := range r.Workloads {
+		for _, set := range change.Pods {
+			if set.Count < 0 || set.Count > query.MaxWhatIfPods {
+				return fmt.Errorf("workloads[%d]: pod set %q with %d pods; want 0 to %d", i, set.PodSet, set.Count, query.MaxWhatIfPods)
+			}
+			pods += set.Count
+		}
+	}
+	for i, w := range r.Submit {
+		for _, set := range w.PodSets {
+			if set.Count < 0 || set.Count > query.MaxWhatIfPods {
+				return fmt.Errorf("submit[%d]: pod set %q has %d pods; want 0 to %d", i, set.Name, set.Count, query.MaxWhatIfPods)
+			}
+			pods += set.Count
+		}
+	}
+	switch {
+	case nodes > query.MaxWhatIfNodes:
+		return fmt.Errorf("addNodes: %d nodes in sum; want at most %d", nodes, query.MaxWhatIfNodes)
+	case pods > query.MaxWhatIfPods:
+		return fmt.Errorf("submit and workloads: %d pods in sum; want at most %d", pods, query.MaxWhatIfPods)
+	case len(r.QueuesFile) > query.MaxWhatIfFile:
+		return fmt.Errorf("queuesFile: %d bytes; want at most %d", len(r.QueuesFile), query.MaxWhatIfFile)
+	}
+	return nil
+}
