@@ -36,11 +36,11 @@ func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
 		Use:         "get",
-		Short:       "List workloads, queues and their policy, nodes, clusters, applied objects or dead letters",
+		Short:       "List workloads, queues and their policy, nodes, clusters, reservations, applied objects or dead letters",
 		Args:        program.NoSuchCommand,
 		Annotations: kindHints(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, applied or dead-letters")
+			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, reservations, applied or dead-letters")
 		},
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
@@ -80,6 +80,10 @@ func getCommand(s *server) *cobra.Command {
 		&cobra.Command{
 			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, their states, and when each reported last",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters, ValidArgsFunction: completeClusters(s),
+		},
+		&cobra.Command{
+			Use: "reservations", Aliases: []string{"reservation"}, Short: "List reservations of nodes, past ones too",
+			Args: program.Args(0, 0, "no argument"), RunE: o.reservations,
 		},
 		&cobra.Command{
 			Use: "applied", Short: "List applied objects that configure queues",
