@@ -40,7 +40,7 @@ type frontHeap struct {
 }
 
 func (h *frontHeap) of(at frontPlace) *Waiting { return h.queue.all.list[at.class].members[at.member] }
-func (h *frontHeap) Len() int              { return len(h.list) }
+func (h *frontHeap) Len() int                  { return len(h.list) }
 func (h *frontHeap) Less(i, j int) bool {
 	return h.queue.headOrder(h.of(h.list[i]), h.of(h.list[j])) < 0
 }
