@@ -60,6 +60,7 @@ func readings() map[string]reading {
 		"pkg/decide/placement/certificate":  by(2, "pkg/decide/placement/certificate.FuzzRead"),
 		"pkg/decide/quota":                  by(4, "pkg/decide/quota.FuzzConfig", kueue),
 		"pkg/whatif/scenario":               by(1, scenario),
+		"pkg/whatif/submissions":            by(1, "pkg/whatif/submissions.FuzzRead", "pkg/whatif/submissions.FuzzFleet"),
 		"pkg/policyfile/strictyaml":         by(4, "pkg/policyfile/strictyaml.FuzzDecode"),
 		"pkg/state/decisionlog":             by(1, "pkg/state/decisionlog.FuzzInputs"),
 		"services/internal/client/manifest": by(2, "services/internal/client/manifest.FuzzSplit"),

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// constrained reports whether a reservation applies to the workload. It first
-// recomputes all reservations except the workload's own.
+// constrained reports whether a reservation applies to the workload, for a head or of
+// nodes. It first recomputes all reservations for heads except the workload's own.
 func (d *decision) constrained(w *Waiting) bool {
 	d.reserveHeads(w)
-	return slices.ContainsFunc(d.state.reservations, func(r *headReservation) bool { return r.appliesTo(w) })
+	return d.mustSpare(w) || slices.ContainsFunc(d.state.reservations, func(r *headReservation) bool { return r.appliesTo(w) })
 }
 
 // allocateReserved allocates, within a what-if on a cluster, what reservations keep
@@ -20,9 +21,15 @@ func (d *decision) constrained(w *Waiting) bool {
 func (d *decision) allocateReserved(w *Waiting, cluster string) (against []*headReservation) {
 	for _, r := range d.state.reservations {
 		if r.cluster == cluster && r.appliesTo(w) && !r.endsInTime(d.now, w.RunTime) {
-			d.state.fleets[cluster].Allocate(r.fromFree())
 			against = append(against, r)
 		}
+	}
+	if len(against) > 0 {
+		kept, places := fromFree(against)
+		if own := d.ownNodes(w, cluster); len(own) > 0 {
+			places = slices.DeleteFunc(places, func(p workload.Placement) bool { return own[p.Node] })
+		}
+		d.state.fleets[cluster].Allocate(kept, places)
 	}
 	return against
 }
@@ -31,17 +38,25 @@ func (d *decision) allocateReserved(w *Waiting, cluster string) (against []*head
 // after the other. The caller has found places without regard to reservations.
 func (d *decision) backfill(w *Waiting, flavored *flavoredSignature) (cluster string, places []workload.Placement, why *workload.Reason) {
 	var delayed *headReservation
+	var spared *workload.Reason
 	for _, cluster := range d.state.clustersFor(w) {
 		if _, none := flavored.verdicts[cluster]; none || d.state.fleets[cluster].Len() == 0 {
 			continue
 		}
-		places, against := d.backfillOn(w, flavored, cluster)
+		places, against, reserved := d.backfillOn(w, flavored, cluster)
 		if places != nil {
 			return cluster, places, nil
 		}
 		if delayed == nil && len(against) > 0 {
 			delayed = against[0]
 		}
+		if spared == nil && len(reserved) > 0 {
+			w.class.sparing = true
+			spared = d.reasonReserved(w, cluster, reserved[0])
+		}
+	}
+	if delayed == nil && spared != nil {
+		return "", nil, spared
 	}
 	if delayed == nil {
 		return "", nil, &workload.Reason{Kind: workload.ReasonUnknown, Message: "undecided: the search for places outside head reservations reached its limit of steps"}
@@ -50,48 +65,72 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature) (cluster st
 	return "", nil, delayed.reasonBehindHead(w)
 }
 
-func (d *decision) backfillOn(w *Waiting, flavored *flavoredSignature, cluster string) ([]workload.Placement, []*headReservation) {
+func (d *decision) backfillOn(w *Waiting, flavored *flavoredSignature, cluster string) ([]workload.Placement, []*headReservation, []*quota.Reservation) {
 	fleet := d.state.fleets[cluster]
 	mark := fleet.Begin()
+	reserved := d.spare(w, cluster, d.now)
 	against := d.allocateReserved(w, cluster)
 	verdict, _ := d.solve(w.queue, fleet, flavored.w)
 	fleet.Rollback(mark)
 	if verdict.Outcome == placement.Fits {
-		return verdict.Placements, nil
+		return verdict.Placements, nil, nil
 	}
-	// The head may have other places at the same time.
-	if len(against) == 1 && against[0].keptClear.IsZero() {
-		if places := d.moveReservation(against[0], w, flavored); places != nil {
-			return places, nil
+	// The heads may have other places at the same times.
+	if len(against) > 0 && !slices.ContainsFunc(against, func(r *headReservation) bool { return !r.keptClear.IsZero() }) {
+		if places := d.moveReservations(against, w, flavored, cluster); places != nil {
+			return places, nil, nil
 		}
 	}
-	return nil, against
+	return nil, against, reserved
 }
 
-// moveReservation places a gang without regard to a reservation with a known start. If
-// the head still has places at that time, the reservation moves there.
-func (d *decision) moveReservation(r *headReservation, w *Waiting, flavored *flavoredSignature) []workload.Placement {
-	fleet := d.state.fleets[r.cluster]
-	passing, _ := d.solve(w.queue, fleet, flavored.w)
+// moveReservations places a gang without regard to reservations with a known start. If
+// their heads still have places at those times, the reservations move there.
+func (d *decision) moveReservations(against []*headReservation, w *Waiting, flavored *flavoredSignature, cluster string) []workload.Placement {
+	fleet := d.state.fleets[cluster]
+	passing, _ := d.solveSparing(w, cluster, flavored.w)
 	if passing.Outcome != placement.Fits {
 		return nil
 	}
 	mark := fleet.Begin()
-	for _, other := range d.state.reservations {
-		if other != r && other.cluster == r.cluster && other.appliesTo(r.head) {
-			fleet.Allocate(other.flavored.w, other.places)
+	defer fleet.Rollback(mark)
+	fleet.Allocate(flavored.w, passing.Placements) // for the one that passes
+	moved := make([][]workload.Placement, len(against))
+	for i, r := range against {
+		if moved[i] = d.placesAround(r, against[:i], moved[:i]); moved[i] == nil {
+			return nil
 		}
+	}
+	for i, r := range against {
+		r.places = moved[i]
+	}
+	d.noteMovedTogether(against)
+	return passing.Placements
+}
+
+// placesAround returns places of a head at its start, with some other reservations moved;
+// nil when it has none.
+func (d *decision) placesAround(r *headReservation, others []*headReservation, moved [][]workload.Placement) []workload.Placement {
+	fleet := d.state.fleets[r.cluster]
+	mark := fleet.Begin()
+	defer fleet.Rollback(mark)
+	for _, other := range d.state.reservations {
+		if other == r || other.cluster != r.cluster || !other.appliesTo(r.head) || !other.hasPlacesAt(r.start) {
+			continue
+		}
+		places := other.places
+		if i := slices.Index(others, other); i >= 0 {
+			places = moved[i]
+		}
+		fleet.Allocate(other.flavored.w, places)
 	}
 	for _, g := range r.after {
 		fleet.Release(g.Workload, g.Placements)
 	}
-	fleet.Allocate(flavored.w, passing.Placements)
-	moved, _ := d.solve(w.queue, fleet, r.flavored.w) // for the one that passes
-	fleet.Rollback(mark)
-	if moved.Outcome != placement.Fits {
+	d.spare(r.head, r.cluster, r.start)
+	verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
+	if verdict.Outcome != placement.Fits {
 		return nil
 	}
-	r.places = moved.Placements
-	d.noteMoved(r)
-	return passing.Placements
+	return verdict.Placements
 }

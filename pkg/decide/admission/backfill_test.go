@@ -29,10 +29,11 @@ const (
 	longestRun     = 15 * time.Minute
 )
 
-func newStream(t testing.TB, order string, nodes int, declared bool) *stream {
+func newStream(t testing.TB, policy quota.BackfillPolicy, nodes int, declared bool) *stream {
+	policy.PatienceSeconds = int64(streamPatience / time.Second)
 	s := &stream{now: start, ends: map[workload.ID]time.Time{}, started: map[workload.ID]time.Time{}, declared: declared}
 	s.state = admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{
-		{Name: "queue", Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{Order: order, PatienceSeconds: int64(streamPatience / time.Second)}},
+		{Name: "queue", Strategy: quota.Backfill, Backfill: &policy},
 		{Name: "other", Strategy: quota.BestEffortFIFO},
 	}}))
 	for i := range nodes {
@@ -74,7 +75,8 @@ func TestNoGangStarves(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		order := rapid.SampledFrom([]string{quota.Submission, quota.ShortestBackfill, quota.ShortestFirst}).Draw(rt, "order")
 		nodes := rapid.IntRange(1, 4).Draw(rt, "nodes")
-		s := newStream(t, order, nodes, rapid.Bool().Draw(rt, "declared"))
+		policy := quota.BackfillPolicy{Order: order, Depth: rapid.IntRange(0, 5).Draw(rt, "depth"), PatienceFactor: rapid.Int64Range(0, 3).Draw(rt, "factor")}
+		s := newStream(t, policy, nodes, rapid.Bool().Draw(rt, "declared"))
 		small := 0
 		feed := func() {
 			for range rapid.IntRange(0, 3).Draw(rt, "arrivals") {
@@ -97,7 +99,7 @@ func TestNoGangStarves(t *testing.T) {
 		s.submit("large", "queue", setOf("workers", nodes, 1, 8), longestRun)
 		submitted := s.now
 		// Those before it, one after the other at worst, then itself.
-		bound := streamPatience + time.Duration(waitingBefore+2)*longestRun
+		bound := streamPatience + time.Duration(policy.PatienceFactor)*longestRun + time.Duration(waitingBefore+2)*longestRun
 		for s.state.Reason("large") != nil || s.now.Equal(submitted) {
 			if s.now.Sub(submitted) > bound {
 				rt.Fatalf("the large gang waits for more than %s: %+v", bound, s.state.Reason("large"))
@@ -114,7 +116,7 @@ func TestNoGangStarves(t *testing.T) {
 // until the patience of the BestEffortFIFO queue is over. Then it starts within the bound.
 func TestAStreamStarvesAGangOfABestEffortQueueForADay(t *testing.T) {
 	t.Parallel()
-	s := newStream(t, "", 1, true)
+	s := newStream(t, quota.BackfillPolicy{}, 1, true)
 	for i := range 8 {
 		s.submit(fmt.Sprintf("first-%d", i), "other", setOf("workers", 1, 1, 1), time.Duration(i+1)*time.Minute)
 	}
@@ -137,7 +139,7 @@ func TestAStreamStarvesAGangOfABestEffortQueueForADay(t *testing.T) {
 
 func TestPlacesAreHeldForTheHead(t *testing.T) {
 	t.Parallel()
-	s := newStream(t, "", 2, true)
+	s := newStream(t, quota.BackfillPolicy{}, 2, true)
 	s.submit("a", "queue", setOf("workers", 1, 1, 8), 10*time.Minute)
 	s.step()
 	s.submit("head", "queue", setOf("workers", 2, 1, 8), 5*time.Minute)

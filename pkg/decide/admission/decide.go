@@ -21,6 +21,7 @@ func Decide(s *State, now time.Time) Plan {
 	d.endBackoffs()
 	d.drain()
 	d.drainClusters()
+	d.drainReserved()
 	d.settleNominations()
 	d.settleAsked()
 	d.promoteImpatient()
@@ -44,12 +45,13 @@ func Decide(s *State, now time.Time) Plan {
 // Pending reports whether a decision at this time could differ from the last
 // one.
 func (s *State) Pending(now time.Time) bool {
-	return len(s.fresh) > 0 || s.ReportsLeft() || s.waiting.Len() > 0 && (s.events.any() || s.due(now) || s.offersMayChange()) || s.mustDrain()
+	return len(s.fresh) > 0 || s.ReportsLeft() || s.waiting.Len() > 0 && (s.events.any() || s.due(now) || s.offersMayChange()) || s.mustDrain(now)
 }
 
-// mustDrain reports whether gangs of a drained queue or cluster have to be evicted.
-func (s *State) mustDrain() bool {
-	return s.mustDrainClusters() || slices.ContainsFunc(s.sorted, func(q *queue) bool {
+// mustDrain reports whether gangs of a drained queue or cluster, or on reserved nodes, have
+// to be evicted.
+func (s *State) mustDrain(now time.Time) bool {
+	return s.mustDrainClusters() || s.mustDrainReserved(now) || slices.ContainsFunc(s.sorted, func(q *queue) bool {
 		return q.quota.StopPolicy == quota.HoldAndDrain && slices.ContainsFunc(q.inOrder(), func(g *Started) bool { return !g.Terminating && !g.Frozen })
 	})
 }
@@ -68,6 +70,8 @@ type decision struct {
 	plan  Plan
 	// effects are what it did that may change its earlier answers.
 	effects effects
+	// covered are the nodes of reservations, by cluster, as far as they were looked up.
+	covered map[coveredKey][]string
 	// searching are the queues that have searched lately; nil before the first search.
 	searching map[*queue]bool
 }
@@ -217,6 +221,13 @@ func (d *decision) nextAt() time.Time {
 		}
 		if len(q.patient) > 0 {
 			note(q.patient[0].patienceEnd())
+		}
+	}
+	for i := range d.state.tree.Reservations() {
+		r := &d.state.tree.Reservations()[i]
+		note(r.Until)
+		if r.Evict {
+			note(r.From)
 		}
 	}
 	for _, r := range d.state.reservations {

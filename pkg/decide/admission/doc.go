@@ -45,8 +45,8 @@
 //	            eviction_cost, price_floor, price, victim_clusters
 //	state       replace, defaults, started, growth, waiting, nomination, nodes
 //	refusals    invalidate, evictable, candidates, share_rank, use_order, kept_quota, never,
-//	            next_class, head_reservation, head_reason, foreign, clusters
-//	ground      regret, queue, equivalence_class, local_use, signature, order, lacking, allowance,
+//	            next_class, head_reservation, head_reason, foreign, clusters, calendar
+//	ground      regret, queue, queue_front, equivalence_class, local_use, signature, order, lacking, allowance,
 //	            savepoint, plan, state
 //
 // # What-ifs

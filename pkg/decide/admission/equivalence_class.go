@@ -36,6 +36,8 @@ type equivalenceClass struct {
 	unplaced *flavoredSignature
 	// blockedBy is the reservation that keeps it back; nil for none.
 	blockedBy *headReservation
+	// sparing: reservations of nodes keep it back.
+	sparing bool
 }
 
 // notHopeless is hopelessAt of a class that evictions may help.
@@ -100,6 +102,7 @@ type classKey struct {
 	namespace string      // in a queue that selects namespaces
 	local     string      // in a queue that is ordered by the use of LocalQueues
 	tried     int         // flavors by which no nodes are asked for
+	reserved  string      // the reservations of nodes that are for it, as one of its queue
 }
 
 // addToClass puts a workload into its class, and a new class into its queue.
@@ -182,7 +185,7 @@ func (s *State) unblock(class *equivalenceClass) {
 			}
 		}
 	}
-	class.retryAt, class.triedPreemption, class.overQuota = time.Time{}, false, nil
+	class.retryAt, class.triedPreemption, class.overQuota, class.sparing = time.Time{}, false, nil, false
 	if class.blockedBy != nil {
 		delete(class.blockedBy.blocked, class)
 		class.blockedBy = nil

@@ -30,6 +30,7 @@ func (s *State) blockLike(class, like *equivalenceClass) {
 	}
 	s.block(class, like.reason)
 	class.retryAt, class.overQuota, class.triedPreemption, class.hopelessAt = like.retryAt, like.overQuota, like.triedPreemption, like.hopelessAt
+	class.sparing = like.sparing
 	if like.unplaced != nil {
 		class.unplaced = s.matching(class.first(), like.unplaced)
 	}

@@ -28,6 +28,9 @@ func (r *headReservation) startText(reader *workload.Workload) string {
 	if r.start.IsZero() {
 		return fmt.Sprintf("starts when %s; the time is unknown, because not all run times are declared", ending(reader, r.after))
 	}
+	if len(r.after) == 0 { // others hold the nodes reserved until then
+		return fmt.Sprintf("starts by %s at the latest", r.start.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
 	return fmt.Sprintf("starts by %s at the latest, when %s", r.start.UTC().Format("2006-01-02 15:04:05 MST"), ending(reader, r.after))
 }
 
@@ -53,6 +56,9 @@ func (r *headReservation) reasonBehindHead(w *Waiting) *workload.Reason {
 func (r *headReservation) reasonOfHead(why *workload.Reason) *workload.Reason {
 	with := *why
 	with.Message += fmt.Sprintf(". Places on %d nodes of cluster %s are reserved for it. It %s", len(nodesOf(r.places)), r.cluster, r.startText(r.head.Workload))
+	if r.head != r.head.queue.head() {
+		with.Message += ", if those before it in line start as planned"
+	}
 	with.Start, with.Foreign = r.plannedStart(), r.foreignIDs(r.head.Workload)
 	return &with
 }

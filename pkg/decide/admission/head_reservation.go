@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -90,32 +91,93 @@ func (r *headReservation) endsInTime(now time.Time, runTime time.Duration) bool 
 	return !r.start.IsZero() && runTime > 0 && !now.Add(runTime).After(r.start)
 }
 
-// fromFree returns the part of the reserved places that must come from what is free
-// now, because the gangs in after do not free it. It has the form of a workload with a
-// pod set for each node, so that a fleet can allocate it.
-func (r *headReservation) fromFree() (*workload.Workload, []workload.Placement) {
-	held := amountsOn(nil, r.flavored.w, r.places)
-	freed := map[string]resource.List{}
-	for _, g := range r.after {
-		freed = amountsOn(freed, g.Workload, g.Placements)
+// end returns when the gang will have ended by its declared run time; zero when that is not
+// known.
+func (r *headReservation) end() time.Time {
+	if r.start.IsZero() || r.head.RunTime <= 0 {
+		return time.Time{}
 	}
+	return r.start.Add(r.head.RunTime)
+}
+
+// hasPlacesAt reports whether the gang has its places at a time after its start.
+func (r *headReservation) hasPlacesAt(at time.Time) bool {
+	end := r.end()
+	return end.IsZero() || end.After(at)
+}
+
+// fromFree returns the part of the reserved places that must come from what is free now,
+// because the gangs in after do not free it: for each node the most that is needed at the
+// start of any of them, for those that have places then. Of those without a known start it
+// is the sum. It has the form of a workload with a pod set for each node, so that a fleet
+// can allocate it.
+func fromFree(reservations []*headReservation) (*workload.Workload, []workload.Placement) {
+	required := map[string]resource.List{}
+	var nodes []string
+	if len(reservations) == 1 { // as nearly always
+		r := reservations[0]
+		required = amountsOn(nil, r.flavored.w, r.places)
+		for _, g := range r.after {
+			subtract(required, g)
+		}
+		return asGang(required, slices.Sorted(maps.Keys(required)))
+	}
+	for _, r := range reservations {
+		held := map[string]resource.List{}
+		for _, other := range reservations {
+			if r == other || !r.start.IsZero() && !other.start.IsZero() && !other.start.After(r.start) && other.hasPlacesAt(r.start) {
+				held = amountsOn(held, other.flavored.w, other.places)
+			}
+		}
+		freed := map[string]resource.List{}
+		for _, g := range r.after {
+			freed = amountsOn(freed, g.Workload, g.Placements)
+		}
+		for node, amounts := range held {
+			needed := amounts.Minus(freed[node])
+			before, known := required[node]
+			switch {
+			case !known:
+				nodes = append(nodes, node)
+				required[node] = needed.Max(resource.List{})
+			case r.start.IsZero():
+				required[node] = before.Plus(needed.Max(resource.List{}))
+			default:
+				required[node] = before.Max(needed)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	return asGang(required, nodes)
+}
+
+// subtract takes what a gang frees off amounts on nodes.
+func subtract(from map[string]resource.List, g *Started) {
+	for _, p := range g.Placements {
+		held, known := from[p.Node]
+		for i := range g.Workload.PodSets {
+			if known && g.Workload.PodSets[i].Name == p.PodSet {
+				held = held.Minus(g.Workload.PodSets[i].Template.Requests.Times(int64(p.Pods)))
+				from[p.Node] = held
+			}
+		}
+	}
+}
+
+// asGang returns what is positive of amounts on nodes as a gang.
+func asGang(required map[string]resource.List, nodes []string) (*workload.Workload, []workload.Placement) {
 	w := &workload.Workload{}
 	var places []workload.Placement
-	for _, p := range r.places {
-		amounts, more := held[p.Node]
-		if !more {
-			continue // two pod sets on one node
-		}
-		delete(held, p.Node)
+	for _, node := range nodes {
 		needed := resource.List{}
-		for name, amount := range amounts.Minus(freed[p.Node]) {
+		for name, amount := range required[node] {
 			if amount > 0 {
 				needed[name] = amount
 			}
 		}
 		if len(needed) > 0 {
-			w.PodSets = append(w.PodSets, workload.PodSet{Name: p.Node, Count: 1, Template: workload.Template{Requests: needed}})
-			places = append(places, workload.Placement{PodSet: p.Node, Node: p.Node, Pods: 1})
+			w.PodSets = append(w.PodSets, workload.PodSet{Name: node, Count: 1, Template: workload.Template{Requests: needed}})
+			places = append(places, workload.Placement{PodSet: node, Node: node, Pods: 1})
 		}
 	}
 	return w, places

@@ -31,7 +31,8 @@ import (
 //	                                                                    or a search budget
 //	a gang gets another priority      classes that may evict it         it is a new candidate
 //	any of these but the base of      all reservations, and classes     the head may start
-//	shares, or NextAt                 that one keeps back               sooner, or elsewhere
+//	shares, or NextAt                 that one keeps back, or one       sooner, or elsewhere
+//	                                  of nodes
 //
 //	within a decision:
 //	a gang took nodes of a            that reservation                  its head lost places
@@ -129,7 +130,7 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	freed := e.quotaFreed[q.quota.Root()]
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
-	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, happened && class.blockedBy != nil:
+	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, happened && (class.blockedBy != nil || class.sparing):
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true
@@ -193,6 +194,16 @@ func (d *decision) invalidateReservations(w *Waiting, cluster string, places []w
 func (d *decision) noteMoved(r *headReservation) {
 	for _, other := range d.state.reservations {
 		if other.cluster == r.cluster && r.appliesTo(other.head) {
+			other.stale = true
+		}
+	}
+	d.effects.reservationsMoved = true
+}
+
+// noteMovedTogether is noteMoved of reservations that were made around each other.
+func (d *decision) noteMovedTogether(moved []*headReservation) {
+	for _, other := range d.state.reservations {
+		if !slices.Contains(moved, other) && slices.ContainsFunc(moved, func(r *headReservation) bool { return other.cluster == r.cluster && r.appliesTo(other.head) }) {
 			other.stale = true
 		}
 	}

@@ -42,6 +42,14 @@ func (q *queue) order() string {
 	return q.quota.Backfill.Order
 }
 
+// depth returns how many gangs of the queue, from the head, get reservations.
+func (q *queue) depth() int {
+	if !q.backfills() || q.quota.Backfill == nil {
+		return 1
+	}
+	return max(1, q.quota.Backfill.Depth)
+}
+
 func (q *queue) patience() time.Duration {
 	switch {
 	case q.quota.Backfill != nil && q.quota.Backfill.PatienceSeconds > 0:
@@ -55,7 +63,17 @@ func (q *queue) patience() time.Duration {
 
 // patienceEnd returns the time from which the workload goes before shorter ones, and
 // nodes are kept clear for it.
-func (w *Waiting) patienceEnd() time.Time { return w.Since.Add(w.queue.patience()) }
+func (w *Waiting) patienceEnd() time.Time {
+	end := w.Since.Add(w.queue.patience())
+	if policy := w.queue.quota.Backfill; policy != nil && policy.PatienceFactor > 0 && w.RunTime > 0 {
+		seconds := min(policy.PatienceFactor*int64(w.RunTime/time.Second), longestPatience)
+		end = end.Add(time.Duration(seconds) * time.Second)
+	}
+	return end
+}
+
+// longestPatience bounds what the factor adds to a patience, in seconds: a hundred years.
+const longestPatience = 100 * 365 * 24 * 3600
 
 // headOrder orders the waiting workloads of a queue: the first is its head.
 func (q *queue) headOrder(a, b *Waiting) int {
@@ -108,8 +126,8 @@ func byRunTime(a, b *Waiting) int {
 	return cmp.Or(cmp.Compare(known(a), known(b)), cmp.Compare(a.RunTime, b.RunTime), cmp.Compare(a.Order, b.Order))
 }
 
-// key returns the class of the workload. In a Backfill queue, gangs of one class also
-// have equal run times.
+// key returns the class of the workload. In a Backfill queue, and while nodes are reserved,
+// gangs of one class also have equal run times.
 func (w *Waiting) key() classKey {
 	key := classKey{signature: w.signature, priority: w.Workload.Priority, tried: len(w.Tried)}
 	if w.Grows {
@@ -124,6 +142,9 @@ func (w *Waiting) key() classKey {
 	if w.queue.quota.OrdersByUsage() {
 		key.local = localOf(w.Workload)
 	}
+	if all := w.queue.quota.Reservations(); len(all) > 0 {
+		key.runTime, key.reserved = w.RunTime, w.reservedFor(all)
+	}
 	return key
 }
 
@@ -133,7 +154,7 @@ func (q *queue) trackPatience(w *Waiting) {
 		return
 	}
 	i, _ := slices.BinarySearchFunc(q.patient, w, func(a, b *Waiting) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Order, b.Order))
+		return cmp.Or(a.patienceEnd().Compare(b.patienceEnd()), cmp.Compare(a.Order, b.Order))
 	})
 	q.patient = slices.Insert(q.patient, i, w)
 }

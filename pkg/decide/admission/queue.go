@@ -25,7 +25,7 @@ type queue struct {
 	kept *Waiting
 	// blocked are the classes that are not open.
 	blocked map[*equivalenceClass]bool
-	// patient are, under ShortestFirst, those whose patience is not over, by Since.
+	// patient are, under ShortestFirst, those whose patience is not over, by its end.
 	patient []*Waiting
 	// allowance is what searches for its gangs may still cost.
 	allowance allowance

@@ -48,7 +48,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 		return &workload.Reason{
 			Kind: workload.ReasonBehindHead,
 			Message: fmt.Sprintf("%s, the head of queue %q (%s), has waited for quota for more than %s, so no workload may pass it",
-				nameFor(w.Workload, w.queue.head().Workload), w.queue.name, w.queue.strategy(), w.queue.patience()),
+				nameFor(w.Workload, w.queue.head().Workload), w.queue.name, w.queue.strategy(), w.queue.head().patienceEnd().Sub(w.queue.head().Since)),
 		}
 	}
 	return &workload.Reason{Kind: workload.ReasonPending, Message: "the next decision considers the workload"}

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
@@ -133,12 +134,12 @@ func (s *State) inheritNomination(old *nomination, from *State) {
 	s.nominations = append(s.nominations, &n) // the old ones are in order
 }
 
-// inheritReservation copies a reservation if its head is still the head of its queue.
+// inheritReservation copies a reservation if its head is still among those of its queue.
 // The copy is stale, so it is recomputed when the head has been tried and does not
 // start. Until then no gang passes the head, and its nodes stay clear.
 func (s *State) inheritReservation(old *headReservation) {
 	w := s.waiting.Get(old.head.Workload.ID)
-	if w == nil || w.class == nil || w.queue.strict() || w.queue.head() != w {
+	if w == nil || w.class == nil || w.queue.strict() || !slices.Contains(w.queue.first(w.queue.depth()), w) {
 		return
 	}
 	r := *old

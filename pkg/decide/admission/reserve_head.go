@@ -26,11 +26,13 @@ func (g *Started) expectedEnd(now time.Time) (at time.Time, known bool) {
 	return late, !now.After(late)
 }
 
-// endingGang is a started gang with its expected end.
+// endingGang is a started gang with its expected end, or one that will start on reserved
+// places.
 type endingGang struct {
 	*Started
-	at    time.Time
-	known bool
+	at       time.Time
+	known    bool
+	reserved bool
 }
 
 // byExpectedEnd returns the gangs of a cluster by expected end: known ends first, then
@@ -41,7 +43,7 @@ func (d *decision) byExpectedEnd(cluster string, keptClear time.Time) []endingGa
 	for _, g := range d.state.started {
 		if g.Cluster == cluster {
 			at, known := g.expectedEnd(d.now)
-			order = append(order, endingGang{g, at, known})
+			order = append(order, endingGang{Started: g, at: at, known: known})
 		}
 	}
 	group := func(e endingGang) int {
@@ -70,21 +72,30 @@ func (d *decision) byExpectedEnd(cluster string, keptClear time.Time) []endingGa
 // being tried (but) is left as it is.
 func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	s := d.state
+	if !s.anyReserves(d.now) {
+		return false
+	}
+	var heads []*Waiting
+	for _, q := range s.sorted {
+		heads = append(heads, s.lackingPlaces(q, d.now)...)
+	}
 	for _, r := range slices.Clone(s.reservations) {
-		if w := r.head; w.class == nil || s.headLackingPlaces(w.queue, d.now) != w {
+		if w := r.head; w.class == nil || !slices.Contains(heads, w) {
 			opened = opened || len(r.blocked) > 0
 			d.effects.reservationsMoved = true
 			s.endReservation(r)
 		}
 	}
-	var heads []*Waiting
-	for _, q := range s.sorted {
-		if w := s.headLackingPlaces(q, d.now); w != nil && w != but {
-			heads = append(heads, w)
+	slices.SortStableFunc(heads, func(a, b *Waiting) int {
+		if a.queue == b.queue {
+			return 0 // in the order of their queue
 		}
-	}
-	slices.SortFunc(heads, before)
+		return before(a, b)
+	})
 	for _, w := range heads {
+		if w == but {
+			continue
+		}
 		if r := s.reservationOf(w); r == nil || r.stale || !r.start.IsZero() && d.now.After(r.start) {
 			opened = opened || r != nil && len(r.blocked) > 0
 			d.reserve(w, r)
@@ -93,17 +104,21 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	return opened
 }
 
-// headLackingPlaces returns the head of a queue that reserves for it if it was refused for
-// lack of places, else nil.
-func (s *State) headLackingPlaces(q *queue, now time.Time) *Waiting {
+// anyReserves reports whether a queue reserves for gangs, or did.
+func (s *State) anyReserves(now time.Time) bool {
+	return len(s.reservations) > 0 || slices.ContainsFunc(s.sorted, func(q *queue) bool { return q.reserves(now) })
+}
+
+// lackingPlaces returns, of a queue that reserves, the first gangs down to its depth that
+// were refused for lack of places, in the order of the queue.
+func (s *State) lackingPlaces(q *queue, now time.Time) []*Waiting {
 	if !q.reserves(now) {
 		return nil
 	}
-	class := q.all.list[0]
-	if w := class.first(); class.unplaced != nil && (class.atOpen < 0 || s.reservationOf(w) != nil) {
-		return w
-	}
-	return nil
+	first := q.first(q.depth())
+	return slices.DeleteFunc(first, func(w *Waiting) bool {
+		return w.class.unplaced == nil || w.class.atOpen >= 0 && s.reservationOf(w) == nil
+	})
 }
 
 // reserve computes the reservation of a head. It replaces the old one and reopens the
@@ -149,8 +164,19 @@ func (r *headReservation) sooner(other *headReservation) bool {
 }
 
 // reserveOn finds the fewest gangs, by expected end, after whose end the head has
-// places on the cluster.
+// places on the cluster. It does not count on nodes that are reserved for others; if there
+// are not enough without them, the head starts after the last of those reservations.
 func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) *headReservation {
+	last := d.lastReserved(w, cluster)
+	found := d.reserveFrom(w, made, cluster, d.now)
+	if found == nil && last.After(d.now) {
+		return d.reserveFrom(w, made, cluster, last)
+	}
+	return found
+}
+
+// reserveFrom is reserveOn for a start at that time or later.
+func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string, earliest time.Time) *headReservation {
 	fleet := d.state.fleets[cluster]
 	order := d.byExpectedEnd(cluster, made.keptClear)
 	order = slices.DeleteFunc(order, func(e endingGang) bool { return e.Workload.ID == w.Workload.ID }) // a gang that grows goes on
@@ -159,14 +185,24 @@ func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) 
 	for _, other := range d.state.reservations {
 		if other.cluster == cluster && other.appliesTo(w) {
 			fleet.Allocate(other.flavored.w, other.places)
+			order = withReserved(order, other, made)
 		}
 	}
-	needed := d.endsNeeded(fleet, order, made)
+	ended := 0
+	for earliest.After(d.now) && ended < len(order) && order[ended].known && !order[ended].at.After(earliest) {
+		ended++
+	}
+	releaseGangs(fleet, order[:ended])
+	if !earliest.After(d.now) {
+		d.spareAll(w, cluster)
+	}
+	needed := d.endsNeeded(fleet, order[ended:], made)
 	if needed < 0 {
 		return nil
 	}
+	needed += ended
 	found := *made
-	found.cluster, found.start = cluster, d.now
+	found.cluster, found.start = cluster, earliest
 	known := made.keptClear.IsZero()
 	for _, e := range order[:needed] {
 		known = known && e.known
@@ -179,7 +215,7 @@ func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) 
 		for needed < len(order) && order[needed].known && !order[needed].at.After(found.start) {
 			needed++
 		}
-	case d.now.Before(w.patienceEnd()):
+	case d.now.Before(w.patienceEnd()), w.queue.head() != w: // nodes are kept clear for the first in line alone
 		return nil
 	default:
 		found.start = time.Time{}
@@ -187,16 +223,34 @@ func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) 
 			found.keptClear = d.now
 		}
 	}
-	releaseGangs(fleet, order[:needed])
+	releaseGangs(fleet, order[ended:needed])
 	verdict, _ := d.solve(w.queue, fleet, found.flavored.w)
 	if verdict.Outcome != placement.Fits {
 		return nil
 	}
 	found.places = verdict.Placements
 	for _, e := range order[:needed] {
-		found.after = append(found.after, e.Started)
+		if !e.reserved {
+			found.after = append(found.after, e.Started)
+		}
 	}
 	return &found
+}
+
+// withReserved adds the end of a gang that has a reservation to the known ends, if it is
+// known and the nodes are not kept clear for the one that waits for it. Its places count as
+// taken from now on, although it starts later.
+func withReserved(order []endingGang, other, made *headReservation) []endingGang {
+	end := other.end()
+	if end.IsZero() || !made.keptClear.IsZero() {
+		return order
+	}
+	i := slices.IndexFunc(order, func(e endingGang) bool { return !e.known || e.at.After(end) })
+	if i < 0 {
+		i = len(order)
+	}
+	g := &Started{Workload: other.flavored.w, Placements: other.places}
+	return slices.Insert(order, i, endingGang{Started: g, at: end, known: true, reserved: true})
 }
 
 func releaseGangs(fleet *placement.Fleet, gangs []endingGang) {

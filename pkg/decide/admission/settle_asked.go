@@ -54,7 +54,7 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	if over := w.queue.quota.Over(a.Charges); over != nil {
 		return over.Reason()
 	}
-	verdict, _ := d.solve(w.queue, fleet, o.flavored[i].w)
+	verdict, _ := d.solveSparing(w, w.Asked.Cluster, o.flavored[i].w)
 	if verdict.Outcome != placement.Fits {
 		why := *verdict.Reason()
 		why.Message = "the nodes that were asked for are said to be there, but do not hold all pods: " + why.Message

@@ -39,6 +39,8 @@ type Config struct {
 	Clusters []Cluster `json:"clusters,omitempty"`
 	// ClusterCordons are clusters in which operators let nothing be admitted.
 	ClusterCordons []ClusterCordon `json:"clusterCordons,omitempty"`
+	// Reservations keep nodes free for some time.
+	Reservations []Reservation `json:"reservations,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
 	// share; without it priority and submission decide across queues, too.
 	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`
@@ -127,6 +129,12 @@ type BackfillPolicy struct {
 	// is one hour; in a BestEffortFIFO queue, where the head has no reservation before,
 	// one day.
 	PatienceSeconds int64 `json:"patienceSeconds,omitempty"`
+	// PatienceFactor lengthens the patience of each gang by this multiple of its declared run
+	// time: gangs of days may be passed for longer than gangs of minutes.
+	PatienceFactor int64 `json:"patienceFactor,omitempty"`
+	// Depth is how many gangs, from the head, have reservations in time: 1 (the default)
+	// is EASY backfill, and more is conservative backfill down to that depth.
+	Depth int `json:"depth,omitempty"`
 }
 
 // Orders of a Backfill queue.

@@ -24,6 +24,7 @@ func (c *Config) Validate() error {
 	v.provisioningConfigs(c)
 	v.clusters(c)
 	v.admissionFairSharing(c)
+	v.reservations(c)
 	return v.faults.Err()
 }
 
@@ -123,7 +124,23 @@ func (v *validation) backfill(path string, q *ClusterQueue) {
 	}
 	v.oneOf(path+".backfill.order", b.Order, Submission, ShortestBackfill, ShortestFirst)
 	v.notNegative(path+".backfill.patienceSeconds", b.PatienceSeconds)
+	if b.PatienceFactor < 0 || b.PatienceFactor > maxPatienceFactor {
+		v.faults.Add(path+".backfill.patienceFactor", "%d: want 0 to %d", b.PatienceFactor, maxPatienceFactor)
+	}
+	if b.Depth < 0 || b.Depth > MaxDepth {
+		v.faults.Add(path+".backfill.depth", "%d: want 1 to %d", b.Depth, MaxDepth)
+	}
+	if b.Depth > 1 && q.Strategy != Backfill {
+		v.faults.Add(path+".backfill.depth", "is for queueingStrategy %s, and that of this queue is %q", Backfill, cmp.Or(q.Strategy, BestEffortFIFO))
+	}
 }
+
+// maxPatienceFactor keeps the end of a patience a time that can be computed.
+const maxPatienceFactor = 1000
+
+// MaxDepth bounds the reservations of a queue: each costs a search for places whenever a gang
+// ends.
+const MaxDepth = 1000
 
 func (v *validation) preemption(path string, p *Preemption) {
 	if p == nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -73,6 +74,11 @@ type Caller struct {
 // Clusters are the clusters that Muster knows.
 type Clusters struct {
 	Clusters []query.ClusterStatus `json:"clusters"`
+}
+
+// Reservations are the reservations of nodes that were made.
+type Reservations struct {
+	Reservations []quota.Reservation `json:"reservations"`
 }
 
 // Problem is the answer to a request that failed.
@@ -293,6 +299,25 @@ func operatorOperations() []Operation {
 		{
 			ID: "uncordonCluster", Method: http.MethodDelete, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit workloads in a cordoned or drained cluster again", Operators: true,
 			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "reserve", Method: http.MethodPut, Path: "/v1/reservations/{reservation}", Summary: "Reserve nodes for a time, or replace the reservation of that name", Operators: true,
+			Parameters: []Parameter{
+				{Name: "from", What: "When it begins, such as 2026-12-01T08:00:00Z."}, {Name: "until", What: "When it ends."},
+				{Name: "node", What: "The names of the nodes, separated by commas."}, {Name: "label", What: "Instead, labels that the nodes have, such as pool=a100, separated by commas."},
+				{Name: "cluster", What: "Only nodes of this cluster."}, {Name: "clusterQueue", What: "The ClusterQueue that the nodes are for. Without it, user and workload they are for maintenance."},
+				{Name: "user", What: "The submitter whom the nodes are for."}, {Name: "workload", What: "The workload that the nodes are for: an id, or namespace/name."},
+				{Name: "evict", What: "With true what still runs on the nodes when it begins is evicted."}, {Name: "why", What: "A reason, which those who wait see."},
+			},
+			Status: http.StatusOK, Answer: &quota.Reservation{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "unreserve", Method: http.MethodDelete, Path: "/v1/reservations/{reservation}", Summary: "Delete a reservation of nodes", Operators: true,
+			Status: http.StatusOK, Answer: &quota.Reservation{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "listReservations", Method: http.MethodGet, Path: "/v1/reservations", Summary: "List reservations of nodes", Operators: true,
+			Status: http.StatusOK, Answer: &Reservations{}, Refusals: []int{http.StatusForbidden},
 		},
 		{
 			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes and what is free on them", Operators: true,

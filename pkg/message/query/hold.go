@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/policyfile/kueue"
 )
 
@@ -15,7 +16,8 @@ import (
 // publish on ConfigureSubject would let them change everything else, too.
 const HoldSubject = "muster.hold"
 
-// HoldRequest holds a queue or a ClusterQueue, cordons or drains a cluster, or ends that. The
+// HoldRequest holds a queue or a ClusterQueue, cordons or drains a cluster, reserves nodes, or
+// ends that. The
 // same request again changes nothing.
 type HoldRequest struct {
 	Queue string `json:"queue,omitempty"`
@@ -26,6 +28,8 @@ type HoldRequest struct {
 	// Cluster to be cordoned, instead of a queue; with Drain its gangs are evicted, too.
 	Cluster string `json:"cluster,omitempty"`
 	Drain   bool   `json:"drain,omitempty"`
+	// Reservation of nodes to be made or replaced instead; to end one its name is enough.
+	Reservation *quota.Reservation `json:"reservation,omitempty"`
 	// Resume ends the hold.
 	Resume bool `json:"resume,omitempty"`
 	// By is who asks, and Why the reason; both are shown to those who wait.
@@ -35,6 +39,9 @@ type HoldRequest struct {
 
 // Key names the object that the hold is.
 func (r HoldRequest) Key() kueue.Key {
+	if r.Reservation != nil {
+		return kueue.Key{Kind: kueue.Reservation, Name: r.Reservation.Name}
+	}
 	if r.Cluster != "" {
 		return kueue.Key{Kind: kueue.ClusterCordon, Name: r.Cluster}
 	}
@@ -53,9 +60,17 @@ func (r HoldRequest) ConfigureRequest(now time.Time) (ConfigureRequest, error) {
 		return ConfigureRequest{}, fmt.Errorf("cluster %.80q, drain %t, queue %.80q of namespace %.80q, clusterQueue %.80q: want a cluster, or a queue without drain",
 			r.Cluster, r.Drain, r.Queue, r.Namespace, r.ClusterQueue)
 	}
+	if r.Reservation != nil && (r.Queue != "" || r.Namespace != "" || r.ClusterQueue != "" || r.Cluster != "") {
+		return ConfigureRequest{}, fmt.Errorf("reservation %.80q, and a queue or cluster: want one of them", r.Reservation.Name)
+	}
 	key := r.Key()
 	if r.Resume {
 		return ConfigureRequest{Delete: []kueue.Key{key}}, nil
+	}
+	if r.Reservation != nil {
+		made := *r.Reservation
+		made.Since, made.By, made.Why = now.UTC().Truncate(time.Second), r.By, r.Why
+		return Reserve(made)
 	}
 	metadata := map[string]string{"name": key.Name}
 	if key.Namespace != "" {

@@ -2,7 +2,8 @@
 // ClusterQueue, Cohort, LocalQueue and WorkloadPriorityClass, of v1beta1 and
 // v1beta2, so that those of a cluster that runs Kueue work unmodified. What
 // Muster does not do is refused; what it does not need is named and left out.
-// QueueHold, ClusterQueueHold, Cluster and ClusterCordon are kinds of Muster's own beside them.
+// QueueHold, ClusterQueueHold, Cluster, ClusterCordon and Reservation are kinds of Muster's own
+// beside them.
 //
 // What the policy means, and whether it is valid, is package quota's. The package
 // is pure.
@@ -40,13 +41,16 @@ const (
 	ClusterCordon = "ClusterCordon"
 )
 
+// Reservation is the kind of a reservation of nodes.
+const Reservation = "Reservation"
+
 // IsHold reports whether a kind is that of an operator's hold of a queue or order about a
 // cluster, which no cluster has as an object.
-func IsHold(kind string) bool { return isOwn(kind) && kind != Cluster }
+func IsHold(kind string) bool { return isOwn(kind) && kind != Cluster && kind != Reservation }
 
 // isOwn reports whether a kind is Muster's own.
 func isOwn(kind string) bool {
-	return kind == QueueHold || kind == ClusterQueueHold || kind == Cluster || kind == ClusterCordon
+	return kind == QueueHold || kind == ClusterQueueHold || kind == Cluster || kind == ClusterCordon || kind == Reservation
 }
 
 // groupOf returns the API group of a kind and its versions.
@@ -122,6 +126,10 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return decodeInto(o.origin, &c.Clusters, func(cl *quota.Cluster) { cl.Name = o.Name })
 	case ClusterCordon:
 		return decodeInto(o.origin, &c.ClusterCordons, func(cc *quota.ClusterCordon) { cc.Name, cc.Since = o.Name, cc.Since.UTC() })
+	case Reservation:
+		return decodeInto(o.origin, &c.Reservations, func(r *quota.Reservation) {
+			r.Name, r.From, r.Until, r.Since = o.Name, r.From.UTC(), r.Until.UTC(), r.Since.UTC()
+		})
 	case "AdmissionCheck":
 		o.drop("retryDelayMinutes", "it has no effect in Kueue either")
 		return decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name })

@@ -61,7 +61,7 @@ type Object struct {
 // kinds are those that are read, in the order in which they rest on each other.
 var kinds = []string{
 	"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass",
-	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology", QueueHold, ClusterQueueHold, Cluster, ClusterCordon,
+	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology", QueueHold, ClusterQueueHold, Cluster, ClusterCordon, Reservation,
 }
 
 // Kinds lists the kinds that are read, those that others name first.
@@ -239,6 +239,7 @@ func Beside(policy, other quota.Config) quota.Config {
 	policy.Holds = slices.Concat(policy.Holds, other.Holds)
 	policy.Clusters = slices.Concat(policy.Clusters, other.Clusters)
 	policy.ClusterCordons = slices.Concat(policy.ClusterCordons, other.ClusterCordons)
+	policy.Reservations = slices.Concat(policy.Reservations, other.Reservations)
 	policy.ClusterQueueHolds = slices.Concat(policy.ClusterQueueHolds, other.ClusterQueueHolds)
 	return policy
 }

@@ -134,5 +134,8 @@ func elements(policy quota.Config) map[string]Key {
 	for i, o := range policy.ClusterCordons {
 		keys[fault.Index("clusterCordons", i)] = Key{Kind: ClusterCordon, Name: o.Name}
 	}
+	for i := range policy.Reservations {
+		keys[fault.Index("reservations", i)] = Key{Kind: Reservation, Name: policy.Reservations[i].Name}
+	}
 	return keys
 }

@@ -31,6 +31,7 @@ const (
 	ReasonShrunk             ReasonKind = "Shrunk"         // gives up pods above its minimum for another workload
 	ReasonRequeued           ReasonKind = "Requeued"       // evicted because an operator, or its submitter, asked for it
 	ReasonBehindHead         ReasonKind = "BehindHead"     // no gang passes the head of its queue, or it would delay a head
+	ReasonReserved           ReasonKind = "Reserved"       // nodes that it needs are reserved, and it is not declared to end before
 	ReasonUnknown            ReasonKind = "Unknown"        // the search for places ended without an answer
 	ReasonPending            ReasonKind = "Pending"        // the next decision considers it
 	ReasonNoNodes            ReasonKind = "NoNodes"        // no cluster has reported a node yet
@@ -68,7 +69,7 @@ const (
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
 		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonAdmissionCheck, ReasonCheckRetry, ReasonCheckRejected, ReasonPreempted, ReasonShrunk, ReasonDrained, ReasonRequeued,
-		ReasonBehindHead, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
+		ReasonBehindHead, ReasonReserved, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
 		ReasonFull, ReasonQueue, ReasonForbidden, ReasonRestored, ReasonNotStorable,

@@ -126,7 +126,7 @@ func (f *File) workload(path string, g *Gang, queues []state.Queue) (workload.Wo
 		}
 	}
 	for i := range g.Pods {
-		set, err := g.Pods[i].podSet(fault.Index(path+".pods", i))
+		set, err := g.Pods[i].Spec(fault.Index(path+".pods", i))
 		faults.Under("", err)
 		if slices.ContainsFunc(w.PodSets, func(other workload.PodSet) bool { return other.Name == set.Name && set.Name != "" }) {
 			faults.Add(fault.Index(path+".pods", i)+".name", "%q is a duplicate; want another name", set.Name)
@@ -164,7 +164,8 @@ func (f *File) workload(path string, g *Gang, queues []state.Queue) (workload.Wo
 	return w, faults.Err()
 }
 
-func (s *PodSet) podSet(path string) (workload.PodSet, error) {
+// Spec returns the pod set as decisions take it; path names it in faults.
+func (s *PodSet) Spec(path string) (workload.PodSet, error) {
 	var faults fault.List
 	count := 1
 	if s.Count != nil {

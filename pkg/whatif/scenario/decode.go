@@ -54,7 +54,7 @@ func ParseWith(data []byte, queues *queuesfile.File) (*File, error) {
 func (f *File) useQueues(queues *queuesfile.File) error {
 	var faults fault.List
 	for _, name := range []string{
-		"queues", "resourceFlavors", "cohorts", "clusterQueues", "localQueues", "workloadPriorityClasses", "fairSharing", "admissionFairSharing",
+		"queues", "resourceFlavors", "cohorts", "clusterQueues", "localQueues", "workloadPriorityClasses", "reservations", "fairSharing", "admissionFairSharing",
 	} {
 		if strictyaml.Field(f.source, name) != nil {
 			faults.Add(name, "the scenario is played with the queues of another file; want none here")

@@ -6,11 +6,12 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// end is when a started job will end.
+// end is when a started job will end, or without a job when time alone changes something.
 type end struct {
-	at  time.Time
-	seq int // of its start, so that jobs that end at once end in that order
-	id  workload.ID
+	at      time.Time
+	seq     int // of its start, so that jobs that end at once end in that order
+	id      workload.ID
+	attempt int
 }
 
 // ends is a heap of them, the next one first.

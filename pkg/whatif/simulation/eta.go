@@ -70,7 +70,9 @@ func (e *estimator) submitted(s *run, id workload.ID) error {
 	e.waiting = append(e.waiting, id)
 	snapshot := estimate.Snapshot{Now: s.Now(), Queues: e.queues, Policy: e.policy, Nodes: e.nodes}
 	for _, end := range s.ends {
-		snapshot.Running = append(snapshot.Running, s.record(end.id))
+		if j := s.byID[end.id]; j != nil && j.attempt == end.attempt {
+			snapshot.Running = append(snapshot.Running, s.record(end.id))
+		}
 	}
 	for _, id := range e.waiting {
 		snapshot.Waiting = append(snapshot.Waiting, s.record(id))

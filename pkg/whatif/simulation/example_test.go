@@ -33,4 +33,7 @@ func ExampleRun() {
 	// easy: 2000 s
 	// easy-sjbf: 2000 s
 	// shortest-first: 2000 s
+	// stretch: 2000 s
+	// conservative-10: 2000 s
+	// conservative: 2000 s
 }

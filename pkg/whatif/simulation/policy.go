@@ -29,7 +29,19 @@ func Policies() []Policy {
 			"shortest-first", "backfill, all by declared run time; who has waited for 72 hours comes first",
 			backfill(quota.ShortestFirst, 72*time.Hour),
 		},
+		{
+			"stretch", "the same; who has waited for 6 hours and 20 times the declared run time comes first",
+			quota.ClusterQueue{Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{
+				Order: quota.ShortestFirst, PatienceSeconds: int64(6 * time.Hour / time.Second), PatienceFactor: 20,
+			}},
+		},
+		{"conservative-10", "backfill with reservations for the first ten", conservative(10)},
+		{"conservative", "backfill with reservations for all, up to 1,000", conservative(quota.MaxDepth)},
 	}
+}
+
+func conservative(depth int) quota.ClusterQueue {
+	return quota.ClusterQueue{Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{Depth: depth}}
 }
 
 func backfill(order string, patience time.Duration) quota.ClusterQueue {

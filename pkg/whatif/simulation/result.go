@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
+
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
 // slowdownBound is below which a run time counts as this long in the bounded
@@ -30,8 +34,14 @@ type Result struct {
 	AverageBoundedSlowdown float64 `json:"averageBoundedSlowdown"`
 	MaxBoundedSlowdown     float64 `json:"maxBoundedSlowdown"`
 	// Utilisation is the part of the processors' time over the makespan in which
-	// a job ran on them.
+	// a job ran on them; with several resources, of the one that is used most.
 	Utilisation float64 `json:"utilisation"`
+	// Evictions are those of jobs, and Lost is how long these attempts had run.
+	Evictions int     `json:"evictions,omitempty"`
+	Lost      float64 `json:"lostSeconds,omitempty"`
+	// Unplayed jobs were refused or could never start. Examples say why.
+	Unplayed int      `json:"unplayed,omitempty"`
+	Examples []string `json:"unplayedExamples,omitempty"`
 	// ETA is nil unless start times were estimated.
 	*ETA
 }
@@ -53,29 +63,77 @@ func (l Left) String() string {
 		l.TooLarge, l.NoProcessors, l.NoRunTime, l.NoRequestedTime)
 }
 
-func measure(jobs []*job, nodes int, policy Policy, left Left) Result {
-	r := Result{Policy: policy.Name, Nodes: nodes, Jobs: len(jobs), Left: left}
-	waits := make([]float64, len(jobs))
-	first, last, busy := jobs[0].submitted, jobs[0].submitted, 0.0
-	for i, j := range jobs {
-		wait, ended := j.started.Sub(j.submitted), j.started.Add(j.run)
-		flow := wait + j.run
-		slowdown := max(1, flow.Seconds()/max(j.run, slowdownBound).Seconds())
-		waits[i] = wait.Seconds()
-		r.MeanWait += wait.Seconds() / float64(len(jobs))
-		r.MeanFlow += flow.Seconds() / float64(len(jobs))
-		r.AverageBoundedSlowdown += slowdown / float64(len(jobs))
+// measure sums up what has become of the jobs that have run.
+func (s *run) measure(nodes []capacity.Node) (Result, error) {
+	r := Result{
+		Nodes: len(nodes), Evictions: s.evictions, Lost: s.lost.Seconds(), Unplayed: s.unplayed.count, Examples: s.unplayed.examples,
+	}
+	var waits []float64
+	first, last, busy := s.jobs[0].Submitted, s.jobs[0].Submitted, map[resource.Name]float64{}
+	for _, j := range s.jobs {
+		if j.ended.IsZero() {
+			continue
+		}
+		flow := j.ended.Sub(j.Submitted)
+		slowdown := max(1, flow.Seconds()/max(j.ran, slowdownBound).Seconds())
+		waits = append(waits, (flow - j.ran).Seconds())
+		r.MeanWait += (flow - j.ran).Seconds()
+		r.MeanFlow += flow.Seconds()
+		r.AverageBoundedSlowdown += slowdown
 		r.MaxBoundedSlowdown = max(r.MaxBoundedSlowdown, slowdown)
-		busy += j.run.Seconds() * float64(j.processors)
-		if ended.After(last) {
-			last = ended
+		for i := range j.PodSets {
+			for name, amount := range j.PodSets[i].Template.Requests { // as a sum of whole numbers it could overflow
+				busy[name] += float64(amount) * float64(j.PodSets[i].Count) * j.ran.Seconds()
+			}
+		}
+		if j.ended.After(last) {
+			last = j.ended
 		}
 	}
+	r.Jobs = len(waits)
+	if r.Jobs == 0 {
+		return r, fmt.Errorf("%w: none of the %d has run; %s", ErrNoJobs, len(s.jobs), strings.Join(r.Examples, "; "))
+	}
+	r.MeanWait /= float64(r.Jobs)
+	r.MeanFlow /= float64(r.Jobs)
+	r.AverageBoundedSlowdown /= float64(r.Jobs)
 	slices.Sort(waits)
 	r.MedianWait, r.P95Wait, r.MaxWait = quantile(waits, 0.5), quantile(waits, 0.95), waits[len(waits)-1]
 	r.Makespan = last.Sub(first).Seconds()
-	r.Utilisation = busy / (r.Makespan * float64(nodes))
-	return r
+	r.Utilisation = utilisation(busy, nodes, r.Makespan)
+	return r, nil
+}
+
+// utilisation is that of the resource that is used most.
+func utilisation(busy map[resource.Name]float64, nodes []capacity.Node, seconds float64) (most float64) {
+	total := map[resource.Name]float64{}
+	for _, n := range nodes {
+		for name, amount := range n.Allocatable {
+			total[name] += float64(amount)
+		}
+	}
+	for name, used := range busy {
+		if name != resource.Pods && total[name] > 0 {
+			most = max(most, used/total[name]/seconds)
+		}
+	}
+	return most
+}
+
+// unplayed are the jobs that cannot run.
+type unplayed struct {
+	count    int
+	examples []string
+}
+
+// mostExamples bounds how many of them are named.
+const mostExamples = 3
+
+func (u *unplayed) add(j *job, why string) {
+	u.count++
+	if len(u.examples) < mostExamples {
+		u.examples = append(u.examples, j.Label+": "+why)
+	}
 }
 
 // quantile is the smallest value that at least the part q of them do not exceed.

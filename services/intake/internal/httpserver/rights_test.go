@@ -140,10 +140,13 @@ func TestOnlyOperators(t *testing.T) {
 		if !operation.Operators {
 			continue
 		}
-		path := strings.NewReplacer("{queue}", "a", "{clusterQueue}", "b", "{cluster}", "east", "{id}", string(foreign)).Replace(operation.Path)
+		path := strings.NewReplacer("{queue}", "a", "{clusterQueue}", "b", "{cluster}", "east", "{reservation}", "window", "{id}", string(foreign)).Replace(operation.Path)
 		path += map[string]string{"release": "?why=away", "setPriority": "?value=0"}[operation.ID] // the workload holds no places, and has this priority
 		answer, body := w.ask(t, "alice", operation.Method, path, "")
 		refused(t, answer, body, http.StatusForbidden, "http/alice is no operator")
+		if operation.ID == "reserve" || operation.ID == "unreserve" {
+			continue // they answer with a reservation that is stored, and nothing is stored here
+		}
 		answer, body = w.ask(t, "olga", operation.Method, path, "")
 		if answer.StatusCode != operation.Status {
 			t.Errorf("%s by an operator: %d %s", operation.ID, answer.StatusCode, body)

@@ -128,6 +128,10 @@ func namesOf(value any) (names []string, ok bool) {
 		for _, c := range v {
 			add("cluster", c.Name)
 		}
+	case []quota.Reservation:
+		for _, r := range v {
+			add("reservation", r.Name)
+		}
 	case query.AppliedAnswer:
 		for _, o := range v.Objects {
 			add(o.Kind, o.Name)

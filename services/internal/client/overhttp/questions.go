@@ -208,6 +208,9 @@ func (c *Client) whatIf(ctx context.Context, body []byte) (answer query.WhatIfAn
 // configure holds or resumes a queue or ClusterQueue, or cordons or uncordons a cluster; other changes of the configuration need
 // NATS. The server writes who asks, and since when.
 func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
+	if name, made, is := reservationIn(r); is {
+		return c.reserve(ctx, name, made)
+	}
 	hold := struct {
 		Kind     string
 		Metadata struct{ Namespace, Name string }

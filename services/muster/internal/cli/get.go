@@ -36,11 +36,11 @@ func getCommand(s *server) *cobra.Command {
 	o := &getOptions{server: s}
 	cmd := &cobra.Command{
 		Use:         "get",
-		Short:       "List workloads, queues and their policy, nodes, clusters, unmet demand, applied objects or dead letters",
+		Short:       "List workloads, queues and their policy, nodes, clusters, unmet demand, reservations, applied objects or dead letters",
 		Args:        program.NoSuchCommand,
 		Annotations: kindHints(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, demand, applied or dead-letters")
+			return exit.Usagef("get: want workloads, queues, clusterqueues, cohorts, flavors, priorityclasses, nodes, clusters, demand, reservations, applied or dead-letters")
 		},
 	}
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
@@ -87,6 +87,10 @@ func getCommand(s *server) *cobra.Command {
 exist, equal ones together, with the pods of one gang. -o json has their selectors,
 tolerations and topology, too.`,
 			Args: program.Args(0, 0, "no argument"), RunE: o.demand,
+		},
+		&cobra.Command{
+			Use: "reservations", Aliases: []string{"reservation"}, Short: "List reservations of nodes, past ones too",
+			Args: program.Args(0, 0, "no argument"), RunE: o.reservations,
 		},
 		&cobra.Command{
 			Use: "applied", Short: "List applied objects that configure queues",

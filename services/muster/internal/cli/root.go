@@ -66,6 +66,7 @@ MUSTER_TOKEN or the client certificate identifies.
 		}},
 		{"queues", "Queues and clusters:", []*cobra.Command{
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server), clusterCommand(server),
+			reserveCommand(server), unreserveCommand(server),
 		}},
 		{"offline", "Without a server:", program.WithoutConnection(predictCommand(), scenarioCommand(), simulateCommand(), verifyCommand())},
 		{"operation", "Operation:", []*cobra.Command{statusCommand(server), usageCommand(server), whatifCommand(server), program.WithoutConnection(healthCommand())[0], program.WithoutConnection(replayCommand())[0]}},

@@ -95,18 +95,27 @@ func (o *scenarioOptions) readQueues(cmd *cobra.Command) (*queuesfile.File, erro
 	if o.queues == "" {
 		return nil, nil
 	}
-	content, err := readFile(o.queues, cmd.InOrStdin())
+	file, err := readQueuesFile(cmd, o.queues)
 	if err != nil {
-		return nil, exit.Usagef("queues: %w", err)
+		return nil, err
+	}
+	return &file, nil
+}
+
+// readQueuesFile reads a queues file, and prints what it notes.
+func readQueuesFile(cmd *cobra.Command, name string) (queuesfile.File, error) {
+	content, err := readFile(name, cmd.InOrStdin())
+	if err != nil {
+		return queuesfile.File{}, exit.Usagef("queues: %w", err)
 	}
 	file, notes, err := queuesfile.Read(content)
 	if err != nil {
-		return nil, exit.Usagef("%w", fault.Of(err).In(o.queues))
+		return queuesfile.File{}, exit.Usagef("%w", fault.Of(err).In(name))
 	}
 	for _, note := range notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %s: %s\n", o.queues, note)
+		fmt.Fprintf(cmd.ErrOrStderr(), "muster: %s: %s\n", name, note)
 	}
-	return &file, nil
+	return file, nil
 }
 
 func (o *scenarioOptions) play(file string, in io.Reader, queues *queuesfile.File) (scenario.Outcome, error) {

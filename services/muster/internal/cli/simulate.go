@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/whatif/scenario"
 	"muster.dev/muster/pkg/whatif/simulation"
-	"muster.dev/muster/pkg/whatif/swf"
+	"muster.dev/muster/pkg/whatif/submissions"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
@@ -22,6 +27,10 @@ type simulateOptions struct {
 	trace    string
 	nodes    int
 	policies []string
+	queues   string
+	fleet    string
+	queue    string
+	pod      string
 	eta      bool
 	output   output.Format
 }
@@ -31,13 +40,20 @@ func simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate --trace FILE",
 		Short: "Simulate a log of jobs and measure the waiting times",
-		Long: `Simulate a log of parallel jobs in the Standard Workload Format, plain or compressed
-with gzip, with the decisions of queue-manager, and measure how long the jobs wait.
-The command needs no NATS, Postgres or Kubernetes.
+		Long: `Simulate a log of jobs with the decisions of queue-manager, and measure how long the
+jobs wait. The command needs no NATS, Postgres or Kubernetes.
 
-Each job is a gang of one pod per processor on as many nodes of one processor
-each as --nodes says; its requested time is its declared run time. The command leaves
-out and counts jobs that ask for more, or lack a run time or a requested time.
+The log is in the Standard Workload Format, plain or compressed with gzip; or a list of
+submissions in Muster's own format; or a pod list of Alibaba's cluster-trace-gpu-v2023.
+docs/simulation.md describes them. In the Standard Workload Format each job is a gang of
+one pod per processor, and its requested time is its declared run time. The command leaves
+out and counts jobs that ask for more processors than there are, or lack a run time or a
+requested time.
+
+--fleet has the nodes: a fleet file of the dev cluster, the nodes of a scenario, or the
+machine list of that trace. Without it there are as many nodes of one processor each as
+--nodes says. --queues has the queues and the policy, as queue-manager reads them. Without
+it there is one queue, and --policy says how it decides.
 
 With --eta each job that has to wait gets an estimated start time when it is submitted,
 as in a running Muster: from the present jobs, and from earlier run times and waits. The
@@ -47,13 +63,18 @@ Policies:
 ` + policyHelp() + `
 With one policy -o json prints an object, with several a list of them.`,
 		Example: `  muster simulate --trace KTH-SP2-1996-2.swf --nodes 100 --policy easy
-  muster simulate --trace KTH-SP2-1996-2.swf.gz --policy fcfs,easy,shortest-first -o json`,
+  muster simulate --trace KTH-SP2-1996-2.swf.gz --policy fcfs,easy,shortest-first -o json
+  muster simulate --trace submissions.jsonl --queues queues.yaml --fleet fleet.yaml`,
 		Args: program.Args(0, 0, "no argument, but --trace FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.trace, "trace", "", "the log, an SWF `file`; - is standard input")
+	flags.StringVar(&o.trace, "trace", "", "the log, a `file`; - is standard input")
 	flags.IntVar(&o.nodes, "nodes", 0, "the `number` of nodes (default: the log's MaxNodes, else MaxProcs)")
+	flags.StringVar(&o.fleet, "fleet", "", "the nodes, a `file`, instead of --nodes")
+	flags.StringVar(&o.queues, "queues", "", "the queues and the policy, a `file`, instead of --policy")
+	flags.StringVar(&o.queue, "queue", "", "the `queue` of jobs that name none (default: the only queue of --queues)")
+	flags.StringVar(&o.pod, "pod", "", "with --fleet, what the pod of a processor `requests`, such as cpu=4,nvidia.com/gpu=1 (default cpu=1)")
 	flags.StringSliceVar(&o.policies, "policy", []string{"easy"}, "the `policies` to simulate, one after the other")
 	flags.BoolVar(&o.eta, "eta", false, "estimate the start time of each job that waits, and score the estimates")
 	program.AddOutput(cmd, flags, &o.output)
@@ -78,23 +99,19 @@ func policyHelp() string {
 }
 
 func (o *simulateOptions) run(cmd *cobra.Command) error {
-	policies, err := o.check()
+	sites, err := o.sites(cmd)
 	if err != nil {
 		return err
 	}
-	log, err := o.read(cmd)
-	if err != nil {
-		return exit.Usagef("%w", fault.Of(err).In(o.trace))
-	}
-	nodes, err := o.size(cmd, log)
+	jobs, left, sites, err := o.jobs(cmd, sites)
 	if err != nil {
 		return err
 	}
-	results := make([]simulation.Result, 0, len(policies))
-	for _, policy := range policies {
+	results := make([]simulation.Result, 0, len(sites))
+	for _, s := range sites {
 		show, done := progress(cmd.ErrOrStderr())
-		result, err := simulation.Run(log, nodes, policy, simulation.Options{ETA: o.eta, Progress: func(submitted, jobs int) error {
-			show("%s: %d of %d jobs submitted", policy.Name, submitted, jobs)
+		result, err := simulation.Play(jobs, s.Site, simulation.Options{ETA: o.eta, Progress: func(submitted, jobs int) error {
+			show("%s: %d of %d jobs submitted", s.name, submitted, jobs)
 			return cmd.Context().Err()
 		}})
 		done()
@@ -102,7 +119,11 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 			return exit.Usagef("%s: %w", o.trace, err)
 		}
 		if err != nil {
-			return fmt.Errorf("simulate %q with policy %s: %w", o.trace, policy.Name, err)
+			return fmt.Errorf("simulate %q with policy %s: %w", o.trace, s.name, err)
+		}
+		result.Policy, result.Left = s.name, left
+		for _, why := range result.Examples {
+			fmt.Fprintf(cmd.ErrOrStderr(), "muster: %s: %d jobs could not run, such as %s\n", s.name, result.Unplayed, why)
 		}
 		results = append(results, result)
 	}
@@ -113,43 +134,155 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	return output.Print(cmd.OutOrStdout(), o.output, value, func() output.Table { return output.Simulations(results) })
 }
 
-func (o *simulateOptions) check() ([]simulation.Policy, error) {
+// namedSite is a site under the name of its policy.
+type namedSite struct {
+	name string
+	simulation.Site
+}
+
+// sites returns the sites to simulate. Without --fleet they have no nodes yet.
+func (o *simulateOptions) sites(cmd *cobra.Command) ([]namedSite, error) {
 	if o.trace == "" {
-		return nil, exit.Usagef("--trace is missing; want an SWF file")
+		return nil, exit.Usagef("--trace is missing; want a file")
+	}
+	if o.fleet != "" && cmd.Flags().Changed("nodes") {
+		return nil, exit.Usagef("--nodes %d and --fleet %s: want one of them", o.nodes, o.fleet)
+	}
+	if o.queue != "" && o.queues == "" {
+		return nil, exit.Usagef("--queue %s without --queues: the only queue is the one that --policy makes", o.queue)
+	}
+	if o.queues != "" && cmd.Flags().Changed("policy") {
+		return nil, exit.Usagef("--policy %s and --queues %s: want one of them", strings.Join(o.policies, ","), o.queues)
+	}
+	nodes, err := o.fleetNodes(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if o.queues != "" {
+		site, err := o.ownQueues(cmd)
+		site.Nodes = nodes
+		return []namedSite{{o.queues, site}}, err
 	}
 	if len(o.policies) == 0 {
 		return nil, exit.Usagef("--policy is empty; want one or more of %s", strings.Join(policyNames(), ", "))
 	}
-	var policies []simulation.Policy
+	var sites []namedSite
 	for _, name := range o.policies {
 		policy, err := simulation.ParsePolicy(name)
 		if err != nil {
 			return nil, exit.Usagef("%w", err)
 		}
-		policies = append(policies, policy)
+		sites = append(sites, namedSite{policy.Name, policy.On(nodes)})
 	}
-	return policies, nil
+	o.queue = sites[0].Queues[0].Name
+	return sites, nil
 }
 
-func (o *simulateOptions) read(cmd *cobra.Command) (swf.Log, error) {
-	if o.trace == "-" {
-		return swf.Read(cmd.InOrStdin())
+func (o *simulateOptions) fleetNodes(cmd *cobra.Command) ([]capacity.Node, error) {
+	if o.fleet == "" {
+		return nil, nil
 	}
-	file, err := os.Open(o.trace)
+	content, err := readFile(o.fleet, cmd.InOrStdin())
 	if err != nil {
-		return swf.Log{}, err
+		return nil, exit.Usagef("fleet: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	return swf.Read(file)
+	nodes, err := scenario.ReadFleet(content)
+	if err != nil {
+		return nil, exit.Usagef("%w", fault.Of(err).In(o.fleet))
+	}
+	return nodes, nil
+}
+
+// ownQueues returns a site with the queues of --queues.
+func (o *simulateOptions) ownQueues(cmd *cobra.Command) (simulation.Site, error) {
+	file, err := readQueuesFile(cmd, o.queues)
+	if err != nil {
+		return simulation.Site{}, err
+	}
+	site := simulation.Site{Policy: file.Config}
+	for _, q := range file.Queues {
+		site.Queues = append(site.Queues, state.Queue{Name: q.Name, Namespaces: q.Namespaces, Strategy: q.Strategy, Rules: q.Rules})
+	}
+	if o.queue == "" && len(site.Queues) == 1 {
+		o.queue = site.Queues[0].Name
+	}
+	return site, nil
+}
+
+// jobs reads the jobs, and completes the sites with as many nodes as the log has where
+// there is no fleet.
+func (o *simulateOptions) jobs(cmd *cobra.Command, sites []namedSite) ([]simulation.Job, simulation.Left, []namedSite, error) {
+	var left simulation.Left
+	shape, err := o.shape()
+	if err != nil {
+		return nil, left, nil, err
+	}
+	in := cmd.InOrStdin()
+	if o.trace != "-" {
+		file, err := os.Open(o.trace)
+		if err != nil {
+			return nil, left, nil, exit.Usagef("%w", fault.Of(err).In(o.trace))
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	read, err := submissions.Read(in, shape)
+	if err != nil {
+		return nil, left, nil, exit.Usagef("%w", fault.Of(err).In(o.trace))
+	}
+	if read.Log != nil && o.queue == "" {
+		return nil, left, nil, exit.Usagef("--queue is missing; %s has several queues, and the log says of no job which one is its", o.queues)
+	}
+	most := 0
+	if o.fleet == "" {
+		if most, err = o.size(cmd, read); err != nil {
+			return nil, left, nil, err
+		}
+		for i := range sites {
+			sites[i].Nodes = simulation.Alike(most)
+		}
+	}
+	jobs, left, err := read.Jobs(most)
+	if err != nil {
+		return nil, left, nil, exit.Usagef("%s: %w", o.trace, err)
+	}
+	return jobs, left, sites, nil
+}
+
+// shape says what the log leaves open.
+func (o *simulateOptions) shape() (submissions.Options, error) {
+	shape := submissions.Options{Queue: o.queue}
+	switch {
+	case o.fleet == "" && o.pod != "":
+		return shape, exit.Usagef("--pod %s without --fleet: nodes of one processor have nothing else to offer", o.pod)
+	case o.fleet == "":
+		return shape, nil
+	}
+	shape.Pod = resource.List{}
+	for _, part := range strings.Split(cmp.Or(o.pod, "cpu=1"), ",") {
+		name, text, is := strings.Cut(part, "=")
+		if !is || name == "" {
+			return shape, exit.Usagef("--pod: %q: want a resource and an amount, such as nvidia.com/gpu=1", part)
+		}
+		amount, err := resource.Parse(resource.Name(name), text)
+		if err != nil {
+			return shape, exit.Usagef("--pod: %w", err)
+		}
+		shape.Pod[resource.Name(name)] = amount
+	}
+	return shape, nil
 }
 
 // size is the number of nodes to simulate.
-func (o *simulateOptions) size(cmd *cobra.Command, log swf.Log) (int, error) {
+func (o *simulateOptions) size(cmd *cobra.Command, read submissions.File) (int, error) {
+	if read.Log == nil {
+		return 0, exit.Usagef("--fleet is missing; %s says what its pods request, and --fleet what the nodes have", o.trace)
+	}
 	nodes, said := int64(o.nodes), cmd.Flags().Changed("nodes")
 	from := "--nodes"
 	for _, header := range []string{"MaxNodes", "MaxProcs"} {
 		if !said {
-			if nodes, said = log.Number(header); said {
+			if nodes, said = read.Log.Number(header); said {
 				from = o.trace + ": " + header
 			}
 		}

@@ -31,7 +31,7 @@ func TestSimulateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ log, flags, want string }{
-		"no policy of that name": {good, "--nodes 1 --policy fair", `policy "fair": want one of fcfs, first-fit, easy, easy-sjbf, shortest-first`},
+		"no policy of that name": {good, "--nodes 1 --policy fair", `policy "fair": want one of fcfs, first-fit, easy, easy-sjbf, shortest-first, stretch, conservative-10, conservative`},
 		"empty":                  {"", "--nodes 1", "-: the log has no jobs to simulate: it has none, only 0 header lines; want a line of 18 numbers for each"},
 		"headers only":           {"; MaxNodes: 4\n; Note: x\n", "", "-: the log has no jobs to simulate: it has none, only 2 header lines; want a line of 18 numbers for each"},
 		"no nodes":               {good, "", "- has neither MaxNodes nor MaxProcs; set the number of nodes with --nodes"},

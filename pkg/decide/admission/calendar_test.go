@@ -1,0 +1,184 @@
+package admission_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// maintenance reserves nodes for no gang.
+func maintenance(from, until time.Time, nodes ...string) quota.Reservation {
+	return quota.Reservation{Name: "window", From: from, Until: until, Nodes: nodes, Since: start, By: "ann", Why: "new driver"}
+}
+
+// Whatever the strategy: a gang gets no place on a reserved node unless the node is for it
+// or the gang is declared to end before. Gangs for which it is reserved get their places.
+func TestReservedNodesAreSpared(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		minutes := func(label string, least, most int) time.Duration {
+			return time.Duration(rapid.IntRange(least, most).Draw(t, label)) * time.Minute
+		}
+		reserved := maintenance(start.Add(minutes("from", 0, 60)), time.Time{}, "node-0")
+		reserved.Until = reserved.From.Add(minutes("lasts", 1, 60))
+		if rapid.Bool().Draw(t, "for a queue") {
+			reserved.ClusterQueue = "a"
+		}
+		config := drawPolicyOf(t, allStrategies)
+		config.Reservations = []quota.Reservation{reserved}
+		m := newModel(t, config)
+		for i := range rapid.IntRange(1, 40).Draw(t, "events") {
+			m.step(i)
+			for _, a := range m.plans[len(m.plans)-1].Admissions {
+				run := time.Duration(m.order[a.Workload]%2*10) * time.Minute // as the model declares it
+				uses := slices.ContainsFunc(a.Placements, func(p workload.Placement) bool { return p.Node == "node-0" })
+				if uses && reserved.Conflicts(m.now, run) && !reserved.For(m.gangs[a.Workload].Queue, m.gangs[a.Workload]) {
+					t.Fatalf("%s, which runs for %s, starts at %s on a node that is reserved from %s until %s", a.Workload, run, m.now, reserved.From, reserved.Until)
+				}
+			}
+		}
+	})
+}
+
+// A gang starts on a reserved node when it ends before, and not otherwise; the reason of
+// one that waits names the node, the times and who reserved it.
+func TestAWindowDrainsInTime(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		run    time.Duration
+		by     func(*quota.Reservation, *workload.Workload)
+		starts bool
+	}{
+		"ends before":         {run: time.Hour, starts: true},
+		"ends within":         {run: 61 * time.Minute},
+		"declares nothing":    {},
+		"of the queue":        {by: func(r *quota.Reservation, _ *workload.Workload) { r.ClusterQueue = "queue" }, starts: true},
+		"of another queue":    {by: func(r *quota.Reservation, _ *workload.Workload) { r.ClusterQueue = "other" }},
+		"of the user":         {by: func(r *quota.Reservation, w *workload.Workload) { r.User, w.Submitter = "http/ann", "http/ann" }, starts: true},
+		"of another user":     {by: func(r *quota.Reservation, w *workload.Workload) { r.User, w.Submitter = "http/ann", "http/bob" }},
+		"the workload itself": {by: func(r *quota.Reservation, _ *workload.Workload) { r.Workload = "gang-0" }, starts: true},
+		"the workload by its name": {by: func(r *quota.Reservation, w *workload.Workload) {
+			r.Workload, w.Namespace, w.Name = "team/train", "team", "train"
+		}, starts: true},
+		"in another cluster": {by: func(r *quota.Reservation, _ *workload.Workload) { r.Cluster = "other" }, starts: true},
+		"of other labels": {by: func(r *quota.Reservation, _ *workload.Workload) {
+			r.Nodes, r.NodeLabels = nil, map[string]string{"pool": "b"}
+		}, starts: true},
+		"of its labels": {by: func(r *quota.Reservation, _ *workload.Workload) {
+			r.Nodes, r.NodeLabels = nil, map[string]string{"kubernetes.io/hostname": "one"}
+		}},
+		"is over": {by: func(r *quota.Reservation, _ *workload.Workload) {
+			r.From, r.Until = start.Add(-time.Hour), start
+		}, starts: true},
+	} {
+		for _, strategy := range allStrategies {
+			t.Run(name+" "+strategy, func(t *testing.T) {
+				t.Parallel()
+				w := &workload.Workload{ID: "gang-0", Queue: "queue", PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)}}
+				reserved := maintenance(start.Add(time.Hour), start.Add(2*time.Hour), "one")
+				if c.by != nil {
+					c.by(&reserved, w)
+				}
+				s := admission.NewState(treeOf(t, quota.Config{
+					ClusterQueues: []quota.ClusterQueue{{Name: "queue", Strategy: strategy}}, Reservations: []quota.Reservation{reserved},
+				}))
+				s.SetNode(nodeOf("one", 8, 8))
+				s.Enqueue(admission.Waiting{Workload: w, RunTime: c.run, Since: start})
+				plan := admission.Decide(s, start)
+				if started := len(plan.Admissions) == 1; started != c.starts {
+					t.Fatalf("it starts: %t, want %t: %+v", started, c.starts, s.Reason("gang-0"))
+				}
+				if c.starts {
+					return
+				}
+				why := s.Reason("gang-0")
+				if why == nil || why.Kind != workload.ReasonReserved || !strings.Contains(why.Message, "node one is reserved for") || !strings.Contains(why.Message, "by ann: new driver") {
+					t.Errorf("it waits for %+v", why)
+				}
+				if plan := admission.Decide(s, reserved.Until); len(plan.Admissions) != 1 {
+					t.Errorf("after the reservation it waits for %+v", s.Reason("gang-0"))
+				}
+			})
+		}
+	}
+}
+
+// The decision comes by itself when a reservation begins that evicts, and when it ends.
+func TestADecisionIsDueWhenAReservationBeginsAndEnds(t *testing.T) {
+	t.Parallel()
+	reserved := maintenance(start.Add(time.Hour), start.Add(2*time.Hour), "one")
+	s := admission.NewState(nil)
+	s.SetNode(nodeOf("one", 8, 8))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	if plan := admission.Decide(s, start); len(plan.Admissions) != 1 {
+		t.Fatalf("the plan is %+v", plan)
+	}
+	reserved.Evict = true
+	s.Reconfigure(treeOf(t, quota.Config{Reservations: []quota.Reservation{reserved}}))
+	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	plan := admission.Decide(s, start)
+	if len(plan.Admissions)+len(plan.Evictions) > 0 || !plan.NextAt.Equal(reserved.From) {
+		t.Fatalf("the plan is %+v, want nothing until %s", plan, reserved.From)
+	}
+	if s.Pending(reserved.From.Add(-time.Second)) || !s.Pending(reserved.From) {
+		t.Error("a decision is due when the reservation begins, and not before")
+	}
+	plan = admission.Decide(s, reserved.From)
+	if len(plan.Evictions) != 1 || plan.Evictions[0].Reason.Kind != workload.ReasonDrained || !plan.NextAt.Equal(reserved.Until) {
+		t.Fatalf("the plan is %+v, want one eviction and the next decision at %s", plan, reserved.Until)
+	}
+	s.Release("gang-0")
+	if plan := admission.Decide(s, reserved.From.Add(time.Minute)); len(plan.Admissions) != 0 {
+		t.Errorf("within the window the plan is %+v", plan)
+	}
+	if plan := admission.Decide(s, reserved.Until); len(plan.Admissions) != 1 {
+		t.Errorf("after the window the plan is %+v", plan)
+	}
+}
+
+// With run times that are kept, a gang that is the first in line starts no later than it is
+// promised then, whatever the depth and whatever passes it.
+func TestTheFirstInLineKeepsItsPromiseAtAnyDepth(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, depth := rapid.IntRange(1, 5).Draw(t, "nodes"), rapid.IntRange(1, 6).Draw(t, "depth")
+		tree, err := quota.New(quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "queue", Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{Depth: depth}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &stream{now: start, ends: map[workload.ID]time.Time{}, started: map[workload.ID]time.Time{}, declared: true, state: admission.NewState(tree)}
+		for i := range nodes {
+			s.state.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 8, 8))
+		}
+		promised := map[workload.ID]time.Time{}
+		for tick := range 60 {
+			for range rapid.IntRange(0, 2).Draw(t, "arrivals") {
+				run := time.Duration(rapid.IntRange(1, 30).Draw(t, "run")) * time.Second
+				s.submit(fmt.Sprintf("gang-%d-%d", tick, len(s.ends)), "queue", setOf("workers", rapid.IntRange(1, nodes).Draw(t, "pods"), 1, 8), run)
+			}
+			s.step()
+			reserved := s.state.HeadReservations()
+			if len(reserved) > depth {
+				t.Fatalf("%d reservations, want at most %d", len(reserved), depth)
+			}
+			for _, r := range reserved {
+				if _, known := promised[r.Workload]; !known && s.state.Position(r.Workload) == 1 {
+					promised[r.Workload] = r.Start
+				}
+			}
+			for id, by := range promised {
+				if s.state.Reason(id) != nil && s.now.Add(-time.Second).After(by) {
+					t.Fatalf("%s waits at %s, and was promised %s: %+v", id, s.now, by, s.state.Reason(id))
+				}
+			}
+		}
+	})
+}
