@@ -25,7 +25,7 @@ const (
 
 // figures are what is measured of a peer.
 type figures struct {
-	burst, burstQueues float64 // gangs admitted per second
+	burst, burstQueues float64       // gangs admitted per second
 	first              time.Duration // the first gang after the API server's start
 	p50, p99           time.Duration
 	behind             time.Duration // median, of a gang that fits behind those that do not
