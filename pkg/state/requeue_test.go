@@ -10,7 +10,7 @@ import (
 // neverEvicts are the kinds of reasons for which no workload is evicted.
 var neverEvicts = []workload.ReasonKind{
 	workload.ReasonFit, workload.ReasonQuota, workload.ReasonTopology, workload.ReasonNeverFits, workload.ReasonHeld,
-	workload.ReasonWaitingForEviction, workload.ReasonProvisioning, workload.ReasonAdmissionCheck, workload.ReasonBehindHead, workload.ReasonUnknown, workload.ReasonPending, workload.ReasonNoNodes,
+	workload.ReasonWaitingForEviction, workload.ReasonProvisioning, workload.ReasonAdmissionCheck, workload.ReasonBehindHead, workload.ReasonReserved, workload.ReasonUnknown, workload.ReasonPending, workload.ReasonNoNodes,
 	workload.ReasonStarting, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonGrowing, workload.ReasonBackoff,
 	workload.ReasonShrunk, workload.ReasonMaxRunTime, workload.ReasonIdle, workload.ReasonBesidePlan, workload.ReasonCancelled, workload.ReasonReleased,
 	workload.ReasonDeleted, workload.ReasonRefused, workload.ReasonJobEnded, workload.ReasonInvalid, workload.ReasonDuplicate,
