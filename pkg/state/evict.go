@@ -56,7 +56,7 @@ func (l *lifecycle) tearDownWithGrace(e *entry, phase workload.Phase, reason *wo
 
 func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.Reason, at, now time.Time) {
 	e.EvictAt = at
-	e.disruption, e.moveAt, e.growth, e.scaleDown, e.giveUp = disruption{}, time.Time{}, nil, nil, nil
+	e.disruption, e.moveAt, e.growth, e.scaleDown, e.giveUp, e.giveUpSince = disruption{}, time.Time{}, nil, nil, nil, time.Time{}
 	l.admission.Leave(e.ID)
 	l.transition(e, phase, reason, now)
 	e.idleSince = time.Time{} // the step that ends the run reports it

@@ -9,11 +9,15 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
+// giveUpMost is how long a gang may take to become smaller before it is evicted instead: the
+// other workload's places wait for it, and its owner may make it larger again and again.
+const giveUpMost = 5 * time.Minute
+
 // giveUp has a running RayCluster give up workers above its minimum for another workload. The
 // dispatcher makes it smaller, and its places are freed as when its owner does: once the pods
 // are gone and the dispatcher has confirmed that it sends none there.
 func (s *sizing) giveUp(e *entry, shrink admission.Shrink, now time.Time) {
-	e.giveUp = &event.GiveUp{Sizes: map[string]int{}, Leave: shrink.Leave}
+	e.giveUp, e.giveUpSince = &event.GiveUp{Sizes: map[string]int{}, Leave: shrink.Leave}, now
 	for _, set := range shrink.PodSets {
 		size := e.admittedPods(set.Name) - set.Count
 		e.giveUp.Sizes[set.Name] = size
@@ -62,7 +66,7 @@ func (s *sizing) endGiveUp(e *entry) {
 			return
 		}
 	}
-	e.giveUp = nil
+	e.giveUp, e.giveUpSince = nil, time.Time{}
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonShrunk {
 		e.Reason = nil
 	}

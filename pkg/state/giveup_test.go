@@ -78,3 +78,17 @@ func TestATearDownEndsAGiveUp(t *testing.T) {
 		t.Errorf("commanded is %+v", command)
 	}
 }
+
+// TestAGangThatGivesNothingUpIsEvicted: another workload waits for it, and would for ever.
+func TestAGangThatGivesNothingUpIsEvicted(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	s.created(true)
+	s.sizes(2)
+	s.sizing.giveUp(s.gang(), admission.Shrink{Workload: gangID, PodSets: []workload.PodSet{{Name: "workers", Count: 1}}}, s.now)
+	s.step(giveUpMost - time.Second)
+	s.sizes(2) // its owner makes it larger each time
+	s.is(workload.Running, "")
+	s.step(2 * time.Second)
+	s.is(workload.Evicting, workload.ReasonPreempted)
+}

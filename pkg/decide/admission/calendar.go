@@ -160,7 +160,7 @@ func (s *State) mustClear(g *Started, r *quota.Reservation, now time.Time) bool 
 func (s *State) mustDrainReserved(now time.Time) bool {
 	all := s.tree.Reservations()
 	for i := range all {
-		if !all[i].Evict {
+		if !all[i].Evict || now.Before(all[i].From) || !now.Before(all[i].Until) {
 			continue
 		}
 		for _, g := range s.started {
@@ -178,7 +178,7 @@ func (d *decision) drainReserved() {
 	all := d.state.tree.Reservations()
 	for i := range all {
 		r := &all[i]
-		if !r.Evict || d.now.Before(r.From) {
+		if !r.Evict || d.now.Before(r.From) || !d.now.Before(r.Until) {
 			continue
 		}
 		var gangs []*Started

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"time"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/resource"
@@ -30,8 +31,11 @@ func (v *view) namespaces() cache.ReflectorStore {
 	}
 }
 
+// limitsMost bounds how long namespaces wait for the list of LimitRanges.
+const limitsMost = 10 * time.Second
+
 // limits records the default requests of the LimitRanges of all namespaces.
-func (v *view) limits() cache.ReflectorStore {
+func (v *view) limits(listed func()) cache.ReflectorStore {
 	return &store[*corev1.LimitRange]{
 		set: func(o *corev1.LimitRange) {
 			defaults := kube.Defaults(o)
@@ -50,6 +54,6 @@ func (v *view) limits() cache.ReflectorStore {
 			}
 			v.target.Apply(func(p *observed.Cache) { p.ReplaceLimits(all) })
 		},
-		listed: func() {},
+		listed: listed,
 	}
 }

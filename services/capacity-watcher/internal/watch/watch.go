@@ -78,10 +78,22 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 	for _, resource := range owners {
 		running.Go(func() { v.reflectMetadata(ctx, resource, v.ownersOf()) })
 	}
-	// Nor for namespaces, which queue-manager misses only in queues that select them.
-	running.Go(func() { v.reflectMetadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), v.namespaces()) })
-	// Nor for the defaults of namespaces: without the right to LimitRanges none count.
-	running.Go(func() { v.reflect(ctx, core, "limitranges", "", "", &corev1.LimitRange{}, v.limits()) })
+	// Nor for namespaces, which queue-manager misses only in queues that select them, nor for
+	// their defaults. These come first, so that no namespace is published without; where they
+	// cannot be listed, none count.
+	limitsListed := make(chan struct{})
+	running.Go(func() {
+		v.reflect(ctx, core, "limitranges", "", "", &corev1.LimitRange{}, v.limits(sync.OnceFunc(func() { close(limitsListed) })))
+	})
+	running.Go(func() {
+		select {
+		case <-limitsListed:
+		case <-time.After(limitsMost):
+		case <-ctx.Done():
+			return
+		}
+		v.reflectMetadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), v.namespaces())
+	})
 	if missing.Add(-1) == 0 {
 		listed()
 	}

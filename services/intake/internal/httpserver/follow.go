@@ -86,7 +86,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, caller string) e
 			queue = changed.Queue
 		}
 		may := s.may(s.presentRights(ctx), caller, queue, record.Namespace)
-		if !may && isClosed(following.CaughtUp) { // what is past may be of a queue that it was moved from
+		// What is past, and may wait in the channel, may be of a queue that it was moved from.
+		if !may && isClosed(following.CaughtUp) && len(following.C) == 0 {
 			cancel()
 		}
 		return may

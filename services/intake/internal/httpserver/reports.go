@@ -1,9 +1,11 @@
 package httpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -57,8 +59,12 @@ func activityRequest(r *http.Request, now time.Time) (query.ActivityRequest, err
 	return request, nil
 }
 
-// longestWhatIf bounds the body of a what-if.
-const longestWhatIf = 2 << 20
+// longestWhatIf bounds the body of a what-if, and mostWhatIfParts its JSON objects: decoded,
+// each takes many times the bytes of an empty one.
+const (
+	longestWhatIf   = 2 << 20
+	mostWhatIfParts = 20_000
+)
 
 // whatIf tries a change on a copy of the live state.
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, caller string) error {
@@ -87,7 +93,14 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, caller string) e
 
 // whatIfRequest reads the change from the body.
 func whatIfRequest(w http.ResponseWriter, r *http.Request) (request query.WhatIfRequest, err error) {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestWhatIf))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, longestWhatIf))
+	if err != nil {
+		return request, fail(http.StatusUnprocessableEntity, "the body cannot be read, of which at most %d bytes are: %.500q", longestWhatIf, err.Error())
+	}
+	if parts := bytes.Count(body, []byte("{")); parts > mostWhatIfParts {
+		return request, fail(http.StatusUnprocessableEntity, "the body has %d JSON objects; want at most %d", parts, mostWhatIfParts)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&request); err != nil {
 		return request, fail(http.StatusUnprocessableEntity, "the body is not the JSON of a change of at most %d bytes: %.500q", longestWhatIf, err.Error())

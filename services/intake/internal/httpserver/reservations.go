@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,7 +25,12 @@ func (s *Server) reserve(w http.ResponseWriter, r *http.Request, caller string) 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	if _, err := s.Queries.Hold(ctx, query.HoldRequest{Reservation: &asked, By: caller, Why: why}); err != nil {
+	_, err = s.Queries.Hold(ctx, query.HoldRequest{Reservation: &asked, By: caller, Why: why})
+	var refused *query.ProblemError
+	if errors.As(err, &refused) && !refused.Busy {
+		return fail(http.StatusUnprocessableEntity, "%s", refused.Message)
+	}
+	if err != nil {
 		return err
 	}
 	made, err := s.reservation(ctx, asked.Name)

@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -33,7 +32,7 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer 
 	defer func() {
 		if cause := recover(); cause != nil {
 			f.Logger.Error("cannot try a change", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
-			err = errors.New("cannot try this change: internal error; see the log of queue-manager")
+			err = query.Busy("cannot try this change: internal error; see the log of queue-manager")
 		}
 	}()
 	if err := checkWhatIf(r); err != nil {
@@ -41,11 +40,11 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer 
 	}
 	_, version, err := f.Store.Waiting(ctx)
 	if err != nil {
-		return query.WhatIfAnswer{}, err
+		return query.WhatIfAnswer{}, f.unread(err)
 	}
 	live, err := f.Store.LiveState(ctx, mostOfQueue, mostWaiting)
 	if err != nil {
-		return query.WhatIfAnswer{}, err
+		return query.WhatIfAnswer{}, f.unread(err)
 	}
 	before := snapshotOf(f.Now(), live)
 	after, err := f.change(ctx, before, r)
@@ -69,6 +68,13 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer 
 	answer = within(compare(before, after, without, with), r.Within)
 	answer.MadeAt, answer.Version, answer.LeftOut = before.Now, version, live.Left
 	return answer, nil
+}
+
+// unread is the answer while the live state cannot be read, which has nothing to do with the
+// change and may pass.
+func (f *Forecaster) unread(err error) error {
+	f.Logger.Warn("cannot read the live state for a what-if", zap.Error(err))
+	return query.Busy("the live state cannot be read now; try again in a few seconds")
 }
 
 // change applies a change to a copy of a snapshot.

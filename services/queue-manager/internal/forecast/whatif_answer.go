@@ -94,7 +94,7 @@ func checkWhatIf(r query.WhatIfRequest) error {
 			if set.Count < 0 || set.Count > query.MaxWhatIfPods {
 				return fmt.Errorf("submit[%d]: pod set %q has %d pods; want 0 to %d", i, set.Name, set.Count, query.MaxWhatIfPods)
 			}
-			pods += set.Count
+			pods += max(1, set.Count) // a set costs something without pods, too
 		}
 	}
 	switch {
