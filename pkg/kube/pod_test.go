@@ -97,6 +97,7 @@ affinity:
 	}
 	want := workload.Template{
 		Requests:     resource.List{"pods": 1},
+		Unset:        workload.Unset{"cpu": {{Times: 1}}, "memory": {{Times: 1}}},
 		NodeSelector: map[string]string{"zone": "a"},
 		Affinity: []workload.NodeTerm{
 			{

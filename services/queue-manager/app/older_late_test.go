@@ -44,7 +44,7 @@ func TestACommandOfLostTimeArrivesLate(t *testing.T) {
 	if removed.Epoch <= known.Epoch {
 		t.Errorf("it is removed in epoch %d, and was of %d", removed.Epoch, known.Epoch)
 	}
-	w.recovered(map[string]float64{"requeued": 0, "removed": 1, "ended": 0, "lost": 0})
+	w.recovered(map[string]float64{"requeued": 0, "removed": 1, "ended": 0, "lost": 0, "unasked": 0})
 	w.goneAs(late.Workload, 1)
 	w.command(late.Workload, event.Forgotten, 1)
 	if terms := w.terms(); terms > fewTerms {

@@ -25,7 +25,7 @@ func TestApplyJudgesQueues(t *testing.T) {
 	for name, c := range map[string]struct{ file, cluster, local, note string }{
 		"active":          {oneQueue, "", "", ""},
 		"a selector":      {strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {matchLabels: {team: a}}", 1), "", "", ""},
-		"another check":   {strings.Replace(oneQueue, "kueue.x-k8s.io/provisioning-request", "example.com/budget", 1), "example.com/budget", "example.com/budget", ""},
+		"another check":   {strings.Replace(oneQueue, "kueue.x-k8s.io/provisioning-request", "example.com/budget", 1), "", "", ""}, // asked by message
 		"a stopped queue": {strings.Replace(oneQueue, "namespaceSelector: {}", "stopPolicy: Hold", 1), `clusterQueue "cluster-queue" is held (stopPolicy Hold)`, "stopPolicy Hold", ""},
 		"a cohort":        {strings.Replace(oneQueue, "namespaceSelector: {}", "cohort: reserch", 1), "", "", `clusterQueue "cluster-queue": cohortName "reserch": no cohort of that name is defined`},
 		"no such check":   {strings.Replace(oneQueue, "admissionChecks: [rayjob-gpu]", "admissionChecks: [nope]", 1), `AdmissionCheck "nope" does not exist`, `AdmissionCheck "nope" does not exist`, ""},
