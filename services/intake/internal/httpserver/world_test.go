@@ -97,6 +97,8 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		}
 		m.reports = append(m.reports, asked)
 		return []byte(`{"rows": []}`), nil
+	case query.DemandSubject:
+		return []byte(`{"shapes": []}`), nil
 	case query.WhatIfSubject:
 		var asked query.WhatIfRequest
 		if err := json.Unmarshal(request, &asked); err != nil {
