@@ -1,9 +1,10 @@
 // Command compose makes the secrets of the local stack in containers, and those of an
 // installation without secrets: keys of the NATS users and their accounts, certificates,
-// passwords of Postgres' roles and the URLs with them. Existing ones stay, tenants too.
+// passwords of Postgres' roles and the URLs with them. Existing ones stay, as do clusters,
+// tenants and checkers of earlier runs; -remove removes one. It prints what it changes.
 //
 //	compose [-cluster NAME]... [-tenant NAME=QUEUE,...]... [-named-tenant NAME=QUEUE,...]...
-//	        [-checker CHECK]... [-host NAME]... DIR
+//	        [-checker CHECK]... [-remove KIND=NAME]... [-host NAME]... DIR
 //
 // It starts nothing. It is not for installations with a certificate authority or a
 // secret store.
@@ -14,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -30,6 +32,7 @@ type wanted struct {
 	dir      string
 	clusters []string
 	tenants  []tenant
+	removed  []string // such as "tenant=team-a"
 	hosts    []string // further names of the servers
 }
 
@@ -41,7 +44,7 @@ func main() {
 		}
 		os.Exit(2)
 	}
-	if err := w.make(); err != nil {
+	if err := w.make(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "compose:", err)
 		os.Exit(1)
 	}
@@ -50,7 +53,7 @@ func main() {
 func parse(args []string) (wanted, error) {
 	var w wanted
 	flags := flag.NewFlagSet("compose", flag.ContinueOnError)
-	flags.Func("cluster", "`name` of a cluster whose services get keys; may be repeated (default \""+local+"\")", func(name string) error {
+	flags.Func("cluster", "`name` of a cluster whose services get keys; may be repeated (default \""+local+"\", where there is none yet)", func(name string) error {
 		w.clusters = append(w.clusters, name)
 		return nil
 	})
@@ -65,6 +68,10 @@ func parse(args []string) (wanted, error) {
 			return err
 		})
 	}
+	flags.Func("remove", "`kind=name`: remove a cluster, tenant or checker of an earlier run, and its keys; may be repeated", func(what string) error {
+		w.removed = append(w.removed, what)
+		return nil
+	})
 	flags.Func("host", "a `name` or address, beside those of the local stack, under which NATS and Postgres are reached; may be repeated", func(host string) error {
 		w.hosts = append(w.hosts, host)
 		return nil
@@ -75,20 +82,26 @@ func parse(args []string) (wanted, error) {
 	if flags.NArg() != 1 {
 		return w, fmt.Errorf("want one directory, got %d arguments", flags.NArg())
 	}
-	if len(w.clusters) == 0 {
-		w.clusters = []string{local}
-	}
 	w.dir = flags.Arg(0)
 	return w, nil
 }
 
-func (w wanted) make() error {
-	tenants, err := keepTenants(w.dir, w.tenants)
+func (w wanted) make(out io.Writer) error {
+	known, err := readRegistry(w.dir)
 	if err != nil {
 		return err
 	}
-	users := access.Users(w.clusters...)
-	for _, t := range tenants {
+	for _, what := range w.removed {
+		if err := known.remove(out, w.dir, what); err != nil {
+			return err
+		}
+	}
+	known.add(out, w.clusters, w.tenants)
+	if err := known.write(w.dir); err != nil {
+		return err
+	}
+	users := access.Users(known.clusters...)
+	for _, t := range known.tenants {
 		users = append(users, t.user)
 	}
 	var names []string
@@ -113,7 +126,7 @@ func (w wanted) make() error {
 	if err := certificates.Ensure(w.dir, server("nats"), server("postgres"), server("intake"), server("console"), certificates.Wanted{Name: "client"}); err != nil {
 		return err
 	}
-	if err := tokens(w.dir, tenants); err != nil {
+	if err := tokens(w.dir, known.tenants); err != nil {
 		return err
 	}
 	return database(w.dir)

@@ -2,12 +2,9 @@ package main
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"muster.dev/muster/deploy/nats/access"
@@ -42,41 +39,6 @@ func parseTenant(kind, text string) (tenant, error) {
 	}
 	user, err := newUser(name, strings.Split(queues, ",")...)
 	return tenant{kind, text, user}, err
-}
-
-// keepTenants returns the given tenants and those of earlier runs with other names, and
-// saves them for later runs: `make up` rewrites the accounts, and would drop tenants that
-// it does not know.
-func keepTenants(dir string, given []tenant) ([]tenant, error) {
-	file := filepath.Join(dir, "tenants")
-	content, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var all []tenant
-	for line := range strings.Lines(string(content)) {
-		kind, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if kind == "" {
-			continue
-		}
-		t, err := parseTenant(kind, text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		all = append(all, t)
-	}
-	for _, t := range given {
-		all = slices.DeleteFunc(all, func(other tenant) bool { return other.user.Name == t.user.Name })
-		all = append(all, t)
-	}
-	var lines strings.Builder
-	for _, t := range all {
-		fmt.Fprintf(&lines, "%s %s\n", t.kind, t.text)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	return all, os.WriteFile(file, []byte(lines.String()), 0o644)
 }
 
 // tokens makes a bearer token of the HTTP API for the operator and for each tenant, and the

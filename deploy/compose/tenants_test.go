@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ func TestTenantsStay(t *testing.T) {
 		t.Helper()
 		w, err := parse(append(arguments, dir))
 		if err == nil {
-			err = w.make()
+			err = w.make(io.Discard)
 		}
 		if err != nil {
 			t.Fatal(err)
