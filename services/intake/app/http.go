@@ -88,7 +88,6 @@ func (c *HTTPConfig) validate() error {
 	if c.TokensFile == "" && c.ClientCAFile == "" && c.OIDCIssuer == "" {
 		faults = append(faults, errors.New("http-tokens, http-client-ca and http-oidc-issuer: all are missing; want at least one, or no caller can authenticate"))
 	}
-	faults = append(faults, c.validateOIDC())
 	if c.TokensFile != "" {
 		content, err := os.ReadFile(c.TokensFile)
 		if err == nil {
@@ -98,6 +97,7 @@ func (c *HTTPConfig) validate() error {
 			faults = append(faults, fmt.Errorf("http-tokens: %s: %w", c.TokensFile, err))
 		}
 	}
+	faults = append(faults, c.validateOIDC())
 	for _, name := range c.operators() {
 		if !httpserver.ValidName(name) {
 			faults = append(faults, fmt.Errorf("http-operators: %.80q: want names of callers, separated by commas", name))
@@ -119,8 +119,13 @@ func (c *HTTPConfig) validateOIDC() error {
 		return fmt.Errorf("http-oidc-issuer: %q: its keys must not come in the clear: want https", c.OIDCIssuer)
 	case c.OIDCClientID == "":
 		return errors.New("http-oidc-client-id: is missing; want the client for which the provider makes the tokens")
-	case !httpserver.ValidName(c.OIDCPrefix + "a"):
-		return fmt.Errorf("http-oidc-prefix: %q: want letters, digits, dots, underscores, dashes and @", c.OIDCPrefix)
+	case c.OIDCPrefix == "" || !httpserver.ValidName(c.OIDCPrefix+"a"):
+		return fmt.Errorf("http-oidc-prefix: %.80q: want letters, digits, dots, underscores, dashes and @, so that no user of the provider has the name of another caller", c.OIDCPrefix)
+	}
+	for _, token := range c.tokens {
+		if strings.HasPrefix(token.Name, c.OIDCPrefix) {
+			return fmt.Errorf("http-tokens: %q: begins with http-oidc-prefix %q, as the names of the provider's users do: want another name", token.Name, c.OIDCPrefix)
+		}
 	}
 	return nil
 }
@@ -131,11 +136,11 @@ func isLoopback(host string) bool {
 }
 
 // identify returns how callers are known.
-func (c *HTTPConfig) identify(logger *zap.Logger) func(*http.Request) (string, error) {
+func (c *HTTPConfig) identify(logger *zap.Logger) func(*http.Request) (string, time.Time, error) {
 	if c.OIDCIssuer == "" {
 		return c.tokens.Identify
 	}
-	of := &httpserver.OIDC{Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, Claim: cmp.Or(c.OIDCClaim, "sub"), Prefix: c.OIDCPrefix, Known: c.tokens, Logger: logger}
+	of := httpserver.NewOIDC(httpserver.OIDCOptions{Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, Claim: cmp.Or(c.OIDCClaim, "sub"), Prefix: c.OIDCPrefix, Known: c.tokens, Logger: logger})
 	return of.Identify
 }
 

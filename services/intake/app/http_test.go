@@ -447,6 +447,8 @@ func TestHTTPSettings(t *testing.T) {
 		`name "a/b": want at most 100 letters`: {Address: "127.0.0.1:0", TokensFile: bad},
 		`sha256 of "a/b": want 64 hexadecimal`: {Address: "127.0.0.1:0", TokensFile: bad},
 		"http-connections-per-address: -1":     {Address: "127.0.0.1:0", TokensFile: tokens, ConnectionsPerAddress: -1},
+		`http-oidc-prefix: ""`:                 {Address: "127.0.0.1:0", OIDCIssuer: "https://a.example", OIDCClientID: "muster"},
+		`"al", as the names`:                   {Address: "127.0.0.1:0", TokensFile: tokens, OIDCIssuer: "https://a.example", OIDCClientID: "muster", OIDCPrefix: "al"},
 		"http-tokens: /nowhere/at/all":         {Address: "127.0.0.1:0", TokensFile: "/nowhere/at/all"},
 	} {
 		config := app.Config{NATS: bus.Settings{URL: "nats://127.0.0.1:1"}, HTTP: c}

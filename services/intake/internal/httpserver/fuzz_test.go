@@ -78,11 +78,11 @@ func FuzzTokens(f *testing.F) {
 			return
 		}
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		if name, err := tokens.Identify(r); err == nil {
+		if name, _, err := tokens.Identify(r); err == nil {
 			t.Fatalf("%q gets in without a token", name)
 		}
 		r.Header["Authorization"] = []string{"Bearer " + token}
-		if name, err := tokens.Identify(r); err == nil && !validName.MatchString(name) {
+		if name, _, err := tokens.Identify(r); err == nil && !validName.MatchString(name) {
 			t.Fatalf("%q gets in", name)
 		}
 	})

@@ -39,8 +39,9 @@ type Options struct {
 	Bus      *bus.Bus
 	Queries  *query.Client
 	Operator ray.Operator
-	// Identify returns the caller's name, or an error if it is unknown.
-	Identify func(*http.Request) (name string, err error)
+	// Identify returns the caller's name and until when its request may last, or an error if
+	// it is unknown. A zero time is no end.
+	Identify func(*http.Request) (name string, until time.Time, err error)
 	// Operators are the names of callers that may see and change what is of others.
 	Operators []string
 	// Budget bounds time and memory of reading manifests.
@@ -128,13 +129,24 @@ func fail(status int, format string, args ...any) error {
 
 func (s *Server) authenticated(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		name, err := s.Identify(r)
+		name, until, err := s.Identify(r)
+		var unable *failure
+		if errors.As(err, &unable) {
+			s.writeProblem(w, r, err)
+			return
+		}
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="muster"`)
 			s.writeProblem(w, r, fail(http.StatusUnauthorized, "%v", err))
 			return
 		}
-		if err := handle(w, r, workload.ByHTTP+"/"+name); err != nil {
+		ctx := r.Context()
+		if !until.IsZero() { // a stream may be open for longer than its token is valid
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, until)
+			defer cancel()
+		}
+		if err := handle(w, r.WithContext(ctx), workload.ByHTTP+"/"+name); err != nil {
 			s.writeProblem(w, r, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -60,29 +61,28 @@ func ReadTokens(content []byte) (Tokens, error) {
 var errUnknown = errors.New("unknown caller: send a client certificate that intake's authority has signed, or the header Authorization: Bearer TOKEN with a token that intake knows")
 
 // Identify returns the name in the request's client certificate, which the handshake
-// has verified, or the name of its bearer token.
-func (t Tokens) Identify(r *http.Request) (string, error) {
+// has verified, or the name of its bearer token. until is zero: neither ends.
+func (t Tokens) Identify(r *http.Request) (name string, until time.Time, err error) {
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		name := r.TLS.VerifiedChains[0][0].Subject.CommonName
+		name = r.TLS.VerifiedChains[0][0].Subject.CommonName
 		if !validName.MatchString(name) {
-			return "", fmt.Errorf("the common name %q of the client certificate is invalid: want letters, digits, dots, underscores, dashes and @", name)
+			return "", until, fmt.Errorf("the common name %q of the client certificate is invalid: want letters, digits, dots, underscores, dashes and @", name)
 		}
-		return name, nil
+		return name, until, nil
 	}
 	token, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !isBearer {
-		return "", errUnknown
+		return "", until, errUnknown
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	given := []byte(hex.EncodeToString(sum[:]))
-	name := ""
 	for _, known := range t { // all of them, so that the duration reveals nothing
 		if subtle.ConstantTimeCompare(given, []byte(strings.ToLower(known.SHA256))) == 1 {
 			name = known.Name
 		}
 	}
 	if name == "" {
-		return "", errUnknown
+		return "", until, errUnknown
 	}
-	return name, nil
+	return name, until, nil
 }

@@ -90,7 +90,7 @@ func TestIdentify(t *testing.T) {
 			if c.authorization != "" {
 				r.Header.Set("Authorization", c.authorization)
 			}
-			got, err := tokens.Identify(r)
+			got, _, err := tokens.Identify(r)
 			if got != c.want || (err == nil) != (c.want != "") {
 				t.Errorf("the caller is %q, %v; want %q", got, err, c.want)
 			}

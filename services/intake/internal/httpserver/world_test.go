@@ -140,11 +140,11 @@ func newWorld(t *testing.T, limits Limits) *world {
 	m := &manager{}
 	server := httptest.NewServer(New(Options{
 		Queries: query.NewClientOver(m), Operator: ray.Shipped(), Operators: []string{"olga"}, Budget: budget.New(budget.Default()),
-		Identify: func(r *http.Request) (string, error) {
+		Identify: func(r *http.Request) (string, time.Time, error) {
 			if name := r.Header.Get("Authorization"); name != "" {
-				return name, nil
+				return name, time.Time{}, nil
 			}
-			return "", errors.New("unknown caller")
+			return "", time.Time{}, errors.New("unknown caller")
 		},
 		Limits: limits, Logger: zap.NewNop(),
 	}))
