@@ -163,7 +163,7 @@ const (
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("listening")
 	handler, err := web.New(web.Options{
-		API: config.api, Actions: config.Actions, Secure: config.tls != nil || config.BehindTLS, RackLabel: config.RackLabel, OIDC: config.oidc,
+		API: config.api, Actions: config.Actions, Secure: config.tls != nil || config.BehindTLS, Proxied: config.BehindTLS, RackLabel: config.RackLabel, OIDC: config.oidc,
 		Logger: runtime.Logger, Now: time.Now,
 	})
 	if err != nil {

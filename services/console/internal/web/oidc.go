@@ -2,11 +2,9 @@ package web
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -34,41 +32,39 @@ const (
 	providerTimeout = 10 * time.Second
 	providerPause   = 5 * time.Second
 	loginMost       = 10 * time.Minute
-	mostOpenLogins  = 4096
 )
-
-// openLogin is a login that the provider has not sent back yet.
-type openLogin struct {
-	state, nonce, verifier, to string
-	until                      time.Time
-}
 
 // oidcLogins are the logins at the provider. Its methods may be called concurrently.
 type oidcLogins struct {
 	OIDC
-	now func() time.Time
+	now  func() time.Time
+	open *openLogins
 
-	mu       sync.Mutex
+	turn     chan struct{} // holds one value while a request has provider and failed
 	provider *oidc.Provider
-	asked    time.Time
-	open     map[string]openLogin // by the cookie
+	failed   time.Time // when the last attempt to find the provider ended
 }
 
-func newOIDCLogins(o OIDC, now func() time.Time) *oidcLogins {
-	return &oidcLogins{OIDC: o, now: now, open: map[string]openLogin{}}
+func newOIDCLogins(o OIDC, open *openLogins, now func() time.Time) *oidcLogins {
+	return &oidcLogins{OIDC: o, now: now, open: open, turn: make(chan struct{}, 1)}
 }
 
-// find finds the provider once it is needed, so that the console starts without it.
+// find finds the provider once it is needed, so that the console starts without it. One request
+// asks at a time, and the others wait until ctx ends.
 func (o *oidcLogins) find(ctx context.Context) (*oidc.Provider, *oauth2.Config, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("wait for the login provider: %w", ctx.Err())
+	}
 	if o.provider == nil {
-		if o.now().Sub(o.asked) < providerPause {
+		if o.now().Sub(o.failed) < providerPause {
 			return nil, nil, errors.New("the login provider does not answer")
 		}
-		o.asked = o.now()
 		found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), &http.Client{Timeout: providerTimeout}), o.Issuer)
 		if err != nil {
+			o.failed = o.now()
 			return nil, nil, fmt.Errorf("find the login provider: %w", err)
 		}
 		o.provider = found
@@ -76,33 +72,6 @@ func (o *oidcLogins) find(ctx context.Context) (*oidc.Provider, *oauth2.Config, 
 	return o.provider, &oauth2.Config{
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: o.Redirect, Endpoint: o.provider.Endpoint(), Scopes: append([]string{oidc.ScopeOpenID}, o.Scopes...),
 	}, nil
-}
-
-// begin notes a login and returns its cookie; false if too many are open.
-func (o *oidcLogins) begin(to string) (cookie string, login openLogin, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for key, l := range o.open {
-		if o.now().After(l.until) {
-			delete(o.open, key)
-		}
-	}
-	if len(o.open) >= mostOpenLogins {
-		return "", openLogin{}, false
-	}
-	cookie = rand.Text()
-	login = openLogin{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), to: to, until: o.now().Add(loginMost)}
-	o.open[cookie] = login
-	return cookie, login, true
-}
-
-// take returns the open login of a cookie, once.
-func (o *oidcLogins) take(cookie, state string) (openLogin, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	login, known := o.open[cookie]
-	delete(o.open, cookie)
-	return login, known && login.state == state && !o.now().After(login.until)
 }
 
 // loginCookie is sent along when the provider sends the browser back from its own site.
@@ -122,11 +91,10 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) {
 		s.writeLogin(w, r, http.StatusBadGateway, loginForm{To: own(r.URL.Query().Get("to")), Problem: "The login provider does not answer. Try again, or use a token."})
 		return
 	}
-	cookie, login, ok := s.oidc.begin(own(r.URL.Query().Get("to")))
-	if !ok {
-		s.writeLogin(w, r, http.StatusServiceUnavailable, loginForm{Problem: "Too many logins at a time. Try again."})
-		return
+	if previous, err := r.Cookie(cookieName(s.Secure) + "-login"); err == nil {
+		s.oidc.open.drop(previous.Value)
 	}
+	cookie, login := s.oidc.open.begin(inflight.Host(r.RemoteAddr), own(r.URL.Query().Get("to")))
 	http.SetCookie(w, s.loginCookie(cookie, int(loginMost.Seconds())))
 	http.Redirect(w, r, config.AuthCodeURL(login.state, oidc.Nonce(login.nonce), oauth2.S256ChallengeOption(login.verifier)), http.StatusSeeOther)
 }
@@ -138,7 +106,7 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) {
 	var login openLogin
 	known := err == nil
 	if known {
-		login, known = s.oidc.take(cookie.Value, values.Get("state"))
+		login, known = s.oidc.open.take(cookie.Value, values.Get("state"))
 	}
 	http.SetCookie(w, s.loginCookie("", -1))
 	if !known {

@@ -127,3 +127,21 @@ func TestLoginsThatAreNotOfTheProvider(t *testing.T) {
 		})
 	}
 }
+
+// TestLoginBegunAgain: a browser has one open login, the last that it began.
+func TestLoginBegunAgain(t *testing.T) {
+	t.Parallel()
+	b := loggingIn(t, oidctest.Start(t, "olga"))
+	origin, err := url.Parse(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, toProvider := b.follow(b.url + "/login/oidc")
+	_, back := b.follow(toProvider)
+	first := b.client.Jar.Cookies(origin)
+	b.follow(b.url + "/login/oidc")
+	b.client.Jar.SetCookies(origin, first)
+	if answer, _ := b.follow(back); answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("the login before the last: status %d", answer.StatusCode)
+	}
+}

@@ -33,6 +33,8 @@ type Options struct {
 	Actions bool
 	// Secure: browsers reach the console over TLS.
 	Secure bool
+	// Proxied: browsers come through a proxy, whose address they share.
+	Proxied bool
 	// RackLabel is the label of nodes that names their rack; empty for none.
 	RackLabel string
 	// OIDC, unless nil, lets users log in at a provider, too.
@@ -74,7 +76,7 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("POST /login", s.login)
 	mux.HandleFunc("POST /logout", s.logout)
 	if o.OIDC != nil {
-		s.oidc = newOIDCLogins(*o.OIDC, o.Now)
+		s.oidc = newOIDCLogins(*o.OIDC, newOpenLogins(openOfAddress(o.Proxied), o.Now), o.Now)
 		mux.HandleFunc("GET /login/oidc", s.beginOIDC)
 		mux.HandleFunc("GET "+CallbackPath, s.finishOIDC)
 	}
