@@ -71,14 +71,14 @@ if [ $((${#raced[@]} + ${#others[@]})) != "$(wc -l <<<"$packages")" ]; then
 fi
 
 # Tests would keep their own files in GOTMPDIR too. Without debug information linking takes
-# a third less time. Most tests wait most of the time: more of a package run at once than
-# there are cores.
-run() { go test -json -shuffle=on -timeout=$limit -parallel=$((2 * cores)) -ldflags='-s -w' -exec 'env -u GOTMPDIR' "$@"; }
+# a third less time. Most tests wait most of the time: one more of a package runs at once
+# than there are cores. More would wait for each other longer than they allow.
+run() { go test -json -shuffle=on -timeout=$limit -parallel=$((cores + 1)) -ldflags='-s -w' -exec 'env -u GOTMPDIR' "$@"; }
 
 # Three lanes run at once, for the same reason. What has no race detector has the flags of
 # `make build`, so that its packages are compiled once.
 cores=$(nproc)
-with_race() { run -race -p="$cores" "$@" "${raced[@]}"; }
+with_race() { run -race -p=1 "$@" "${raced[@]}"; }
 without() { CGO_ENABLED=0 run -trimpath -p="$cores" "$@" "${others[@]}"; }
 # The modules outside of the workspace link so much (the dev cluster: all of Kubernetes) that
 # building that with the race detector would take longer than everything else together.

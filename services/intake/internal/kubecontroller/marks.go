@@ -20,8 +20,8 @@ const (
 	// settle is how long a workload is in a state that passes, such as queued, before its
 	// object is marked with it: one that is admitted and starts at once costs no such marks.
 	settle = time.Second
-	// settleStart is settle of a workload that has its places and is not running yet. The
-	// release has marked its object as admitted, and most are running before this is over.
+	// settleStart is settle of a Ray object whose workload has its places and is not running
+	// yet. The release has marked it as admitted, and most are running before this is over.
 	settleStart = 5 * time.Second
 	// waitingEvery is the pause before an object that waits is marked with another reason.
 	// A mark may come with an event, so it is two minutes for one write a minute.
@@ -84,7 +84,10 @@ func (k *tracked) untilMark(now time.Time) time.Duration {
 	case workload.Queued:
 		earliest = p.since.Add(settle)
 	case workload.Admitted, workload.Dispatched:
-		earliest = p.since.Add(settleStart)
+		earliest = p.since.Add(settle)
+		if k.key.ray() {
+			earliest = p.since.Add(settleStart)
+		}
 	}
 	if p.marked == state && p.next.After(earliest) {
 		earliest = p.next
