@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,14 +19,29 @@ import (
 )
 
 type ledger struct {
+	mu     sync.Mutex
 	answer query.QueuesAnswer
 	err    error
 	asked  int
 }
 
 func (l *ledger) Queues(context.Context) (query.QueuesAnswer, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.asked++
 	return l.answer, l.err
+}
+
+func (l *ledger) becomes(answer query.QueuesAnswer, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answer, l.err = answer, err
+}
+
+func (l *ledger) questions() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked
 }
 
 // TestQueuesAreExported: the metrics have what the ledger has, once a queue of two namespaces,
@@ -65,13 +81,13 @@ muster_share_ratio{cluster_queue="cq"} 0.25
 		if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {
 			t.Error(err)
 		}
-		l.answer, l.err = query.QueuesAnswer{}, errors.New("away")
+		l.becomes(query.QueuesAnswer{}, errors.New("away"))
 		<-time.After(90 * time.Second) // of the clock of the bubble
 		if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {
 			t.Errorf("after an error: %v", err)
 		}
-		if l.asked != 2 {
-			t.Errorf("the ledger was asked %d times, want 2", l.asked)
+		if asked := l.questions(); asked != 2 {
+			t.Errorf("the ledger was asked %d times, want 2", asked)
 		}
 		stop()
 		synctest.Wait()
