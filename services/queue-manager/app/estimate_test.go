@@ -74,7 +74,7 @@ func TestWaitingWorkloadsHaveAnEstimate(t *testing.T) {
 // scored waits until the metrics have a coverage of a queue.
 func (w *world) scored(queue, quantile string, want float64) {
 	w.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(3 * patience)
 	for {
 		families, err := w.runtime.Metrics.Gather()
 		if err != nil {
@@ -96,7 +96,7 @@ func (w *world) scored(queue, quantile string, want float64) {
 		}
 		select {
 		case <-deadline:
-			w.t.Fatalf("no estimate of queue %s was scored within %s", queue, patience)
+			w.t.Fatalf("no estimate of queue %s was scored within %s", queue, 3*patience)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
