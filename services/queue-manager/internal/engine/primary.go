@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -14,6 +15,13 @@ import (
 // lineageNote is the key of the note in NATS that says on which history of Postgres the
 // leader writes. A primary that was replaced cannot know it.
 const lineageNote = "ledger"
+
+// recoveredNote is the key of the note that says of which history a term has found out what
+// it has lost. A process may die after it has noted the history and before it has done that.
+const (
+	recoveredNote = "ledger-recovered"
+	commitMissing = "a commit is missing" // as its value: to be found out again
+)
 
 const (
 	// primaryEvery is how often the leader looks whether another one writes on a later
@@ -63,18 +71,37 @@ func heedNotedLineage(ctx context.Context, o Options) (noted store.Lineage, err 
 	return noted, nil
 }
 
-// notePrimary notes on which history this term writes. It reports whether the term before
-// wrote on another one.
-func notePrimary(ctx context.Context, o Options, own store.Lineage) (replaced bool, err error) {
+// notePrimary notes on which history this term writes. It reports whether what that has lost
+// is still to be found out.
+func notePrimary(ctx context.Context, o Options, own store.Lineage) (unrecovered bool, err error) {
 	note, err := o.Bus.Note(ctx, lineageNote)
-	if err != nil || own.Timeline == 0 || note == own.String() {
+	if err != nil || own.Timeline == 0 {
 		return false, err
+	}
+	recovered, err := o.Bus.Note(ctx, recoveredNote)
+	if err != nil {
+		return false, err
+	}
+	unrecovered = cmp.Or(recovered, note, own.String()) != own.String()
+	if note == own.String() {
+		return unrecovered, nil
 	}
 	if before, err := store.ParseLineage(note); err == nil {
 		o.Logger.Warn("Postgres has another primary; following its timeline", zap.Stringer("before", before), zap.Stringer("now", own))
-		replaced = true
 	}
-	return replaced, o.Bus.SetNote(ctx, lineageNote, own.String())
+	return unrecovered, o.Bus.SetNote(ctx, lineageNote, own.String())
+}
+
+// noteRecovered notes that it is known what this history has lost.
+func noteRecovered(ctx context.Context, o Options, own store.Lineage) error {
+	if own.Timeline == 0 {
+		return nil
+	}
+	noted, err := o.Bus.Note(ctx, recoveredNote)
+	if err != nil || noted == own.String() {
+		return err
+	}
+	return o.Bus.SetNote(ctx, recoveredNote, own.String())
 }
 
 // keepPrimary returns an error when another process leads on a later history: then this

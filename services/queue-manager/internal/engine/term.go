@@ -85,11 +85,11 @@ func (l *leader) serve(ctx context.Context, lineage store.Lineage, following *st
 	if _, err := l.Bus.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	replaced, err := notePrimary(ctx, l.Options, lineage)
+	unrecovered, err := notePrimary(ctx, l.Options, lineage)
 	if err != nil {
 		return err
 	}
-	l.memory.mayBeOlder = l.memory.mayBeOlder || replaced
+	l.memory.mayBeOlder = l.memory.mayBeOlder || unrecovered
 	if err := l.loadState(ctx, following); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (l *leader) serve(ctx context.Context, lineage store.Lineage, following *st
 	}
 	l.Logger.Info("state loaded", zap.Int64("version", l.state.Version()), zap.Duration("after", time.Since(l.clock.began)))
 	defer func(ctx context.Context) { // when nothing uses the state any more
-		l.memory.mayBeOlder = l.memory.mayBeOlder || errors.Is(err, store.ErrCommitMissing)
+		l.noteMissingCommit(ctx, err)
 		l.diagnose(ctx, err)
 	}(ctx)
 	group, ctx := errgroup.WithContext(ctx)
@@ -115,6 +115,9 @@ func (l *leader) serve(ctx context.Context, lineage store.Lineage, following *st
 	if err != nil {
 		return err
 	}
+	if err := noteRecovered(ctx, l.Options, lineage); err != nil {
+		return err
+	}
 	l.relay = l.newRelay(ends)
 	if l.inputs, err = subscribe(ctx, l.Bus); err != nil {
 		return err
@@ -124,6 +127,18 @@ func (l *leader) serve(ctx context.Context, lineage store.Lineage, following *st
 	}
 	l.start(ctx, group)
 	return group.Wait()
+}
+
+// noteMissingCommit has the next term, also one of another process, find out what the database
+// has lost, if the term has ended because of that.
+func (l *leader) noteMissingCommit(ctx context.Context, ended error) {
+	if !errors.Is(ended, store.ErrCommitMissing) {
+		return
+	}
+	l.memory.mayBeOlder = true
+	if err := l.Bus.SetNote(ctx, recoveredNote, commitMissing); err != nil {
+		l.Logger.Warn("cannot note that the database lacks a commit; the next term of this process knows", zap.Error(err))
+	}
 }
 
 // loadState takes over the state, and begins the step and the writer on it.
