@@ -31,6 +31,9 @@ const (
 	// guardCreates and guardStreams are the requests that are answered.
 	guardCreates = "CONSUMER.CREATE."
 	guardStreams = "STREAM.CREATE."
+	// followerKept bounds how long a consumer of a stream that is followed stays after its
+	// follower has gone.
+	followerKept = time.Hour
 	// guardForbids is a code of our own, outside those of JetStream.
 	guardForbids = 403
 )
@@ -124,12 +127,20 @@ func (b *Bus) guarded(subject string, data []byte) ([]byte, error) {
 	if !strings.HasPrefix(subject, guardCreates) {
 		return nil, fmt.Errorf("%s is no request for a stream or a consumer", subject)
 	}
-	return guardedConsumer(data)
+	stream, _, _ := strings.Cut(strings.TrimPrefix(subject, guardCreates), ".")
+	return guardedConsumer(stream, data)
+}
+
+// ofWork reports whether services share the messages of a stream by durable consumers.
+func ofWork(stream string) bool {
+	return slices.ContainsFunc(streams(), func(c jetstream.StreamConfig) bool {
+		return c.Name == stream && c.Retention == jetstream.WorkQueuePolicy
+	})
 }
 
 // guardedConsumer reads a request for a consumer and writes it again: JetStream would
-// merge duplicates.
-func guardedConsumer(data []byte) ([]byte, error) {
+// merge duplicates. A consumer of a stream that is followed goes with its follower.
+func guardedConsumer(stream string, data []byte) ([]byte, error) {
 	var request struct {
 		Stream string                     `json:"stream_name"`
 		Config map[string]json.RawMessage `json:"config"`
@@ -143,6 +154,18 @@ func guardedConsumer(data []byte) ([]byte, error) {
 	for field := range request.Config {
 		if !slices.Contains(consumerFields, field) {
 			return nil, fmt.Errorf("config.%s: a service may not ask for it; want a consumer without it", field)
+		}
+	}
+	if ofWork(stream) {
+		return json.Marshal(request)
+	}
+	if _, durable := request.Config["durable_name"]; durable {
+		return nil, fmt.Errorf("config.durable_name: stream %q has no durable consumers; want one without it", stream)
+	}
+	if given, is := request.Config["inactive_threshold"]; is {
+		var kept time.Duration
+		if err := json.Unmarshal(given, &kept); err != nil || kept < 0 || kept > followerKept {
+			return nil, fmt.Errorf("config.inactive_threshold %.40s: want nanoseconds of at most %s", given, followerKept)
 		}
 	}
 	return json.Marshal(request)

@@ -10,6 +10,28 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// TestFollowersLeaveNothing: a user that follows a stream makes no consumer that stays, so
+// that no checker fills the stream of commands with them.
+func TestFollowersLeaveNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ stream, config, refused string }{
+		"ephemeral":            {DispatchStream, `"name":"a","inactive_threshold":300000000000`, ""},
+		"durable":              {DispatchStream, `"name":"a","durable_name":"a"`, "config.durable_name"},
+		"kept for days":        {DispatchStream, `"name":"a","inactive_threshold":864000000000000`, "config.inactive_threshold 864000000000000"},
+		"kept for less":        {DispatchStream, `"name":"a","inactive_threshold":-1`, "config.inactive_threshold -1"},
+		"of a number too long": {DispatchStream, `"name":"a","inactive_threshold":1e300`, "config.inactive_threshold 1e300"},
+		"durable, of work":     {WorkloadStream, `"name":"a","durable_name":"a"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := (&Bus{}).guarded("CONSUMER.CREATE."+c.stream+".a", []byte(`{"stream_name":"`+c.stream+`","config":{`+c.config+`}}`))
+			if (err != nil) != (c.refused != "") || err != nil && !strings.HasPrefix(err.Error(), c.refused) {
+				t.Errorf("error %v, want %q", err, c.refused)
+			}
+		})
+	}
+}
+
 // FuzzGuard: every request that passes is for one of Muster's streams, or for a consumer
 // with allowed settings only, each given once.
 func FuzzGuard(f *testing.F) {

@@ -152,7 +152,7 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 		return
 	case movesPods:
 	}
-	if !h.reassign(e, moves) {
+	if !h.reassign(e, moves, now) {
 		reason.Message += "; no other place is free"
 		h.evictNow(e, reason, now)
 		return
@@ -167,8 +167,8 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 
 // reassign reserves other places instead of the given ones, or changes nothing. A gang
 // without bound pods may get other places for all its pods when that is what it takes.
-func (h *healing) reassign(e *entry, moves map[slot]int) bool {
-	if !e.Interdependent() && h.reassignOnly(e, moves) {
+func (h *healing) reassign(e *entry, moves map[slot]int, now time.Time) bool {
+	if !e.Interdependent() && h.reassignOnly(e, moves, now) {
 		return true
 	}
 	if len(h.boundPods(e)) > 0 { // not interdependent, or it would have tied places
@@ -180,10 +180,10 @@ func (h *healing) reassign(e *entry, moves map[slot]int) bool {
 			all[slot{p.PodSet, p.Node}] = p.Pods
 		}
 	}
-	return h.reassignOnly(e, all)
+	return h.reassignOnly(e, all, now)
 }
 
-func (h *healing) reassignOnly(e *entry, moves map[slot]int) bool {
+func (h *healing) reassignOnly(e *entry, moves map[slot]int, now time.Time) bool {
 	var kept []workload.Placement
 	for _, p := range e.Placements {
 		if p.Pods -= moves[slot{p.PodSet, p.Node}]; p.Pods > 0 {
@@ -200,7 +200,7 @@ func (h *healing) reassignOnly(e *entry, moves map[slot]int) bool {
 		}
 		h.constrainToDomain(e, &rest[i], kept)
 	}
-	placements, fits := h.admission.Replace(e.ID, kept, rest)
+	placements, fits := h.admission.Replace(e.ID, kept, rest, now)
 	if !fits {
 		return false
 	}

@@ -32,10 +32,15 @@ func (d *decision) coveredNodes(r *quota.Reservation, cluster string) []string {
 		if d.covered == nil {
 			d.covered = map[coveredKey][]string{}
 		}
-		nodes = fleet.Where(func(n *capacity.Node) bool { return r.Covers(n.Name, n.Labels) })
+		nodes = reservedOn(fleet, r)
 		d.covered[key] = nodes
 	}
 	return nodes
+}
+
+func reservedOn(fleet *placement.Fleet, r *quota.Reservation) []string {
+	covers := r.Covering()
+	return fleet.Where(func(n *capacity.Node) bool { return covers(n.Name, n.Labels) })
 }
 
 // mustSpare reports whether any reservation keeps nodes from the workload if it starts now.
@@ -142,6 +147,20 @@ func (w *Waiting) reservedFor(all []quota.Reservation) string {
 		}
 	}
 	return strings.Join(names, ",")
+}
+
+// closeReserved closes, within a what-if, the nodes that a started gang must leave to others
+// until it ends.
+func (s *State) closeReserved(g *Started, fleet *placement.Fleet, now time.Time) {
+	all := s.tree.Reservations()
+	for i := range all {
+		r := &all[i]
+		overdue := g.RunTime > 0 && !now.Before(g.Admitted.Add(g.RunTime)) // it may run without end
+		if !now.Before(r.Until) || !r.In(g.Cluster) || r.For(g.queue.name, g.Workload) || !overdue && !r.Conflicts(g.Admitted, g.RunTime) {
+			continue
+		}
+		fleet.Close(reservedOn(fleet, r))
+	}
 }
 
 // mustClear reports whether a gang has to leave nodes whose reservation has begun.

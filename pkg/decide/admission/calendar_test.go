@@ -182,3 +182,40 @@ func TestTheFirstInLineKeepsItsPromiseAtAnyDepth(t *testing.T) {
 		}
 	})
 }
+
+// Pods that have lost their node get no place on one that is reserved for others while their
+// gang may run.
+func TestLostPodsSpareReservedNodes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		run, after time.Duration
+		queue      string // for which the node is reserved
+		moves      bool
+	}{
+		"without end":      {},
+		"ends before":      {run: 30 * time.Minute, moves: true},
+		"ends within":      {run: 90 * time.Minute},
+		"is overdue":       {run: 10 * time.Minute, after: 20 * time.Minute},
+		"of the queue":     {queue: "queue", moves: true},
+		"it has all ended": {after: 2 * time.Hour, moves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reserved := maintenance(start.Add(time.Hour), start.Add(2*time.Hour), "two")
+			reserved.ClusterQueue = c.queue
+			s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "queue"}}, Reservations: []quota.Reservation{reserved}}))
+			s.SetNode(nodeOf("one", 8, 8))
+			w := &workload.Workload{ID: "gang-0", Queue: "queue", PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)}}
+			s.Enqueue(admission.Waiting{Workload: w, RunTime: c.run, Since: start})
+			if plan := admission.Decide(s, start); len(plan.Admissions) != 1 {
+				t.Fatalf("it waits for %+v", s.Reason("gang-0"))
+			}
+			s.SetNode(nodeOf("two", 8, 8))
+			s.RemoveNode(admission.NodeKey{Cluster: nodeOf("one", 8, 8).Cluster, Name: "one"})
+			places, moves := s.Replace("gang-0", nil, w.PodSets, start.Add(c.after))
+			if moves != c.moves {
+				t.Errorf("it moves: %t to %+v, want %t", moves, places, c.moves)
+			}
+		})
+	}
+}

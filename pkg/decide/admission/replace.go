@@ -2,6 +2,7 @@ package admission
 
 import (
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/spec/workload"
@@ -10,20 +11,27 @@ import (
 // Replace gives a started gang the placements kept, and places for the pods of rest, which
 // have lost theirs, in its cluster and its flavors; it returns all of them. It reports
 // false and changes nothing if the pods of rest have no places, or none that obey the
-// gang's topology constraints together with those kept.
-func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []workload.PodSet) ([]workload.Placement, bool) {
+// gang's topology constraints together with those kept. Nodes that are reserved for others
+// while the gang may run are none of them.
+func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []workload.PodSet, now time.Time) ([]workload.Placement, bool) {
 	g := s.started[id]
 	if g == nil {
 		return nil, false
 	}
 	fleet := s.fleet(g.Cluster)
+	mark := fleet.Begin()
 	fleet.Release(g.Workload, g.Placements)
 	fleet.Allocate(g.Workload, kept)
+	s.closeReserved(g, fleet, now)
 	lacking := &workload.Workload{PodSets: s.tree.Effective(rest, g.Flavors)}
 	verdict := fleet.Solve(lacking, searchBudget)
-	fleet.Release(g.Workload, kept)
+	fleet.Rollback(mark)
+	if verdict.Outcome != placement.Fits {
+		return nil, false
+	}
 	all := merged(kept, verdict.Placements)
-	if verdict.Outcome != placement.Fits || !fleet.Obeys(g.Workload, all) {
+	fleet.Release(g.Workload, g.Placements)
+	if !fleet.Obeys(g.Workload, all) {
 		fleet.Allocate(g.Workload, g.Placements)
 		return nil, false
 	}

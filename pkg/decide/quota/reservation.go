@@ -49,6 +49,18 @@ func (r *Reservation) Covers(name string, labels map[string]string) bool {
 	return true
 }
 
+// Covering is Covers for many nodes: it looks a name up instead of comparing it with all.
+func (r *Reservation) Covering() func(name string, labels map[string]string) bool {
+	if len(r.Nodes) == 0 {
+		return r.Covers
+	}
+	names := make(map[string]bool, len(r.Nodes))
+	for _, name := range r.Nodes {
+		names[name] = true
+	}
+	return func(name string, _ map[string]string) bool { return names[name] }
+}
+
 // In reports whether nodes of the cluster may be reserved.
 func (r *Reservation) In(cluster string) bool { return r.Cluster == "" || r.Cluster == cluster }
 
@@ -116,10 +128,14 @@ func (q *Queue) Reservations() []Reservation { return q.tree.Reservations() }
 // Bounds of a reservation.
 const (
 	maxReservedNodes = 20_000
+	maxReservations  = 1_000
 	longestReserved  = 10 * 365 * 24 * time.Hour
 )
 
 func (v *validation) reservations(c *Config) {
+	if len(c.Reservations) > maxReservations {
+		v.faults.Add("reservations", "has %d entries; want at most %d: delete those that are over", len(c.Reservations), maxReservations)
+	}
 	seen := map[string]string{}
 	for i := range c.Reservations {
 		r, path := &c.Reservations[i], fault.Index("reservations", i)
