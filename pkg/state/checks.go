@@ -1,9 +1,7 @@
 package state
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -148,25 +146,28 @@ func (l *lifecycle) withdrawChecks(e *entry, why string, now time.Time) {
 
 // checkedInOrder lists the workloads with a standing request, by submission.
 func (l *lifecycle) checkedInOrder() []*entry {
-	return slices.SortedFunc(maps.Values(l.checked), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return inOrder(l.checked, func(*entry) bool { return true })
 }
 
 // recheckQueues has workloads try again that wait for checks which their queue does not have
 // any more.
 func (l *lifecycle) recheckQueues(now time.Time) {
-	for _, e := range l.checkedInOrder() {
-		if e.Phase != workload.Queued || !e.checks().Pending() || l.frozen(e) {
-			continue
-		}
-		wanted := l.admission.QueueOf(&e.Workload).Messaged(e.checks().Flavors)
-		if slices.ContainsFunc(e.checks().Checks, func(c workload.Check) bool {
-			return c.Status != workload.CheckReady && !slices.Contains(wanted, c.Name)
-		}) {
-			l.withdrawChecks(e, "its queue does not have the same checks any more", now)
-			l.emitChanged(e, now)
-			l.enqueue(e)
-		}
+	for _, e := range inOrder(l.checked, l.waitsForOthers) {
+		l.withdrawChecks(e, "its queue does not have the same checks any more", now)
+		l.emitChanged(e, now)
+		l.enqueue(e)
 	}
+}
+
+// waitsForOthers reports whether a workload waits for a check that its queue does not have.
+func (l *lifecycle) waitsForOthers(e *entry) bool {
+	if e.Phase != workload.Queued || !e.checks().Pending() || l.frozen(e) {
+		return false
+	}
+	wanted := l.admission.QueueOf(&e.Workload).Messaged(e.checks().Flavors)
+	return slices.ContainsFunc(e.checks().Checks, func(c workload.Check) bool {
+		return c.Status != workload.CheckReady && !slices.Contains(wanted, c.Name)
+	})
 }
 
 // endRetries notes that a workload is admitted.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -231,7 +230,7 @@ func (l *lifecycle) checkRequests(now time.Time) {
 // retryFlavors has workloads ask again by flavors of which there were no nodes, after a
 // back-off.
 func (l *lifecycle) retryFlavors(now time.Time) {
-	for _, e := range l.askingIf(func(e *entry) bool { return e.Phase == workload.Queued && !hasRequest(e) }) {
+	for _, e := range inOrder(l.asking, func(e *entry) bool { return e.Phase == workload.Queued && !hasRequest(e) }) {
 		config := &quota.ProvisioningConfig{}
 		if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Tried[0]); check != nil {
 			config = check.Config
@@ -245,11 +244,18 @@ func (l *lifecycle) retryFlavors(now time.Time) {
 }
 
 // askingInOrder lists the waiting workloads with a request, by submission.
-func (l *lifecycle) askingInOrder() []*entry { return l.askingIf(hasRequest) }
+func (l *lifecycle) askingInOrder() []*entry { return inOrder(l.asking, hasRequest) }
 
-func (l *lifecycle) askingIf(wanted func(*entry) bool) []*entry {
-	listed := slices.SortedFunc(maps.Values(l.asking), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
-	return slices.DeleteFunc(listed, func(e *entry) bool { return !wanted(e) })
+// inOrder lists the wanted ones by submission. It sorts no others: a tick comes often, and
+// most have nothing to do in it.
+func inOrder(all map[workload.ID]*entry, wanted func(*entry) bool) (listed []*entry) {
+	for _, e := range all {
+		if wanted(e) {
+			listed = append(listed, e)
+		}
+	}
+	slices.SortFunc(listed, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return listed
 }
 
 // useRequest notes that the workload is admitted: with its request, or in spite of one that

@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"cmp"
 	"container/heap"
+	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
 )
@@ -12,11 +14,30 @@ func (d *decision) orderByUse() {
 		if len(q.locals) == 0 {
 			continue
 		}
-		for name, local := range q.locals {
-			local.use = d.state.tree.UsageOf(name)
+		if d.updateUse(q) {
+			d.reorder(q)
 		}
-		d.reorder(q)
 	}
+}
+
+// updateUse reads what the LocalQueues of a queue have used, and reports whether they come in
+// another order than before. They are few, and the gangs that wait are many.
+func (d *decision) updateUse(q *queue) (reordered bool) {
+	type use struct{ before, now float64 }
+	uses := make([]use, 0, len(q.locals))
+	for name, local := range q.locals {
+		next := use{local.use, d.state.tree.UsageOf(name)}
+		local.use = next.now
+		uses = append(uses, next)
+	}
+	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.before, b.before) })
+	for i := range uses[1:] {
+		a, b := uses[i], uses[i+1]
+		if cmp.Compare(a.before, b.before) != cmp.Compare(a.now, b.now) {
+			return true
+		}
+	}
+	return false
 }
 
 // noteEntry counts an admission for its LocalQueue, and has others go before it.
