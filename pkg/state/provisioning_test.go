@@ -22,6 +22,23 @@ const requestOne, requestTwo = "rayjob-job-50e72-nodes-1", "rayjob-job-50e72-nod
 
 func newAsker(t *testing.T) *asker {
 	t.Helper()
+	a := newAskerQueue(t)
+	a.submit(workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}})
+	return a
+}
+
+// submit submits a gang of two such workers.
+func (a *asker) submit(template workload.Template) {
+	a.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		ID: gangID, Queue: "q", Namespace: "ns", Kind: "RayJob", Name: "job",
+		PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: 2, Template: template}},
+	}}, nil, a.now)
+	a.step(0)
+}
+
+// newAskerQueue is an asker before its gang comes.
+func newAskerQueue(t *testing.T) *asker {
+	t.Helper()
 	a := &asker{&stage{T: t, now: time.Unix(1_000_000, 0), pods: map[string]event.GangPod{}}}
 	limit := int64(1)
 	a.State = New(1, Stored{
@@ -46,12 +63,6 @@ func newAsker(t *testing.T) *asker {
 		},
 	})
 	a.node("full", func(n *capacity.Node) { n.Allocatable = resource.List{"cpu": 1, "pods": 10} })
-	a.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
-		ID: gangID, Queue: "q", Kind: "RayJob", Name: "job", PodSets: []workload.PodSet{{
-			Name: "workers", Role: workload.RoleWorker, Count: 2, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}},
-		}},
-	}}, nil, a.now)
-	a.step(0)
 	return a
 }
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,5 +92,38 @@ func TestANewTermKeepsTheTimeOfAnAnnouncedMove(t *testing.T) {
 	s.is(workload.Running, workload.ReasonPodLost)
 	if command := s.commanded(); command == nil || command.State != event.Present || s.place("workers") == node {
 		t.Errorf("at the announced time the place is %s, commanded %+v", s.place("workers"), command)
+	}
+}
+
+// A gang that waits for nodes holds the quota of what its pods ask for by default. A new
+// leader takes that quota before it has read the defaults, and again with them.
+func TestANewLeaderHoldsTheQuotaOfDefaults(t *testing.T) {
+	t.Parallel()
+	a := newAskerQueue(t)
+	limited := func() {
+		a.seq++
+		a.Namespace(&event.NamespaceObserved{
+			Version: event.Version{Session: 1, Seq: a.seq}, Cluster: "c", Namespace: "ns", Defaults: resource.List{"cpu": 3},
+		}, a.now)
+	}
+	limited()
+	a.submit(workload.Template{
+		Requests: resource.List{"cpu": 1, "pods": 1}, Unset: workload.Unset{"cpu": {{Base: 1, Times: 1}}},
+	})
+	for _, term := range []string{"first", "next"} {
+		a.wantPhase(workload.Queued, workload.ReasonProvisioning)
+		if used := a.admission.Quota().Queue("q").Used()["cpu"]; used != 8 {
+			t.Errorf("in the %s term it holds %d cores, want 8", term, used)
+		}
+		if why := a.gang().Reason.Message; !strings.Contains(why, "2 of workers") {
+			t.Errorf("in the %s term the reason is %q", term, why)
+		}
+		a.replaceLeader(limited)
+	}
+	a.nodesCome()
+	a.answers("rayjob-job-50e72-nodes-1", event.RequestProvisioned)
+	a.wantPhase(workload.Admitted, "")
+	if got := a.gang().PodSets[0].Template.Requests["cpu"]; got != 4 {
+		t.Errorf("its pods ask for %d cores, want 4", got)
 	}
 }

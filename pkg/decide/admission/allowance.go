@@ -32,7 +32,7 @@ const (
 // SearchVersion is the version of how steps are counted and limited. Terms are recorded
 // with it, because under another version a search may end undecided where it did not,
 // or the other way round. It is 0 for terms older than it.
-const SearchVersion = 4
+const SearchVersion = 5
 
 // allowance is what is left of the steps of a queue, or of all queues.
 type allowance struct {
@@ -146,6 +146,7 @@ func (d *decision) retryWhenAllowed(class *equivalenceClass) *workload.Reason {
 		until = all
 	}
 	class.retryBy(until)
+	class.cut = true
 	return &workload.Reason{
 		Kind:    workload.ReasonUnknown,
 		Message: "undecided: the queue, or all queues together, reached the limit of search steps per second; the search is repeated within seconds",

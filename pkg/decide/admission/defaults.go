@@ -47,7 +47,9 @@ func (s *State) applyDefaults(w *Waiting) {
 }
 
 // recheckDefaults has waiting workloads ask for what their namespaces now have by default.
-// Those that hold quota or have a nomination start with what is reserved for them.
+// So do those that hold quota while they wait for nodes or checks: a new leader takes their
+// quota before it reads the defaults. Those with a nomination start with what is reserved for
+// them.
 func (d *decision) recheckDefaults() {
 	s := d.state
 	if !s.events.defaults {
@@ -55,14 +57,14 @@ func (d *decision) recheckDefaults() {
 	}
 	var changed []*Waiting
 	for w := range s.waiting.All() {
-		if _, differs := s.withDefaults(w); differs && w.Asked == nil && w.nomination(s) == nil {
+		if _, differs := s.withDefaults(w); differs && w.nomination(s) == nil {
 			changed = append(changed, w)
 		}
 	}
 	slices.SortFunc(changed, before)
 	for _, w := range changed {
 		again := w.resubmitted(s)
-		again.Reported = false
+		again.Reported = w.Asked != nil && w.Reported // which waits for the same as before
 		s.Enqueue(again)
 	}
 }

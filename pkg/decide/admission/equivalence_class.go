@@ -24,6 +24,8 @@ type equivalenceClass struct {
 	reason *workload.Reason
 	// retryAt is when it is reopened without any event; zero for never.
 	retryAt time.Time
+	// cut: a search was put off for want of allowance, so its answer is not known.
+	cut bool
 	// overQuota has, of each assignment that is not within quota, the charge that
 	// is not.
 	overQuota []quota.Charge

@@ -136,6 +136,23 @@ func TestASmallerGangPreempts(t *testing.T) {
 	}
 }
 
+// A gang of which all pods would fit after an eviction does not wait for the end of the
+// victim's protection, which may last for hours, where it may start smaller at once.
+func TestASmallerGangDoesNotWaitForProtection(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("queue", 8, `"withinClusterQueue": "LowerPriority", "minRunSeconds": 3600`))))
+	s.SetNode(nodeOf("n", 8, 8))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 6, 0, 1)})
+	decide(s)
+	s.Enqueue(admission.Waiting{Order: 1, Workload: &workload.Workload{
+		ID: "gang-1", Queue: "queue", Priority: 1, PodSets: []workload.PodSet{rangeOf(2, 8, 0, 1)},
+	}})
+	plan := admission.Decide(s, start.Add(2*60e9))
+	if len(plan.Evictions) != 0 || len(plan.Admissions) != 1 || plan.Admissions[0].Placements[0].Pods != 2 {
+		t.Errorf("beside a gang that is protected for an hour the plan is %+v, the reason %+v", plan, s.Reason("gang-1"))
+	}
+}
+
 // The size at which a gang starts is the largest at which a gang of exactly that size
 // would start in its place. The gangs of the test ask the same for each pod, so that a
 // gang of fewer pods starts wherever one of more does.

@@ -20,7 +20,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	if w.Grows && len(clusters) == 0 {
 		return d.state.noGrowth(w)
 	}
-	class.overQuota, class.triedPreemption = nil, false
+	class.overQuota, class.triedPreemption, class.cut = nil, false, false
 	if o.why != nil {
 		return o.why
 	}
@@ -34,8 +34,9 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 			return nil
 		}
 	}
-	// A search for all pods that was cut is repeated within seconds.
-	if w.signature.least != nil && class.retryAt.IsZero() && d.startSmaller(w, clusters, &t) {
+	// A search for all pods that was cut is repeated within seconds. The protection of
+	// gangs may last for hours, so nothing waits for its end that can start smaller.
+	if w.signature.least != nil && !class.cut && d.startSmaller(w, clusters, &t) {
 		return nil
 	}
 	if t.kept && !class.triedPreemption { // until usage permits it
