@@ -1,12 +1,14 @@
 // Command decisions measures how fast package placement answers: for gangs of
 // several sizes on fleets of several sizes, on nodes that are in use and change
-// all the time. It uses one core and neither a database nor a cluster. What it
-// prints goes into docs/performance.md.
+// all the time. With -clusters it measures the choice among clusters instead. It uses one
+// core and neither a database nor a cluster. What it prints goes into docs/performance.md.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -16,6 +18,16 @@ import (
 )
 
 func main() {
+	clusters := flag.Bool("clusters", false, "compare 20 clusters of 1,000 nodes with one of 20,000")
+	gangs := flag.Int("gangs", 10_000, "with -clusters, `how many` gangs are decided on")
+	flag.Parse()
+	if *clusters {
+		if err := compareClusters(*gangs); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	for _, nodes := range []int{1000, 5000, 15_000} {
 		before := heap()
 		s := newSite(nodes)

@@ -53,6 +53,7 @@ func (l *leader) count() {
 	searched := l.state.Searched()
 	l.Metrics.count(searched, l.counted.searched)
 	l.Metrics.silences(l.state.Silences(l.clock.now()))
+	l.Metrics.showClusters(l.state.ClusterLoads(), l.Logger)
 	l.counted = counted{misplaced: ever, refused: refused, searched: searched}
 }
 

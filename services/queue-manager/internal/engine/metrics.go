@@ -47,6 +47,8 @@ type Metrics struct {
 	unmetGangs, unmetPods prometheus.Gauge
 	unmet                 *prometheus.GaugeVec
 	queues                *queueMetrics
+	clusterState          *prometheus.GaugeVec
+	clusters              clusterStates // shown by clusterState
 }
 
 // NewMetrics registers the metrics. Labels that are known begin with zero.
@@ -118,6 +120,8 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		illegal: in.counter("muster_illegal_transitions_total",
 			"Changes of a workload's phase that its life cycle forbids."),
 		queues: newQueueMetrics(in),
+		clusterState: in.gauges("muster_cluster_state", []string{"cluster", "state"},
+			"1 for the state of the cluster: ready, silent, cordoned, draining, drained or \"no nodes\"; on the leader."),
 	}
 	for _, because := range []string{undecidedBudget, undecidedQueue} {
 		m.undecided.WithLabelValues(because)

@@ -48,6 +48,7 @@ func lead(ctx context.Context, o Options, single int, memory *Memory) error {
 	defer o.Metrics.leading.Set(0)
 	defer o.Metrics.quarantined.Set(0)
 	defer o.Metrics.silences(nil)
+	defer o.Metrics.showClusters(nil, o.Logger)
 	defer o.Metrics.submissions.Set(0)
 	o.Logger.Info("acquired leadership", zap.Int64("epoch", term.Epoch))
 	group, ctx := errgroup.WithContext(ctx)

@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/state"
+)
+
+// TestTheStateOfAClusterHasOneSeries: each cluster has the series of its present state alone,
+// and none once the term ends.
+func TestTheStateOfAClusterHasOneSeries(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	drain := &quota.ClusterCordon{Drain: true}
+	for _, step := range []struct {
+		loads []state.ClusterLoad
+		want  []string
+	}{
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1}, {Name: "west"}}, []string{`cluster="east",state="ready"`, `cluster="west",state="no nodes"`}},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Silent: since}, {Name: "west", Nodes: 1}}, []string{`cluster="east",state="silent"`, `cluster="west",state="ready"`}},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Cordon: drain}, {Name: "west", Nodes: 1, Cordon: &quota.ClusterCordon{}}}, []string{`cluster="east",state="draining"`, `cluster="west",state="cordoned"`}},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Cordon: drain}}, []string{`cluster="east",state="drained"`}},
+		{nil, nil},
+	} {
+		m.showClusters(step.loads, zap.NewNop())
+		want := ""
+		if len(step.want) > 0 {
+			want = "# HELP muster_cluster_state 1 for the state of the cluster: ready, silent, cordoned, draining, drained or \"no nodes\"; on the leader.\n# TYPE muster_cluster_state gauge\n"
+		}
+		for _, labels := range step.want {
+			want += "muster_cluster_state{" + labels + "} 1\n"
+		}
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "muster_cluster_state"); err != nil {
+			t.Errorf("of %+v: %v", step.loads, err)
+		}
+	}
+}
