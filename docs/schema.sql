@@ -647,6 +647,7 @@ CREATE TABLE public.workloads (
     provisioning jsonb,
     hold jsonb,
     asked jsonb,
+    heard_again timestamp with time zone,
     CONSTRAINT live CHECK (((phase <> ALL (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])) OR holding)),
     CONSTRAINT workloads_attempt_check CHECK ((attempt >= 1)),
     CONSTRAINT workloads_check CHECK (((phase = ANY (ARRAY['admitted'::text, 'dispatched'::text, 'running'::text, 'evicting'::text, 'cancelling'::text])) <= holding)),

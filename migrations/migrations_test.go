@@ -33,6 +33,7 @@ var released = map[string]string{
 	"0017_asked.sql":        "af8b2029f5e16087f2565d9e3b19c53b79fabe4bf04b9e1ca0877854d61b479e",
 	"0018_usage.sql":        "3cee6b4913c482314731036bd2c8da895fd9ef4b59a476459136e9a73ec2d664",
 	"0019_labels.sql":       "4578c8839841a024f20e1e52b585a0c0d2cde53a36f21ebcb258e1a73de8d577",
+	"0020_heard_again.sql":  "f5c42a13a40746cb26a6ad1e263493f398bf0725f4859ecb66d7be168bfb562a",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -27,6 +27,8 @@ type Changes struct {
 	// Asked are the last requests of workloads of which something was asked; each is among
 	// Added or Updated, too.
 	Asked []Asked
+	// HeardAgain are the workloads whose deadlines begin again; each is among Updated, too.
+	HeardAgain []HeardAgain
 	// Grown is how many running gangs got more places.
 	Grown int
 	// Freed are the workloads whose reservations end. Freed before Reserved.
@@ -61,6 +63,12 @@ type Added struct {
 type Asked struct {
 	Workload workload.ID
 	workload.Asked
+}
+
+// HeardAgain is when the cluster of a workload was heard again after a silence.
+type HeardAgain struct {
+	Workload workload.ID
+	At       time.Time
 }
 
 // Reservation is a row of the ledger: pods of a pod set on a node.
@@ -130,6 +138,9 @@ func (s *State) Flush() Changes {
 		}
 		if asked, ok := s.lastAsked[e.ID]; ok && s.changed.asked[e.ID] {
 			taken.Asked = append(taken.Asked, Asked{e.ID, asked})
+		}
+		if s.changed.heardAgain[e.ID] && e.attemptState != nil {
+			taken.HeardAgain = append(taken.HeardAgain, HeardAgain{e.ID, e.heardAgain})
 		}
 		if s.changed.freed[e.ID] {
 			taken.Freed = append(taken.Freed, e.ID)

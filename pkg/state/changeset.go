@@ -14,6 +14,8 @@ type changeSet struct {
 	workloads map[workload.ID]*entry
 	freed     map[workload.ID]bool
 	asked     map[workload.ID]bool
+	// heardAgain are those whose deadlines begin again.
+	heardAgain map[workload.ID]bool
 	// freedUsage has what history reports about attempts that have just been freed.
 	freedUsage map[workload.ID]freedUsage
 	reserved   map[workload.ID]*entry
@@ -31,7 +33,7 @@ type freedUsage struct{ checkpoint time.Time }
 func newChangeSet() *changeSet {
 	return &changeSet{
 		added: map[workload.ID]json.RawMessage{}, workloads: map[workload.ID]*entry{},
-		freed: map[workload.ID]bool{}, asked: map[workload.ID]bool{}, freedUsage: map[workload.ID]freedUsage{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
+		freed: map[workload.ID]bool{}, asked: map[workload.ID]bool{}, heardAgain: map[workload.ID]bool{}, freedUsage: map[workload.ID]freedUsage{}, reserved: map[workload.ID]*entry{}, moved: map[workload.ID]*entry{},
 		nodes: map[admission.NodeKey]bool{},
 	}
 }

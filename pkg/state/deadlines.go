@@ -93,7 +93,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	case passed(readyDeadline):
 		if !d.inquiries.askWhetherAbsent(e, now) {
 			d.explainSilence(e, "the pods may be ready", now)
-		} else if !d.inquiries.restartsDeadline(e, now) {
+		} else {
 			d.notReadyInTime(e, rules, now)
 		}
 	case e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart): // each other timer that fires serves, too
@@ -111,7 +111,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Time) {
 	if !d.inquiries.askDispatcher(e, now) {
 		d.explainSilence(e, "the object may exist", now)
-	} else if !d.inquiries.restartsDeadline(e, now) {
+	} else {
 		d.notReadyInTime(e, rules, now)
 	}
 }
@@ -125,13 +125,18 @@ func (d *deadlines) explainSilence(e *entry, what string, now time.Time) {
 	}
 }
 
-// notReadyInTime evicts a gang whose deadline has passed. When KubeRay has made none of
-// its pods, and gives no reason either, that does not count as the gang's fault.
+// notReadyInTime evicts a gang whose deadline has passed, unless that begins again. When
+// KubeRay has made none of its pods, and gives no reason either, that does not count as the
+// gang's fault.
 func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time) {
+	if d.restarted(readyDeadline, e, &rules, now) {
+		d.explainSlowStart(e, now)
+		return
+	}
 	ready, all := d.readiness(e)
 	deadline := time.Duration(rules.ReadyDeadline)
 	since := "the creation of the object"
-	if e.answeredAgain.After(e.Times.Dispatched) {
+	if e.heardAgain.After(e.Times.Dispatched) {
 		since = fmt.Sprintf("cluster %s answered again", e.Cluster)
 	}
 	if e.Phase == workload.Admitted {

@@ -47,9 +47,9 @@ func (l *lifecycle) due(d deadline, e *entry, rules *workload.Rules) time.Time {
 	case d == lossDeadline && running && lossEvicts(e, rules):
 		return later(e.disruption.lost, settleTime)
 	case d == healDeadline && running:
-		return later(notBefore(e.disruption.since, e.answeredAgain), max(settleTime, rules.HealWithin()))
+		return later(begins(d, e), max(settleTime, rules.HealWithin()))
 	case d == readyDeadline && starting:
-		return later(notBefore(startedAt(e), e.answeredAgain), time.Duration(rules.ReadyDeadline))
+		return later(begins(d, e), time.Duration(rules.ReadyDeadline))
 	case d == slowDeadline && starting && e.slowSince.IsZero():
 		return later(e.Times.Admitted, slowStart)
 	case d == slowDeadline && starting:
@@ -60,6 +60,27 @@ func (l *lifecycle) due(d deadline, e *entry, rules *workload.Rules) time.Time {
 		return later(e.giveUpSince, giveUpMost)
 	}
 	return time.Time{}
+}
+
+// begins returns when the time to heal or to be ready begins.
+func begins(d deadline, e *entry) time.Time {
+	if d == healDeadline {
+		return notBefore(e.disruption.since, e.heardAgain)
+	}
+	return notBefore(startedAt(e), e.heardAgain)
+}
+
+// restarted reports whether a deadline that has passed, to heal or to be ready, begins again: the
+// cluster was silent meanwhile, and what has to be done there, or reported of it, takes time.
+// It counts from the end of the silence, also for the terms to come.
+func (l *lifecycle) restarted(d deadline, e *entry, rules *workload.Rules, now time.Time) bool {
+	at := l.inquiries.endOfSilence(e)
+	if !at.After(begins(d, e)) {
+		return false
+	}
+	e.heardAgain = at
+	l.changed.workloads[e.ID], l.changed.heardAgain[e.ID] = e, true
+	return !l.passed(d, e, rules, now)
 }
 
 // later adds a duration to a time; to one that is not set it adds nothing.

@@ -50,9 +50,10 @@ type attemptState struct {
 	// recheckAt is when its deadlines are looked at again while it waits for answers; zero
 	// while it does not.
 	recheckAt time.Time
-	// answeredAgain is when watcher or dispatcher answered a question late: its deadlines begin
-	// then. It is zero while that has not happened.
-	answeredAgain time.Time
+	// heardAgain is when its cluster was heard again after a silence: its deadlines to be ready
+	// and to heal begin then. It is stored. It is zero, or before the attempt, while that has
+	// not happened.
+	heardAgain time.Time
 	// removalSent: the last command was to remove what exists of it.
 	removalSent bool
 }

@@ -130,6 +130,7 @@ func (s *State) insert(w StoredWorkload) {
 	} else {
 		s.beginAttempt(e)
 		s.restoreStarted(e)
+		e.heardAgain = w.HeardAgain
 		e.moveAt = e.announcedMove() // which keeps its time
 	}
 	s.setTimer(e)

@@ -84,7 +84,7 @@ func (h *healing) checkHealDeadline(e *entry, rules *workload.Rules, now time.Ti
 	reason := &workload.Reason{Kind: workload.ReasonPodLost}
 	switch {
 	case h.passed(healDeadline, e, rules, now):
-		if h.inquiries.askWhetherAbsent(e, now) && !h.inquiries.restartsDeadline(e, now) {
+		if h.inquiries.askWhetherAbsent(e, now) && !h.restarted(healDeadline, e, rules, now) {
 			reason.Message = message + fmt.Sprintf(" %s after a pod was lost", rules.HealWithin())
 			if why := h.waitsFor(e); why != "" {
 				reason.Message += ": " + why

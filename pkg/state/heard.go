@@ -21,6 +21,9 @@ type Part struct{ Cluster, Name string }
 // by the clock of NATS.
 type heard map[Part]time.Time
 
+// pause is the time from one report of a part to the next, when that was long.
+type pause struct{ from, to time.Time }
+
 // before returns when a part was last heard, if that was before the given time, which is
 // when it was asked first; else that time.
 func (h heard) before(part Part, asked time.Time) time.Time {
@@ -33,9 +36,14 @@ func (h heard) before(part Part, asked time.Time) time.Time {
 // hear notes that a part has reported. What is read again at the begin of a term was
 // reported before it: see HeardBefore.
 func (s *State) hear(cluster, name string, now time.Time) {
-	if !s.catchingUp {
-		s.inquiries.heard[Part{cluster, name}] = now
+	if s.catchingUp {
+		return
 	}
+	part := Part{cluster, name}
+	if last := s.heardSince(part); s.inquiries.timeout > 0 && !last.IsZero() && elapsed(now, last, s.inquiries.timeout) {
+		s.inquiries.pauses[part] = pause{last, now}
+	}
+	s.inquiries.heard[part] = now
 }
 
 // HeardBefore notes when NATS stored a report that is read again at the begin of a term, so

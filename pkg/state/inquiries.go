@@ -49,8 +49,9 @@ type inquiry struct {
 	// watcherSince and dispatcherSince are since when each has left the subject
 	// unanswered, with the inquiries before this one.
 	watcherSince, dispatcherSince time.Time
-	// late: one of them has answered only after the time after which silence is named.
-	late bool
+	// late is when one of them has answered that had left the subject unanswered for longer
+	// than the time after which silence is named; zero for none.
+	late time.Time
 }
 
 // inquiries are the questions of the term to watchers and dispatchers.
@@ -60,6 +61,9 @@ type inquiries struct {
 	asked   map[inquirySubject]*inquiry
 	count   int // of the questions of the term
 	heard   heard
+	// pauses are the last silences of parts that have ended in this term, also those that
+	// began before it.
+	pauses map[Part]pause
 }
 
 // SetAnswerTimeout sets after which time silence is named in the reason of a workload. A
@@ -201,28 +205,36 @@ func (q *inquiries) nodeAnswered(key admission.NodeKey, ask string) {
 
 func (q *inquiries) watcherAnswered(e *entry, ask string, now time.Time) {
 	if i := q.asked[attemptOf(e)]; i != nil && i.Ask == ask {
-		i.late = i.late || !i.watcher && elapsed(now, i.watcherSince, q.timeout)
+		if !i.watcher && elapsed(now, i.watcherSince, q.timeout) {
+			i.late = now
+		}
 		i.watcher, e.recheckAt = true, time.Time{}
 	}
 }
 
 func (q *inquiries) dispatcherAnswered(e *entry, ask string, now time.Time) {
 	if i := q.asked[attemptOf(e)]; i != nil && i.Ask == ask {
-		i.late = i.late || !i.dispatcher && elapsed(now, i.dispatcherSince, q.timeout)
+		if !i.dispatcher && elapsed(now, i.dispatcherSince, q.timeout) {
+			i.late = now
+		}
 		i.dispatcher, e.recheckAt = true, time.Time{}
 	}
 }
 
-// restartsDeadline reports whether the deadline that has passed begins again: watcher or dispatcher
-// were silent until now, and what they have to do for the workload, or what they report of
-// it, takes time. Each silence does so once.
-func (q *inquiries) restartsDeadline(e *entry, now time.Time) bool {
-	i := q.asked[attemptOf(e)]
-	if i == nil || !i.late {
-		return false
+// endOfSilence returns the end of the last silence of the workload's cluster, as far as the silence
+// concerns the workload; zero for none. A dispatcher has nothing to report before the
+// first workload is admitted.
+func (q *inquiries) endOfSilence(e *entry) (at time.Time) {
+	for _, name := range []string{Watcher, Dispatcher} {
+		p := q.pauses[Part{e.Cluster, name}]
+		if elapsed(p.to, notBefore(p.from, e.Times.Admitted), q.timeout) && p.to.After(at) {
+			at = p.to
+		}
 	}
-	i.late, e.answeredAgain = false, now
-	return true
+	if i := q.asked[attemptOf(e)]; i != nil && i.late.After(at) {
+		at = i.late
+	}
+	return at
 }
 
 // drop forgets the questions that were not asked again when they were old.

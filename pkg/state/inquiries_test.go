@@ -58,7 +58,7 @@ func TestWhatWasNotHeardIsAskedFor(t *testing.T) {
 			s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
 			s.SetAnswerTimeout(asksFor)
 			s.created(false)
-			s.step(time.Minute)
+			s.pass(time.Minute)
 			s.is(workload.Dispatched, "")
 			if !test.answers {
 				s.step(asksFor - time.Second)
@@ -170,12 +170,12 @@ func TestDeadlinesBeginAgainAfterASilence(t *testing.T) {
 			answer()
 			s.step(0)
 			for s.now.Sub(answered) < deadline-time.Second {
-				s.step(time.Second)
+				s.pass(time.Second)
 				answer()
 				s.is(test.phase, "")
 			}
 			for range 5 {
-				s.step(time.Second)
+				s.pass(time.Second)
 				answer()
 			}
 			s.step(0)

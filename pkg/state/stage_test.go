@@ -82,6 +82,15 @@ func (s *stage) step(d time.Duration) {
 	s.Decide(s.now)
 }
 
+// pass lets so much time pass, in which watcher and dispatcher report every second.
+func (s *stage) pass(d time.Duration) {
+	for end := s.now.Add(d); s.now.Before(end); {
+		s.step(min(time.Second, end.Sub(s.now)))
+		s.hear("c", Watcher, s.now)
+		s.hear("c", Dispatcher, s.now)
+	}
+}
+
 // created reports the object, and all pods on their places when they shall run.
 func (s *stage) created(run bool) {
 	s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: s.gang().Attempt, Created: true}, s.now, s.now)

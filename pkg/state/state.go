@@ -66,6 +66,8 @@ type StoredWorkload struct {
 	Order int64
 	// Asked are the last requests that were taken in for it; nil before the first.
 	Asked *workload.Asked `json:",omitempty"`
+	// HeardAgain is when its cluster was last heard again after a silence; zero for never.
+	HeardAgain time.Time `json:",omitzero"`
 }
 
 // StoredNode is a node with the version of its observation.
@@ -83,7 +85,7 @@ func New(epoch int64, stored Stored) *State {
 	}
 	l := &lifecycle{
 		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
-		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}, heard: heard{}},
+		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}, heard: heard{}, pauses: map[Part]pause{}},
 		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, staleReasons: map[workload.ID]*entry{},
 		asking: asking{}, checked: checked{},
 	}

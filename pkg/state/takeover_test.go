@@ -19,7 +19,11 @@ func (s *stage) replaceLeader(observed ...func()) {
 	s.Flush()
 	stored := s.Settings()
 	for _, e := range s.inOrder() {
-		stored.Workloads = append(stored.Workloads, StoredWorkload{Record: e.Record, Order: e.order})
+		w := StoredWorkload{Record: e.Record, Order: e.order}
+		if e.attemptState != nil {
+			w.HeardAgain = e.heardAgain
+		}
+		stored.Workloads = append(stored.Workloads, w)
 	}
 	for _, key := range s.nodeKeys() {
 		n := s.nodes[key]

@@ -215,7 +215,7 @@ func (l *ledger) since(version int64) state.Delta {
 	}
 	for _, r := range l.inOrder() {
 		if ids[r.ID] {
-			delta.Workloads = append(delta.Workloads, state.StoredWorkload{Record: l.asTold(r.Record), Order: r.Order, Asked: r.Asked})
+			delta.Workloads = append(delta.Workloads, state.StoredWorkload{Record: l.asTold(r.Record), Order: r.Order, Asked: r.Asked, HeardAgain: r.HeardAgain})
 			delete(ids, r.ID)
 		}
 	}

@@ -122,7 +122,7 @@ func (l *ledger) write(c state.Changes) {
 			return cmp.Or(strings.Compare(a.PodSet, b.PodSet), strings.Compare(a.Node, b.Node))
 		})
 		if old != nil {
-			r.requests, r.Asked = old.requests, old.Asked
+			r.requests, r.Asked, r.HeardAgain = old.requests, old.Asked, old.HeardAgain
 		}
 		if places[record.ID] {
 			r.requests = requests[record.ID]
@@ -138,6 +138,11 @@ func (l *ledger) write(c state.Changes) {
 	for _, a := range c.Asked {
 		if r := l.live[a.Workload]; r != nil {
 			r.Asked = &a.Asked
+		}
+	}
+	for _, h := range c.HeardAgain {
+		if r := l.live[h.Workload]; r != nil {
+			r.HeardAgain = h.At.Truncate(time.Microsecond)
 		}
 	}
 	for _, n := range c.Nodes {

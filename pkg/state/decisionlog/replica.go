@@ -49,7 +49,8 @@ func (r *Replica) Commit(c state.Changes) {
 			delete(r.workloads, record.ID)
 			return
 		}
-		r.workloads[record.ID] = state.StoredWorkload{Record: asStored(record), Order: order, Asked: r.workloads[record.ID].Asked}
+		old := r.workloads[record.ID]
+		r.workloads[record.ID] = state.StoredWorkload{Record: asStored(record), Order: order, Asked: old.Asked, HeardAgain: old.HeardAgain}
 	}
 	for _, u := range c.Updated {
 		write(u, r.workloads[u.ID].Order)
@@ -61,6 +62,12 @@ func (r *Replica) Commit(c state.Changes) {
 		if w, live := r.workloads[a.Workload]; live {
 			w.Asked = &a.Asked
 			r.workloads[a.Workload] = w
+		}
+	}
+	for _, h := range c.HeardAgain {
+		if w, live := r.workloads[h.Workload]; live {
+			w.HeardAgain = h.At.Truncate(time.Microsecond)
+			r.workloads[h.Workload] = w
 		}
 	}
 	for _, n := range c.Nodes {

@@ -17,7 +17,7 @@ import (
 const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.shape,
 	w.phase, w.attempt, coalesce(w.cluster, ''), w.holding, w.cancel_requested, w.reason,
 	w.submitted_at, w.admitted_at, w.dispatched_at, w.running_at, w.finished_at,
-	w.life, w.requeues, w.not_before, w.evict_at, w.flavors, w.provisioning, w.hold, w.asked, w.submitter`
+	w.life, w.requeues, w.not_before, w.evict_at, w.heard_again, w.flavors, w.provisioning, w.hold, w.asked, w.submitter`
 
 // reader turns rows into workloads, of which there may be a million. What many rows
 // share is read once and then shared: pod sets, reasons, and the texts that repeat.
@@ -32,15 +32,15 @@ type reader struct {
 
 // line is a row as it is read.
 type line struct {
-	order                                                                  int64
-	id, shape                                                              pgtype.UUID
-	queue, namespace, kind, name, digest, phase, cluster, submitter        raw
-	reason, life, flavors, provisioning, hold, asked                       raw // nil for NULL
-	priority                                                               int32
-	attempt                                                                int
-	requeues                                                               uint16
-	holding, cancelRequested                                               bool
-	submitted, admitted, dispatched, running, finished, notBefore, evictAt pgtype.Timestamptz
+	order                                                                              int64
+	id, shape                                                                          pgtype.UUID
+	queue, namespace, kind, name, digest, phase, cluster, submitter                    raw
+	reason, life, flavors, provisioning, hold, asked                                   raw // nil for NULL
+	priority                                                                           int32
+	attempt                                                                            int
+	requeues                                                                           uint16
+	holding, cancelRequested                                                           bool
+	submitted, admitted, dispatched, running, finished, notBefore, evictAt, heardAgain pgtype.Timestamptz
 }
 
 // raw is a value as it came, which is only there until the next row is.
@@ -59,7 +59,7 @@ func newReader() *reader {
 		&l.order, &l.id, &l.queue, &l.namespace, &l.kind, &l.name, &l.priority, &l.digest, &l.shape,
 		&l.phase, &l.attempt, &l.cluster, &l.holding, &l.cancelRequested, &l.reason,
 		&l.submitted, &l.admitted, &l.dispatched, &l.running, &l.finished,
-		&l.life, &l.requeues, &l.notBefore, &l.evictAt, &l.flavors, &l.provisioning, &l.hold, &l.asked, &l.submitter,
+		&l.life, &l.requeues, &l.notBefore, &l.evictAt, &l.heardAgain, &l.flavors, &l.provisioning, &l.hold, &l.asked, &l.submitter,
 	}
 	return r
 }
@@ -82,7 +82,7 @@ func (r *reader) read(rows pgx.Rows) (w state.StoredWorkload, err error) {
 	w.Times = workload.Times{
 		Submitted: l.submitted.Time, Admitted: l.admitted.Time, Dispatched: l.dispatched.Time, Running: l.running.Time, Finished: l.finished.Time,
 	}
-	w.NotBefore, w.EvictAt = l.notBefore.Time, l.evictAt.Time
+	w.NotBefore, w.EvictAt, w.HeardAgain = l.notBefore.Time, l.evictAt.Time, l.heardAgain.Time
 	if w.Reason, err = r.reason(l.reason); err != nil {
 		return w, err
 	}

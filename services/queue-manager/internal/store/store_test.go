@@ -284,10 +284,14 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	l.commit(t, changes)
 	record.Requeues, record.NotBefore = 2, time.UnixMicro(1_700_000_000_000_001).UTC()
 	record.EvictAt = record.NotBefore.Add(time.Second)
-	l.commit(t, state.Changes{Updated: []workload.Record{*record}})
+	heard := record.NotBefore.Add(time.Minute)
+	l.commit(t, state.Changes{Updated: []workload.Record{*record}, HeardAgain: []state.HeardAgain{{Workload: record.ID, At: heard}}})
 	stored, err := l.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := stored.Workloads[0].HeardAgain; !got.Equal(heard) {
+		t.Errorf("its cluster was heard again at %s, written %s", got, heard)
 	}
 	got := stored.Workloads[0].Record
 	if got.Life != record.Life || got.Requeues != 2 || !got.NotBefore.Equal(record.NotBefore) || !got.EvictAt.Equal(record.EvictAt) {

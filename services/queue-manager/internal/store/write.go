@@ -53,6 +53,7 @@ func (s *Store) queueWorkloads(batch *pgx.Batch, c state.Changes) (shapes []stri
 		queueLive(batch, added, updated, taken)
 	}
 	queueAsked(batch, c.Asked)
+	queueHeardAgain(batch, c.HeardAgain)
 	return shapes
 }
 
@@ -67,6 +68,19 @@ func queueAsked(batch *pgx.Batch, asked []state.Asked) {
 		columnOf("asked", "jsonb", asked, func(a state.Asked) string { return encoded(a.Asked) }),
 	})
 	batch.Queue(`UPDATE workloads w SET asked = u.asked FROM `+rows+` WHERE w.id = u.id`, p...)
+}
+
+// queueHeardAgain keeps when the clusters of workloads were heard again.
+func queueHeardAgain(batch *pgx.Batch, heard []state.HeardAgain) {
+	if len(heard) == 0 {
+		return
+	}
+	var p parameters
+	rows := p.rows("u", []column{
+		uuidColumn("id", heard, func(h state.HeardAgain) workload.ID { return h.Workload }),
+		columnOf("heard_again", "timestamptz", heard, func(h state.HeardAgain) time.Time { return h.At }),
+	})
+	batch.Queue(`UPDATE workloads w SET heard_again = u.heard_again FROM `+rows+` WHERE w.id = u.id`, p...)
 }
 
 // isCold reports whether nothing will happen to the workload any more.
