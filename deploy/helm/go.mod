@@ -3,6 +3,7 @@ module muster.dev/muster/deploy/helm
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/prometheus v0.305.0
 	helm.sh/helm/v4 v4.2.4
 	k8s.io/api v0.36.3

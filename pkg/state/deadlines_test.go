@@ -128,6 +128,23 @@ func TestABackoffIsKept(t *testing.T) {
 	s.State = New(2, stored)
 	s.step(9 * time.Second)
 	s.is(workload.Queued, workload.ReasonBackoff)
+	explained, err := s.Explain(gangID, s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handed, err := s.HandOver(gangID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := s.now.Add(time.Second).UTC().Format(time.RFC3339)
+	for name, got := range map[string]string{
+		"explain": explained.Reason.Message, "at once": handed.Known.Reason.Message,
+		"another goroutine": handed.Answer(s.admission, true, s.now, func() bool { return false }).Reason.Message,
+	} {
+		if !strings.Contains(got, "not tried before "+until+". Attempt 1 was evicted: no pod existed at the readyDeadline") {
+			t.Errorf("%s says %q, want the cause and the end of the back-off", name, got)
+		}
+	}
 	s.step(time.Second)
 	s.is(workload.Admitted, "")
 

@@ -25,10 +25,37 @@ func (s *State) NeverFit() int { return s.admission.NeverFit() }
 // Handover is a workload that waits, for another goroutine to say why.
 type Handover struct {
 	// Known is what there is to say of one that does not wait.
-	Known workload.Explanation
-	Waits bool
-	asked admission.Question
-	grows *growth
+	Known  workload.Explanation
+	Waits  bool
+	asked  admission.Question
+	worded worded
+}
+
+// worded is what the state knows of a waiting workload that admission does not.
+type worded struct {
+	grows   *growth
+	backoff *workload.Reason // with its cause; nil while it is in none
+}
+
+func wordedOf(e *entry) (w worded) {
+	if e.attemptState != nil && e.growth != nil {
+		w.grows = &growth{sets: slices.Clone(e.growth.sets)}
+	}
+	if e.Reason != nil && e.Reason.Kind == workload.ReasonBackoff {
+		w.backoff = e.Reason
+	}
+	return w
+}
+
+// reason returns why the workload waits, with what admission says as its reason.
+func (w worded) reason(decided workload.Reason) workload.Reason {
+	switch {
+	case w.grows != nil:
+		return w.grows.reason(decided)
+	case w.backoff != nil && decided.Kind == workload.ReasonBackoff:
+		return *w.backoff
+	}
+	return decided
 }
 
 // HandOver returns what another goroutine needs to say why a workload waits. who is
@@ -47,11 +74,8 @@ func (s *State) HandOver(id workload.ID, who string) (Handover, error) {
 		}
 		return Handover{Known: known}, nil
 	}
-	h := Handover{Known: asked.Known, Waits: true, asked: asked}
-	if e.attemptState != nil && e.growth != nil {
-		h.grows = &growth{sets: slices.Clone(e.growth.sets)}
-		h.Known.Reason = h.grows.reason(h.Known.Reason)
-	}
+	h := Handover{Known: asked.Known, Waits: true, asked: asked, worded: wordedOf(e)}
+	h.Known.Reason = h.worded.reason(h.Known.Reason)
 	return h, nil
 }
 
@@ -66,9 +90,7 @@ func (h Handover) Outdated(s *admission.State) bool { return admission.Outdated(
 // Answer says why it waits; see admission.Answer.
 func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enough func() bool) workload.Explanation {
 	explained := admission.Answer(s, complete, h.asked, now, enough)
-	if h.grows != nil {
-		explained.Reason = h.grows.reason(explained.Reason)
-	}
+	explained.Reason = h.worded.reason(explained.Reason)
 	return explained
 }
 
@@ -91,9 +113,7 @@ func (s *State) Explain(id workload.ID, now time.Time) (workload.Explanation, er
 		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended or was never submitted", id)
 	}
 	if explained, waits := admission.Explain(s.admission, id, now); waits {
-		if e.attemptState != nil && e.growth != nil {
-			explained.Reason = e.growth.reason(explained.Reason)
-		}
+		explained.Reason = wordedOf(e).reason(explained.Reason)
 		return explained, nil
 	}
 	explained := workload.Explanation{Workload: id, Queue: s.admission.QueueOf(&e.Workload).Name}
