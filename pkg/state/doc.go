@@ -31,14 +31,16 @@
 //	    idling       unused clusters (idling.go)
 //	  lifecycle    phases, teardown, commands, events, timers (lifecycle.go, transition.go,
 //	               evict.go, requeue.go, commands.go, changes.go, changeset.go, reasons.go,
-//	               timers.go, due.go)
+//	               timers.go, due.go); requests for nodes (provisioning.go, provisioned.go)
+//	               and to AdmissionChecks (checks.go, recheck.go, check_answers.go,
+//	               check_updates.go)
 //	    inquiries    questions to watchers and dispatchers (inquiries.go, heard.go)
 //	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
 //	                 unreserved.go)
 //
 // Calls go down only: a type does not know the types above it, and the files can be put
-// into an order in which a function calls none of an earlier file. All but inquiries stand
-// on the lifecycle and the tables.
+// into an order in which a function calls none of an earlier file (test/arch checks that).
+// All but inquiries stand on the lifecycle and the tables.
 //
 // # Phases
 //

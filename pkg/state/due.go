@@ -135,3 +135,8 @@ func startedAt(e *entry) time.Time {
 func lossEvicts(e *entry, rules *workload.Rules) bool {
 	return rules.OnPodLoss == workload.EvictOnLoss || e.disruption.head && e.Kind == workload.KindRayJob
 }
+
+// elapsed reports whether the given time has passed since a time that is set.
+func elapsed(now, since time.Time, after time.Duration) bool {
+	return !since.IsZero() && !now.Before(since.Add(after))
+}

@@ -163,3 +163,9 @@ func (s *State) Silences(now time.Time) []Silence {
 	})
 	return all
 }
+
+// fromReplacedWatcher reports whether an observation is of a watcher that another one has
+// replaced, and which has reported its full list since. Until then, versions decide.
+func (s *State) fromReplacedWatcher(cluster string, v event.Version) bool {
+	return v.Session < s.watchers[cluster]
+}

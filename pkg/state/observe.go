@@ -12,12 +12,6 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// fromReplacedWatcher reports whether an observation is of a watcher that another one has
-// replaced, and which has reported its full list since. Until then, versions decide.
-func (s *State) fromReplacedWatcher(cluster string, v event.Version) bool {
-	return v.Session < s.watchers[cluster]
-}
-
 // Node takes in a node's present state.
 func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	if s.fromReplacedWatcher(o.Node.Cluster, o.Version) {

@@ -1,23 +1,16 @@
 package state
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
-	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
-
-// settleProvisioned is how long a gang waits for places on nodes that are said to be there:
-// the news of the nodes and of the request come on different ways.
-const settleProvisioned = 5 * time.Minute
 
 // asking are the waiting workloads for which nodes are asked for, or were in vain by some of
 // the flavors of their queue.
@@ -107,156 +100,8 @@ func (l *lifecycle) endRequest(e *entry) {
 	}
 }
 
-// observeRequest takes in what became of the request of a waiting workload.
-func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now time.Time) {
-	r := reported.Provision
-	if r == nil || !hasRequest(e) || reported.Cluster != e.Provisioning.Cluster || r.Name != e.Provisioning.Name {
-		return
-	}
-	switch r.State {
-	case event.RequestPending, event.RequestAccepted:
-		l.explainRequest(e, r, now)
-	case event.RequestProvisioned:
-		if e.Provisioning.ReadySince.IsZero() {
-			ready := *e.Provisioning
-			ready.ReadySince = now.UTC() // as it is read from Postgres
-			e.Provisioning = &ready
-			l.changed.workloads[e.ID] = e
-			l.admission.Provisioned(e.ID)
-		}
-	case event.RequestFailed, event.RequestExpired, event.RequestRevoked, event.RequestGone:
-		l.requestFailed(e, fmt.Sprintf("ProvisioningRequest %s: %s: %s", r.Name, r.State, sanitize(r.Message)), now)
-	}
-}
-
-// explainRequest says that nodes are asked for, or what keeps the dispatcher from creating
-// the request, which it goes on trying.
-func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.Time) {
-	p := e.Provisioning
-	why := admission.AskedReason(p.Cluster, p.Check, p.Pods)
-	if !r.Created && r.Message != "" {
-		why.Message = fmt.Sprintf("ProvisioningRequest %s cannot be created: %s", r.Name, sanitize(r.Message))
-	}
-	if e.Reason == nil || e.Reason.Kind == why.Kind && e.Reason.Message != why.Message { // a held queue says more
-		e.Reason = why
-		l.emitChanged(e, now)
-	}
-}
-
-// requestFailed lets a workload ask again after a back-off, or ends it when it has asked
-// often enough.
-func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
-	if l.tryNextFlavor(e, why, now) {
-		return
-	}
-	config := &quota.ProvisioningConfig{}
-	if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Flavors); check != nil {
-		config = check.Config
-	}
-	l.withdrawRequest(e, now)
-	failed := *e.Provisioning
-	failed.Failures++
-	e.Provisioning = &failed
-	if failed.Failures > config.Limit() {
-		l.admission.Dequeue(e.ID)
-		l.finish(e, workload.Failed, &workload.Reason{
-			Kind: workload.ReasonProvisioning, Message: fmt.Sprintf("the nodes were asked for %d times: %s", failed.Failures, why),
-		}, now)
-		return
-	}
-	e.NotBefore = now.Add(config.Backoff(failed.Failures))
-	e.Reason = &workload.Reason{
-		Kind:    workload.ReasonBackoff,
-		Message: fmt.Sprintf("back-off: nodes are not asked for again before %s. %s", e.NotBefore.UTC().Format(time.RFC3339), why),
-	}
-	l.emitChanged(e, now)
-	l.enqueueAs(e, true)
-}
-
-// tryNextFlavor has a workload tried with its queue's other flavors when there were no nodes of
-// this one, where the queue wants that and there are others. The first is asked for again after
-// the back-off, also while the workload waits for another.
-func (l *lifecycle) tryNextFlavor(e *entry, why string, now time.Time) bool {
-	tried := append(slices.Clip(e.Provisioning.Tried), e.Provisioning.Flavors)
-	if next, _ := l.admission.QueueOf(&e.Workload).TriesNextFlavor(); !next || !l.admission.HasOtherFlavors(e.ID, tried) {
-		return false
-	}
-	l.withdrawRequest(e, now)
-	failed := *e.Provisioning
-	failed.Tried, failed.TriedSince = tried, now.UTC() // as it is read from Postgres
-	e.Provisioning = &failed
-	l.asking[e.ID] = e
-	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: "the next flavor of its queue is tried. " + why}
-	l.emitChanged(e, now)
-	l.enqueue(e)
-	return true
-}
-
-// tooLong reports whether a request is not provisioned within the time that the queue gives
-// it before the next flavor is tried, if there is one.
-func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
-	p := e.Provisioning
-	_, within := l.admission.QueueOf(&e.Workload).TriesNextFlavor()
-	return within > 0 && p.ReadySince.IsZero() && elapsed(now, p.Since, within) &&
-		l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors))
-}
-
-// checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
-// and those that the queue does not ask for any more.
-func (l *lifecycle) checkRequests(now time.Time) {
-	for _, e := range l.askingInOrder() {
-		switch p := e.Provisioning; {
-		case l.frozen(e):
-		case l.admission.QueueOf(&e.Workload).Provisioning(p.Flavors) == nil:
-			l.withdrawRequest(e, now)
-			l.emitChanged(e, now)
-			l.enqueue(e)
-		case elapsed(now, p.ReadySince, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
-			l.withdrawRequest(e, now)
-			l.emitChanged(e, now)
-			l.enqueue(e)
-		case elapsed(now, p.ReadySince, settleProvisioned):
-			why := fmt.Sprintf("ProvisioningRequest %s was provisioned, and its nodes did not hold all pods for %s", p.Name, settleProvisioned)
-			if lacks := l.admission.Reason(e.ID); lacks != nil {
-				why += ": " + lacks.Message
-			}
-			l.requestFailed(e, why, now)
-		case l.tooLong(e, now):
-			l.requestFailed(e, fmt.Sprintf("ProvisioningRequest %s was not provisioned since %s", p.Name, p.Since.UTC().Format(time.RFC3339)), now)
-		}
-	}
-}
-
-// retryFlavors has workloads ask again by flavors of which there were no nodes, after a
-// back-off.
-func (l *lifecycle) retryFlavors(now time.Time) {
-	for _, e := range inOrder(l.asking, func(e *entry) bool { return e.Phase == workload.Queued && !hasRequest(e) }) {
-		config := &quota.ProvisioningConfig{}
-		if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Tried[0]); check != nil {
-			config = check.Config
-		}
-		if l.frozen(e) || !elapsed(now, e.Provisioning.TriedSince, config.Backoff(1)) {
-			continue
-		}
-		l.endRequest(e)
-		l.enqueueAs(e, true)
-	}
-}
-
 // askingInOrder lists the waiting workloads with a request, by submission.
 func (l *lifecycle) askingInOrder() []*entry { return inOrder(l.asking, hasRequest) }
-
-// inOrder lists the wanted ones by submission. It sorts no others: a tick comes often, and
-// most have nothing to do in it.
-func inOrder(all map[workload.ID]*entry, wanted func(*entry) bool) (listed []*entry) {
-	for _, e := range all {
-		if wanted(e) {
-			listed = append(listed, e)
-		}
-	}
-	slices.SortFunc(listed, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
-	return listed
-}
 
 // useRequest notes that the workload is admitted: with its request, or in spite of one that
 // failed before.

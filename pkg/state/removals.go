@@ -63,15 +63,6 @@ func (r *recovery) emitRemoval(e *entry, now time.Time) {
 	r.emit(now, event.DispatchSubject(e.Cluster, e.ID), 0, command)
 }
 
-// removeLater has a removal end with the last attempt of which the dispatcher has a command
-// or finds an object: it does not obey the removal of an earlier one.
-func (r *recovery) removeLater(e *entry, s *event.GangStatus, now time.Time) {
-	last := max(s.Attempt, s.Later)
-	if r.removals.removing[e.ID] && !r.frozen(e) && s.Cluster == e.Cluster && last >= e.Attempt {
-		r.handleLaterAttempt(e, last, now)
-	}
-}
-
 // finishRemoval lets a workload be admitted again when the attempt is gone.
 func (r *recovery) finishRemoval(e *entry, s *event.GangStatus, now time.Time) {
 	if !r.removals.removing[e.ID] || s.Cluster != e.Cluster || s.Attempt != e.Attempt-1 || !s.Released {

@@ -154,3 +154,12 @@ func (r *recovery) handleLaterAttempt(e *entry, attempt int, now time.Time) {
 	c.Attempt = attempt
 	r.recoverCommand(c, now)
 }
+
+// removeLater has a removal end with the last attempt of which the dispatcher has a command
+// or finds an object: it does not obey the removal of an earlier one.
+func (r *recovery) removeLater(e *entry, s *event.GangStatus, now time.Time) {
+	last := max(s.Attempt, s.Later)
+	if r.removals.removing[e.ID] && !r.frozen(e) && s.Cluster == e.Cluster && last >= e.Attempt {
+		r.handleLaterAttempt(e, last, now)
+	}
+}

@@ -133,3 +133,15 @@ func (t *tables) frozen(e *entry) bool {
 	a := t.quarantined[e.ID]
 	return a != nil && (a.Level == QuarantineFrozen || a.Level == QuarantineFailed && e.attemptState != nil)
 }
+
+// inOrder lists the wanted ones by submission. It sorts no others: a tick comes often, and
+// most have nothing to do in it.
+func inOrder(all map[workload.ID]*entry, wanted func(*entry) bool) (listed []*entry) {
+	for _, e := range all {
+		if wanted(e) {
+			listed = append(listed, e)
+		}
+	}
+	slices.SortFunc(listed, func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
+	return listed
+}

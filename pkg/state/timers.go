@@ -68,10 +68,5 @@ func (l *lifecycle) timerTarget(t timer) *entry {
 	return nil
 }
 
-// elapsed reports whether the given time has passed since a time that is set.
-func elapsed(now, since time.Time, after time.Duration) bool {
-	return !since.IsZero() && !now.Before(since.Add(after))
-}
-
 // spareTimers is how many outdated timers may be in the heap before it is tidied.
 const spareTimers = 1000

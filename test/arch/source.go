@@ -66,9 +66,9 @@ func parse(pkg *Package) ([]file, error) {
 }
 
 func parseNamed(pkg *Package, names []string) ([]file, error) {
+	set := token.NewFileSet()
 	var files []file
 	for _, name := range names {
-		set := token.NewFileSet()
 		syntax, err := parser.ParseFile(set, filepath.Join(pkg.Dir, name), nil, parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("parse %s of %s: %w", name, pkg.ImportPath, err)

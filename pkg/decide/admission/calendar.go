@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
@@ -135,18 +134,6 @@ func (d *decision) reasonReserved(w *Waiting, cluster string, r *quota.Reservati
 		Message: fmt.Sprintf("the workload fits only on nodes that are reserved before it ends (%s): in cluster %s %s",
 			declared, cluster, r.Message(d.coveredNodes(r, cluster))),
 	}
-}
-
-// reservedFor returns the reservations that are for the workload itself or its user, not
-// for its queue, as a text.
-func (w *Waiting) reservedFor(all []quota.Reservation) string {
-	var names []string
-	for i := range all {
-		if r := &all[i]; r.ClusterQueue == "" && r.For(w.queue.name, w.Workload) {
-			names = append(names, r.Name)
-		}
-	}
-	return strings.Join(names, ",")
 }
 
 // closeReserved closes, within a what-if, the nodes that a started gang must leave to others

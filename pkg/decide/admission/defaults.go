@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"slices"
-
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -43,28 +41,5 @@ func (s *State) applyDefaults(w *Waiting) {
 		asks := *w.Workload
 		asks.PodSets = sets
 		w.Workload, w.defaulted = &asks, true
-	}
-}
-
-// recheckDefaults has waiting workloads ask for what their namespaces now have by default.
-// So do those that hold quota while they wait for nodes or checks: a new leader takes their
-// quota before it reads the defaults. Those with a nomination start with what is reserved for
-// them.
-func (d *decision) recheckDefaults() {
-	s := d.state
-	if !s.events.defaults {
-		return
-	}
-	var changed []*Waiting
-	for w := range s.waiting.All() {
-		if _, differs := s.withDefaults(w); differs && w.nomination(s) == nil {
-			changed = append(changed, w)
-		}
-	}
-	slices.SortFunc(changed, before)
-	for _, w := range changed {
-		again := w.resubmitted(s)
-		again.Reported = w.Asked != nil && w.Reported // which waits for the same as before
-		s.Enqueue(again)
 	}
 }

@@ -22,12 +22,12 @@
 //	  nextClass                next_class.go      the class to try: shares, priority, order
 //	  start                    start.go           quota, then places, for its head:
 //	    quota.Queue.Assess                        the assignments of flavors, within quota or not
-//	    fit                    start.go           the node of each pod: placement.Fleet.Solve
+//	    fit                    fit.go             the node of each pod: placement.Fleet.Solve
 //	    ask                    ask.go             for nodes; it waits with its quota
 //	    backfill               backfill.go        places that delay no head before it
 //	    preempt                preempt.go         which gangs to evict; nominate
 //	    startSmaller           smaller.go         the largest size that may start instead
-//	    admit, grow            start.go, grow.go  allocate, add to the plan
+//	    admit, grow            admit.go, grow.go  allocate, add to the plan
 //	  refreshBlockers          decide.go          head reservations, stale refusals
 //	scheduleRetries            evictable.go       when protection from eviction ends
 //	reportNew, nextAt          decide.go          reasons; when to decide without an event
@@ -35,19 +35,22 @@
 // # Files
 //
 // A function calls none of an earlier group, and within a group the files can be ordered
-// so, too:
+// so, too (test/arch checks both):
 //
-//	questions   snapshot_builder, question, explain, explain_changes, explain_clusters, explainer,
-//	            current_reasons, whatif, snapshot, clone, reconfigure, certify
-//	stages      decide, drain_clusters, settle, start, smaller, preempt, victims, grow,
-//	            backfill, reserve_head, reason
+//	questions   snapshot_builder, question, explain, explain_changes, explain_clusters,
+//	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
+//	            reconfigure, certify
+//	stages      decide, drain_clusters, settle, settle_asked, recheck, start, smaller, fit,
+//	            ask, checks, preempt, victims, admit, grow, backfill, reserve_head, ends,
+//	            reason
 //	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
 //	            eviction_cost, price_floor, price, victim_clusters
-//	state       replace, defaults, started, growth, waiting, nomination, nodes
-//	refusals    invalidate, evictable, candidates, share_rank, use_order, kept_quota, never,
-//	            next_class, head_reservation, head_reason, foreign, clusters, calendar
-//	ground      regret, queue, queue_front, equivalence_class, local_use, signature, order, lacking, allowance,
-//	            savepoint, plan, state
+//	state       replace, defaults, started, growth, parts, asked, waiting, nomination, nodes
+//	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
+//	            use_order, kept_quota, never, next_class, head_reservation, head_reason,
+//	            foreign, clusters, calendar
+//	ground      regret, queue, queue_front, equivalence_class, local_use, signature, order,
+//	            lacking, allowance, savepoint, namespaces, plan, state
 //
 // # What-ifs
 //

@@ -82,11 +82,6 @@ func flavorReason(set string, name resource.Name, flavor, why string) *workload.
 	return &workload.Reason{Kind: workload.ReasonQuota, Message: message}
 }
 
-func podSetOf(w *workload.Workload, name string) *workload.PodSet {
-	i := slices.IndexFunc(w.PodSets, func(set workload.PodSet) bool { return set.Name == name })
-	return &w.PodSets[i]
-}
-
 // topologyRetry is the delay after which a growing gang is tried again whose topology
 // constraints exclude the places found. There may be others.
 const topologyRetry = 10 * time.Second

@@ -7,7 +7,6 @@ import (
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/resource"
-	"muster.dev/muster/pkg/spec/workload"
 )
 
 // A ClusterQueue may select the namespaces that use it by their labels. A namespace of the
@@ -105,24 +104,6 @@ func (s *State) mayUse(q *queue, namespace, cluster string) bool {
 	return n.unmet(selector) == ""
 }
 
-// notSelected says why the namespace of a workload may not use its queue in any cluster;
-// empty when it may in one, or when there is no cluster yet.
-func (s *State) notSelected(w *Waiting) string {
-	if w.queue.quota.Selector() == nil {
-		return ""
-	}
-	namespace, why := w.Workload.Namespace, ""
-	for _, cluster := range s.candidates(w) {
-		if s.mayUse(w.queue, namespace, cluster) {
-			return ""
-		}
-		if why == "" {
-			why = s.whyNotSelected(w.queue, namespace, cluster)
-		}
-	}
-	return why
-}
-
 func (s *State) whyNotSelected(q *queue, namespace, cluster string) string {
 	n, reported := s.namespaces.of[cluster][namespace]
 	what := "namespace doesn't match ClusterQueue selector: "
@@ -135,36 +116,4 @@ func (s *State) whyNotSelected(q *queue, namespace, cluster string) string {
 		what += fmt.Sprintf("ClusterQueue %q does not admit namespace %q of cluster %q: %s", q.name, namespace, cluster, n.unmet(q.quota.Selector()))
 	}
 	return what
-}
-
-// recheckNamespaces holds the waiting workloads whose namespace is not selected any more, and
-// lets those go whose namespace now is. It looks at all that wait: labels that matter to a
-// queue change rarely.
-func (d *decision) recheckNamespaces() {
-	s := d.state
-	if !s.events.namespaces {
-		return
-	}
-	var changed []*Waiting
-	for w := range s.waiting.All() {
-		if w.queue.quota.Selector() == nil {
-			continue
-		}
-		n := w.nomination(s)
-		if !bothHeld(w.held, s.heldBy(w)) || n != nil && !s.mayUse(w.queue, w.Workload.Namespace, n.cluster) {
-			changed = append(changed, w)
-		}
-	}
-	slices.SortFunc(changed, before)
-	for _, w := range changed {
-		again := w.resubmitted(s)
-		again.Reported, again.Nominated = false, false
-		s.Enqueue(again)
-	}
-}
-
-// HeldReason returns why a workload would be held if it waited now: it is held by its queue,
-// or its namespace is not selected. nil is not held.
-func (s *State) HeldReason(w *workload.Workload) *workload.Reason {
-	return s.heldBy(&Waiting{Workload: w, queue: s.queue(s.clusterQueue(w))})
 }

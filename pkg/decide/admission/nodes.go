@@ -1,9 +1,6 @@
 package admission
 
 import (
-	"slices"
-
-	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -13,28 +10,6 @@ import (
 // NodeKey names a node of a cluster.
 type NodeKey struct {
 	Cluster, Name string
-}
-
-func (s *State) fleet(cluster string) *placement.Fleet {
-	fleet := s.fleets[cluster]
-	if fleet == nil {
-		fleet = placement.NewFleet()
-		s.fleets[cluster] = fleet
-		gangsOf := map[*podSetSignature]int{} // a million may wait, with few signatures
-		for w := range s.waiting.All() {
-			if w.nomination(s) == nil {
-				gangsOf[w.signature]++
-			}
-		}
-		for sig, gangs := range gangsOf { // demand is a sum, so their order does not matter
-			if sig.mayBeOn(cluster) {
-				fleet.Expect(sig.demand, gangs)
-			}
-		}
-		i, _ := slices.BinarySearch(s.clusters, cluster)
-		s.clusters = slices.Insert(s.clusters, i, cluster)
-	}
-	return fleet
 }
 
 // addDemand adds the pods of a waiting workload to the demand by which fleets pack, and

@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
@@ -18,15 +19,6 @@ const (
 
 // backfills reports whether heads of the queue get reservations from the first.
 func (q *queue) backfills() bool { return q.quota.Strategy == quota.Backfill }
-
-// reserves reports whether the head of the queue gets a reservation: that of a Backfill
-// queue from the first, that of a BestEffortFIFO queue when its patience is over.
-func (q *queue) reserves(now time.Time) bool {
-	if q.all.Len() == 0 || q.strict() {
-		return false
-	}
-	return q.backfills() || q.head().patienceIsOver(now)
-}
 
 // patienceIsOver reports whether the workload has waited for too long. It is not known of
 // one without a time of submission.
@@ -146,6 +138,18 @@ func (w *Waiting) key() classKey {
 		key.runTime, key.reserved = w.RunTime, w.reservedFor(all)
 	}
 	return key
+}
+
+// reservedFor returns the reservations that are for the workload itself or its user, not
+// for its queue, as a text.
+func (w *Waiting) reservedFor(all []quota.Reservation) string {
+	var names []string
+	for i := range all {
+		if r := &all[i]; r.ClusterQueue == "" && r.For(w.queue.name, w.Workload) {
+			names = append(names, r.Name)
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // trackPatience notes a workload of a ShortestFirst queue until its patience is over.

@@ -66,10 +66,3 @@ func (d *decision) evict(g *Started, why workload.Reason) {
 func (d *decision) wait(w *Waiting, why *workload.Reason) {
 	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, *why})
 }
-
-// shrink has a gang give up a part of it.
-func (d *decision) shrink(part *Started, why workload.Reason) {
-	part.whole.giveUp(part)
-	why.Kind = workload.ReasonShrunk
-	d.plan.Shrinks = append(d.plan.Shrinks, Shrink{part.Workload.ID, part.Workload.PodSets, part.Placements, why})
-}

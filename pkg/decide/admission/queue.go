@@ -61,6 +61,15 @@ func (q *queue) strategy() string { return cmp.Or(q.quota.Strategy, quota.BestEf
 
 func (q *queue) strict() bool { return q.quota.Strategy == quota.StrictFIFO }
 
+// reserves reports whether the head of the queue gets a reservation: that of a Backfill
+// queue from the first, that of a BestEffortFIFO queue when its patience is over.
+func (q *queue) reserves(now time.Time) bool {
+	if q.all.Len() == 0 || q.strict() {
+		return false
+	}
+	return q.backfills() || q.head().patienceIsOver(now)
+}
+
 // candidate returns the class that the queue tries next, nil for none.
 func (q *queue) candidate(now time.Time) *equivalenceClass {
 	switch {

@@ -3,7 +3,6 @@ package admission
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
@@ -93,21 +92,6 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		}
 	}
 	return next
-}
-
-// bothHeld reports whether neither is held, or both are by the same.
-func bothHeld(a, b *workload.Reason) bool {
-	return (a == nil) == (b == nil) && (a == nil || a.Message == b.Message)
-}
-
-// resubmitted returns the waiting workload as a caller would enqueue it now.
-func (w *Waiting) resubmitted(s *State) Waiting {
-	c := *w
-	c.queue, c.signature, c.class, c.held, c.index, c.holds, c.local = nil, nil, nil, nil, 0, nil, nil
-	if w.class != nil || w.nomination(s) != nil {
-		c.NotBefore = time.Time{} // its back-off is over
-	}
-	return c
 }
 
 // inheritNomination copies a nomination, whose places the fleet has allocated already,

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
@@ -156,4 +157,44 @@ func (s *State) flavoredOf(effective []workload.PodSet, sig *podSetSignature) *f
 		s.flavored[key] = flavored
 	}
 	return flavored
+}
+
+// sizes returns the signature and, where the workloads may start with fewer pods, that of
+// their smallest size.
+func (sig *podSetSignature) sizes() []*podSetSignature {
+	if sig.least == nil {
+		return []*podSetSignature{sig}
+	}
+	return []*podSetSignature{sig, sig.least}
+}
+
+// smallest returns the signature of the smallest size with which the workloads may start.
+// They cannot start where that one cannot.
+func (sig *podSetSignature) smallest() *podSetSignature {
+	if sig.least != nil {
+		return sig.least
+	}
+	return sig
+}
+
+// stepsOf returns by how many replicas in all the pod sets may be smaller at the start.
+func stepsOf(sets []workload.PodSet) int {
+	steps := 0
+	for i := range sets {
+		steps += sets[i].Spare()
+	}
+	return steps
+}
+
+// sizedDown returns the pod sets at a step of Kueue's search (PodSetReducer): step 0 is
+// all pods, the last step the fewest, and in between each set gives up its part, rounded
+// down.
+func sizedDown(sets []workload.PodSet, step, steps int) []workload.PodSet {
+	fewer := slices.Clone(sets)
+	for i := range fewer {
+		set := &fewer[i]
+		given := set.Spare() * step / steps * max(1, set.Step)
+		set.Count, set.Resized = set.Count-given, set.Resized-given
+	}
+	return fewer
 }

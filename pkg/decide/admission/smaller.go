@@ -2,7 +2,6 @@ package admission
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 
@@ -10,61 +9,6 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
-
-// sizes returns the signature and, where the workloads may start with fewer pods, that of
-// their smallest size.
-func (sig *podSetSignature) sizes() []*podSetSignature {
-	if sig.least == nil {
-		return []*podSetSignature{sig}
-	}
-	return []*podSetSignature{sig, sig.least}
-}
-
-// smallest returns the signature of the smallest size with which the workloads may start.
-// They cannot start where that one cannot.
-func (sig *podSetSignature) smallest() *podSetSignature {
-	if sig.least != nil {
-		return sig.least
-	}
-	return sig
-}
-
-// stepsOf returns by how many replicas in all the pod sets may be smaller at the start.
-func stepsOf(sets []workload.PodSet) int {
-	steps := 0
-	for i := range sets {
-		steps += sets[i].Spare()
-	}
-	return steps
-}
-
-// sizedDown returns the pod sets at a step of Kueue's search (PodSetReducer): step 0 is
-// all pods, the last step the fewest, and in between each set gives up its part, rounded
-// down.
-func sizedDown(sets []workload.PodSet, step, steps int) []workload.PodSet {
-	fewer := slices.Clone(sets)
-	for i := range fewer {
-		set := &fewer[i]
-		given := set.Spare() * step / steps * max(1, set.Step)
-		set.Count, set.Resized = set.Count-given, set.Resized-given
-	}
-	return fewer
-}
-
-// sizesOf returns the pod sets of the workload in the sizes that were placed; nil when it
-// was placed with all pods.
-func (f *flavoredSignature) sizesOf(w *workload.Workload) []workload.PodSet {
-	var fewer []workload.PodSet
-	for i, placed := range f.w.PodSets {
-		if by := w.PodSets[i].Count - placed.Count; by > 0 {
-			if fewer == nil {
-				fewer = slices.Clone(w.PodSets)
-			}
-			fewer[i].Count, fewer[i].Resized = placed.Count, fewer[i].Resized-by
-		}
-	}
-	return fewer
-}
 
 // sized is how a workload can start with certain sizes: at once, or after evictions.
 type sized struct {

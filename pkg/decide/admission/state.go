@@ -125,3 +125,25 @@ func (s *State) firstWaiting(limit int) []*Waiting {
 	slices.SortFunc(waiting, before)
 	return waiting[:min(limit, len(waiting))]
 }
+
+func (s *State) fleet(cluster string) *placement.Fleet {
+	fleet := s.fleets[cluster]
+	if fleet == nil {
+		fleet = placement.NewFleet()
+		s.fleets[cluster] = fleet
+		gangsOf := map[*podSetSignature]int{} // a million may wait, with few signatures
+		for w := range s.waiting.All() {
+			if w.nomination(s) == nil {
+				gangsOf[w.signature]++
+			}
+		}
+		for sig, gangs := range gangsOf { // demand is a sum, so their order does not matter
+			if sig.mayBeOn(cluster) {
+				fleet.Expect(sig.demand, gangs)
+			}
+		}
+		i, _ := slices.BinarySearch(s.clusters, cluster)
+		s.clusters = slices.Insert(s.clusters, i, cluster)
+	}
+	return fleet
+}

@@ -115,6 +115,35 @@ func (s *State) heldBy(w *Waiting) *workload.Reason {
 	return nil
 }
 
+// bothHeld reports whether neither is held, or both are by the same.
+func bothHeld(a, b *workload.Reason) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Message == b.Message)
+}
+
+// notSelected says why the namespace of a workload may not use its queue in any cluster;
+// empty when it may in one, or when there is no cluster yet.
+func (s *State) notSelected(w *Waiting) string {
+	if w.queue.quota.Selector() == nil {
+		return ""
+	}
+	namespace, why := w.Workload.Namespace, ""
+	for _, cluster := range s.candidates(w) {
+		if s.mayUse(w.queue, namespace, cluster) {
+			return ""
+		}
+		if why == "" {
+			why = s.whyNotSelected(w.queue, namespace, cluster)
+		}
+	}
+	return why
+}
+
+// HeldReason returns why a workload would be held if it waited now: it is held by its queue,
+// or its namespace is not selected. nil is not held.
+func (s *State) HeldReason(w *workload.Workload) *workload.Reason {
+	return s.heldBy(&Waiting{Workload: w, queue: s.queue(s.clusterQueue(w))})
+}
+
 // HeldBy says what keeps workloads of a queue in a namespace from being admitted; empty
 // when nothing does.
 func (s *State) HeldBy(namespace, queue string) string {
@@ -157,4 +186,14 @@ func (s *State) removeWaiting(id workload.ID) {
 		s.noteQuotaFreed(w.queue) // it may have a new head
 	}
 	s.dropSignature(w.signature)
+}
+
+// resubmitted returns the waiting workload as a caller would enqueue it now.
+func (w *Waiting) resubmitted(s *State) Waiting {
+	c := *w
+	c.queue, c.signature, c.class, c.held, c.index, c.holds, c.local = nil, nil, nil, nil, 0, nil, nil
+	if w.class != nil || w.nomination(s) != nil {
+		c.NotBefore = time.Time{} // its back-off is over
+	}
+	return c
 }

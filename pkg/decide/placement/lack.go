@@ -140,16 +140,6 @@ func lackingAmount(set *workload.PodSet, nodes []*node) *Lack {
 	return nil
 }
 
-func extendedFirst(a, b resource.Name) int {
-	switch {
-	case extended(a) == extended(b):
-		return 0
-	case extended(a):
-		return -1
-	}
-	return 1
-}
-
 // excludingTerms says which of the labels that pods select no node has, if one alone
 // excludes all nodes.
 func excludingTerms(nodes []*node, t *workload.Template) string {

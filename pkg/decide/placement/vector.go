@@ -150,3 +150,13 @@ func (c *columns) devices(v vector) int64 {
 
 // extended reports whether a resource is a device that only some nodes have.
 func extended(name resource.Name) bool { return resource.Whole(name) && name != resource.Pods }
+
+func extendedFirst(a, b resource.Name) int {
+	switch {
+	case extended(a) == extended(b):
+		return 0
+	case extended(a):
+		return -1
+	}
+	return 1
+}

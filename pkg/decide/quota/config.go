@@ -118,32 +118,6 @@ type ClusterQueue struct {
 	ChecksStrategy  *ChecksStrategy `json:"admissionChecksStrategy,omitempty"`
 }
 
-// BackfillPolicy settles who is the head of a queue with strategy Backfill, and
-// who passes it first.
-type BackfillPolicy struct {
-	// Order is Submission (the default), ShortestBackfill or ShortestFirst.
-	Order string `json:"order,omitempty"`
-	// PatienceSeconds is how long a gang waits before nodes are drained for it
-	// when the run times that matter have not been declared, and, with
-	// ShortestFirst, before it comes ahead of all that have waited for less. Zero
-	// is one hour; in a BestEffortFIFO queue, where the head has no reservation before,
-	// one day.
-	PatienceSeconds int64 `json:"patienceSeconds,omitempty"`
-	// PatienceFactor lengthens the patience of each gang by this multiple of its declared run
-	// time: gangs of days may be passed for longer than gangs of minutes.
-	PatienceFactor int64 `json:"patienceFactor,omitempty"`
-	// Depth is how many gangs, from the head, have reservations in time: 1 (the default)
-	// is EASY backfill, and more is conservative backfill down to that depth.
-	Depth int `json:"depth,omitempty"`
-}
-
-// Orders of a Backfill queue.
-const (
-	Submission       = "Submission"       // head and those who pass by submission
-	ShortestBackfill = "ShortestBackfill" // head by submission, those who pass by declared run time
-	ShortestFirst    = "ShortestFirst"    // all by declared run time, until their patience is over
-)
-
 // How resources count that a ClusterQueue with quota does not declare.
 const (
 	BlockUndeclared  = "BlockUndeclared"

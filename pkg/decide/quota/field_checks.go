@@ -4,9 +4,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"muster.dev/muster/pkg/spec/fault"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
 type validation struct {
@@ -69,3 +71,28 @@ func (v *validation) line(path, text string, most int) {
 		v.faults.Add(path, "%q: want one line without control characters", text)
 	}
 }
+
+// order checks since when an operator's order is, who gave it and why.
+func (v *validation) order(path, does string, since time.Time, by, why string) {
+	if since.IsZero() {
+		v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
+	}
+	if by == "" {
+		v.faults.Add(path+".by", "is missing; want who %s", does)
+	}
+	v.line(path+".by", by, maxStopBy)
+	v.line(path+".why", why, maxStopWhy)
+}
+
+func (v *validation) weight(path string, f *FairSharing) {
+	if f != nil && f.WeightMilli < 0 {
+		v.faults.Add(path+".fairSharing.weight", "%s is negative; want zero or more", resource.Format(resource.CPU, f.WeightMilli))
+	}
+}
+
+// Bounds of the texts of a hold, which every waiting workload of the queue repeats.
+const (
+	maxStopNamespace = 63
+	maxStopBy        = 200
+	maxStopWhy       = 500
+)

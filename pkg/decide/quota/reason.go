@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
@@ -55,4 +56,13 @@ func (q *Queue) undeclared(set *workload.PodSet, names []resource.Name) *workloa
 			q.Name, join(names), set.Name, IgnoreUndeclared),
 		Quota: &workload.QuotaShortage{Queue: q.Name, Resource: names[0], Asked: set.Template.Requests[names[0]], Where: "clusterQueue " + q.Name, Limit: "coveredResources"},
 	}
+}
+
+// since says of an operator's order what it does, since when, by whom and why.
+func since(does string, at time.Time, by, why string) string {
+	text := fmt.Sprintf("%s since %s by %s", does, at.UTC().Format(time.RFC3339), by)
+	if why != "" {
+		text += ": " + why
+	}
+	return text
 }

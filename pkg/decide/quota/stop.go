@@ -34,15 +34,6 @@ func (h QueueStop) OfClusterQueue() string { return h.message(fmt.Sprintf("clust
 
 func (h QueueStop) message(what string) string { return since(what+" is held", h.Since, h.By, h.Why) }
 
-// since says of an operator's order what it does, since when, by whom and why.
-func since(does string, at time.Time, by, why string) string {
-	text := fmt.Sprintf("%s since %s by %s", does, at.UTC().Format(time.RFC3339), by)
-	if why != "" {
-		text += ": " + why
-	}
-	return text
-}
-
 // StoppedBy returns the hold of a queue in a namespace, that of all namespaces first; nil when
 // no operator holds it.
 func (t *Tree) StoppedBy(namespace, queue string) *QueueStop {

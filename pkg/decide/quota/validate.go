@@ -1,13 +1,10 @@
 package quota
 
 import (
-	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"muster.dev/muster/pkg/spec/fault"
-	"muster.dev/muster/pkg/spec/resource"
 )
 
 // Validate returns all faults of the Config as a fault.List, with the paths of
@@ -75,12 +72,6 @@ func (v *validation) preference(path string, f *FlavorFungibility) {
 	}
 }
 
-func (v *validation) weight(path string, f *FairSharing) {
-	if f != nil && f.WeightMilli < 0 {
-		v.faults.Add(path+".fairSharing.weight", "%s is negative; want zero or more", resource.Format(resource.CPU, f.WeightMilli))
-	}
-}
-
 func (v *validation) clusterQueues(c *Config) {
 	v.cluster = map[string]string{}
 	for i := range c.ClusterQueues {
@@ -111,37 +102,6 @@ func (v *validation) clusterQueues(c *Config) {
 	}
 }
 
-func (v *validation) backfill(path string, q *ClusterQueue) {
-	b := q.Backfill
-	if b == nil {
-		return
-	}
-	switch {
-	case q.Strategy == StrictFIFO:
-		v.faults.Add(path+".backfill", "is for queueingStrategy %s or %s, and that of this queue is %q", Backfill, BestEffortFIFO, q.Strategy)
-	case q.Strategy != Backfill && b.Order != "":
-		v.faults.Add(path+".backfill.order", "is for queueingStrategy %s, and that of this queue is %q", Backfill, cmp.Or(q.Strategy, BestEffortFIFO))
-	}
-	v.oneOf(path+".backfill.order", b.Order, Submission, ShortestBackfill, ShortestFirst)
-	v.notNegative(path+".backfill.patienceSeconds", b.PatienceSeconds)
-	if b.PatienceFactor < 0 || b.PatienceFactor > maxPatienceFactor {
-		v.faults.Add(path+".backfill.patienceFactor", "%d: want 0 to %d", b.PatienceFactor, maxPatienceFactor)
-	}
-	if b.Depth < 0 || b.Depth > MaxDepth {
-		v.faults.Add(path+".backfill.depth", "%d: want 1 to %d", b.Depth, MaxDepth)
-	}
-	if b.Depth > 1 && q.Strategy != Backfill {
-		v.faults.Add(path+".backfill.depth", "is for queueingStrategy %s, and that of this queue is %q", Backfill, cmp.Or(q.Strategy, BestEffortFIFO))
-	}
-}
-
-// maxPatienceFactor keeps the end of a patience a time that can be computed.
-const maxPatienceFactor = 1000
-
-// MaxDepth bounds the reservations of a queue: each costs a search for places whenever a gang
-// ends.
-const MaxDepth = 1000
-
 func (v *validation) preemption(path string, p *Preemption) {
 	if p == nil {
 		return
@@ -156,13 +116,6 @@ func (v *validation) preemption(path string, p *Preemption) {
 		}
 	}
 }
-
-// Bounds of the texts of a hold, which every waiting workload of the queue repeats.
-const (
-	maxStopNamespace = 63
-	maxStopBy        = 200
-	maxStopWhy       = 500
-)
 
 func (v *validation) operatorStops(c *Config) {
 	seen := map[string]map[string]string{} // by namespace
@@ -186,18 +139,6 @@ func (v *validation) operatorStop(path string, h QueueStop, seen map[string]stri
 	v.name(path, h.Name, seen)
 	v.line(path+".namespace", h.Namespace, maxStopNamespace)
 	v.order(path, "holds the queue", h.Since, h.By, h.Why)
-}
-
-// order checks since when an operator's order is, who gave it and why.
-func (v *validation) order(path, does string, since time.Time, by, why string) {
-	if since.IsZero() {
-		v.faults.Add(path+".since", "is missing; want a time such as 2026-11-21T12:00:00Z")
-	}
-	if by == "" {
-		v.faults.Add(path+".by", "is missing; want who %s", does)
-	}
-	v.line(path+".by", by, maxStopBy)
-	v.line(path+".why", why, maxStopWhy)
 }
 
 func (v *validation) localQueues(c *Config) {

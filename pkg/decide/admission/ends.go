@@ -1,0 +1,128 @@
+package admission
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/decide/placement"
+)
+
+// expectedEnd returns when a started gang is expected to end, and whether that is
+// known. A gang that is torn down may be gone at any time. A gang over its declared run
+// time has some grace; then its end is unknown.
+func (g *Started) expectedEnd(now time.Time) (at time.Time, known bool) {
+	if g.Terminating {
+		return now, true
+	}
+	if g.Frozen || g.RunTime <= 0 {
+		return time.Time{}, false
+	}
+	declared := g.Admitted.Add(g.RunTime)
+	if !now.After(declared) {
+		return declared, true
+	}
+	late := declared.Add(max(time.Minute, g.RunTime/10))
+	return late, !now.After(late)
+}
+
+// endingGang is a started gang with its expected end, or one that will start on reserved
+// places.
+type endingGang struct {
+	*Started
+	at       time.Time
+	known    bool
+	reserved bool
+}
+
+// byExpectedEnd returns the gangs of a cluster by expected end: known ends first, then
+// the others by admission. Gangs that were admitted since the nodes
+// are kept clear come last.
+func (d *decision) byExpectedEnd(cluster string, keptClear time.Time) []endingGang {
+	var order []endingGang
+	for _, g := range d.state.started {
+		if g.Cluster == cluster {
+			at, known := g.expectedEnd(d.now)
+			order = append(order, endingGang{Started: g, at: at, known: known})
+		}
+	}
+	group := func(e endingGang) int {
+		switch {
+		case !keptClear.IsZero() && e.Admitted.After(keptClear):
+			return 2
+		case !e.known:
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(order, func(a, b endingGang) int {
+		byGroup := cmp.Compare(group(a), group(b))
+		if byGroup == 0 && group(a) == 0 {
+			byGroup = a.at.Compare(b.at)
+		}
+		return cmp.Or(byGroup, a.Admitted.Compare(b.Admitted), cmp.Compare(a.Order, b.Order))
+	})
+	return order
+}
+
+// withReserved adds the end of a gang that has a reservation to the known ends, if it is
+// known and the nodes are not kept clear for the one that waits for it. Its places count as
+// taken from now on, although it starts later.
+func withReserved(order []endingGang, other, made *headReservation) []endingGang {
+	end := other.end()
+	if end.IsZero() || !made.keptClear.IsZero() {
+		return order
+	}
+	i := slices.IndexFunc(order, func(e endingGang) bool { return !e.known || e.at.After(end) })
+	if i < 0 {
+		i = len(order)
+	}
+	g := &Started{Workload: other.flavored.w, Placements: other.places}
+	return slices.Insert(order, i, endingGang{Started: g, at: end, known: true, reserved: true})
+}
+
+func releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
+	for _, e := range gangs {
+		fleet.Release(e.Workload, e.Placements)
+	}
+}
+
+// endsNeeded returns how many gangs, from the first, have to end so that the head has
+// places; -1 when all are not enough. More room never hurts, so it doubles the number
+// until it is enough and then halves the last stride.
+func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *headReservation) int {
+	enough := func(from, to int) bool {
+		mark := fleet.Begin()
+		defer fleet.Rollback(mark)
+		releaseGangs(fleet, order[from:to])
+		verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
+		return verdict.Outcome == placement.Fits
+	}
+	mark := fleet.Begin()
+	defer fleet.Rollback(mark)
+	given, stride := 0, 1
+	for {
+		to := min(given+stride, len(order))
+		if enough(given, to) {
+			low := leastEnough(given, to, func(n int) bool { return enough(given, n) })
+			return low
+		}
+		if to == len(order) {
+			return -1
+		}
+		releaseGangs(fleet, order[given:to])
+		given, stride = to, 2*stride
+	}
+}
+
+// leastEnough returns the least n of low < n <= high that is enough; high is.
+func leastEnough(low, high int, enough func(int) bool) int {
+	for low+1 < high {
+		if middle := (low + high) / 2; enough(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}

@@ -1,0 +1,52 @@
+package admission
+
+import "slices"
+
+// recheckNamespaces holds the waiting workloads whose namespace is not selected any more, and
+// lets those go whose namespace now is. It looks at all that wait: labels that matter to a
+// queue change rarely.
+func (d *decision) recheckNamespaces() {
+	s := d.state
+	if !s.events.namespaces {
+		return
+	}
+	var changed []*Waiting
+	for w := range s.waiting.All() {
+		if w.queue.quota.Selector() == nil {
+			continue
+		}
+		n := w.nomination(s)
+		if !bothHeld(w.held, s.heldBy(w)) || n != nil && !s.mayUse(w.queue, w.Workload.Namespace, n.cluster) {
+			changed = append(changed, w)
+		}
+	}
+	slices.SortFunc(changed, before)
+	for _, w := range changed {
+		again := w.resubmitted(s)
+		again.Reported, again.Nominated = false, false
+		s.Enqueue(again)
+	}
+}
+
+// recheckDefaults has waiting workloads ask for what their namespaces now have by default.
+// So do those that hold quota while they wait for nodes or checks: a new leader takes their
+// quota before it reads the defaults. Those with a nomination start with what is reserved for
+// them.
+func (d *decision) recheckDefaults() {
+	s := d.state
+	if !s.events.defaults {
+		return
+	}
+	var changed []*Waiting
+	for w := range s.waiting.All() {
+		if _, differs := s.withDefaults(w); differs && w.nomination(s) == nil {
+			changed = append(changed, w)
+		}
+	}
+	slices.SortFunc(changed, before)
+	for _, w := range changed {
+		again := w.resubmitted(s)
+		again.Reported = w.Asked != nil && w.Reported // which waits for the same as before
+		s.Enqueue(again)
+	}
+}
