@@ -5,27 +5,20 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
-	"golang.org/x/sync/singleflight"
 
-	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/state"
-	"muster.dev/muster/services/queue-manager/internal/decisions"
 	"muster.dev/muster/services/queue-manager/internal/engine"
 	"muster.dev/muster/services/queue-manager/internal/forecast"
 	"muster.dev/muster/services/queue-manager/internal/load"
 	"muster.dev/muster/services/queue-manager/internal/settings"
-	"muster.dev/muster/services/queue-manager/internal/status"
 	"muster.dev/muster/services/queue-manager/internal/store"
-	"muster.dev/muster/services/queue-manager/internal/usage"
 )
 
 // pingTimeout bounds the readiness check of the database.
@@ -105,115 +98,6 @@ func refusesConnection(err error) bool {
 // checkpointsApart is the most terms from a decision back to the checkpoint that its replay
 // begins with.
 const checkpointsApart = 2
-
-// answer serves the questions of people and tools, leader or not.
-func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster, silence time.Duration) error {
-	nc := b.Conn()
-	if err := query.Handle(ctx, nc, query.WorkloadsSubject, func(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
-		page, err := ledger.Workloads(ctx, r)
-		estimates.Fill(page.Workloads)
-		return page, err
-	}); err != nil {
-		return err
-	}
-	if err := query.Handle(ctx, nc, query.HistorySubject, ledger.History); err != nil {
-		return err
-	}
-	if err := query.Handle(ctx, nc, query.QueuesSubject, func(ctx context.Context, _ struct{}) (query.QueuesAnswer, error) {
-		return ledger.Queues(ctx)
-	}); err != nil {
-		return err
-	}
-	if err := query.Handle(ctx, nc, query.AppliedSubject, func(ctx context.Context, _ struct{}) (query.AppliedAnswer, error) {
-		return ledger.Applied(ctx)
-	}); err != nil {
-		return err
-	}
-	if err := query.Handle(ctx, nc, query.StraysSubject, func(ctx context.Context, _ struct{}) (query.StraysAnswer, error) {
-		return ledger.Strays(ctx)
-	}); err != nil {
-		return err
-	}
-	if err := answerReports(ctx, b, ledger, estimates); err != nil {
-		return err
-	}
-	if err := answerStatus(ctx, ledger, b, silence); err != nil {
-		return err
-	}
-	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
-		return ledger.Nodes(ctx)
-	})
-}
-
-// answerReports serves the questions that cost more, each one at a time.
-func answerReports(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster) error {
-	nc := b.Conn()
-	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
-		return err
-	}
-	if err := query.HandleEach(ctx, nc, query.UsageSubject, oneAtATime[query.UsageRequest]("a report of usage is being made"), func(ctx context.Context, r query.UsageRequest) (query.UsageAnswer, error) {
-		return reportUsage(ctx, ledger, r)
-	}); err != nil {
-		return err
-	}
-	if err := query.HandleEach(ctx, nc, query.ActivitySubject, oneAtATime[query.ActivityRequest]("the activity of others is being summed"), func(ctx context.Context, r query.ActivityRequest) (query.ActivityAnswer, error) {
-		return ledger.Activity(ctx, r, time.Now())
-	}); err != nil {
-		return err
-	}
-	return query.HandleEach(ctx, nc, query.DecisionsSubject, oneAtATime[query.DecisionsRequest]("decisions are being read"), func(ctx context.Context, r query.DecisionsRequest) (query.DecisionsAnswer, error) {
-		return decisions.Last(ctx, ledger, r)
-	})
-}
-
-// reportUsage answers from one moment of the history.
-func reportUsage(ctx context.Context, ledger *store.Store, r query.UsageRequest) (report query.UsageAnswer, err error) {
-	err = ledger.Usage(ctx, func(h *store.UsageHistory) error {
-		report, err = usage.Report(ctx, h, r, time.Now())
-		return err
-	})
-	return report, err
-}
-
-// maxStatusCallers bounds the callers that wait for the same collection.
-const maxStatusCallers = 256
-
-// answerStatus answers all who ask at once from one collection (see status.Of for silence), because each takes
-// connections of Postgres and requests to NATS.
-func answerStatus(ctx context.Context, ledger *store.Store, b *bus.Bus, silence time.Duration) error {
-	var shared singleflight.Group
-	take := atMost[struct{}](maxStatusCallers, fmt.Sprintf("%d others wait for the status", maxStatusCallers))
-	return query.HandleEach(ctx, b.Conn(), query.StatusSubject, take, func(asked context.Context, _ struct{}) (query.StatusAnswer, error) {
-		collected := shared.DoChan("status", func() (any, error) {
-			return status.Of(ctx, ledger, b, silence, time.Now()), nil // no caller's own context: the others wait, too
-		})
-		select {
-		case <-asked.Done():
-			return query.StatusAnswer{}, asked.Err()
-		case result := <-collected:
-			return result.Val.(query.StatusAnswer), nil
-		}
-	})
-}
-
-// oneAtATime lets one question in at a time: each takes connections of Postgres, requests to
-// NATS, or a core.
-func oneAtATime[Request any](busy string) func(string, Request) (func(), error) {
-	return atMost[Request](1, busy)
-}
-
-// atMost lets up to a number of questions in at a time.
-func atMost[Request any](most int, busy string) func(string, Request) (func(), error) {
-	turn := make(chan struct{}, most)
-	return func(string, Request) (func(), error) {
-		select {
-		case turn <- struct{}{}:
-			return func() { <-turn }, nil
-		default:
-			return nil, query.Busy(busy + "; try again")
-		}
-	}
-}
 
 // configured is what queue-manager would do with other queues. A queues file takes the place
 // of the present one, with what was applied beside it. Kueue's manifests are as if they were

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,16 +35,6 @@ type upOptions struct {
 	detach        bool
 	background    bool // background is how "up --detach" starts itself again.
 	timeout       time.Duration
-}
-
-// announcement is the line on standard output that says an instance is ready.
-type announcement struct {
-	Name         string  `json:"name"`
-	Kubeconfig   string  `json:"kubeconfig"`
-	APIServer    string  `json:"apiServer"`
-	Dir          string  `json:"dir"`
-	Nodes        int     `json:"nodes"`
-	ReadySeconds float64 `json:"readySeconds"`
 }
 
 func upCommand() *cobra.Command {
@@ -234,23 +223,4 @@ func (o upOptions) writeKubeconfig(dir instance.Dir, cluster *launch.Cluster) ([
 		return nil, fmt.Errorf("--kubeconfig-out: %w", err)
 	}
 	return data, instance.WriteFile(o.kubeconfigOut, data)
-}
-
-func announce(out io.Writer, dir instance.Dir, s instance.State) error {
-	line, err := json.Marshal(announcement{
-		Name: s.Name, Kubeconfig: s.Kubeconfig, APIServer: s.APIServer, Dir: dir.Path,
-		Nodes: s.Nodes, ReadySeconds: s.ReadySeconds,
-	})
-	if err != nil {
-		return fmt.Errorf("encoding the announcement: %w", err)
-	}
-	if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
-		return fmt.Errorf("announcing readiness: %w", err)
-	}
-	return nil
-}
-
-// seconds rounds to milliseconds, which is what a reader wants.
-func seconds(d time.Duration) float64 {
-	return float64(d.Round(time.Millisecond)) / float64(time.Second)
 }

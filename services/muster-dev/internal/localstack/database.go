@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/pkg/message/event"
 )
 
@@ -42,4 +43,34 @@ func execute(ctx context.Context, databaseURL, statement string) error {
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	_, err = conn.Exec(ctx, statement)
 	return err
+}
+
+func (s *Stack) startDatabase(ctx context.Context) error {
+	if url := s.options.DatabaseURL; url != "" {
+		s.databaseURL = url
+		if !s.options.FreshDatabase {
+			s.options.Say("using the Postgres database of --database-url")
+			return nil
+		}
+		fresh, drop, err := freshDatabase(ctx, url)
+		if err != nil {
+			return err
+		}
+		s.databaseURL = fresh
+		s.atStop(drop)
+		s.options.Say("using a fresh database in the Postgres of --database-url")
+		return nil
+	}
+	started := time.Now()
+	server, err := postgres.Start(ctx, postgres.Options{Dir: s.options.Dir})
+	if err != nil {
+		return fmt.Errorf("%w; or name a server with --database-url", err)
+	}
+	s.atStop(server.Stop)
+	go s.watch("Postgres", server.Exited())
+	if s.databaseURL, err = server.CreateDatabase(ctx, "muster", ""); err != nil {
+		return err
+	}
+	s.options.Say("Postgres is ready (%.1f s)", time.Since(started).Seconds())
+	return nil
 }

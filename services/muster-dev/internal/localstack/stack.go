@@ -206,36 +206,6 @@ func (s *Stack) startServers(ctx context.Context) error {
 	return nil
 }
 
-func (s *Stack) startDatabase(ctx context.Context) error {
-	if url := s.options.DatabaseURL; url != "" {
-		s.databaseURL = url
-		if !s.options.FreshDatabase {
-			s.options.Say("using the Postgres database of --database-url")
-			return nil
-		}
-		fresh, drop, err := freshDatabase(ctx, url)
-		if err != nil {
-			return err
-		}
-		s.databaseURL = fresh
-		s.atStop(drop)
-		s.options.Say("using a fresh database in the Postgres of --database-url")
-		return nil
-	}
-	started := time.Now()
-	server, err := postgres.Start(ctx, postgres.Options{Dir: s.options.Dir})
-	if err != nil {
-		return fmt.Errorf("%w; or name a server with --database-url", err)
-	}
-	s.atStop(server.Stop)
-	go s.watch("Postgres", server.Exited())
-	if s.databaseURL, err = server.CreateDatabase(ctx, "muster", ""); err != nil {
-		return err
-	}
-	s.options.Say("Postgres is ready (%.1f s)", time.Since(started).Seconds())
-	return nil
-}
-
 // watch reports a child process that has ended; when we ended it no caller listens
 // any more.
 func (s *Stack) watch(what string, exited <-chan struct{}) {

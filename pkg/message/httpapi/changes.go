@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/query"
+)
+
+// requestOperations change a workload that was submitted.
+func requestOperations() []Operation {
+	return []Operation{
+		{
+			ID: "move", Method: http.MethodPost, Path: "/v1/workloads/{id}/move", Summary: "Move a waiting workload to another queue; its next event says whether it was moved",
+			Parameters: []Parameter{{Name: "queue", What: "The queue to wait in from now on."}, {Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Moving{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "holdWorkload", Method: http.MethodPut, Path: "/v1/workloads/{id}/hold", Summary: "Keep a waiting workload from admission until it is resumed; its next event says whether it is held",
+			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "resumeWorkload", Method: http.MethodDelete, Path: "/v1/workloads/{id}/hold", Summary: "Let a held workload be admitted again; a hold of an operator is for operators to end",
+			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "requeue", Method: http.MethodPost, Path: "/v1/workloads/{id}/requeue", Summary: "Take an admitted workload down and queue it again, at its place by submission",
+			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
+			ID: "setPriority", Method: http.MethodPut, Path: "/v1/workloads/{id}/priority", Summary: "Set the priority of a waiting or running workload", Operators: true,
+			Parameters: []Parameter{{Name: "value", What: "The priority; a higher number comes first.", Number: true}, {Name: "why", What: "A reason to store with it."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
+		},
+	}
+}
+
+// operatorOperations are for operators alone: they tell of all queues, or change what others
+// wait for.
+func operatorOperations() []Operation {
+	return []Operation{
+		{
+			ID: "release", Method: http.MethodPost, Path: "/v1/workloads/{id}/release", Summary: "Free the places of a workload although its objects may still exist", Operators: true,
+			Parameters: []Parameter{{Name: "why", What: "The reason, which is kept with the workload; it may not be empty."}},
+			Status:     http.StatusAccepted, Answer: &Releasing{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "holdQueue", Method: http.MethodPut, Path: "/v1/queues/{queue}/hold", Summary: "Admit nothing of a queue until it is resumed", Operators: true,
+			Parameters: []Parameter{
+				{Name: "why", What: "A reason, which those who wait see."}, {Name: "namespace", What: "The namespace in which the queue is held, where several have one of its name."},
+				{Name: "allNamespaces", What: "With true the queues of the name in all namespaces are held."},
+			},
+			Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "resumeQueue", Method: http.MethodDelete, Path: "/v1/queues/{queue}/hold", Summary: "Admit workloads of a held queue again", Operators: true,
+			Parameters: []Parameter{
+				{Name: "namespace", What: "The namespace of the hold, if it is of one."},
+				{Name: "allNamespaces", What: "With true a hold of all namespaces ends, where several have a queue of its name."},
+			},
+			Status: http.StatusOK, Answer: &query.Queue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "holdClusterQueue", Method: http.MethodPut, Path: "/v1/clusterqueues/{clusterQueue}/hold", Summary: "Admit nothing of a ClusterQueue until it is resumed", Operators: true,
+			Parameters: []Parameter{{Name: "why", What: "A reason, which those who wait see."}},
+			Status:     http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "resumeClusterQueue", Method: http.MethodDelete, Path: "/v1/clusterqueues/{clusterQueue}/hold", Summary: "Admit workloads of a held ClusterQueue again", Operators: true,
+			Status: http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "cordonCluster", Method: http.MethodPut, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit nothing in a cluster until it is uncordoned", Operators: true,
+			Parameters: []Parameter{
+				{Name: "why", What: "A reason, which those who wait see."},
+				{Name: "drain", What: "With true the workloads of the cluster are evicted, too, and start again in others."},
+			},
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "uncordonCluster", Method: http.MethodDelete, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit workloads in a cordoned or drained cluster again", Operators: true,
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "reserve", Method: http.MethodPut, Path: "/v1/reservations/{reservation}", Summary: "Reserve nodes for a time, or replace the reservation of that name", Operators: true,
+			Parameters: []Parameter{
+				{Name: "from", What: "When it begins, such as 2026-12-01T08:00:00Z."}, {Name: "until", What: "When it ends."},
+				{Name: "node", What: "The names of the nodes, separated by commas."}, {Name: "label", What: "Instead, labels that the nodes have, such as pool=a100, separated by commas."},
+				{Name: "cluster", What: "Only nodes of this cluster."}, {Name: "clusterQueue", What: "The ClusterQueue that the nodes are for. Without it, user and workload they are for maintenance."},
+				{Name: "user", What: "The submitter whom the nodes are for."}, {Name: "workload", What: "The workload that the nodes are for: an id, or namespace/name."},
+				{Name: "evict", What: "With true what still runs on the nodes when it begins is evicted."}, {Name: "why", What: "A reason, which those who wait see."},
+			},
+			Status: http.StatusOK, Answer: &quota.Reservation{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "unreserve", Method: http.MethodDelete, Path: "/v1/reservations/{reservation}", Summary: "Delete a reservation of nodes", Operators: true,
+			Status: http.StatusOK, Answer: &quota.Reservation{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+		},
+		{
+			ID: "listReservations", Method: http.MethodGet, Path: "/v1/reservations", Summary: "List reservations of nodes", Operators: true,
+			Status: http.StatusOK, Answer: &Reservations{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes and what is free on them", Operators: true,
+			Status: http.StatusOK, Answer: &query.NodesAnswer{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "demand", Method: http.MethodGet, Path: "/v1/demand", Summary: "Show what waiting gangs lack that more nodes would give them", Operators: true,
+			Status: http.StatusOK, Answer: &query.DemandAnswer{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "listClusters", Method: http.MethodGet, Path: "/v1/clusters", Summary: "List clusters, and when each reported last", Operators: true,
+			Status: http.StatusOK, Answer: &Clusters{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "listApplied", Method: http.MethodGet, Path: "/v1/applied", Summary: "List the applied objects that configure queues", Operators: true,
+			Status: http.StatusOK, Answer: &query.AppliedAnswer{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "listDecisions", Method: http.MethodGet, Path: "/v1/decisions", Summary: "List recorded decisions, the newest first: on what each was decided, and what came of it", Operators: true,
+			Parameters: []Parameter{
+				{Name: "until", What: "Leave out what was decided after this time, as RFC 3339."}, {Name: "before", What: "The next of the page before, as EPOCH-NUMBER."},
+				{Name: "limit", What: "The most decisions, up to 50.", Number: true},
+			},
+			Status: http.StatusOK, Answer: &query.DecisionsAnswer{}, Refusals: []int{http.StatusForbidden, http.StatusTooManyRequests},
+		},
+		{
+			ID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Show the state of Muster's own parts, and what needs attention", Operators: true,
+			Status: http.StatusOK, Answer: &query.StatusAnswer{}, Refusals: []int{http.StatusForbidden},
+		},
+	}
+}

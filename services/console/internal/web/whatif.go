@@ -1,0 +1,142 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/console/internal/page"
+	"muster.dev/muster/services/internal/client/overhttp"
+)
+
+func loadWhatIf(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	form := whatIfForm(r.URL.Query())
+	form.Operator = c.Operator
+	of := content{title: "What if", form: "whatif-form", formModel: form}
+	request, err := s.whatIfRequest(ctx, c, form)
+	if err != nil {
+		return of, err
+	}
+	if request == nil {
+		of.model = page.WhatIf{}
+		return of, nil
+	}
+	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("whatif %+v", form)}, freshWhatIf, func(ctx context.Context) (query.WhatIfAnswer, error) {
+		return query.NewClientOver(c.api).Patient().WhatIf(ctx, *request)
+	})
+	if status := overhttp.StatusOf(err); status >= 400 && status < 500 && status != http.StatusUnauthorized {
+		of.model = page.WhatIf{Problem: err.Error()}
+		return of, nil
+	}
+	of.model = page.MakeWhatIf(answer, s.Now())
+	return of, err
+}
+
+func whatIfForm(v url.Values) page.WhatIfForm {
+	return page.WhatIfForm{
+		Workload: v.Get("workload"), Priority: v.Get("priority"), Queue: v.Get("queue"), Pods: v.Get("pods"),
+		Drain: v.Get("drain"), Cluster: v.Get("cluster"), Label: v.Get("label"), Like: v.Get("like"), Count: v.Get("count"),
+	}
+}
+
+// whatIfRequest reads the change of a form; nil when none was given.
+func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfForm) (*query.WhatIfRequest, error) {
+	r := &query.WhatIfRequest{}
+	for _, text := range listed(form.Drain) {
+		name, err := nodeName(text)
+		if err != nil {
+			return nil, err
+		}
+		r.Drain = append(r.Drain, name)
+	}
+	if form.Cluster != "" || form.Label != "" {
+		set := query.NodeSet{Cluster: form.Cluster}
+		var has bool
+		if set.Label, set.Value, has = strings.Cut(form.Label, "="); form.Label != "" && !has {
+			return nil, refuse(http.StatusBadRequest, "Label %.80q: want a label with its value, such as rack=r7.", form.Label)
+		}
+		r.DrainAll = append(r.DrainAll, set)
+	}
+	if form.Like != "" {
+		like, err := nodeName(form.Like)
+		if err != nil {
+			return nil, err
+		}
+		count, err := strconv.Atoi(form.Count)
+		if err != nil {
+			return nil, refuse(http.StatusBadRequest, "Number of nodes %.20q: want a whole number.", form.Count)
+		}
+		r.AddNodes = append(r.AddNodes, query.NodesLike{Like: like, Count: count})
+	}
+	if form.Workload != "" && form.Priority+form.Queue+form.Pods != "" {
+		change, err := s.workloadChange(ctx, c, form)
+		if err != nil {
+			return nil, err
+		}
+		r.Workloads = append(r.Workloads, change)
+	}
+	if len(r.Drain)+len(r.DrainAll)+len(r.AddNodes)+len(r.Workloads) == 0 {
+		return nil, nil
+	}
+	return r, nil
+}
+
+func nodeName(text string) (query.NodeName, error) {
+	cluster, name, found := strings.Cut(text, "/")
+	if !found || cluster == "" || name == "" {
+		return query.NodeName{}, refuse(http.StatusBadRequest, "Node %.80q: want CLUSTER/NODE.", text)
+	}
+	return query.NodeName{Cluster: cluster, Name: name}, nil
+}
+
+// workloadChange is the change of a waiting workload, which is found by its id or name.
+func (s *Server) workloadChange(ctx context.Context, c *caller, form page.WhatIfForm) (change query.WorkloadChange, err error) {
+	if change.ID, err = s.waitingWorkload(ctx, c, form.Workload); err != nil {
+		return change, err
+	}
+	change.Queue = form.Queue
+	if form.Priority != "" {
+		value, err := strconv.ParseInt(form.Priority, 10, 32)
+		if err != nil {
+			return change, refuse(http.StatusBadRequest, "Priority %.20q: want a whole number of 32 bits.", form.Priority)
+		}
+		priority := int32(value)
+		change.Priority = &priority
+	}
+	for _, text := range listed(form.Pods) {
+		name, number, _ := strings.Cut(text, "=")
+		count, err := strconv.Atoi(number)
+		if err != nil {
+			return change, refuse(http.StatusBadRequest, "Pods %.80q: want POD SET=NUMBER, such as workers=8.", text)
+		}
+		change.Pods = append(change.Pods, query.PodCount{PodSet: name, Count: count})
+	}
+	return change, nil
+}
+
+func (s *Server) waitingWorkload(ctx context.Context, c *caller, name string) (workload.ID, error) {
+	if uuid.Validate(name) == nil {
+		return workload.ID(name), nil
+	}
+	namespace, short, found := strings.Cut(name, "/")
+	if !found {
+		namespace, short = "", name
+	}
+	answer, err := s.workloads(ctx, c, query.WorkloadsRequest{Name: short, Namespace: namespace, Phases: []workload.Phase{workload.Queued}, Limit: 2})
+	switch {
+	case err != nil:
+		return "", err
+	case len(answer.Workloads) == 0:
+		return "", refuse(http.StatusNotFound, "No workload %.80q waits that you may see.", name)
+	case len(answer.Workloads) > 1:
+		return "", refuse(http.StatusBadRequest, "Several workloads %.80q wait: give the id of one, which its page has.", name)
+	}
+	return answer.Workloads[0].ID, nil
+}
