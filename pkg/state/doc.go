@@ -34,7 +34,8 @@
 //	               timers.go, due.go); requests for nodes (provisioning.go, provisioned.go)
 //	               and to AdmissionChecks (checks.go, recheck.go, check_answers.go,
 //	               check_updates.go)
-//	    inquiries    questions to watchers and dispatchers (inquiries.go, heard.go)
+//	    inquiries    questions to watchers and dispatchers (inquiries.go, heard.go,
+//	                 silence.go)
 //	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
 //	                 unreserved.go)
 //

@@ -70,19 +70,6 @@ func begins(d deadline, e *entry) time.Time {
 	return notBefore(startedAt(e), e.heardAgain)
 }
 
-// restarted reports whether a deadline that has passed, to heal or to be ready, begins again: the
-// cluster was silent meanwhile, and what has to be done there, or reported of it, takes time.
-// It counts from the end of the silence, also for the terms to come.
-func (l *lifecycle) restarted(d deadline, e *entry, rules *workload.Rules, now time.Time) bool {
-	at := l.inquiries.endOfSilence(e)
-	if !at.After(begins(d, e)) {
-		return false
-	}
-	e.heardAgain = at
-	l.changed.workloads[e.ID], l.changed.heardAgain[e.ID] = e, true
-	return !l.passed(d, e, rules, now)
-}
-
 // later adds a duration to a time; to one that is not set it adds nothing.
 func later(since time.Time, by time.Duration) time.Time {
 	if since.IsZero() {

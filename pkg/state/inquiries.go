@@ -221,22 +221,6 @@ func (q *inquiries) dispatcherAnswered(e *entry, ask string, now time.Time) {
 	}
 }
 
-// endOfSilence returns the end of the last silence of the workload's cluster, as far as the silence
-// concerns the workload; zero for none. A dispatcher has nothing to report before the
-// first workload is admitted.
-func (q *inquiries) endOfSilence(e *entry) (at time.Time) {
-	for _, name := range []string{Watcher, Dispatcher} {
-		p := q.pauses[Part{e.Cluster, name}]
-		if elapsed(p.to, notBefore(p.from, e.Times.Admitted), q.timeout) && p.to.After(at) {
-			at = p.to
-		}
-	}
-	if i := q.asked[attemptOf(e)]; i != nil && i.late.After(at) {
-		at = i.late
-	}
-	return at
-}
-
 // drop forgets the questions that were not asked again when they were old.
 func (q *inquiries) drop(now time.Time) {
 	for about, i := range q.asked {
