@@ -47,8 +47,8 @@ func phaseOf(v View) string {
 		return "Resetting"
 	case workload.Succeeded:
 		return "Succeeded"
-	case workload.Failed:
-		return "Failed"
+	case workload.Failed, workload.Cancelled:
+		return "Failed" // the AppWrapper stays, and v1beta2 has no other end
 	}
 	return "Terminating"
 }
@@ -113,7 +113,7 @@ func health(r *workload.Record, v View) condition {
 		c.reason = "CreateFailed"
 	case r.Phase == workload.Failed:
 		c.reason = "FailedComponent"
-	case r.Phase == workload.Evicting:
+	case r.Phase == workload.Evicting, r.Phase == workload.Cancelled:
 		c.reason = cause(r)
 	case v.Pods.Failed > 0 && !r.Phase.Final():
 		c.reason, c.message = "FoundFailedPods", fmt.Sprintf("%d pods failed", v.Pods.Failed)

@@ -29,22 +29,28 @@ func (r *reader) v1beta1(spec map[string]any) error {
 	}
 	r.Priority = int32(priority)
 	r.idle("spec", spec, "priority", "schedulingSpec", "resources")
-	resources, isMap := spec["resources"].(map[string]any)
-	if !isMap {
-		return refuse("spec.resources", "is missing", "want GenericItems, a list of wrapped objects")
+	resources, err := object("spec.resources", spec["resources"], "GenericItems, a list of wrapped objects")
+	if err != nil {
+		return err
 	}
 	r.idle("spec.resources", resources, "GenericItems")
 	if old, isList := resources["Items"].([]any); isList && len(old) > 0 {
 		return refuse("spec.resources.Items", fmt.Sprintf("has %d entries", len(old)), "wrap the objects in GenericItems: no MCAD since 2023 reads Items")
 	}
-	list, isList := resources["GenericItems"].([]any)
-	if !isList || len(list) == 0 {
-		return refuse("spec.resources.GenericItems", "is empty", "want at least one wrapped object")
+	list, err := wrappedObjects("spec.resources.GenericItems", resources["GenericItems"], "generictemplate")
+	if err != nil {
+		return err
 	}
 	objects := make([]map[string]any, len(list))
 	for i, value := range list {
-		generic, _ := value.(map[string]any)
-		objects[i], _ = generic["generictemplate"].(map[string]any)
+		where := fmt.Sprintf("spec.resources.GenericItems[%d]", i)
+		generic, err := object(where, value, "generictemplate with the wrapped object")
+		if err != nil {
+			return err
+		}
+		if objects[i], err = object(where+".generictemplate", generic["generictemplate"], "the wrapped object"); err != nil {
+			return err
+		}
 	}
 	r.countRays(objects)
 	for i, value := range list {
@@ -67,9 +73,6 @@ func (r *reader) countRays(objects []map[string]any) {
 
 func (r *reader) genericItem(where string, value any, object map[string]any) error {
 	generic, _ := value.(map[string]any)
-	if object == nil {
-		return refuse(where+".generictemplate", "is missing", "want the wrapped object")
-	}
 	r.idle(where, generic, "generictemplate", "custompodresources", "completionstatus", "replicas")
 	if n := generic["replicas"]; n != nil && fmt.Sprint(n) != "1" {
 		r.warn("%s.replicas: is %v and does nothing: the object is created once, and its own fields give the number of its pods", where, n)
@@ -83,7 +86,10 @@ func (r *reader) genericItem(where string, value any, object map[string]any) err
 	if err := checkDone(where+".completionstatus", it.done); err != nil {
 		return err
 	}
-	entries, _ := generic["custompodresources"].([]any)
+	entries, isList := generic["custompodresources"].([]any)
+	if !isList && generic["custompodresources"] != nil {
+		return refuse(where+".custompodresources", "is "+typeOf(generic["custompodresources"]), "want a list of objects with replicas, requests and limits")
+	}
 	for i, entry := range entries {
 		d, err := r.declaration(fmt.Sprintf("%s.custompodresources[%d]", where, i), entry)
 		if err != nil {

@@ -24,14 +24,20 @@ func (r *reader) v1beta2(spec map[string]any) error {
 	if manager := text(spec, "managedBy"); manager != "" && manager != "workload.codeflare.dev/appwrapper-controller" {
 		return refuse("spec.managedBy", "is "+fault.Quote(manager), "remove it: another controller would manage the AppWrapper")
 	}
-	list, isList := spec["components"].([]any)
-	if !isList || len(list) == 0 {
-		return refuse("spec.components", "is empty", "want at least one wrapped object")
+	list, err := wrappedObjects("spec.components", spec["components"], "template")
+	if err != nil {
+		return err
 	}
 	objects := make([]map[string]any, len(list))
 	for i, value := range list {
-		component, _ := value.(map[string]any)
-		objects[i], _ = component["template"].(map[string]any)
+		where := fmt.Sprintf("spec.components[%d]", i)
+		component, err := object(where, value, "template with the wrapped object")
+		if err != nil {
+			return err
+		}
+		if objects[i], err = object(where+".template", component["template"], "the wrapped object"); err != nil {
+			return err
+		}
 	}
 	r.countRays(objects)
 	for i, value := range list {
@@ -44,12 +50,12 @@ func (r *reader) v1beta2(spec map[string]any) error {
 }
 
 func (r *reader) component(where string, component, object map[string]any) error {
-	if object == nil {
-		return refuse(where+".template", "is missing", "want the wrapped object")
-	}
 	r.idle(where, component, "template", "podSets")
 	it := item{where: where + ".template", object: object}
-	sets, _ := component["podSets"].([]any)
+	sets, isList := component["podSets"].([]any)
+	if !isList && component["podSets"] != nil {
+		return refuse(where+".podSets", "is "+typeOf(component["podSets"]), "want a list of objects with path and replicas")
+	}
 	for i, value := range sets {
 		set, _ := value.(map[string]any)
 		at := fmt.Sprintf("%s.podSets[%d]", where, i)

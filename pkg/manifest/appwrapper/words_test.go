@@ -157,8 +157,12 @@ func TestPhasesOfV1beta2(t *testing.T) {
 		"failed":      {appwrapper.View{Record: at(workload.Failed, 1, workload.ReasonJobEnded, "m")}, "Failed", "QuotaReserved/False/Failed ResourcesDeployed/False/Failed Unhealthy/True/FailedComponent"},
 		"not created": {appwrapper.View{Record: at(workload.Failed, 1, workload.ReasonRefused, "m")}, "Failed", "QuotaReserved/False/Failed ResourcesDeployed/False/Failed Unhealthy/True/CreateFailed"},
 		"rejected":    {appwrapper.View{Rejected: &workload.Reason{Message: "m"}}, "Failed", "QuotaReserved/False/Failed"},
-		"cancelled":   {appwrapper.View{Record: at(workload.Cancelled, 1, workload.ReasonCancelled, "m")}, "Terminating", "QuotaReserved/False/Terminating ResourcesDeployed/False/Terminating"},
-		"warned":      {appwrapper.View{Warnings: []string{"w"}}, "Suspended", "QuotaReserved/False/Suspended Warned/True/FieldsWithoutEffect"},
+		"cancelled":   {appwrapper.View{Record: at(workload.Cancelled, 1, workload.ReasonCancelled, "m")}, "Failed", "QuotaReserved/False/Failed ResourcesDeployed/False/Failed Unhealthy/True/Cancelled"},
+		"cancelling": {appwrapper.View{Record: at(workload.Cancelling, 1, workload.ReasonCancelled, "m")}, "Terminating",
+			"QuotaReserved/True/Terminating ResourcesDeployed/True/Terminating PodsReady/False/InsufficientPodsReady DeletingResources/True/DeletionInitiated"},
+		"ran too long": {appwrapper.View{Record: at(workload.Cancelled, 1, workload.ReasonMaxRunTime, "m")}, "Failed",
+			"QuotaReserved/False/Failed ResourcesDeployed/False/Failed Unhealthy/True/" + string(workload.ReasonMaxRunTime)},
+		"warned": {appwrapper.View{Warnings: []string{"w"}}, "Suspended", "QuotaReserved/False/Suspended Warned/True/FieldsWithoutEffect"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.view.Created, c.view.Now = began, began.Add(time.Minute)

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/util/jsonpath"
@@ -15,7 +18,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// jsonPathPrefix begins a format with an expression, such as jsonpath={.items[*].name}.
+// jsonPathPrefix begins a format with an expression, such as jsonpath={.workloads[*].name}.
 const jsonPathPrefix = "jsonpath="
 
 // parsePath reads the expression of a format. As with kubectl, the outer braces and the
@@ -57,11 +60,35 @@ func printPath(w io.Writer, expression string, value any) error {
 	if err := path.Execute(&found, plain); err != nil {
 		return fmt.Errorf("jsonpath %q: %w; -o json shows the fields", expression, err)
 	}
+	if found.Len() == 0 {
+		if err := noItems(expression, plain); err != nil {
+			return err
+		}
+	}
 	if found.Len() > 0 && !bytes.HasSuffix(found.Bytes(), []byte("\n")) {
 		found.WriteByte('\n')
 	}
 	_, err = w.Write(found.Bytes())
 	return err
+}
+
+// items is the list of kubectl's answers in an expression.
+var items = regexp.MustCompile(`(^|[{\s$])\.?items\b`)
+
+// noItems is the error of an expression that found nothing because it asks for items, as of
+// kubectl's lists: Muster's are named after what is in them.
+func noItems(expression string, value any) error {
+	fields, isObject := value.(map[string]any)
+	if _, has := fields["items"]; !isObject || has || !items.MatchString(expression) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if _, isList := fields[name].([]any); isList {
+			return fmt.Errorf("jsonpath %q: this answer has no items; its list is %s: want %s", expression, name,
+				items.ReplaceAllString(expression, "${1}."+name))
+		}
+	}
+	return fmt.Errorf("jsonpath %q: this answer is no list and has no items; -o json shows the fields", expression)
 }
 
 // ErrNoNames says that the format is wrong for an answer.

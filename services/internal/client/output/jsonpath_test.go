@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/output"
 )
 
@@ -43,6 +44,24 @@ func TestJSONPath(t *testing.T) {
 			var format output.Format
 			if err := format.Set("jsonpath=" + path); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("it says %v, want %q", err, says)
+			}
+		})
+	}
+	for path, says := range map[string]string{
+		"{.items[*].name}":                    `this answer has no items; its list is workloads: want {.workloads[*].name}`,
+		"items[*].name":                       `want .workloads[*].name`,
+		`{range .items[*]}{.name}{"\n"}{end}`: `want {range .workloads[*]}{.name}`,
+	} {
+		t.Run("kubectl's "+path, func(t *testing.T) {
+			t.Parallel()
+			for _, value := range []query.WorkloadsAnswer{value, {Workloads: []workload.Record{}}} {
+				var format output.Format
+				if err := format.Set("jsonpath=" + path); err != nil {
+					t.Fatal(err)
+				}
+				if err := output.Print(&bytes.Buffer{}, format, value, nil); err == nil || !strings.Contains(err.Error(), says) {
+					t.Errorf("it says %v, want %q", err, says)
+				}
 			}
 		})
 	}

@@ -95,6 +95,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"submit -f /nowhere/at/all.yaml", "no such file"},
 		{"submit -f " + empty, "no manifest"},
 		{"submit -f - --wait=done", `cannot wait for "done"`},
+		{"submit -f - --wait done", `cannot wait for "done": want submitted, queued, admitted, running, finished, as --wait=GOAL; manifests are given as -f FILE`},
+		{"submit --wait a.yaml b.yaml", "-f FILE"},
 		{"submit -f - --queue A.b", `queue "A.b"`},
 		{"submit -f - --id one", "2 manifests"},
 		{"submit -f - --namespace other", `in namespace "mine"`},
@@ -227,7 +229,7 @@ func TestAFullQueue(t *testing.T) {
 	if got.code != exit.TryAgain || !strings.Contains(got.errOut, "again later") {
 		t.Errorf("to the full queue: %+v", got)
 	}
-	if got := run(t, job, "submit", "-f", "-", "--wait=submitted", "--queue", "other"); got.code != exit.OK {
+	if got := run(t, job, "submit", "-f", "-", "--wait", "submitted", "--queue", "other"); got.code != exit.OK {
 		t.Errorf("to another queue: %+v", got)
 	}
 	if got := run(t, "", "get", "dead-letters"); got.code != exit.OK || got.out != "" || got.errOut != "No dead letters found.\n" {

@@ -53,7 +53,7 @@ workload: submitting the same pair again creates no second workload.`,
   muster submit -f glue.yaml --dry-run
   muster submit -f glue.yaml --queue research --wait=running --timeout 10m
   generate | muster submit -f - --id nightly-2026-11-21 --wait=finished`,
-		Args: program.Args(0, 0, "no argument, but -f FILE"),
+		Args: o.args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -66,13 +66,32 @@ workload: submitting the same pair again creates no second workload.`,
 	flags.StringVar(&o.id, "id", "", "the `id` of the submission (default: a generated one)")
 	flags.StringVar(&o.source, "source", submission.DefaultSource, "the `name` of the submitter; unique together with the id")
 	flags.StringVar(&o.as, "as", "", "the `user` of NATS that submits, for a queue that lists submitters; NATS lets users name only themselves")
-	flags.StringVar(&o.wait, "wait", string(follow.Queued), "wait until the workload is submitted, queued, admitted, running or finished")
+	flags.StringVar(&o.wait, "wait", string(follow.Queued), "wait until the workload is submitted, queued, admitted, running or finished; --wait alone: running")
+	flags.Lookup("wait").NoOptDefVal = string(follow.Running)
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: 30s for queued, no limit for the others)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print only the ids of the workloads")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check the manifests and that the queue is there, but submit nothing; `muster whatif -f FILE` estimates the start")
 	program.CompleteFlag(cmd, "wait", program.Fixed(follow.Goals()))
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(given) > 0 || !cmd.Flags().Changed("wait") {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return program.Fixed(follow.Goals())(cmd, given, begun)
+	}
 	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
+}
+
+// args takes the goal of `--wait GOAL`, which is an argument because --wait needs no value.
+func (o *submitOptions) args(cmd *cobra.Command, given []string) error {
+	if len(given) == 1 && cmd.Flags().Changed("wait") && o.wait == string(follow.Running) {
+		if _, err := follow.ParseGoal(given[0]); err != nil {
+			return exit.Usagef("%w, as --wait=GOAL; manifests are given as -f FILE", err)
+		}
+		o.wait = given[0]
+		return nil
+	}
+	return program.Args(0, 0, "no argument, but -f FILE")(cmd, given)
 }
 
 // sent is a submission that is followed.
