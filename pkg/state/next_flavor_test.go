@@ -123,3 +123,32 @@ func TestAGangWaitsForAFlavorThatIsNotAskedFor(t *testing.T) {
 	a.step(0)
 	a.wantPhase(workload.Admitted, "")
 }
+
+// TestTheDemandGoesToTheNextFlavor of a queue without a check, when nobody has added nodes of
+// the first one within the time of the queue.
+func TestTheDemandGoesToTheNextFlavor(t *testing.T) {
+	t.Parallel()
+	a := newFlavored(t, "none") // the check is for a flavor that the queue does not have
+	want := func(flavor string) {
+		t.Helper()
+		d := a.Demand(10, a.now)
+		if len(d.Shapes) != 1 || d.Shapes[0].PodSets[0].NodeSelector["pool"] != flavor {
+			t.Errorf("the demand is %+v, want one gang by flavor %s", d, flavor)
+		}
+	}
+	want("reserved")
+	a.step(599 * time.Second)
+	want("reserved")
+	a.step(time.Second)
+	want("spot")
+	a.step(600 * time.Second)
+	want("reserved")
+	for _, name := range []string{"n0", "n1"} {
+		a.node(name, func(n *capacity.Node) { n.Labels = map[string]string{"pool": "spot"} })
+	}
+	a.step(0)
+	a.wantPhase(workload.Admitted, "")
+	if d := a.Demand(10, a.now); d.Gangs != 0 {
+		t.Errorf("the demand is %+v, want none", d)
+	}
+}

@@ -40,6 +40,8 @@ type State struct {
 	begun      time.Time // when it was
 	// silentAfter is the argument of SetSilentAfter.
 	silentAfter time.Duration
+	// lacking has since when gangs are in the Demand whose flavors take turns.
+	lacking map[workload.ID]time.Time
 }
 
 // Stored is what a state starts from, as read from Postgres.

@@ -3,13 +3,16 @@ package admission
 import (
 	"cmp"
 	"slices"
+	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Unmet returns what waiting gangs lack that are within quota and have no places, with at
-// most that many shapes. The work is in proportion to the number of different gangs.
-func (s *State) Unmet(most int) workload.Demand {
+// most that many shapes, by the flavors by which they would get it. lacked is for how long a
+// gang has lacked it. The work is in proportion to the number of different gangs.
+func (s *State) Unmet(most int, lacked func(workload.ID) time.Duration) workload.Demand {
 	type equal struct {
 		first *Waiting
 		gangs int
@@ -38,7 +41,10 @@ func (s *State) Unmet(most int) workload.Demand {
 			d.LeftOut += e.gangs
 			continue
 		}
-		d.Shapes = append(d.Shapes, demanded(e.first, e.gangs, e.why, e.asked))
+		flavors := s.demandedFlavors(e.first, lacked)
+		shape := demanded(e.first, s.tree.Effective(e.first.Workload.PodSets, flavors), flavors, e.why)
+		shape.Gangs, shape.Asked = e.gangs, e.asked
+		d.Shapes = append(d.Shapes, shape)
 	}
 	return d
 }
@@ -57,15 +63,36 @@ func lacksNodes(why *workload.Reason) bool {
 	return false
 }
 
-func demanded(w *Waiting, gangs int, why *workload.Reason, asked bool) workload.DemandedGangs {
-	d := workload.DemandedGangs{
-		ClusterQueue: w.queue.name, Priority: w.Workload.Priority, Gangs: gangs, Asked: asked, Since: w.Since.UTC(), Reason: why.Message,
+// demandedFlavors are those by which nodes would start a gang: of a request the requested
+// ones, else the first ones of its queue that are within quota. Where the queue tries the next
+// ones after some time without nodes, they take turns.
+func (s *State) demandedFlavors(w *Waiting, lacked func(workload.ID) time.Duration) []workload.PodSetFlavors {
+	if w.Asked != nil {
+		return w.Asked.Flavors
 	}
-	for i := range w.Workload.PodSets {
-		set := &w.Workload.PodSets[i]
+	within := slices.DeleteFunc(w.queue.quota.Assess(s.optionsOf(w.queue, w.signature).assignments), func(a quota.Assess) bool { return a.Mode != quota.Within })
+	if len(within) == 0 {
+		return nil
+	}
+	turn := 0
+	if _, each := w.queue.quota.TriesNextFlavor(); each > 0 && lacked != nil {
+		turn = int(lacked(w.Workload.ID)/each) % len(within)
+	}
+	return within[turn].Flavors
+}
+
+func demanded(w *Waiting, sets []workload.PodSet, flavors []workload.PodSetFlavors, why *workload.Reason) workload.DemandedGangs {
+	d := workload.DemandedGangs{ClusterQueue: w.queue.name, Priority: w.Workload.Priority, Since: w.Since.UTC(), Reason: why.Message}
+	for i := range sets {
+		set := &sets[i]
 		pods := workload.DemandedPods{
 			Name: set.Name, Pods: set.Count, Requests: set.Template.Requests, NodeSelector: set.Template.NodeSelector,
 			Affinity: set.Template.Affinity, Tolerations: set.Template.Tolerations, Topology: set.Topology,
+		}
+		for _, f := range flavors {
+			if f.PodSet == set.Name {
+				pods.Flavors = f.Flavors
+			}
 		}
 		if s := why.Shortage; s != nil && s.PodSet == set.Name {
 			pods.Unplaced = s.Unplaced

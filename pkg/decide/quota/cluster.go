@@ -1,16 +1,12 @@
 package quota
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
-	"math/bits"
 	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/spec/fault"
-	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -26,80 +22,6 @@ type Cluster struct {
 	Cost Cost `json:"costPerHour,omitempty"`
 	// Queues are the ClusterQueues whose gangs the cluster takes; empty for all.
 	Queues []string `json:"queues,omitempty"`
-}
-
-// Cost has what one unit of a resource costs in an hour, in thousandths of any currency: a
-// core, a GiB of memory or storage, one of everything else. In JSON a price is a quantity,
-// such as "2.5". What it does not name is free.
-type Cost map[resource.Name]int64
-
-// maxPrice bounds a price, so that costs of whole gangs can be compared: a million.
-const maxPrice = 1_000_000_000
-
-// UnmarshalJSON reads prices.
-func (c *Cost) UnmarshalJSON(data []byte) error {
-	var written map[resource.Name]json.RawMessage
-	if err := json.Unmarshal(data, &written); err != nil {
-		return fault.At("", "%s: want an object with prices by resource, such as {nvidia.com/gpu: \"2.5\"}", data)
-	}
-	read := Cost{}
-	var faults fault.List
-	for _, name := range slices.Sorted(maps.Keys(written)) {
-		price, err := amount(resource.CPU, written[name]) // thousandths, as of CPU
-		switch {
-		case err != nil || price == nil || *price < 0 || *price > maxPrice:
-			faults.Add(fault.Key("", string(name)), "%s: want a price from 0 to 1000000, such as 2.5", written[name])
-		default:
-			read[name] = *price
-		}
-	}
-	*c = read
-	return faults.Err()
-}
-
-// MarshalJSON writes prices as quantities.
-func (c Cost) MarshalJSON() ([]byte, error) {
-	written := map[resource.Name]string{}
-	for name, price := range c {
-		written[name] = resource.Format(resource.CPU, price)
-	}
-	return json.Marshal(written)
-}
-
-// Of returns what the pods cost in an hour, in thousandths, rounded down for each pod set
-// and resource.
-func (c Cost) Of(podSets []workload.PodSet) int64 {
-	sum := int64(0)
-	for name, price := range c {
-		for _, set := range podSets {
-			sum = add(sum, priceOf(name, set.Template.Requests[name], price, int64(set.Count)))
-		}
-	}
-	return sum
-}
-
-// priceOf is exact up to a GiB and a core, and saturates: amounts of a manifest are bounded
-// only by what fits into an int64.
-func priceOf(name resource.Name, amount, price, pods int64) int64 {
-	unit := int64(1)
-	switch {
-	case name == resource.CPU:
-		unit = 1000
-	case resource.InBytes(name):
-		unit = 1 << 30
-	}
-	whole, part := amount/unit, amount%unit
-	each := add(multiply(whole, price), part*price/unit) // part < 2^30, price <= 2^30
-	return multiply(each, pods)
-}
-
-// multiply saturates.
-func multiply(a, b int64) int64 {
-	high, low := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
-	if high > 0 || low > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(low)
 }
 
 // ClusterCordon is an operator's order to admit nothing in a cluster until it is deleted.
@@ -152,7 +74,6 @@ func (t *Tree) Takes(cluster, queue string) bool {
 const (
 	maxClusterLabels = 64
 	maxClusterQueues = 1000
-	maxClusterPrices = 100
 	maxLabel         = 63
 )
 
@@ -174,12 +95,7 @@ func (v *validation) clusters(c *Config) {
 				v.faults.Add(at, "is the name of the cluster in every cluster; leave it out")
 			}
 		}
-		if len(cl.Cost) > maxClusterPrices {
-			v.faults.Add(path+".costPerHour", "has %d prices; want at most %d", len(cl.Cost), maxClusterPrices)
-		}
-		for _, name := range slices.Sorted(maps.Keys(cl.Cost)) {
-			v.line(path+".costPerHour", string(name), maxSelectorText)
-		}
+		v.prices(path, cl.Cost)
 		if len(cl.Queues) > maxClusterQueues {
 			v.faults.Add(path+".queues", "has %d queues; want at most %d", len(cl.Queues), maxClusterQueues)
 		}

@@ -60,14 +60,18 @@ func TestWhatIsNoCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var config quota.Config
-			err := json.Unmarshal([]byte(c.config), &config)
-			if err == nil {
-				err = config.Validate()
-			}
-			if err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := refusalOf(c.config); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s is refused with %v, want %s", c.config, err, c.want)
 			}
 		})
 	}
+}
+
+// refusalOf is why a configuration is not valid.
+func refusalOf(written string) error {
+	var config quota.Config
+	if err := json.Unmarshal([]byte(written), &config); err != nil {
+		return err
+	}
+	return config.Validate()
 }

@@ -76,6 +76,8 @@ type Flavor struct {
 	NodeTaints []capacity.Taint `json:"nodeTaints,omitempty"`
 	// Tolerations are added to the pods that are given the flavor.
 	Tolerations []workload.Toleration `json:"tolerations,omitempty"`
+	// Cost is the price of resources for an hour. Muster's own.
+	Cost Cost `json:"costPerHour,omitempty"`
 	// TopologyName is Kueue's; Muster reads topology from node labels.
 	TopologyName string `json:"topologyName,omitempty"`
 }
@@ -172,6 +174,9 @@ type FlavorFungibility struct {
 	// ProvisionWithinSeconds counts as one that failed; zero waits. Muster's own.
 	WhenNotProvisioned     string `json:"whenNotProvisioned,omitempty"`
 	ProvisionWithinSeconds int64  `json:"provisionWithinSeconds,omitempty"`
+	// WhenEqual chooses between flavors that are alike in all of the above: FirstListed (the
+	// default, as in Kueue) or LowestCost. Muster's own.
+	WhenEqual string `json:"whenEqual,omitempty"`
 }
 
 // Values of FlavorFungibility. Borrow and Preempt are the older names of
@@ -182,6 +187,10 @@ const (
 	// Values of the preference, as Kueue names them.
 	BorrowingOverPreemption = "BorrowingOverPreemption"
 	PreemptionOverBorrowing = "PreemptionOverBorrowing"
+
+	// Values of WhenEqual.
+	FirstListed = "FirstListed"
+	LowestCost  = "LowestCost"
 
 	borrowAlias  = "Borrow"
 	preemptAlias = "Preempt"

@@ -8,7 +8,8 @@ import (
 
 // Assess judges the assignments against present usage, in the order in which Kueue
 // would try them: the queue's flavorFungibility decides whether borrowing or preemption
-// in an earlier flavor comes before a later flavor.
+// in an earlier flavor comes before a later flavor. With LowestCost those that are alike in
+// this are in the order of their costs.
 func (q *Queue) Assess(all []Assignment) []Assess {
 	assessed := make([]Assess, len(all))
 	for i := range all {
@@ -22,7 +23,37 @@ func (q *Queue) Assess(all []Assignment) []Assess {
 		assessed[i] = a
 	}
 	slices.SortStableFunc(assessed, q.preferred)
+	if q.Fungibility != nil && q.Fungibility.WhenEqual == LowestCost {
+		q.cheapestOfEqual(assessed)
+	}
 	return assessed
+}
+
+// cheapestOfEqual has assessed assignments that are alike by all other rules change places,
+// so that the one that costs least comes first. Those that differ stay where they are.
+func (q *Queue) cheapestOfEqual(assessed []Assess) {
+	type kind struct {
+		group int
+		mode  Mode
+		level int
+	}
+	places := map[kind][]int{}
+	for i, a := range assessed {
+		k := kind{q.group(a), a.Mode, a.Level}
+		places[k] = append(places[k], i)
+	}
+	for _, at := range places { // in any order: they have no place in common
+		alike := make([]Assess, len(at))
+		costs := make(map[*Assignment]int64, len(at))
+		for j, i := range at {
+			alike[j] = assessed[i]
+			costs[alike[j].Assignment] = q.tree.costOf(alike[j].Charges)
+		}
+		slices.SortStableFunc(alike, func(a, b Assess) int { return cmp.Compare(costs[a.Assignment], costs[b.Assignment]) })
+		for j, i := range at {
+			assessed[i] = alike[j]
+		}
+	}
 }
 
 // preferred orders assessed assignments. One at which Kueue ends its search comes before

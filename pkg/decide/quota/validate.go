@@ -30,6 +30,7 @@ func (v *validation) flavors(c *Config) {
 	for i, f := range c.Flavors {
 		path := fault.Index("resourceFlavors", i)
 		v.name(path, f.Name, v.flavor)
+		v.prices(path, f.Cost)
 		for j, taint := range f.NodeTaints {
 			if effects := []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}; !slices.Contains(effects, taint.Effect) {
 				v.faults.Add(fault.Index(path+".nodeTaints", j)+".effect", "%q: want one of %s", taint.Effect, strings.Join(effects, ", "))
@@ -89,6 +90,7 @@ func (v *validation) clusterQueues(c *Config) {
 			v.oneOf(path+".flavorFungibility.whenCanBorrow", f.WhenCanBorrow, MayStopSearch, TryNextFlavor, borrowAlias)
 			v.oneOf(path+".flavorFungibility.whenCanPreempt", f.WhenCanPreempt, MayStopSearch, TryNextFlavor, preemptAlias)
 			v.preference(path+".flavorFungibility.preference", f)
+			v.oneOf(path+".flavorFungibility.whenEqual", f.WhenEqual, FirstListed, LowestCost)
 			v.oneOf(path+".flavorFungibility.whenNotProvisioned", f.WhenNotProvisioned, MayStopSearch, TryNextFlavor)
 			v.notNegative(path+".flavorFungibility.provisionWithinSeconds", f.ProvisionWithinSeconds)
 			if f.ProvisionWithinSeconds > 0 && f.WhenNotProvisioned != TryNextFlavor {

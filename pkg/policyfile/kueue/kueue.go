@@ -99,6 +99,9 @@ func (o *Object) says(document *yaml.Node) fault.List {
 	switch o.Kind {
 	case "ResourceFlavor":
 		o.drop("topologyName", "Muster reads topology from the labels of nodes")
+		if faults := o.readCost(); len(faults) > 0 {
+			return faults
+		}
 		return decodeInto(o.origin, &c.Flavors, func(f *quota.Flavor) { f.Name = o.Name })
 	case "ClusterQueue":
 		o.rename("cohort", "cohortName", "v1alpha1", "v1beta1")

@@ -181,7 +181,10 @@ func parse(document *yaml.Node, deletion bool) (Object, fault.List) {
 // bare is the manifest with nothing in it that the API server or kubectl writes,
 // its fields in order, so that the same object is the same text.
 func (o *Object) bare(apiVersion string) (json.RawMessage, error) {
-	metadata := map[string]string{"name": o.Name, "namespace": cmp.Or(o.Namespace, text(o.origin.document, "metadata", "namespace"))}
+	metadata := map[string]any{"name": o.Name, "namespace": cmp.Or(o.Namespace, text(o.origin.document, "metadata", "namespace"))}
+	if cost := text(o.origin.document, "metadata", "annotations", CostKey); cost != "" && o.Kind == "ResourceFlavor" {
+		metadata["annotations"] = map[string]string{CostKey: cost}
+	}
 	if o.Deleted != "" {
 		metadata[DeletedField] = o.Deleted
 	}

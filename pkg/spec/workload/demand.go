@@ -37,12 +37,15 @@ type DemandedPods struct {
 	Pods int    `json:"pods"`
 	// Unplaced are those without a place, as far as the search has found out: of the pod set
 	// that is the obstacle.
-	Unplaced     int               `json:"unplaced,omitempty"`
-	Requests     resource.List     `json:"requests"` // of one pod
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	Affinity     []NodeTerm        `json:"affinity,omitempty"`
-	Tolerations  []Toleration      `json:"tolerations,omitempty"`
-	Topology     *Topology         `json:"topology,omitempty"`
+	Unplaced int           `json:"unplaced,omitempty"`
+	Requests resource.List `json:"requests"` // of one pod
+	// Flavors by resource by which nodes would start the gang. Their labels and tolerations
+	// are among those below.
+	Flavors      map[resource.Name]string `json:"flavors,omitempty"`
+	NodeSelector map[string]string        `json:"nodeSelector,omitempty"`
+	Affinity     []NodeTerm               `json:"affinity,omitempty"`
+	Tolerations  []Toleration             `json:"tolerations,omitempty"`
+	Topology     *Topology                `json:"topology,omitempty"`
 }
 
 // Requested sums what all pods of the shapes ask for.

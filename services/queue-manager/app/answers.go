@@ -79,7 +79,11 @@ func answerReports(ctx context.Context, b *bus.Bus, ledger *store.Store, estimat
 // reportUsage answers from one moment of the history.
 func reportUsage(ctx context.Context, ledger *store.Store, r query.UsageRequest) (report query.UsageAnswer, err error) {
 	err = ledger.Usage(ctx, func(h *store.UsageHistory) error {
-		report, err = usage.Report(ctx, h, r, time.Now())
+		flavors, err := h.Flavors(ctx)
+		if err != nil {
+			return err
+		}
+		report, err = usage.Report(ctx, h, r, flavors, time.Now())
 		return err
 	})
 	return report, err

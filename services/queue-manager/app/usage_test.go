@@ -1,12 +1,15 @@
 package app_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/app"
 )
@@ -63,6 +66,47 @@ func TestUsageIsReported(t *testing.T) {
 		return
 	}
 	t.Errorf("no GPUs in %+v", report.Rows[0])
+}
+
+// TestUsageCostsWhatTheFlavorsCost, unless the request has prices of its own.
+func TestUsageCostsWhatTheFlavorsCost(t *testing.T) {
+	t.Parallel()
+	spot := quota.FlavorQuotas{Name: "spot", Resources: []quota.ResourceQuota{{Name: "nvidia.com/gpu", Nominal: 8}}}
+	w := newWorldWith(t, func(c *app.Config) {
+		c.Queues = []app.Queue{{Name: "q", Namespaces: []string{"a"}}}
+		c.Policy = quota.Config{
+			Flavors: []quota.Flavor{{Name: "spot", Cost: quota.Cost{"nvidia.com/gpu": 3600_000}}},
+			ClusterQueues: []quota.ClusterQueue{{Name: "q", QuotaCheckStrategy: quota.IgnoreUndeclared, ResourceGroups: []quota.ResourceGroup{{
+				CoveredResources: []resource.Name{"nvidia.com/gpu"}, Flavors: []quota.FlavorQuotas{spot},
+			}}}},
+		}
+	})
+	w.node("n1", 4)
+	w.runGang(gangOf("first", "q", 4))
+	request := query.UsageRequest{Since: time.Now().Add(-time.Hour), By: []string{query.ByFlavor}, Resources: []resource.Name{"nvidia.com/gpu"}}
+	for name, c := range map[string]struct {
+		prices []query.Price
+		factor float64
+	}{
+		"by the flavors":               {nil, 1},
+		"by the request":               {[]query.Price{{Resource: "nvidia.com/gpu", PerHour: 7200}}, 2},
+		"by the request of the flavor": {[]query.Price{{Flavor: "spot", Resource: "nvidia.com/gpu", PerHour: 10800}}, 3},
+	} {
+		request.Prices = c.prices
+		report, err := w.queries.Usage(w.ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range report.Rows {
+			if row.Key[0] != "spot" {
+				continue
+			}
+			want := c.factor * row.Resources[0].Reserved // a GPU costs one in a second
+			if row.Cost <= 0 || math.Abs(row.Cost-want) > want/1e3 {
+				t.Errorf("%s: cost %v, want %v", name, row.Cost, want)
+			}
+		}
+	}
 }
 
 func TestBadReportsOfUsage(t *testing.T) {

@@ -2,6 +2,8 @@ package output
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +20,11 @@ func Demand(d workload.Demand, format Format, now time.Time) Table {
 	for _, shape := range d.Shapes {
 		var sets []string
 		for _, set := range shape.PodSets {
-			sets = append(sets, fmt.Sprintf("%d %s (%s)", set.Pods, set.Name, set.Requests))
+			of := ""
+			if names := slices.Compact(slices.Sorted(maps.Values(set.Flavors))); len(names) > 0 {
+				of = " of " + strings.Join(names, "+")
+			}
+			sets = append(sets, fmt.Sprintf("%d %s (%s)%s", set.Pods, set.Name, set.Requests, of))
 		}
 		asked := "no"
 		if shape.Asked {

@@ -17,16 +17,18 @@ func TestDemand(t *testing.T) {
 		{ClusterQueue: "research", Gangs: 3, Since: now().Add(-time.Hour), Reason: "no node", PodSets: []workload.DemandedPods{
 			{Name: "headgroup", Pods: 1, Requests: resource.List{"cpu": 1000}}, {Name: "workers", Pods: 2, Requests: resource.List{"nvidia.com/gpu": 1}},
 		}},
-		{ClusterQueue: "spot", Gangs: 1, Asked: true, Since: now().Add(-time.Minute), Reason: "asked", PodSets: []workload.DemandedPods{{Name: "workers", Pods: 1}}},
+		{ClusterQueue: "spot", Gangs: 1, Asked: true, Since: now().Add(-time.Minute), Reason: "asked", PodSets: []workload.DemandedPods{
+			{Name: "workers", Pods: 1, Flavors: map[resource.Name]string{"cpu": "spot", "nvidia.com/gpu": "spot"}},
+		}},
 	}}
 	for format, want := range map[output.Format]string{
 		output.Text: `CLUSTERQUEUE   GANGS   NODES ASKED   WAITING   PODS OF ONE GANG
 research       3       no            60m       1 headgroup (cpu 1), 2 workers (nvidia.com/gpu 1)
-spot           1       yes           60s       1 workers (nothing)
+spot           1       yes           60s       1 workers (nothing) of spot
 `,
 		output.Wide: `CLUSTERQUEUE   GANGS   NODES ASKED   WAITING   PODS OF ONE GANG                                    REASON
 research       3       no            60m       1 headgroup (cpu 1), 2 workers (nvidia.com/gpu 1)   no node
-spot           1       yes           60s       1 workers (nothing)                                 asked
+spot           1       yes           60s       1 workers (nothing) of spot                         asked
 `,
 	} {
 		t.Run(string(format), func(t *testing.T) {

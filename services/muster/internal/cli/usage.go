@@ -45,7 +45,8 @@ has accelerators only, and csv and json have all resources. In json the unit is 
 and a byte.
 
 A time is RFC 3339, a date of UTC, or how long ago it is, such as 24h or 7d. Prices are
-of an hour of a unit (memory: of a byte). Those of a flavor come first.`,
+of an hour of a unit (memory: of a byte). Those of a flavor come first. What has none
+costs what its flavor does (costPerHour).`,
 		Example: `  muster usage --since 7d --by queue
   muster usage --since 2026-01-01 --until 2026-02-01 --by namespace,flavor -o csv
   muster usage --since 30d --by user --price nvidia.com/gpu=2.50 --price a100:nvidia.com/gpu=3.10`,

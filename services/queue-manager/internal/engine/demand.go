@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// demandEvery bounds how often the demand is computed; it is only when the state has
-	// changed.
+	// demandEvery bounds how often the demand is computed; it is when the state has changed,
+	// and with demandAgain, because flavors take turns.
 	demandEvery = 5 * time.Second
 	// demandAgain is how often an unchanged demand is published again.
 	demandAgain = time.Minute
@@ -45,8 +45,8 @@ func (l *leader) publishDemand() {
 	}
 	last := d.answer.Load()
 	changed := false
-	if version := l.state.Version(); last == nil || version != d.version && now.Sub(d.computed) >= demandEvery {
-		found := l.state.Demand(demandShapes)
+	if version := l.state.Version(); last == nil || version != d.version && now.Sub(d.computed) >= demandEvery || now.Sub(d.computed) >= demandAgain {
+		found := l.state.Demand(demandShapes, now)
 		d.version, d.computed = version, now
 		if last == nil || !reflect.DeepEqual(last.Demand, found) {
 			last, changed = &query.DemandAnswer{At: now.UTC(), Demand: found}, true

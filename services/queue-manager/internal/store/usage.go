@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
@@ -22,6 +23,15 @@ func (s *Store) Usage(ctx context.Context, read func(*UsageHistory) error) error
 		return fmt.Errorf("read what was used: %w", err)
 	}
 	return nil
+}
+
+// Flavors are the present ones, with what they cost.
+func (u *UsageHistory) Flavors(ctx context.Context) ([]quota.Flavor, error) {
+	policy, err := loadPolicy(ctx, u.tx)
+	if err != nil {
+		return nil, fmt.Errorf("load the flavors: %w", err)
+	}
+	return policy.Flavors, nil
 }
 
 const usageColumns = `SELECT workload, at, phase, attempt, coalesce(cluster, ''), usage FROM history WHERE usage IS NOT NULL`

@@ -34,7 +34,7 @@ func BenchmarkUsage(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				err := s.Usage(b.Context(), func(h *store.UsageHistory) error {
-					report, err := usage.Report(b.Context(), h, query.UsageRequest{Since: since, By: []string{query.ByQueue, query.ByUser}}, now)
+					report, err := usage.Report(b.Context(), h, query.UsageRequest{Since: since, By: []string{query.ByQueue, query.ByUser}}, nil, now)
 					if err == nil && len(report.Rows) == 0 {
 						b.Error("an empty report")
 					}

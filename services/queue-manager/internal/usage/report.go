@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -31,11 +33,13 @@ type History interface {
 	Oldest(ctx context.Context) (time.Time, error)
 }
 
-// Report answers a request from one moment of the history.
-func Report(ctx context.Context, h History, request query.UsageRequest, now time.Time) (query.UsageAnswer, error) {
+// Report answers a request from one moment of the history. What the request does not price has
+// the prices of the flavors.
+func Report(ctx context.Context, h History, request query.UsageRequest, flavors []quota.Flavor, now time.Time) (query.UsageAnswer, error) {
 	if err := request.Check(now); err != nil {
 		return query.UsageAnswer{}, err
 	}
+	request.Prices = slices.Concat(request.Prices, pricesOf(flavors, request.Prices))
 	if request.Until.IsZero() || request.Until.After(now) {
 		request.Until = now
 	}
@@ -85,4 +89,22 @@ func addEarlier(ctx context.Context, h History, accounts *Accounts, since time.T
 		}
 	}
 	return nil
+}
+
+// pricesOf are the prices of the flavors for resources that have none in the request.
+func pricesOf(flavors []quota.Flavor, asked []query.Price) (prices []query.Price) {
+	for _, f := range flavors {
+		for name, cost := range f.Cost {
+			given := func(p query.Price) bool { return p.Resource == name && (p.Flavor == "" || p.Flavor == f.Name) }
+			if slices.ContainsFunc(asked, given) {
+				continue
+			}
+			perHour := float64(cost) / 1000
+			if resource.InBytes(name) {
+				perHour /= 1 << 30
+			}
+			prices = append(prices, query.Price{Flavor: f.Name, Resource: name, PerHour: perHour})
+		}
+	}
+	return prices
 }
