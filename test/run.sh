@@ -5,7 +5,7 @@
 #
 # More arguments go to go test: test/run.sh -run TestName
 #
-# With RERUN=1, which CI sets, up to three tests that failed without a panic or a data
+# With RERUN=1, which CI sets, up to six tests that failed without a panic or a data
 # race run once more, one at a time with the machine to themselves. The run is good when
 # they pass then, and lines at its end name them as flaky.
 set -euo pipefail

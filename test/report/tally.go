@@ -177,8 +177,8 @@ func (t *tally) close(now time.Time) bool {
 	return t.passed > 0 && t.failed == 0 && !t.broken
 }
 
-// againMost is how many failed tests may be run again: more is no chance.
-const againMost = 3
+// againMost is how many failed tests, of thousands, may be run again: more is no chance.
+const againMost = 6
 
 // runAgain lists the tests of top level that failed, as "package name", when nothing
 // else is wrong and they are few: they may have failed by chance.
