@@ -39,6 +39,7 @@ func readings() map[string]reading {
 		"pkg/manifest/appwrapper":   by(1, wrapper),
 		"pkg/manifest/bundle":       by(3, wrapper),
 		"pkg/kube":                  by(2, wrapper, "pkg/manifest/ray.FuzzRead"),
+		"pkg/manifest/masked":       by(1, "pkg/manifest/masked.FuzzJSON"),
 		"pkg/manifest/objectpolicy": by(1, "pkg/manifest/objectpolicy.FuzzCheck"),
 		"pkg/manifest/podpolicy":    by(2, "pkg/manifest/podpolicy.FuzzCheck"),
 		"pkg/manifest/podsets":      by(1, "pkg/manifest/podsets.FuzzWrapped"),

@@ -31,6 +31,7 @@ func questions() []question {
 		{query.UsageSubject, "what was used from one time to another, by queue, namespace, submitter, flavor, cluster, or time", &query.UsageRequest{}, &query.UsageAnswer{}},
 		{query.ActivitySubject, "how many workloads were submitted, admitted, evicted, ended and waiting over time", &query.ActivityRequest{}, &query.ActivityAnswer{}},
 		{query.DecisionsSubject, "what was decided, on what, a page at a time", &query.DecisionsRequest{}, &query.DecisionsAnswer{}},
+		{query.ManifestSubject, "the manifest of a workload, with its secrets masked", &query.ManifestRequest{}, &query.ManifestAnswer{}},
 		{query.ExplainSubject, "why a workload waits, and what would admit it", &query.ExplainRequest{}, &query.ExplainAnswer{}},
 		{query.DemandSubject, "what waiting gangs lack that more nodes would give them", &nothing, &query.DemandAnswer{}},
 		{query.AppliedSubject, "list the objects that configure queues and were applied", &nothing, &query.AppliedAnswer{}},

@@ -113,7 +113,7 @@ func intake() User {
 			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
 			// The HTTP API queries queue-manager.
 			query.HistorySubject, query.ExplainSubject, query.NodesSubject, query.StatusSubject, query.UsageSubject, query.DemandSubject, query.HoldSubject,
-			query.WhatIfSubject, query.ActivitySubject, query.DecisionsSubject,
+			query.WhatIfSubject, query.ActivitySubject, query.DecisionsSubject, query.ManifestSubject,
 			// The Kubernetes controller notices the loss of its stream.
 			jetstream + "STREAM.INFO." + bus.WorkloadStream},
 		works(bus.SubmitStream, event.SubmitSubject("*"), event.SubmitSubjectAs("*", "*")), makesRoom(bus.SubmitStream), makesStreams(),

@@ -145,6 +145,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		query.WhatIfSubject:                           {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.ActivitySubject:                         {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.DecisionsSubject:                        {"operator": "w", "intake": "w", "queue-manager": "r"},
+		query.ManifestSubject:                         {"operator": "w", "intake": "w", "queue-manager": "r"},
 		query.UsageSubject:                            {"operator": "w", "intake": "w", "queue-manager": "r"},
 		event.DemandSubject:                           {"operator": "r", "queue-manager": "w"},
 		query.DemandSubject:                           {"operator": "w", "intake": "w", "queue-manager": "r"},

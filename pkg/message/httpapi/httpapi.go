@@ -27,6 +27,8 @@ type Submission struct {
 type Description struct {
 	workload.Record
 	History []query.HistoryEntry `json:"history"`
+	// Estimates are those that were made while it waited, oldest first.
+	Estimates []query.PastEstimate `json:"estimates,omitempty"`
 }
 
 // WorkloadsPage is a page of workloads in the order of submission.

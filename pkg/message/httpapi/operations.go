@@ -69,6 +69,10 @@ func workloadOperations() []Operation {
 		},
 		{ID: "describe", Method: http.MethodGet, Path: "/v1/workloads/{id}", Summary: "Show a workload and its history", Status: http.StatusOK, Answer: &Description{}, Refusals: []int{http.StatusNotFound}},
 		{
+			ID: "manifest", Method: http.MethodGet, Path: "/v1/workloads/{id}/manifest", Summary: "Show the manifest of a workload as it was submitted, with its secrets masked",
+			Status: http.StatusOK, Answer: &query.ManifestAnswer{}, Refusals: []int{http.StatusNotFound},
+		},
+		{
 			ID: "explain", Method: http.MethodGet, Path: "/v1/workloads/{id}/explanation", Summary: "Explain why a workload waits, and what would admit it",
 			Parameters: []Parameter{{Name: "certificate", What: "With true the answer also has a proof, which `muster verify` checks, that the workload cannot start now; or why there is none."}},
 			Status:     http.StatusOK, Answer: &query.ExplainAnswer{}, Refusals: []int{http.StatusNotFound, http.StatusTooManyRequests},

@@ -31,7 +31,7 @@ const (
 
 // Subjects lists all of them.
 func Subjects() []string {
-	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject, UsageSubject, DemandSubject, ActivitySubject, DecisionsSubject}
+	return []string{WorkloadsSubject, HistorySubject, QueuesSubject, NodesSubject, ExplainSubject, AppliedSubject, StraysSubject, StatusSubject, WhatIfSubject, UsageSubject, DemandSubject, ActivitySubject, DecisionsSubject, ManifestSubject}
 }
 
 // StraysAnswer has the rules for pods that are not Muster's.
@@ -92,6 +92,9 @@ type HistoryRequest struct {
 // HistoryAnswer lists what happened to a workload, oldest first.
 type HistoryAnswer struct {
 	Entries []HistoryEntry `json:"entries"`
+	// Estimates are those that were made while it waited, oldest first: the first one, and
+	// each that differed.
+	Estimates []PastEstimate `json:"estimates,omitempty"`
 }
 
 // HistoryEntry is one change of a workload's phase or reason.
@@ -153,6 +156,8 @@ type Queue struct {
 	Submitters []workload.Submitters `json:"submitters,omitempty"`
 	// PastUse is by namespace, where the ClusterQueue orders its workloads by that.
 	PastUse []workload.PastUse `json:"pastUse,omitempty"`
+	// Estimates is what came of the last estimates of the queue; absent before the first.
+	Estimates *EstimateScore `json:"estimates,omitempty"`
 }
 
 // ForTenant returns the queue as a submitter sees it: with the namespaces that it may use,

@@ -9,6 +9,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/whatif/estimate"
 	"muster.dev/muster/services/queue-manager/internal/decisions"
 	"muster.dev/muster/services/queue-manager/internal/forecast"
 	"muster.dev/muster/services/queue-manager/internal/status"
@@ -26,11 +27,23 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
-	if err := query.Handle(ctx, nc, query.HistorySubject, ledger.History); err != nil {
+	if err := query.Handle(ctx, nc, query.HistorySubject, func(ctx context.Context, r query.HistoryRequest) (query.HistoryAnswer, error) {
+		answer, err := ledger.History(ctx, r)
+		if err != nil {
+			return answer, err
+		}
+		answer.Estimates, err = ledger.PastEstimates(ctx, r.ID, estimate.P50, estimate.P90)
+		return answer, err
+	}); err != nil {
+		return err
+	}
+	if err := query.Handle(ctx, nc, query.ManifestSubject, ledger.Manifest); err != nil {
 		return err
 	}
 	if err := query.Handle(ctx, nc, query.QueuesSubject, func(ctx context.Context, _ struct{}) (query.QueuesAnswer, error) {
-		return ledger.Queues(ctx)
+		all, err := ledger.Queues(ctx)
+		estimates.FillQueues(all.Queues)
+		return all, err
 	}); err != nil {
 		return err
 	}

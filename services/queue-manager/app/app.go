@@ -54,7 +54,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		return ledger.Ping(ctx)
 	})
 	estimates := &forecast.Forecaster{
-		Store: ledger, Logger: runtime.Logger, Metrics: forecast.NewMetrics(runtime.Metrics), Interval: config.EstimateInterval, Now: time.Now,
+		Store: ledger, Logger: runtime.Logger, Metrics: forecast.NewMetrics(runtime.Metrics), Interval: config.EstimateInterval, Now: time.Now, Holder: service.Holder(),
 		Configure: func(ctx context.Context, file []byte) (state.Settings, error) {
 			return configured(ctx, ledger, fileOf(config), file)
 		},

@@ -69,6 +69,39 @@ func TestWaitingWorkloadsHaveAnEstimate(t *testing.T) {
 	if err != nil || answer.Workloads[0].Estimate != nil {
 		t.Errorf("a workload that has started has the estimate %+v, %v", answer.Workloads[0].Estimate, err)
 	}
+	w.keepsItsEstimates(waiting)
+}
+
+// keepsItsEstimates: what was estimated of a workload that has started, and what came of it, is
+// known to the next process, too.
+func (w *world) keepsItsEstimates(id workload.ID) {
+	w.t.Helper()
+	w.stop()
+	w.start()
+	history, err := w.queries.History(w.ctx, query.HistoryRequest{ID: id})
+	if err != nil || len(history.Estimates) == 0 {
+		w.t.Fatalf("the history has the estimates %+v, %v; want one", history.Estimates, err)
+	}
+	first := history.Estimates[0]
+	if started := first.StartAfter(history.Entries); first.P50.IsZero() || !started.After(first.MadeAt) || started.After(first.P50) {
+		w.t.Errorf("the first estimate is %+v, and the start %s; want it before the p50", first, started)
+	}
+	w.submit(gangOf("third", "q", 4)) // a forecast is made when something waits
+	deadline := time.After(3 * patience)
+	for {
+		answer, err := w.queries.Queues(w.ctx)
+		if err == nil && len(answer.Queues) == 1 && answer.Queues[0].Estimates != nil {
+			if got := answer.Queues[0].Estimates; got.Started != 1 || got.P90Coverage != 1 {
+				w.t.Errorf("of the estimates of the queue came %+v, want one start by the p90", got)
+			}
+			return
+		}
+		select {
+		case <-deadline:
+			w.t.Fatalf("the next process knows no score within %s: %v", 3*patience, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // scored waits until the metrics have a coverage of a queue.

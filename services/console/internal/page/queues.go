@@ -197,6 +197,7 @@ type Queue struct {
 	LiveMore  bool   // there are more live workloads than shown
 	Actions   []Action
 	Activity  Activity
+	Estimates string // what came of them
 }
 
 // MakeQueue makes the page of a queue from a page of what waits in it, and the first of what
@@ -204,7 +205,7 @@ type Queue struct {
 func MakeQueue(q query.Queue, namespace string, waiting, live []workload.Record, next string, liveMore bool, actions []Action, now time.Time) Queue {
 	page := Queue{
 		QueueRow: queueRow(q, nil, now), Namespace: namespace, Reserved: output.Requests(q.Reserved),
-		Quota: quotaLines(q.Quota), Next: next, LiveMore: liveMore, Actions: actions,
+		Estimates: output.Score(q.Estimates), Quota: quotaLines(q.Quota), Next: next, LiveMore: liveMore, Actions: actions,
 	}
 	for i := range waiting {
 		if slices.Contains(q.Namespaces, waiting[i].Namespace) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/output"
@@ -61,6 +62,7 @@ type Workload struct {
 	Reason    string
 	Fields    []Field
 	QueueLink string
+	Manifest  string // its page
 	// WhatIf is the form that tries changes of it; empty unless it waits.
 	WhatIf string
 	// Changes are what would admit it now; Partial says that others were not tried, and
@@ -74,6 +76,7 @@ type Workload struct {
 	PlacesMore   int
 	Timeline     []Event
 	EventsMore   int
+	Estimates    Table // that were made while it waited
 	WaysWhen     string
 	Ways         []output.Way
 	Actions      []Action
@@ -114,9 +117,10 @@ const (
 
 // MakeWorkload makes the page of a workload. explained is nil where there is no explanation, and
 // notExplained then says why.
-func MakeWorkload(r workload.Record, history []query.HistoryEntry, explained *query.ExplainAnswer, notExplained string, actions []Action, now time.Time) Workload {
+func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExplained string, actions []Action, now time.Time) Workload {
+	r, history := d.Record, d.History
 	w := Workload{
-		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, r.Namespace),
+		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, r.Namespace), Manifest: WorkloadLink(r.ID) + "/manifest",
 		Fields: fields(&r, now), NotExplained: notExplained, Actions: actions,
 	}
 	if r.Phase == workload.Queued {
@@ -149,6 +153,7 @@ func MakeWorkload(r workload.Record, history []query.HistoryEntry, explained *qu
 		}
 		w.Timeline = append(w.Timeline, event)
 	}
+	w.Estimates = tableOf("Earlier estimates of its start", output.PastEstimates(d.Estimates, history))
 	w.WaysWhen, w.Ways = output.Ways(&r)
 	return w
 }

@@ -20,16 +20,17 @@ import (
 // views are the pages, by their paths.
 func views() map[string]view {
 	return map[string]view{
-		"/{$}":                    {template: "overview", every: 3 * time.Second, load: loadOverview},
-		"/queues":                 {template: "queues-page", every: 3 * time.Second, load: loadQueues},
-		"/queues/{queue}":         {template: "queue", every: 2 * time.Second, load: loadQueue},
-		"/workloads":              {template: "workloads", every: 2 * time.Second, load: loadWorkloads},
-		"/workloads/{id}":         {template: "workload", every: time.Second, load: loadWorkload},
-		"/nodes":                  {template: "nodes", every: 3 * time.Second, load: loadNodes},
-		"/nodes/{cluster}/{node}": {template: "node", every: 3 * time.Second, load: loadNode},
-		"/usage":                  {template: "usage", every: time.Minute, load: loadUsage},
-		"/decisions":              {template: "decisions", load: loadDecisions},
-		"/whatif":                 {template: "whatif", load: loadWhatIf},
+		"/{$}":                     {template: "overview", every: 3 * time.Second, load: loadOverview},
+		"/queues":                  {template: "queues-page", every: 3 * time.Second, load: loadQueues},
+		"/queues/{queue}":          {template: "queue", every: 2 * time.Second, load: loadQueue},
+		"/workloads":               {template: "workloads", every: 2 * time.Second, load: loadWorkloads},
+		"/workloads/{id}":          {template: "workload", every: time.Second, load: loadWorkload},
+		"/workloads/{id}/manifest": {template: "manifest", load: loadManifest},
+		"/nodes":                   {template: "nodes", every: 3 * time.Second, load: loadNodes},
+		"/nodes/{cluster}/{node}":  {template: "node", every: 3 * time.Second, load: loadNode},
+		"/usage":                   {template: "usage", every: time.Minute, load: loadUsage},
+		"/decisions":               {template: "decisions", load: loadDecisions},
+		"/whatif":                  {template: "whatif", load: loadWhatIf},
 	}
 }
 
@@ -184,11 +185,24 @@ func loadWorkload(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 		return content{}, err
 	}
 	explained, notExplained := s.explanation(ctx, c, one.Record)
-	model := page.MakeWorkload(one.Record, one.History, explained, notExplained, s.workloadActions(c, one.Record), s.Now())
+	model := page.MakeWorkload(one, explained, notExplained, s.workloadActions(c, one.Record), s.Now())
 	if c.Operator {
 		model.LinkDecisions()
 	}
 	return content{title: one.Title(), model: model, form: "asked", formModel: asked(r)}, nil
+}
+
+func loadManifest(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	one, err := s.workload(ctx, c, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return content{}, err
+	}
+	answer, err := s.manifest(ctx, c, one.ID)
+	if err != nil {
+		return content{}, err
+	}
+	model, err := page.MakeManifest(one.Record, answer)
+	return content{title: "Manifest of " + one.Title(), model: model}, err
 }
 
 func loadNodes(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {

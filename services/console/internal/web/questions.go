@@ -49,6 +49,13 @@ func (s *Server) workload(ctx context.Context, c *caller, id workload.ID) (httpa
 	})
 }
 
+// manifest returns the manifest of a workload, without its secrets.
+func (s *Server) manifest(ctx context.Context, c *caller, id workload.ID) (query.ManifestAnswer, error) {
+	return ask(ctx, s.answers, question{c.Token, "manifest " + string(id)}, freshReason, func(ctx context.Context) (query.ManifestAnswer, error) {
+		return query.NewClientOver(c.api).Manifest(ctx, query.ManifestRequest{ID: id})
+	})
+}
+
 // explanation returns why a workload waits, or why there is no explanation now.
 func (s *Server) explanation(ctx context.Context, c *caller, record workload.Record) (*query.ExplainAnswer, string) {
 	if record.Phase != workload.Queued {

@@ -176,7 +176,22 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request, caller string)
 		}
 		history.Entries[i].Reason = history.Entries[i].Reason.ForTenant()
 	}
-	write(w, http.StatusOK, httpapi.Description{Record: record, History: history.Entries})
+	write(w, http.StatusOK, httpapi.Description{Record: record, History: history.Entries, Estimates: history.Estimates})
+	return nil
+}
+
+func (s *Server) manifest(w http.ResponseWriter, r *http.Request, caller string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	record, err := s.record(ctx, caller, workload.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	answer, err := s.Queries.Manifest(ctx, query.ManifestRequest{ID: record.ID})
+	if err != nil {
+		return err
+	}
+	write(w, http.StatusOK, answer)
 	return nil
 }
 

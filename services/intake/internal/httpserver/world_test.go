@@ -123,6 +123,8 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		}
 		m.decided = append(m.decided, asked)
 		return []byte("{}"), nil
+	case query.ManifestSubject:
+		return []byte(`{"manifest": {"kind": "RayJob"}, "masked": 2}`), nil
 	case query.HistorySubject, query.NodesSubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil
 	}

@@ -18,6 +18,8 @@ import (
 type Workload struct {
 	workload.Record
 	History []query.HistoryEntry `json:"history"`
+	// Estimates are those that were made while it waited, oldest first.
+	Estimates []query.PastEstimate `json:"estimates,omitempty"`
 }
 
 // field is a line of a description; one without a name goes on with the one before.
@@ -85,6 +87,9 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 		}
 	}
 	if err := section(w, "Life", history(d.History)); err != nil {
+		return err
+	}
+	if err := section(w, "Estimates", PastEstimates(d.Estimates, d.History)); err != nil {
 		return err
 	}
 	return ways(w, &d.Record)

@@ -24,6 +24,7 @@ func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 		{"Name", d.Name}, {"Strategy", d.Strategy}, {"Held", held(d.Queue, now)}, {"Namespaces", strings.Join(d.Namespaces, ", ")},
 		{"Cohort", d.Cohort}, {"Share", share(d.Queue)}, {"Past use", pastUse(d.PastUse...)},
 		{"Waiting", waitingOf(d.Queue)}, {"Live", strconv.Itoa(d.Live)}, {"Reserved", requests(d.Reserved)},
+		{"Estimates", Score(d.Estimates)},
 	}
 	if d.ClusterQueue != d.Name {
 		fields = append(fields, field{"Cluster queue", d.ClusterQueue})

@@ -29,6 +29,45 @@ func Estimates(records []workload.Record, now time.Time) Table {
 	return t
 }
 
+// PastEstimates is the table of what a workload was told, and how far the start was from it.
+func PastEstimates(past []query.PastEstimate, history []query.HistoryEntry) Table {
+	t := Table{Header: []string{"ESTIMATED", "START (P50)", "BY (P90)", "STARTED", "NOTE"}, Long: []string{"NOTE"}}
+	for _, e := range past {
+		row := []string{e.MadeAt.Local().Format(time.DateTime), "-", "-", "-", cmp.Or(e.Unknown, "-")}
+		if !e.P50.IsZero() {
+			row[1], row[2] = e.P50.Local().Format(time.DateTime), e.P90.Local().Format(time.DateTime)
+		}
+		if started := e.StartAfter(history); !started.IsZero() {
+			row[3] = started.Local().Format(time.DateTime)
+			if !e.P50.IsZero() {
+				row[4] = offBy(started.Sub(e.P50), started.After(e.P90))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// offBy says how far a start was from its p50.
+func offBy(off time.Duration, afterP90 bool) string {
+	switch {
+	case afterP90:
+		return duration.HumanDuration(off) + " after the p50, after the p90"
+	case off < 0:
+		return duration.HumanDuration(-off) + " before the p50"
+	}
+	return duration.HumanDuration(off) + " after the p50"
+}
+
+// Score says what came of the estimates of a queue; empty before the first.
+func Score(s *query.EstimateScore) string {
+	if s == nil || s.Started == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f%% started by the p90, %.0f%% by the p50, of the last %d; median distance from the p50 %s",
+		100*s.P90Coverage, 100*s.P50Coverage, s.Started, duration.HumanDuration(time.Duration(s.MedianErrorSeconds*float64(time.Second))))
+}
+
 // WhatIf is the table of what a change would do.
 func WhatIf(answer query.WhatIfAnswer, now time.Time) Table {
 	t := Table{Header: []string{"NAMESPACE", "NAME", "QUEUE", "STARTS WITHOUT", "STARTS WITH", "NOTE"}, Long: []string{"NOTE"}}

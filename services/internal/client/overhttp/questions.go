@@ -28,6 +28,8 @@ func (c *Client) Ask(ctx context.Context, subject string, data []byte) ([]byte, 
 		return answering(data, func(r query.HistoryRequest) (any, error) { return c.history(ctx, r) })
 	case query.ExplainSubject:
 		return answering(data, func(r query.ExplainRequest) (any, error) { return c.explain(ctx, r) })
+	case query.ManifestSubject:
+		return answering(data, func(r query.ManifestRequest) (any, error) { return c.manifest(ctx, r) })
 	case query.UsageSubject:
 		return answering(data, func(r query.UsageRequest) (any, error) { return c.usage(ctx, r) })
 	case query.ActivitySubject:
@@ -137,7 +139,13 @@ func (c *Client) Describe(ctx context.Context, id workload.ID) (httpapi.Descript
 
 func (c *Client) history(ctx context.Context, r query.HistoryRequest) (query.HistoryAnswer, error) {
 	one, err := c.Describe(ctx, r.ID)
-	return query.HistoryAnswer{Entries: one.History}, err
+	return query.HistoryAnswer{Entries: one.History, Estimates: one.Estimates}, err
+}
+
+func (c *Client) manifest(ctx context.Context, r query.ManifestRequest) (query.ManifestAnswer, error) {
+	var answer query.ManifestAnswer
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/workloads/" + url.PathEscape(string(r.ID)) + "/manifest"}, &answer)
+	return answer, err
 }
 
 // configure holds or resumes a queue or ClusterQueue, or cordons or uncordons a cluster; other changes of the configuration need

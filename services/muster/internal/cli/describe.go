@@ -75,7 +75,7 @@ func (o *describeOptions) workload(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		d := output.Workload{Record: record, History: history.Entries}
+		d := output.Workload{Record: record, History: history.Entries, Estimates: history.Estimates}
 		return d, func(w io.Writer) error { return output.DescribeWorkload(w, d, time.Now()) }, nil
 	})
 }

@@ -8,7 +8,8 @@
 //	                        +------------- score those that started <--+
 //
 // It runs in every queue-manager, leader or standby, beside the term and never in its loop:
-// it reads Postgres as any reader does, and writes nothing. What it has learned is gone with
-// the process and learned again from the archive. The estimates themselves are package
+// it reads Postgres as any reader does. The queue-manager that leads keeps its estimates and
+// their scores there, in transactions of their own, so that they outlive it. Run times are
+// learned again from the archive by each process. The estimates themselves are package
 // estimate's. It is not for decisions: nothing is admitted by an estimate.
 package forecast

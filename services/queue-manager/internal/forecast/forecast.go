@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
@@ -44,6 +45,7 @@ type Store interface {
 	Waiting(ctx context.Context) (waits bool, version int64, err error)
 	LiveState(ctx context.Context, perQueue, most int) (store.LiveState, error)
 	Ended(ctx context.Context, gone []workload.ID, after, upTo int64, most int) ([]workload.Record, error)
+	Keeper
 }
 
 // Forecaster keeps the estimates. Fill may be called concurrently with Run.
@@ -55,6 +57,8 @@ type Forecaster struct {
 	Interval time.Duration
 	// Now is the clock.
 	Now func() time.Time
+	// Holder is the name of this queue-manager as leader.
+	Holder string
 	// Configure serves WhatIf.
 	Configure Configure
 
@@ -65,9 +69,11 @@ type Forecaster struct {
 	seen     int64                // the version of the ledger of the last forecast
 	last     time.Time            // when it was made
 	scores   scores
+	kept     kept
 
-	mu   sync.Mutex
-	made map[workload.ID]*workload.Estimate
+	mu      sync.Mutex
+	made    map[workload.ID]*workload.Estimate
+	results map[string]query.EstimateScore // by queue
 }
 
 // Run makes forecasts until ctx ends.
@@ -98,6 +104,7 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 		return nil
 	}
 	began := time.Now()
+	f.restore(ctx)
 	if !waits && len(f.scores.open) == 0 {
 		f.publish(nil)
 		f.seen, f.last = version, now
@@ -120,6 +127,7 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 	f.publish(estimates)
 	f.seen, f.last = version, now
 	f.Metrics.took.Observe(time.Since(began).Seconds())
+	f.keep(ctx)
 	return nil
 }
 
@@ -144,12 +152,16 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 	for i := range from.Waiting {
 		w := &from.Waiting[i]
 		made := &workload.Estimate{MadeAt: now}
+		stored := store.MadeEstimate{Workload: w.ID, Queue: w.Queue, Made: now}
 		if at, known := forecast.Starts[w.ID]; known {
-			f.scores.quantiles(w, now, at.Sub(now), made)
+			stored.Wait = at.Sub(now)
+			stored.Quantiles = f.scores.quantiles(w, now, stored.Wait, made)
 		} else {
 			made.Unknown, made.Behind = unknown(reasons[w.ID], forecast, titles)
+			stored.Unknown = made.Unknown
 		}
 		estimates[w.ID] = made
+		f.kept.add(stored)
 	}
 	return estimates, nil
 }
@@ -204,6 +216,7 @@ func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.made = made
+	f.results = f.scores.results()
 }
 
 // Fill adds the estimates to workloads that wait.
@@ -213,6 +226,17 @@ func (f *Forecaster) Fill(records []workload.Record) {
 	for i := range records {
 		if records[i].Phase == workload.Queued {
 			records[i].Estimate = f.made[records[i].ID]
+		}
+	}
+}
+
+// FillQueues adds what came of the estimates of queues.
+func (f *Forecaster) FillQueues(queues []query.Queue) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range queues {
+		if result, scored := f.results[queues[i].Name]; scored {
+			queues[i].Estimates = &result
 		}
 	}
 }

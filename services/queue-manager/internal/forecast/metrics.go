@@ -1,9 +1,6 @@
 package forecast
 
 import (
-	"slices"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
@@ -36,19 +33,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) scored(queue string, last []outcome) {
-	var within50, within90 int
-	var off []time.Duration
-	for _, o := range last {
-		if o.within50 {
-			within50++
-		}
-		if o.within90 {
-			within90++
-		}
-		off = append(off, o.off)
-	}
-	slices.Sort(off)
-	m.coverage.WithLabelValues(queue, "0.5").Set(float64(within50) / float64(len(last)))
-	m.coverage.WithLabelValues(queue, "0.9").Set(float64(within90) / float64(len(last)))
-	m.off.WithLabelValues(queue).Set(off[(len(off)-1)/2].Seconds())
+	result := summed(last)
+	m.coverage.WithLabelValues(queue, "0.5").Set(result.P50Coverage)
+	m.coverage.WithLabelValues(queue, "0.9").Set(result.P90Coverage)
+	m.off.WithLabelValues(queue).Set(result.MedianErrorSeconds)
 }

@@ -4,15 +4,19 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/whatif/estimate"
+	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // scores hold what each workload was first told against when it started.
 type scores struct {
 	open   map[workload.ID]open
 	queues map[string]*scored
+	// settled are those that were scored and are not kept yet.
+	settled []store.ScoredEstimate
 }
 
 // open is the first estimate of a workload that waits.
@@ -36,7 +40,7 @@ type outcome struct {
 }
 
 // counted is how many outcomes the metrics of a queue are of: the last ones.
-const counted = 500
+const counted = store.ScoresKept
 
 func (s *scores) queue(name string) *scored {
 	if s.queues == nil {
@@ -50,12 +54,13 @@ func (s *scores) queue(name string) *scored {
 
 // quantiles fills in the times of a workload that is to wait so much longer, and keeps its
 // first estimate to be scored.
-func (s *scores) quantiles(w *workload.Record, now time.Time, wait time.Duration, made *workload.Estimate) {
+func (s *scores) quantiles(w *workload.Record, now time.Time, wait time.Duration, made *workload.Estimate) estimate.Quantiles {
 	q := s.queue(w.Queue).Quantiles(wait)
 	made.P50, made.P90 = now.Add(q[estimate.P50]), now.Add(q[estimate.P90])
 	if _, known := s.open[w.ID]; !known {
 		s.open[w.ID] = open{w.Queue, now, wait, q}
 	}
+	return q
 }
 
 // settle scores those that have started, and drops those that have gone.
@@ -85,12 +90,53 @@ func (s *scores) started(r *workload.Record, metrics *Metrics) {
 		return
 	}
 	delete(s.open, r.ID)
-	waited := r.Times.Admitted.Sub(o.made)
+	s.score(o, r.Times.Admitted)
+	if len(s.settled) < mostUnkept {
+		s.settled = append(s.settled, store.ScoredEstimate{
+			MadeEstimate: store.MadeEstimate{Workload: r.ID, Queue: o.queue, Made: o.made, Wait: o.wait, Quantiles: o.quantiles}, Started: r.Times.Admitted,
+		})
+	}
+	metrics.scored(o.queue, s.queue(o.queue).last)
+}
+
+// score notes when the workload of an estimate started.
+func (s *scores) score(o open, started time.Time) {
+	waited := started.Sub(o.made)
 	q := s.queue(o.queue)
 	q.Score(o.wait, o.quantiles, waited)
 	if len(q.last) == counted {
 		q.last = slices.Delete(q.last, 0, 1)
 	}
 	q.last = append(q.last, outcome{waited <= o.quantiles[estimate.P50], waited <= o.quantiles[estimate.P90], (waited - o.quantiles[estimate.P50]).Abs()})
-	metrics.scored(o.queue, q.last)
+}
+
+// results are what came of the last estimates, by queue.
+func (s *scores) results() map[string]query.EstimateScore {
+	all := map[string]query.EstimateScore{}
+	for name, q := range s.queues {
+		if len(q.last) > 0 {
+			all[name] = summed(q.last)
+		}
+	}
+	return all
+}
+
+// summed is what came of some estimates, of which there is one at least.
+func summed(last []outcome) query.EstimateScore {
+	var within50, within90 int
+	var off []time.Duration
+	for _, o := range last {
+		if o.within50 {
+			within50++
+		}
+		if o.within90 {
+			within90++
+		}
+		off = append(off, o.off)
+	}
+	slices.Sort(off)
+	all := float64(len(last))
+	return query.EstimateScore{
+		Started: len(last), P50Coverage: float64(within50) / all, P90Coverage: float64(within90) / all, MedianErrorSeconds: off[(len(off)-1)/2].Seconds(),
+	}
 }
