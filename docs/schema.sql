@@ -459,6 +459,41 @@ CREATE TABLE public.decisions_rest (
 );
 ALTER TABLE ONLY public.decisions_rest ALTER COLUMN inputs SET STORAGE EXTERNAL;
 ALTER TABLE ONLY public.decisions_rest ALTER COLUMN outcome SET STORAGE EXTERNAL;
+CREATE TABLE public.estimate_scores (
+    seq bigint NOT NULL,
+    workload uuid NOT NULL,
+    queue text NOT NULL,
+    made timestamp with time zone NOT NULL,
+    started timestamp with time zone NOT NULL,
+    wait bigint NOT NULL,
+    quantiles bigint[] NOT NULL
+);
+ALTER TABLE public.estimate_scores ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.estimate_scores_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+CREATE TABLE public.estimates (
+    seq bigint NOT NULL,
+    workload uuid NOT NULL,
+    made timestamp with time zone NOT NULL,
+    queue text NOT NULL,
+    wait bigint,
+    quantiles bigint[],
+    unknown text,
+    CONSTRAINT estimates_check CHECK (((wait IS NULL) = (quantiles IS NULL)))
+);
+ALTER TABLE public.estimates ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.estimates_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 CREATE SEQUENCE public.history_order
     START WITH 1
     INCREMENT BY 1
@@ -667,6 +702,14 @@ ALTER TABLE ONLY public.applied
     ADD CONSTRAINT applied_pkey PRIMARY KEY (kind, namespace, name);
 ALTER TABLE ONLY public.commits
     ADD CONSTRAINT commits_pkey PRIMARY KEY (version);
+ALTER TABLE ONLY public.estimate_scores
+    ADD CONSTRAINT estimate_scores_pkey PRIMARY KEY (seq);
+ALTER TABLE ONLY public.estimate_scores
+    ADD CONSTRAINT estimate_scores_workload_made_key UNIQUE (workload, made);
+ALTER TABLE ONLY public.estimates
+    ADD CONSTRAINT estimates_pkey PRIMARY KEY (seq);
+ALTER TABLE ONLY public.estimates
+    ADD CONSTRAINT estimates_workload_made_key UNIQUE (workload, made);
 ALTER TABLE ONLY public.leader
     ADD CONSTRAINT leader_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY public.manifests
@@ -711,6 +754,7 @@ CREATE INDEX bases_order ON ONLY public.bases USING btree (epoch, part);
 CREATE INDEX bases_rest_epoch_part_idx ON public.bases_rest USING btree (epoch, part);
 CREATE INDEX decisions_order ON ONLY public.decisions USING btree (epoch, number);
 CREATE INDEX decisions_rest_epoch_number_idx ON public.decisions_rest USING btree (epoch, number);
+CREATE INDEX estimate_scores_queue ON public.estimate_scores USING btree (queue, seq);
 CREATE INDEX history_seq ON ONLY public.history USING btree (seq);
 CREATE INDEX history_rest_seq_idx ON public.history_rest USING btree (seq);
 CREATE INDEX history_usage ON ONLY public.history USING btree (seq) WHERE (usage IS NOT NULL);
@@ -739,6 +783,8 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.archive FOR EA
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.bases FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.commits FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.decisions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.estimate_scores FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.estimates FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.history FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.manifests FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.node_resources FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
@@ -785,6 +831,10 @@ GRANT SELECT,INSERT ON TABLE public.bases TO muster_queue_manager;
 GRANT SELECT,INSERT,DELETE ON TABLE public.commits TO muster_queue_manager;
 GRANT SELECT ON TABLE public.commits TO muster_reader;
 GRANT SELECT,INSERT ON TABLE public.decisions TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE ON TABLE public.estimate_scores TO muster_queue_manager;
+GRANT SELECT ON TABLE public.estimate_scores TO muster_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.estimates TO muster_queue_manager;
+GRANT SELECT ON TABLE public.estimates TO muster_reader;
 GRANT USAGE ON SEQUENCE public.history_order TO muster_queue_manager;
 GRANT SELECT,INSERT ON TABLE public.history TO muster_queue_manager;
 GRANT SELECT ON TABLE public.history TO muster_reader;

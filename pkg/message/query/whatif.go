@@ -50,10 +50,11 @@ type NodeSet struct {
 	Value   string `json:"value,omitempty"`
 }
 
-// NodesLike are empty nodes that are otherwise like a present one.
+// NodesLike are empty nodes that are otherwise like a present one, or of a shape.
 type NodesLike struct {
-	Like  NodeName `json:"like"`
-	Count int      `json:"count"`
+	Like  NodeName   `json:"like,omitzero"`
+	Shape *NodeShape `json:"shape,omitempty"`
+	Count int        `json:"count"`
 }
 
 // WorkloadChange is what is otherwise with a waiting workload.

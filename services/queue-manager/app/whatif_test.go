@@ -68,6 +68,18 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("the answer is %+v", answer)
 		}
 	})
+	t.Run("nodes of a shape", func(t *testing.T) {
+		shape := func(gpus int64) query.WhatIfRequest {
+			amounts := resource.List{"cpu": 1000 * 64, "memory": 1 << 40, "nvidia.com/gpu": gpus}
+			return query.WhatIfRequest{AddNodes: []query.NodesLike{{Shape: &query.NodeShape{Allocatable: amounts}, Count: 2}}}
+		}
+		answer := w.whatIf(shape(4))
+		about(t, "second", changed(t, answer, "second").After, now)
+		about(t, "third", changed(t, answer, "third").After, now)
+		if answer := w.whatIf(shape(0)); len(answer.Workloads) != 0 {
+			t.Errorf("with nodes without accelerators there changes %+v", answer.Workloads)
+		}
+	})
 	t.Run("a drained node", func(t *testing.T) {
 		answer := w.whatIf(query.WhatIfRequest{Drain: []query.NodeName{{Cluster: cluster, Name: node}}})
 		if got := changed(t, answer, "first"); !got.Evicted {
@@ -127,6 +139,8 @@ func TestWhatIf(t *testing.T) {
 	}{
 		"no such node":           {query.WhatIfRequest{Drain: []query.NodeName{{Cluster: cluster, Name: "n9"}}}, `there is no node "n9" in cluster "test"`},
 		"no node to be like":     {query.WhatIfRequest{AddNodes: []query.NodesLike{{Like: query.NodeName{Name: "x"}, Count: 1}}}, `there is no node "x"`},
+		"no such cluster":        {query.WhatIfRequest{AddNodes: []query.NodesLike{{Shape: &query.NodeShape{Cluster: "x", Allocatable: resource.List{"cpu": 1}}, Count: 1}}}, `cluster "x" of the added nodes: want one of test`},
+		"an empty shape":         {query.WhatIfRequest{AddNodes: []query.NodesLike{{Shape: &query.NodeShape{}, Count: 1}}}, "addNodes[0].shape: 0 resources"},
 		"too many nodes":         {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 1 << 40}}}, "want 1 to 10000"},
 		"too many pods":          {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", 1<<30)}}, `pod set "workers" has 1073741824 pods; want 0 to 10000`},
 		"no such set of nodes":   {query.WhatIfRequest{DrainAll: []query.NodeSet{{Label: "rack", Value: "r9"}}}, `with label "rack" of value "r9"`},

@@ -60,9 +60,9 @@ func MakeUsage(answer query.UsageAnswer, all bool) Usage {
 
 // WhatIfForm is a change to try, as in the address of the page.
 type WhatIfForm struct {
-	Operator                                  bool
-	Workload, Priority, Queue, Pods           string
-	Drain, Cluster, Label, Like, Count, Error string
+	Operator                                                      bool
+	Workload, Priority, Queue, Pods                               string
+	Drain, Cluster, Label, Like, Shape, ShapeLabels, Count, Error string
 }
 
 // WhatIf is what a change would do.

@@ -42,7 +42,7 @@ func loadWhatIf(ctx context.Context, s *Server, r *http.Request, c *caller) (con
 func whatIfForm(v url.Values) page.WhatIfForm {
 	return page.WhatIfForm{
 		Workload: v.Get("workload"), Priority: v.Get("priority"), Queue: v.Get("queue"), Pods: v.Get("pods"),
-		Drain: v.Get("drain"), Cluster: v.Get("cluster"), Label: v.Get("label"), Like: v.Get("like"), Count: v.Get("count"),
+		Drain: v.Get("drain"), Cluster: v.Get("cluster"), Label: v.Get("label"), Like: v.Get("like"), Shape: v.Get("shape"), ShapeLabels: v.Get("shapelabels"), Count: v.Get("count"),
 	}
 }
 
@@ -64,16 +64,12 @@ func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfF
 		}
 		r.DrainAll = append(r.DrainAll, set)
 	}
-	if form.Like != "" {
-		like, err := nodeName(form.Like)
+	if form.Like != "" || form.Shape != "" {
+		added, err := addedNodes(form)
 		if err != nil {
 			return nil, err
 		}
-		count, err := strconv.Atoi(form.Count)
-		if err != nil {
-			return nil, refuse(http.StatusBadRequest, "Number of nodes %.20q: want a whole number.", form.Count)
-		}
-		r.AddNodes = append(r.AddNodes, query.NodesLike{Like: like, Count: count})
+		r.AddNodes = append(r.AddNodes, added)
 	}
 	if form.Workload != "" && form.Priority+form.Queue+form.Pods != "" {
 		change, err := s.workloadChange(ctx, c, form)
@@ -86,6 +82,33 @@ func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfF
 		return nil, nil
 	}
 	return r, nil
+}
+
+// addedNodes are like a present node, or of a shape.
+func addedNodes(form page.WhatIfForm) (added query.NodesLike, err error) {
+	if added.Count, err = strconv.Atoi(form.Count); err != nil {
+		return added, refuse(http.StatusBadRequest, "Number of nodes %.20q: want a whole number.", form.Count)
+	}
+	if form.Like != "" {
+		added.Like, err = nodeName(form.Like)
+		return added, err
+	}
+	cluster, amounts, has := strings.Cut(form.Shape, ":")
+	if !has {
+		cluster, amounts = "", form.Shape
+	}
+	added.Shape = &query.NodeShape{Cluster: cluster, Labels: map[string]string{}}
+	if added.Shape.Allocatable, err = query.ParseAmounts(amounts); err != nil {
+		return added, refuse(http.StatusBadRequest, "Resources of the nodes: %v.", err)
+	}
+	for _, text := range listed(form.ShapeLabels) {
+		label, value, has := strings.Cut(text, "=")
+		if !has {
+			return added, refuse(http.StatusBadRequest, "Label %.80q: want a label with its value, such as pool=a100.", text)
+		}
+		added.Shape.Labels[label] = value
+	}
+	return added, nil
 }
 
 func nodeName(text string) (query.NodeName, error) {

@@ -34,7 +34,7 @@ func TestNothingIsObeyed(t *testing.T) {
 	}
 	describe := func() string {
 		var out bytes.Buffer
-		if err := DescribeWorkload(Safe(&out, 0), Workload{record, []query.HistoryEntry{{Phase: workload.Queued, Reason: record.Reason}}}, time.Time{}); err != nil {
+		if err := DescribeWorkload(Safe(&out, 0), Workload{Record: record, History: []query.HistoryEntry{{Phase: workload.Queued, Reason: record.Reason}}}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()

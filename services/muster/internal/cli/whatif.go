@@ -28,6 +28,9 @@ type whatifOptions struct {
 	output       output.Format
 	namespace    string
 	nodes        map[string]int
+	shapes       []string
+	shapeLabels  map[string]string
+	shapeCluster string
 	drain        []string
 	drainCluster string
 	drainLabel   map[string]string
@@ -50,6 +53,7 @@ changes nothing. Several flags together are one change.
 
 Times are estimates like those of "muster eta", at the median of the learned run times.`,
 		Example: `  muster whatif --add-nodes gpu-7=4
+  muster whatif --add-shape 4:cpu=96,memory=1Ti,nvidia.com/gpu=8 --shape-label pool=a100
   muster whatif --drain gpu-7 --drain gpu-8
   muster whatif --drain-label topology.example.org/rack=r7
   muster whatif --priority train=100
@@ -62,6 +66,9 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	}
 	flags := cmd.Flags()
 	flags.StringToIntVar(&o.nodes, "add-nodes", nil, "add empty nodes like a present one: `NODE=COUNT`")
+	flags.StringArrayVar(&o.shapes, "add-shape", nil, "add empty nodes with these amounts: `COUNT:RESOURCE=AMOUNT,...` (may be repeated)")
+	flags.StringToStringVar(&o.shapeLabels, "shape-label", nil, "the nodes of --add-shape have this label: `LABEL=VALUE`")
+	flags.StringVar(&o.shapeCluster, "shape-cluster", "", "the nodes of --add-shape are of this `cluster`; not needed where there is one only")
 	flags.StringArrayVar(&o.drain, "drain", nil, "drain this `node` (may be repeated)")
 	flags.StringVar(&o.drainCluster, "drain-cluster", "", "drain all nodes of this `cluster`; with --drain-label those of them that have the label")
 	flags.StringToStringVar(&o.drainLabel, "drain-label", nil, "drain all nodes that have this label, such as those of a rack: `LABEL=VALUE`")
@@ -73,7 +80,7 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	flags.DurationVar(&o.runTime, "run-time", 0, "how long it runs, unless it declares that itself")
 	flags.StringVar(&o.queues, "queues", "", "use this queues `file` instead of the present one")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of workloads whose names are ambiguous")
-	for _, name := range []string{"add-nodes", "priority", "move", "pods", "drain-label"} {
+	for _, name := range []string{"add-nodes", "priority", "move", "pods", "drain-label", "shape-label"} {
 		flags.Lookup(name).DefValue = "" // not [], which the help would show
 	}
 	program.AddOutput(cmd, flags, &o.output)
@@ -82,13 +89,20 @@ Times are estimates like those of "muster eta", at the median of the learned run
 }
 
 func (o *whatifOptions) run(cmd *cobra.Command) error {
-	if len(o.nodes)+len(o.drain)+len(o.drainLabel)+len(o.priorities)+len(o.moves)+len(o.pods) == 0 && o.drainCluster == "" && o.file == "" && o.queues == "" {
-		return exit.Usagef("no change given; want one or more of --add-nodes, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, -f and --queues")
+	if len(o.nodes)+len(o.shapes)+len(o.drain)+len(o.drainLabel)+len(o.priorities)+len(o.moves)+len(o.pods) == 0 && o.drainCluster == "" && o.file == "" && o.queues == "" {
+		return exit.Usagef("no change given; want one or more of --add-nodes, --add-shape, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, -f and --queues")
 	}
 	if o.file != "" && o.queue == "" {
 		return exit.Usagef("-f %s: to which queue? Add --queue", o.file)
 	}
 	request := query.WhatIfRequest{}
+	for _, text := range o.shapes {
+		added, err := o.shaped(text)
+		if err != nil {
+			return err
+		}
+		request.AddNodes = append(request.AddNodes, added)
+	}
 	if o.queues != "" {
 		content, err := os.ReadFile(o.queues)
 		if err != nil {
@@ -121,6 +135,20 @@ func (o *whatifOptions) run(cmd *cobra.Command) error {
 		}
 		return err
 	})
+}
+
+// shaped reads COUNT:RESOURCE=AMOUNT,...
+func (o *whatifOptions) shaped(text string) (added query.NodesLike, err error) {
+	number, amounts, has := strings.Cut(text, ":")
+	added.Count, err = strconv.Atoi(number)
+	if !has || err != nil {
+		return added, exit.Usagef("--add-shape %s: want COUNT:RESOURCE=AMOUNT,..., such as 4:cpu=96,memory=1Ti,nvidia.com/gpu=8", text)
+	}
+	added.Shape = &query.NodeShape{Cluster: o.shapeCluster, Labels: o.shapeLabels}
+	if added.Shape.Allocatable, err = query.ParseAmounts(amounts); err != nil {
+		return added, exit.Usagef("--add-shape %s: %w", text, err)
+	}
+	return added, nil
 }
 
 // submitted are the workloads of the Ray objects in a file.

@@ -64,7 +64,12 @@ type keeper struct {
 	scored      []store.ScoredEstimate
 }
 
-func (k *keeper) Leads(context.Context, string) (int64, bool, error) { return 7, k.leads, nil }
+func (k *keeper) Leads(context.Context, string) (epoch int64, leads bool, err error) {
+	if k.leads {
+		epoch = 7
+	}
+	return epoch, k.leads, nil
+}
 
 func (k *keeper) OpenEstimates(context.Context) (first, last []store.MadeEstimate, err error) {
 	return k.first, k.last, nil

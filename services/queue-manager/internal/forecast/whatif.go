@@ -3,8 +3,10 @@ package forecast
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -198,20 +200,53 @@ func evictFrom(s *estimate.Snapshot, drained map[query.NodeName]bool) {
 	}
 }
 
-// addNodes adds empty nodes that are like a present one.
+// addNodes adds empty nodes that are like a present one, or of a shape.
 func addNodes(s *estimate.Snapshot, group int, added query.NodesLike) error {
-	i := nodeIndex(s.Nodes, added.Like)
-	if i < 0 {
-		return noNode(added.Like)
+	var like capacity.Node
+	if added.Shape != nil {
+		var err error
+		if like, err = shaped(s.Nodes, *added.Shape); err != nil {
+			return err
+		}
+	} else {
+		i := nodeIndex(s.Nodes, added.Like)
+		if i < 0 {
+			return noNode(added.Like)
+		}
+		like = s.Nodes[i]
 	}
 	for n := range added.Count {
-		node := s.Nodes[i]
+		node := like
 		node.Name = fmt.Sprintf("added-%d-%d", group, n)
 		node.Ready, node.Cordoned, node.Unmanaged = true, false, resource.List{}
 		s.Nodes = append(s.Nodes, node)
 	}
 	return nil
 }
+
+// shaped is a node of a shape. Its cluster is a known one, because Muster admits nothing in
+// others.
+func shaped(nodes []capacity.Node, shape query.NodeShape) (capacity.Node, error) {
+	clusters := map[string]bool{}
+	for i := range nodes {
+		clusters[nodes[i].Cluster] = true
+	}
+	cluster := shape.Cluster
+	if cluster == "" && len(clusters) == 1 {
+		cluster = nodes[0].Cluster
+	}
+	if !clusters[cluster] {
+		return capacity.Node{}, fmt.Errorf("cluster %q of the added nodes: want one of %s", shape.Cluster, strings.Join(slices.Sorted(maps.Keys(clusters)), ", "))
+	}
+	node := capacity.Node{Cluster: cluster, Labels: shape.Labels, Allocatable: shape.Allocatable.Clone()}
+	if _, given := node.Allocatable[resource.Pods]; !given {
+		node.Allocatable[resource.Pods] = kubeletPods
+	}
+	return node, nil
+}
+
+// kubeletPods is how many pods a kubelet takes unless it is told otherwise.
+const kubeletPods = 110
 
 func nodeIndex(nodes []capacity.Node, name query.NodeName) int {
 	return slices.IndexFunc(nodes, func(n capacity.Node) bool { return n.Cluster == name.Cluster && n.Name == name.Name })

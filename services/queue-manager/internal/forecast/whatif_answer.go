@@ -74,6 +74,11 @@ func checkWhatIf(r query.WhatIfRequest) error {
 		if added.Count < 1 || added.Count > query.MaxWhatIfNodes {
 			return fmt.Errorf("addNodes[%d].count %d: want 1 to %d", i, added.Count, query.MaxWhatIfNodes)
 		}
+		if added.Shape != nil {
+			if err := added.Shape.Check(); err != nil {
+				return fmt.Errorf("addNodes[%d].shape: %w", i, err)
+			}
+		}
 		nodes += added.Count
 	}
 	for i, set := range r.DrainAll {
