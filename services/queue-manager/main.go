@@ -1,7 +1,7 @@
 // Command queue-manager keeps queues, workloads, nodes and reservations in
 // Postgres and admits gangs. `queue-manager migrate` brings the database's
 // schema up to date and exits; `queue-manager unquarantine NAME...` takes workloads and
-// nodes out of quarantine. It does not talk to Kubernetes: capacity-watcher and dispatcher do.
+// nodes out of quarantine; `queue-manager shadow` repeats what another one decides. It does not talk to Kubernetes: capacity-watcher and dispatcher do.
 package main
 
 import (
@@ -23,6 +23,10 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "migrate" {
 		os.Args = append(os.Args[:1], os.Args[2:]...)
 		os.Exit(service.Main("queue-manager", &app.Config{}, migrate))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "shadow" {
+		os.Args = append(os.Args[:1], os.Args[2:]...)
+		os.Exit(service.Main("queue-manager", &app.ShadowConfig{}, app.RunShadow))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "unquarantine" {
 		os.Exit(unquarantine(os.Args[2:]))

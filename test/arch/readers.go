@@ -76,7 +76,7 @@ func readings() map[string]reading {
 		"services/queue-manager/internal/store": ours(10, "columns that it has written"),
 		// Of recorded decisions; pkg/state/decisionlog reads the inputs.
 		"services/queue-manager/internal/decisions": ours(1, "outcomes that queue-manager has written"),
-		"services/queue-manager/replay":             ours(1, "outcomes that queue-manager has written"),
+		"services/queue-manager/replay":             ours(2, "outcomes that queue-manager has written"),
 	}
 }
 

@@ -80,6 +80,7 @@ func (c *Config) Describe() string {
                                  that owns the tables, not of the service's
   queue-manager unquarantine NAME... [flags]
                                  take workloads (ids) and nodes (CLUSTER/NODE) out of quarantine
+  queue-manager shadow [flags]   repeat the decisions of the one that leads, and count those that come out differently
 
 Flags:`
 }

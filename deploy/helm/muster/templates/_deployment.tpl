@@ -1,7 +1,8 @@
 {{/*
 One service. Call with a dict: root, name, values (its part of the values),
 arguments (list), environment (list of env entries), mounts (list of dicts with
-name, secret or configMap, path, items), strategy, withoutNATS.
+name, secret or configMap, path, items), strategy, withoutNATS; command (list) and
+tag where they are not those of the service and the release.
 */}}
 {{- define "muster.deployment" -}}
 {{- $root := .root -}}
@@ -59,9 +60,9 @@ spec:
             matchLabels: {{- include "muster.selector" (list $root .name) | nindent 14 }}
       containers:
         - name: {{ .name }}
-          image: {{ include "muster.image" $root }}
+          image: {{ if .tag }}{{ $root.Values.image.repository }}:{{ .tag }}{{ else }}{{ include "muster.image" $root }}{{ end }}
           imagePullPolicy: {{ $root.Values.image.pullPolicy }}
-          command: [{{ .name }}]
+          command: [{{ .command | default (list .name) | join ", " }}]
           args:
             - --health-address=0.0.0.0:8080
             - --log-level={{ $root.Values.logLevel }}

@@ -48,7 +48,11 @@ const decisionsLimit = 200
 // Decisions calls each with the kept decisions of the epoch and later ones, in
 // order, until it returns an error.
 func (s *Store) Decisions(ctx context.Context, epoch int64, each func(Decision) error) error {
-	number := int64(-1)
+	return s.DecisionsAfter(ctx, epoch, -1, each)
+}
+
+// DecisionsAfter is Decisions, behind a decision of the epoch.
+func (s *Store) DecisionsAfter(ctx context.Context, epoch, number int64, each func(Decision) error) error {
 	for {
 		some, err := s.decisions(ctx, epoch, number)
 		if err != nil {

@@ -83,12 +83,23 @@ func OpenReader(ctx context.Context, url string, timeouts Timeouts) (*Store, err
 	return open(ctx, url, timeouts, false)
 }
 
-func open(ctx context.Context, url string, timeouts Timeouts, primary bool) (*Store, error) {
+// OpenReadOnly is OpenReader with sessions in which Postgres refuses each write, whatever the
+// login may.
+func OpenReadOnly(ctx context.Context, url string, timeouts Timeouts) (*Store, error) {
+	return open(ctx, url, timeouts, false, func(config *pgxpool.Config) {
+		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	})
+}
+
+func open(ctx context.Context, url string, timeouts Timeouts, primary bool, also ...func(*pgxpool.Config)) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("parse database URL: %w", err) // pgx leaves the password out
 	}
 	timeouts.configure(config)
+	for _, change := range also {
+		change(config)
+	}
 	s := &Store{lineages: &lineages{latest: map[string]int64{}}}
 	if primary {
 		s.lineages.require(&config.ConnConfig.Config)
