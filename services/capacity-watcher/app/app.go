@@ -1,6 +1,3 @@
-// Package app composes capacity-watcher: watches on one cluster's nodes and pods fill a
-// cache, which a publisher publishes on the bus. It is not the process, which is the
-// main package or `muster-dev up`.
 package app
 
 import (

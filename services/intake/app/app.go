@@ -1,5 +1,3 @@
-// Package app composes intake from its parts. It is not the process, which is
-// the main package or `muster-dev up`.
 package app
 
 import (
