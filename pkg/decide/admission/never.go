@@ -26,17 +26,48 @@ type offer struct {
 // wordNever returns the reason of a refused class, of the kind ReasonNeverFits when no
 // change of what runs could admit it.
 func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason {
-	if !hasAmounts(why) || d.state.shutOut(w) {
+	if !hasAmounts(why) {
 		return why
 	}
-	o := d.state.optionsOf(w.queue, w.signature.smallest())
-	if o.cut || o.why == nil && len(o.assignments) == 0 {
+	lacks, is := d.state.neverFits(w)
+	if !is {
 		return why
 	}
 	never := *why
 	never.Kind = workload.ReasonNeverFits
+	if lacks != "" {
+		never.Message = lacks + "; it waits until a node is added or changed. Now: " + why.Message
+	}
+	return &never
+}
+
+// neverBehind begins what an explanation adds to the reason of a workload that others keep
+// from being looked at.
+const neverBehind = "; and it would never fit: "
+
+// explainNever adds that a workload never fits to a reason that rests on the workloads before it.
+func (s *State) explainNever(w *Waiting, why workload.Reason) workload.Reason {
+	if why.Kind != workload.ReasonBehindHead {
+		return why
+	}
+	if lacks, never := s.neverFits(w); never {
+		why.Message += neverBehind + cmp.Or(lacks, "its queue could not have so much if nothing were in use")
+	}
+	return why
+}
+
+// neverFits reports whether no change of what runs could admit a waiting workload, and what
+// the nodes lack; "" when quota alone forbids it.
+func (s *State) neverFits(w *Waiting) (lacks string, never bool) {
+	if s.shutOut(w) {
+		return "", false
+	}
+	o := s.optionsOf(w.queue, w.signature.smallest())
+	if o.cut || o.why == nil && len(o.assignments) == 0 {
+		return "", false
+	}
 	if o.why != nil {
-		return &never
+		return "", true
 	}
 	if o.impossible == nil {
 		o.impossible = make([]bool, len(o.assignments))
@@ -44,26 +75,23 @@ func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason 
 			o.impossible[i] = w.queue.quota.ExceedsPotential(a.Charges)
 		}
 	}
-	clusters, message := d.state.clustersFor(w), ""
+	clusters := s.clustersFor(w)
 	for i, flavored := range o.flavored {
 		if o.impossible[i] {
 			continue
 		}
 		if w.queue.quota.Provisioning(o.assignments[i].Flavors) != nil {
-			return why // nodes are asked for
+			return "", false // nodes are asked for
 		}
-		lack := d.state.lackOf(flavored, clusters)
+		lack := s.lackOf(flavored, clusters)
 		if lack == nil {
-			return why
+			return "", false
 		}
-		if message == "" {
-			message = lack.Sentence()
+		if lacks == "" {
+			lacks = lack.Sentence()
 		}
 	}
-	if message != "" {
-		never.Message = message + "; it waits until a node is added or changed. Now: " + why.Message
-	}
-	return &never
+	return lacks, true
 }
 
 // lackOf returns what no node of these clusters offers to the pods, in the words of the

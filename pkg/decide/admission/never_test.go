@@ -162,3 +162,26 @@ func TestNeverFitsForQuota(t *testing.T) {
 		t.Errorf("%d workloads never fit, want 1", n)
 	}
 }
+
+// Who asks for a workload behind the head of a strict queue learns that it would never fit.
+func TestWhatNeverFitsBehindTheHeadIsExplained(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(strictTree(t))
+	s.SetNode(nodeOf("a", 8, 2))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 2)})
+	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	enqueue(s, 2, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	enqueue(s, 3, "queue", []workload.PodSet{setOf("workers", 1, 1, 8)})
+	decide(s)
+	for id, want := range map[workload.ID]bool{"gang-2": false, "gang-3": true} {
+		question, _ := s.Ask(id)
+		explained, _ := admission.Explain(s, id, start)
+		answered := admission.Answer(s, true, question, start, func() bool { return false })
+		for _, got := range []workload.Explanation{explained, answered} {
+			has := strings.Contains(got.Reason.Message, "; and it would never fit: each pod of pod set \"workers\" requests nvidia.com/gpu 8")
+			if has != want || got.Reason.Kind != workload.ReasonBehindHead {
+				t.Errorf("%s: the reason is %+v, never fits: want %t", id, got.Reason, want)
+			}
+		}
+	}
+}

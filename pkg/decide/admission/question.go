@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/spec/workload"
@@ -62,7 +63,7 @@ func Answer(s *State, complete bool, q Question, now time.Time, enough func() bo
 		return q.Known
 	}
 	answer := q.Known
-	if answer.Reason.Kind == found.Reason.Kind && hasAmounts(&found.Reason) {
+	if answer.Reason.Kind == found.Reason.Kind && (hasAmounts(&found.Reason) || strings.Contains(found.Reason.Message, neverBehind)) {
 		answer.Reason = found.Reason // with current amounts
 	}
 	answer.Clusters, answer.Changes, answer.Partial = found.Clusters, found.Changes, found.Partial

@@ -100,6 +100,7 @@ nothing if a queue among them has workloads, or another object refers to one of 
 			}
 			return o.configure(cmd, request)
 		},
+		ValidArgsFunction: completeApplied(s),
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "the `namespace` of a LocalQueue")

@@ -51,7 +51,6 @@ func cancelCommand(s *server) *cobra.Command {
 	flags.StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the workload has ended")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long --wait waits (default: no limit)")
-	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	program.CompleteFlag(cmd, "phase", program.FixedList(unfinished()))
 	return cmd
 }

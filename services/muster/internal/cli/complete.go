@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/services/internal/client/program"
 )
 
@@ -73,4 +74,28 @@ func priorityClassesOf(answer query.QueuesAnswer) (names []string) {
 		names = append(names, class.Name)
 	}
 	return names
+}
+
+// completeApplied offers a kind, and then the names of the applied objects of that kind.
+func completeApplied(s *server) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		switch len(given) {
+		case 0:
+			for _, kind := range kueue.Kinds() {
+				names = append(names, strings.ToLower(kind))
+			}
+		case 1:
+			kind, _ := kueue.KindOf(given[0])                                                // one that is not known has no objects
+			_ = s.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error { // without a server there is nothing to offer
+				answer, err := client.Applied(ctx)
+				for _, object := range answer.Objects {
+					if object.Kind == kind {
+						names = append(names, object.Name)
+					}
+				}
+				return err
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -57,7 +57,6 @@ or with --follow the last and the following ones. -o json and -o yaml show their
 	o.addFlags(flags, "only workloads of this `namespace`, without rejections, of which it is not known")
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "workload", completeWorkloads(s, false))
-	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
 }
 

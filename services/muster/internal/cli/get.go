@@ -63,7 +63,6 @@ func getCommand(s *server) *cobra.Command {
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print a line for each change, until Ctrl-C; a terminal shows the list as it changes")
 	program.CompleteFlag(workloads, "phase", program.FixedList(workload.Phases()))
 	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
-	program.CompleteFlag(workloads, "queue", completeQueues(s))
 	cmd.AddCommand(o.policyCommands()...)
 	queues := &cobra.Command{
 		Use: "queues [NAME]", Aliases: []string{"queue", "q"}, Short: "List queues",

@@ -38,7 +38,6 @@ The workload's history and the recorded inputs show who asked, when and why.`,
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVarP(&queue, "queue", "q", "", "the `queue` to move the workload to")
-	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
 }
 

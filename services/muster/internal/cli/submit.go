@@ -78,7 +78,6 @@ workload: submitting the same pair again creates no second workload.`,
 		}
 		return program.Fixed(follow.Goals())(cmd, given, begun)
 	}
-	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
 }
 

@@ -64,7 +64,6 @@ costs what its flavor does (costPerHour).`,
 	o.output = output.Text
 	flags.VarP(output.OrCSV(&o.output), "output", "o", "text (or table), csv, json, yaml or jsonpath=EXPRESSION")
 	program.CompleteFlag(cmd, "by", program.Fixed(query.UsageKeys()))
-	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	program.CompleteFlag(cmd, "output", program.Fixed([]string{"text", "csv", "json", "yaml"}))
 	return cmd
 }

@@ -117,6 +117,8 @@ func TestAgainstAServer(t *testing.T) {
 		"__complete submit --id ":               {exit.OK, ":4", ""},
 		"__complete submit -f ":                 {exit.OK, ":0", ""},
 		"__complete get workloads --queue":      {exit.OK, "only those of this queue", ""},
+		"__complete move first -q ":             {exit.OK, "q\n", ""},
+		"__complete delete cluster":             {exit.OK, "clusterqueue\n", ""},
 		"__complete help get wl":                {exit.OK, ":4", ""},
 		"__complete events -q q -w ":            {exit.OK, "again\trunning\n", ""},
 		"__complete whatif --drain ":            {exit.OK, ":4", ""},

@@ -84,7 +84,6 @@ Times are estimates like those of "muster eta", at the median of the learned run
 		flags.Lookup(name).DefValue = "" // not [], which the help would show
 	}
 	program.AddOutput(cmd, flags, &o.output)
-	program.CompleteFlag(cmd, "queue", completeQueues(s))
 	return cmd
 }
 
