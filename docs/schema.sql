@@ -428,6 +428,13 @@ CREATE TABLE public.bases_rest (
     content bytea NOT NULL
 );
 ALTER TABLE ONLY public.bases_rest ALTER COLUMN content SET STORAGE EXTERNAL;
+CREATE TABLE public.budget_usage (
+    budget text NOT NULL,
+    spec text NOT NULL,
+    begins timestamp with time zone NOT NULL,
+    upto timestamp with time zone NOT NULL,
+    hours double precision NOT NULL
+);
 CREATE TABLE public.commits (
     version bigint NOT NULL,
     epoch bigint NOT NULL,
@@ -700,6 +707,8 @@ ALTER TABLE ONLY public.applied_changes
     ADD CONSTRAINT applied_changes_pkey PRIMARY KEY (version);
 ALTER TABLE ONLY public.applied
     ADD CONSTRAINT applied_pkey PRIMARY KEY (kind, namespace, name);
+ALTER TABLE ONLY public.budget_usage
+    ADD CONSTRAINT budget_usage_pkey PRIMARY KEY (budget);
 ALTER TABLE ONLY public.commits
     ADD CONSTRAINT commits_pkey PRIMARY KEY (version);
 ALTER TABLE ONLY public.estimate_scores
@@ -781,6 +790,7 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.applied FOR EA
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.applied_changes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.archive FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.bases FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.budget_usage FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.commits FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.decisions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.estimate_scores FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
@@ -828,6 +838,8 @@ GRANT SELECT,INSERT ON TABLE public.archive TO muster_queue_manager;
 GRANT SELECT ON TABLE public.archive TO muster_reader;
 GRANT SELECT ON TABLE public.archive_rest TO muster_queue_manager;
 GRANT SELECT,INSERT ON TABLE public.bases TO muster_queue_manager;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.budget_usage TO muster_queue_manager;
+GRANT SELECT ON TABLE public.budget_usage TO muster_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.commits TO muster_queue_manager;
 GRANT SELECT ON TABLE public.commits TO muster_reader;
 GRANT SELECT,INSERT ON TABLE public.decisions TO muster_queue_manager;

@@ -144,19 +144,14 @@ const (
 // stop removes everything; what the services said is shown when the test failed.
 func (in *installation) stop(t *testing.T) {
 	ctx := context.Background()
-	var removed errgroup.Group
 	for name, c := range in.containers {
 		if t.Failed() && name != suite.Postgres {
 			showLogs(ctx, t, name, c)
 		}
-		removed.Go(func() error {
-			if err := remove(c); err != nil {
-				t.Errorf("remove the container of %s: %v", name, err)
-			}
-			return nil
-		})
+		if err := testcontainers.TerminateContainer(c); err != nil {
+			t.Errorf("remove the container of %s: %v", name, err)
+		}
 	}
-	_ = removed.Wait() // each has reported its own
 	for _, name := range []string{in.bus, in.database} {
 		if name == "" {
 			continue

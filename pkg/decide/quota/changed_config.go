@@ -49,6 +49,9 @@ func (c Config) Resumed(namespace, local, queue string) Config {
 	c.Holds = slices.DeleteFunc(slices.Clone(c.Holds), func(s QueueStop) bool {
 		return s.Name == local && (s.Namespace == "" || s.Namespace == namespace)
 	})
+	c.BudgetHolds = slices.DeleteFunc(slices.Clone(c.BudgetHolds), func(h BudgetStop) bool {
+		return h.Queue == local && (h.Namespace == "" || h.Namespace == namespace)
+	})
 	c.ClusterQueueHolds = slices.DeleteFunc(slices.Clone(c.ClusterQueueHolds), func(s QueueStop) bool { return s.Name == queue })
 	return c
 }

@@ -27,6 +27,10 @@ type Config struct {
 	ClusterCordons []ClusterCordon `json:"clusterCordons,omitempty"`
 	// Reservations keep nodes free for some time.
 	Reservations []Reservation `json:"reservations,omitempty"`
+	// Budgets bound what queues use in a period.
+	Budgets []Budget `json:"budgets,omitempty"`
+	// BudgetHolds are queues whose budgets are used up.
+	BudgetHolds []BudgetStop `json:"budgetHolds,omitempty"`
 	// FairSharing orders the ClusterQueues of a cohort by their weighted dominant
 	// share; without it priority and submission decide across queues, too.
 	FairSharing *FairSharingPolicy `json:"fairSharing,omitempty"`

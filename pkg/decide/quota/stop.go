@@ -52,6 +52,9 @@ func (t *Tree) HeldBy(namespace, queue, clusterQueue string) string {
 	if h := t.ClusterQueueStoppedBy(clusterQueue); h != nil {
 		return h.OfClusterQueue()
 	}
+	if h := t.BudgetStoppedBy(namespace, queue); h != nil {
+		return h.Message()
+	}
 	if why := t.inactive[clusterQueue]; why != "" {
 		return why
 	}
@@ -64,7 +67,7 @@ func (t *Tree) HeldBy(namespace, queue, clusterQueue string) string {
 	return ""
 }
 
-// Held lists all that is held in the policy: by operators, for being inactive, by
+// Held lists all that is held in the policy: by operators, by budgets, for being inactive, by
 // manifests.
 func (c Config) Held() []string {
 	var held []string
@@ -73,6 +76,9 @@ func (c Config) Held() []string {
 	}
 	for _, h := range c.ClusterQueueHolds {
 		held = append(held, h.OfClusterQueue())
+	}
+	for i := range c.BudgetHolds {
+		held = append(held, c.BudgetHolds[i].Message())
 	}
 	inactive := c.Inactive()
 	for _, name := range slices.Sorted(maps.Keys(inactive)) {

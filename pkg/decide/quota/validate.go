@@ -22,6 +22,7 @@ func (c *Config) Validate() error {
 	v.clusters(c)
 	v.admissionFairSharing(c)
 	v.reservations(c)
+	v.budgets(c)
 	return v.faults.Err()
 }
 

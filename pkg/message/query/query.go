@@ -156,6 +156,8 @@ type Queue struct {
 	Submitters []workload.Submitters `json:"submitters,omitempty"`
 	// PastUse is by namespace, where the ClusterQueue orders its workloads by that.
 	PastUse []workload.PastUse `json:"pastUse,omitempty"`
+	// Budgets are those of the queue, with what was used of them.
+	Budgets []Budget `json:"budgets,omitempty"`
 	// Estimates is what came of the last estimates of the queue; absent before the first.
 	Estimates *EstimateScore `json:"estimates,omitempty"`
 }

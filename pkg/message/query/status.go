@@ -26,6 +26,8 @@ type StatusAnswer struct {
 	Workloads map[workload.Phase]int `json:"workloads,omitempty"`
 	// Held lists the queues that are held, each with who or what holds it.
 	Held []string `json:"held,omitempty"`
+	// Budgets lists those that are used up and only warn.
+	Budgets []string `json:"budgets,omitempty"`
 	// Inactive lists the inactive ClusterQueues for which workloads wait.
 	Inactive []InactiveQueue `json:"inactive,omitempty"`
 	Clusters []ClusterStatus `json:"clusters,omitempty"`

@@ -2,7 +2,7 @@
 // ClusterQueue, Cohort, LocalQueue and WorkloadPriorityClass, of v1beta1 and
 // v1beta2, so that those of a cluster that runs Kueue work unmodified. What
 // Muster does not do is refused; what it does not need is named and left out.
-// QueueHold, ClusterQueueHold, Cluster, ClusterCordon and Reservation are kinds of Muster's own
+// QueueHold, ClusterQueueHold, Cluster, ClusterCordon, Reservation, Budget and BudgetHold are kinds of Muster's own
 // beside them.
 //
 // What the policy means, and whether it is valid, is package quota's. The package
@@ -44,13 +44,22 @@ const (
 // Reservation is the kind of a reservation of nodes.
 const Reservation = "Reservation"
 
+// Budget is the kind of a budget of a queue, BudgetHold that of the hold of a queue whose budget
+// is used up, which queue-manager makes.
+const (
+	Budget     = "Budget"
+	BudgetHold = "BudgetHold"
+)
+
 // IsHold reports whether a kind is that of an operator's hold of a queue or order about a
 // cluster, which no cluster has as an object.
-func IsHold(kind string) bool { return isOwn(kind) && kind != Cluster && kind != Reservation }
+func IsHold(kind string) bool {
+	return isOwn(kind) && kind != Cluster && kind != Reservation && kind != Budget
+}
 
 // isOwn reports whether a kind is Muster's own.
 func isOwn(kind string) bool {
-	return kind == QueueHold || kind == ClusterQueueHold || kind == Cluster || kind == ClusterCordon || kind == Reservation
+	return kind == QueueHold || kind == ClusterQueueHold || kind == Cluster || kind == ClusterCordon || kind == Reservation || kind == Budget || kind == BudgetHold
 }
 
 // groupOf returns the API group of a kind and its versions.
@@ -133,6 +142,10 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return decodeInto(o.origin, &c.Reservations, func(r *quota.Reservation) {
 			r.Name, r.From, r.Until, r.Since = o.Name, r.From.UTC(), r.Until.UTC(), r.Since.UTC()
 		})
+	case Budget:
+		return decodeInto(o.origin, &c.Budgets, func(b *quota.Budget) { b.Name = o.Name })
+	case BudgetHold:
+		return decodeInto(o.origin, &c.BudgetHolds, func(h *quota.BudgetStop) { h.Name, h.Since, h.Until = o.Name, h.Since.UTC(), h.Until.UTC() })
 	case "AdmissionCheck":
 		o.drop("retryDelayMinutes", "it has no effect in Kueue either")
 		return decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name })

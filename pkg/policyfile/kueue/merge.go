@@ -28,6 +28,8 @@ func Beside(policy, other quota.Config) quota.Config {
 	policy.Clusters = slices.Concat(policy.Clusters, other.Clusters)
 	policy.ClusterCordons = slices.Concat(policy.ClusterCordons, other.ClusterCordons)
 	policy.Reservations = slices.Concat(policy.Reservations, other.Reservations)
+	policy.Budgets = slices.Concat(policy.Budgets, other.Budgets)
+	policy.BudgetHolds = slices.Concat(policy.BudgetHolds, other.BudgetHolds)
 	policy.ClusterQueueHolds = slices.Concat(policy.ClusterQueueHolds, other.ClusterQueueHolds)
 	return policy
 }

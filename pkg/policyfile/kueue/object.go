@@ -61,7 +61,7 @@ type Object struct {
 // kinds are those that are read, in the order in which they rest on each other.
 var kinds = []string{
 	"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass",
-	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology", QueueHold, ClusterQueueHold, Cluster, ClusterCordon, Reservation,
+	"AdmissionCheck", "ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "Topology", QueueHold, ClusterQueueHold, Cluster, ClusterCordon, Reservation, Budget, BudgetHold,
 }
 
 // Kinds lists the kinds that are read, those that others name first.

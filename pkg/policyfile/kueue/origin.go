@@ -137,5 +137,11 @@ func elements(policy quota.Config) map[string]Key {
 	for i := range policy.Reservations {
 		keys[fault.Index("reservations", i)] = Key{Kind: Reservation, Name: policy.Reservations[i].Name}
 	}
+	for i, o := range policy.Budgets {
+		keys[fault.Index("budgets", i)] = Key{Kind: Budget, Name: o.Name}
+	}
+	for i, o := range policy.BudgetHolds {
+		keys[fault.Index("budgetHolds", i)] = Key{Kind: BudgetHold, Name: o.Name}
+	}
 	return keys
 }

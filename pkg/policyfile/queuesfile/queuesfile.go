@@ -79,6 +79,9 @@ func Read(content []byte) (file File, notes []string, err error) {
 		faults = strictyaml.Locate(node, file.ValidateWritten())
 	}
 	file.AddLocalQueues()
+	if len(file.BudgetHolds) > 0 { // it could not end them
+		faults.Add("budgetHolds", "queue-manager makes and ends holds of budgets; leave them out")
+	}
 	if len(file.Queues) == 0 && len(faults) == 0 {
 		faults.Add("queues", "is missing, and there are no localQueues; want at least one queue, such as {name: research, namespaces: [research]}")
 	}

@@ -73,7 +73,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	runtime.Health.Check("terms", terms.Failing)
 	return engine.Run(ctx, engine.Options{
 		Store: ledger, Bus: b, Logger: runtime.Logger, Holder: service.Holder(), File: fileOf(config),
-		NodeGrace: config.NodeGrace, ClusterSilence: config.ClusterSilence, CheckStreams: config.CheckStreams, LeaderTimeout: config.LeaderTimeout,
+		NodeGrace: config.NodeGrace, ClusterSilence: config.ClusterSilence, CheckStreams: config.CheckStreams, BudgetInterval: config.BudgetInterval, LeaderTimeout: config.LeaderTimeout,
 		Limits: state.Limits{Live: config.MaxLive, InQueue: config.MaxLivePerQueue},
 		Retention: store.Retention{
 			History: config.KeepHistory, Archive: config.KeepArchive, Decisions: config.KeepDecisions + checkpointsApart*config.LongestTerm,

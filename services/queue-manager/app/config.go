@@ -54,6 +54,8 @@ type Config struct {
 	// EstimateInterval is the least time between two estimates of when waiting workloads
 	// start; 0 makes none.
 	EstimateInterval time.Duration
+	// BudgetInterval is how often what is used of budgets is summed.
+	BudgetInterval time.Duration
 	// KeepHistory and KeepArchive are how long steps of lives and finished
 	// workloads are kept, in whole days of UTC.
 	KeepHistory, KeepArchive time.Duration
@@ -103,6 +105,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.IntVar(&c.MaxLive, "max-live", defaultMaxLive, "maximum of live workloads; further submissions are rejected with the reason Full and can be repeated later")
 	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "maximum of live workloads of one queue, so that no queue can use up --max-live")
 	flags.DurationVar(&c.EstimateInterval, "estimate-interval", defaultEstimateInterval, "minimum time between two estimates of when waiting workloads start; 0 disables estimates")
+	flags.DurationVar(&c.BudgetInterval, "budget-interval", defaultBudgetInterval, "how often budgets of queues are checked; at least 100ms")
 	flags.DurationVar(&c.KeepHistory, "keep-history", defaultKeep, "how long the history of workloads is kept")
 	flags.DurationVar(&c.KeepArchive, "keep-archive", defaultKeep, "how long finished workloads are kept; until then a submission with the same source and id is the same submission")
 	flags.DurationVar(&c.KeepDecisions, "keep-decisions", defaultKeepDecisions, "how long decisions can be replayed (muster replay)")
@@ -118,6 +121,7 @@ const (
 	defaultLeaderTimeout = 2 * time.Second
 	// defaultEstimateInterval has an estimate follow a change before people look again.
 	defaultEstimateInterval = 10 * time.Second
+	defaultBudgetInterval   = 15 * time.Second
 	defaultKeep             = 30 * 24 * time.Hour
 	defaultKeepDecisions    = 7 * 24 * time.Hour
 	defaultLongestTerm      = 24 * time.Hour
@@ -126,6 +130,8 @@ const (
 	defaultClusterSilence = 45 * time.Second
 	// leastClusterSilence is twice the period in which a capacity-watcher reports.
 	leastClusterSilence = 10 * time.Second
+
+	leastBudgetInterval = 100 * time.Millisecond
 
 	defaultMaxLive         = 1_200_000
 	defaultMaxLivePerQueue = 1_000_000
@@ -154,6 +160,12 @@ func (c *Config) Validate() error {
 	}
 	if c.EstimateInterval < 0 || c.EstimateInterval > 0 && c.EstimateInterval < time.Second {
 		faults = append(faults, fmt.Errorf("estimate-interval: %s: want at least 1s, or 0 for no estimates", c.EstimateInterval))
+	}
+	if c.BudgetInterval == 0 {
+		c.BudgetInterval = defaultBudgetInterval
+	}
+	if c.BudgetInterval < leastBudgetInterval {
+		faults = append(faults, fmt.Errorf("budget-interval: %s: want at least %s", c.BudgetInterval, leastBudgetInterval))
 	}
 	if c.ClusterSilence == 0 {
 		c.ClusterSilence = defaultClusterSilence

@@ -35,7 +35,27 @@ func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 	if err := section(w, "Quota", quotaTable(d.Quota)); err != nil {
 		return err
 	}
+	if err := section(w, "Budgets", budgets(d.Budgets)); err != nil {
+		return err
+	}
 	return section(w, "Workloads", Workloads(d.Workloads, Text, now))
+}
+
+func budgets(all []query.Budget) Table {
+	t := Table{Header: []string{"BUDGET", "RESOURCE", "USED HOURS", "OF", "PERIOD", "UNTIL", "ACTION"}}
+	for i := range all {
+		b := &all[i]
+		action := b.Action
+		if b.Holds {
+			action += ", holds the queue"
+		} else if b.UsedUp() {
+			action += ", used up"
+		}
+		t.Rows = append(t.Rows, []string{
+			b.Name, string(b.Resource), strconv.FormatFloat(b.UsedHours, 'f', 2, 64), strconv.FormatInt(b.Hours, 10), b.Period, b.Until.Format(time.DateOnly), action,
+		})
+	}
+	return t
 }
 
 // waitingOf counts what waits, and what of it holds quota.
@@ -56,6 +76,11 @@ func held(q query.Queue, now time.Time) string {
 	}
 	if h := q.ClusterQueueHold; h != nil {
 		parts = append(parts, stopText(*h, now)+", with its ClusterQueue "+h.Name)
+	}
+	for i := range q.Budgets {
+		if b := &q.Budgets[i]; b.Holds {
+			parts = append(parts, "its "+b.Message())
+		}
 	}
 	if q.Inactive != "" {
 		parts = append(parts, "itself: "+q.Inactive)

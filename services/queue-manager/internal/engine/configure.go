@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/state/decisionlog"
@@ -28,7 +29,7 @@ type configured struct {
 // errUnclear says that a change may or may not have been committed.
 var errUnclear = errors.New("the change may or may not be stored; apply it again, which changes nothing if it is")
 
-func (l *leader) serveChanges(ctx context.Context) error {
+func (l *leader) serveChanges(ctx context.Context, group *errgroup.Group) error {
 	pass := func(asking context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
 		answer := make(chan configured, 1)
 		pass(asking, l.changes, change{origin, r, answer})
@@ -41,6 +42,10 @@ func (l *leader) serveChanges(ctx context.Context) error {
 			return query.ConfigureAnswer{}, errUnclear
 		}
 	}
+	group.Go(func() error {
+		l.keepBudgets(ctx, pass)
+		return ctx.Err()
+	})
 	err := query.HandleHold(ctx, l.Bus.Conn(), func(asking context.Context, r query.HoldRequest) (query.ConfigureAnswer, error) {
 		change, err := r.ConfigureRequest(time.Now())
 		if err != nil {

@@ -61,7 +61,7 @@ func newExplainer(l *leader) *explainer {
 // serveQuestions answers questions that need the leader's memory, and takes changes of the
 // configuration, until ctx ends.
 func (l *leader) serveQuestions(ctx context.Context, group *errgroup.Group) error {
-	if err := l.serveChanges(ctx); err != nil {
+	if err := l.serveChanges(ctx, group); err != nil {
 		return err
 	}
 	if err := l.serveDemand(ctx); err != nil {

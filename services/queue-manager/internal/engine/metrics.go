@@ -48,7 +48,8 @@ type Metrics struct {
 	unmet                 *prometheus.GaugeVec
 	queues                *queueMetrics
 	clusterState          *prometheus.GaugeVec
-	clusters              clusterStates // shown by clusterState
+	budgets               *prometheus.GaugeVec // by budget and queue
+	clusters              clusterStates        // shown by clusterState
 }
 
 // NewMetrics registers the metrics. Labels that are known begin with zero.
@@ -120,6 +121,8 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		illegal: in.counter("muster_illegal_transitions_total",
 			"Changes of a workload's phase that its life cycle forbids."),
 		queues: newQueueMetrics(in),
+		budgets: in.gauges("muster_budget_used_ratio", []string{"budget", "queue"},
+			"Part of the budget of a queue that is used in the present period; on the leader."),
 		clusterState: in.gauges("muster_cluster_state", []string{"cluster", "state"},
 			"1 for the state of the cluster: ready, silent, cordoned, draining, drained or \"no nodes\"; on the leader."),
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	// ClusterSilence is how long a capacity-watcher may be silent before its cluster gets
 	// no new gangs.
 	ClusterSilence time.Duration
+	// BudgetInterval is how often budgets are checked.
+	BudgetInterval time.Duration
 	// CheckStreams is how often streams are compared with what they should have.
 	CheckStreams time.Duration
 	// LeaderTimeout is how long a leader may send no heartbeat before a standby takes

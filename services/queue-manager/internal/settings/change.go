@@ -94,6 +94,8 @@ func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 		return fmt.Errorf("%s: only operators describe and cordon clusters, with `muster apply` and `muster cluster cordon`", object.Key)
 	case object.Kind == kueue.Reservation && origin != "":
 		return fmt.Errorf("%s: only operators reserve nodes, with `muster reserve`", object.Key)
+	case object.Kind == kueue.Budget && origin != "":
+		return fmt.Errorf("%s: only operators set budgets, with `muster apply`", object.Key)
 	case kueue.IsHold(object.Kind) && origin != "":
 		return fmt.Errorf("%s: only operators hold queues, with `muster hold`; want stopPolicy in the manifest of the ClusterQueue or LocalQueue", object.Key)
 	case kueue.Keys(f.Policy)[object.Key]:

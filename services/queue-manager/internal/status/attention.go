@@ -52,6 +52,9 @@ func attention(a query.StatusAnswer) []string {
 	if n := a.Postgres.Undelivered; n > 0 {
 		add("%d messages are in the table undelivered: NATS refuses to keep them as dead letters", n)
 	}
+	for _, b := range a.Budgets {
+		add("%s; it warns, and nothing is held", b)
+	}
 	for _, q := range a.Inactive[:min(len(a.Inactive), inactiveNamed)] {
 		add("%s (waiting workloads: %d)", q.Why, q.Waiting)
 	}

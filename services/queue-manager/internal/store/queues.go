@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -35,7 +36,14 @@ func (s *Store) Queues(ctx context.Context) (answer query.QueuesAnswer, err erro
 			}
 		}
 		answer = rows.answer(tree)
-		return nil
+		if len(policy.Budgets) == 0 {
+			return nil
+		}
+		uses, err := loadBudgetUses(ctx, tx)
+		if err == nil {
+			addBudgets(answer.Queues, BudgetsOf(policy, uses, time.Now()))
+		}
+		return err
 	})
 	if err != nil {
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)

@@ -114,6 +114,9 @@ func (s *Store) heldQueues(ctx context.Context, answer *query.StatusAnswer) erro
 	}
 	answer.Held = policy.Held()
 	answer.Held = answer.Held[:min(len(answer.Held), maxHeldListed)]
+	if err := s.usedUpBudgets(ctx, policy, answer); err != nil {
+		return err
+	}
 	describeClusters(policy, answer)
 	return s.inactiveQueues(ctx, policy, answer)
 }
@@ -188,4 +191,21 @@ func (s *Store) refusedRows(ctx context.Context, answer *query.StatusAnswer) err
 		return nil
 	}
 	return err
+}
+
+// usedUpBudgets lists the budgets of which nothing is left and that only warn.
+func (s *Store) usedUpBudgets(ctx context.Context, policy quota.Config, answer *query.StatusAnswer) error {
+	if len(policy.Budgets) == 0 {
+		return nil
+	}
+	uses, err := s.BudgetUses(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range BudgetsOf(policy, uses, time.Now()) {
+		if b.UsedUp() && b.Action == quota.BudgetWarns && len(answer.Budgets) < maxHeldListed {
+			answer.Budgets = append(answer.Budgets, b.Message())
+		}
+	}
+	return nil
 }
