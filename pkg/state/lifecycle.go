@@ -31,7 +31,8 @@ type lifecycle struct {
 	checked checked
 	timers  timers
 	// provedAt is when the last certificate for an event was made, or tried.
-	provedAt time.Time
+	provedAt       time.Time
+	noCertificates bool
 }
 
 // takeOrder returns the place behind all others in the order of submission.

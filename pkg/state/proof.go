@@ -24,7 +24,7 @@ var provable = []workload.ReasonKind{workload.ReasonFit, workload.ReasonQuota, w
 // its reason; nil where there is none within the bounds. `muster explain --certificate`
 // has no such bounds.
 func (l *lifecycle) proof(e *entry, now time.Time) json.RawMessage {
-	if e.Phase != workload.Queued || e.Reason == nil || !slices.Contains(provable, e.Reason.Kind) {
+	if l.noCertificates || e.Phase != workload.Queued || e.Reason == nil || !slices.Contains(provable, e.Reason.Kind) {
 		return nil
 	}
 	if len(l.nodes) > proofNodes || !l.provedAt.IsZero() && now.Sub(l.provedAt) < proofEvery && !now.Before(l.provedAt) {

@@ -60,6 +60,8 @@ type Stored struct {
 	Version   int64 // of the ledger
 	// MaxEvent is the size of the largest event that the bus takes, in bytes.
 	MaxEvent int64
+	// NoCertificates: nobody reads the certificates of events, as in a played world.
+	NoCertificates bool `json:"-"`
 }
 
 // StoredWorkload is a live workload with its place in the order of submission.
@@ -88,7 +90,7 @@ func New(epoch int64, stored Stored) *State {
 	l := &lifecycle{
 		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
 		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}, heard: heard{}, pauses: map[Part]pause{}},
-		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, staleReasons: map[workload.ID]*entry{},
+		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, noCertificates: stored.NoCertificates, staleReasons: map[workload.ID]*entry{},
 		asking: asking{}, checked: checked{},
 	}
 	s := &State{

@@ -25,9 +25,9 @@ func (d *decision) allocateReserved(w *Waiting, cluster string) (against []*head
 		}
 	}
 	if len(against) > 0 {
-		kept, places := fromFree(against)
+		kept, places := d.keptFree(against)
 		if own := d.ownNodes(w, cluster); len(own) > 0 {
-			places = slices.DeleteFunc(places, func(p workload.Placement) bool { return own[p.Node] })
+			places = slices.DeleteFunc(slices.Clone(places), func(p workload.Placement) bool { return own[p.Node] })
 		}
 		d.state.fleets[cluster].Allocate(kept, places)
 	}
@@ -88,6 +88,9 @@ func (d *decision) backfillOn(w *Waiting, flavored *flavoredSignature, cluster s
 // their heads still have places at those times, the reservations move there.
 func (d *decision) moveReservations(against []*headReservation, w *Waiting, flavored *flavoredSignature, cluster string) []workload.Placement {
 	fleet := d.state.fleets[cluster]
+	if slices.ContainsFunc(against, func(r *headReservation) bool { return !r.sumAllows(fleet, flavored.w) }) {
+		return nil
+	}
 	passing, _ := d.solveSparing(w, cluster, flavored.w)
 	if passing.Outcome != placement.Fits {
 		return nil
@@ -106,6 +109,16 @@ func (d *decision) moveReservations(against []*headReservation, w *Waiting, flav
 	}
 	d.noteMovedTogether(against)
 	return passing.Placements
+}
+
+// sumAllows reports whether what will be free in sum at the start of the head is enough for
+// it and the gang that passes it.
+func (r *headReservation) sumAllows(fleet *placement.Fleet, passing *workload.Workload) bool {
+	sum := fleet.Sum(r.flavored.w, passing)
+	for _, g := range r.after {
+		sum.Release(g.Workload, g.Placements)
+	}
+	return sum.Enough()
 }
 
 // placesAround returns places of a head at its start, with some other reservations moved;

@@ -72,6 +72,8 @@ type decision struct {
 	effects effects
 	// covered are the nodes of reservations, by cluster, as far as they were looked up.
 	covered map[coveredKey][]string
+	// kept is what the last reservation asked about keeps of what is free.
+	kept keptFree
 	// searching are the queues that have searched lately; nil before the first search.
 	searching map[*queue]bool
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // expectedEnd returns when a started gang is expected to end, and whether that is
@@ -88,8 +89,9 @@ func releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
 }
 
 // endsNeeded returns how many gangs, from the first, have to end so that the head has
-// places; -1 when all are not enough. More room never hurts, so it doubles the number
-// until it is enough and then halves the last stride.
+// places; -1 when all are not enough. It begins with as many as free enough in sum. More
+// room never hurts, so it then doubles the number until it is enough and halves the last
+// stride.
 func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *headReservation) int {
 	enough := func(from, to int) bool {
 		mark := fleet.Begin()
@@ -98,21 +100,48 @@ func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *hea
 		verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
 		return verdict.Outcome == placement.Fits
 	}
+	least := endsForSum(fleet, order, r.flavored.w)
+	if least > len(order) {
+		return -1
+	}
 	mark := fleet.Begin()
 	defer fleet.Rollback(mark)
-	given, stride := 0, 1
+	given, stride := 0, max(1, least)
 	for {
 		to := min(given+stride, len(order))
 		if enough(given, to) {
-			low := leastEnough(given, to, func(n int) bool { return enough(given, n) })
-			return low
+			if given == 0 {
+				return leastEnough(max(0, least-1), to, func(n int) bool { return enough(0, n) })
+			}
+			return leastEnough(given, to, func(n int) bool { return enough(given, n) })
 		}
 		if to == len(order) {
 			return -1
 		}
 		releaseGangs(fleet, order[given:to])
-		given, stride = to, 2*stride
+		if given == 0 {
+			stride = 1
+		} else {
+			stride *= 2
+		}
+		given = to
 	}
+}
+
+// endsForSum returns the least number of gangs, from the first, after whose end as much is
+// free in sum as the workload requests; more than there are when that is never so.
+func endsForSum(fleet *placement.Fleet, order []endingGang, w *workload.Workload) int {
+	sum := fleet.Sum(w)
+	for n, e := range order {
+		if sum.Enough() {
+			return n
+		}
+		sum.Release(e.Workload, e.Placements)
+	}
+	if sum.Enough() {
+		return len(order)
+	}
+	return len(order) + 1
 }
 
 // leastEnough returns the least n of low < n <= high that is enough; high is.

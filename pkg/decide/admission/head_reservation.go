@@ -164,21 +164,28 @@ func subtract(from map[string]resource.List, g *Started) {
 	}
 }
 
-// asGang returns what is positive of amounts on nodes as a gang.
+// asGang returns what is positive of amounts on nodes as a gang. Nodes one after the other
+// with equal amounts share a pod set.
 func asGang(required map[string]resource.List, nodes []string) (*workload.Workload, []workload.Placement) {
 	w := &workload.Workload{}
 	var places []workload.Placement
 	for _, node := range nodes {
-		needed := resource.List{}
-		for name, amount := range required[node] {
-			if amount > 0 {
-				needed[name] = amount
+		needed := required[node]
+		for name, amount := range needed {
+			if amount <= 0 {
+				needed = needed.Clone()
+				delete(needed, name)
 			}
 		}
-		if len(needed) > 0 {
-			w.PodSets = append(w.PodSets, workload.PodSet{Name: node, Count: 1, Template: workload.Template{Requests: needed}})
-			places = append(places, workload.Placement{PodSet: node, Node: node, Pods: 1})
+		if len(needed) == 0 {
+			continue
 		}
+		if last := len(w.PodSets) - 1; last < 0 || !w.PodSets[last].Template.Requests.Equal(needed) {
+			w.PodSets = append(w.PodSets, workload.PodSet{Name: node, Template: workload.Template{Requests: needed}})
+		}
+		set := &w.PodSets[len(w.PodSets)-1]
+		set.Count++
+		places = append(places, workload.Placement{PodSet: set.Name, Node: node, Pods: 1})
 	}
 	return w, places
 }

@@ -32,12 +32,13 @@
 // fleet: nodes, groups and filters (node.go, fleet.go, class.go, filter.go), what gangs
 // use (allocate.go), the devices that packing keeps for others (demand.go), what-ifs
 // (savepoint.go), which gangs do not fit (unschedulable.go), which of them may after
-// nodes have changed (requeue.go), and what no empty node offers (offers.go).
+// nodes have changed (requeue.go), what is free in sum (sum.go), and what no empty node
+// offers (offers.go).
 //
 // In this order of the files a function calls only those of its own file and of files
 // that follow:
 //
-//	offers, reliefs, allocate, savepoint, snapshot, obeys, solve
+//	offers, reliefs, sum, allocate, savepoint, snapshot, obeys, solve
 //	exact, pod_search, tree, frontier, rules, assign, search_data
 //	shortage, verdict, sentence
 //	pack, domains, spots, bins

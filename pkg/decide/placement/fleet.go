@@ -139,7 +139,7 @@ func (f *Fleet) enter(n *node) {
 // settle puts a changed node back, or drops it when nothing is left to keep. It reports
 // whether a pod may fit there that did not before.
 func (f *Fleet) settle(n *node, was node) (grew bool) {
-	n.free = n.offered.plus(n.taken, -1).plus(n.extra, -1)
+	n.free = unused(n.offered, n.taken, n.extra)
 	f.listPorts(n)
 	f.offer(n, was)
 	if !n.present {

@@ -28,6 +28,15 @@ func (v vector) plus(other vector, times int64) vector {
 	return sum
 }
 
+// unused returns offered - taken - extra, saturating.
+func unused(offered, taken, extra vector) vector {
+	free := make(vector, max(len(offered), len(taken), len(extra)))
+	for i := range free {
+		free[i] = add(add(offered.at(i), multiply(taken.at(i), -1)), multiply(extra.at(i), -1))
+	}
+	return free
+}
+
 // exceeds reports whether v has more than other of anything.
 func (v vector) exceeds(other vector) bool {
 	for column := range max(len(v), len(other)) {

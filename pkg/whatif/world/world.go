@@ -67,7 +67,7 @@ const epoch = 1
 // New begins a simulation.
 func New(o Options) *World {
 	r := &World{now: o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{}}
-	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, PastUsage: o.PastUsage, MaxEvent: maxEvent}
+	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, PastUsage: o.PastUsage, MaxEvent: maxEvent, NoCertificates: true}
 	for _, n := range o.Nodes {
 		stored.Nodes = append(stored.Nodes, state.StoredNode{Node: n, Version: r.next(), Present: true})
 	}
