@@ -30,6 +30,9 @@ type Shape struct {
 	Queue string
 	// Most processors that a job may ask for; zero for any number.
 	Most int
+	// KnownRunTimes: the jobs declare the time that they run, and not the one that they
+	// requested, which logs that are made by models do not have.
+	KnownRunTimes bool
 }
 
 // OfLog returns the jobs of a log that can be simulated, in the order of their submission.
@@ -47,6 +50,9 @@ func OfLog(log swf.Log, shape Shape) ([]Job, Left, error) {
 		processors := j.AskProcessors
 		if processors <= 0 {
 			processors = j.Processors
+		}
+		if shape.KnownRunTimes {
+			j.AskTime = j.Run
 		}
 		switch {
 		case processors <= 0:

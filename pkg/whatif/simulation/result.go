@@ -22,7 +22,8 @@ type Result struct {
 	Jobs   int    `json:"jobs"`
 	// Left are the jobs of the log that were not simulated.
 	Left Left `json:"left"`
-	// Makespan is the time from the first submission to the last end.
+	// Makespan is the time from the first submission to the last end; of several windows, the
+	// sum.
 	Makespan   float64 `json:"makespanSeconds"`
 	MeanWait   float64 `json:"meanWaitSeconds"`
 	MedianWait float64 `json:"medianWaitSeconds"`
@@ -63,13 +64,34 @@ func (l Left) String() string {
 		l.TooLarge, l.NoProcessors, l.NoRunTime, l.NoRequestedTime)
 }
 
-// measure sums up what has become of the jobs that have run.
-func (s *run) measure(nodes []capacity.Node) (Result, error) {
-	r := Result{
-		Nodes: len(nodes), Evictions: s.evictions, Lost: s.lost.Seconds(), Unplayed: s.unplayed.count, Examples: s.unplayed.examples,
-	}
+// measure sums up what has become of the jobs that have run, in one simulation or several.
+func measure(runs []*run, nodes []capacity.Node) (Result, error) {
+	r := Result{Nodes: len(nodes)}
 	var waits []float64
-	first, last, busy := s.jobs[0].Submitted, s.jobs[0].Submitted, map[resource.Name]float64{}
+	all, busy := 0, map[resource.Name]float64{}
+	for _, s := range runs {
+		r.Evictions, r.Lost, r.Unplayed = r.Evictions+s.evictions, r.Lost+s.lost.Seconds(), r.Unplayed+s.unplayed.count
+		r.Examples = append(r.Examples, s.unplayed.examples...)
+		waits = append(waits, r.add(s, busy)...)
+		all += len(s.jobs)
+	}
+	r.Examples = r.Examples[:min(len(r.Examples), mostExamples)]
+	r.Jobs = len(waits)
+	if r.Jobs == 0 {
+		return r, fmt.Errorf("%w: none of the %d has run; %s", ErrNoJobs, all, strings.Join(r.Examples, "; "))
+	}
+	r.MeanWait /= float64(r.Jobs)
+	r.MeanFlow /= float64(r.Jobs)
+	r.AverageBoundedSlowdown /= float64(r.Jobs)
+	slices.Sort(waits)
+	r.MedianWait, r.P95Wait, r.MaxWait = quantile(waits, 0.5), quantile(waits, 0.95), waits[len(waits)-1]
+	r.Utilisation = utilisation(busy, nodes, r.Makespan)
+	return r, nil
+}
+
+// add adds the sums of a simulation, and returns the waits of its jobs.
+func (r *Result) add(s *run, busy map[resource.Name]float64) (waits []float64) {
+	first, last := s.jobs[0].Submitted, s.jobs[0].Submitted
 	for _, j := range s.jobs {
 		if j.ended.IsZero() {
 			continue
@@ -90,18 +112,8 @@ func (s *run) measure(nodes []capacity.Node) (Result, error) {
 			last = j.ended
 		}
 	}
-	r.Jobs = len(waits)
-	if r.Jobs == 0 {
-		return r, fmt.Errorf("%w: none of the %d has run; %s", ErrNoJobs, len(s.jobs), strings.Join(r.Examples, "; "))
-	}
-	r.MeanWait /= float64(r.Jobs)
-	r.MeanFlow /= float64(r.Jobs)
-	r.AverageBoundedSlowdown /= float64(r.Jobs)
-	slices.Sort(waits)
-	r.MedianWait, r.P95Wait, r.MaxWait = quantile(waits, 0.5), quantile(waits, 0.95), waits[len(waits)-1]
-	r.Makespan = last.Sub(first).Seconds()
-	r.Utilisation = utilisation(busy, nodes, r.Makespan)
-	return r, nil
+	r.Makespan += last.Sub(first).Seconds()
+	return waits
 }
 
 // utilisation is that of the resource that is used most.

@@ -112,7 +112,7 @@ func play(jobs []Job, site Site, o Options) (Result, []*job, error) {
 	if err := s.run(o.Progress); err != nil {
 		return Result{}, nil, err
 	}
-	result, err := s.measure(site.Nodes)
+	result, err := measure([]*run{s}, site.Nodes)
 	if err == nil && s.estimator != nil {
 		result.ETA = s.estimator.result()
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	Queue string
 	// Pod is what the pod of a processor requests, in a log that counts processors.
 	Pod resource.List
+	// KnownRunTimes: jobs of a log declare the time that they run.
+	KnownRunTimes bool
 }
 
 const (
@@ -75,13 +77,16 @@ func Read(r io.Reader, o Options) (File, error) {
 	return read, err
 }
 
+// Of returns a log as if it had been read.
+func Of(log swf.Log, o Options) File { return File{Log: &log, of: o} }
+
 // Jobs returns what can be simulated, in the order of submission, and counts the rest. Of a
 // log, jobs of more processors than most are left out, if it is not zero.
 func (f File) Jobs(most int) ([]simulation.Job, simulation.Left, error) {
 	if f.Log == nil {
 		return f.jobs, simulation.Left{}, nil
 	}
-	return simulation.OfLog(*f.Log, simulation.Shape{Pod: f.of.Pod, Queue: f.of.Queue, Most: most})
+	return simulation.OfLog(*f.Log, simulation.Shape{Pod: f.of.Pod, Queue: f.of.Queue, Most: most, KnownRunTimes: f.of.KnownRunTimes})
 }
 
 // lines calls add with each line that has content, and collects the faults.

@@ -25,8 +25,13 @@ type namedSite struct {
 
 // sites returns the sites to simulate. Without --fleet they have no nodes yet.
 func (o *simulateOptions) sites(cmd *cobra.Command) ([]namedSite, error) {
-	if o.trace == "" {
-		return nil, exit.Usagef("--trace is missing; want a file")
+	switch {
+	case o.trace == "" && o.model.name == "":
+		return nil, exit.Usagef("--trace is missing; want a file, or --model %s", lublinName)
+	case o.trace != "" && o.model.name != "":
+		return nil, exit.Usagef("--trace %s and --model %s: want one of them", o.trace, o.model.name)
+	case o.eta && len(o.windows) > 0:
+		return nil, exit.Usagef("--eta and --windows: want one of them")
 	}
 	if o.fleet != "" && cmd.Flags().Changed("nodes") {
 		return nil, exit.Usagef("--nodes %d and --fleet %s: want one of them", o.nodes, o.fleet)
@@ -100,18 +105,9 @@ func (o *simulateOptions) jobs(cmd *cobra.Command, sites []namedSite) ([]simulat
 	if err != nil {
 		return nil, left, nil, err
 	}
-	in := cmd.InOrStdin()
-	if o.trace != "-" {
-		file, err := os.Open(o.trace)
-		if err != nil {
-			return nil, left, nil, exit.Usagef("%w", fault.Of(err).In(o.trace))
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	read, err := submissions.Read(in, shape)
+	read, err := o.read(cmd, shape)
 	if err != nil {
-		return nil, left, nil, exit.Usagef("%w", fault.Of(err).In(o.trace))
+		return nil, left, nil, err
 	}
 	if read.Log != nil && o.queue == "" {
 		return nil, left, nil, exit.Usagef("--queue is missing; %s has several queues, and the log says of no job which one is its", o.queues)
@@ -127,14 +123,44 @@ func (o *simulateOptions) jobs(cmd *cobra.Command, sites []namedSite) ([]simulat
 	}
 	jobs, left, err := read.Jobs(most)
 	if err != nil {
-		return nil, left, nil, exit.Usagef("%s: %w", o.trace, err)
+		return nil, left, nil, exit.Usagef("%s: %w", o.source(), err)
 	}
 	return jobs, left, sites, nil
 }
 
+// source names what is simulated.
+func (o *simulateOptions) source() string {
+	if o.model.name != "" {
+		return "--model " + o.model.name
+	}
+	return o.trace
+}
+
+// read reads the log, or makes one.
+func (o *simulateOptions) read(cmd *cobra.Command, shape submissions.Options) (submissions.File, error) {
+	if o.model.name != "" {
+		log, err := o.model.log(o.nodes)
+		return submissions.Of(log, shape), err
+	}
+	in := cmd.InOrStdin()
+	if o.trace != "-" {
+		file, err := os.Open(o.trace)
+		if err != nil {
+			return submissions.File{}, exit.Usagef("%w", fault.Of(err).In(o.trace))
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	read, err := submissions.Read(in, shape)
+	if err != nil {
+		return read, exit.Usagef("%w", fault.Of(err).In(o.trace))
+	}
+	return read, nil
+}
+
 // shape says what the log leaves open.
 func (o *simulateOptions) shape() (submissions.Options, error) {
-	shape := submissions.Options{Queue: o.queue}
+	shape := submissions.Options{Queue: o.queue, KnownRunTimes: o.known}
 	switch {
 	case o.fleet == "" && o.pod != "":
 		return shape, exit.Usagef("--pod %s without --fleet: nodes of one processor have nothing else to offer", o.pod)
@@ -159,20 +185,20 @@ func (o *simulateOptions) shape() (submissions.Options, error) {
 // size is the number of nodes to simulate.
 func (o *simulateOptions) size(cmd *cobra.Command, read submissions.File) (int, error) {
 	if read.Log == nil {
-		return 0, exit.Usagef("--fleet is missing; %s says what its pods request, and --fleet what the nodes have", o.trace)
+		return 0, exit.Usagef("--fleet is missing; %s says what its pods request, and --fleet what the nodes have", o.source())
 	}
 	nodes, said := int64(o.nodes), cmd.Flags().Changed("nodes")
 	from := "--nodes"
 	for _, header := range []string{"MaxNodes", "MaxProcs"} {
 		if !said {
 			if nodes, said = read.Log.Number(header); said {
-				from = o.trace + ": " + header
+				from = o.source() + ": " + header
 			}
 		}
 	}
 	switch {
 	case !said:
-		return 0, exit.Usagef("%s has neither MaxNodes nor MaxProcs; set the number of nodes with --nodes", o.trace)
+		return 0, exit.Usagef("%s has neither MaxNodes nor MaxProcs; set the number of nodes with --nodes", o.source())
 	case nodes < 1 || nodes > simulation.MostNodes:
 		return 0, exit.Usagef("%s %d: want 1 to %d; set the number of nodes with --nodes", from, nodes, simulation.MostNodes)
 	}

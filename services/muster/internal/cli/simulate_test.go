@@ -48,6 +48,11 @@ func TestSimulateRefuses(t *testing.T) {
 		"negative field": {good + line("0", "10", "-4", "10"), "--nodes 1", "-:2: field 5, number of allocated processors: -4 is negative; want zero or more, or -1 when it is not known"},
 		"cut off":        {packed.String()[:packed.Len()/2], "--nodes 1", "the gzip file ends here, in its middle: it is cut off"},
 		"no log":         {"%PDF-1.4\n", "--nodes 1", `-:1: has 1 fields, want 18: "%PDF-1.4"`},
+		"another model":  {"", "--trace= --model poisson", "--model poisson: the only model is lublin"},
+		"log and model":  {good, "--model lublin", "--trace - and --model lublin: want one of them"},
+		"small machine":  {"", "--trace= --model lublin --nodes 4", "--model lublin: 4 processors: want 8 to 100000"},
+		"a short log":    {good, "--nodes 1 --windows 2", "--windows: there are 1 jobs; a window has 1024"},
+		"eta of windows": {good, "--nodes 1 --windows 2 --eta", "--eta and --windows: want one of them"},
 		"two faults":     {"1\n" + good + "2\n", "--nodes 1", "-:1: has 1 fields, want 18: \"1\"\n-:3: has 1 fields, want 18: \"2\""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,5 +89,26 @@ func TestSimulateCountsWhatItLeavesOut(t *testing.T) {
 	}
 	if result.Policy != "easy" || result.Nodes != 2 || result.Jobs != 2 || result.MeanWait != 5 || result.Makespan != 20 {
 		t.Errorf("the result is %+v", result)
+	}
+}
+
+// A log that is made needs no file, and jobs may declare the time that they run.
+func TestSimulateAModel(t *testing.T) {
+	t.Parallel()
+	got := run(t, "", "simulate", "--model", "lublin", "--nodes", "16", "--jobs", "1100", "--load", "0.5", "--windows", "2", "-o", "json")
+	var result struct {
+		Nodes, Jobs int
+		Slowdown    float64 `json:"averageBoundedSlowdown"`
+	}
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exit.OK {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if result.Nodes != 16 || result.Jobs != 2048 || result.Slowdown < 1 {
+		t.Errorf("the result is %+v", result)
+	}
+	log := line("0", "10", "1", "-1") + line("0", "10", "1", "-1")
+	got = run(t, log, "simulate", "--trace", "-", "--nodes", "1", "--known-run-times", "-o", "json")
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exit.OK || result.Jobs != 2 {
+		t.Errorf("jobs without a requested time: %v: %+v", err, got)
 	}
 }
