@@ -72,6 +72,7 @@ usage() {
 
 		  export KUBECONFIG=${KUBECONFIG:-$kubeconfig}
 		$(sed -n 's/^  HTTP  *\(export .*\)/  \1    for the HTTP API; muster needs neither/p' "$log")
+		$(sed -n 's/^  console  *\(http[^;]*\); \(.*\)/  open \1    the console; \2/p' "$log")
 		  bin/muster submit -f FILE --wait=running    submit a RayCluster or RayJob (services/muster/examples)
 		  bin/muster get workloads                    what there is
 		  bin/muster get nodes                        what is free

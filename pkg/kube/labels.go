@@ -64,8 +64,10 @@ const SuspendedUIDKey = "muster.dev/held"
 // stands for every phase from the admission on in which the object is released: KubeRay's
 // status says how far its pods are.
 const (
-	StateKey      = "muster.dev/state"
-	ReasonKey     = "muster.dev/reason"
+	StateKey  = "muster.dev/state"
+	ReasonKey = "muster.dev/reason"
+	// StartsKey is when a waiting one is estimated to start: its p50 and p90.
+	StartsKey     = "muster.dev/starts"
 	StateAdmitted = "admitted"
 )
 

@@ -67,3 +67,38 @@ func (m messages) Record(ctx context.Context, id workload.ID) (*workload.Record,
 	}
 	return &answer.Workloads[0], nil
 }
+
+// mostEstimated is how many pages of waiting workloads are asked for at once: as many as
+// queue-manager estimates.
+const mostEstimated = 20
+
+// Estimates queries queue-manager for when workloads that wait start.
+func (m messages) Estimates(ctx context.Context) (map[workload.ID]*workload.Estimate, error) {
+	all := map[workload.ID]*workload.Estimate{}
+	request := query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued}}
+	for range mostEstimated {
+		page, err := m.page(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Workloads {
+			if e := page.Workloads[i].Estimate; e != nil {
+				all[page.Workloads[i].ID] = e
+			}
+		}
+		if request.After = page.Next; page.Next == 0 {
+			break
+		}
+	}
+	return all, nil
+}
+
+func (m messages) page(ctx context.Context, request query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answer, err := m.queries.Workloads(ctx, request)
+	if err != nil {
+		return answer, fmt.Errorf("ask when workloads start: %w", err)
+	}
+	return answer, nil
+}

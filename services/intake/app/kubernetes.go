@@ -36,7 +36,10 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 		}
 		defer stop()
 	}
-	d := kubecontroller.New(kubecontroller.Options{Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger}, messages{b, query.NewClient(b.Conn()), runtime.Tracer})
+	exchange := messages{b, query.NewClient(b.Conn()), runtime.Tracer}
+	d := kubecontroller.New(kubecontroller.Options{
+		Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger, Estimates: exchange.Estimates,
+	}, exchange)
 	d.SetCluster(client)
 	runtime.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "muster_intake_objects_forbidden", Help: "Objects of the cluster that are not submitted because intake may not write them.",

@@ -70,7 +70,10 @@ type Options struct {
 	// RepeatAfter is the pause before an unanswered submission is first repeated; 0 is
 	// two seconds.
 	RepeatAfter time.Duration
-	Logger      *zap.Logger
+	// Estimates asks queue-manager when workloads that wait start; nil for no estimates on
+	// objects.
+	Estimates func(ctx context.Context) (map[workload.ID]*workload.Estimate, error)
+	Logger    *zap.Logger
 }
 
 const (
@@ -127,6 +130,9 @@ func (c *Controller) Enqueue(key Key) { c.queue.Add(key) }
 // no submission or deletion waits for the marks of other objects.
 func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
+	if c.options.Estimates != nil {
+		running.Go(func() { c.keepEstimates(ctx) })
+	}
 	for _, of := range []struct {
 		queue   workqueue.TypedRateLimitingInterface[Key]
 		workers int

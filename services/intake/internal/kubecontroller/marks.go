@@ -173,11 +173,16 @@ func (c *Controller) markRay(ctx context.Context, object *unstructured.Unstructu
 	suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend") // absent reads as false
 	releases := suspended && state == kube.StateAdmitted && why == ""
 	news := !releases && (annotations[kube.StateKey] != state || annotations[kube.ReasonKey] != why)
-	if news {
+	starts := k.startsText(annotations[kube.StartsKey], time.Now())
+	if news || !releases && annotations[kube.StartsKey] != starts {
 		if again := c.untilTurn(id); again > 0 {
 			return again, nil
 		}
-		if err := c.cluster.Annotate(ctx, object, map[string]string{kube.StateKey: state, kube.ReasonKey: why}); err != nil {
+		marks := map[string]string{kube.StateKey: state, kube.ReasonKey: why}
+		if annotations[kube.StartsKey] != starts {
+			marks[kube.StartsKey] = starts
+		}
+		if err := c.cluster.Annotate(ctx, object, marks); err != nil {
 			return 0, err
 		}
 		c.noteMark(id)

@@ -100,7 +100,7 @@ func queueOf(object *unstructured.Unstructured) string {
 }
 
 // notSubmitted are annotations of kubectl and Muster, which are no part of a manifest.
-var notSubmitted = []string{kube.SuspendedUIDKey, kube.IdentityKey, kube.StateKey, kube.ReasonKey, "kubectl.kubernetes.io/last-applied-configuration"}
+var notSubmitted = []string{kube.SuspendedUIDKey, kube.IdentityKey, kube.StateKey, kube.ReasonKey, kube.StartsKey, "kubectl.kubernetes.io/last-applied-configuration"}
 
 // labelledWorkload reads the object as it will be when it is no longer suspended, with the
 // user that created it; the warnings name likely mistakes.
