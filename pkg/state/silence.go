@@ -22,12 +22,12 @@ func (l *lifecycle) restarted(d deadline, e *entry, rules *workload.Rules, now t
 }
 
 // endOfSilence returns the end of the last silence of the workload's cluster, as far as the silence
-// concerns the workload; zero for none. A dispatcher has nothing to report before the
-// first workload is admitted.
+// concerns the workload; zero for none. A dispatcher that waits for the API server to create
+// the object has nothing to report, except answers.
 func (q *inquiries) endOfSilence(e *entry) (at time.Time) {
-	for _, name := range []string{Watcher, Dispatcher} {
+	for name, since := range map[string]time.Time{Watcher: e.Times.Admitted, Dispatcher: e.Times.Dispatched} {
 		p := q.pauses[Part{e.Cluster, name}]
-		if elapsed(p.to, notBefore(p.from, e.Times.Admitted), q.timeout) && p.to.After(at) {
+		if !since.IsZero() && elapsed(p.to, notBefore(p.from, since), q.timeout) && p.to.After(at) {
 			at = p.to
 		}
 	}

@@ -83,6 +83,26 @@ func TestADeadlineCountsFromTheEndOfASilence(t *testing.T) {
 	}
 }
 
+// A dispatcher that creates nothing answers questions, and reports nothing else. That is no
+// silence, however often it is asked.
+func TestADispatcherThatOnlyAnswersIsNotSilent(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(600)}}, 3)
+	s.SetAnswerTimeout(asksFor)
+	s.is(workload.Admitted, "")
+	admitted := s.now
+	for s.now.Sub(admitted) < 605*time.Second && s.gang().Phase == workload.Admitted {
+		s.step(time.Second)
+		s.hear("c", Watcher, s.now)
+		for _, q := range s.Questions() {
+			s.seq++
+			s.Gang(&event.GangObserved{Version: event.Version{Session: 1, Seq: s.seq}, Cluster: "c", Workload: gangID, Answers: q.Ask}, s.now, s.now)
+			s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Answers: q.Ask}, s.now, s.now)
+		}
+	}
+	s.is(workload.Evicting, workload.ReasonNotCreated)
+}
+
 // Without a silence a gang that is not ready is evicted at its deadline: neither the time
 // between two reports nor that before its admission is one.
 func TestADeadlineDoesNotCountAgainWithoutASilence(t *testing.T) {
