@@ -11,17 +11,14 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"muster.dev/muster/deploy/certificates"
-	"muster.dev/muster/deploy/nats/access"
-	"muster.dev/muster/deploy/nats/keys"
+	"muster.dev/muster/deploy/nats/users"
 )
 
 // local is the dev cluster's name in docker-compose.yaml.
@@ -31,7 +28,7 @@ const local = "local"
 type wanted struct {
 	dir      string
 	clusters []string
-	tenants  []tenant
+	tenants  []users.Tenant
 	removed  []string // such as "tenant=team-a"
 	hosts    []string // further names of the servers
 }
@@ -58,12 +55,12 @@ func parse(args []string) (wanted, error) {
 		return nil
 	})
 	for kind, usage := range map[string]string{
-		kindTenant:  "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated",
-		kindNamed:   "`name=queue,...`: a tenant who submits under their own name only; for those who do not trust each other",
-		kindChecker: "`name`: the controller of the AdmissionCheck of that name; may be repeated",
+		users.KindTenant:  "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated",
+		users.KindNamed:   "`name=queue,...`: a tenant who submits under their own name only; for those who do not trust each other",
+		users.KindChecker: "`name`: the controller of the AdmissionCheck of that name; may be repeated",
 	} {
 		flags.Func(kind, usage, func(text string) error {
-			t, err := parseTenant(kind, text)
+			t, err := users.ParseTenant(kind, text)
 			w.tenants = append(w.tenants, t)
 			return err
 		})
@@ -87,36 +84,21 @@ func parse(args []string) (wanted, error) {
 }
 
 func (w wanted) make(out io.Writer) error {
-	known, err := readRegistry(w.dir)
+	known, err := users.Read(w.dir)
 	if err != nil {
 		return err
 	}
 	for _, what := range w.removed {
-		if err := known.remove(out, w.dir, what); err != nil {
+		if err := known.Remove(out, what); err != nil {
 			return err
 		}
 	}
-	known.add(out, w.clusters, w.tenants)
-	if err := known.write(w.dir); err != nil {
-		return err
+	clusters := w.clusters
+	if len(clusters)+len(known.Clusters) == 0 {
+		clusters = []string{local}
 	}
-	users := access.Users(known.clusters...)
-	for _, t := range known.tenants {
-		users = append(users, t.user)
-	}
-	var names []string
-	for _, user := range users {
-		names = append(names, user.Name)
-	}
-	public, err := keys.Ensure(w.dir, names)
-	if err != nil {
-		return err
-	}
-	var accounts bytes.Buffer
-	if err := access.WriteConfig(&accounts, users, public); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(w.dir, "accounts.conf"), accounts.Bytes(), 0o644); err != nil {
+	known.Add(out, clusters, w.tenants)
+	if err := known.Write(); err != nil {
 		return err
 	}
 	server := func(name string) certificates.Wanted {
@@ -126,7 +108,7 @@ func (w wanted) make(out io.Writer) error {
 	if err := certificates.Ensure(w.dir, server("nats"), server("postgres"), server("intake"), server("console"), certificates.Wanted{Name: "client"}); err != nil {
 		return err
 	}
-	if err := tokens(w.dir, known.tenants); err != nil {
+	if err := tokens(w.dir, known.Tenants); err != nil {
 		return err
 	}
 	return database(w.dir)

@@ -8,46 +8,16 @@ import (
 	"strings"
 
 	"muster.dev/muster/deploy/nats/access"
+	"muster.dev/muster/deploy/nats/users"
 )
-
-// The flags that make a tenant, or the controller of an AdmissionCheck.
-const (
-	kindTenant  = "tenant"
-	kindNamed   = "named-tenant"
-	kindChecker = "checker"
-)
-
-// tenant is a submitter, or a checker, from the arguments of this or an earlier run.
-type tenant struct {
-	kind, text string // the flag and its value
-	user       access.User
-}
-
-func parseTenant(kind, text string) (tenant, error) {
-	if kind == kindChecker {
-		user, err := access.Checker(text)
-		return tenant{kind, text, user}, err
-	}
-	name, queues, _ := strings.Cut(text, "=")
-	newUser := access.Tenant
-	switch kind {
-	case kindTenant:
-	case kindNamed:
-		newUser = access.NamedTenant
-	default:
-		return tenant{}, fmt.Errorf("%q: want %s, %s or %s", kind, kindTenant, kindNamed, kindChecker)
-	}
-	user, err := newUser(name, strings.Split(queues, ",")...)
-	return tenant{kind, text, user}, err
-}
 
 // tokens makes a bearer token of the HTTP API for the operator and for each tenant, and the
 // list of names and hashes that intake reads.
-func tokens(dir string, tenants []tenant) error {
+func tokens(dir string, tenants []users.Tenant) error {
 	names := []string{access.Operator}
 	for _, t := range tenants {
-		if t.kind != kindChecker { // it answers over NATS
-			names = append(names, t.user.Name)
+		if t.Kind != users.KindChecker { // it answers over NATS
+			names = append(names, t.User.Name)
 		}
 	}
 	var list strings.Builder

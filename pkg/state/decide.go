@@ -96,5 +96,6 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 	s.retryFlavors(now)
 	s.recheckQueues(now)
 	s.inquiries.drop(now)
+	s.leaveClusters(now)
 	s.noteSilentClusters(now)
 }

@@ -74,6 +74,7 @@
 //	its node lost or drained, or its place     NodeLost,   evictNow        no      none
 //	taken, and its pods cannot go elsewhere    Drained,
 //	(places.go)                                PlaceLost
+//	its cluster left by force (leave.go)       ClusterLost moveAway        no      none
 //	an exit code that is not retried           ExitCode    evictNow        no      it fails
 //	(evaluate.go)
 //	its removal was published before a restore Restored    evictNow        no      none

@@ -19,6 +19,9 @@ func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	}
 	s.hear(o.Node.Cluster, Watcher, now)
 	key := admission.NodeKey{Cluster: o.Node.Cluster, Name: o.Node.Name}
+	if s.left(key) {
+		return
+	}
 	n := s.nodes[key]
 	if n == nil {
 		if s.observed.nodesFull(key.Cluster) {
@@ -42,6 +45,13 @@ func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	if n.Ready != wasReady {
 		s.healing.explainNode(n, now)
 	}
+}
+
+// left reports whether what a cluster reports of its nodes does not count: it has left, and
+// no gang has a place there.
+func (s *State) left(key admission.NodeKey) bool {
+	n := s.nodes[key]
+	return s.admission.Quota().Left(key.Cluster) && (n == nil || len(n.holders) == 0)
 }
 
 func (s *State) updateReadiness(key admission.NodeKey, now time.Time) {

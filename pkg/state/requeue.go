@@ -19,16 +19,17 @@ type requeueRule struct {
 // requeueRules has every kind of reason for which a started workload is evicted. A test
 // asks of each kind of reason whether it belongs here.
 var requeueRules = map[workload.ReasonKind]requeueRule{
-	workload.ReasonNotReady:   {fault: true, backoff: byFaults},
-	workload.ReasonPodLost:    {fault: true, backoff: byFaults},
-	workload.ReasonNotCreated: {backoff: byAttempts},
-	workload.ReasonNodeLost:   {},
-	workload.ReasonPlaceLost:  {},
-	workload.ReasonDrained:    {},
-	workload.ReasonPreempted:  {},
-	workload.ReasonRestored:   {},
-	workload.ReasonRequeued:   {},
-	workload.ReasonExitCode:   {final: true},
+	workload.ReasonNotReady:    {fault: true, backoff: byFaults},
+	workload.ReasonPodLost:     {fault: true, backoff: byFaults},
+	workload.ReasonNotCreated:  {backoff: byAttempts},
+	workload.ReasonNodeLost:    {},
+	workload.ReasonClusterLost: {},
+	workload.ReasonPlaceLost:   {},
+	workload.ReasonDrained:     {},
+	workload.ReasonPreempted:   {},
+	workload.ReasonRestored:    {},
+	workload.ReasonRequeued:    {},
+	workload.ReasonExitCode:    {final: true},
 
 	workload.ReasonCheckRetry:    {backoff: byCheck},
 	workload.ReasonCheckRejected: {final: true},

@@ -25,22 +25,31 @@ type Cluster struct {
 }
 
 // ClusterCordon is an operator's order to admit nothing in a cluster until it is deleted.
-// With Drain what was admitted is evicted, and starts again elsewhere.
+// With Drain what was admitted is evicted, and starts again elsewhere. With Left the cluster
+// leaves: its nodes are forgotten once no gang has a place on them, and what it reports does
+// not count. With Forced, too, its gangs do not wait for the removal of their pods: an
+// operator knows that these are gone, or that they may be.
 type ClusterCordon struct {
 	Name  string    `json:"name"`
 	Since time.Time `json:"since"`
 	By    string    `json:"by"`
 	Why   string    `json:"why,omitempty"`
 	Drain bool      `json:"drain,omitempty"`
+	// Left goes with Drain, and Forced with Left.
+	Left   bool `json:"left,omitempty"`
+	Forced bool `json:"forced,omitempty"`
 }
 
-// Message says that the cluster is cordoned or drained.
+// Message says that the cluster is cordoned or drained, or leaves.
 func (c ClusterCordon) Message() string {
-	state := "cordoned"
-	if c.Drain {
-		state = "drained"
+	state := "is cordoned"
+	switch {
+	case c.Left:
+		state = "has left"
+	case c.Drain:
+		state = "is drained"
 	}
-	return since(fmt.Sprintf("cluster %q is %s", c.Name, state), c.Since, c.By, c.Why)
+	return since(fmt.Sprintf("cluster %q %s", c.Name, state), c.Since, c.By, c.Why)
 }
 
 // Cluster returns the description of a cluster; nil when there is none.
@@ -51,6 +60,12 @@ func (t *Tree) Cordon(cluster string) *ClusterCordon { return t.cordons[cluster]
 
 // ChoosesClusters reports whether any cluster is described or cordoned.
 func (t *Tree) ChoosesClusters() bool { return len(t.clusters)+len(t.cordons) > 0 }
+
+// Left reports whether a cluster has left, or leaves.
+func (t *Tree) Left(cluster string) bool {
+	c := t.cordons[cluster]
+	return c != nil && c.Left
+}
 
 // Drains reports whether any cluster is drained.
 func (t *Tree) Drains() bool { return t.drains }
@@ -110,6 +125,9 @@ func (v *validation) clusters(c *Config) {
 		path := fault.Index("clusterCordons", i)
 		v.clusterName(path, o.Name, cordoned)
 		v.order(path, "cordons the cluster", o.Since, o.By, o.Why)
+		if o.Left && !o.Drain || o.Forced && !o.Left {
+			v.faults.Add(path, "drain %t, left %t, forced %t: want drain with left, and left with forced", o.Drain, o.Left, o.Forced)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"math/bits"
@@ -26,6 +27,25 @@ func (c *Cost) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &written); err != nil {
 		return fault.At("", "%s: want an object with prices by resource, such as {nvidia.com/gpu: \"2.5\"}", data)
 	}
+	read, err := costOf(written)
+	*c = read
+	return err
+}
+
+// ParseCost reads prices that are texts, such as "2.5", by resource.
+func ParseCost(prices map[string]string) (Cost, error) {
+	written := map[resource.Name]json.RawMessage{}
+	for name, price := range prices {
+		encoded, err := json.Marshal(price)
+		if err != nil {
+			return nil, fmt.Errorf("price %q of %s: %w", price, name, err)
+		}
+		written[resource.Name(name)] = encoded
+	}
+	return costOf(written)
+}
+
+func costOf(written map[resource.Name]json.RawMessage) (Cost, error) {
 	read := Cost{}
 	var faults fault.List
 	for _, name := range slices.Sorted(maps.Keys(written)) {
@@ -37,8 +57,7 @@ func (c *Cost) UnmarshalJSON(data []byte) error {
 			read[name] = *price
 		}
 	}
-	*c = read
-	return faults.Err()
+	return read, faults.Err()
 }
 
 // MarshalJSON writes prices as quantities.

@@ -73,6 +73,23 @@ func operatorOperations() []Operation {
 			Status: http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
 		},
 		{
+			ID: "joinCluster", Method: http.MethodPut, Path: "/v1/clusters/{cluster}", Summary: "Describe a cluster that joins, or describe it in another way", Operators: true,
+			Parameters: []Parameter{
+				{Name: "label", What: "Labels by which workloads select it, such as tier=spot, separated by commas."},
+				{Name: "cost", What: "What a unit of resources costs in an hour, such as nvidia.com/gpu=2.5, separated by commas."},
+				{Name: "queue", What: "The ClusterQueues whose gangs it takes, separated by commas. Without any it takes all."},
+			},
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden},
+		},
+		{
+			ID: "leaveCluster", Method: http.MethodDelete, Path: "/v1/clusters/{cluster}", Summary: "Forget a cluster in which no workload holds places", Operators: true,
+			Parameters: []Parameter{
+				{Name: "why", What: "A reason, which those who wait see."},
+				{Name: "force", What: "With true also one where workloads hold places: they start again in other clusters, and their pods may still run."},
+			},
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
+		},
+		{
 			ID: "cordonCluster", Method: http.MethodPut, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit nothing in a cluster until it is uncordoned", Operators: true,
 			Parameters: []Parameter{
 				{Name: "why", What: "A reason, which those who wait see."},

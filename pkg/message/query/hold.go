@@ -16,9 +16,8 @@ import (
 // publish on ConfigureSubject would let them change everything else, too.
 const HoldSubject = "muster.hold"
 
-// HoldRequest holds a queue or a ClusterQueue, cordons or drains a cluster, reserves nodes, or
-// ends that. The
-// same request again changes nothing.
+// HoldRequest holds a queue or a ClusterQueue, cordons or drains a cluster, has it join or
+// leave, reserves nodes, or ends that. The same request again changes nothing.
 type HoldRequest struct {
 	Queue string `json:"queue,omitempty"`
 	// Namespace of the queue; empty for all of its namespaces.
@@ -28,6 +27,12 @@ type HoldRequest struct {
 	// Cluster to be cordoned, instead of a queue; with Drain its gangs are evicted, too.
 	Cluster string `json:"cluster,omitempty"`
 	Drain   bool   `json:"drain,omitempty"`
+	// Leave drains the cluster and forgets it and its description; with Force its gangs are
+	// moved away without a confirmation that their pods are gone. Join instead describes the
+	// cluster, and has it back if it had left.
+	Leave bool           `json:"leave,omitempty"`
+	Force bool           `json:"force,omitempty"`
+	Join  *quota.Cluster `json:"join,omitempty"`
 	// Reservation of nodes to be made or replaced instead; to end one its name is enough.
 	Reservation *quota.Reservation `json:"reservation,omitempty"`
 	// Resume ends the hold.
@@ -56,6 +61,9 @@ func (r HoldRequest) ConfigureRequest(now time.Time) (ConfigureRequest, error) {
 	if r.ClusterQueue != "" && (r.Queue != "" || r.Namespace != "") {
 		return ConfigureRequest{}, fmt.Errorf("clusterQueue %.80q and queue %.80q of namespace %.80q: want one of them", r.ClusterQueue, r.Queue, r.Namespace)
 	}
+	if r.Join != nil {
+		return r.join()
+	}
 	if r.Cluster != "" && (r.Queue != "" || r.Namespace != "" || r.ClusterQueue != "") || r.Cluster == "" && r.Drain {
 		return ConfigureRequest{}, fmt.Errorf("cluster %.80q, drain %t, queue %.80q of namespace %.80q, clusterQueue %.80q: want a cluster, or a queue without drain",
 			r.Cluster, r.Drain, r.Queue, r.Namespace, r.ClusterQueue)
@@ -77,14 +85,52 @@ func (r HoldRequest) ConfigureRequest(now time.Time) (ConfigureRequest, error) {
 		metadata["namespace"] = key.Namespace
 	}
 	spec := map[string]any{"since": now.UTC().Format(time.RFC3339), "by": r.By, "why": r.Why}
-	if r.Drain {
+	if r.Drain || r.Leave {
 		spec["drain"] = true
+	}
+	if r.Leave {
+		spec["left"] = true
+	}
+	if r.Leave && r.Force {
+		spec["forced"] = true
 	}
 	manifest, err := json.Marshal(map[string]any{"apiVersion": "muster.dev/v1beta1", "kind": key.Kind, "metadata": metadata, "spec": spec})
 	if err != nil {
 		return ConfigureRequest{}, fmt.Errorf("write the hold %s: %w", key, err)
 	}
-	return ConfigureRequest{Apply: []json.RawMessage{manifest}}, nil
+	change := ConfigureRequest{Apply: []json.RawMessage{manifest}}
+	if r.Leave {
+		change.Delete = []kueue.Key{{Kind: kueue.Cluster, Name: r.Cluster}}
+	}
+	return change, nil
+}
+
+// join describes a cluster, and ends its leaving.
+func (r HoldRequest) join() (ConfigureRequest, error) {
+	if r.Join.Name == "" || r.Queue != "" || r.Namespace != "" || r.ClusterQueue != "" || r.Cluster != "" || r.Reservation != nil {
+		return ConfigureRequest{}, fmt.Errorf("join cluster %.80q, and a queue or another cluster: want a cluster with a name alone", r.Join.Name)
+	}
+	spec := map[string]any{}
+	if len(r.Join.Labels) > 0 {
+		spec["labels"] = r.Join.Labels
+	}
+	if len(r.Join.Cost) > 0 {
+		spec["costPerHour"] = r.Join.Cost
+	}
+	if len(r.Join.Queues) > 0 {
+		spec["queues"] = r.Join.Queues
+	}
+	manifest, err := json.Marshal(map[string]any{
+		"apiVersion": "muster.dev/v1beta1", "kind": kueue.Cluster, "metadata": map[string]string{"name": r.Join.Name}, "spec": spec,
+	})
+	if err != nil {
+		return ConfigureRequest{}, fmt.Errorf("describe cluster %q: %w", r.Join.Name, err)
+	}
+	change := ConfigureRequest{Apply: []json.RawMessage{manifest}}
+	if r.Resume { // it had left
+		change.Delete = []kueue.Key{{Kind: kueue.ClusterCordon, Name: r.Join.Name}}
+	}
+	return change, nil
 }
 
 // Hold holds a queue, cordons or drains a cluster, or ends that.

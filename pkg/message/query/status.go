@@ -87,6 +87,8 @@ type ClusterStatus struct {
 
 // States of a cluster, the first that is true.
 const (
+	ClusterLeaving  = "leaving" // it leaves, and workloads hold places in it
+	ClusterLeft     = "left"
 	ClusterDraining = "draining" // it is drained, and workloads hold places in it
 	ClusterDrained  = "drained"
 	ClusterCordoned = "cordoned"
@@ -99,6 +101,10 @@ const (
 // for a time.
 func (c ClusterStatus) StateAt(now time.Time, silence time.Duration) string {
 	switch {
+	case c.Cordon != nil && c.Cordon.Left && (c.Live > 0 || c.Nodes > 0):
+		return ClusterLeaving
+	case c.Cordon != nil && c.Cordon.Left:
+		return ClusterLeft
 	case c.Cordon != nil && c.Cordon.Drain && c.Live > 0:
 		return ClusterDraining
 	case c.Cordon != nil && c.Cordon.Drain:

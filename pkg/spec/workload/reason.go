@@ -37,6 +37,7 @@ const (
 	ReasonNoNodes            ReasonKind = "NoNodes"        // no cluster has reported a node yet
 	ReasonStarting           ReasonKind = "Starting"       // KubeRay cannot create all its pods, or none starts
 	ReasonNodeLost           ReasonKind = "NodeLost"       // a node was gone or not ready for too long; it starts again
+	ReasonClusterLost        ReasonKind = "ClusterLost"    // its cluster is gone, or may run nothing any more; it starts again elsewhere
 	ReasonPlaceLost          ReasonKind = "PlaceLost"      // a reserved place is taken or barred and there is no other
 	ReasonPodLost            ReasonKind = "PodLost"        // a pod of the running gang is lost
 	ReasonNodeNotReady       ReasonKind = "NodeNotReady"   // it runs, and a node with pods of it is not ready
@@ -69,7 +70,7 @@ const (
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
 		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonAdmissionCheck, ReasonCheckRetry, ReasonCheckRejected, ReasonPreempted, ReasonShrunk, ReasonDrained, ReasonRequeued,
-		ReasonBehindHead, ReasonReserved, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonPlaceLost, ReasonPodLost,
+		ReasonBehindHead, ReasonReserved, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonClusterLost, ReasonPlaceLost, ReasonPodLost,
 		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
 		ReasonFull, ReasonQueue, ReasonForbidden, ReasonRestored, ReasonNotStorable,

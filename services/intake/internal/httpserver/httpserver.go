@@ -79,7 +79,7 @@ func New(o Options) http.Handler {
 		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "setPriority": s.setPriority,
 		"listNodes": s.listNodes, "demand": s.demand, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
 		"holdQueue": s.changeQueueHold, "resumeQueue": s.changeQueueHold, "holdClusterQueue": s.changeClusterQueueHold, "resumeClusterQueue": s.changeClusterQueueHold,
-		"cordonCluster": s.changeCordon, "uncordonCluster": s.changeCordon,
+		"joinCluster": s.joinCluster, "leaveCluster": s.leaveCluster, "cordonCluster": s.changeCordon, "uncordonCluster": s.changeCordon,
 		"reserve": s.reserve, "unreserve": s.unreserve, "listReservations": s.listReservations,
 	}
 	for _, operation := range httpapi.Operations() {

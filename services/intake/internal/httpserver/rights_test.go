@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -152,7 +153,8 @@ func TestOnlyOperators(t *testing.T) {
 			t.Errorf("%s by an operator: %d %s", operation.ID, answer.StatusCode, body)
 		}
 	}
-	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}, {ClusterQueue: "b", By: "http/olga"}, {Cluster: "east", By: "http/olga"}}, w.holds); diff != "" {
+	if diff := cmp.Diff([]query.HoldRequest{{Queue: "a", By: "http/olga"}, {ClusterQueue: "b", By: "http/olga"},
+		{Join: &quota.Cluster{Name: "east"}, By: "http/olga"}, {Cluster: "east", Leave: true, By: "http/olga"}, {Cluster: "east", By: "http/olga"}}, w.holds); diff != "" {
 		t.Errorf("holds (neither is held, so there is nothing to resume):\n%s", diff)
 	}
 }

@@ -47,7 +47,7 @@ func warns(state string, reason *workload.Reason) bool {
 		return false
 	}
 	switch reason.Kind {
-	case workload.ReasonNeverFits, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonPodLost, workload.ReasonNodeLost:
+	case workload.ReasonNeverFits, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonPodLost, workload.ReasonNodeLost, workload.ReasonClusterLost:
 		return true
 	}
 	return false

@@ -154,6 +154,13 @@ func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query
 	if name, made, is := reservationIn(r); is {
 		return c.reserve(ctx, name, made)
 	}
+	if change, key, is := clusterIn(r); is {
+		var ignored json.RawMessage // the cluster as it is then
+		if err := c.do(ctx, change, &ignored); err != nil {
+			return query.ConfigureAnswer{}, err
+		}
+		return query.ConfigureAnswer{Objects: []query.Configured{{Key: key, Outcome: query.Changed}}}, nil
+	}
 	hold := struct {
 		Kind     string
 		Metadata struct{ Namespace, Name string }

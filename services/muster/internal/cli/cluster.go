@@ -48,12 +48,13 @@ object that was made with kubectl stays in its cluster, and waits until that is 
 		},
 	}
 	cmd := &cobra.Command{
-		Use: "cluster", Short: "Cordon, drain and uncordon clusters", Args: program.NoSuchCommand,
-		Annotations: program.Hint("want `muster cluster cordon NAME`, `muster cluster drain NAME` or `muster cluster uncordon NAME`; `muster get clusters` lists them"),
+		Use: "cluster", Short: "Have clusters join and leave; list, describe, cordon and drain them", Args: program.NoSuchCommand,
+		Annotations: program.Hint("want `muster cluster list`, or describe, join, cordon, drain, uncordon or leave with a NAME"),
 		RunE: func(*cobra.Command, []string) error {
-			return exit.Usagef("cluster: want cordon NAME, drain NAME or uncordon NAME; `muster get clusters` lists them")
+			return exit.Usagef("cluster: want list, or describe, join, cordon, drain, uncordon or leave with a NAME")
 		},
 	}
+	cmd.AddCommand(clusterListCommand(s), clusterDescribeCommand(s), joinCommand(s), leaveCommand(s))
 	for _, c := range []*cobra.Command{cordon, drain, uncordon} {
 		c.Args, c.ValidArgsFunction = program.Args(1, 1, "one name"), completeClusters(s)
 		if c != uncordon {
@@ -113,6 +114,10 @@ func findCluster(ctx context.Context, client *query.Client, name string) (query.
 	if err != nil {
 		return query.ClusterStatus{}, err
 	}
+	return clusterOf(answer, name)
+}
+
+func clusterOf(answer query.StatusAnswer, name string) (query.ClusterStatus, error) {
 	for _, c := range answer.Clusters {
 		if c.Name == name {
 			return c, nil

@@ -1,0 +1,115 @@
+package state
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// leave has cluster c of the stage leave.
+func (s *stage) leave(forced bool) {
+	s.configure(quota.ClusterCordon{Name: "c", Since: s.now, By: "ann", Why: "it burns", Drain: true, Left: true, Forced: forced})
+}
+
+func (s *stage) configure(cordons ...quota.ClusterCordon) {
+	s.ApplyConfiguration([]Queue{s.queues["q"]}, quota.Config{ClusterCordons: cordons}, s.Version()+1)
+	s.step(time.Second)
+}
+
+// present counts the nodes that are there.
+func (s *stage) present() int {
+	present := 0
+	for _, n := range s.nodes {
+		if n.present {
+			present++
+		}
+	}
+	return present
+}
+
+// A cluster that leaves keeps the nodes of its gang until that has given up its places, and
+// what it reports afterwards does not count, until it joins again.
+func TestAClusterThatLeavesIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 4)
+	s.created(true)
+	s.step(0)
+	s.leave(false)
+	if got := s.present(); got != 3 {
+		t.Errorf("%d nodes are there while the gang holds places, want its 3", got)
+	}
+	s.is(workload.Evicting, workload.ReasonDrained)
+	s.released()
+	s.step(time.Second)
+	if got := s.present(); got != 0 {
+		t.Errorf("%d nodes are there after the gang has gone, want none", got)
+	}
+	s.node("n0", nil)
+	if got := s.present(); got != 0 {
+		t.Errorf("%d nodes are there after a report of the cluster that has left, want none", got)
+	}
+	s.configure()
+	for _, name := range []string{"n0", "n1", "n2"} {
+		s.node(name, nil)
+	}
+	s.step(time.Second)
+	if s.gang().Phase != workload.Admitted || s.gang().Attempt != 2 {
+		t.Errorf("after it has joined again the gang is %s in attempt %d", s.gang().Phase, s.gang().Attempt)
+	}
+}
+
+// A cluster that leaves by force keeps no gang: each starts again, and the cluster is
+// commanded to remove what it has. What it reports of the old attempt changes nothing.
+func TestAClusterThatLeavesByForceKeepsNoGang(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*stage){
+		"admitted": func(*stage) {},
+		"running":  func(s *stage) { s.created(true); s.step(0) },
+		"evicting": func(s *stage) {
+			s.created(true)
+			s.evictNow(s.gang(), &workload.Reason{Kind: workload.ReasonPreempted, Message: "for another"}, s.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 4)
+			before(s)
+			s.Flush()
+			s.leave(true)
+			e := s.gang()
+			if e.Phase != workload.Queued || e.Attempt != 2 || e.Holding || e.Cluster != "" || s.present() != 0 {
+				t.Fatalf("the gang is %s in attempt %d of cluster %q, holding %t, %d nodes", e.Phase, e.Attempt, e.Cluster, e.Holding, s.present())
+			}
+			var last *event.GangDesired
+			steps := s.Flush()
+			for _, m := range steps.Messages {
+				if c, is := m.Payload.(*event.GangDesired); is && m.Subject == event.DispatchSubject("c", gangID) {
+					last = c
+				}
+			}
+			if last == nil || last.State != event.Absent || last.Attempt != 1 {
+				t.Errorf("the last command to the cluster is %+v, want the removal of attempt 1", last)
+			}
+			said := ""
+			for _, h := range steps.History {
+				if h.Reason != nil && h.Reason.Kind == workload.ReasonClusterLost {
+					said = h.Reason.Message
+				}
+			}
+			if !strings.Contains(said, `cluster "c" has left`) || !strings.Contains(said, "it burns") {
+				t.Errorf("the history says %q", said)
+			}
+			s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Gone: true, Released: true}, s.now, s.now)
+			if e := s.gang(); e.Phase != workload.Queued || e.Attempt != 2 {
+				t.Errorf("after the removal of the old attempt the gang is %s in attempt %d", e.Phase, e.Attempt)
+			}
+			if illegal := s.DrainIllegalTransitions(); len(illegal) > 0 {
+				t.Errorf("illegal transitions: %+v", illegal)
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package httpserver
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/query"
+)
+
+// TestAClusterJoinsAndLeaves: the parameters become the description of the cluster, and an
+// order that makes no sense is refused before queue-manager is asked.
+func TestAClusterJoinsAndLeaves(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		method, path string
+		status       int
+		want         []query.HoldRequest
+	}{
+		{http.MethodPut, "/v1/clusters/east?label=tier=spot,zone=a&cost=nvidia.com/gpu=2.5&queue=a,b", http.StatusOK, []query.HoldRequest{{By: "http/olga", Join: &quota.Cluster{
+			Name: "east", Labels: map[string]string{"tier": "spot", "zone": "a"}, Cost: quota.Cost{"nvidia.com/gpu": 2500}, Queues: []string{"a", "b"},
+		}}}},
+		{http.MethodPut, "/v1/clusters/east?label=tier", http.StatusBadRequest, nil},
+		{http.MethodPut, "/v1/clusters/east?cost=cpu", http.StatusBadRequest, nil},
+		{http.MethodPut, "/v1/clusters/east?cost=cpu=much", http.StatusBadRequest, nil},
+		{http.MethodDelete, "/v1/clusters/east?why=sold", http.StatusOK, []query.HoldRequest{{By: "http/olga", Cluster: "east", Leave: true, Why: "sold"}}},
+		{http.MethodDelete, "/v1/clusters/east?force=true&why=burnt", http.StatusOK, []query.HoldRequest{{By: "http/olga", Cluster: "east", Leave: true, Force: true, Why: "burnt"}}},
+		{http.MethodDelete, "/v1/clusters/east?force=true", http.StatusBadRequest, nil},
+		{http.MethodDelete, "/v1/clusters/east?force=maybe", http.StatusBadRequest, nil},
+		{http.MethodDelete, "/v1/clusters/west", http.StatusNotFound, nil},
+		{http.MethodDelete, "/v1/clusters/busy", http.StatusConflict, nil},
+	} {
+		w := newWorld(t, DefaultLimits())
+		answer, body := w.ask(t, "olga", test.method, test.path, "")
+		if answer.StatusCode != test.status {
+			t.Errorf("%s %s: %d %s, want %d", test.method, test.path, answer.StatusCode, body, test.status)
+		}
+		if diff := cmp.Diff(test.want, w.holds); diff != "" {
+			t.Errorf("%s %s asks for:\n%s", test.method, test.path, diff)
+		}
+	}
+}
