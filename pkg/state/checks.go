@@ -36,9 +36,9 @@ func (e *entry) setChecks(c *workload.Checks) {
 // askChecks puts a workload to its checks, by a number that was never used before. What a
 // check has agreed to in this attempt stays.
 func (l *lifecycle) askChecks(e *entry, c admission.ToCheck, now time.Time) {
-	next := workload.Checks{Number: 1, Asked: true, Quota: c.Quota, Flavors: c.Flavors}
+	next := workload.Checks{Number: l.nextNumber(0), Asked: true, Quota: c.Quota, Flavors: c.Flavors}
 	if last := e.checks(); last != nil {
-		next.Number, next.Retries = last.Number+1, last.Retries
+		next.Number, next.Retries = l.nextNumber(last.Number), last.Retries
 		if last.Asked {
 			next.Checks = slices.DeleteFunc(slices.Clone(last.Checks), func(check workload.Check) bool { return check.Status != workload.CheckReady })
 		}
@@ -55,6 +55,11 @@ func (l *lifecycle) askChecks(e *entry, c admission.ToCheck, now time.Time) {
 	}
 	l.explainChecks(e, now)
 }
+
+// nextNumber returns a number for what is asked, which was never used for the workload: not
+// in a past either that the ledger has forgotten. No epoch comes twice, and none is reached
+// by counting in an earlier one, because epochs are times in microseconds.
+func (l *lifecycle) nextNumber(last int) int { return max(last+1, int(l.epoch)) }
 
 // explainChecks says whom a workload waits for.
 func (l *lifecycle) explainChecks(e *entry, now time.Time) {

@@ -44,9 +44,9 @@ func triedBy(e *entry) [][]workload.PodSetFlavors {
 
 // requestNodes has the dispatcher ask for nodes, by a number that was never used before.
 func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
-	next := workload.Provisioning{Open: true, Number: 1, Cluster: a.Cluster, Check: a.Check, Flavors: a.Flavors, Pods: a.Pods, Since: now.UTC()} // as it is read from Postgres
+	next := workload.Provisioning{Open: true, Number: l.nextNumber(0), Cluster: a.Cluster, Check: a.Check, Flavors: a.Flavors, Pods: a.Pods, Since: now.UTC()} // as it is read from Postgres
 	if last := e.Provisioning; last != nil {
-		next.Number, next.Failures, next.Tried, next.TriedSince, next.Checks = last.Number+1, last.Failures, last.Tried, last.TriedSince, last.Checks
+		next.Number, next.Failures, next.Tried, next.TriedSince, next.Checks = l.nextNumber(last.Number), last.Failures, last.Tried, last.TriedSince, last.Checks
 	}
 	config := l.admission.QueueOf(&e.Workload).Provisioning(a.Flavors).Config
 	next.Class, next.Parameters = config.Class, config.Parameters

@@ -23,13 +23,13 @@ func (r *recovery) removingInOrder() []*entry {
 	return entries
 }
 
-// passNumber passes over the number of a request that the ledger does not know, and ends the
-// one that it knows.
+// passNumber ends the request that the ledger knows, and passes over the number of one that
+// it does not know.
 func (r *recovery) passNumber(e *entry, c *event.GangDesired, now time.Time) {
+	r.withdrawRequest(e, now)
 	if c.Provision == nil {
 		return
 	}
-	r.withdrawRequest(e, now)
 	last := workload.Provisioning{}
 	if e.Provisioning != nil {
 		last = *e.Provisioning

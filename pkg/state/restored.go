@@ -17,6 +17,8 @@ type Ahead struct {
 	LastRecords []workload.Record `json:"told,omitempty"`
 	// Lost are those of them that were published as queued and are nowhere any more.
 	Lost []workload.Record `json:"lost,omitempty"`
+	// AskAgain: AdmissionChecks are asked again. What they answered may be lost.
+	AskAgain bool `json:"askAgain,omitempty"`
 }
 
 // Empty reports whether the streams have nothing that the ledger does not know.
@@ -63,6 +65,34 @@ func (s *State) Ahead(a Ahead, now time.Time) {
 	}
 	for _, published := range a.LastRecords {
 		s.recovery.skipAttempts(published, now)
+	}
+	if a.AskAgain {
+		s.recovery.askChecksAgain(a.LastRecords, now)
+	}
+}
+
+// askChecksAgain puts workloads to their checks again that wait for answers, or of which the
+// ledger has lost a change: what the checks answered may be lost with it. The number is
+// another one, because by the last one they may have answered. Where nothing is known to be
+// lost, only the same is published once more.
+func (r *recovery) askChecksAgain(published []workload.Record, now time.Time) {
+	lost := map[workload.ID]bool{}
+	for _, record := range published {
+		lost[record.ID] = true
+	}
+	for _, e := range r.checkedInOrder() {
+		switch {
+		case r.frozen(e) || e.Phase != workload.Queued || r.removals.removing[e.ID]:
+		case len(lost) == 0:
+			for i := range e.checks().Checks {
+				r.emitCheck(e, &e.checks().Checks[i], nil, now)
+			}
+		case lost[e.ID] || e.checks().Pending():
+			r.withdrawRequest(e, now)
+			r.withdrawChecks(e, "the database was restored to an older state: the workload is asked about again, by another number", now)
+			r.emitChanged(e, now)
+			r.enqueue(e)
+		}
 	}
 }
 
@@ -126,6 +156,10 @@ func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bo
 		r.passNumber(e, c, now)
 		r.removeAttempt(e, c, now)
 	case e.Phase == workload.Queued: // it is over
+		if hasRequest(e) { // and so is the request: nodes are asked for again
+			r.passNumber(e, c, now)
+			r.enqueue(e)
+		}
 		r.skipTo(e, c.Attempt+1, now)
 	case c.Attempt == e.Attempt && c.Cluster == e.Cluster:
 		if c.State == event.Absent && !tearingDown(e) {

@@ -133,7 +133,8 @@ func (r Recovery) restore(ahead state.Ahead) error {
 		}
 		ahead.Commands = ahead.Commands[recoverBatch:]
 	}
-	if ahead.Empty() {
+	ahead.AskAgain = r.Step.State.PutToChecks()
+	if ahead.Empty() && !ahead.AskAgain {
 		return nil
 	}
 	return r.apply(ahead)
