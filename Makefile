@@ -149,10 +149,23 @@ soak: need-postgres services $(BIN)/devcluster ## churn for MINUTES=10 on the de
 sim: ## play SEEDS=1000 worlds with faults against the services' own steps; checks every promise after every event
 	@$(GORUN) ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
 
+# LONG runs tests that take long, with the flags that follow it.
+LONG = MUSTER_DEVCLUSTER=$${MUSTER_DEVCLUSTER:-$(CURDIR)/$(BIN)/devcluster} MUSTER_REQUIRE_SERVICES=1 go test -count=1 -timeout=6h -v
+PAGE = $(CURDIR)/docs/reliability.md
+
 .PHONY: chaos
-chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; writes docs/reliability.md
-	@MUSTER_DEVCLUSTER=$${MUSTER_DEVCLUSTER:-$(CURDIR)/$(BIN)/devcluster} go test ./test/chaos -run TestChaos -count=1 -timeout=2h \
-		-v -args -runs $(or $(RUNS),3) -pairs $(or $(PAIRS),10) -seed $(or $(SEED),0) -gangs $(or $(GANGS),50) -nats $(or $(NATS),1) -only "$(ONLY)" -keep "$(abspath $(KEEP))" -table $(CURDIR)/docs/reliability.md
+chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; with KEEP=FILE writes docs/reliability.md
+	@$(LONG) ./test/chaos -run TestChaos -args -runs $(or $(RUNS),3) -pairs $(or $(PAIRS),10) -seed $(or $(SEED),0) -gangs $(or $(GANGS),50) \
+		-nats $(or $(NATS),1) -only "$(ONLY)" -lane $(or $(LANE),1/1) -keep "$(abspath $(KEEP))" -table $(PAGE)
+
+.PHONY: failovers failovers-to-standbys failovers-to-backups
+failovers: failovers-to-standbys failovers-to-backups ## fail Postgres over under load, to each kind of standby and to a backup, RUNS=20 times each; writes docs/reliability.md (-j2 does both at once)
+
+failovers-to-standbys: need-postgres services $(BIN)/devcluster $(BIN)/nats-server
+	@$(LONG) ./test/outage -run StandbyTakesOver -args -failovers $(or $(RUNS),20) -keep $(CURDIR)/test/outage/outcomes.json -table $(PAGE)
+
+failovers-to-backups: need-postgres services $(BIN)/devcluster $(BIN)/nats-server
+	@$(LONG) ./test/chaos -run TestPostgresIsRestoredToAnOlderState -args -runs $(or $(RUNS),20) -seed $(or $(SEED),0) -keep $(CURDIR)/test/chaos/restores.json -table $(PAGE)
 
 .PHONY: tidy
 tidy: ## format all code and tidy all modules

@@ -7,27 +7,30 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/test/suite"
 	"muster.dev/muster/test/suite/disk"
+	"muster.dev/muster/test/suite/kept"
 	"muster.dev/muster/test/suite/local"
 )
 
 var (
 	runs  = flag.Int("runs", 0, "runs of every fault; 0 for the short run")
-	table = flag.String("table", "", "write the table into this page")
-	keep  = flag.String("keep", "", "add the outcomes to those in this file, do only the runs that it lacks, and make the table of all")
+	keep  = flag.String("keep", "", "add the outcomes to those in this file, and do only the runs that it lacks")
+	table = flag.String("table", "", "write the table of all outcomes that are kept into this page")
 	seed  = flag.Uint64("seed", 0, "of the sample, the pairs and the load; 0 draws one")
 	pairs = flag.Int("pairs", 0, "number of pairs of faults at the same time, drawn at random, beside the single ones")
 	gangs = flag.Int("gangs", 0, "of each run; 0 for 50, and for 8 in the short run")
 	nats  = flag.Int("nats", 1, "number of NATS servers; several are a cluster with TLS, and have a table of their own")
 	only  = flag.String("only", "", "regular expression of the names of faults")
+	lane  = flag.String("lane", "1/1", "which of how many lanes this is, which share the faults, such as 2/3")
 )
 
 func TestMain(m *testing.M) {
@@ -58,28 +61,29 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	if *keep != "" {
-		kept, err := Keep(*keep, nil)
+		earlier, err := kept.Read[Row](*keep)
+		if err == nil {
+			err = publish(nil)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Before = runsOf(kept)
+		plan.Before = runsOf(earlier)
 	}
 	began := time.Now()
 	done := rows(suite.Chaos(t, &local.Provider{Binaries: binaries, Cluster: cluster}, plan))
 	fmt.Printf("%s\n%s in %s\n", Table(done), plural(done), time.Since(began).Round(time.Second))
-	if *table != "" && *only == "" && *keep == "" { // a part is no table
-		if err := Write(*table, mark(), Table(done)); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
-// mark names the table in a page.
-func mark() string {
-	if *nats > 1 {
-		return "chaos of three NATS servers"
+// page has the tables of what is kept.
+const page = "../../docs/reliability.md"
+
+// pageWith is a page with the table of a number of NATS servers.
+func pageWith(file string, servers int) kept.Page {
+	if servers > 1 {
+		return kept.Page{File: file, Table: "chaos of three NATS servers"}
 	}
-	return "chaos"
+	return kept.Page{File: file, Table: "chaos"}
 }
 
 // publish adds rows to the file of those that are kept, and makes the table of all.
@@ -87,11 +91,25 @@ func publish(added []Row) error {
 	if *keep == "" {
 		return nil
 	}
-	all, err := Keep(*keep, added)
-	if err == nil && *table != "" {
-		err = Write(*table, mark(), Table(all))
+	return kept.Change(*keep, func(all []Row) []Row { return merged(all, added) }, pageWith(*table, *nats), Table)
+}
+
+// TestTheTables: the page has the tables of the outcomes that are kept.
+func TestTheTables(t *testing.T) {
+	t.Parallel()
+	for file, servers := range map[string]int{"outcomes.json": 1, "outcomes-of-three.json": 3} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			all, err := kept.Read[Row](file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := kept.Table(pageWith(page, servers))
+			if diff := cmp.Diff(want, Table(all)); err != nil || diff != "" {
+				t.Errorf("%v; `make chaos KEEP=test/chaos/%s` writes it (-page +file):\n%s", err, file, diff)
+			}
+		})
 	}
-	return err
 }
 
 // startCluster starts a dev cluster for processes, if all of it is built.
@@ -179,7 +197,22 @@ func drawn(t *testing.T) suite.Plan {
 			plan.Trials = append(plan.Trials, trial)
 		}
 	}
+	if plan.Trials, err = ofLane(*lane, plan.Trials); err != nil {
+		t.Fatal(err)
+	}
 	return plan
+}
+
+// ofLane returns the faults of a lane: every so many one.
+func ofLane(lane string, all []suite.Trial) (its []suite.Trial, err error) {
+	var which, lanes int
+	if _, err := fmt.Sscanf(lane, "%d/%d", &which, &lanes); err != nil || which < 1 || which > lanes {
+		return nil, fmt.Errorf("lane %q: want which of how many, such as 2/3", lane)
+	}
+	for i := which - 1; i < len(all); i += lanes {
+		its = append(its, all[i])
+	}
+	return its, nil
 }
 
 func plural(rows []Row) string {
@@ -193,31 +226,20 @@ func plural(rows []Row) string {
 // TestTable shows what a table says of runs that went well and of others.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("before\n"+beginMark("one")+"old\n"+endMark("one")+"after\n"+beginMark("two")+"kept\n"+endMark("two")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	text := Table(rows([]suite.Outcome{
+	got := Table(rows([]suite.Outcome{
 		{Trial: suite.Trial{Parts: []string{"intake"}, Fault: suite.Killed, For: time.Second}, Runs: 2, Gangs: 20,
 			Recovered: []time.Duration{2 * time.Second, time.Second}},
 		{Trial: suite.Trial{Parts: []string{"postgres"}, Fault: suite.Terminated}, Runs: 1, Gangs: 10,
 			Recovered: []time.Duration{time.Second}, Broken: []string{"a | gang was lost", "and another"}},
 		{Trial: suite.Trial{Parts: []string{"dispatcher"}, Fault: suite.Paused}, Runs: 1},
 	}))
-	if err := Write(page, "one", text); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "before\n" + beginMark("one") + `| fault | runs | gangs | result | recovery: median, longest |
+	want := `| fault | runs | gangs | result | recovery: median, longest |
 |---|---|---|---|---|
 | intake killed for 1s | 2 | 20 | nothing lost, doubled, leaked or over-committed | 2.0 s, 2.0 s |
 | postgres ending all connections | 1 | 10 | **breaches: 2**: a / gang was lost | 1.0 s, 1.0 s |
 | dispatcher paused | 1 | 0 | **1 of 1 did not recover** | - |
-` + endMark("one") + "after\n" + beginMark("two") + "kept\n" + endMark("two")
-	if string(got) != want {
-		t.Errorf("page is\n%s\nwant\n%s", got, want)
+`
+	if got != want {
+		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
 }

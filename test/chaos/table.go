@@ -7,16 +7,13 @@
 package chaos
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"muster.dev/muster/test/suite"
+	"muster.dev/muster/test/suite/kept"
 )
 
 // Row is what came of the runs of one fault.
@@ -36,19 +33,9 @@ func rows(outcomes []suite.Outcome) (rows []Row) {
 	return rows
 }
 
-// Keep adds rows to those of earlier runs in a file, and returns all: a row of a fault
-// that is there counts its runs, too.
-func Keep(file string, added []Row) ([]Row, error) {
-	var all []Row
-	content, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(content, &all)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the outcomes in %s: %w", file, err)
-	}
+// merged adds rows to those of earlier runs: a row of a fault that is there counts its
+// runs, too.
+func merged(all, added []Row) []Row {
 	for _, row := range added {
 		at := slices.IndexFunc(all, func(r Row) bool { return r.Fault == row.Fault })
 		if at < 0 {
@@ -59,10 +46,7 @@ func Keep(file string, added []Row) ([]Row, error) {
 		known.Runs, known.Gangs = known.Runs+row.Runs, known.Gangs+row.Gangs
 		known.Recovered, known.Broken = append(known.Recovered, row.Recovered...), append(known.Broken, row.Broken...)
 	}
-	if content, err = json.MarshalIndent(all, "", "  "); err != nil {
-		return nil, err
-	}
-	return all, os.WriteFile(file, content, 0o644)
+	return all
 }
 
 // runsOf counts the runs of each fault.
@@ -89,35 +73,7 @@ func Table(rows []Row) string {
 		case r.Runs == 0 || len(r.Recovered) < r.Runs:
 			result = fmt.Sprintf("**%d of %d did not recover**", r.Runs-len(r.Recovered), r.Runs)
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", r.Fault, r.Runs, r.Gangs, result, recovery(r.Recovered))
+		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", r.Fault, r.Runs, r.Gangs, result, kept.MedianAndLongest(r.Recovered))
 	}
 	return b.String()
-}
-
-func recovery(took []time.Duration) string {
-	if len(took) == 0 {
-		return "-"
-	}
-	sorted := slices.Sorted(slices.Values(took))
-	return fmt.Sprintf("%.1f s, %.1f s", sorted[len(sorted)/2].Seconds(), sorted[len(sorted)-1].Seconds())
-}
-
-// Marks in a page, between which a table stands.
-func beginMark(name string) string { return "<!-- " + name + ": begin -->\n" }
-
-func endMark(name string) string { return "<!-- " + name + ": end -->\n" }
-
-// Write puts a table into a page, between its marks.
-func Write(file, name, table string) error {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	begin, end := beginMark(name), endMark(name)
-	before, rest, found := strings.Cut(string(content), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		return fmt.Errorf("%s: want the lines %q and %q, between which the table is put", file, strings.TrimSpace(begin), strings.TrimSpace(end))
-	}
-	return os.WriteFile(file, []byte(before+begin+table+end+after), 0o644)
 }

@@ -23,27 +23,32 @@ const readEvery = 3 * time.Second
 
 // OlderPlan is what RestoreOlderState does.
 type OlderPlan struct {
-	Runs  int
-	Gangs int    // of each run, at least 8
-	Seed  uint64 // of what is submitted
+	Runs   int
+	Before int    // of these runs, those that were done before
+	Gangs  int    // of each run, at least 8
+	Seed   uint64 // of what is submitted
 	// Purged: of every Purged runs the second one loses what NATS keeps of
 	// submissions, too; 0 for none.
 	Purged int
+	// Done is called with what came of each run; it may be nil.
+	Done func(Restored)
 }
 
 // Restored is what came of one restore.
 type Restored struct {
-	Gangs int
+	Gangs  int  `json:"gangs"`
+	Purged bool `json:"purged,omitempty"` // of what NATS keeps of submissions
 	// Lost are the gangs that the database had taken in after the backup, of which
 	// Named were named to the operator because they cannot be queued again.
-	Lost, Named int
+	Lost  int `json:"lost"`
+	Named int `json:"named"`
 	// Unadmitted is how many pods and RayClusters ran unadmitted after
 	// unadmittedFor; Cleared is when the last one of them was gone.
-	Unadmitted int
-	Cleared    time.Duration
+	Unadmitted int           `json:"unadmitted,omitempty"`
+	Cleared    time.Duration `json:"cleared"`
 	// Recovered is when a gang ran that was submitted after the restore.
-	Recovered time.Duration
-	Broken    []string
+	Recovered time.Duration `json:"recovered"`
+	Broken    []string      `json:"broken,omitempty"`
 }
 
 // RestoreOlderState restores Postgres from a physical backup of a while ago, under
@@ -54,15 +59,21 @@ func RestoreOlderState(t *testing.T, p Provider, plan OlderPlan) (all []Restored
 	w := newWorld(t, p, Shape{NATS: 1})
 	w.random = rand.New(rand.NewPCG(plan.Seed, 2))
 	w.record(t)
-	for run := range plan.Runs {
-		t.Run(fmt.Sprintf("run %d", run+1), func(t *testing.T) {
-			r := &restore{world: w, purged: plan.Purged > 0 && run%plan.Purged == 1}
+	for run := plan.Before; run < plan.Runs; run++ {
+		r := &restore{world: w, Restored: Restored{Purged: plan.Purged > 0 && run%plan.Purged == 1}}
+		whole := t.Run(fmt.Sprintf("run %d", run+1), func(t *testing.T) {
 			r.run(t, plan.Gangs)
 			for _, each := range r.Broken {
 				t.Error(each)
 			}
-			all = append(all, r.Restored)
 		})
+		if !whole && len(r.Broken) == 0 {
+			r.Broken = []string{"it did not come to its end"}
+		}
+		all = append(all, r.Restored)
+		if plan.Done != nil {
+			plan.Done(r.Restored)
+		}
 		if t.Failed() {
 			break // what is left of it would spoil the next one
 		}
@@ -74,9 +85,8 @@ func RestoreOlderState(t *testing.T, p Provider, plan OlderPlan) (all []Restored
 type restore struct {
 	*world
 	Restored
-	purged bool
-	ids    []workload.ID
-	lost   []workload.ID // of ids
+	ids  []workload.ID
+	lost []workload.ID // of ids
 }
 
 func (r *restore) run(t *testing.T, gangs int) {
@@ -151,7 +161,7 @@ func (r *restore) loseTime(t *testing.T, count int, backedUp map[string]bool) {
 		ended := slices.ContainsFunc(r.ids[from:], func(id workload.ID) bool { return r.gangOf(id).phase.Final() })
 		return ended && !slices.ContainsFunc(r.ids, func(id workload.ID) bool { return r.gangOf(id).phase == "" })
 	})
-	if r.purged {
+	if r.Purged {
 		if _, err := r.Break(r.ctx, NATS(1), KeptPurged); err != nil {
 			t.Fatalf("purge what is kept of submissions: %v", err)
 		}
@@ -223,7 +233,7 @@ func (r *restore) resubmitNamed(t *testing.T, named map[workload.ID]bool) {
 			g.ended, g.phase = true, message.Data.Phase
 		case strings.Contains(each.Reason, "submit it again"):
 			g.phase, g.tried = "", time.Time{}
-			if !r.purged {
+			if !r.Purged {
 				r.breach("gang %s is lost, although NATS keeps its submission", g.name)
 			}
 		}

@@ -92,8 +92,13 @@ func (s *Server) Promote(ctx context.Context) error {
 }
 
 // Kill ends all processes of the server at once, like the loss of its machine, except
-// that the kernel still writes its buffers to the disk.
+// that the kernel still writes its buffers to the disk. A server that has ended stays ended.
 func (s *Server) Kill() {
+	select {
+	case <-s.process.exited: // another process may have its number
+		return
+	default:
+	}
 	postmaster := s.process.cmd.Process
 	_ = postmaster.Signal(syscall.SIGSTOP) // so that it starts no more processes; it may have ended
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", postmaster.Pid))
