@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/resource"
@@ -33,20 +34,28 @@ func (o *submitOptions) try(cmd *cobra.Command, submissions []sent) error {
 			failed = append(failed, exit.With(exit.Rejected, fmt.Errorf("%s would be rejected: %w", s.Document, err)))
 			continue
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s would be submitted to queue %s: %s (dry run)\n", s.Document, o.queue, says)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s would be submitted to queue %s: %s (dry run)\n", s.Document, s.queue, says)
 	}
 	return report(cmd.ErrOrStderr(), failed)
 }
 
 // tried describes what a submission asks for, or says why it would be rejected.
 func (o *submitOptions) tried(s sent, answer query.QueuesAnswer) (string, error) {
-	found := query.Named(answer.Queues, o.queue, "")
+	if label := s.Document.Queue; label != "" && label != s.queue {
+		return "", fmt.Errorf("metadata.labels[%s]: is %q, but the submission is to queue %q; submit it to the queue that the label names, or change the label",
+			kube.QueueNameLabel, label, s.queue)
+	}
+	found := query.Named(answer.Queues, s.queue, "")
 	if len(found) == 0 {
-		return "", noQueue(answer.Queues, o.queue, "")
+		return "", noQueue(answer.Queues, s.queue, "")
 	}
 	namespaces := query.NamespacesOf(found)
 	if at := s.Document.Namespace; at != "" && len(namespaces) > 0 && !slices.Contains(namespaces, at) {
-		return "", fmt.Errorf("queue %q does not serve namespace %q; it serves %s", o.queue, at, strings.Join(namespaces, ", "))
+		return "", fmt.Errorf("queue %q does not serve namespace %q; it serves %s", s.queue, at, strings.Join(namespaces, ", "))
+	}
+	if len(found) > 1 && s.Document.Namespace == "" {
+		return "", fmt.Errorf("%q is the name of queues in the namespaces %s, each with its own quota; name the namespace in metadata.namespace, or with --namespace",
+			s.queue, strings.Join(namespaces, ", "))
 	}
 	if o.priorityClass != "" && !slices.ContainsFunc(answer.PriorityClasses, func(c quota.PriorityClass) bool { return c.Name == o.priorityClass }) {
 		return "", fmt.Errorf("priority class %q does not exist", o.priorityClass)

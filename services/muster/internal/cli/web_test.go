@@ -189,12 +189,17 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 	url := api(t, nil)
 	const pods = "spec: {containers: [{name: ray, image: rayproject/ray:2.46.0, resources: {limits: {cpu: 2, memory: 4Gi}}}]}"
 	const glue = "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: glue, namespace: team}\nspec:\n  rayVersion: 2.46.0\n  headGroupSpec:\n    rayStartParams: {}\n    template: {" + pods + "}\n"
+	labelled := func(queue string) string {
+		return strings.Replace(glue, "namespace: team", "namespace: team, labels: {muster.dev/queue-name: "+queue+"}", 1)
+	}
 	for name, test := range map[string]struct {
 		manifest, args string
 		code           int
 		says           string
 	}{
 		"what is right":       {glue, "-q q", exit.OK, "raycluster/glue would be submitted to queue q: 1 pod, cpu 2, memory 4Gi (dry run)"},
+		"the label's queue":   {labelled("q"), "", exit.OK, "raycluster/glue would be submitted to queue q: 1 pod"},
+		"another label":       {labelled("nowhere"), "-q q", exit.Rejected, `metadata.labels[muster.dev/queue-name]: is "nowhere", but the submission is to queue "q"`},
 		"another kind":        {"apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a}\n", "-q q", exit.OK, "checked only when it is submitted"},
 		"no queue":            {glue, "-q nowhere", exit.Rejected, `there is no queue "nowhere"`},
 		"no such namespace":   {strings.Replace(glue, "namespace: team", "namespace: mine", 1), "-q q", exit.Rejected, `does not serve namespace "mine"; it serves team`},
