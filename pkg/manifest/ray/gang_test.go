@@ -48,6 +48,7 @@ func TestConstraintsWithinTheGang(t *testing.T) {
 			Template: workload.Template{Spread: []workload.Spread{{TopologyKey: "rack", MaxSkew: 1}}}}},
 		{"required topology", gang(`"annotations": {"kueue.x-k8s.io/podset-required-topology": "block"}`, "", ""), workload.PodSet{
 			Topology: &workload.Topology{Mode: workload.TopologyRequired, Level: "block"}}},
+		{"unconstrained topology", gang(`"annotations": {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}`, "", ""), workload.PodSet{}},
 		{"preferred topology, slices of a replica", gang(`"annotations": {"muster.dev/podset-preferred-topology": "block", "kueue.x-k8s.io/podset-slice-required-topology": "rack"}`, "", ""), workload.PodSet{
 			Topology: &workload.Topology{Mode: workload.TopologyPreferred, Level: "block", SliceSize: 2, SliceLevel: "rack"}}},
 	} {
@@ -93,6 +94,10 @@ func TestConstraintsThatReachBeyondTheGangAreRefused(t *testing.T) {
 		{"slices that are not whole", annotated(`"muster.dev/podset-slice-required-topology": "a", "muster.dev/podset-slice-size": "8"`), "podset-slice-size: is 8, and there are 4 pods"},
 		{"slices that cut replicas", annotated(`"muster.dev/podset-slice-required-topology": "a", "muster.dev/podset-slice-size": "3"`), "is 3, and a replica has 2 hosts; want slices of whole replicas"},
 		{"no number", annotated(`"muster.dev/podset-slice-required-topology": "a", "muster.dev/podset-slice-size": "two"`), `is "two"; want a whole number`},
+		{"slices of several layers", annotated(`"kueue.x-k8s.io/podset-slice-required-topology-constraints": "[]"`), "podset-slice-required-topology-constraints: is set; slices of several layers are not supported"},
+		{"unconstrained and required", annotated(`"kueue.x-k8s.io/podset-unconstrained-topology": "true", "kueue.x-k8s.io/podset-required-topology": "a"`), "has podset-unconstrained-topology and another topology; choose one of them"},
+		{"unconstrained and preferred", annotated(`"kueue.x-k8s.io/podset-unconstrained-topology": "true", "kueue.x-k8s.io/podset-preferred-topology": "a"`), "has podset-unconstrained-topology and another topology"},
+		{"neither true nor false", annotated(`"kueue.x-k8s.io/podset-unconstrained-topology": "rack"`), `podset-unconstrained-topology: is "rack"; want true or false`},
 		{"no level", annotated(`"muster.dev/podset-slice-size": "2"`), "is set without podset-slice-required-topology"},
 		{"no label", annotated(`"muster.dev/podset-required-topology": "a b"`), "cannot be the key of a label"},
 	} {

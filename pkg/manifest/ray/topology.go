@@ -15,6 +15,10 @@ const (
 	preferredTopology = "podset-preferred-topology"
 	sliceTopology     = "podset-slice-required-topology"
 	sliceSize         = "podset-slice-size"
+	// unconstrainedTopology asks for what Muster does without any of them.
+	unconstrainedTopology = "podset-unconstrained-topology"
+	// sliceLayers are slices of several layers, which Muster does not place.
+	sliceLayers = "podset-slice-required-topology-constraints"
 )
 
 // readTopology reads what annotations ask. Without a size a slice is a replica
@@ -22,13 +26,13 @@ const (
 func readTopology(members []member, i int) error {
 	m := &members[i]
 	values := map[string]string{}
-	for _, name := range []string{requiredTopology, preferredTopology, sliceTopology, sliceSize} {
+	for _, name := range []string{requiredTopology, preferredTopology, sliceTopology, sliceSize, unconstrainedTopology, sliceLayers} {
 		value, err := m.annotation(name)
 		if err != nil {
 			return err
 		}
 		values[name] = value
-		if value != "" && name != sliceSize {
+		if value != "" && (name == requiredTopology || name == preferredTopology || name == sliceTopology) {
 			if err := checkLabel(m.path+".metadata.annotations."+name, value, ""); err != nil {
 				return err
 			}
@@ -36,7 +40,14 @@ func readTopology(members []member, i int) error {
 	}
 	t := workload.Topology{}
 	where := m.path + ".metadata.annotations"
+	unconstrained := values[unconstrainedTopology] == "true"
 	switch {
+	case values[sliceLayers] != "":
+		return refuse(where+"."+sliceLayers, "is set", "slices of several layers are not supported; want "+sliceTopology+" and "+sliceSize+" for one layer")
+	case values[unconstrainedTopology] != "" && values[unconstrainedTopology] != "true" && values[unconstrainedTopology] != "false":
+		return refuse(where+"."+unconstrainedTopology, "is "+fault.Quote(values[unconstrainedTopology]), "want true or false")
+	case unconstrained && (values[requiredTopology] != "" || values[preferredTopology] != ""):
+		return refuse(where, "has "+unconstrainedTopology+" and another topology", "choose one of them")
 	case values[requiredTopology] != "" && values[preferredTopology] != "":
 		return refuse(where, "has "+requiredTopology+" and "+preferredTopology, "choose one of them")
 	case values[requiredTopology] != "":
