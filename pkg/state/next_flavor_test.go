@@ -124,7 +124,7 @@ func TestAGangWaitsForAFlavorThatIsNotAskedFor(t *testing.T) {
 	a.wantPhase(workload.Admitted, "")
 }
 
-// TestTheDemandGoesToTheNextFlavor of a queue without a check, when nobody has added nodes of
+// TestTheDemandGoesToTheNextFlavor of a queue without a check, when no nodes were added of
 // the first one within the time of the queue.
 func TestTheDemandGoesToTheNextFlavor(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,7 @@ type Stored struct {
 	Version   int64 // of the ledger
 	// MaxEvent is the size of the largest event that the bus takes, in bytes.
 	MaxEvent int64
-	// NoCertificates: nobody reads the certificates of events, as in a played world.
+	// NoCertificates: the certificates of events are not read, as in a played world.
 	NoCertificates bool `json:"-"`
 }
 

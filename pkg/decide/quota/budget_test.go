@@ -26,7 +26,7 @@ func TestPeriodsOfBudgets(t *testing.T) {
 }
 
 // TestABudgetHoldsItsQueue: with the reason in figures, in the namespace that it is of; an
-// operator's hold is said first, and another one of the queue.
+// operator's hold comes first.
 func TestABudgetHoldsItsQueue(t *testing.T) {
 	t.Parallel()
 	b := quota.Budget{Name: "gpus", Queue: "x", Namespace: "a", Resource: "nvidia.com/gpu", Hours: 1000, Period: quota.Month, Action: quota.BudgetHolds}

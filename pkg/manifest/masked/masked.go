@@ -4,7 +4,7 @@
 // variables, annotations and other keys whose name is that of a secret; arguments such as
 // --token=VALUE; and texts that are secrets by their form, such as private keys and the password
 // in a URL. A manifest is written by its user, so a secret under an innocent name that looks like
-// any other text is shown: the page is for those who may see the workload, and for nobody else.
+// any other text is shown: the page is for those who may see the workload, and for no others.
 //
 // It does not change what is stored or created.
 package masked

@@ -77,6 +77,8 @@ func notes() []string {
 		"INSERT quarantine",
 		"INSERT queues", "DELETE queues", "INSERT policy", "UPDATE quota_usage", "INSERT quota_usage", "DELETE quota_usage", "UPDATE reservations", "DELETE past_usage", // settings
 		"SELECT $1", "DELETE commits", "DELETE shapes", // tidying
+		"INSERT estimates", "DELETE estimates", "INSERT estimate_scores", "DELETE estimate_scores", // estimates of starts
+		"INSERT budget_usage", "DELETE budget_usage",
 	}
 }
 

@@ -57,5 +57,5 @@ func shaped(nodes []capacity.Node, shape query.NodeShape) (capacity.Node, error)
 	return node, nil
 }
 
-// kubeletPods is how many pods a kubelet takes unless it is told otherwise.
+// kubeletPods is how many pods a kubelet takes by default.
 const kubeletPods = 110
