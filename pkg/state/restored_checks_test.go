@@ -118,7 +118,7 @@ func TestChecksThatTheLedgerWaitsForAreAskedAgain(t *testing.T) {
 
 // The request that the ledger has was taken back in the lost time, and the command that says
 // so is of a later epoch than the one that asked. The next term does not wait for nodes that
-// nobody is asked for, and no command of the old request is the last one.
+// are not asked for, and no command of the old request is the last one.
 func TestARequestThatWasTakenBackInTheLostTimeIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	a := newAsker(t)

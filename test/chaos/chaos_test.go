@@ -203,7 +203,7 @@ func drawn(t *testing.T) suite.Plan {
 	return plan
 }
 
-// ofLane returns the faults of a lane: every so many one.
+// ofLane returns the faults of a lane: one in each round of the lanes.
 func ofLane(lane string, all []suite.Trial) (its []suite.Trial, err error) {
 	var which, lanes int
 	if _, err := fmt.Sscanf(lane, "%d/%d", &which, &lanes); err != nil || which < 1 || which > lanes {
