@@ -73,6 +73,12 @@ demo-provisioning: ## run the demo of a job that gets nodes which do not exist y
 	@$(MAKE) --no-print-directory KUBECONFIG= stack-parts
 	@KUBECONFIG= $(BIN)/muster-dev demo --provisioning
 
+.PHONY: demo-clusters
+demo-clusters: override KUBECONFIG :=
+demo-clusters: ## run the demo of two clusters under one queue-manager: overflow, a lost cluster, its return, a drain
+	@$(MAKE) --no-print-directory KUBECONFIG= stack-parts
+	@KUBECONFIG= $(BIN)/muster-dev demo --clusters
+
 # nats-server of the version that package localnats embeds.
 $(BIN)/nats-server: pkg/go.mod
 	@mkdir -p $(BIN)

@@ -26,6 +26,7 @@ type demoOptions struct {
 	image        string
 	keep         bool
 	provisioning bool
+	clusters     bool
 }
 
 func demoCommand() *cobra.Command {
@@ -43,6 +44,10 @@ With --provisioning the demo is another: a job waits for a node that does not ex
 a request asks the autoscaler for it, the job runs on it, and the node goes away
 again. The dev cluster plays the autoscaler.
 
+With --clusters two dev clusters run under one queue-manager: gangs fill the cheaper one and
+overflow to the other; that one is cut off, leaves by force, and its gang starts again; it
+comes back, and the first one is drained.
+
 With --kubeconfig (or $KUBECONFIG) it runs in that cluster, in the namespace
 ` + usersQueue + `, with gangs sized by your nodes.`,
 		Args: program.Args(0, 0, "no argument"),
@@ -52,6 +57,7 @@ With --kubeconfig (or $KUBECONFIG) it runs in that cluster, in the namespace
 	cmd.Flags().StringVar(&o.image, "image", "rayproject/ray:2.52.0", "Ray's `image`, in an existing cluster")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep everything running after the demo, until Ctrl-C")
 	cmd.Flags().BoolVar(&o.provisioning, "provisioning", false, "show how a job gets nodes that do not exist yet")
+	cmd.Flags().BoolVar(&o.clusters, "clusters", false, "show two clusters under one queue-manager")
 	return cmd
 }
 
@@ -62,7 +68,16 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if o.provisioning && o.kubeconfig != "" {
 		return exit.Usagef("--provisioning needs the node pools of a dev cluster, and $KUBECONFIG or --kubeconfig names %q", o.kubeconfig)
 	}
+	if o.clusters && (o.kubeconfig != "" || o.provisioning) {
+		return exit.Usagef("--clusters starts two dev clusters; want neither --provisioning nor $KUBECONFIG or --kubeconfig, which names %q", o.kubeconfig)
+	}
 	run := demo.Run
+	if o.clusters {
+		run = demo.RunClusters
+		if !cmd.Flags().Changed("fleet") {
+			o.fleet = "laptop"
+		}
+	}
 	if o.provisioning {
 		run = demo.RunProvisioning
 		if !cmd.Flags().Changed("fleet") {
@@ -80,6 +95,9 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	options.FreshDatabase = true
+	if o.clusters {
+		options.ClusterSilence = demo.ClusterSilence
+	}
 	if o.keep {
 		options.HTTPPort, options.ConsolePort = -1, -1
 	}

@@ -46,16 +46,21 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := install.Install(ctx, admin, []string{ClusterName}, s.namespaces()); err != nil {
+		return fmt.Errorf("install Muster's rights: %w", err)
+	}
+	s.kubeconfigs, err = inprocess.Kubeconfigs(ctx, admin, s.Dir)
+	return err
+}
+
+// namespaces are those of the queues.
+func (s *Stack) namespaces() []string {
 	var namespaces []string
 	for _, queue := range s.options.Queues {
 		namespaces = append(namespaces, queue.Namespaces...)
 	}
 	slices.Sort(namespaces)
-	if err := install.Install(ctx, admin, []string{ClusterName}, slices.Compact(namespaces)); err != nil {
-		return fmt.Errorf("install Muster's rights: %w", err)
-	}
-	s.kubeconfigs, err = inprocess.Kubeconfigs(ctx, admin, s.Dir)
-	return err
+	return slices.Compact(namespaces)
 }
 
 // httpAPI returns the settings of the HTTP API, with one caller, an operator, whose token is
@@ -89,7 +94,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 	}
 	config := inprocess.Config{
 		NATSURL: s.NATSURL, DatabaseURL: s.databaseURL, Cluster: ClusterName, Kubeconfigs: s.kubeconfigs,
-		Queues: s.options.Queues, Policy: s.options.Policy, NodeSelector: s.options.NodeSelector, NodeGrace: nodeGrace,
+		Queues: s.options.Queues, Policy: s.options.Policy, NodeSelector: s.options.NodeSelector, NodeGrace: nodeGrace, ClusterSilence: s.options.ClusterSilence,
 		EstimateInterval: estimateInterval, HTTP: api,
 	}
 	services := inprocess.New(s.options.Logger, config)

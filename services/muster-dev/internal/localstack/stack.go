@@ -45,7 +45,9 @@ type Options struct {
 	FreshDatabase bool
 	Queues        []queuemanager.Queue
 	Policy        quota.Config // quota, cohorts and the rest
-	NATSPort      int          // -1 takes a free one
+	// ClusterSilence is queue-manager's; zero means its default.
+	ClusterSilence time.Duration
+	NATSPort       int // -1 takes a free one
 	// HTTPPort is of the HTTP API on 127.0.0.1; -1 takes a free one, 0 leaves the API out.
 	HTTPPort int
 	// ConsolePort is of the console on 127.0.0.1; -1 takes a free one, 0 leaves the console out.
