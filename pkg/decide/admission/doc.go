@@ -11,8 +11,12 @@
 //
 // Decide goes through these stages, each in the file named:
 //
+//	orderByUse                 use_order.go       queues that order by what LocalQueues used
+//	recheckNamespaces          recheck.go         namespaces that are selected now, or no more
+//	recheckDefaults            recheck.go         what namespaces have pods ask for by default
 //	endBackoffs, drain         decide.go          back-offs that are over; queues to empty
 //	drainClusters              drain_clusters.go  clusters to empty
+//	drainReserved              calendar.go        nodes to empty whose reservation has begun
 //	settleNominations          settle.go          victims are gone: start the preemptor
 //	settleAsked                settle_asked.go    nodes have come that were asked for
 //	promoteImpatient           decide.go          patience that is over
@@ -20,17 +24,23 @@
 //	restoreNominations         decide.go          preemptors of an earlier term first
 //	until no class is open:
 //	  nextClass                next_class.go      the class to try: shares, priority, order
-//	  start                    start.go           quota, then places, for its head:
+//	  start                    start.go           quota, then places, for its first gang:
 //	    quota.Queue.Assess                        the assignments of flavors, within quota or not
 //	    fit                    fit.go             the node of each pod: placement.Fleet.Solve
-//	    ask                    ask.go             for nodes; it waits with its quota
-//	    backfill               backfill.go        places that delay no head before it
-//	    preempt                preempt.go         which gangs to evict; nominate
-//	    startSmaller           smaller.go         the largest size that may start instead
+//	    backfill               backfill.go        places that delay no head before it, and are
+//	                                              on no nodes that are reserved for others
+//	    topologyConflict       grow.go            of a growing gang, with the places it has
+//	    putToChecks            checks.go          AdmissionChecks first; it waits with its quota
 //	    admit, grow            admit.go, grow.go  allocate, add to the plan
+//	    ask                    ask.go             for nodes, after putToChecks
+//	    preempt                preempt.go         which gangs to evict; putToChecks, nominate
+//	    startSmaller           smaller.go         the largest size that may start instead;
+//	                                              putToChecks, then admit or nominate
 //	  refreshBlockers          decide.go          head reservations, stale refusals
 //	scheduleRetries            evictable.go       when protection from eviction ends
-//	reportNew, nextAt          decide.go          reasons; when to decide without an event
+//	reportNew                  decide.go          reasons of gangs
+//	reportReservations         decide.go          reasons of heads with a new reservation
+//	nextAt                     decide.go          when to decide without an event
 //
 // # Files
 //

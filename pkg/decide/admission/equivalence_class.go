@@ -64,7 +64,7 @@ func (c *equivalenceClass) Pop() any {
 	return last
 }
 
-// classHeap is a heap of classes by their heads, in an order of the queue; place is
+// classHeap is a heap of classes by their first gangs, in an order of the queue; place is
 // where a class keeps its index.
 type classHeap struct {
 	list  []*equivalenceClass
@@ -155,7 +155,7 @@ func (s *State) removeFromClass(w *Waiting) {
 		return
 	}
 	s.unblock(class)
-	class.members = append(class.members, w) // the heaps compare heads
+	class.members = append(class.members, w) // the heaps compare first gangs
 	heap.Remove(&class.queue.all, class.atAll)
 	if class.atOpen >= 0 {
 		heap.Remove(&class.queue.open, class.atOpen)

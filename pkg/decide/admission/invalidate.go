@@ -149,7 +149,7 @@ func (c *equivalenceClass) mayFitQuota() bool {
 func (s *State) invalidateVerdict(flavored *flavoredSignature, cluster string) {
 	delete(flavored.verdicts, cluster)
 	for class := range flavored.blocked {
-		s.reopen(class) // heaps order by heads, so the order of reopening does not matter
+		s.reopen(class) // heaps order by first gangs, so the order of reopening does not matter
 	}
 }
 

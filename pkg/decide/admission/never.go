@@ -193,7 +193,7 @@ func (d *decision) recheckOffers() {
 				continue
 			}
 			for class := range flavored.blocked {
-				s.reopen(class) // heaps order by heads, so the order of reopening does not matter
+				s.reopen(class) // heaps order by first gangs, so the order of reopening does not matter
 			}
 		}
 	}

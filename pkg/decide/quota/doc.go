@@ -11,5 +11,6 @@
 // share of a queue is. It is not for deciding which gang starts (package admission) nor for
 // nodes (package placement): quota is not capacity.
 //
-// The package is pure: standard library only, no clock, no I/O.
+// The package is pure: no clock, no I/O, and no imports but the standard library and the
+// values of pkg/spec.
 package quota

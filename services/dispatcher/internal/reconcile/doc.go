@@ -42,7 +42,9 @@
 //   - Nothing is created beside an earlier attempt that still exists.
 //   - Every object is permitted before the first is created.
 //   - What was created is remembered by UID. An object without that UID is deleted only
-//     when it carries the labels of the workload.
-//   - A removal is bounded, and its end is reported.
+//     when it carries the labels of the workload, or when Muster made it for a workload
+//     that has ended and whose name this one has (earlier.go, wrappeditem.go).
+//   - A removal that objects block is given up after removeWithin. One that running pods
+//     block goes on until they are gone. The end of either is reported.
 //   - The sweep asks queue-manager before it deletes.
 package reconcile

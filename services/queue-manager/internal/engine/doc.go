@@ -6,7 +6,7 @@
 // # The loop of a term
 //
 // Run (run.go) leads term after term, lead (term.go) begins and ends one, and
-// leader.run (leader.go) is its loop. A round has these stages:
+// leader.run (leader.go) is its loop. An iteration has these stages:
 //
 //	wait     leader.run        leader.go        the next message, question, change or tick
 //	gather   collectBatch      inputs.go        the message of wait, and what else has arrived:
@@ -14,7 +14,7 @@
 //	apply    Step.Apply        step.go          messages change the state (apply.go), the
 //	                                            state decides, its inputs are recorded (record.go)
 //	prepare  Writer.Prepare    writer.go        one transaction of the decision
-//	queue    commitQueue.add   commit_queue.go  the next round begins here
+//	queue    commitQueue.add   commit_queue.go  the next iteration begins here
 //	commit   Writer.Write      writer.go        in order, on the queue's goroutine
 //	settle   Writer.Write      writer.go        messages go to the relay, which publishes them
 //	                                            later; inputs are acknowledged
@@ -36,18 +36,22 @@
 //
 // Nothing has to be repaired then, because a replaced leader cannot write:
 //
-//  1. The successor begins a term with the next epoch (term.go). From then on Postgres
-//     refuses the transactions of the one before.
-//  2. It takes the state that it has kept current as a standby, and reads the last commits
-//     (standby.takeOver).
-//  3. Its relay begins with what the outbox has. Each batch is checked against the epoch
-//     (store.CheckEpochAndAddManifests), so a replaced relay publishes nothing behind it.
+//  1. The successor begins a term with a larger epoch: the time in microseconds plus a
+//     random number (store.LeastEpochAndStep). From then on Postgres refuses the
+//     transactions of the one before.
+//  2. It takes the state that it has kept current as a standby, and reads the last commits.
+//     It loads all of the state when the configuration has changed, or when it could not
+//     follow (standby.takeOver).
+//  3. Its relay begins with what the outbox has. A replaced relay publishes nothing behind
+//     it: each batch is checked against the epoch (store.CheckEpochAndAddManifests), and
+//     NATS refuses a message of a batch that was checked before if the stream does not end
+//     where the relay expects it.
 //  4. It decides when it has read everything that was observed before
 //     (leader.beginDecisions).
 //
 // # When the database was restored to an older state
 //
-// Before the first round a term compares the streams with the ledger (leader_restored.go)
+// Before its loop begins a term compares the streams with the ledger (leader_restored.go)
 // and restores what the ledger has lost (restored.go, resubmit.go). In names of this
 // package, recovery is that, and never the replacement of a leader.
 package engine
