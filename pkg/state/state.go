@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -62,6 +63,8 @@ type Stored struct {
 	MaxEvent int64
 	// NoCertificates: the certificates of events are not read, as in a played world.
 	NoCertificates bool `json:"-"`
+	// Victims is the order in which gangs are evicted, another one in simulations alone.
+	Victims admission.VictimOrder `json:"-"`
 }
 
 // StoredWorkload is a live workload with its place in the order of submission.
@@ -93,6 +96,7 @@ func New(epoch int64, stored Stored) *State {
 		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, noCertificates: stored.NoCertificates, staleReasons: map[workload.ID]*entry{},
 		asking: asking{}, checked: checked{},
 	}
+	l.admission.OrderVictims(stored.Victims)
 	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},
 		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version,

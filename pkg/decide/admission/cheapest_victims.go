@@ -42,7 +42,7 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 	}
 	s := &victimSearch{
 		p: p, candidates: *a, floors: newFloors(a.candidates, mostVictims+1), size: floor(a.needs), best: best, steps: steps,
-		price: priceOf(nil), gained: make([]int64, len(a.needs)),
+		price: priceOf(nil, p.d.state.victimOrder), gained: make([]int64, len(a.needs)),
 	}
 	for ; s.size <= len(a.candidates) && s.floors.below(s.best, s.price, 0, s.size); s.size++ {
 		if s.size > mostVictims || *steps <= 0 {
@@ -58,7 +58,7 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 // mayUndercut reports whether a candidate alone may cost less than the best.
 func mayUndercut(list []candidate, best *victims) bool {
 	return slices.ContainsFunc(list, func(c candidate) bool {
-		return c.shareRank < best.price.shareRank ||
+		return best.price.fewest && best.price.gangs > 1 || c.shareRank < best.price.shareRank ||
 			c.shareRank == best.price.shareRank && compareRegrets([]levelRegret{c.regretOf()}, best.price.regrets) < 0
 	})
 }

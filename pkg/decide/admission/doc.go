@@ -59,8 +59,8 @@
 //	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
 //	            use_order, kept_quota, never, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters, calendar
-//	ground      regret, queue, queue_front, equivalence_class, local_use, signature, order,
-//	            lacking, allowance, savepoint, namespaces, plan, state
+//	ground      regret, victim_order, queue, queue_front, equivalence_class, local_use,
+//	            signature, order, lacking, allowance, savepoint, namespaces, plan, state
 //
 // # What-ifs
 //

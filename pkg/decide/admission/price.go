@@ -15,6 +15,8 @@ type price struct {
 	// regrets are what is lost at each level that has a victim, the highest level first.
 	regrets []levelRegret
 	gangs   int
+	// fewest: the number of gangs counts before all else.
+	fewest bool
 }
 
 // level orders gangs by who is evicted last: those of the workload's own queue; of these as
@@ -68,8 +70,8 @@ func compareRegrets(a, b []levelRegret) int {
 
 // priceOf returns the price of a set. Its shareRank is a lower bound, which holds for the
 // gang that is evicted first.
-func priceOf(list []candidate) price {
-	p := price{shareRank: math.MaxInt}
+func priceOf(list []candidate, by VictimOrder) price {
+	p := price{shareRank: math.MaxInt, fewest: by == FewestGangs}
 	for _, c := range list {
 		p = p.plus(c)
 	}
@@ -78,13 +80,16 @@ func priceOf(list []candidate) price {
 
 // plus returns the price with one more victim, which is higher.
 func (p price) plus(c candidate) price {
-	return price{min(p.shareRank, c.shareRank), addRegret(slices.Clone(p.regrets), c.regretOf()), p.gangs + 1}
+	return price{min(p.shareRank, c.shareRank), addRegret(slices.Clone(p.regrets), c.regretOf()), p.gangs + 1, p.fewest}
 }
 
 // compare orders prices: first those of the queues with the largest shares, then those
 // with the least regret at the highest level, then at the next one and so on, then fewer
 // gangs. So no gang is evicted where gangs of a lower level are enough.
 func (p price) compare(other price) int {
+	if p.fewest && p.gangs != other.gangs {
+		return cmp.Compare(p.gangs, other.gangs)
+	}
 	return cmp.Or(cmp.Compare(p.shareRank, other.shareRank), compareRegrets(p.regrets, other.regrets), cmp.Compare(p.gangs, other.gangs))
 }
 
@@ -109,7 +114,7 @@ func cheaper(a, b *victims) *victims {
 
 // victimsOf returns the victims of a set of candidates with their price.
 func (p *preemption) victimsOf(list []candidate, places []workload.Placement, a *candidateSet) *victims {
-	price := priceOf(list)
+	price := priceOf(list, p.d.state.victimOrder)
 	price.shareRank = p.shareRank(list, a)
 	return &victims{list: list, places: places, price: price, fallback: a.fallback, borrow: a.borrow}
 }

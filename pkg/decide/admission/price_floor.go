@@ -51,7 +51,7 @@ func (f *floors) below(best *victims, chosen price, i, n int) bool {
 	for _, c := range f.cheapest[i][:n] {
 		f.sum = addRegret(f.sum, f.list[c].regretOf())
 	}
-	floor := price{shareRank: chosen.shareRank, regrets: f.sum, gangs: chosen.gangs + n}
+	floor := price{shareRank: chosen.shareRank, regrets: f.sum, gangs: chosen.gangs + n, fewest: chosen.fewest}
 	if n > 0 {
 		floor.shareRank = min(floor.shareRank, f.ranks[i])
 	}

@@ -30,6 +30,7 @@ func (s *State) clearUnschedulable() {
 // have been kept clear for a head.
 func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
+	next.victimOrder = s.victimOrder
 	next.fleets, next.clusters, next.silent, next.nodeSizes, next.total = s.fleets, s.clusters, s.silent, maps.Clone(s.nodeSizes), s.total
 	next.namespaces = s.namespaces
 	next.tree.SetCapacity(s.total)

@@ -43,6 +43,7 @@ type State struct {
 	namespaces        *namespaces   // copies of the state share them
 	total             resource.List // allocatable on all nodes
 	searched          Searched
+	victimOrder       VictimOrder
 	allowance         allowance // of the searches of all queues
 }
 

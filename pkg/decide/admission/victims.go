@@ -35,12 +35,18 @@ func (p *preemption) search(sets []candidateSet) *victims {
 			continue
 		}
 		found := p.enoughVictims(&a)
+		if p.d.state.victimOrder == AsKueue && found != nil {
+			p.hopeless, best = false, found
+			break
+		}
 		if best = p.weigh(best, found); found != nil || !p.insufficient(&a) && p.enoughTogether(a.candidates) {
 			p.hopeless = false
 			best = p.weigh(best, p.cheapest(&a, best, &steps))
 		}
 	}
-	p.weighOther(sets, best)
+	if p.d.state.victimOrder != AsKueue {
+		p.weighOther(sets, best)
+	}
 	if best != nil {
 		p.spareWhole(best)
 	}

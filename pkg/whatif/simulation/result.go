@@ -40,6 +40,8 @@ type Result struct {
 	// Evictions are those of jobs, and Lost is how long these attempts had run.
 	Evictions int     `json:"evictions,omitempty"`
 	Lost      float64 `json:"lostSeconds,omitempty"`
+	// LostHours is Lost times the accelerators of the jobs, or their pods where they have none.
+	LostHours float64 `json:"lostAcceleratorHours,omitempty"`
 	// Unplayed jobs were refused or could never start. Examples say why.
 	Unplayed int      `json:"unplayed,omitempty"`
 	Examples []string `json:"unplayedExamples,omitempty"`
@@ -71,6 +73,7 @@ func measure(runs []*run, nodes []capacity.Node) (Result, error) {
 	all, busy := 0, map[resource.Name]float64{}
 	for _, s := range runs {
 		r.Evictions, r.Lost, r.Unplayed = r.Evictions+s.evictions, r.Lost+s.lost.Seconds(), r.Unplayed+s.unplayed.count
+		r.LostHours += s.lostUnits / 3600
 		r.Examples = append(r.Examples, s.unplayed.examples...)
 		waits = append(waits, r.add(s, busy)...)
 		all += len(s.jobs)

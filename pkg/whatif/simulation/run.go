@@ -23,12 +23,13 @@ type run struct {
 	unplayed  unplayed
 	evictions int
 	lost      time.Duration // that evicted attempts had run
+	lostUnits float64       // the same times the accelerators, in seconds
 	estimator *estimator    // nil without estimates
 }
 
-func newRun(jobs []Job, site Site, eta bool) *run {
+func newRun(jobs []Job, site Site, o Options) *run {
 	s := &run{
-		World: world.New(world.Options{Start: jobs[0].Submitted, Queues: site.Queues, Policy: site.Policy}),
+		World: world.New(world.Options{Start: jobs[0].Submitted, Queues: site.Queues, Policy: site.Policy, Victims: o.Victims}),
 		byID:  map[workload.ID]*job{},
 	}
 	limits := map[string]time.Duration{}
@@ -45,7 +46,7 @@ func newRun(jobs []Job, site Site, eta bool) *run {
 	for _, n := range site.Nodes {
 		s.SetNode(n)
 	}
-	if eta {
+	if o.ETA {
 		s.estimator = &estimator{
 			queues: site.Queues, policy: site.Policy, nodes: site.Nodes, open: map[workload.ID]estimated{}, covered: make([]int, len(estimate.Levels())),
 		}
@@ -142,6 +143,7 @@ func (s *run) note(steps []world.Step) error {
 			}
 			s.evictions++
 			s.lost += step.At.Sub(j.started)
+			s.lostUnits += step.At.Sub(j.started).Seconds() * j.units()
 			j.attempt++
 			j.started = time.Time{}
 			s.lookAt(step.At, step.EvictAt)

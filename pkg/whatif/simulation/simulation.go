@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"time"
 
+	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/workload"
@@ -66,6 +67,8 @@ const MostNodes = 100_000
 type Options struct {
 	// ETA has a start time estimated for each job that waits, and the estimates scored.
 	ETA bool
+	// Victims is the order in which jobs are evicted for others.
+	Victims admission.VictimOrder
 	// Progress, unless nil, is called now and then with the number of jobs that have been
 	// submitted; what it returns ends the simulation when it is an error.
 	Progress func(submitted, jobs int) error
@@ -108,7 +111,7 @@ func Play(jobs []Job, site Site, o Options) (Result, error) {
 }
 
 func play(jobs []Job, site Site, o Options) (Result, []*job, error) {
-	s := newRun(jobs, site, o.ETA)
+	s := newRun(jobs, site, o)
 	if err := s.run(o.Progress); err != nil {
 		return Result{}, nil, err
 	}

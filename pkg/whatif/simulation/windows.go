@@ -43,7 +43,7 @@ func PlayWindows(windows [][]Job, site Site, o Options) (Result, error) {
 	}
 	var runs []*run
 	for _, jobs := range windows {
-		s := newRun(jobs, site, false)
+		s := newRun(jobs, site, Options{Victims: o.Victims})
 		if err := s.run(o.Progress); err != nil {
 			return Result{}, err
 		}

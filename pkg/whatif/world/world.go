@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
@@ -39,6 +40,8 @@ type Options struct {
 	PastUsage        []quota.PastUsage
 	// Linger keeps pods that shall go until Gone says that they went.
 	Linger bool
+	// Victims is the order in which gangs are evicted.
+	Victims admission.VictimOrder
 }
 
 // Step is one step in the life of a workload.
@@ -67,7 +70,7 @@ const epoch = 1
 // New begins a simulation.
 func New(o Options) *World {
 	r := &World{now: o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{}}
-	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, PastUsage: o.PastUsage, MaxEvent: maxEvent, NoCertificates: true}
+	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, PastUsage: o.PastUsage, MaxEvent: maxEvent, NoCertificates: true, Victims: o.Victims}
 	for _, n := range o.Nodes {
 		stored.Nodes = append(stored.Nodes, state.StoredNode{Node: n, Version: r.next(), Present: true})
 	}

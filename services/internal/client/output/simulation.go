@@ -19,6 +19,10 @@ func Simulations(results []simulation.Result) Table {
 	if estimated {
 		t.Header = append(t.Header, "ESTIMATED", "BY P50", "BY P90", "MEDIAN ERROR")
 	}
+	evicted := slices.ContainsFunc(results, func(r simulation.Result) bool { return r.Evictions > 0 })
+	if evicted {
+		t.Header = append(t.Header, "EVICTIONS", "LOST HOURS")
+	}
 	span := func(seconds float64) string {
 		return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
 	}
@@ -32,6 +36,9 @@ func Simulations(results []simulation.Result) Table {
 		}
 		if r.ETA != nil {
 			row = append(row, strconv.Itoa(r.Estimated), percent(r.P50Coverage), percent(r.P90Coverage), span(r.MedianError))
+		}
+		if evicted {
+			row = append(row, strconv.Itoa(r.Evictions), strconv.FormatFloat(r.LostHours, 'f', 0, 64))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/whatif/simulation"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/output"
@@ -29,6 +30,8 @@ type simulateOptions struct {
 	known    bool
 	model    lublinModel
 	windows  []int
+	urgent   int
+	victims  string
 	output   output.Format
 }
 
@@ -82,6 +85,8 @@ With one policy -o json prints an object, with several a list of them.`,
 	flags.BoolVar(&o.known, "known-run-times", false, "jobs of a log declare the time that they run, and not the time that they requested")
 	flags.IntSliceVar(&o.windows, "windows", nil, "simulate so many parts of 1,024 jobs, or those that begin with the jobs of these `numbers`")
 	o.model.add(flags)
+	flags.IntVar(&o.urgent, "urgent", 0, "so many `percent` of the jobs have a higher priority; with --policy they have others evicted")
+	flags.StringVar(&o.victims, "victims", "regret", "which jobs are evicted: regret as queue-manager chooses, or by the `order` kueue or fewest, to compare")
 	flags.BoolVar(&o.eta, "eta", false, "estimate the start time of each job that waits, and score the estimates")
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "policy", program.Fixed(policyNames()))
@@ -113,7 +118,11 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	windows, err := o.split(jobs)
+	victims, err := admission.ParseVictimOrder(o.victims)
+	if err != nil {
+		return exit.Usagef("--victims: %w", err)
+	}
+	windows, err := o.split(simulation.Urgent(jobs, o.urgent))
 	if err != nil {
 		return err
 	}
@@ -122,7 +131,7 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	results := make([]simulation.Result, 0, len(sites))
 	for _, s := range sites {
 		show, done := progress(cmd.ErrOrStderr())
-		result, err := simulation.PlayWindows(windows, s.Site, simulation.Options{ETA: o.eta, Progress: func(submitted, jobs int) error {
+		result, err := simulation.PlayWindows(windows, s.Site, simulation.Options{ETA: o.eta, Victims: victims, Progress: func(submitted, jobs int) error {
 			show("%s: %d of %d jobs submitted", s.name, submitted, jobs)
 			return cmd.Context().Err()
 		}})

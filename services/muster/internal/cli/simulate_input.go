@@ -32,6 +32,8 @@ func (o *simulateOptions) sites(cmd *cobra.Command) ([]namedSite, error) {
 		return nil, exit.Usagef("--trace %s and --model %s: want one of them", o.trace, o.model.name)
 	case o.eta && len(o.windows) > 0:
 		return nil, exit.Usagef("--eta and --windows: want one of them")
+	case o.urgent < 0 || o.urgent > 100:
+		return nil, exit.Usagef("--urgent %d: want 0 to 100 percent", o.urgent)
 	}
 	if o.fleet != "" && cmd.Flags().Changed("nodes") {
 		return nil, exit.Usagef("--nodes %d and --fleet %s: want one of them", o.nodes, o.fleet)
@@ -59,6 +61,9 @@ func (o *simulateOptions) sites(cmd *cobra.Command) ([]namedSite, error) {
 		policy, err := simulation.ParsePolicy(name)
 		if err != nil {
 			return nil, exit.Usagef("%w", err)
+		}
+		if o.urgent > 0 {
+			policy = policy.Preempting()
 		}
 		sites = append(sites, namedSite{policy.Name, policy.On(nodes)})
 	}

@@ -53,6 +53,8 @@ func TestSimulateRefuses(t *testing.T) {
 		"small machine":  {"", "--trace= --model lublin --nodes 4", "--model lublin: 4 processors: want 8 to 100000"},
 		"a short log":    {good, "--nodes 1 --windows 2", "--windows: there are 1 jobs; a window has 1024"},
 		"eta of windows": {good, "--nodes 1 --windows 2 --eta", "--eta and --windows: want one of them"},
+		"another order":  {good, "--nodes 1 --victims oldest", `--victims: order "oldest": want one of [regret kueue fewest]`},
+		"all too urgent": {good, "--nodes 1 --urgent 101", "--urgent 101: want 0 to 100 percent"},
 		"two faults":     {"1\n" + good + "2\n", "--nodes 1", "-:1: has 1 fields, want 18: \"1\"\n-:3: has 1 fields, want 18: \"2\""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,5 +112,26 @@ func TestSimulateAModel(t *testing.T) {
 	got = run(t, log, "simulate", "--trace", "-", "--nodes", "1", "--known-run-times", "-o", "json")
 	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exit.OK || result.Jobs != 2 {
 		t.Errorf("jobs without a requested time: %v: %+v", err, got)
+	}
+}
+
+// Urgent jobs have others evicted, which costs their work.
+func TestSimulateUrgentJobs(t *testing.T) {
+	t.Parallel()
+	for order := range strings.FieldsSeq("regret kueue fewest") {
+		t.Run(order, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, "", "simulate", "--model", "lublin", "--nodes", "8", "--jobs", "200", "--load", "1", "--urgent", "20", "--victims", order, "-o", "json")
+			var result struct {
+				Evictions int
+				Lost      float64 `json:"lostAcceleratorHours"`
+			}
+			if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exit.OK {
+				t.Fatalf("%v: %+v", err, got)
+			}
+			if result.Evictions == 0 || result.Lost <= 0 {
+				t.Errorf("the result is %+v", result)
+			}
+		})
 	}
 }
