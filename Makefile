@@ -151,6 +151,11 @@ bench: need-postgres services $(BIN)/devcluster ## measure; prints what docs/per
 soak: need-postgres services $(BIN)/devcluster ## churn for MINUTES=10 on the dev cluster, watched by an independent recorder; prints figures
 	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster $(GORUN) ./test/soak -minutes $(or $(MINUTES),10)
 
+.PHONY: provisioned
+provisioned: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## have GANGS=500 gangs ask for nodes under faults, watched by an independent recorder
+	@GANGS=$(or $(GANGS),500) MUSTER_REQUIRE_SERVICES=1 MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster MUSTER_NATS_SERVER=$(CURDIR)/$(BIN)/nats-server \
+		go test ./test/e2e -run '^TestRequestsForNodesUnderFaults$$' -count=1 -timeout=5h -v
+
 .PHONY: sim
 sim: ## play SEEDS=1000 worlds with faults against the services' own steps; checks every promise after every event
 	@$(GORUN) ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
